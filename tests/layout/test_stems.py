@@ -36,7 +36,6 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "compare/hypotheses/scales.py": (1, _VERDICT),
     "compare/hypotheses/unfused.py": (1, "what one runtime's optimiser made its operators of"),
     "compare/hypotheses/unrounded.py": (2, _FORMULA),
-    "compare/hypotheses/windows.py": (2, _FORMULA),
     "compare/hypotheses/comparisons.py": (2, _FORMULA),
     "compare/hypotheses/exact_results.py": (2, _FORMULA),
     "compare/hypotheses/prepared.py": (1, "numbers of steps that no executor reads"),

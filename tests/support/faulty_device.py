@@ -23,6 +23,10 @@ class Layer:
         weights: [O, H, W, I], [1, H, W, C], [O, K].
         pads: top, bottom, left, right.
         real: rescales by a binary32 product, as runtimes do whose scales are operands.
+        weight_zero: zero point of the weights.
+        factors: the real multipliers, of the three scales; None: those of .tflite files, or of `real`.
+        usual: how the runtime rounds; None: as `real` and `kind` say.
+        dtype: of what is stored.
     """
 
     kind: str
@@ -39,6 +43,10 @@ class Layer:
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     out_size: tuple[int, int] = (1, 1)
     real: bool = False
+    weight_zero: int = 0
+    factors: Any = None
+    usual: Any = None
+    dtype: str = "int8"
 
 
 def encode(real: float, bits: int = 31) -> tuple[int, int]:
@@ -94,6 +102,8 @@ def each(function: Any, acc: Array, ms: list[tuple[int, int]]) -> Array:
 
 def multipliers(layer: Layer, bits: int = 31) -> list[tuple[int, int]]:
     """Per channel."""
+    if layer.factors is not None:
+        return [encode(float(f), bits) for f in layer.factors(layer.in_scale, layer.weight_scales, layer.out_scale)]
     scale = np.float32(layer.in_scale)
     if layer.real:
         factors = scale * np.asarray(layer.weight_scales, np.float32) / np.float32(layer.out_scale)
@@ -106,6 +116,8 @@ def multipliers(layer: Layer, bits: int = 31) -> list[tuple[int, int]]:
 
 def usual_rounding(layer: Layer) -> Any:
     """How the layer's runtime rounds."""
+    if layer.usual is not None:
+        return layer.usual
     if layer.real:
         return real_even
     return one_step_away if layer.kind == "dense" else two_step
@@ -113,13 +125,13 @@ def usual_rounding(layer: Layer) -> Any:
 
 def sums(layer: Layer, x: Array, pad_with: int | None = None, keep: Any = None) -> Array:
     """Accumulators without bias; padded positions hold `pad_with`, the zero point if None."""
-    zero = layer.in_zero
+    zero, weights = layer.in_zero, layer.weights.astype(np.int64) - layer.weight_zero
     if layer.kind == "dense":
-        return (x.reshape(-1, layer.weights.shape[1]).astype(np.int64) - zero) @ layer.weights.T.astype(np.int64)
+        return (x.reshape(-1, weights.shape[1]).astype(np.int64) - zero) @ weights.T
     n, height, width, channels = x.shape
     depthwise = layer.kind == "depthwise"
-    _, taps_h, taps_w, last = layer.weights.shape
-    filters = last if depthwise else layer.weights.shape[0]
+    _, taps_h, taps_w, last = weights.shape
+    filters = last if depthwise else weights.shape[0]
     out = np.zeros((n, *layer.out_size, filters), np.int64)
     outside = 0 if pad_with is None else pad_with - zero
     for oy in range(layer.out_size[0]):
@@ -133,9 +145,9 @@ def sums(layer: Layer, x: Array, pad_with: int | None = None, keep: Any = None) 
                     else:
                         pixel = np.full((n, channels), outside, np.int64)
                     if depthwise:
-                        out[:, oy, ox] += np.repeat(pixel, last // channels, 1) * layer.weights[0, ky, kx].astype(int)
+                        out[:, oy, ox] += np.repeat(pixel, last // channels, 1) * weights[0, ky, kx]
                     else:
-                        out[:, oy, ox] += pixel @ layer.weights[:, ky, kx].T.astype(np.int64)
+                        out[:, oy, ox] += pixel @ weights[:, ky, kx].T
                     if keep is not None:
                         out[:, oy, ox] = keep(out[:, oy, ox])
     return out
@@ -143,7 +155,8 @@ def sums(layer: Layer, x: Array, pad_with: int | None = None, keep: Any = None) 
 
 def ends(layer: Layer) -> tuple[int, int]:
     """The clamp of the fused activation."""
-    low, high = -128, 127
+    kind = np.iinfo(layer.dtype)
+    low, high = int(kind.min), int(kind.max)
     if layer.activation in ("relu", "relu6"):
         low = max(low, layer.out_zero)
     if layer.activation == "relu6":
@@ -183,9 +196,9 @@ def run(
         ms = scaled(ms)
     value = each(rounding or usual_rounding(layer), acc, ms)
     if finish is not None:
-        return np.asarray(finish(layer, value)).astype(np.int8)
+        return np.asarray(finish(layer, value)).astype(layer.dtype)
     low, high = ends(layer)
-    return np.clip(value + layer.out_zero, low, high).astype(np.int8)
+    return np.clip(value + layer.out_zero, low, high).astype(layer.dtype)
 
 
 def add(
@@ -245,4 +258,4 @@ def pool(
                 result[:, oy, ox] = total // count
             else:
                 result[:, oy, ox] = np.sign(total) * ((np.abs(total) + count // 2) // count)
-    return result.astype(np.int8)
+    return result.astype(x.dtype)

@@ -16,7 +16,7 @@ import numpy as np
 from ..api import Session
 from ..graph import Graph, Node
 from ..numerics import Numerics
-from ..operators import Step
+from ..operators import Step, find
 from ..plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
 
 ChangeGraph = Callable[[Graph], Graph]
@@ -74,8 +74,25 @@ class Segment:
 
     @property
     def step(self) -> Step:
-        """The step of `own_plan` that writes the target."""
-        return next(s for s in reversed(self.own_plan.steps) if self.own_plan.outputs[0] in s.outputs)
+        """The step of `own_plan` that makes the target's elements."""
+        return writer(self.own_plan)
+
+    @cached_property
+    def settled(self) -> Segment:
+        """The same part in which everything that is known at plan time is a constant; nodes and tensors keep places."""
+        values = {
+            index: tensor.value
+            for index, tensor in enumerate(self.own_plan.tensors)
+            if tensor.kind == "folded" and tensor.value is not None and not self.graph.tensors[index].type.is_packed
+        }
+        if not values:
+            return self
+        tensors = tuple(
+            replace(t, data=np.ascontiguousarray(values[i]), shape=values[i].shape) if i in values else t
+            for i, t in enumerate(self.graph.tensors)
+        )
+        nodes = tuple(n for n in self.graph.nodes if not all(i in values for i in n.outputs))
+        return replace(self, graph=replace(self.graph, tensors=tensors, nodes=nodes))
 
     def run(self, values: Mapping[str, np.ndarray], plan: Plan | None = None) -> np.ndarray:
         """The target's value for these values of the inputs, by name.
@@ -88,6 +105,18 @@ class Segment:
         session = Session(plan)
         given = {plan.tensors[i].name: values[plan.tensors[i].name] for i in plan.inputs}
         return next(iter(session.run(given).values()))
+
+
+def writer(plan: Plan) -> Step:
+    """The step that makes the elements of the plan's output: steps behind it that only move them are passed over."""
+    makers = {index: step for step in plan.steps for index in step.outputs}
+    step = makers[plan.outputs[0]]
+    while (operator := find(step.operator)) is not None and operator.moves:
+        sources = {i for i in step.inputs if i is not None and plan.tensors[i].value is None}
+        if len(sources) != 1 or (before := makers.get(sources.pop())) is None:
+            break
+        step = before
+    return step
 
 
 def segments(

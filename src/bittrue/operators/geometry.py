@@ -23,7 +23,7 @@ _MOST = 2**31 - 1
 _LETTERS = "dhw"
 _NAMES = ("depth", "height", "width")
 # Names of the padding before and after an image, by axis.
-_SIDES = {"d": ("pad_front", "pad_back"), "h": ("pad_top", "pad_bottom"), "w": ("pad_left", "pad_right")}
+SIDES = {"d": ("pad_front", "pad_back"), "h": ("pad_top", "pad_bottom"), "w": ("pad_left", "pad_right")}
 
 
 class WindowError(ValueError):
@@ -364,7 +364,7 @@ def spatial_parameters(found: Sequence[Window]) -> dict[str, Attribute]:
     axes.setdefault("h", ONE)
     parameters: dict[str, Attribute] = {}
     for letter, one in axes.items():
-        before, after = _SIDES[letter]
+        before, after = SIDES[letter]
         parameters |= {
             f"filter_{letter}": one.taps,
             f"stride_{letter}": one.stride,
@@ -383,7 +383,7 @@ def step_windows(step: Step, extents: Sequence[int]) -> tuple[Window, ...]:
         if f"filter_{letter}" not in step.parameters:
             found.append(ONE)
             continue
-        before, after = _SIDES[letter]
+        before, after = SIDES[letter]
         taps, stride, dilation = (step[f"{what}_{letter}"] for what in ("filter", "stride", "dilation"))
         found.append(Window(extent, taps, stride, dilation, step[before], step[after], step[f"out_{letter}"]))
     return tuple(found)

@@ -16,7 +16,7 @@ from ...numerics import Numerics
 from ...operators import Step
 from ...plan import Plan, make_plan
 from ..result import Cause
-from ..segments import ChangeGraph, ChangePlan, Segment
+from ..segments import ChangeGraph, ChangePlan, Segment, writer
 from . import layers
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ class Case:
     """One tensor that differs, and what is known about it.
 
     Attributes:
-        segment: what computes it.
+        segment: what computes it; what is known at plan time is a constant there.
+        whole: the same, with the nodes that compute constants.
         values: per input set: the inputs, as B had them.
         theirs: per input set: B's tensor.
         ours: per input set: A's arithmetic on the same inputs.
@@ -92,7 +93,8 @@ class Case:
     """
 
     def __init__(self, segment: Segment, values: Sequence[Values], theirs: Sequence[np.ndarray]) -> None:
-        self.segment, self.values, self.theirs = segment, values, theirs
+        # Hypotheses are about constants, wherever these come from; other arithmetics make them anew.
+        self.whole, self.segment, self.values, self.theirs = segment, segment.settled, values, theirs
         self.ours = [segment.run(given) for given in values]
         self.differs = [unequal(a, b) for a, b in zip(self.ours, theirs, strict=True)]
         self.budget = BUDGET
@@ -112,7 +114,7 @@ class Case:
             return generator.permutation(value.reshape(-1)).reshape(value.shape)
 
         values = [{name: drawn(self.values[0][name]) for name in self.segment.shapes} for _ in range(count)]
-        return Case(self.segment, values, [self.segment.run(given) for given in values])
+        return Case(self.whole, values, [self.segment.run(given) for given in values])
 
     @property
     def plan(self) -> Plan:
@@ -121,7 +123,7 @@ class Case:
 
     @property
     def step(self) -> Step:
-        """A's step that writes the tensor."""
+        """A's step that makes the tensor's elements."""
         return self.segment.step
 
     @property
@@ -150,14 +152,15 @@ class Case:
     @cached_property
     def base(self) -> Numerics:
         """A's numerics with the rows of the segment's operators alone, unchecked; its rewrites are done."""
-        wanted = {node.operator for node in self.segment.graph.nodes}
+        wanted = {node.operator for node in self.whole.graph.nodes}
         own = self.segment.numerics
         rows = tuple(replace(row, requires=()) for row in own.rows if row.operator in wanted)
         return replace(own, rows=rows, rewrites=())
 
     def planned(self, hypotheses: Sequence[Hypothesis], shapes: Mapping[str, tuple[int, ...]]) -> Plan:
         """The segment's plan under all of `hypotheses`."""
-        graph, numerics = self.segment.graph, self.base
+        arithmetic = all(h.graph is None and h.plan is None for h in hypotheses)
+        graph, numerics = (self.whole if arithmetic else self.segment).graph, self.base
         for hypothesis in hypotheses:
             if hypothesis.numerics is not None:
                 numerics = hypothesis.numerics(numerics)
@@ -289,6 +292,12 @@ def change_steps(plan: Plan, change: Callable[[Step], Step | None]) -> Plan:
     if steps == plan.steps:
         raise ValueError("nothing to change")
     return replace(plan, steps=steps)
+
+
+def change_writer(plan: Plan, change: Callable[[Step], Step | None]) -> Plan:
+    """The same for the step that makes the elements of the plan's output."""
+    made = writer(plan).outputs
+    return change_steps(plan, lambda step: change(step) if step.outputs == made else None)
 
 
 def with_parameters(step: Step, **parameters: Any) -> Step:

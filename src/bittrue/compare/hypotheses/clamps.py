@@ -11,7 +11,7 @@ from ...graph import data_type
 from ...operators import Step
 from ...plan import Plan
 from ..result import Cause
-from .case import Case, Hypothesis, change_steps, with_parameters
+from .case import Case, Hypothesis, change_writer, with_parameters
 from .layers import Layer, scales_of
 
 Ends = Callable[["_Clamp"], "tuple[int, int]"]
@@ -128,9 +128,7 @@ def _ended(ends: tuple[int, int], causes: list[Cause]) -> Hypothesis:
 
 def change_last(plan: Plan, **parameters: Any) -> Plan:
     """The step that writes the plan's output with other parameters."""
-    return change_steps(
-        plan, lambda step: with_parameters(step, **parameters) if plan.outputs[0] in step.outputs else None
-    )
+    return change_writer(plan, lambda step: with_parameters(step, **parameters))
 
 
 def _wraps() -> Iterator[Hypothesis]:

@@ -10,7 +10,7 @@ import numpy as np
 from ...operators import Step
 from ...plan import Plan
 from ..result import Cause
-from .case import Hypothesis, Values, change_steps
+from .case import Hypothesis, Values, change_writer
 
 Array = np.ndarray
 
@@ -29,7 +29,7 @@ def of_step(name: str, text: str, change: Callable[[Step], Step | None]) -> Hypo
     """The step that writes the result, prepared differently. None where `change` has nothing to act on."""
 
     def changed(plan: Plan) -> Plan:
-        return change_steps(plan, lambda step: change(step) if plan.outputs[0] in step.outputs else None)
+        return change_writer(plan, change)
 
     return Hypothesis(cause(name, text, "parameters"), "step", plan=changed)
 

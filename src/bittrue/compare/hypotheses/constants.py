@@ -33,6 +33,14 @@ def constants(case: Case) -> Iterator[Hypothesis]:
         yield from _weights(case.segment.graph.tensors[weights], weights, order)
 
 
+def weights_read(case: Case) -> Tensor | None:
+    """The constant weights of the segment's layer; None without such."""
+    node = main_node(case)
+    seats = seats_of(find(node.operator))
+    index = None if seats is None else _integers(case.segment.graph, node, seats.weights)
+    return None if index is None else case.segment.graph.tensors[index]
+
+
 def _integers(graph: Graph, node: Node, position: int | None) -> int | None:
     """The constant of integers at a position; None where there is none."""
     index = None if position is None or position >= len(node.inputs) else node.inputs[position]

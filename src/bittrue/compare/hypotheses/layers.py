@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...operators import Role, Step, find
 from ...operators.accumulator import finish_accumulator
+from ...operators.geometry import SIDES
 from ...operators.integer_layers import adds_exactly
 from ...operators.role_quantization import of_step, role_of
 from ...operators.roles import LayerForm, layer_form, seats_of
@@ -27,7 +28,8 @@ class Layer:
 
     Attributes:
         step: the plan's step.
-        bias: per output channel, as s64; None without one.
+        bias: per output channel, as s64; None without one. Accumulators contain it, also where the rule adds it.
+        addend: the part of it that the rule adds, so that the step's own sums are without it.
         real: the real multiplier per output channel, in the longest floating type of the machine.
         dtype: of the result.
     """
@@ -36,10 +38,13 @@ class Layer:
     bias: Array | None
     real: Array
     dtype: np.dtype
+    addend: Array | None = None
 
     def rescaled(self, acc: Array) -> Array:
         """Accumulators behind the step's own rule of `rescale` or `requantize`."""
         rules = self.step.rules
+        if self.addend is not None:
+            acc = acc - self.addend
         if "requantize" in rules:
             return np.asarray(requantize.RULES[rules["requantize"]].apply(acc, self.step.arrays))
         return rescale.apply(rules["rescale"], acc, self.step.arrays)
@@ -92,6 +97,37 @@ def last_layer(plan: Plan) -> Step | None:
     return None
 
 
+def own_padding(plan: Plan) -> Plan:
+    """The plan with what a step of its own puts around the last layer's image as padding of the layer itself.
+
+    Only for `run`: the layer then reads the smaller image. Plans without such a step are as they were.
+    """
+    layer = last_layer(plan)
+    form = None if layer is None else form_of(plan, layer)
+    seats = seats_of(find("" if layer is None else layer.operator))
+    if layer is None or form is None or seats is None or not form.axes:
+        return plan
+    image = layer.inputs[seats.image]
+    around = next((s for s in plan.steps if s.outputs == (image,) and {"before", "value"} <= s.parameters.keys()), None)
+    if around is None or any(image in s.inputs for s in plan.steps if s is not layer):
+        return plan
+    value, source = around["value"], around.inputs[0]
+    assert source is not None, "it has an image"
+    small, wide = plan.tensors[source].shape, around["shape"]
+    spatial = range(1, 1 + len(form.axes)) if form.channels_last else range(2, 2 + len(form.axes))
+    outside = {axis for axis in range(len(wide)) if wide[axis] != small[axis]}
+    if around.parameters.get("value_is_input") or value != layer["input_zero_point"] or not outside <= set(spatial):
+        return plan
+    pads = dict(layer.parameters)
+    for axis, letter in zip(spatial, form.axes, strict=True):
+        before = int(around["before"][axis])
+        first, last = SIDES[letter]
+        pads[first] = layer[first] + before
+        pads[last] = layer[last] + wide[axis] - small[axis] - before
+    changed = replace(layer, parameters=pads, inputs=tuple(source if i == image else i for i in layer.inputs))
+    return replace(plan, steps=tuple(changed if s is layer else s for s in plan.steps if s is not around))
+
+
 def form_of(plan: Plan, step: Step) -> LayerForm | None:
     """The form of a layer; None for other steps."""
     operator = find(step.operator)
@@ -131,7 +167,7 @@ def sums(plan: Plan, values: Mapping[str, Array], ways: Ways) -> Sums | None:
             assert form is not None, "it is a layer"
             acc = _accumulate(form, step, inputs, layer.bias if ways.bias is None else ways.bias(layer), ways)
             return Sums(layer, form, finish_accumulator(step.rules["accumulate"], step.accumulator, acc), known)
-        _carry_out(step, inputs, known)
+        carry_out(step, inputs, known)
     return None
 
 
@@ -146,11 +182,12 @@ def finish(plan: Plan, found: Sums, ways: Ways) -> Array | None:
     known[target] = found.form.result(stored, plan.tensors[target].shape)
     place = next(k for k, step in enumerate(plan.steps) if step.outputs == layer.step.outputs)
     for step in plan.steps[place + 1 :]:
-        _carry_out(step, [None if i is None else known[i] for i in step.inputs], known)
+        carry_out(step, [None if i is None else known[i] for i in step.inputs], known)
     return known[plan.outputs[0]]
 
 
-def _carry_out(step: Step, inputs: list[Any], known: dict[int, Array]) -> None:
+def carry_out(step: Step, inputs: list[Any], known: dict[int, Array]) -> None:
+    """One step by its reference; `known` takes its results."""
     operator = find(step.operator)
     assert operator is not None
     known.update(zip(step.outputs, operator.reference(step, inputs), strict=True))
@@ -164,7 +201,7 @@ def real_multiplier(plan: Plan, step: Step) -> Array:
     Raises:
         ValueError: the step has no multiplier, either.
     """
-    prepared = _prepared(step)
+    prepared = real_of(step)
     alike = (("input", "first input"), ("weights", "second input"), ("output",))
     scales = [scales_of(plan, step, *names) for names in alike]
     if any(s is None for s in scales):
@@ -178,10 +215,11 @@ def real_multiplier(plan: Plan, step: Step) -> Array:
     return real
 
 
-def _prepared(step: Step) -> Array | None:
+def real_of(step: Step) -> Array | None:
+    """The real multipliers that a step has, where it keeps them in a known form."""
     arrays = step.arrays
     if "factor" in arrays:
-        return np.atleast_1d(arrays["factor"].astype(np.longdouble))
+        return np.atleast_1d(arrays["factor"].astype(np.longdouble)) * arrays.get("second", 1)
     if {"multiplier", "exponent"} <= arrays.keys() and step.rules.get("rescale", "").startswith("q31"):
         significand = arrays["multiplier"].astype(np.longdouble)
         return np.atleast_1d(np.ldexp(significand, arrays["exponent"].astype(np.int32) - 31))
@@ -203,7 +241,10 @@ def _layer(plan: Plan, step: Step, inputs: list[Any]) -> Layer:
     assert seats is not None, "it is a layer"
     bias = inputs[seats.bias] if seats.bias is not None and seats.bias < len(inputs) else None
     whole = None if bias is None else bias.reshape(-1).astype(np.int64)
-    return Layer(step, whole, real_multiplier(plan, step), plan.tensors[step.outputs[0]].type.numpy)
+    addend = step.arrays["addend"].astype(np.int64) if "addend" in step.arrays else None
+    if addend is not None:
+        whole = addend if whole is None else whole + addend
+    return Layer(step, whole, real_multiplier(plan, step), plan.tensors[step.outputs[0]].type.numpy, addend)
 
 
 def _constants(plan: Plan, values: Mapping[str, Array]) -> dict[int, Array]:
@@ -233,9 +274,6 @@ def _out(form: LayerForm, step: Step) -> tuple[int, ...]:
     return tuple(int(step[f"out_{axis}"]) for axis in form.axes)
 
 
-_FIRST = {"d": "pad_front", "h": "pad_top", "w": "pad_left"}
-
-
 def _windows(form: LayerForm, step: Step, image: Array) -> Array:
     """A view [out..., taps..., C] of all windows of a padded image."""
     count = len(form.axes)
@@ -252,7 +290,7 @@ def _picture(form: LayerForm, step: Step, picture: Array, filters: Array, ways: 
     outside = 0 if ways.pad_code is None else ways.pad_code(step) - zero_point
     wide = picture.astype(np.int64) - zero_point
     for axis, suffix in enumerate(form.axes):
-        wide = padded(wide, axis, step, suffix, int(step[_FIRST[suffix]]), outside, ways.pad_mode)
+        wide = padded(wide, axis, step, suffix, int(step[SIDES[suffix][0]]), outside, ways.pad_mode)
     out, view, groups = _out(form, step), _windows(form, step, wide), form.groups
     depth, per_group = filters.shape[-1], len(filters) // groups
     if depth == 1 and groups > 1:

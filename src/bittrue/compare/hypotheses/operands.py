@@ -35,13 +35,18 @@ class Operand:
 
 
 def operands(case: Case) -> list[Operand]:
-    """Operands of the segment's last quantized node, inputs first."""
+    """Operands of the segment's last quantized node, inputs first; nodes that only move elements come last."""
     graph = case.segment.graph
-    for node in reversed(graph.nodes):
+    for node in sorted(graph.nodes, key=lambda node: (_moves(node), -node.index)):
         found = _as_operands(graph, node) or _as_tensors(graph, node)
         if found:
             return found
     return []
+
+
+def _moves(node: Node) -> bool:
+    operator = find(node.operator)
+    return operator is not None and operator.moves
 
 
 def is_layer(node: Node) -> bool:

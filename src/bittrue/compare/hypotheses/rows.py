@@ -12,7 +12,7 @@ from ...graph import Graph, Node
 from ...numerics import Numerics, Row
 from ...plan import Plan
 from ...plan.support import node_types
-from ...rules import formula, rules
+from ...rules import formula, rescale, rules
 from ..result import Cause
 from .case import Case, Hypothesis
 
@@ -261,15 +261,36 @@ def fused_otherwise(case: Case, plan: Plan, numerics: Numerics) -> Cause | None:
     return Cause(what, text, "order", True, numerics=(numerics.name,))
 
 
+def _that_keep_activations(
+    case: Case, place: Place, own: Mapping[str, str]
+) -> Iterator[tuple[tuple[tuple[str, str], ...], tuple[str, ...]]]:
+    """`rows_for` a place; rows without an activation are none for nodes that have one: ignoring it is a fault."""
+    fused = any(
+        node.attributes.get("activation", "none") != "none" and place_of(case.segment.graph, node) == place
+        for node in case.segment.graph.nodes
+    )
+    for row, names in rows_for(place):
+        if not (
+            fused and "activation_range" in own and dict(row).get("activation_range", "type_alone") == "type_alone"
+        ):
+            yield row, names
+
+
+def _complete(slots: Sequence[Slot]) -> bool:
+    """Whether what rescales and what stores fit: real numbers need a rule that rounds them."""
+    integral = [{rescale.RULES[r].integral for r in (s.rule, s.instead) if r in rescale.RULES} for s in slots]
+    return all(len(found) < 2 for found in integral) or any(s.slot.startswith("store") for s in slots)
+
+
 def used_slots(case: Case) -> Iterator[Hypothesis]:
     """One slot at a time: every other rule that a numerics uses for the operator and these types."""
     for place, own in places(case).items():
         found: dict[Slot, None] = {}
-        for row, _ in rows_for(place):
+        for row, _ in _that_keep_activations(case, place, own):
             for slot, rule in row:
                 if own.get(slot, rule) != rule:
                     found[Slot(place, slot, rule, own[slot])] = None
-        for one in sorted(found, key=lambda s: _WEIGHT.get(s.slot, 1)):
+        for one in sorted(filter(lambda s: _complete([s]), found), key=lambda s: _WEIGHT.get(s.slot, 1)):
             yield rule_hypothesis(case, (one,))
 
 
@@ -277,7 +298,7 @@ def used_pairs(case: Case) -> Iterator[Hypothesis]:
     """Two or three slots of one row that a numerics has for the operator and these types; then the whole row."""
     for place, own in places(case).items():
         seen = set()
-        for row, names in rows_for(place):
+        for row, names in _that_keep_activations(case, place, own):
             theirs = dict(row)
             different = [
                 Slot(place, slot, theirs.get(slot, ABSENT), own.get(slot, ABSENT))
@@ -285,7 +306,7 @@ def used_pairs(case: Case) -> Iterator[Hypothesis]:
                 if theirs.get(slot, ABSENT) != own.get(slot, ABSENT)
             ]
             for chosen in sufficient(different):
-                if (len(chosen) > 1 or chosen[0].instead == ABSENT) and chosen not in seen:
+                if (len(chosen) > 1 or chosen[0].instead == ABSENT) and chosen not in seen and _complete(chosen):
                     seen.add(chosen)
                     yield rule_hypothesis(case, chosen, names if len(chosen) == len(different) else ())
 
@@ -296,5 +317,6 @@ def unused_slots(case: Case) -> Iterator[Hypothesis]:
         used = {(slot, rule) for row, _ in rows_for(place) for slot, rule in row}
         for slot, instead in own.items():
             for rule in rules(slot):
-                if rule != instead and (slot, rule) not in used:
-                    yield rule_hypothesis(case, (Slot(place, slot, rule, instead),))
+                one = Slot(place, slot, rule, instead)
+                if rule != instead and (slot, rule) not in used and _complete([one]):
+                    yield rule_hypothesis(case, (one,))

@@ -12,9 +12,23 @@ import numpy as np
 from ...graph import Graph
 from ...operators import Step
 from ...plan import Plan
+from ...rules import rescale
 from ..result import Cause
 from .case import Case, Hypothesis, change_steps
+from .layers import last_layer, real_of
 from .operands import Operand, is_layer, main_node, operands
+
+_MUCH = {1: "one", 2: "two", 7: "seven", 8: "eight"}
+_OF_CHANNELS: tuple[tuple[str, str, Callable[[np.ndarray], object]], ...] = (
+    ("multiplier of channel 0 for all channels", "all channels use channel 0's multiplier", lambda s: s[0]),
+    ("multiplier of the last channel for all channels", "all channels use the last one's", lambda s: s[-1]),
+    ("largest multiplier for all channels", "all channels use the largest multiplier", lambda s: s.max()),
+    ("smallest multiplier for all channels", "all channels use the smallest multiplier", lambda s: s.min()),
+    ("mean multiplier for all channels", "all channels use the mean multiplier", lambda s: s.mean()),
+    ("multipliers shifted by one channel", "channel c uses the multiplier of c - 1", lambda s: np.roll(s, 1)),
+    ("multipliers shifted by one channel", "channel c uses the multiplier of c + 1", lambda s: np.roll(s, -1)),
+    ("multipliers in reversed order", "the channels' multipliers are in reversed order", lambda s: s[::-1]),
+)
 
 
 def scales(case: Case) -> Iterator[Hypothesis]:
@@ -22,6 +36,8 @@ def scales(case: Case) -> Iterator[Hypothesis]:
     found = operands(case)
     yield from _channels(found)
     yield from _powers(case, found)
+    if last_layer(case.plan) is not None and not any(o.role in ("weight", "second input") for o in found):
+        yield from _multipliers()
     yield from _mixed(found)
     yield from _narrow(found)
     for bits in (8, 15, 16, 23, 24):
@@ -32,17 +48,7 @@ def _channels(found: list[Operand]) -> Iterator[Hypothesis]:
     for operand in found:
         if operand.scales.size < 2:
             continue
-        ways: tuple[tuple[str, str, Callable[[np.ndarray], object]], ...] = (
-            ("multiplier of channel 0 for all channels", "all channels use channel 0's multiplier", lambda s: s[0]),
-            ("multiplier of the last channel for all channels", "all channels use the last one's", lambda s: s[-1]),
-            ("largest multiplier for all channels", "all channels use the largest multiplier", lambda s: s.max()),
-            ("smallest multiplier for all channels", "all channels use the smallest multiplier", lambda s: s.min()),
-            ("mean multiplier for all channels", "all channels use the mean multiplier", lambda s: s.mean()),
-            ("multipliers shifted by one channel", "channel c uses the multiplier of c - 1", lambda s: np.roll(s, 1)),
-            ("multipliers shifted by one channel", "channel c uses the multiplier of c + 1", lambda s: np.roll(s, -1)),
-            ("multipliers in reversed order", "the channels' multipliers are in reversed order", lambda s: s[::-1]),
-        )
-        for name, text, change in ways:
+        for name, text, change in _OF_CHANNELS:
             changed = np.broadcast_to(np.asarray(change(operand.scales), np.float32), operand.scales.shape)
             yield _scaled(operand, changed, name, text)
 
@@ -54,11 +60,34 @@ def _powers(case: Case, found: list[Operand]) -> Iterator[Hypothesis]:
             continue
         what = "exponent" if layer else f"{operand.role} scale's exponent"
         for power in (1, -1, 2, -2, 7, 8, -7, -8):
-            much = {1: "one", 2: "two", 7: "seven", 8: "eight"}[abs(power)]
-            kind = f"{much} too {'large' if power > 0 else 'small'}"
+            kind = f"{_MUCH[abs(power)]} too {'large' if power > 0 else 'small'}"
             with np.errstate(all="ignore"):
                 changed = np.ldexp(operand.scales, power).astype(np.float32)
             yield _scaled(operand, changed, f"{what} {kind}", f"the {what} is {kind}")
+
+
+def _multipliers() -> Iterator[Hypothesis]:
+    """The same for layers whose multipliers follow from what is no scale of an operand."""
+    for power in (1, -1, 2, -2, 7, 8, -7, -8):
+        kind = f"{_MUCH[abs(power)]} too {'large' if power > 0 else 'small'}"
+        yield _prepared(f"exponent {kind}", f"the exponent is {kind}", lambda real, p=power: np.ldexp(real, p))  # type: ignore[misc]
+    for name, text, change in _OF_CHANNELS:
+        yield _prepared(name, text, lambda real, c=change: real * 0 + c(real))  # type: ignore[misc]
+
+
+def _prepared(name: str, text: str, change: Callable[[np.ndarray], np.ndarray]) -> Hypothesis:
+    def changed(step: Step) -> Step | None:
+        known = real_of(step)
+        if known is None:
+            return None
+        arrays = rescale.RULES[step.rules["rescale"]].prepare(change(known.astype(np.float64)))
+        return replace(step, arrays={**step.arrays, **arrays})
+
+    def plan(old: Plan) -> Plan:
+        layer = last_layer(old)
+        return change_steps(old, lambda step: changed(step) if step is layer else None)
+
+    return Hypothesis(Cause(name, f"{text}: a fault", "parameters", False), "multiplier", plan=plan)
 
 
 def _mixed(found: list[Operand]) -> Iterator[Hypothesis]:

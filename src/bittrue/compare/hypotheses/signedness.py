@@ -13,16 +13,17 @@ from ...operators import find
 from ...plan import Plan
 from ..result import Cause
 from .case import Case, Hypothesis, Values, change_tensors
-from .layers import last_layer
+from .layers import last_layer, own_padding
 
 
 def signedness(case: Case) -> Iterator[Hypothesis]:
     """What comes of quantized values -128..127 that are taken for the bytes 0..255."""
     plan = case.plan
     # A table is indexed by the byte, whatever it is called; `lookups` has its faults.
-    operator = find(plan.steps[0].operator) if len(plan.steps) == 1 else None
+    layer = last_layer(plan)
+    operator = find(plan.steps[0].operator if len(plan.steps) == 1 else "" if layer is None else layer.operator)
     # Of what compares, `movement` has the same fault under names that fit better.
-    if operator is None or operator.compares or "table" in plan.steps[0].rules:
+    if operator is None or operator.compares or "table" in case.step.rules:
         return
     read = [i for i in plan.inputs if plan.tensors[i].dtype == "s8"]
     if not read:
@@ -40,10 +41,10 @@ def signedness(case: Case) -> Iterator[Hypothesis]:
         )
     text = "the input's quantized values are read as unsigned bytes; its zero point stays"
     cause = Cause("input quantized values read as unsigned bytes", text, "data", False)
-    if last_layer(plan) is not None:
-        yield Hypothesis(cause, "codes", values=_bytes, layer={"plain": True}, result=_signed)
+    if layer is not None:
+        yield Hypothesis(cause, "codes", values=_bytes, plan=own_padding, layer={"plain": True}, result=_signed)
     else:
-        yield Hypothesis(cause, "codes", values=_bytes, compute=_computed)
+        yield Hypothesis(cause, "codes", values=_bytes, compute=computed_wide)
 
 
 def _all_unsigned(graph: Graph) -> Graph:
@@ -60,7 +61,7 @@ def _signed(found: np.ndarray, plan: Plan) -> np.ndarray:
     return found.view(np.int8) if found.dtype == np.uint8 else found
 
 
-def _computed(plan: Plan, values: Values) -> np.ndarray | None:
+def computed_wide(plan: Plan, values: Values) -> np.ndarray | None:
     """The step's own arithmetic on integers that its type cannot hold."""
     step = plan.steps[0]
     operator = find(step.operator)
@@ -69,7 +70,9 @@ def _computed(plan: Plan, values: Values) -> np.ndarray | None:
     known: dict[int, Any] = {i: t.value for i, t in enumerate(plan.tensors) if t.value is not None}
     known.update({i: values[plan.tensors[i].name] for i in plan.inputs})
     inputs = [None if i is None else known[i] for i in step.inputs]
-    wide = [x.astype(np.int16) if x is not None and x.dtype == np.uint8 else x for x in inputs]
+    read = {plan.tensors[i].dtype: values[plan.tensors[i].name].dtype for i in plan.inputs}
+    other = {kind for name, kind in read.items() if name != f"{'u' if kind.kind == 'u' else 's'}{8 * kind.itemsize}"}
+    wide = [x.astype(np.int16) if x is not None and x.dtype in other else x for x in inputs]
     found = operator.reference(step, wide)[0]
     wanted = plan.tensors[plan.outputs[0]].type.numpy
     return np.asarray(found).astype(wanted)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...operators import Step
+from ...graph import data_type
+from ...operators import Role, Step, find
+from ...operators.role_quantization import of_step
 from ...plan import Plan
-from .windows import window_sums
+from .layers import carry_out
+from .windows import pool_of, window_sums
 
 Array = np.ndarray
 Real = np.longdouble
@@ -35,75 +38,109 @@ class Unrounded:
 
 def unrounded(plan: Plan, values: Mapping[str, Array]) -> Unrounded | None:
     """For plans of one element-wise, pooling or averaging step on integers; None for others."""
-    if len(plan.steps) != 1:
-        return None
-    step = plan.steps[0]
-    make = _OPERATORS.get(step.operator)
+    step = plan.steps[-1]
+    make = _formula(plan, step)
     output = plan.tensors[step.outputs[0]]
-    if make is None or output.quantization is None or not {"low", "high"} <= set(step.parameters):
+    if make is None or output.type.numpy.kind not in "iu" or step.outputs[0] != plan.outputs[0]:
         return None
+    known = {i: t.value for i, t in enumerate(plan.tensors) if t.value is not None}
+    known.update({i: values[plan.tensors[i].name] for i in plan.inputs})
+    for before in plan.steps[:-1]:
+        carry_out(before, [None if i is None else known[i] for i in before.inputs], known)
+    operator = find(step.operator)
+    roles = () if operator is None else operator.roles
+    data = [role.position for role in roles if role.position >= 0] or range(len(step.inputs))
     codes, scales = [], []
-    for index in step.inputs:
+    for position in data:
+        index = step.inputs[position] if position < len(step.inputs) else None
         if index is None:
             continue
-        tensor = plan.tensors[index]
-        value = tensor.value if tensor.value is not None else values[tensor.name]
-        if value.dtype.kind not in "iu" or tensor.quantization is None or tensor.quantization.per_axis:
+        found = _quantization(plan, step, roles, position)
+        value = known[index]
+        if value.dtype.kind not in "iu" or found is None:
             # Axes of a mean, and the like.
             codes.append(value)
             continue
-        codes.append(value.astype(np.int64) - int(tensor.quantization.zero_points[0]))
-        scales.append(Real(tensor.quantization.scales[0]))
-    out = Real(output.quantization.scales[0])
-    numerator, factor, exact = make(step, codes, scales, out)
+        codes.append(value.astype(np.int64) - found[1])
+        scales.append(found[0])
+    result = _quantization(plan, step, roles, -1)
+    if result is None:
+        if scales or make is not _average:
+            return None
+        # An average of quantized values that have no scale of their own.
+        result, scales = (Real(1), 0), [Real(1)]
+    numerator, factor, exact = make(step, codes, scales, result[0], plan)
     if exact is None:
         assert numerator is not None
         assert factor is not None
         exact = numerator.astype(Real) * factor
-    zero_point = int(output.quantization.zero_points[0])
-    return Unrounded(exact, zero_point, int(step["low"]), int(step["high"]), numerator, factor)
+    ends = data_type(output.dtype)
+    limits = {"low": ends.minimum, "high": ends.maximum, **step.parameters}
+    low, high = int(limits["low"]), int(limits["high"])  # type: ignore[arg-type]
+    return Unrounded(exact, result[1], low, high, numerator, factor)
 
 
-def _sum(step: Step, codes: list[Array], scales: list[Real], out: Real) -> tuple[None, None, Array]:
+def _quantization(plan: Plan, step: Step, roles: Sequence[Role], position: int) -> tuple[Real, int] | None:
+    """Scale and zero point of an input, or of the result (-1); None where it has no single known one."""
+    role = next((r for r in roles if r.position == position), Role("", position))
+    found = of_step(plan.tensors, step, role)
+    if found.late or found.scales is None or found.scales.size != 1:
+        return None
+    return Real(found.scales.reshape(-1)[0]), 0 if found.zero_points is None else int(found.zero_points.reshape(-1)[0])
+
+
+_Made = tuple["Array | None", "Array | None", "Array | None"]
+
+
+def _sum(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
     sign = -1 if step.operator == "sub" else 1
     return None, None, codes[0] * (scales[0] / out) + sign * (codes[1] * (scales[1] / out))
 
 
-def _product(step: Step, codes: list[Array], scales: list[Real], out: Real) -> tuple[Array, Array, None]:
+def _product(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
     return codes[0] * codes[1], np.asarray(scales[0] * scales[1] / out), None
 
 
-def _one(
-    step: Step, codes: list[Array], scales: list[Real], out: Real
-) -> tuple[Array, Array, None] | tuple[None, None, Array]:
+def _one(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
     if not scales:
         # Real numbers become integers: there is no scale but the output's.
         return None, None, codes[0].astype(Real) / out
     return codes[0], np.asarray(scales[0] / out), None
 
 
-def _average(step: Step, codes: list[Array], scales: list[Real], out: Real) -> tuple[Array, Array, None]:
-    if "channels_last" not in step.parameters:
-        # A whole image, which the mean along axes has carried out.
-        return _mean(step, [codes[0], np.asarray(step["axes"])], scales, out)
-    sums, counts = window_sums(codes[0], step, 0)
+def _average(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
+    pool = pool_of(plan, step)
+    assert pool is not None, "it is one"
+    sums, counts = window_sums(codes[0], step, pool, 0)
+    if step.rules.get("window_average", "").endswith("all_taps_away"):
+        counts = counts * 0 + step["filter_h"] * step["filter_w"]
     return sums, scales[0] / out / counts.astype(Real), None
 
 
-def _mean(step: Step, codes: list[Array], scales: list[Real], out: Real) -> tuple[Array, Array, None]:
-    axes = tuple(int(a) for a in np.reshape(codes[1], -1))
+def _mean(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
+    axes = tuple(int(a) for a in np.reshape(codes[1] if len(codes) > 1 else step["axes"], -1))
     sums = codes[0].sum(axis=axes, keepdims=True)
     count = codes[0].size // max(1, sums.size)
     return sums, np.asarray(scales[0] / out / Real(count)), None
 
 
-_Make = Callable[[Step, "list[Array]", "list[Real]", Real], "tuple[Array | None, Array | None, Array | None]"]
+_Make = Callable[[Step, "list[Array]", "list[Real]", Real, Plan], _Made]
 _OPERATORS: dict[str, _Make] = {
     "add": _sum,
     "sub": _sum,
     "mul": _product,
     "quantize": _one,
     "relu": _one,
-    "average_pool": _average,
     "mean": _mean,
+    # Of a whole image, which the mean along axes has carried out.
+    "average_pool": _mean,
 }
+# What slots alone say of a step.
+_SLOTS: dict[str, _Make] = {"affine_sum": _sum, "affine_product": _product}
+
+
+def _formula(plan: Plan, step: Step) -> _Make | None:
+    pool = pool_of(plan, step)
+    if pool is not None:
+        return _average if pool.kind == "average" else None
+    return _OPERATORS.get(step.operator) or next((_SLOTS[slot] for slot in step.rules if slot in _SLOTS), None)

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ...operators import Step
+from ...graph import Graph
+from ...operators import Step, find
 from ...plan import Plan
 from ..result import Cause
 from .case import Case, Hypothesis, Values, change_steps, with_parameters
-from .layers import last_layer, padded
+from .layers import last_layer, own_padding, padded
+from .operands import operands
 
 Change = Callable[[Step], "dict[str, Any]"]
-_POOLS = ("average_pool", "max_pool")
 
 
 def windows(case: Case) -> Iterator[Hypothesis]:
     """Changes of the geometry of the segment's last step with windows."""
     # Transposed convolutions pad their results, and keep two of the four numbers.
-    step = next((s for s in reversed(case.plan.steps) if "pad_bottom" in s.parameters), None)
+    plan = own_padding(case.plan)
+    step = next((s for s in reversed(plan.steps) if "pad_bottom" in s.parameters), None)
     if step is None:
         return
-    layer = last_layer(case.plan) is step
+    layer = last_layer(plan) is step
     if layer:
         yield from _codes(step)
-    elif step.operator in _POOLS and "filter_d" not in step.parameters and case.theirs[0].ndim == 4:
-        yield from _pools(step)
+    elif (pool := pool_of(plan, step)) is not None and plan.steps == (step,):
+        yield from _pools(case, pool)
     moves = list(_moves(step))
     both = "padding swapped on both axes"
     only = [name for name, _, _ in moves if name.startswith("padding swapped: ")]
@@ -69,9 +72,10 @@ def _codes(step: Step) -> Iterator[Hypothesis]:
     for found in by_code.values():
         (cause, code), *others = found
         aliases = tuple(other for other, _ in others)
-        yield Hypothesis(cause, "padding", layer={"pad_code": code}, aliases=aliases)
+        yield Hypothesis(cause, "padding", plan=own_padding, layer={"pad_code": code}, aliases=aliases)
     for name, mode in (("padding repeats the edge", "edge"), ("padding mirrors the image", "reflect")):
-        yield Hypothesis(_cause(name, f"{name} instead of holding the zero point"), "padding", layer={"pad_mode": mode})
+        text = f"{name} instead of holding the zero point"
+        yield Hypothesis(_cause(name, text), "padding", plan=own_padding, layer={"pad_mode": mode})
 
 
 def _moves(step: Step) -> Iterator[tuple[str, str, Change]]:
@@ -139,60 +143,71 @@ def _dilations(step: Step) -> Iterator[tuple[str, str, Change]]:
 
 
 def _changed(plan: Plan, change: Change) -> Plan:
+    plan = own_padding(plan)
     changed = next(s for s in reversed(plan.steps) if "pad_top" in s.parameters)
     return change_steps(plan, lambda step: with_parameters(step, **change(step)) if step is changed else None)
 
 
-def _pools(step: Step) -> Iterator[Hypothesis]:
+def _pools(case: Case, pool: Pool) -> Iterator[Hypothesis]:
     """Padding that takes part in averages and maxima."""
-    area = step["filter_h"] * step["filter_w"]
 
-    def average(plan: Plan, values: Values, divide: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-        x, last = _input(plan, values)
-        sums, counts = window_sums(x, last, 0)
-        return np.clip(divide(sums, counts), last["low"], last["high"]).astype(x.dtype)
+    def average(plan: Plan, values: Values, outside: int) -> np.ndarray:
+        x, step = _input(plan, values)
+        sums, _ = window_sums(x, step, pool, outside)
+        area = step["filter_h"] * step["filter_w"]
+        found = np.sign(sums) * ((np.abs(sums) + area // 2) // area)
+        return np.clip(found, step["low"], step["high"]).astype(x.dtype)
 
-    def half_away(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        return np.sign(sums) * ((np.abs(sums) + counts // 2) // counts)
+    def largest(plan: Plan, values: Values, code: int) -> np.ndarray:
+        x, step = _input(plan, values)
+        found = pool.back(pool.view(x.astype(np.int64), step, code).max(axis=(3, 4)))
+        ends = np.iinfo(x.dtype)
+        low, high = step.parameters.get("low", ends.min), step.parameters.get("high", ends.max)
+        return np.clip(found, low, high).astype(x.dtype)
 
-    def of_all(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        return half_away(sums, counts * 0 + area)
-
-    def with_zero_point(plan: Plan, values: Values) -> np.ndarray:
-        x, last = _input(plan, values)
-        quantization = plan.tensors[last.inputs[0] or 0].quantization
-        point = 0 if quantization is None else int(quantization.zero_points[0])
-        sums, counts = window_sums(x, last, point)
-        return np.clip(of_all(sums, counts), last["low"], last["high"]).astype(x.dtype)
-
-    if step.operator == "average_pool":
-        if "average" not in step.rules:
+    point = _zero_point(case)
+    if pool.kind == "average":
+        yield from _counts(case)
+        if "average" not in case.step.rules:
             return
-        yield Hypothesis(
-            _cause("average counts padding", "padded positions count as zeros in the average"),
-            "average",
-            compute=lambda plan, values: average(plan, values, of_all),
-        )
-        yield Hypothesis(
-            _cause("average counts padding", "padded positions count as zero points in the average"),
-            "average",
-            compute=with_zero_point,
-        )
+        for what, outside in (("zeros", 0), ("zero points", point)):
+            yield Hypothesis(
+                _cause("average counts padding", f"padded positions count as {what} in the average"),
+                "average",
+                compute=lambda plan, values, c=outside: average(plan, values, c),  # type: ignore[misc]
+            )
         return
-
-    def largest(plan: Plan, values: Values, code: int | None) -> np.ndarray:
-        x, last = _input(plan, values)
-        quantization = plan.tensors[last.inputs[0] or 0].quantization
-        point = 0 if quantization is None else int(quantization.zero_points[0])
-        view = _view(x.astype(np.int64), last, point if code is None else code)
-        return np.clip(_laid_out(view.max(axis=(3, 4)), last), last["low"], last["high"]).astype(x.dtype)
-
-    for name, code in (("quantized value 0", 0), ("the zero point", None)):
+    for name, code in (("quantized value 0", 0), ("the zero point", point)):
         yield Hypothesis(
             _cause(f"padding with {name}", f"padded positions hold {name} and take part in the maximum"),
             "padding",
             compute=lambda plan, values, c=code: largest(plan, values, c),  # type: ignore[misc]
         )
+
+
+def _counts(case: Case) -> Iterator[Hypothesis]:
+    """Averages by the system's own rule, divided by another number of taps."""
+    node = case.segment.node
+    own = node.attributes.get("counted", "inside")
+    for counted in ("inside", "padded", "taps"):
+        if counted == own:
+            continue
+        inside = counted == "inside"
+        name = "average leaves padding out" if inside else "average counts padding"
+        text = (
+            "taps in the padding are left out of the divisor" if inside else "taps in the padding count in the divisor"
+        )
+
+        def graph(old: Graph, counted: str = counted) -> Graph:
+            other = replace(node, attributes={**node.attributes, "counted": counted})
+            return replace(old, nodes=tuple(other if n.index == node.index else n for n in old.nodes))
+
+        yield Hypothesis(_cause(name, text), "average", graph=graph)
+
+
+def _zero_point(case: Case) -> int:
+    """That of what the pool reads."""
+    return next((int(o.zero_points[0]) for o in operands(case) if o.role == "input"), 0)
 
 
 def _input(plan: Plan, values: Values) -> tuple[np.ndarray, Step]:
@@ -203,29 +218,57 @@ def _input(plan: Plan, values: Values) -> tuple[np.ndarray, Step]:
     return values[plan.tensors[index].name], step
 
 
-def _view(x: np.ndarray, step: Step, outside: int) -> np.ndarray:
-    """[N, H', W', taps_h, taps_w, C] of all windows, padded positions holding `outside`."""
-    pictures = []
-    for picture in x if step["channels_last"] else np.moveaxis(x, 1, -1):
-        for axis, (suffix, first) in enumerate((("h", "pad_top"), ("w", "pad_left"))):
-            picture = padded(picture, axis, step, suffix, int(step[first]), outside, "")
-        taps = (step["filter_h"], step["filter_w"])
-        view = np.lib.stride_tricks.sliding_window_view(picture, taps, axis=(0, 1))
-        view = view[:: step["stride_h"], :: step["stride_w"]][: step["out_h"], : step["out_w"]]
-        pictures.append(view.transpose(0, 1, 3, 4, 2))
-    return np.stack(pictures)
+@dataclass(frozen=True)
+class Pool:
+    """How a pool's windows lie.
+
+    Attributes:
+        kind: ``"average"`` or ``"maximum"``.
+        last: the images have their channels last.
+    """
+
+    kind: str
+    last: bool
+
+    def view(self, x: np.ndarray, step: Step, outside: int) -> np.ndarray:
+        """[N, H', W', taps_h, taps_w, C] of all windows, padded positions holding `outside`."""
+        images = []
+        for image in x if self.last else np.moveaxis(x, 1, -1):
+            for axis, (suffix, first) in enumerate((("h", "pad_top"), ("w", "pad_left"))):
+                image = padded(image, axis, step, suffix, int(step[first]), outside, "")
+            reach = [(step[f"filter_{s}"] - 1) * step[f"dilation_{s}"] + 1 for s in "hw"]
+            view = np.lib.stride_tricks.sliding_window_view(image, reach, axis=(0, 1))
+            view = view[:: step["stride_h"], :: step["stride_w"], :, :: step["dilation_h"], :: step["dilation_w"]]
+            images.append(view[: step["out_h"], : step["out_w"]].transpose(0, 1, 3, 4, 2))
+        return np.stack(images)
+
+    def back(self, made: np.ndarray) -> np.ndarray:
+        """What has the channels last in the layout of the file."""
+        return made if self.last else np.ascontiguousarray(np.moveaxis(made, -1, 1))
 
 
-def window_sums(x: np.ndarray, step: Step, outside: int) -> tuple[np.ndarray, np.ndarray]:
+# Slots of averages over windows.
+_AVERAGES = {"average", "window_average", "affine_average", "window_levels"}
+
+
+def pool_of(plan: Plan, step: Step) -> Pool | None:
+    """How the windows of a step lie that takes means or maxima of quantized images; None for other steps."""
+    operator, shape = find(step.operator), plan.tensors[step.outputs[0]].shape
+    known = step.parameters
+    named = {"filter_h", "filter_w", "dilation_h", "channels_last"}
+    if operator is None or step.inputs[0] is None or not named <= known.keys() or "filter_d" in known:
+        return None
+    kind = "maximum" if operator.compares else "average" if _AVERAGES & step.rules.keys() else ""
+    if not kind or len(shape) != 4 or plan.tensors[step.outputs[0]].type.numpy.kind not in "iu":
+        return None
+    return Pool(kind, bool(known["channels_last"]))
+
+
+def window_sums(x: np.ndarray, step: Step, pool: Pool, outside: int) -> tuple[np.ndarray, np.ndarray]:
     """Sums of all windows, padded positions holding `outside`, and how many positions lie inside the image."""
-    sums = _view(x.astype(np.int64), step, outside).sum(axis=(3, 4))
-    counts = _view(np.ones(x.shape, np.int64), step, 0).sum(axis=(3, 4))
-    return _laid_out(sums, step), _laid_out(counts, step)
-
-
-def _laid_out(result: np.ndarray, step: Step) -> np.ndarray:
-    """[N, H, W, C] as the step has it."""
-    return result if step["channels_last"] else np.moveaxis(result, -1, 1)
+    sums = pool.view(x.astype(np.int64), step, outside).sum(axis=(3, 4))
+    counts = pool.view(np.ones(x.shape, np.int64), step, 0).sum(axis=(3, 4))
+    return pool.back(sums), pool.back(counts)
 
 
 def _cause(name: str, text: str) -> Cause:

@@ -11,7 +11,8 @@ from ...graph import Graph
 from ...operators import Step
 from ...plan import Plan
 from ..result import Cause
-from .case import Case, Hypothesis, change_steps, with_parameters
+from .case import Case, Hypothesis, change_writer, with_parameters
+from .layers import own_padding
 from .operands import Operand, operands
 
 _KINDS: tuple[tuple[str, str, Any], ...] = (
@@ -121,7 +122,8 @@ def _changed(
     if role == "input":
         outside = int(operand.zero_points[0])
         cause, aliases = causes("the input's zero point {}, while padding still holds it: a fault")
-        yield Hypothesis(cause, seat, graph=graph, layer={"pad_code": lambda step: outside}, aliases=aliases)
+        held = {"pad_code": lambda step: outside}
+        yield Hypothesis(cause, seat, graph=graph, plan=own_padding, layer=held, aliases=aliases)
 
 
 def _of_all(operand: Operand, found: Sequence[Operand], ways: Sequence[_Way]) -> tuple[Cause, ...]:
@@ -166,11 +168,11 @@ def _swapped(found: list[Operand]) -> Iterator[Hypothesis]:
 
 def _with_output_point(plan: Plan, point: int) -> Plan:
     def change(step: Step) -> Step | None:
-        if "output_zero_point" not in step.parameters or plan.outputs[0] not in step.outputs:
+        if "output_zero_point" not in step.parameters:
             return None
         return with_parameters(step, output_zero_point=point)
 
-    return change_steps(plan, change)
+    return change_writer(plan, change)
 
 
 def _whose(role: str) -> str:
