@@ -22,7 +22,7 @@ def _text(
 
 def _convolution() -> bytes:
     """2x2 pixels of 1, filters 3 and 5, same padding; multiplier 1/4."""
-    x = T("s8", (1, 2, 2, 1), 0.5, -1, name="picture")
+    x = T("s8", (1, 2, 2, 1), 0.5, -1, name="image")
     w = T("s8", (2, 2, 2, 1), [0.5, 0.25], 0, 0, np.repeat(np.int8([3, 5]), 4), name="filters")
     b = T("s32", (2,), [0.25, 0.125], 0, 0, np.array([2, -2]), name="bias")
     options = {"padding": 0, "strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1}
