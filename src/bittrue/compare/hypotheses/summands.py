@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...graph import Attribute, Graph
 from ...operators import Step, find
 from ...operators.roles import position_of
 from ...plan import Plan
 from .case import Case, Hypothesis, Values
-from .common import Array, of_computation, of_step
+from .common import Array, cause, of_computation, of_step
 from .operands import operands
 
 # Slots of such sums, of which each has operators of its own.
@@ -24,11 +25,13 @@ def summands(case: Case) -> Iterator[Hypothesis]:
     operator = find(step.operator)
     if operator is None or operator.elementwise < 2 or not _SUMS & step.rules.keys() or len(case.plan.steps) != 1:
         return
+    yield from _given(case)
     points = {o.role: int(o.zero_points[0]) for o in operands(case) if o.zero_points.size == 1}
+    given = int(case.segment.node.attributes.get("second_zero_point", 0))  # type: ignore[arg-type]
     yield of_computation(
         "difference instead of sum",
         "the second operand is subtracted",
-        lambda plan, values: _less(plan, values, points.get("second input", 0)),
+        lambda plan, values: _less(plan, values, points.get("second input", given)),
     )
     if "factors" in step.arrays:
         text = "the scales of first input and second input are swapped"
@@ -37,6 +40,27 @@ def summands(case: Case) -> Iterator[Hypothesis]:
             for power, words in ((1, "one too large"), (-1, "one too small")):
                 title = f"{role} scale's exponent {words}"
                 yield of_step(title, f"the {title}", lambda s, p=position, by=power: _doubled(s, p, by))  # type: ignore[misc]
+
+
+def _given(case: Case) -> Iterator[Hypothesis]:
+    """Zero points and scales that are attributes of the node."""
+    node = case.segment.node
+
+    def changed(name: str, text: str, **attributes: Attribute) -> Hypothesis:
+        def graph(old: Graph) -> Graph:
+            other = replace(node, attributes={**node.attributes, **attributes})
+            return replace(old, nodes=tuple(other if n.index == node.index else n for n in old.nodes))
+
+        return Hypothesis(cause(name, text, "parameters"), "summands", graph=graph)
+
+    for role, key in (("first input", "first"), ("second input", "second"), ("output", "output")):
+        if node.attributes.get(f"{key}_zero_point"):
+            text = f"the {role}'s zero point is ignored"
+            yield changed(f"{role} zero point ignored", text, **{f"{key}_zero_point": 0})
+    if {"first_scale", "second_scale"} <= node.attributes.keys():
+        scales = {"first_scale": node.attributes["second_scale"], "second_scale": node.attributes["first_scale"]}
+        text = "the scales of first input and second input are swapped"
+        yield changed("first input and second input scales swapped", text, **scales)
 
 
 def _less(plan: Plan, values: Values, point: int) -> Array:
