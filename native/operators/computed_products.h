@@ -17,7 +17,7 @@ struct ComputedProducts {
   std::vector<int64_t> left, right;  // matrix of input 0 and of input 1
 };
 
-// A step of batch_matmul with 8-bit operands, sums as they are or requantized to bytes with one multiplier. NoKernel for
+// A step of matmul with 8-bit operands, sums as they are or requantized to bytes with one multiplier. NoKernel for
 // others.
 std::unique_ptr<Kernel> make_computed_products(const Step& step, const CoreSet& cores, const ComputedProducts& products);
 

@@ -2,7 +2,7 @@
 #include "operators/integer_layer.h"
 #include "operators/matmul_layer.h"
 #include "operators/real_product.h"
-#include "operators/registry.h"
+#include "operators/tensor_products.h"
 
 namespace bittrue {
 namespace {
@@ -15,16 +15,13 @@ void require_column_multipliers(const Step& step) {
           "multipliers differ by row");
 }
 
-// Both factors are computed: the step of batch_matmul that does the same.
-std::unique_ptr<Kernel> make_computed_product(const Step& step, const CoreSet& cores) {
+// Both factors are computed.
+std::unique_ptr<Kernel> make_computed_product(const Step& step, const CoreSet& cores, const char* form) {
   require(!step.has_input(2), "addends of computed products");
   Step product = step;
-  product.name = "batch_matmul";
   product.inputs = {step.inputs[0], step.inputs[1]};
-  product.integers["adj_x"] = product.integers.at("transpose_a");
-  product.integers["adj_y"] = product.integers.at("transpose_b");
-  product.texts["form"] = "quantized";
-  return find_factory(product.name)(product, cores);
+  product.texts["form"] = form;
+  return make_tensor_products(product, cores);
 }
 
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores) {
@@ -32,7 +29,7 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores) {
   require(step.rule("accumulate") == "s32_wrap" && is_8bit(step.input(0).type) && is_8bit(step.output().type),
           "no native kernel for these types");
   require_column_multipliers(step);
-  if (step.input(1).constant == nullptr) return make_computed_product(step, cores);
+  if (step.input(1).constant == nullptr) return make_computed_product(step, cores, "quantized");
   const ConstantMatrix b = constant_matrix(step);
   return make_matmul_layer(step, cores, b.columns, b.depth, b.weights, column_addends(step, b.columns));
 }
@@ -40,8 +37,13 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
+  if (step.texts.count("form") != 0) return make_tensor_products(step, cores);
   if (step.rules.count("real_product") != 0) return make_real_product(step, cores);
-  return step.rules.count("store") != 0 ? make_quantized(step, cores) : make_integer_layer(step, cores);
+  if (step.rules.count("store") != 0) return make_quantized(step, cores);
+  const bool sums = step.rules.count("scale_back") == 0 && step.integer("late", 0, 1) == 0;
+  const bool plain = step.integers.count("input_zero_point") != 0 && step.integers.count("weight_zero_point") != 0;
+  if (sums && plain && step.input(1).constant == nullptr) return make_computed_product(step, cores, "sums");
+  return make_integer_layer(step, cores);
 }
 
 }  // namespace bittrue

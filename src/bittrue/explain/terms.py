@@ -231,7 +231,7 @@ def _product(layer: _Layer, element: tuple[int, ...]) -> Terms:
         return _made(
             layer.inputs, seats.image, seats.weights, places, _grid(unit, range(depth)), points, unit, seats.bias
         )
-    turned_a, turned_b = layer.known("adj_x", "transpose_a"), layer.known("adj_y", "transpose_b")
+    turned_a, turned_b = layer.known("transpose_a"), layer.known("transpose_b")
     rest = list(element)
     column = rest.pop() if b.ndim > 1 else 0
     row = rest.pop() if a.ndim > 1 else 0

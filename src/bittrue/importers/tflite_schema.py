@@ -273,6 +273,8 @@ TYPES: tuple[str, ...] = tuple(_TYPE_NAMES.split())
 
 # Schema field name -> attribute name, in every options table.
 RENAMES: dict[str, str] = {
+    "adj_x": "transpose_a",
+    "adj_y": "transpose_b",
     "fused_activation_function": "activation",
     "quantized_bias_type": "bias_type",
     "filter_height": "filter_h",
@@ -286,6 +288,7 @@ RENAMES: dict[str, str] = {
 
 # Builtin name -> stem, where the stem is not the name in lower case.
 STEMS: dict[str, str] = {
+    "BATCH_MATMUL": "matmul",
     **{
         f"{way}_SEQUENCE_{cell}": cell.lower()
         for way in ("UNIDIRECTIONAL", "BIDIRECTIONAL")
@@ -329,6 +332,7 @@ STEMS: dict[str, str] = {
 
 # Builtin name -> attributes that tell it from another one of the same stem.
 ATTRIBUTES: dict[str, dict[str, Attribute]] = {
+    "BATCH_MATMUL": {"most_axes": 5},
     **{
         f"{way}{cell}": {"sequence": sequence, "bidirectional": both}
         for cell in ("LSTM", "RNN")

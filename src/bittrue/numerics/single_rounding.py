@@ -201,7 +201,7 @@ _SHARED = {
     "abs": ("f32 -> f32",),
     "add": ("f32 f32 -> f32",),
     "average_pool": ("f32 -> f32",),
-    "batch_matmul": ("f32 f32 -> f32", "s8 s8 -> s8", "s16 s16 -> s16"),
+    "matmul": ("f32 f32 -> f32", "s8 s8 -> s8", "s16 s16 -> s16"),
     "broadcast_args": ("s32 s32 -> s32", "s64 s64 -> s64"),
     "conv2d": ("f32 f32 f32 -> f32",),
     "cos": ("f32 -> f32",),

@@ -2,7 +2,8 @@
 
 Operands: a, b, c, then scale and zero point of a, of b and of the result. Attributes: `transpose_a`, `transpose_b` (the
 last two axes of an operand are exchanged), `matrices` (a and b have two axes, else batches broadcast and vectors are
-matrices of one row or column), `alpha`, `beta`. Absent ones stand for a plain product.
+matrices of one row or column), `most_axes` (of an operand, which then is no vector), `alpha`, `beta`. Absent ones stand
+for a plain product.
 
 Integers: acc = sum over k of (a - z_a)(b - z_b), plus c where it is an integer. acc is the result (s32), or is rescaled
 and stored (8 bits), or is made real (f32); alpha is a factor of the multiplier, c is not scaled by it. With `ranged`,
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from . import matmul_integer, matmul_real
+from . import matmul_integer, matmul_real, matmul_tensors
 from .base import Call, Lowered, Operator, Role, Shape, Step
 from .integer_layers import REQUANTIZE_SLOTS
 from .matmul_integer import A_POINT, A_SCALE, B_POINT, B_SCALE, Y_POINT, Y_SCALE, A, B, C
@@ -24,9 +25,11 @@ from .matmul_integer import A_POINT, A_SCALE, B_POINT, B_SCALE, Y_POINT, Y_SCALE
 def _product_shape(call: Call) -> Shape:
     """The shape of the product of a and b, as NumPy's matmul has it."""
     a, b = call.input(A), call.input(B)
-    if call.node.attributes.get("matrices"):
-        call.rank(a, 2)
-        call.rank(b, 2)
+    for operand in (a, b):
+        if call.node.attributes.get("matrices"):
+            call.rank(operand, 2)
+        elif "most_axes" in call.node.attributes:
+            call.rank(operand, 2, int(call.attribute("most_axes")))
     if min(a.rank, b.rank) < 1:
         raise call.invalid("BT-SHAPE-RANK", "a matrix product needs operands of rank 1 or more")
     left = _exchanged(a.shape, call, "transpose_a") if a.rank > 1 else (1, *a.shape)
@@ -74,17 +77,26 @@ def _check_addend(call: Call, shape: Shape) -> None:
 
 def lower(call: Call) -> Lowered:
     """What the row's arithmetic needs."""
-    return (matmul_real if "real_product" in call.rules else matmul_integer).lower(call)
+    rules = call.rules
+    if "real_product" in rules:
+        return matmul_real.lower(call)
+    of_tensors = "accumulate" not in rules or "activation_range" in rules or "quantize_symmetric" in rules
+    return (matmul_tensors if of_tensors else matmul_integer).lower(call)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The product by the row's arithmetic."""
-    return (matmul_real if "real_product" in step.rules else matmul_integer).reference(step, inputs)
+    """The product by the step's arithmetic."""
+    if "real_product" in step.rules:
+        return matmul_real.reference(step, inputs)
+    return (matmul_tensors if "form" in step.parameters else matmul_integer).reference(step, inputs)
 
 
 OPERATOR = Operator(
     "matmul",
-    ("real_product", *REQUANTIZE_SLOTS, "scale_back"),
+    (
+        *("real_product", *REQUANTIZE_SLOTS, "scale_back"),
+        *("activation_range", "quantize_symmetric", "quantize_asymmetric", "sum_of_products"),
+    ),
     infer,
     lower,
     reference,

@@ -62,7 +62,7 @@ ROWS: tuple[Row, ...] = (
         limit="the power is the machine's binary64 pow, whose last bit shows in one of 10^8 binary32 results",
     ),
     Row(
-        "batch_matmul",
+        "matmul",
         ("f32 s8 -> f32",),
         {slot: _HYBRID[slot] for slot in _QUANTIZED},
         "run",

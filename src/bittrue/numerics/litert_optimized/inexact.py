@@ -40,7 +40,7 @@ _LIMITS = {
         "f32": f"{_PRODUCTS}55 % of the results of 3x3 filters",
         "s8": f"{_HYBRID}none to a half of the results",
     },
-    "batch_matmul": {
+    "matmul": {
         "f32": f"{_PRODUCTS}none to 90 % of the results, most with one row",
         "s8": f"{_HYBRID}none to a half of the results",
     },

@@ -205,7 +205,7 @@ ROWS: tuple[Row, ...] = (
         for dtype, scaled, symmetric in (("s8", (2,), (1,)), ("u8", (1, 2), ()))
     ),
     Row(
-        "batch_matmul",
+        "matmul",
         ("s8 s8 -> s8",),
         _SCALED,
         "run",
@@ -235,7 +235,7 @@ ROWS: tuple[Row, ...] = (
         limit=_NANS,
     ),
     Row(
-        "batch_matmul",
+        "matmul",
         ("f32 f32 -> f32",),
         {"sum_of_products": "binary32_fused_from_bias"},
         "run",

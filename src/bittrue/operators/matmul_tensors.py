@@ -1,6 +1,7 @@
-"""batch_matmul: acc[..., m, n] = sum over k of (x[..., m, k] - z_x)(y[..., k, n] - z_y), then rescale and store.
+"""What `matmul` does where scales and zero points belong to the tensors: the formulas and habits of one runtime.
 
-`adj_x` and `adj_y` say that an operand is stored with its last two axes exchanged. The other axes broadcast.
+acc[..., m, n] = sum over k of (x[..., m, k] - z_x)(y[..., k, n] - z_y), then rescaled and stored;
+real rows are quantized one by one where y has 8 bits, and real numbers are added up in order.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from ..graph import Attribute, data_type
 from ..rules import scale_back, store, sum_of_products
 from . import hybrid_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
-from .base import Call, Lowered, Operand, Operator, Shape, Step
-from .roles import PAIR
+from .base import Call, Lowered, Operand, Shape, Step
 
 _LARGEST_RANK = 5
 
@@ -27,41 +27,25 @@ def _exchanged(shape: Shape, exchange: bool) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if exchange else shape
 
 
-def infer(call: Call) -> list[Shape]:
-    """[..., M, K] and [..., K, N] give [..., M, N]."""
-    call.expect(2)
-    first, second = call.input(0), call.input(1)
-    call.rank(first, 2, _LARGEST_RANK)
-    call.rank(second, 2, _LARGEST_RANK)
-    left = _exchanged(first.shape, call.attribute("adj_x"))
-    right = _exchanged(second.shape, call.attribute("adj_y"))
-    shown = f"shapes {list(first.shape)} and {list(second.shape)}"
-    if left[-1] != right[-2]:
-        raise call.invalid("BT-MATMUL-DEPTH", f"{shown} meet with {left[-1]} columns and {right[-2]} rows")
-    rank = max(len(left), len(right))
-    batches = [(1,) * (rank - len(shape)) + shape[:-2] for shape in (left, right)]
-    if any(a != b and 1 not in (a, b) for a, b in zip(*batches, strict=True)):
-        raise call.invalid("BT-SHAPE-BROADCAST", f"{shown} do not broadcast together")
-    return [(*(b if a == 1 else a for a, b in zip(*batches, strict=True)), left[-2], right[-1])]
-
-
 def _worst_sums(call: Call, operand: Operand, zero_point: int) -> np.ndarray:
     """sum |y - zero_point| over k: of every column where the operand is constant, at most otherwise."""
     if operand.value is None or not operand.size:
-        rows = operand.shape[-1 if call.attribute("adj_y") else -2]
+        rows = operand.shape[-1 if call.attribute("transpose_b") else -2]
         return np.asarray(rows * signed_span(operand, zero_point))
     # Columns of all matrices become rows of one.
-    value = operand.value if call.attribute("adj_y") else operand.value.swapaxes(-1, -2)
+    value = operand.value if call.attribute("transpose_b") else operand.value.swapaxes(-1, -2)
     return weight_sums(np.ascontiguousarray(value).reshape(-1, value.shape[-1]), zero_point)
 
 
 def lower(call: Call) -> Lowered:
     """The multiplier, zero points and the accumulator bound; nothing but the layout for plain numbers."""
     first, second, output = call.input(0), call.input(1), call.output
-    depth = first.shape[-2 if call.attribute("adj_x") else -1]
+    for operand in (first, second):
+        call.rank(operand, 2, _LARGEST_RANK)
+    depth = first.shape[-2 if call.attribute("transpose_a") else -1]
     parameters: dict[str, Attribute] = {
-        "adj_x": bool(call.attribute("adj_x")),
-        "adj_y": bool(call.attribute("adj_y")),
+        "transpose_a": bool(call.attribute("transpose_a")),
+        "transpose_b": bool(call.attribute("transpose_b")),
         "output_shape": tuple(output.shape),
         "output_dtype": output.dtype,
         "form": "plain",
@@ -72,12 +56,9 @@ def lower(call: Call) -> Lowered:
         return _lower_hybrid(call, parameters, work, scratch)
     if "accumulate" not in call.rules:
         return Lowered(parameters=parameters, work=work, scratch=scratch)
-    rescaled = "rescale" in call.rules
-    zero_points = (first.zero_point, second.zero_point) if rescaled else (0, 0)
+    zero_points = first.zero_point, second.zero_point
     bound = proven_bound(call, _worst_sums(call, second, zero_points[1]), signed_span(first, zero_points[0]), None)
     parameters |= {"input_zero_point": zero_points[0], "weight_zero_point": zero_points[1]}
-    if not rescaled:
-        return Lowered(parameters=parameters | {"form": "sums"}, accumulator=bound, work=work, scratch=scratch)
     return Lowered(
         parameters=parameters | fused_range(call) | {"form": "quantized"},
         arrays=multiplier_arrays(call, first.scale, [second.scale]),
@@ -137,9 +118,9 @@ def _seen(call: Call, position: int) -> Shape:
     """[..., M, K] or [..., K, N] as kernels see it: where the second operand has one matrix along its last batch axis,
     the first one's matrices along it are rows of one.
     """
-    left = _exchanged(call.input(0).shape, call.attribute("adj_x"))
-    right = _exchanged(call.input(1).shape, call.attribute("adj_y"))
-    if not call.attribute("adj_x") and len(left) > 2 and len(right) > 2 and right[-3] == 1:
+    left = _exchanged(call.input(0).shape, call.attribute("transpose_a"))
+    right = _exchanged(call.input(1).shape, call.attribute("transpose_b"))
+    if not call.attribute("transpose_a") and len(left) > 2 and len(right) > 2 and right[-3] == 1:
         left, right = (*left[:-3], left[-3] * left[-2], left[-1]), (*right[:-3], *right[-2:])
     return (left, right)[position]
 
@@ -182,13 +163,17 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """One matrix product per output matrix: exact for integers, in order for binary32."""
     if step["form"] == "hybrid":
         x, y = inputs
-        return [_hybrid(step, x.swapaxes(-1, -2) if step["adj_x"] else x, y.swapaxes(-1, -2) if step["adj_y"] else y)]
+        return [
+            _hybrid(
+                step, x.swapaxes(-1, -2) if step["transpose_a"] else x, y.swapaxes(-1, -2) if step["transpose_b"] else y
+            )
+        ]
     shape, dtype = step["output_shape"], data_type(step["output_dtype"]).numpy
     left, right = (
         np.broadcast_to(exchanged, (*shape[:-2], *exchanged.shape[-2:]))
         for exchanged in (
             operand.swapaxes(-1, -2) if step[name] else operand
-            for operand, name in zip(inputs, ("adj_x", "adj_y"), strict=True)
+            for operand, name in zip(inputs, ("transpose_a", "transpose_b"), strict=True)
         )
     )
     if step["form"] == "plain":
@@ -208,22 +193,5 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         y = right[index].astype(work_type) - work_type.type(step["weight_zero_point"])
         acc = exact_matmul(x, y, bound).astype(np.int64)
         acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
-        if step["form"] == "quantized":
-            acc = store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, dtype)
-        out[index] = acc
+        out[index] = store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, dtype)
     return [out]
-
-
-OPERATOR = Operator(
-    "batch_matmul",
-    (
-        *("accumulate", "scale_form", "rescale", "store", "activation_range"),
-        *("quantize_symmetric", "quantize_asymmetric", "scale_back", "sum_of_products"),
-    ),
-    infer,
-    lower,
-    reference,
-    "matrix products of two operands, either of which may be computed",
-    roles=PAIR,
-    multiplies=True,
-)

@@ -1,4 +1,4 @@
-// batch_matmul: rows times constant 8-bit columns as a layer; computed operands by 16-bit products, binary32 in order.
+// Products of tensors, a step of matmul: rows times constant 8-bit columns as a layer; computed operands by 16-bit products, binary32 in order.
 #include <algorithm>
 #include <cstring>
 
@@ -7,6 +7,7 @@
 #include "operators/computed_products.h"
 #include "operators/matmul_layer.h"
 #include "operators/ordered_products.h"
+#include "operators/tensor_products.h"
 
 namespace bittrue {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 // [..., rows, depth] times [..., depth, columns], and which of the operands' matrices belong together.
 struct Products {
   int64_t rows, depth, columns;
-  bool adj_x, adj_y;
+  bool transpose_a, transpose_b;
   int64_t left_matrices, right_matrices;
   std::vector<int64_t> left, right;  // per matrix of the output
 
@@ -53,10 +54,10 @@ Products read_products(const Step& step) {
   require(x.dense() && y.dense() && out.dense(), "all operands must be dense");
   require(x.elements > 0 && y.elements > 0 && out.elements > 0, "there is nothing to do");
   Products p;
-  p.adj_x = step.integer("adj_x", 0, 1) != 0, p.adj_y = step.integer("adj_y", 0, 1) != 0;
+  p.transpose_a = step.integer("transpose_a", 0, 1) != 0, p.transpose_b = step.integer("transpose_b", 0, 1) != 0;
   const int64_t *left = x.shape.data() + x.rank() - 2, *right = y.shape.data() + y.rank() - 2;
-  p.rows = left[p.adj_x], p.depth = left[!p.adj_x], p.columns = right[!p.adj_y];
-  require(right[p.adj_y] == p.depth && out.shape[out.rank() - 2] == p.rows && out.shape[out.rank() - 1] == p.columns,
+  p.rows = left[p.transpose_a], p.depth = left[!p.transpose_a], p.columns = right[!p.transpose_b];
+  require(right[p.transpose_b] == p.depth && out.shape[out.rank() - 2] == p.rows && out.shape[out.rank() - 1] == p.columns,
           "the shapes do not fit");
   require(matrices_of(out) <= (int64_t{1} << 20), "there are very many matrices");
   p.left = matching(x, out), p.right = matching(y, out);
@@ -122,14 +123,14 @@ class IntegerProducts final : public Kernel {
   // Column i % columns of matrix i / columns.
   void pack(const uint8_t* stored, int64_t i, int16_t* target) const {
     const int64_t matrix = i / p_.columns, column = i % p_.columns, size = p_.depth * p_.columns;
-    const int64_t base = matrix * size + (p_.adj_y ? column * p_.depth : column), step = p_.adj_y ? 1 : p_.columns;
+    const int64_t base = matrix * size + (p_.transpose_b ? column * p_.depth : column), step = p_.transpose_b ? 1 : p_.columns;
     columns_.pack(column, target + matrix * columns_.elements(),
                   [&](int64_t k) { return weights_.at(stored, base + k * step); });
   }
 
   void take_row(const uint8_t* in, int64_t matrix, int64_t row, int16_t* out) const {
     const int64_t base = matrix * p_.rows * p_.depth;
-    if (p_.adj_x) {
+    if (p_.transpose_a) {
       for (int64_t k = 0; k < p_.depth; ++k) input_.convert(in, base + k * p_.rows + row, 1, out + k);
     } else {
       input_.convert(in, base + row * p_.depth, p_.depth, out);
@@ -212,7 +213,7 @@ class RealProducts final : public Kernel {
   int64_t panels() const { return (p_.columns + kOrderedColumns - 1) / kOrderedColumns; }
   int64_t panel() const { return p_.depth * kOrderedColumns; }
   int64_t packed_bytes() const { return packed_.empty() ? round_up(p_.right_matrices * panels() * panel() * 4, 64) : 0; }
-  int64_t worker_bytes() const { return p_.adj_x ? round_up(kBlock * p_.depth * 4, 64) : 0; }
+  int64_t worker_bytes() const { return p_.transpose_a ? round_up(kBlock * p_.depth * 4, 64) : 0; }
 
   // Panel i % panels of matrix i / panels: eight columns side by side.
   void pack(const float* right, int64_t i, float* target) const {
@@ -223,7 +224,7 @@ class RealProducts final : public Kernel {
     for (int64_t k = 0; k < p_.depth; ++k, to += kOrderedColumns) {
       for (int64_t n = 0; n < kOrderedColumns; ++n) {
         const int64_t column = first + n;
-        to[n] = n >= wide ? 0.0f : from[p_.adj_y ? column * p_.depth + k : k * p_.columns + column];
+        to[n] = n >= wide ? 0.0f : from[p_.transpose_b ? column * p_.depth + k : k * p_.columns + column];
       }
     }
   }
@@ -232,7 +233,7 @@ class RealProducts final : public Kernel {
                 float* scratch) const {
     const float* rows = reinterpret_cast<const float*>(run.inputs[0]) + p_.left[matrix] * p_.rows * p_.depth;
     auto* out = reinterpret_cast<float*>(run.outputs[0]) + (matrix * p_.rows + first) * p_.columns;
-    if (p_.adj_x) {
+    if (p_.transpose_a) {
       for (int64_t k = 0; k < p_.depth; ++k) {
         for (int64_t r = 0; r < count; ++r) scratch[r * p_.depth + k] = rows[k * p_.rows + first + r];
       }
@@ -265,7 +266,7 @@ class RealProducts final : public Kernel {
 // Constant columns as weights [columns][depth].
 SignedWeights columns_as_weights(const Step& step, const Products& p) {
   SignedWeights given = signed_weights(step.input(1), step.integer("weight_zero_point"));
-  if (p.adj_y) return given;
+  if (p.transpose_b) return given;
   SignedWeights turned;
   turned.zero_point = given.zero_point;
   turned.moved.resize(static_cast<size_t>(p.columns * p.depth));
@@ -278,19 +279,19 @@ SignedWeights columns_as_weights(const Step& step, const Products& p) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_batch_matmul(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_tensor_products(const Step& step, const CoreSet& cores) {
   if (step.rules.count("sum_of_products") != 0) throw NoKernel("no native rule for sums");
   const Products products = read_products(step);
   if (step.text("form") == "plain") return std::make_unique<RealProducts>(step, products);
-  const bool one_matrix = products.right_matrices == 1 && !products.adj_x;
+  const bool one_matrix = products.right_matrices == 1 && !products.transpose_a;
   if (one_matrix && step.text("form") == "quantized" && suits_matmul(step)) {
     return make_matmul_layer(step, cores, products.columns, products.depth, columns_as_weights(step, products),
                              biases(step, 2, products.columns));
   }
   const bool bytes = is_8bit(step.input(0).type) && is_8bit(step.input(1).type);
   const bool kept = step.text("form") == "sums" || (is_8bit(step.output().type) && step.bounded && step.magnitude <= kMostSum);
-  if (bytes && kept && !products.adj_x && step.input(1).constant == nullptr && step.rule("accumulate") == "s32_wrap") {
-    return make_computed_products(step, cores, {products.rows, products.depth, products.columns, products.adj_y,
+  if (bytes && kept && !products.transpose_a && step.input(1).constant == nullptr && step.rule("accumulate") == "s32_wrap") {
+    return make_computed_products(step, cores, {products.rows, products.depth, products.columns, products.transpose_b,
                                                 products.right_matrices, products.left, products.right});
   }
   return std::make_unique<IntegerProducts>(step, cores, products);
