@@ -1,4 +1,4 @@
-// add, form "affine", and add_scaled: sums of bytes with scales of their own by the slots `affine_sum` and
+// add, form "affine", and add_n: sums of bytes with scales of their own by the slots `affine_sum` and
 // `affine_sum_of_many`.
 #include <algorithm>
 #include <cmath>
@@ -138,6 +138,12 @@ std::unique_ptr<Kernel> make_affine_add(const Step& step) {
   return make_lane_zip(step, [table](uint8_t a, uint8_t b) { return (*table)[256 * a + b]; }, tail);
 }
 
-std::unique_ptr<Kernel> make_add_scaled(const Step& step, const CoreSet&) { return std::make_unique<ScaledSum>(step); }
+std::unique_ptr<Kernel> make_add_levels(const Step& step);
+
+std::unique_ptr<Kernel> make_add_n(const Step& step, const CoreSet&) {
+  if (step.rules.count("level_sum")) return make_add_levels(step);
+  if (!step.rules.count("affine_sum_of_many")) return nullptr;
+  return std::make_unique<ScaledSum>(step);
+}
 
 }  // namespace bittrue

@@ -343,7 +343,7 @@ std::unique_ptr<Kernel> make_scale_levels(const Step& step, const CoreSet& cores
   return std::make_unique<RealToLevels>(step, even);
 }
 
-std::unique_ptr<Kernel> make_add_levels(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_add_levels(const Step& step) {
   require(is_8bit(step.input(0).type) && is_8bit(step.input(1).type), "operands are not 8-bit");
   require(step.input(0).shape == step.output().shape && step.input(1).shape == step.output().shape,
           "operands have other shapes");

@@ -34,8 +34,7 @@ _WHOLE = (
 # Operators with a native kernel that only the systems that are gone have.
 _OF_SYSTEMS = {
     "add_bias",
-    "add_levels",
-    "add_scaled",
+    "add_n",
     "joined_range",
     "layer_sum",
     "leaky_levels",

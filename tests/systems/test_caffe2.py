@@ -294,7 +294,7 @@ def test_operators_are_read_as_ours(operator: str) -> None:
 
 
 def test_sums_of_other_counts_are_operators_of_their_own() -> None:
-    for engine, count, stem in (("", 1, "add_scaled"), ("DNNLOWP", 3, "add_scaled"), ("DNNLOWP", 2, "add")):
+    for engine, count, stem in (("", 1, "add_n"), ("DNNLOWP", 3, "add_n"), ("DNNLOWP", 2, "add")):
         predict, init = new(), new()
         names = "abc"[:count]
         for name in names:

@@ -239,7 +239,7 @@ def test_sums_of_two(data: Any) -> None:
 @settings(deadline=None, max_examples=20)
 @given(st.data())
 def test_sums_of_others(data: Any) -> None:
-    """One input, or three and more, by way of 16 bits: add_scaled."""
+    """One input, or three and more, by way of 16 bits: add_n."""
     count = data.draw(st.sampled_from([1, 3, 4, 7, 40]))
     inputs = [(array_of(data.draw, (2, 3)), data.draw(scales), data.draw(codes)) for _ in range(count)]
     asked, zero_point = data.draw(scales), data.draw(codes)

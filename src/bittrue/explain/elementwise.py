@@ -110,7 +110,7 @@ def add(site: Site, work: Work) -> Number | None:
     step, form, sign = site.step, site.step["form"], -1 if site.step.operator == "sub" else 1
     if form == "operands":
         return _operands(site, work)
-    if form in ("plain", "of_many") or site.array(0).dtype.kind not in "iu":
+    if form in ("plain", "of_many", "ranges") or site.array(0).dtype.kind not in "iu":
         return None
     if form == "affine":
         return _affine(site, work, affine_sum.RULES[step.rules["affine_sum"]].apply, "affine_sum")
@@ -238,7 +238,7 @@ def mul(site: Site, work: Work) -> Number | None:
     step = site.step
     if step["form"] == "operands":
         return _operands(site, work)
-    if step["form"] == "plain":
+    if step["form"] in ("plain", "ranges"):
         return None
     one, two = (operand(site, work, i, w, int(step[f"{w}_zero_point"])) for i, w in ((0, "first"), (1, "second")))
     if not product.RULES[step.rules["product"]].rescaled:

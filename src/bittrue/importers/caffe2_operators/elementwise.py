@@ -15,7 +15,7 @@ def _sum(source: Source) -> None:
         attributes: dict[str, Attribute] = {"activation": activation, "pot_scale_int16": False}
         source.emit("add", "u8", parameters, attributes)
     else:
-        source.emit("add_scaled", "u8", parameters, {"activation": activation})
+        source.emit("add_n", "u8", parameters, {"activation": activation, "least": 1})
 
 
 def _product(source: Source) -> None:

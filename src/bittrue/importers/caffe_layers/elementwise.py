@@ -72,7 +72,7 @@ def _blobwise(layer: Layer, parameter: Any) -> tuple[list[float], list[int]]:
 
 
 def _eltwise(layer: Layer) -> None:
-    """add_levels of the first two bottoms for quantized sums, else combine_levels of all of them."""
+    """add_n of the first two bottoms for quantized sums, else combine_levels of all of them."""
     parameter, count = layer.proto.eltwise_param, len(layer.bottoms)
     layer.expect((1, None))
     scales, zero_points = _blobwise(layer, parameter)
@@ -104,7 +104,7 @@ def _eltwise(layer: Layer) -> None:
             "quantize_method": METHODS[parameter.quantize_method],
         }
         dtype = layer.result_type(parameter.saturate, True)
-        layer.emit("add_levels", dtype, attributes, inputs=layer.bottoms[:2])
+        layer.emit("add_n", dtype, attributes, inputs=layer.bottoms[:2])
         return
     coefficients = coefficients or [1.0] * count
     whole = all(layer.dtype(position) != "f32" for position in range(count)) and operation != "quotient"

@@ -90,7 +90,7 @@ _SUMS = (
     ),
     Row("add", ("u8 u8 -> u8",), {**_RANGE, "affine_sum_of_many": "binary32_16_bits_even"}, _RUN, requires=(_FIT,)),
     Row(
-        "add_scaled",
+        "add_n",
         ("u8... -> u8",),
         {**_RANGE, "affine_sum_of_many": "binary32_16_bits_even"},
         _RUN,

@@ -22,11 +22,9 @@ def _method(*names: str) -> tuple[object, ...]:
 
 
 ROWS: tuple[Row, ...] = (
+    Row("add_n", _TWO, {"level_sum": "q31_left_20_two_step"}, f"{_RUN} 5", when=(_method("tflite"),), limit=_SHIFTS),
     Row(
-        "add_levels", _TWO, {"level_sum": "q31_left_20_two_step"}, f"{_RUN} 5", when=(_method("tflite"),), limit=_SHIFTS
-    ),
-    Row(
-        "add_levels",
+        "add_n",
         _TWO,
         {"level_sum": "binary32_of_21_bits_away"},
         f"{_RUN} 5",

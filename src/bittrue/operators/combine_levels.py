@@ -1,6 +1,5 @@
-"""add_levels, bias_levels and combine_levels: functions of several tensors of quantized values.
+"""bias_levels and combine_levels: functions of several tensors of quantized values.
 
-- add_levels: two tensors of one size as levels of a third scale (slot `level_sum`); scales are binary64 attributes.
 - bias_levels: levels(f32(real(x) + real(b))) (slot `levels`); b lies along the axes of x from `axis` on.
 - combine_levels: quantized values as they are, `operation` sum (with `coefficients`, powers of two), product, quotient,
   largest or smallest; the second tensor lies along the axes of the first from `axis` on, further ones have its size.
@@ -13,13 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..graph import DATA_TYPES
-from ..rules import level_sum, levels
-from .base import EVERY, Call, Lowered, Operand, Operator, Shape, Step
-from .elementwise import blockwise
-from .level_storage import check, limits, pair, scale_and_zero_point, store, stored_blocks, undefined
+from ..rules import levels
+from .base import Call, Lowered, Operand, Operator, Shape, Step
+from .level_storage import limits, pair, scale_and_zero_point, stored_blocks
 
-_F32 = np.dtype(np.float32)
 _OPERATIONS = ("sum", "product", "quotient", "largest", "smallest")
 
 
@@ -33,41 +29,6 @@ def _placed(call: Call, first: Operand, second: Operand) -> Shape:
             f"shape {list(second.shape)} does not lie along the axes of {list(first.shape)} from axis {axis} on",
         )
     return (*second.shape, *(1,) * behind)
-
-
-def infer_sum(call: Call) -> list[Shape]:
-    """The first shape; the second tensor has as many elements."""
-    call.expect(2)
-    first, second = call.input(0), call.input(1)
-    if first.size != second.size or [e for e in first.shape if e != 1] != [e for e in second.shape if e != 1]:
-        raise call.unsupported(
-            "BT-SHAPE-BROADCAST",
-            f"shapes {list(first.shape)} and {list(second.shape)}: a quantized sum does not broadcast",
-            "the runtime reads past the end of the smaller tensor; give both the same shape",
-        )
-    return [first.shape]
-
-
-def lower_sum(call: Call) -> Lowered:
-    """Multipliers and zero points."""
-    rule = level_sum.RULES[call.rules["level_sum"]]
-    pairs = [pair(scale_and_zero_point(call, name), name) for name in ("first", "second", "output")]
-    return Lowered(limits(call), check(call, lambda: rule.prepare(*pairs)))
-
-
-def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The rule, block by block."""
-    first, second = inputs[0], inputs[1].reshape(inputs[0].shape)
-    rule, dtype = level_sum.RULES[step.rules["level_sum"]], DATA_TYPES[step["dtype"]].numpy
-    real = "f" in (first.dtype.kind, second.dtype.kind)
-
-    def apply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return store(rule.apply(a, b, step.arrays), step["low"], step["high"], dtype, step.place)
-
-    try:
-        return [blockwise(apply, [first, second], dtype, _F32 if real else np.dtype(np.int64))]
-    except ValueError as error:
-        raise undefined(str(error), step.place) from None
 
 
 def infer_bias(call: Call) -> list[Shape]:
@@ -177,15 +138,6 @@ def reference_combine(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
 
 
 OPERATORS = (
-    Operator(
-        "add_levels",
-        ("level_sum",),
-        infer_sum,
-        lower_sum,
-        reference_sum,
-        "sum of levels as a level of a third scale",
-        elementwise=EVERY,
-    ),
     Operator(
         "bias_levels", ("levels",), infer_bias, lower_bias, reference_bias, "sum of real numbers as levels, by channel"
     ),
