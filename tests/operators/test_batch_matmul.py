@@ -1,4 +1,4 @@
-"""batch_matmul against the real runtime."""
+"""matmul of tensors with scales of their own (BATCH_MATMUL) against the real runtime."""
 
 from __future__ import annotations
 
