@@ -27,6 +27,7 @@ _SHAPES = frozenset(
         "count",
         "batch",
         "tables",
+        "scales_at",
         "view",
     )
 )
