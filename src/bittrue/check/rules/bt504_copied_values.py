@@ -20,7 +20,7 @@ COPIES: dict[str, tuple[int, ...]] = {
     "REVERSE_V2": (0,),
     "SELECT": (1, 2),
     "SELECT_V2": (1, 2),
-    "SPLIT": (1,),
+    "SPLIT": (0,),
     "SPLIT_V": (0,),
     "STRIDED_SLICE": (0,),
     "TILE": (0,),
