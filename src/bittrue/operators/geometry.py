@@ -196,7 +196,7 @@ def window(
     Strides and dilations are 1 to `most`; `pads` are the positions before and after, where the rule does not find them.
 
     >>> window(5, 3, 2, padding="same_upper")
-    Window(dimension=5, taps=3, stride=2, dilation=1, before=1, after=1, out=3)
+    Window(extent=5, taps=3, stride=2, dilation=1, before=1, after=1, out=3)
     """
     if padding not in PADDINGS or size not in SIZES:
         raise WindowError(f"padding '{padding}' and size '{size}' are no rules")
