@@ -17,7 +17,7 @@
 
 #include "arithmetic/elementary.h"
 #include "core/program.h"
-#include "operators/registry.h"
+#include "operators/core/registry.h"
 #include "rules/rescale.h"
 
 namespace nb = nanobind;

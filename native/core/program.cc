@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/written.h"
-#include "operators/registry.h"
+#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {

@@ -8,7 +8,7 @@ import pytest
 import bittrue
 from bittrue.compare.hypotheses import layers
 from bittrue.operators import find, registry
-from bittrue.operators.roles import seats_of
+from bittrue.operators.core.roles import seats_of
 from support.layer_models import LAYERS
 from support.verdicts import random_inputs
 

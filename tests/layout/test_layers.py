@@ -160,6 +160,20 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     list(TopologicalSorter(imported_modules()).static_order())
 
 
+def test_themes_of_operators() -> None:
+    """All stand on `core`, which knows none of them; who admits nodes stands above all. C++ has the same themes."""
+    operators = {name: targets for name, targets in imported_modules().items() if name.startswith("operators.")}
+    themes = {name.split(".")[1] for name in operators}
+    for name, targets in operators.items():
+        theme = name.split(".")[1]
+        reached = {target.split(".")[1] for target in targets if target.startswith("operators.")} - {theme}
+        assert theme != "core" or not reached, f"{name} imports {reached}"
+        assert "admission" not in reached, f"{name} imports what stands above it"
+    native = {path.name for path in (REPOSITORY / "native" / "operators").iterdir()}
+    assert native <= themes
+    assert "core" in native
+
+
 def test_oracle_imports_nothing_of_ours() -> None:
     assert imported(PACKAGE / "arithmetic" / "exact.py") == set()
     assert imported(PACKAGE / "visible.py") == set()

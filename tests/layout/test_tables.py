@@ -9,8 +9,8 @@ import pytest
 
 from bittrue import numerics
 from bittrue.operators import find, registry
-from bittrue.operators.conditions import CONDITIONS
-from bittrue.operators.requirements import REQUIREMENTS
+from bittrue.operators.admission.conditions import CONDITIONS
+from bittrue.operators.admission.requirements import REQUIREMENTS
 from bittrue.rules import rules, slots
 from support.shared import REPOSITORY
 

@@ -11,8 +11,8 @@ import bittrue
 from bittrue.errors import BittrueError
 from bittrue.graph import Node, Quantization, Tensor
 from bittrue.operators import Call, Operand, Role, find
-from bittrue.operators.late import prepare_now
-from bittrue.operators.role_quantization import of_call, of_node, of_step, role_of
+from bittrue.operators.core.late import prepare_now
+from bittrue.operators.core.role_quantization import of_call, of_node, of_step, role_of
 from support.layer_models import LAYERS
 
 SCALE = Tensor("scale", "f32", (), data=np.float32([0.5]))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bittrue.operators.geometry import PADDINGS, SIZES, Window, WindowError, meeting, transposed_window, window
+from bittrue.operators.core.geometry import PADDINGS, SIZES, Window, WindowError, meeting, transposed_window, window
 
 small = st.integers(1, 7)
 WILD = st.sampled_from((-(2**70), -(2**31), -1, 0, 1, 2, 3, 32767, 32768, 2**31 - 1, 2**31, 2**63, 2**70))

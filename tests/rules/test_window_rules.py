@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bittrue.operators.add import reference as add
-from bittrue.operators.base import Step
+from bittrue.operators.core.base import Step
+from bittrue.operators.elementwise.add import reference as add
 from bittrue.rules import align, corner_weights, quantize, rescale, softmax, table, window_average
 from support.rounding import f32
 

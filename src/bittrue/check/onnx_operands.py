@@ -10,7 +10,7 @@ import numpy as np
 from ..graph import Graph, Node, Tensor, data_type
 from ..numerics import find as find_numerics
 from ..operators import find as find_operator
-from ..operators.role_quantization import at
+from ..operators.core.role_quantization import at
 from .rule import Subject
 from .surveys import survey
 

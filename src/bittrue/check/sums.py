@@ -17,8 +17,8 @@ import numpy as np
 
 from ..graph import data_type
 from ..operators import Step, find
-from ..operators.geometry import Window, step_windows
-from ..operators.roles import LayerForm, layer_form, seats_of
+from ..operators.core.geometry import Window, step_windows
+from ..operators.core.roles import LayerForm, layer_form, seats_of
 from ..plan.survey import Survey
 from ..rules import accumulate, store
 from .surveys import code_range

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..operators.granularity import split_pairs, spread
+from ..operators.core.granularity import split_pairs, spread
 from ..rules import formula, narrow, quotient, to_integer
 from ..rules import quantize as rules
 from .decimals import TIES, decimal, integer, nearness, place, real, rounded, signed

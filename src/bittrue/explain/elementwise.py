@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arithmetic import fixed_point, floats
 from ..operators import find
-from ..operators.lanes import tail_rules
+from ..operators.core.lanes import tail_rules
 from ..rules import affine_product, affine_sum, align, center, compare, formula, product
 from .decimals import TIES, decimal, factor, integer, nearness, place, real, rounded, signed
 from .explanation import Line

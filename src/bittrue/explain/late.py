@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..operators import Operator, Step, find
-from ..operators.integer_layers import of_columns, of_rows, weight_zero_points, zero_point_of, zero_points
-from ..operators.late import Prepared
-from ..operators.role_quantization import at
+from ..operators.core.late import Prepared
+from ..operators.core.role_quantization import at
+from ..operators.layers.integer_layers import of_columns, of_rows, weight_zero_points, zero_point_of, zero_points
 
 Inputs = Sequence["np.ndarray | None"]
 

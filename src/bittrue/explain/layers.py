@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError
-from ..operators.lanes import tail_rules
+from ..operators.core.lanes import tail_rules
 from ..rules import accumulate, formula, scale_back, scale_form
 from ..rules import requantize as requantize_rules
 from ..rules import rescale as rescale_rules

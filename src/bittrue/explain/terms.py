@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import Operator, Step, find
-from ..operators.roles import Seats, position_of
+from ..operators.core.roles import Seats, position_of
 from .late import settled
 
 Inputs = Sequence["np.ndarray | None"]

@@ -7,22 +7,18 @@ machinery. `find(stem)` imports only files in whose text the stem stands, so tha
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
-from .base import Bound, Call, Lowered, Operand, Operator, Role, Step, Subgraph, ValueUnknown, World
+from .core.base import Bound, Call, Lowered, Operand, Operator, Role, Step, Subgraph, ValueUnknown, World
 
 
 @cache
 def _texts() -> dict[str, str]:
-    """Module of every file of this folder to its text."""
-    return {
-        item.name[:-3]: item.read_text(encoding="utf-8")
-        for item in files(__name__).iterdir()
-        if item.name.endswith(".py")
-    }
+    """Theme and name of every file, with a dot between them, to its text."""
+    root = Path(__file__).parent
+    return {f"{file.parent.name}.{file.stem}": file.read_text(encoding="utf-8") for file in sorted(root.glob("*/*.py"))}
 
 
 def _operators_of(file: str) -> tuple[Operator, ...]:
@@ -33,10 +29,10 @@ def _operators_of(file: str) -> tuple[Operator, ...]:
 
 @cache
 def registry() -> dict[str, Operator]:
-    """Stem to operator, collected from every file of this folder."""
+    """Stem to operator, collected from every file of this folder's themes."""
     found: dict[str, Operator] = {}
-    for module in pkgutil.iter_modules(__path__):
-        for operator in _operators_of(module.name):
+    for file in _texts():
+        for operator in _operators_of(file):
             if operator.stem in found:
                 raise RuntimeError(f"two operator files define '{operator.stem}'")
             found[operator.stem] = operator
@@ -49,7 +45,7 @@ def find(stem: str) -> Operator | None:
     made = re.compile(rf'perator\(\s*"{re.escape(stem)}"')
     naming = {file: text for file, text in _texts().items() if f'"{stem}"' in text}
     # The likeliest first: a file of that name, then those that make an operator of that name on the spot.
-    for file in sorted(naming, key=lambda file: (file != stem, not made.search(naming[file]), file)):
+    for file in sorted(naming, key=lambda file: (not file.endswith(f".{stem}"), not made.search(naming[file]), file)):
         for operator in _operators_of(file):
             if operator.stem == stem:
                 return operator

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..errors import InvalidModelError, UnsupportedError
 from ..graph import Graph, Node, find_disorder
 from ..operators import Call, find
-from ..operators.base import GraphUse
+from ..operators.core.base import GraphUse
 
 # Far above what converters write.
 _MAX_DEPTH = 16

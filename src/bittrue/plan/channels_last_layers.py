@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import Bound, Step
-from ..operators.integer_layers import is_plain
+from ..operators.layers.integer_layers import is_plain
 from .channels_last import TO_FIRST, TO_LAST, Handler, Layout, last_axis_of, last_shape
 
 

@@ -16,9 +16,9 @@ from ..graph import Graph, Node, Tensor
 from ..names import near_or_all
 from ..numerics import Numerics, Row
 from ..operators import Call, Operand, Operator, Step, Subgraph, ValueUnknown, find
-from ..operators.base import GraphUse, place_errors
-from ..operators.conditions import CONDITIONS
-from ..operators.requirements import REQUIREMENTS
+from ..operators.admission.conditions import CONDITIONS
+from ..operators.admission.requirements import REQUIREMENTS
+from ..operators.core.base import GraphUse, place_errors
 from ..rewrites import Settled, Shapes, rewrite
 from .calls import needed_graphs, never_called
 from .folding import FOLD_BYTES, may_fold

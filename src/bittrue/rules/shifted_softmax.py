@@ -42,7 +42,7 @@ def _shares(rows: np.ndarray, unit: int) -> np.ndarray:
     """Integers of 32 bits.
 
     >>> _shares(np.int64([[10, 0], [3, 3]]), 10).tolist()
-    [[92, 32], [64, 64]]
+    [[91, 36], [63, 63]]
     """
     wrap, one = fixed_point.wrap_s32, np.int64(unit)
     x = wrap(rows - rows.max(axis=-1, keepdims=True))

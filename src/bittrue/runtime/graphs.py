@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import MISFITS, BittrueError, InvalidModelError, ModelFormatError, ResourceError, RunError
 from ..operators import Step, World, find
-from ..operators.stopping import check_stop
+from ..operators.core.stopping import check_stop
 from ..plan import Plan, PlanTensor
 from ..plan.plan import Source
 from ..plan.planner import Peek, plan_later, plan_nested

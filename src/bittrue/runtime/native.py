@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import InputError, StoppedError
 from ..operators import Step, find
-from ..operators.stopping import stopped_by
+from ..operators.core.stopping import stopped_by
 from ..plan import Plan, PlanTensor
 from ..plan.passes import make_schedule
 from ..plan.schedule import Schedule, Then, check_reads

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import StoppedError
 from ..operators import Operator, Step, find
-from ..operators.stopping import stopped_by
+from ..operators.core.stopping import stopped_by
 from ..plan import Plan
 from ..plan.schedule import check_reads
 from .graphs import Graphs, State, carry_out, untrusted, written

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...graph import Graph, Node
 from ...operators import find as find_operator
-from ...operators.role_quantization import at, role_of
+from ...operators.core.role_quantization import at, role_of
 from ..finding import Finding
 from ..onnx_operands import known_shape, shown
 from ..rule import Rule, Subject

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...operators import find as find_operator
-from ...operators.roles import position_of
+from ...operators.core.roles import position_of
 from ..finding import Finding
 from ..rule import Rule, Subject
 

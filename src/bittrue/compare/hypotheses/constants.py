@@ -8,7 +8,7 @@ import numpy as np
 
 from ...graph import Graph, Node, Tensor
 from ...operators import find
-from ...operators.roles import seats_of, weights_order
+from ...operators.core.roles import seats_of, weights_order
 from ..result import Cause
 from .case import Case, Hypothesis, change_tensors
 from .layers import Layer

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...operators import Step, find
-from ...operators.role_quantization import at, of_node
+from ...operators.core.role_quantization import at, of_node
 from ...plan import Plan
 from .case import Case, Hypothesis, Values
 from .common import Array, of_computation

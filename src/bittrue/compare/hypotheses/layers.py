@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...operators import Role, Step, find
-from ...operators.accumulator import finish_accumulator
-from ...operators.geometry import SIDES
-from ...operators.integer_layers import adds_exactly
-from ...operators.role_quantization import of_step, role_of
-from ...operators.roles import LayerForm, layer_form, seats_of
+from ...operators.core.accumulator import finish_accumulator
+from ...operators.core.geometry import SIDES
+from ...operators.core.role_quantization import of_step, role_of
+from ...operators.core.roles import LayerForm, layer_form, seats_of
+from ...operators.layers.integer_layers import adds_exactly
 from ...plan import Plan
 from ...rules import requantize, rescale, store
 

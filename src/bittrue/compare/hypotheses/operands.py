@@ -9,8 +9,8 @@ import numpy as np
 
 from ...graph import Graph, Node, Tensor
 from ...operators import Role, find
-from ...operators.role_quantization import at, of_node
-from ...operators.roles import seats_of
+from ...operators.core.role_quantization import at, of_node
+from ...operators.core.roles import seats_of
 from .case import Case, change_tensors, with_quantization
 
 # As sentences have it.

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...operators import Step, find
-from ...operators.roles import seats_of
+from ...operators.core.roles import seats_of
 from .case import Case, Hypothesis, with_parameters
 from .common import Array, of_step
 

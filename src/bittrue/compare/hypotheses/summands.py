@@ -9,7 +9,7 @@ import numpy as np
 
 from ...graph import Attribute, Graph
 from ...operators import Step, find
-from ...operators.roles import position_of
+from ...operators.core.roles import position_of
 from ...plan import Plan
 from .case import Case, Hypothesis, Values
 from .common import Array, cause, of_computation, of_step

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...graph import Graph, Node, Tensor
 from ...operators import Role, find
-from ...operators.role_quantization import at, role_of
-from ...operators.roles import weights_order
+from ...operators.core.role_quantization import at, role_of
+from ...operators.core.roles import weights_order
 from ..result import Cause
 from .case import Case, Hypothesis
 

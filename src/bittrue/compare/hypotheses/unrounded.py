@@ -9,7 +9,7 @@ import numpy as np
 
 from ...graph import data_type
 from ...operators import Role, Step, find
-from ...operators.role_quantization import of_step
+from ...operators.core.role_quantization import of_step
 from ...plan import Plan
 from .layers import carry_out
 from .windows import pool_of, window_sums

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import UnsupportedError
 from ...graph import Graph, Node, Tensor, data_type
-from ...operators.geometry import WindowError, window
+from ...operators.core.geometry import WindowError, window
 from . import elementwise, layers, nn, pooling, quantization
 from .expr import Expr, var
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Attribute
-from ...operators.geometry import WindowError, transposed_window
+from ...operators.core.geometry import WindowError, transposed_window
 from . import checks
 from .building import build
 from .expr import Expr, Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...graph import Attribute
-from ...operators.geometry import Window, WindowError, window
+from ...operators.core.geometry import Window, WindowError, window
 from . import checks
 from .expr import Expr
 

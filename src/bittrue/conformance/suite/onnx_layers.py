@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import data_type
-from ...operators.geometry import window
+from ...operators.core.geometry import window
 from .draft import all_between, between
 from .onnx_aiming import Scales, Sums, accumulators, aimed_sums
 

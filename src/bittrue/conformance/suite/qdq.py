@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import BittrueError
 from ...graph import Graph, Node, Tensor
-from ...operators.geometry import window
+from ...operators.core.geometry import window
 from .case import SuiteCase
 from .onnx_model import OnnxModel
 

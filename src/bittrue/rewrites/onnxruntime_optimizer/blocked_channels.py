@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Attribute, Node
-from ...operators.real_conv import can_block
+from ...operators.layers.real_conv import can_block
 from .. import Shapes
 from ..editing import Editor
 from .quantized_preparation import known_shape

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Attribute, Graph, Node
-from ...operators.concatenation import data_inputs
+from ...operators.movement.concatenation import data_inputs
 from .. import Shapes
 from ..editing import Editor
 from .quantized_preparation import known_shape

@@ -1,0 +1,149 @@
+#include "operators/core/blocks.h"
+
+#include <cstring>
+
+namespace bittrue {
+namespace {
+
+// Bytes between neighbours along every axis of `shape`, aligned to the right; 0 where the operand is broadcast.
+std::vector<int64_t> byte_strides(const Operand& operand, const std::vector<int64_t>& shape) {
+  const size_t rank = operand.shape.size();
+  require(rank <= shape.size(), "an input has more axes than the output");
+  std::vector<int64_t> strides(shape.size(), 0);
+  int64_t stride = type_bytes(operand.type);
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t axis = rank - 1 - i;
+    const size_t target = shape.size() - 1 - i;
+    require(operand.shape[axis] == shape[target] || operand.shape[axis] == 1, "the shapes do not broadcast");
+    strides[target] = operand.shape[axis] == 1 ? 0 : stride;
+    stride = i == 0 ? operand.row_stride : stride * operand.shape[axis];
+  }
+  return strides;
+}
+
+void repeat(uint8_t* target, int64_t filled, int64_t total) {
+  while (filled < total) {
+    const int64_t more = std::min(filled, total - filled);
+    std::memcpy(target + filled, target, static_cast<size_t>(more));
+    filled += more;
+  }
+}
+
+}  // namespace
+
+Blocks::Blocks(const std::vector<const Operand*>& inputs, const Operand& output, int64_t block_elements)
+    : inputs_(static_cast<int>(inputs.size())), elements_(output.elements) {
+  require(inputs.size() <= kMaxInputs, "too many inputs");
+  std::vector<std::vector<int64_t>> strides;
+  for (int k = 0; k < inputs_; ++k) {
+    item_[k] = type_bytes(inputs[k]->type);
+    strides.push_back(byte_strides(*inputs[k], output.shape));
+  }
+  strides.push_back(byte_strides(output, output.shape));
+  if (elements_ == 0) return;
+  for (size_t i = 0; i < output.shape.size(); ++i) {
+    if (output.shape[i] == 1) continue;
+    Axis axis;
+    axis.extent = output.shape[i];
+    for (int k = 0; k <= inputs_; ++k) axis.strides[k] = strides[k][i];
+    bool merges = !axes_.empty();
+    for (int k = 0; k <= inputs_ && merges; ++k) merges = axes_.back().strides[k] == axis.strides[k] * axis.extent;
+    if (merges) {
+      axis.extent *= axes_.back().extent;
+      axes_.back() = axis;
+    } else {
+      axes_.push_back(axis);
+    }
+  }
+  if (axes_.empty()) {
+    Axis axis;
+    axis.extent = 1;
+    for (int k = 0; k < inputs_; ++k) axis.strides[k] = item_[k];
+    axis.strides[inputs_] = type_bytes(output.type);
+    axes_.push_back(axis);
+  }
+  const Axis& last = axes_.back();
+  require(last.strides[inputs_] == type_bytes(output.type), "the output's elements are apart");
+  for (int k = 0; k < inputs_; ++k) {
+    require(last.strides[k] == item_[k] || last.strides[k] == 0, "an input's elements are apart");
+  }
+  // Take axes in, from the last one on, while the output stays contiguous and a block is small.
+  cut_ = axes_.size() - 1;
+  inner_ = 1;
+  while (cut_ > 0) {
+    const int64_t inside = inner_ * axes_[cut_].extent;
+    if (inside >= block_elements || axes_[cut_ - 1].strides[inputs_] != inside * last.strides[inputs_]) break;
+    inner_ = inside;
+    --cut_;
+  }
+  step_ = std::min(axes_[cut_].extent, std::max<int64_t>(1, block_elements / inner_));
+  chunks_ = (axes_[cut_].extent + step_ - 1) / step_;
+  blocks_ = chunks_;
+  for (size_t i = 0; i < cut_; ++i) blocks_ *= axes_[i].extent;
+  for (int k = 0; k < inputs_; ++k) {
+    direct_[k] = true;
+    int64_t stride = item_[k];
+    for (size_t i = axes_.size(); i-- > cut_;) {
+      direct_[k] = direct_[k] && (axes_[i].strides[k] == stride || axes_[i].extent == 1);
+      stride *= axes_[i].extent;
+    }
+    scratch_offset_[k] = worker_bytes_;
+    if (!direct_[k]) worker_bytes_ += (step_ * inner_ * item_[k] + 63) / 64 * 64;
+  }
+}
+
+int64_t Blocks::inner_elements(size_t axis) const {
+  int64_t elements = 1;
+  for (size_t i = axis + 1; i < axes_.size(); ++i) elements *= axes_[i].extent;
+  return elements;
+}
+
+void Blocks::spread(int input, size_t axis, int64_t extent, const uint8_t* source, uint8_t* target) const {
+  const int64_t stride = axes_[axis].strides[input];
+  const int64_t bytes = inner_elements(axis) * item_[input];
+  if (stride == bytes && axis + 1 == axes_.size()) {
+    std::memcpy(target, source, static_cast<size_t>(extent * bytes));
+    return;
+  }
+  const int64_t positions = stride == 0 ? 1 : extent;
+  for (int64_t i = 0; i < positions; ++i) {
+    if (axis + 1 == axes_.size()) {
+      std::memcpy(target + i * bytes, source + i * stride, static_cast<size_t>(bytes));
+    } else {
+      spread(input, axis + 1, axes_[axis + 1].extent, source + i * stride, target + i * bytes);
+    }
+  }
+  if (stride == 0) repeat(target, bytes, extent * bytes);
+}
+
+int64_t Blocks::place(const Run& run, int64_t block, State& state, uint8_t** out) const {
+  int64_t offsets[kMaxInputs + 1] = {};
+  const int64_t first = block % chunks_ * step_;
+  for (int k = 0; k <= inputs_; ++k) offsets[k] = first * axes_[cut_].strides[k];
+  int64_t rest = block / chunks_;
+  for (size_t i = cut_; i-- > 0;) {
+    const int64_t position = rest % axes_[i].extent;
+    rest /= axes_[i].extent;
+    for (int k = 0; k <= inputs_; ++k) offsets[k] += position * axes_[i].strides[k];
+  }
+  const int64_t extent = std::min(step_, axes_[cut_].extent - first);
+  const int64_t count = extent * inner_;
+  *out = run.outputs[0] + offsets[inputs_];
+  for (int k = 0; k < inputs_; ++k) {
+    const uint8_t* source = run.inputs[k] + offsets[k];
+    if (direct_[k]) {
+      state.pointers[k] = source;
+      continue;
+    }
+    uint8_t* target = state.scratch + scratch_offset_[k];
+    if (state.spread_from[k] != source || state.spread_count[k] < count) {
+      spread(k, cut_, extent, source, target);
+      state.spread_from[k] = source;
+      state.spread_count[k] = count;
+    }
+    state.pointers[k] = target;
+  }
+  return count;
+}
+
+}  // namespace bittrue

@@ -1,0 +1,162 @@
+// Functions of two elements, with broadcasting.
+#pragma once
+
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "core/kernel.h"
+#include "operators/core/blocks.h"
+#include "rules/plain_range.h"
+
+namespace bittrue {
+
+// Function: Out operator()(In, In) const, on stored elements.
+template <class In, class Out, class Function>
+class Zip final : public Kernel {
+ public:
+  Zip(const Step& step, Function function)
+      : blocks_({&step.input(0), &step.input(1)}, step.output()), function_(std::move(function)) {
+    require(step.input(0).type == step.input(1).type && type_bytes(step.input(0).type) == sizeof(In) &&
+                type_bytes(step.output().type) == sizeof(Out),
+            "no native kernel for these types");
+  }
+
+  void run(const Run& run) const override {
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      const auto* first = reinterpret_cast<const In*>(in[0]);
+      const auto* second = reinterpret_cast<const In*>(in[1]);
+      auto* target = reinterpret_cast<Out*>(out);
+      for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i]);
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+
+ private:
+  Blocks blocks_;
+  Function function_;
+};
+
+template <class In, class Out, class Function>
+std::unique_ptr<Kernel> make_zip(const Step& step, Function function) {
+  return std::make_unique<Zip<In, Out, Function>>(step, std::move(function));
+}
+
+// Function: Out operator()(In, In, bool* defined) const; clearing `defined` leaves the whole step to the reference.
+template <class In, class Out, class Function>
+class CheckedZip final : public Kernel {
+ public:
+  CheckedZip(const Step& step, Function function)
+      : blocks_({&step.input(0), &step.input(1)}, step.output()), function_(std::move(function)) {
+    require(step.input(0).type == step.input(1).type && type_bytes(step.input(0).type) == sizeof(In) &&
+                type_bytes(step.output().type) == sizeof(Out),
+            "no native kernel for these types");
+  }
+
+  void run(const Run& run) const override {
+    std::atomic<bool> defined{true};
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      const auto* first = reinterpret_cast<const In*>(in[0]);
+      const auto* second = reinterpret_cast<const In*>(in[1]);
+      auto* target = reinterpret_cast<Out*>(out);
+      bool all = true;
+      for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i], &all);
+      if (!all) defined.store(false, std::memory_order_relaxed);
+    });
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+
+ private:
+  Blocks blocks_;
+  Function function_;
+};
+
+template <class In, class Out, class Function>
+std::unique_ptr<Kernel> make_checked_zip(const Step& step, Function function) {
+  return std::make_unique<CheckedZip<In, Out, Function>>(step, std::move(function));
+}
+
+namespace zip_detail {
+
+// Integers wrap to their own width (`Wide` is unsigned and at least as wide as int), then the fused clamp.
+template <class T, class Wide, class Operation>
+std::unique_ptr<Kernel> plain_integers(const Step& step) {
+  constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
+  const auto low = static_cast<T>(step.integer("low", kLow, kHigh));
+  const auto high = static_cast<T>(step.integer("high", kLow, kHigh));
+  return make_zip<T, T>(step, [low, high](T a, T b) {
+    const auto result = static_cast<T>(Operation()(static_cast<Wide>(a), static_cast<Wide>(b)));
+    return rules::clamp(result, low, high);
+  });
+}
+
+}  // namespace zip_detail
+
+// The same for binary32: one rounding, then the clamp. NaN, which is rare, is looked for block by block and made anew.
+template <class Operation>
+class RealZip final : public Kernel {
+ public:
+  explicit RealZip(const Step& step)
+      : blocks_({&step.input(0), &step.input(1)}, step.output()),
+        low_(static_cast<float>(step.real("low"))),
+        high_(static_cast<float>(step.real("high"))) {
+    require(step.input(0).type == Type::f32 && step.input(1).type == Type::f32 && step.output().type == Type::f32,
+            "no native kernel for these types");
+    constexpr float kEnd = std::numeric_limits<float>::infinity();
+    limited_ = !(low_ == -kEnd && high_ == kEnd);
+  }
+
+  void run(const Run& run) const override {
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      const auto* first = reinterpret_cast<const float*>(in[0]);
+      const auto* second = reinterpret_cast<const float*>(in[1]);
+      auto* target = reinterpret_cast<float*>(out);
+      if (limited_ || apply(first, second, target, count) != 0) {
+        for (int64_t i = 0; i < count; ++i) {
+          const float result = Operation()(first[i], second[i]);
+          target[i] = rules::clamp(rules::with_first_nan(result, first[i], second[i]), low_, high_);
+        }
+      }
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+
+ private:
+  // 0 where no result is NaN.
+  static uint32_t apply(const float* first, const float* second, float* target, int64_t count) {
+    uint32_t odd = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const float result = Operation()(first[i], second[i]);
+      odd |= result != result;
+      target[i] = result;
+    }
+    return odd;
+  }
+
+  Blocks blocks_;
+  float low_, high_;
+  bool limited_;
+};
+
+template <class Operation>
+std::unique_ptr<Kernel> make_plain_zip_real(const Step& step) {
+  return std::make_unique<RealZip<Operation>>(step);
+}
+
+// Numbers without scales: Operation in their own type, then the fused clamp.
+template <class Operation>
+std::unique_ptr<Kernel> make_plain_zip(const Step& step) {
+  if (step.input(0).type != step.output().type) return nullptr;
+  switch (step.input(0).type) {
+    case Type::s16: return zip_detail::plain_integers<int16_t, uint32_t, Operation>(step);
+    case Type::s32: return zip_detail::plain_integers<int32_t, uint32_t, Operation>(step);
+    case Type::u32: return zip_detail::plain_integers<uint32_t, uint32_t, Operation>(step);
+    case Type::s64: return zip_detail::plain_integers<int64_t, uint64_t, Operation>(step);
+    case Type::f32: return make_plain_zip_real<Operation>(step);
+    default: return nullptr;
+  }
+}
+
+}  // namespace bittrue

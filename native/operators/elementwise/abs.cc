@@ -1,0 +1,46 @@
+// abs: the magnitude of the number, rescaled when the output scale differs.
+#include <cmath>
+#include <limits>
+
+#include "operators/elementwise/complex.h"
+#include "operators/core/map.h"
+#include "operators/core/rescaling.h"
+#include "rules/plain_range.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+// sqrt(re^2 + im^2) in binary64, rounded once; infinite when a part is, even beside NaN.
+float magnitude(Complex z) {
+  const double re = z.real, im = z.imaginary;
+  if (std::isinf(z.real) || std::isinf(z.imaginary)) return std::numeric_limits<float>::infinity();
+  if (z.real != z.real || z.imaginary != z.imaginary) {
+    return rules::with_first_nan(std::numeric_limits<float>::quiet_NaN(), z.real, z.imaginary);
+  }
+  return static_cast<float>(std::sqrt(re * re + im * im));
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_abs(const Step& step, const CoreSet& cores) {
+  const Type from = step.input(0).type;
+  if (step.texts.count("dtype") == 0) {
+    if (from == Type::bytes8 && step.output().type == Type::f32) return make_map<Complex, float>(step, magnitude);
+    if (from != step.output().type) return nullptr;
+    if (from == Type::f32) return make_map<float, float>(step, [](float x) { return std::fabs(x); });
+    // The smallest integer wraps to itself.
+    return make_integer_map(step, cores, [](int64_t q) { return q < 0 ? -q : q; });
+  }
+  const Rescaling rescale = rescaling(step);
+  const Storing store = storing(step);
+  const int64_t zero_point = step.integer("input_zero_point", -kLargestZeroPoint, kLargestZeroPoint);
+  return make_integer_map(step, cores, [=](int64_t q) {
+    const int64_t x = q - zero_point;
+    return store(rescale(x < 0 ? -x : x));
+  });
+}
+
+BITTRUE_OPERATOR(abs, make_abs)
+
+}  // namespace bittrue

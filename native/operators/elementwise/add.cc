@@ -1,0 +1,262 @@
+// add and sub: first + second, first - second.
+#include "operators/elementwise/add.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "operators/core/lanes.h"
+#include "operators/elementwise/operand_pairs.h"
+#include "operators/core/zip.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+
+// (first weight * (a - first zero point) +- second weight * (b - second zero point)) / 2^right_shift, ties up. Inputs lie
+// within 9 bits of their zero points and weights within 21 bits: every sum fits 32.
+std::unique_ptr<Kernel> make_weighted(const Step& step, int64_t sign) {
+  const Type type = step.input(0).type;
+  if (!is_8bit(type)) return nullptr;
+  const int flip = flip_of(type);
+  const auto first = static_cast<int32_t>(step.integer("first_weight", 0, 1 << 21));
+  const auto second = static_cast<int32_t>(sign * step.integer("second_weight", 0, 1 << 21));
+  const auto right = static_cast<int32_t>(step.integer("right_shift", 1, 30));
+  const int64_t first_zero_point = step.integer("first_zero_point", type == Type::s8 ? -128 : 0, 255) + flip;
+  const int64_t second_zero_point = step.integer("second_zero_point", type == Type::s8 ? -128 : 0, 255) + flip;
+  require(first_zero_point <= 255 && second_zero_point <= 255, "a zero point is out of range");
+  const auto bias = static_cast<int32_t>((int64_t{1} << (right - 1)) - first * first_zero_point -
+                                         second * second_zero_point);
+  const Storing store = storing(step);
+  require(store.rule == rules::StoreRule::clamp_then_zero_point && std::abs(store.zero_point) <= 1 << 16,
+          "no native rule for this slot");
+  constexpr int64_t kLeast = std::numeric_limits<int16_t>::min(), kMost = std::numeric_limits<int16_t>::max();
+  const int64_t low = std::min(std::max<int64_t>(store.low, kLeast), kMost);
+  const int64_t high = std::min(std::max<int64_t>(store.high, kLeast), kMost);
+  const auto least = static_cast<int32_t>(low - store.zero_point), most = static_cast<int32_t>(high - store.zero_point);
+  const auto offset = static_cast<int32_t>(store.zero_point + flip);
+  return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
+    const int32_t sum = (first * a + second * b + bias) >> right;
+    return static_cast<uint8_t>(std::min(std::max(sum, least), most) + offset);
+  });
+}
+
+// The same with ties away from zero, and weights within 22 bits: every sum of products fits 32 bits, but not always with
+// one half added to it.
+std::unique_ptr<Kernel> make_weighted_away(const Step& step, int64_t sign) {
+  const Type type = step.input(0).type;
+  if (!is_8bit(type)) return nullptr;
+  const int flip = flip_of(type);
+  const auto first = static_cast<int32_t>(step.integer("first_weight", 0, 1 << 22));
+  const auto second = static_cast<int32_t>(sign * step.integer("second_weight", 0, 1 << 22));
+  const auto right = static_cast<int32_t>(step.integer("right_shift", 1, 62));
+  const int64_t least_zero_point = type == Type::s8 ? -128 : 0;
+  const auto first_zero_point = static_cast<int32_t>(step.integer("first_zero_point", least_zero_point, 255) + flip);
+  const auto second_zero_point = static_cast<int32_t>(step.integer("second_zero_point", least_zero_point, 255) + flip);
+  require(first_zero_point <= 255 && second_zero_point <= 255, "a zero point is out of range");
+  const Storing store = storing(step);
+  require(store.rule == rules::StoreRule::clamp_then_zero_point && std::abs(store.zero_point) <= 1 << 16,
+          "no native rule for this slot");
+  constexpr int64_t kLeast = std::numeric_limits<int16_t>::min(), kMost = std::numeric_limits<int16_t>::max();
+  const int64_t low = std::min(std::max<int64_t>(store.low, kLeast), kMost);
+  const int64_t high = std::min(std::max<int64_t>(store.high, kLeast), kMost);
+  const int64_t least = low - store.zero_point, most = high - store.zero_point, half = int64_t{1} << (right - 1);
+  const int64_t offset = store.zero_point + flip;
+  if (right <= 23) {
+    // The sum is 2^23 or more away from the ends of 32 bits: more than one half.
+    const auto half32 = static_cast<int32_t>(half);
+    const auto least32 = static_cast<int32_t>(least), most32 = static_cast<int32_t>(most);
+    return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
+      const int32_t sum = first * (a - first_zero_point) + second * (b - second_zero_point);
+      const int32_t divided = (sum + half32 - (sum < 0)) >> right;
+      return static_cast<uint8_t>(std::min(std::max(divided, least32), most32) + static_cast<int32_t>(offset));
+    });
+  }
+  return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
+    const int64_t sum = int64_t{first} * (a - first_zero_point) + int64_t{second} * (b - second_zero_point);
+    const int64_t divided = (sum + half - (sum < 0)) >> right;
+    return static_cast<uint8_t>(std::min(std::max(divided, least), most) + offset);
+  });
+}
+
+using Aligns = std::array<int32_t, 256>;
+
+// One input's aligned values by stored byte, under the rule of `slot`.
+Aligns lane_table(const Step& step, const char* slot, const std::string& prefix) {
+  const Type type = step.input(0).type;
+  const int64_t zero_point = step.integer((prefix + "zero_point").c_str(), -512, 512);
+  const Rescaling rescale = rescaling(step, prefix);
+  const rules::Multiplier& m = rescale.multiplier;
+  require(m.exponent <= 0 && m.exponent > -60, "inputs must be scaled down");
+  constexpr int kLeft = 20;
+  const std::string& rule = step.rule(slot);
+  Aligns result;
+  for (int byte = 0; byte < 256; ++byte) {
+    const int64_t q = byte - flip_of(type) - zero_point;
+    int64_t value;
+    if (rule == "left_20_exponent_first") {
+      value = rules::align_exponent_first(q, kLeft, m);
+    } else if (rule == "left_20_exponent_down") {
+      value = rules::align_exponent_down(q, kLeft, m);
+    } else {
+      require(rule == "left_20", "no native rule for this slot");
+      value = rules::align(q, kLeft, rescale.rule, m);
+    }
+    result[byte] = static_cast<int32_t>(value);
+  }
+  return result;
+}
+
+// Additions whose vector and scalar loops align and store differently.
+std::unique_ptr<Kernel> make_lane_add(const Step& step) {
+  const Type type = step.input(0).type;
+  require(is_8bit(type) && step.text("form") == "rescaled" && step.rule("store") == "wrap_s16_then_clamp" &&
+              step.rule("store_tail") == "zero_point_then_clamp",
+          "no native kernel for these rules");
+  const Aligns first = lane_table(step, "align", "first_"), second = lane_table(step, "align", "second_");
+  const Aligns first_tail = lane_table(step, "align_tail", "first_");
+  const Aligns second_tail = lane_table(step, "align_tail", "second_");
+  const Rescaling rescale = rescaling(step);
+  const int64_t zero_point = step.integer("output_zero_point", kLow, kHigh);
+  const int64_t low = step.integer("low", kLow, kHigh), high = step.integer("high", kLow, kHigh);
+  const int flip = flip_of(type);
+  // |q - zero point| < 2^10, so that aligned values stay below 2^30 and sums below 2^31.
+  const auto body = [=](uint8_t a, uint8_t b) {
+    const int64_t rescaled = rescale(first[a] + int64_t{second[b]});
+    return static_cast<uint8_t>(rules::wrap_s16_then_clamp(rescaled, zero_point, low, high) + flip);
+  };
+  const auto tail = [=](uint8_t a, uint8_t b) {
+    const int64_t rescaled = rescale(first_tail[a] + int64_t{second_tail[b]});
+    return static_cast<uint8_t>(rules::zero_point_then_clamp(rescaled, zero_point, low, high) + flip);
+  };
+  return make_lane_zip(step, body, tail);
+}
+
+// What each stored byte is worth in the output's scale, without zero point; sums are modulo 2^32.
+std::unique_ptr<Kernel> make_tabled(const Step& step, bool subtract) {
+  const Type type = step.input(0).type;
+  if (!is_8bit(type) || step.input(1).type != type || step.output().type != type) return nullptr;
+  const int flip = flip_of(type);
+  std::array<uint32_t, 256> first, second;
+  const auto read = [&](const char* key, std::array<uint32_t, 256>& table, uint32_t sign) {
+    const Array& array = step.array(key);
+    require(array.count == 256, "there must be one entry per byte");
+    for (int i = 0; i < 256; ++i) table[i] = sign * static_cast<uint32_t>(array.integer(i));
+  };
+  read("first_table", first, 1u);
+  read("second_table", second, subtract ? ~0u : 1u);
+  const auto zero_point = static_cast<uint32_t>(step.integer("output_zero_point", kLow, kHigh));
+  const auto low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
+  const auto high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+  return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
+    const auto sum = static_cast<int32_t>(first[a] + second[b] + zero_point);
+    return static_cast<uint8_t>(std::min(std::max(sum, low), high) + flip);
+  });
+}
+
+std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, bool subtract) {
+  if (step.text("form") == "operands" && !subtract) return make_operand_add(step, cores);
+  if (step.text("form") == "ranges" && !subtract) return make_ranged_add(step);
+  if (step.text("form") == "affine") return make_affine_add(step);
+  if (step.text("form") == "of_many") return nullptr;
+  if (step.text("form") == "tables") return make_tabled(step, subtract);
+  if (step.rules.count("lanes") && step.text("form") == "rescaled") return subtract ? nullptr : make_lane_add(step);
+  const Type type = step.input(0).type;
+  if (step.input(1).type != type || step.output().type != type) return nullptr;
+  const int64_t sign = subtract ? -1 : 1;
+  const Storing store = storing(step);
+  if (step.text("form") == "power_of_two") {
+    if (type != Type::s16) return nullptr;
+    const auto first = static_cast<int>(step.integer("first_right_shift", 0, 15));
+    const auto second = static_cast<int>(step.integer("second_right_shift", 0, 15));
+    return make_zip<int16_t, int16_t>(step, [=](int16_t a, int16_t b) {
+      const int64_t sum = rules::align_power_of_two(a, first) + sign * rules::align_power_of_two(b, second);
+      return static_cast<int16_t>(std::min(std::max(sum, store.low), store.high));
+    });
+  }
+  if (step.text("form") == "weighted") return make_weighted(step, sign);
+  if (step.text("form") == "weighted_away") return make_weighted_away(step, sign);
+  if (is_8bit(type)) return std::make_unique<ElementwiseBytes>(step, cores.add(add_spec(step, subtract)));
+  require(step.text("form") == "rescaled", "an unknown form");
+  const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");
+  if (type != Type::s16) return nullptr;
+  // Then the aligned sum fits 32 bits.
+  require(first.zero_point == 0 && second.zero_point == 0 && first.rescale.multiplier.exponent <= 0 &&
+              second.rescale.multiplier.exponent <= 0,
+          "16-bit inputs must have zero point 0 and be scaled down");
+  const Rescaling rescale = rescaling(step);
+  return make_zip<int16_t, int16_t>(step, [=](int16_t a, int16_t b) {
+    return static_cast<int16_t>(store(rescale(first(a) + sign * second(b))));
+  });
+}
+
+struct Plus {
+  template <class T>
+  T operator()(T a, T b) const { return a + b; }
+};
+
+struct Minus {
+  template <class T>
+  T operator()(T a, T b) const { return a - b; }
+};
+
+}  // namespace
+
+std::array<int64_t, 256> Aligned::table(Type type) const {
+  std::array<int64_t, 256> values;
+  for (int byte = 0; byte < 256; ++byte) values[byte] = (*this)(byte - flip_of(type));
+  return values;
+}
+
+AddSpec add_spec(const Step& step, bool subtract) {
+  const Type type = step.input(0).type;
+  require(is_8bit(type) && step.input(1).type == type && step.output().type == type, "operands are not 8-bit");
+  require(step.text("form") == "rescaled", "an unknown form");
+  const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");
+  const int64_t bound = magnitude(first.table(type)) + magnitude(second.table(type));
+  require(bound <= kHigh, "the aligned sum leaves 32 bits");
+  AddSpec spec;
+  const int flip = flip_of(type);
+  spec.first_zero_point = static_cast<int32_t>(first.zero_point + flip);
+  spec.second_zero_point = static_cast<int32_t>(second.zero_point + flip);
+  spec.left = first.left;
+  spec.align = first.rescale.rule;
+  spec.first = first.rescale.multiplier;
+  spec.second = second.rescale.multiplier;
+  spec.subtract = subtract;
+  spec.requantize = requantization(step, rescaling(step), bound);
+  return spec;
+}
+
+Aligned aligned(const Step& step, const std::string& prefix) {
+  Aligned result;
+  result.zero_point = step.integer((prefix + "zero_point").c_str(), -kLargestZeroPoint, kLargestZeroPoint);
+  result.rescale = rescaling(step, prefix);
+  const std::string& name = step.rule("align");
+  for (const rules::AlignRow& row : rules::kAlign) {
+    if (name == row.name) result.left = row.left;
+  }
+  require(result.left > 0, "no native rule for this slot");
+  return result;
+}
+
+int64_t magnitude(const std::array<int64_t, 256>& values) {
+  int64_t largest = 0;
+  for (const int64_t value : values) largest = std::max(largest, value < 0 ? -value : value);
+  return largest;
+}
+
+std::unique_ptr<Kernel> make_add(const Step& step, const CoreSet& cores) {
+  return step.text("form") == "plain" ? make_plain_zip<Plus>(step) : make_quantized(step, cores, false);
+}
+
+std::unique_ptr<Kernel> make_sub(const Step& step, const CoreSet& cores) {
+  return step.text("form") == "plain" ? make_plain_zip<Minus>(step) : make_quantized(step, cores, true);
+}
+
+BITTRUE_OPERATOR(add, make_add)
+BITTRUE_OPERATOR(sub, make_sub)
+
+}  // namespace bittrue

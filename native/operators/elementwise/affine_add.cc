@@ -1,0 +1,152 @@
+// add, form "affine", and add_n: sums of bytes with scales of their own by the slots `affine_sum` and
+// `affine_sum_of_many`.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "operators/elementwise/add.h"
+#include "operators/core/lanes.h"
+#include "rules/affine_sum.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kZeroPoint = 1 << 16;
+// Elements from which on a table of all pairs is worth its 65,536 entries.
+constexpr int64_t kWorthTable = 1 << 16;
+
+void require_bytes(const Step& step) {
+  const Type type = step.output().type;
+  require(is_8bit(type) && !step.inputs.empty(), "operands are not 8-bit");
+  for (size_t i = 0; i < step.inputs.size(); ++i) require(step.input(i).type == type, "operands are not 8-bit");
+}
+
+// One value of a scalar array.
+const Array& number(const Step& step, const char* name) {
+  const Array& array = step.array(name);
+  require(array.count == 1, "one number is needed");
+  return array;
+}
+
+// Every input as a table of its steps; a sum of them, less what they all have too much, scaled once.
+class ScaledSum final : public Kernel {
+ public:
+  explicit ScaledSum(const Step& step) {
+    require_bytes(step);
+    require(step.rule("affine_sum_of_many") == "binary32_16_bits_even", "no native rule for this slot");
+    const size_t count = step.inputs.size();
+    const Array &factors = step.array("factors"), &zero_points = step.array("zero_points");
+    require(factors.count == static_cast<int64_t>(count) && zero_points.count == factors.count && count <= 1 << 16,
+            "numbers of inputs differ");
+    const Operand& out = step.output();
+    elements_ = out.elements;
+    flip_ = flip_of(out.type);
+    const int64_t middle = number(step, "middle_zero_point").integer(0);
+    require(middle >= 0 && middle <= 65535, "a zero point is out of range");
+    for (size_t i = 0; i < count; ++i) {
+      const Operand& in = step.input(i);
+      require(in.elements == elements_ && in.dense() && out.dense(), "all tensors must be dense and of one size");
+      const int64_t zero_point = zero_points.integer(static_cast<int64_t>(i));
+      const auto factor = static_cast<float>(factors.real(static_cast<int64_t>(i)));
+      require(zero_point >= -kZeroPoint && zero_point <= kZeroPoint && std::isfinite(factor) &&
+                  std::fabs(factor) < 0x1p30f,
+              "a factor or a zero point is out of range");
+      std::vector<int32_t> table(256);
+      for (int byte = 0; byte < 256; ++byte) {
+        const float steps = std::nearbyint(static_cast<float>(byte - flip_ - zero_point) * factor);
+        const auto moved = static_cast<int64_t>(steps) + middle;
+        table[byte] = static_cast<int32_t>(std::min<int64_t>(std::max<int64_t>(moved, 0), 65535));
+      }
+      tables_.push_back(std::move(table));
+    }
+    start_ = -middle * static_cast<int64_t>(count);
+    factor_ = static_cast<float>(number(step, "factor").real(0));
+    zero_point_ = number(step, "output_zero_point").integer(0);
+    require(zero_point_ >= -kZeroPoint && zero_point_ <= kZeroPoint, "a zero point is out of range");
+    low_ = step.integer("low", -flip_, 255 - flip_), high_ = step.integer("high", -flip_, 255 - flip_);
+  }
+
+  void run(const Run& run) const override {
+    const int64_t blocks = (elements_ + kBlock - 1) / kBlock;
+    const auto block = [&](int64_t index, int) {
+      int64_t sums[kBlock];
+      const int64_t first = index * kBlock, count = std::min(kBlock, elements_ - first);
+      std::fill(sums, sums + count, start_);
+      for (size_t k = 0; k < tables_.size(); ++k) {
+        const uint8_t* in = run.inputs[k] + first;
+        for (int64_t i = 0; i < count; ++i) sums[i] += tables_[k][in[i]];
+      }
+      for (int64_t i = 0; i < count; ++i) run.outputs[0][first + i] = static_cast<uint8_t>(stored(sums[i]) + flip_);
+    };
+    if (elements_ * static_cast<int64_t>(tables_.size()) < Blocks::kParallel) {
+      for (int64_t index = 0; index < blocks; ++index) block(index, 0);
+    } else {
+      run.pool.parallel(blocks, block);
+    }
+  }
+
+ private:
+  static constexpr int64_t kBlock = 2048;
+
+  int64_t stored(int64_t sum) const {
+    const float real = std::nearbyint(static_cast<float>(sum) * factor_);
+    // What does not fit 64 bits, NaN included, becomes the lowest number.
+    if (!(std::fabs(real) < 0x1p63f)) return low_;
+    const float limited = real < -0x1p40f ? -0x1p40f : real > 0x1p40f ? 0x1p40f : real;
+    return std::min(std::max(static_cast<int64_t>(limited) + zero_point_, low_), high_);
+  }
+
+  std::vector<std::vector<int32_t>> tables_;
+  int64_t elements_ = 0, start_ = 0, zero_point_ = 0, low_ = 0, high_ = 0;
+  int flip_ = 0;
+  float factor_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_affine_add(const Step& step) {
+  require_bytes(step);
+  require(step.inputs.size() == 2 && step.rule("affine_sum") == "binary32_fused_reciprocal_even" &&
+              step.rule("affine_sum_tail") == "binary32_fused_quotient_even",
+          "no native rule for this slot");
+  const Array &scales = step.array("scales"), &zero_points = step.array("zero_points");
+  require(scales.count == 3 && zero_points.count == 3, "three scales and zero points are needed");
+  const int flip = flip_of(step.output().type);
+  rules::AffineSum sum;
+  for (int i = 0; i < 3; ++i) {
+    const int64_t zero_point = zero_points.integer(i);
+    require(zero_point >= -kZeroPoint && zero_point <= kZeroPoint, "a zero point is out of range");
+    sum.scales[i] = static_cast<float>(scales.real(i));
+    sum.zero_points[i] = static_cast<int32_t>(zero_point);
+  }
+  sum.low = static_cast<int32_t>(step.integer("low", -flip, 255 - flip));
+  sum.high = static_cast<int32_t>(step.integer("high", -flip, 255 - flip));
+  const auto tail = [sum, flip](uint8_t a, uint8_t b) {
+    return static_cast<uint8_t>(sum.by_quotient(a - flip, b - flip) + flip);
+  };
+  if (step.output().elements < kWorthTable) {
+    const auto body = [sum, flip](uint8_t a, uint8_t b) {
+      return static_cast<uint8_t>(sum.by_reciprocal(a - flip, b - flip) + flip);
+    };
+    return make_lane_zip(step, body, tail);
+  }
+  const auto table = std::make_shared<std::vector<uint8_t>>(1 << 16);
+  for (int a = 0; a < 256; ++a) {
+    for (int b = 0; b < 256; ++b) (*table)[256 * a + b] = static_cast<uint8_t>(sum.by_reciprocal(a - flip, b - flip) + flip);
+  }
+  return make_lane_zip(step, [table](uint8_t a, uint8_t b) { return (*table)[256 * a + b]; }, tail);
+}
+
+std::unique_ptr<Kernel> make_add_levels(const Step& step);
+
+std::unique_ptr<Kernel> make_add_n(const Step& step, const CoreSet&) {
+  if (step.rules.count("level_sum")) return make_add_levels(step);
+  if (!step.rules.count("affine_sum_of_many")) return nullptr;
+  return std::make_unique<ScaledSum>(step);
+}
+
+BITTRUE_OPERATOR(add_n, make_add_n)
+
+}  // namespace bittrue

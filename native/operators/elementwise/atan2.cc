@@ -1,0 +1,15 @@
+// atan2: the angle of the point (second, first).
+#include "arithmetic/elementary.h"
+#include "operators/core/zip.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+
+std::unique_ptr<Kernel> make_atan2(const Step& step, const CoreSet&) {
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  return make_zip<float, float>(step, [](float y, float x) { return arithmetic::atan2(y, x); });
+}
+
+BITTRUE_OPERATOR(atan2, make_atan2)
+
+}  // namespace bittrue

@@ -1,0 +1,65 @@
+// div: first / second. Divisors that stand for 0, and quotients outside of the rule's domain, are the reference's to
+// report.
+#include <limits>
+
+#include "operators/core/rescaling.h"
+#include "operators/core/zip.h"
+#include "rules/divide.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+struct Over {
+  float operator()(float a, float b) const { return a / b; }
+};
+
+// Toward zero; the one quotient that does not fit, 2^31, saturates.
+std::unique_ptr<Kernel> make_truncated(const Step& step) {
+  constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+  const int64_t low = step.integer("low", kLow, kHigh), high = step.integer("high", kLow, kHigh);
+  const int64_t refused = step.integer("refused_divisor");
+  return make_checked_zip<int32_t, int32_t>(step, [=](int32_t a, int32_t b, bool* defined) {
+    if (b == 0 || b == refused) {
+      *defined = false;
+      return int32_t{0};
+    }
+    const int64_t quotient = int64_t{a} / b;
+    return static_cast<int32_t>(rules::clamp(quotient > kHigh ? kHigh : quotient, low, high));
+  });
+}
+
+template <class T>
+std::unique_ptr<Kernel> make_quantized(const Step& step) {
+  require(step.rule("divide") == "q31_reciprocal_up_away", "no native rule for this slot");
+  const rules::Multiplier multiplier = rescaling(step, "q31_two_step_up_away", "").multiplier;
+  const Storing store = storing(step);
+  const int flip = flip_of(step.input(0).type);
+  const int64_t first = step.integer("first_zero_point", -kLargestZeroPoint, kLargestZeroPoint) + flip;
+  const int64_t second = step.integer("second_zero_point", -kLargestZeroPoint, kLargestZeroPoint) + flip;
+  return make_checked_zip<T, T>(step, [=](T a, T b, bool* defined) {
+    if (b == second) {
+      *defined = false;
+      return T{0};
+    }
+    const int64_t quotient = rules::q31_reciprocal_up_away(a - first, b - second, multiplier, defined);
+    return static_cast<T>(store(quotient) + flip);
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_div(const Step& step, const CoreSet&) {
+  const Type type = step.input(0).type;
+  if (step.input(1).type != type || step.output().type != type) return nullptr;
+  if (step.text("form") == "quantized") {
+    if (is_8bit(type)) return make_quantized<uint8_t>(step);
+    return type == Type::s16 ? make_quantized<int16_t>(step) : nullptr;
+  }
+  if (type == Type::f32) return make_plain_zip_real<Over>(step);
+  return type == Type::s32 ? make_truncated(step) : nullptr;
+}
+
+BITTRUE_OPERATOR(div, make_div)
+
+}  // namespace bittrue

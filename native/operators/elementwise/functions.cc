@@ -1,0 +1,62 @@
+// exp, log, elu, sin and cos: tables for quantized integers, evaluation for real numbers.
+#include "arithmetic/elementary.h"
+#include "arithmetic/fused.h"
+#include "operators/elementwise/logistic.h"
+#include "operators/elementwise/polynomial_function.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+namespace fused = arithmetic::fused;
+
+template <class Function, class Fused>
+std::unique_ptr<Kernel> make_function(const Step& step, const CoreSet& cores, Function function, Fused fused) {
+  if (step.has_array("table")) return make_table(step, cores);
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  const std::string& rule = step.rule("real_function");
+  if (rule == "binary32_fused") return make_map<float, float>(step, fused);
+  require(rule == "binary32_elementary", "no native rule for this slot");
+  return make_map<float, float>(step, function);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
+  return make_function(step, cores, [](float x) { return arithmetic::cos(x); },
+                       [](float x) { return fused::cos(x); });
+}
+
+std::unique_ptr<Kernel> make_elu(const Step& step, const CoreSet& cores) {
+  return make_function(step, cores, [](float x) { return x < 0 ? arithmetic::expm1(x) : x; },
+                       [](float x) { return fused::elu(x); });
+}
+
+std::unique_ptr<Kernel> make_erf(const Step& step, const CoreSet& cores) {
+  return make_polynomial(step, cores, RealFunction::erf);
+}
+
+std::unique_ptr<Kernel> make_exp(const Step& step, const CoreSet& cores) {
+  if (auto kernel = make_polynomial(step, cores, RealFunction::exp)) return kernel;
+  return make_function(step, cores, [](float x) { return arithmetic::exp(x); },
+                       [](float x) { return fused::exp(x); });
+}
+
+std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
+  return make_function(step, cores, [](float x) { return arithmetic::log(x); },
+                       [](float x) { return fused::log(x); });
+}
+
+std::unique_ptr<Kernel> make_sin(const Step& step, const CoreSet& cores) {
+  return make_function(step, cores, [](float x) { return arithmetic::sin(x); },
+                       [](float x) { return fused::sin(x); });
+}
+
+BITTRUE_OPERATOR(cos, make_cos)
+BITTRUE_OPERATOR(elu, make_elu)
+BITTRUE_OPERATOR(erf, make_erf)
+BITTRUE_OPERATOR(exp, make_exp)
+BITTRUE_OPERATOR(log, make_log)
+BITTRUE_OPERATOR(sin, make_sin)
+
+}  // namespace bittrue

@@ -1,0 +1,26 @@
+// hard_swish: x * clamp(x / 6 + 1/2, 0, 1), by a table of 256 entries for 8 bits.
+#include "arithmetic/fused.h"
+#include "operators/elementwise/logistic.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+
+std::unique_ptr<Kernel> make_hard_swish(const Step& step, const CoreSet& cores) {
+  if (step.has_array("entries")) {
+    return is_8bit(step.output().type) ? make_direct_table(step, cores, step.array("entries")) : nullptr;
+  }
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  if (step.rules.count("real_function") != 0) {
+    require(step.rule("real_function") == "binary32_fused", "no native rule for this slot");
+    return make_map<float, float>(step, [](float x) { return arithmetic::fused::hard_swish(x); });
+  }
+  return make_map<float, float>(step, [](float x) {
+    const float shifted = x + 3.0f;
+    const float gate = shifted > 0.0f ? shifted : 0.0f;
+    return x * (gate < 6.0f ? gate : 6.0f) / 6.0f;
+  });
+}
+
+BITTRUE_OPERATOR(hard_swish, make_hard_swish)
+
+}  // namespace bittrue

@@ -1,0 +1,33 @@
+// leaky_relu: x where it is not negative, alpha * x elsewhere, each side with a multiplier of its own.
+#include "operators/core/map.h"
+#include "operators/core/rescaling.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+
+std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) {
+  if (step.arrays.empty()) {
+    if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+    const auto alpha = static_cast<float>(step.real("alpha"));
+    if (step.rule("slope") == "scaled_below_zero") {
+      return make_map<float, float>(step, [=](float x) { return x < 0 ? x * alpha : x; });
+    }
+    require(step.rule("slope") == "scaled_unless_above_zero", "no native rule for this slot");
+    return make_map<float, float>(step, [=](float x) { return x > 0 ? x : x * alpha; });
+  }
+  const Rescaling identity = rescaling(step, "identity_"), slope = rescaling(step, "alpha_");
+  const Storing store = storing(step);
+  const int64_t zero_point = step.integer("input_zero_point", -kLargestZeroPoint, kLargestZeroPoint);
+  const bool negated = step.integer("negated", 0, 1) != 0;
+  const bool before = negated && step.rule("sign") == "before_rounding";
+  require(!negated || before || step.rule("sign") == "after_rounding", "no native rule for this slot");
+  const int64_t given = before ? -1 : 1, found = negated && !before ? -1 : 1;
+  return make_integer_map(step, cores, [=](int64_t q) {
+    const int64_t x = q - zero_point;
+    return store(x >= 0 ? identity(x) : found * slope(given * x));
+  });
+}
+
+BITTRUE_OPERATOR(leaky_relu, make_leaky_relu)
+
+}  // namespace bittrue

@@ -1,0 +1,35 @@
+// Elementary functions by the cores' polynomials.
+#pragma once
+
+#include "operators/core/map.h"
+
+namespace bittrue {
+
+class PolynomialFunction final : public Kernel {
+ public:
+  PolynomialFunction(const Step& step, const CoreSet& cores, RealFunction function)
+      : blocks_({&step.input(0)}, step.output()), core_(cores.real_function()), function_(function) {
+    require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
+  }
+
+  void run(const Run& run) const override {
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      core_(function_, reinterpret_cast<const float*>(in[0]), reinterpret_cast<float*>(out), count);
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+
+ private:
+  Blocks blocks_;
+  RealFunctionCore core_;
+  RealFunction function_;
+};
+
+// Null unless the step has the rule binary32_fused_polynomials.
+inline std::unique_ptr<Kernel> make_polynomial(const Step& step, const CoreSet& cores, RealFunction function) {
+  const auto found = step.rules.find("real_function");
+  if (found == step.rules.end() || found->second != "binary32_fused_polynomials") return nullptr;
+  return std::make_unique<PolynomialFunction>(step, cores, function);
+}
+
+}  // namespace bittrue

@@ -1,0 +1,24 @@
+// relu: a change of scale and a clamp, or only the clamp for real numbers.
+#include <limits>
+
+#include "operators/elementwise/logistic.h"
+#include "operators/quantization/quantize.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+
+std::unique_ptr<Kernel> make_relu(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("levels")) return make_level_table(step, cores);
+  if (!step.arrays.empty()) return make_rescaled(step, cores);
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  const auto low = step.reals.find("low"), high = step.reals.find("high");
+  require(low != step.reals.end(), "no lower end");
+  const auto least = static_cast<float>(low->second);
+  const float most =
+      high == step.reals.end() ? std::numeric_limits<float>::infinity() : static_cast<float>(high->second);
+  return make_map<float, float>(step, [=](float x) { return x < least ? least : (x > most ? most : x); });
+}
+
+BITTRUE_OPERATOR(relu, make_relu)
+
+}  // namespace bittrue

@@ -1,0 +1,143 @@
+// select and select_v2: bytes of the second input where the first is true, of the third elsewhere.
+#include <algorithm>
+#include <cstring>
+
+#include "core/kernel.h"
+#include "core/share.h"
+#include "operators/movement/strided_copy.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+// One axis of the output; strides of the three inputs in elements, 0 where one is repeated. The output is dense.
+struct SelectAxis {
+  int64_t extent, condition, chosen, other;
+};
+
+// Without a branch: conditions are hard to predict.
+template <class T>
+inline T choose(uint8_t condition, T chosen, T other) {
+  const T mask = static_cast<T>(T{0} - static_cast<T>(condition != 0));
+  return static_cast<T>(other ^ ((chosen ^ other) & mask));
+}
+
+struct Bytes16 {
+  uint64_t low, high;
+};
+
+inline Bytes16 choose(uint8_t condition, const Bytes16& chosen, const Bytes16& other) {
+  return {choose(condition, chosen.low, other.low), choose(condition, chosen.high, other.high)};
+}
+
+template <class T>
+void select_row(const uint8_t* condition, const T* chosen, const T* other, T* out, const SelectAxis& axis,
+                int64_t count) {
+  if (axis.condition == 0) {
+    const T* from = *condition != 0 ? chosen : other;
+    const int64_t stride = *condition != 0 ? axis.chosen : axis.other;
+    for (int64_t i = 0; i < count; ++i) out[i] = from[i * stride];
+  } else if (axis.chosen == 1 && axis.other == 1) {
+    for (int64_t i = 0; i < count; ++i) out[i] = choose(condition[i], chosen[i], other[i]);
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = choose(condition[i * axis.condition], chosen[i * axis.chosen], other[i * axis.other]);
+    }
+  }
+}
+
+template <class T>
+class Select final : public Kernel {
+ public:
+  Select(std::vector<SelectAxis> axes, int64_t elements) : axes_(std::move(axes)), elements_(elements) {}
+
+  void run(const Run& run) const override {
+    const SelectAxis& row = axes_.back();
+    const int64_t rows = elements_ == 0 ? 0 : elements_ / row.extent;
+    // Long rows are cut into parts.
+    constexpr int64_t kPart = 16 << 10;
+    const int64_t part = std::min(row.extent, kPart), parts = rows == 0 ? 0 : (row.extent + part - 1) / part;
+    const int64_t units = rows * parts;
+    int64_t tasks = run.pool.threads() > 1 ? elements_ / kPart : 1;
+    tasks = cut(std::min<int64_t>(tasks, 4 * run.pool.threads()), elements_, kTaskMostBytes, units);
+    run.pool.parallel(tasks, [&](int64_t task, int) {
+      for (int64_t unit = units * task / tasks; unit < units * (task + 1) / tasks; ++unit) {
+        const int64_t first = unit % parts * part;
+        int64_t rest = unit / parts, c = first * row.condition, t = first * row.chosen, f = first * row.other;
+        for (size_t a = axes_.size() - 1; a-- > 0;) {
+          const int64_t at = rest % axes_[a].extent;
+          rest /= axes_[a].extent;
+          c += at * axes_[a].condition, t += at * axes_[a].chosen, f += at * axes_[a].other;
+        }
+        select_row(run.inputs[0] + c, reinterpret_cast<const T*>(run.inputs[1]) + t,
+                   reinterpret_cast<const T*>(run.inputs[2]) + f,
+                   reinterpret_cast<T*>(run.outputs[0]) + unit / parts * row.extent + first, row,
+                   std::min(part, row.extent - first));
+      }
+    });
+  }
+
+ private:
+  std::vector<SelectAxis> axes_;
+  int64_t elements_;
+};
+
+// Strides in elements of `shape`, placed under `out` from the end (or from the front, for conditions that count
+// slices of the first axis), 0 where it is repeated.
+std::vector<int64_t> strides_under(const std::vector<int64_t>& shape, const std::vector<int64_t>& out, bool front) {
+  require(shape.size() <= out.size(), "an input has too many axes");
+  std::vector<int64_t> strides(out.size(), 0);
+  const size_t ahead = front ? 0 : out.size() - shape.size();
+  int64_t stride = 1;
+  for (size_t a = shape.size(); a-- > 0;) {
+    require(shape[a] == 1 || shape[a] == out[ahead + a], "the shapes do not broadcast");
+    strides[ahead + a] = shape[a] == 1 ? 0 : stride;
+    stride *= shape[a];
+  }
+  return strides;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_select(const Step& step, const CoreSet&) {
+  const Operand &condition = step.input(0), &chosen = step.input(1), &other = step.input(2), &out = step.output();
+  require(condition.type == Type::boolean, "the condition must be a truth value");
+  require_same_type(chosen, out);
+  require_same_type(other, out);
+  require(condition.dense() && chosen.dense() && other.dense() && out.dense(), "all sides must be dense");
+  std::vector<SelectAxis> axes;
+  if (out.elements == 1) {
+    // The output may have any number of axes of extent 1.
+    require(condition.elements == 1 && chosen.elements == 1 && other.elements == 1, "the shapes do not fit");
+  } else {
+    const bool by_row = step.integer("by_row", 0, 1) != 0;
+    require(!by_row || condition.rank() == 1, "one truth value per slice is needed");
+    const auto c = strides_under(condition.shape, out.shape, by_row), t = strides_under(chosen.shape, out.shape, false),
+               f = strides_under(other.shape, out.shape, false);
+    for (size_t a = 0; a < out.shape.size(); ++a) {
+      const SelectAxis axis{out.shape[a], c[a], t[a], f[a]};
+      if (axis.extent == 1) continue;
+      if (!axes.empty()) {
+        SelectAxis& last = axes.back();
+        if (last.condition == axis.condition * axis.extent && last.chosen == axis.chosen * axis.extent &&
+            last.other == axis.other * axis.extent) {
+          last = {last.extent * axis.extent, axis.condition, axis.chosen, axis.other};
+          continue;
+        }
+      }
+      axes.push_back(axis);
+    }
+  }
+  if (axes.empty()) axes.push_back({1, 0, 0, 0});
+  switch (type_bytes(out.type)) {
+    case 1: return std::make_unique<Select<uint8_t>>(axes, out.elements);
+    case 2: return std::make_unique<Select<uint16_t>>(axes, out.elements);
+    case 4: return std::make_unique<Select<uint32_t>>(axes, out.elements);
+    case 8: return std::make_unique<Select<uint64_t>>(axes, out.elements);
+    default: return std::make_unique<Select<Bytes16>>(axes, out.elements);
+  }
+}
+
+BITTRUE_OPERATOR(select, make_select)
+
+}  // namespace bittrue

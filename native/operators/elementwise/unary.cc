@@ -1,0 +1,47 @@
+// neg, square, floor and sign: one exact operation on the stored numbers.
+#include <cmath>
+
+#include "arithmetic/fused.h"
+#include "operators/core/map.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+
+std::unique_ptr<Kernel> make_neg(const Step& step, const CoreSet& cores) {
+  const Type type = step.input(0).type;
+  if (type != step.output().type) return nullptr;
+  if (step.rules.count("real_function") != 0) {
+    if (type != Type::f32 || step.rule("real_function") != "binary32_fused") return nullptr;
+    return make_map<float, float>(step, [](float x) { return arithmetic::fused::neg(x); });
+  }
+  if (type == Type::f32) return make_map<float, float>(step, [](float x) { return -x; });
+  if (type == Type::s64) {
+    return make_map<uint64_t, uint64_t>(step, [](uint64_t q) { return uint64_t{0} - q; });
+  }
+  return make_integer_map(step, cores, [](int64_t q) { return -q; });
+}
+
+std::unique_ptr<Kernel> make_square(const Step& step, const CoreSet&) {
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  return make_map<float, float>(step, [](float x) { return x * x; });
+}
+
+std::unique_ptr<Kernel> make_floor(const Step& step, const CoreSet&) {
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  return make_map<float, float>(step, [](float x) { return std::isnan(x) ? x + x : std::floor(x); });
+}
+
+std::unique_ptr<Kernel> make_sign(const Step& step, const CoreSet& cores) {
+  const Type type = step.input(0).type;
+  if (type != step.output().type) return nullptr;
+  if (type == Type::s32) return make_integer_map(step, cores, [](int64_t q) { return int64_t{q > 0} - (q < 0); });
+  if (type != Type::f32) return nullptr;
+  return make_map<float, float>(step, [](float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x != x ? x : 0.0f; });
+}
+
+BITTRUE_OPERATOR(floor, make_floor)
+BITTRUE_OPERATOR(neg, make_neg)
+BITTRUE_OPERATOR(sign, make_sign)
+BITTRUE_OPERATOR(square, make_square)
+
+}  // namespace bittrue

@@ -1,0 +1,75 @@
+// conv2d: 8-bit layers as matrix products, one per group; all others by the general kernel.
+#include <algorithm>
+
+#include "operators/layers/general_convolution.h"
+#include "operators/layers/matmul_convolution.h"
+#include "operators/layers/real_layer.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+// Every group is a convolution of its own over some channels of each pixel.
+class GroupedConvolution final : public Kernel {
+ public:
+  GroupedConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups);
+
+  void run(const Run& run) const override {
+    for (size_t g = 0; g < kernels_.size(); ++g) {
+      uint8_t* in = run.inputs[0] + static_cast<int64_t>(g) * in_c_;
+      uint8_t* out = run.outputs[0] + static_cast<int64_t>(g) * out_c_;
+      kernels_[g]->run({&in, &out, run.scratch, run.pool});
+    }
+  }
+  int64_t scratch_bytes(int threads) const override { return kernels_[0]->scratch_bytes(threads); }
+  bool packs(size_t input) const override { return input == 1 || input == 2; }
+  std::string note() const override { return std::to_string(kernels_.size()) + " groups, " + kernels_[0]->note(); }
+
+ private:
+  int64_t in_c_, out_c_;  // of one group
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+};
+
+GroupedConvolution::GroupedConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups)
+    : in_c_(window.in_c / groups), out_c_(window.out_c / groups) {
+  const SignedWeights weights = signed_weights(step.input(1), step.integer("weight_zero_point"));
+  const std::vector<int64_t> bias = biases(step, 2, window.out_c);
+  const rules::Requantize requantize = step.requantize(window.out_c);
+  Window group = window;
+  group.in_c = in_c_;
+  group.out_c = out_c_;
+  for (int64_t g = 0; g < groups; ++g) {
+    const int64_t first = g * out_c_;
+    SignedWeights filters;
+    filters.data = weights.data + first * window.taps() * in_c_;
+    filters.zero_point = weights.zero_point;
+    rules::Requantize part = requantize;
+    if (requantize.multipliers.size() > 1) {
+      part.multipliers.assign(requantize.multipliers.begin() + first, requantize.multipliers.begin() + first + out_c_);
+    }
+    const std::vector<int64_t> addends(bias.begin() + first, bias.begin() + first + out_c_);
+    kernels_.push_back(make_matmul_convolution(step, cores, group, filters, addends, part));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_conv2d(const Step& step, const CoreSet& cores) {
+  if (is_real_layer(step)) return make_real_conv2d(step, cores);
+  const Window window = read_full_window(step);
+  const Operand& filter = step.input(1);
+  if (!suits_matmul(step)) return make_general_conv2d(step, cores);
+  const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
+  require(window.in_c % groups == 0 && window.out_c % groups == 0 && window.out_c > 0,
+          "channels do not split into groups");
+  require(filter.rank() == 4 && filter.shape[0] == window.out_c && filter.shape[1] == window.filter_h &&
+              filter.shape[2] == window.filter_w && filter.shape[3] == window.in_c / groups,
+          "the filter's shape differs");
+  if (groups > 1) return std::make_unique<GroupedConvolution>(step, cores, window, groups);
+  return make_matmul_convolution(step, cores, window, signed_weights(filter, step.integer("weight_zero_point")),
+                                 biases(step, 2, window.out_c), step.requantize(window.out_c));
+}
+
+BITTRUE_OPERATOR(conv2d, make_conv2d)
+
+}  // namespace bittrue

@@ -1,0 +1,141 @@
+// Taps one after the other, all channels of a pixel at a time; zero points are taken off what is exact.
+#include "operators/layers/depthwise_pairs.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/share.h"
+#include "operators/layers/fused_table.h"
+#include "operators/layers/weights.h"
+#include "operators/core/window.h"
+
+namespace bittrue {
+namespace {
+
+// Multiply-adds of one nanosecond, about.
+constexpr int64_t kRate = 4;
+
+class DepthwisePairs final : public Kernel {
+ public:
+  DepthwisePairs(const Step& step, const CoreSet& cores, const Window& window)
+      : window_(window), requantize_(step.requantize(window.out_c)), requantize_row_(cores.requantize_row()),
+        table_(step, cores) {
+    const int64_t channels = window.in_c, taps = window.taps();
+    const Operand& filter = step.input(1);
+    require(step.input(0).type == Type::u8 && step.output().type == Type::u8 && filter.type == Type::u8 &&
+                filter.constant != nullptr,
+            "codes and weights must be u8, weights constants");
+    require(channels == window.out_c && filter.rank() == 4 && filter.shape[0] == 1 &&
+                filter.shape[1] == window.filter_h && filter.shape[2] == window.filter_w && filter.shape[3] == channels,
+            "the filter's shape differs");
+    require(step.input(0).dense() && step.output().dense(), "both sides must be dense");
+    require(taps >= 1 && taps <= 4096, "the filter is very large");
+    const int64_t weight_zero_point = step.integer("weight_zero_point", 0, 255) - 128;
+    const uint8_t zero_point = stored_zero_point(step);
+    zeros_.assign(static_cast<size_t>(channels), zero_point);
+    const std::vector<int64_t> weights = filter.integers(), bias = biases(step, 2, channels);
+    // A pair of the last of an odd number of taps has a 0.
+    const int64_t paired = taps + taps % 2;
+    weights_.assign(static_cast<size_t>(paired * channels), 0);
+    start_.resize(static_cast<size_t>(channels));
+    for (int64_t c = 0; c < channels; ++c) {
+      int64_t sum = 0;
+      for (int64_t k = 0; k < taps; ++k) {
+        const int64_t w = weights[k * channels + c] - 128;
+        weights_[k * channels + c] = static_cast<int16_t>(w);
+        sum += w;
+      }
+      // Modulo 2^32: a bias may have 64 bits.
+      const int64_t fixed = taps * zero_point * weight_zero_point - zero_point * sum;
+      start_[c] = static_cast<uint32_t>(bias[c]) + static_cast<uint32_t>(fixed);
+    }
+    weight_zero_point_ = static_cast<int32_t>(weight_zero_point);
+  }
+
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+  bool packs(size_t input) const override { return input == 1 || input == 2; }
+  std::string note() const override { return "depthwise, pairs of 16 bits" + table_.note(); }
+
+  void run(const Run& run) const override {
+    if (window_.out_w == 0 || window_.in_c == 0) return;
+    const int64_t rows = window_.batch * window_.out_h, channels = window_.in_c;
+    const auto row = [&](int64_t task, int worker) {
+      uint8_t* scratch = run.scratch + worker * worker_bytes();
+      auto** taps = reinterpret_cast<const uint8_t**>(scratch);
+      auto* acc = reinterpret_cast<int32_t*>(scratch + round_up((window_.taps() + 1) * 8, 64));
+      const int64_t n = task / window_.out_h, y = task % window_.out_h;
+      for (int64_t x = 0; x < window_.out_w; ++x) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < window_.filter_h; ++i) {
+          for (int64_t j = 0; j < window_.filter_w; ++j) {
+            const int64_t at_y = y * window_.stride_h - window_.pad_top + i * window_.dilation_h;
+            const int64_t at_x = x * window_.stride_w - window_.pad_left + j * window_.dilation_w;
+            const bool inside = at_y >= 0 && at_y < window_.in_h && at_x >= 0 && at_x < window_.in_w;
+            const int64_t pixel = inside ? (n * window_.in_h + at_y) * window_.in_w + at_x : 0;
+            taps[count++] = inside ? run.inputs[0] + pixel * channels : zeros_.data();
+          }
+        }
+        accumulate(taps, count, acc, acc + round_up(channels * 4, 64) / 4);
+        requantize_row_(requantize_, acc, run.outputs[0] + (task * window_.out_w + x) * channels, channels);
+        table_.apply(run.outputs[0] + (task * window_.out_w + x) * channels, channels, 1, channels);
+      }
+    };
+    if (rows * window_.out_w * channels * window_.taps() / kRate < kWorthSharing) {
+      for (int64_t task = 0; task < rows; ++task) row(task, 0);
+    } else {
+      run.pool.parallel(rows, row);
+    }
+  }
+
+ private:
+  int64_t worker_bytes() const { return round_up((window_.taps() + 1) * 8, 64) + 2 * round_up(window_.in_c * 4, 64); }
+
+  // Modulo 2^32, so unsigned.
+  void accumulate(const uint8_t** taps, int64_t count, int32_t* acc, int32_t* totals) const {
+    const int64_t channels = window_.in_c;
+    auto* sums = reinterpret_cast<uint32_t*>(acc);
+    std::copy(start_.begin(), start_.end(), sums);
+    std::fill(totals, totals + channels, 0);
+    taps[count] = zeros_.data();
+    for (int64_t k = 0; k < count; k += 2) {
+      const int16_t* one = weights_.data() + k * channels;
+      add_pair(taps[k], taps[k + 1], one, one + channels, channels, sums);
+      add_total(taps[k], channels, totals);
+      // The tap that an odd number lacks has no zero point.
+      if (k + 1 < count) add_total(taps[k + 1], channels, totals);
+    }
+    const int32_t zero_point = weight_zero_point_;
+    for (int64_t c = 0; c < channels; ++c) sums[c] -= static_cast<uint32_t>(totals[c] * zero_point);
+  }
+
+  // Products of 0..255 and -128..127 fit 16 bits.
+  static void add_pair(const uint8_t* __restrict first, const uint8_t* __restrict second, const int16_t* __restrict one,
+                       const int16_t* __restrict two, int64_t channels, uint32_t* __restrict sums) {
+    for (int64_t c = 0; c < channels; ++c) {
+      const auto left = static_cast<int16_t>(first[c] * one[c]), right = static_cast<int16_t>(second[c] * two[c]);
+      const int32_t sum = left + right, above = sum > -32768 ? sum : -32768;
+      sums[c] += static_cast<uint32_t>(above < 32767 ? above : 32767);
+    }
+  }
+
+  static void add_total(const uint8_t* __restrict tap, int64_t channels, int32_t* __restrict totals) {
+    for (int64_t c = 0; c < channels; ++c) totals[c] += tap[c];
+  }
+
+  Window window_;
+  rules::Requantize requantize_;
+  RequantizeRow requantize_row_;
+  FusedTable table_;
+  std::vector<uint8_t> zeros_;     // a pixel of zero points
+  std::vector<int16_t> weights_;   // [taps][channels], less 128
+  std::vector<uint32_t> start_;    // what does not depend on the picture
+  int32_t weight_zero_point_ = 0;  // less 128
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_depthwise_pairs(const Step& step, const CoreSet& cores) {
+  return std::make_unique<DepthwisePairs>(step, cores, read_full_window(step));
+}
+
+}  // namespace bittrue

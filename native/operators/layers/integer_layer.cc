@@ -1,0 +1,242 @@
+// matmul: the sums of 8-bit rows times constant weights.
+#include "operators/layers/integer_layer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/share.h"
+
+namespace bittrue {
+namespace {
+
+// Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
+constexpr int64_t kRate = 150;
+constexpr size_t kNone = SIZE_MAX;
+
+// How the sums become the result.
+struct Finish {
+  bool real = false;
+  std::vector<float> factors;  // known ones: one per column
+  // Operands that are read while running, kNone where there are none: binary32 scales of rows (one) and of columns (one, or
+  // one per column), a binary32 addend per column.
+  size_t row_scale = kNone, column_scales = kNone, addends = kNone;
+  bool one_column_scale = false;
+};
+
+// acc = sum (x - zx)(w - zw) + addend = sum x w - zw sum x + zx (K zw - sum w) + addend, modulo 2^32. Where zx is known
+// everything but the first two terms is the core's bias; else the third one is added to the sums.
+class IntegerLayer final : public Kernel {
+ public:
+  // `zero_point`: input that holds zx while running, kNone when the step has the parameter input_zero_point.
+  IntegerLayer(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth, const SignedWeights& weights,
+               const std::vector<int64_t>& addends, size_t zero_point, Finish finish)
+      : depth_(depth), columns_(columns), weight_zero_point_(weights.zero_point), zero_point_(zero_point),
+        finish_(std::move(finish)), row_terms_(cores.row_terms()) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(step.rule("accumulate") == "s32_wrap" && is_8bit(in.type), "no native kernel for these types");
+    require(out.type == (finish_.real ? Type::f32 : Type::s32), "no native kernel for these types");
+    require(in.dense() && out.dense() && depth > 0, "both sides must be dense");
+    rows_ = in.elements / depth_;
+    require(rows_ * depth_ == in.elements && rows_ * columns_ == out.elements, "the shapes do not fit");
+    packed_depth_ = round_up(depth_, 4);
+    const int flip = flip_of(in.type);
+    // An absent zero point is 0 in the plan's numbers.
+    known_zero_point_ = flip;
+    if (zero_point == kNone && step.integers.count("input_zero_point")) {
+      known_zero_point_ += static_cast<int32_t>(step.integer("input_zero_point", -255, 255));
+    }
+    if (zero_point != kNone) {
+      require(step.input(zero_point).elements == 1 && step.input(zero_point).type == in.type, "one zero point is needed");
+    }
+    std::vector<int8_t> packed(packed_depth_ == depth_ ? 0 : static_cast<size_t>(columns_ * packed_depth_), 0);
+    std::vector<int32_t> bias(static_cast<size_t>(columns_));
+    for (int64_t n = 0; n < columns_; ++n) {
+      const int8_t* row = weights.data + n * depth_;
+      uint32_t sum = 0;
+      for (int64_t k = 0; k < depth_; ++k) sum += static_cast<uint32_t>(static_cast<int32_t>(row[k]));
+      if (!packed.empty()) std::memcpy(packed.data() + n * packed_depth_, row, static_cast<size_t>(depth_));
+      const uint32_t correction = static_cast<uint32_t>(depth_ * weight_zero_point_) - sum;
+      corrections_.push_back(correction);
+      const uint32_t known = zero_point == kNone ? static_cast<uint32_t>(known_zero_point_) * correction : 0;
+      bias[n] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(addends[n])) + known);
+    }
+    MatmulSpec spec;
+    spec.columns = columns_;
+    spec.depth = packed_depth_;
+    spec.weights = packed.empty() ? weights.data : packed.data();
+    spec.bias = bias.data();
+    spec.row_terms = weight_zero_point_ != 0;
+    spec.sums = true;
+    matmul_ = cores.matmul(spec);
+    block_ = std::min<int64_t>(std::max<int64_t>(rows_, 1), round_up(64, matmul_->tile_rows()));
+  }
+
+  int64_t scratch_bytes(int threads) const override { return copy_bytes() + factor_bytes() + threads * worker_bytes(); }
+  bool packs(size_t input) const override {
+    return input != 0 && input != zero_point_ && input != finish_.row_scale && input != finish_.column_scales &&
+           input != finish_.addends;
+  }
+  std::string note() const override { return "matmul"; }
+
+  void run(const Run& run) const override {
+    if (rows_ == 0 || columns_ == 0) return;
+    const uint8_t* data = packed_rows(run.inputs[0], rows_, depth_, packed_depth_, run.scratch);
+    auto* own = reinterpret_cast<float*>(run.scratch + copy_bytes());
+    const float* factors = finish_.factors.empty() ? own : finish_.factors.data();
+    if (finish_.real && finish_.factors.empty()) find_factors(run, own);
+    const float* addends = finish_.addends == kNone ? nullptr : reinterpret_cast<const float*>(run.inputs[finish_.addends]);
+    const uint32_t zero_point = zero_point_ == kNone ? 0 : run.inputs[zero_point_][0];
+
+    const int64_t panels = matmul_->panels(), blocks = (rows_ + block_ - 1) / block_;
+    const int threads = rows_ * columns_ * depth_ / kRate < kWorthSharing ? 1 : run.pool.threads();
+    const int64_t groups = cut(threads > 1 && blocks < 2 * threads ? group_count(panels, threads) : 1,
+                               block_ * columns_ * depth_, kTaskMostWork, panels);
+    auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
+    run.pool.parallel(blocks * groups, threads, [&](int64_t task, int worker) {
+      uint8_t* scratch = run.scratch + copy_bytes() + factor_bytes() + worker * worker_bytes();
+      auto* rows = reinterpret_cast<const uint8_t**>(scratch);
+      auto* terms = reinterpret_cast<int32_t*>(scratch + round_up(block_ * 8, 64));
+      const int64_t first = task / groups * block_, group = task % groups;
+      MatmulRows part;
+      part.rows = rows;
+      part.capacity = block_;
+      part.count = std::min(block_, rows_ - first);
+      part.row_terms = terms;
+      part.out = run.outputs[0] + first * columns_ * 4;
+      part.out_stride = columns_ * 4;
+      for (int64_t r = 0; r < part.count; ++r) rows[r] = data + (first + r) * packed_depth_;
+      if (weight_zero_point_ != 0) {
+        row_terms_(rows, block_, 1, depth_, part.count, static_cast<int32_t>(-weight_zero_point_), terms);
+      }
+      matmul_->run(part, panels * group / groups, panels * (group + 1) / groups);
+      if (groups == 1) finish(out + first * columns_, part.count, zero_point, factors, addends);
+    });
+    if (groups > 1) finish(out, rows_, zero_point, factors, addends);
+  }
+
+ private:
+  int64_t copy_bytes() const { return depth_ == packed_depth_ ? 0 : round_up(rows_ * packed_depth_, 64); }
+  int64_t factor_bytes() const { return finish_.real && finish_.factors.empty() ? round_up(columns_ * 4, 64) : 0; }
+  int64_t worker_bytes() const { return round_up(block_ * 8, 64) + round_up(block_ * 4, 64); }
+
+  void find_factors(const Run& run, float* factors) const {
+    const float row = *reinterpret_cast<const float*>(run.inputs[finish_.row_scale]);
+    const auto* columns = reinterpret_cast<const float*>(run.inputs[finish_.column_scales]);
+    for (int64_t n = 0; n < columns_; ++n) factors[n] = row * columns[finish_.one_column_scale ? 0 : n];
+  }
+
+  // `rows` rows of sums become the result where they lie.
+  void finish(int32_t* sums, int64_t rows, uint32_t zero_point, const float* factors, const float* addends) const {
+    const uint32_t* corrections = corrections_.data();
+    for (int64_t r = 0; r < rows; ++r, sums += columns_) {
+      if (!finish_.real) {
+        if (zero_point == 0) return;
+        for (int64_t n = 0; n < columns_; ++n) {
+          sums[n] = static_cast<int32_t>(static_cast<uint32_t>(sums[n]) + zero_point * corrections[n]);
+        }
+        continue;
+      }
+      // Both have four bytes.
+      auto* reals = reinterpret_cast<uint8_t*>(sums);
+      for (int64_t n = 0; n < columns_; ++n) {
+        const auto sum = static_cast<int32_t>(static_cast<uint32_t>(sums[n]) + zero_point * corrections[n]);
+        float real = static_cast<float>(sum) * factors[n];
+        if (addends != nullptr) real += addends[n];
+        std::memcpy(reals + 4 * n, &real, 4);
+      }
+    }
+  }
+
+  int64_t depth_, columns_, weight_zero_point_;
+  size_t zero_point_;
+  Finish finish_;
+  RowTerms row_terms_;
+  int64_t rows_ = 0, packed_depth_ = 0, block_ = 0;
+  int32_t known_zero_point_ = 0;
+  std::vector<uint32_t> corrections_;
+  std::unique_ptr<Matmul> matmul_;
+};
+
+// Which operands of matmul hold what.
+constexpr size_t kAddend = 2, kRowScale = 3, kRowPoint = 4, kColumnScales = 5, kColumnPoints = 6, kResultScale = 7;
+
+// How sums become real numbers: factors of the plan, or operands that are read while running.
+Finish real_finish(const Step& step, int64_t columns) {
+  require(step.rule("scale_back") == "binary32_product_of_scales", "no native rule for this slot");
+  require(step.integer("b_scale_first", 0, 1) == 0 && step.integer("first_in_multiplier", 0, 1) != 0 &&
+              step.integer("second_in_multiplier", 0, 1) != 0,
+          "scales of another form");
+  Finish finish;
+  finish.real = true;
+  if (step.integer("late", 0, 1) == 0) {
+    const Array &first = step.array("first_scale"), &second = step.array("second_scale");
+    require(first.count == 1 || first.count == columns, "one factor, or one per column, is needed");
+    require(second.count == 1 || second.count == columns, "one factor, or one per column, is needed");
+    for (int64_t n = 0; n < columns; ++n) {
+      finish.factors.push_back(static_cast<float>(first.real(first.count == 1 ? 0 : n)) *
+                               static_cast<float>(second.real(second.count == 1 ? 0 : n)));
+      require(std::isfinite(finish.factors.back()), "a factor is not finite");
+    }
+  } else {
+    const Operand &row = step.input(kRowScale), &own = step.input(kColumnScales);
+    require(row.type == Type::f32 && own.type == Type::f32 && row.elements == 1 &&
+                (own.elements == 1 || own.elements == columns) && !step.has_input(kResultScale) &&
+                step.real("alpha") == 1.0,
+            "scales of another form");
+    finish.row_scale = kRowScale;
+    finish.column_scales = kColumnScales;
+    finish.one_column_scale = own.elements == 1;
+  }
+  if (step.has_input(kAddend) && step.input(kAddend).type == Type::f32) {
+    require(step.input(kAddend).elements == columns, "one addend per column is needed");
+    finish.addends = kAddend;
+  }
+  return finish;
+}
+
+}  // namespace
+
+ConstantMatrix constant_matrix(const Step& step) {
+  const Operand &a = step.input(0), &b = step.input(1);
+  const bool turned = step.integer("transpose_b", 0, 1) != 0;
+  require(!turned || b.rank() == 2, "transposed batches");
+  ConstantMatrix matrix;
+  matrix.weights = column_weights(b, weight_zero_points(step, kColumnPoints), turned);
+  matrix.depth = b.shape[b.rank() - (turned ? 1 : 2)];
+  matrix.columns = b.shape[b.rank() - (turned ? 2 : 1)];
+  require(a.rank() >= 1, "the shapes do not fit");
+  if (step.integer("transpose_a", 0, 1) != 0) {
+    // A single row or column is its own transpose.
+    require(a.rank() == 2 && (a.shape[0] == 1 || a.shape[1] == 1), "rows are not side by side");
+    require(a.shape[0] == matrix.depth, "the shapes do not fit");
+  } else {
+    require(a.shape.back() == matrix.depth, "the shapes do not fit");
+  }
+  return matrix;
+}
+
+std::vector<int64_t> column_addends(const Step& step, int64_t columns) {
+  if (!step.has_input(kAddend)) return std::vector<int64_t>(static_cast<size_t>(columns), 0);
+  const Operand& addend = step.input(kAddend);
+  require(addend.rank() < 2 || addend.shape[0] == 1, "addends differ by row");
+  std::vector<int64_t> values = addend.integers();
+  if (values.size() == 1) values.assign(static_cast<size_t>(columns), values[0]);
+  require(static_cast<int64_t>(values.size()) == columns, "one addend per column is needed");
+  return values;
+}
+
+std::unique_ptr<Kernel> make_integer_layer(const Step& step, const CoreSet& cores) {
+  require(!step.has_array("input_zero_points"), "zero points differ by row");
+  const ConstantMatrix b = constant_matrix(step);
+  Finish finish;
+  if (step.rules.count("scale_back") != 0) finish = real_finish(step, b.columns);
+  const bool real_addends = finish.addends != kNone;
+  const std::vector<int64_t> addends =
+      real_addends ? std::vector<int64_t>(static_cast<size_t>(b.columns), 0) : column_addends(step, b.columns);
+  const bool late = step.integer("late", 0, 1) != 0;
+  return std::make_unique<IntegerLayer>(step, cores, b.columns, b.depth, b.weights, addends,
+                                        late && step.has_input(kRowPoint) ? kRowPoint : kNone, std::move(finish));
+}
+
+}  // namespace bittrue

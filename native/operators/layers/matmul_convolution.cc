@@ -1,0 +1,321 @@
+#include "operators/layers/matmul_convolution.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/share.h"
+#include "operators/layers/fused_add.h"
+#include "operators/layers/fused_table.h"
+
+namespace bittrue {
+namespace {
+
+// Fills `count` bytes that at least `room` bytes follow, which are written afterwards.
+void fill_before(uint8_t* target, int64_t count, int64_t room, uint8_t value) {
+  constexpr int64_t kChunk = 16;
+  if (room < kChunk) {
+    std::memset(target, value, static_cast<size_t>(count));
+    return;
+  }
+  for (int64_t i = 0; i < count; i += kChunk) std::memset(target + i, value, kChunk);
+}
+
+// How rows of the product are found.
+enum class Rows {
+  taps,   // one segment per tap, pointing into the picture or to a row of zero points
+  lines,  // one segment per row of taps (per tap when dilated), without a look at the picture's edges
+};
+
+// Below this many channels a segment per tap is too short to be worth its pointer: a padded copy, in which the taps of
+// a row lie side by side, costs less.
+constexpr int64_t kShortestTap = 256;
+// Bytes of input that one block of rows covers: stays in the first-level cache beside a panel of weights.
+constexpr int64_t kBlockBytes = 24 << 10;
+constexpr int64_t kMostBlockRows = 512;
+
+// Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
+constexpr int64_t kRate = 300;
+
+class MatmulConvolution final : public Kernel {
+ public:
+  MatmulConvolution(const Step& step, const CoreSet& cores, const Window& window, const SignedWeights& weights,
+                    const std::vector<int64_t>& bias, const rules::Requantize& requantize, const ConvolutionSums& sums);
+
+  void run(const Run& run) const override;
+  int64_t scratch_bytes(int threads) const override { return copy_bytes() + zero_bytes() + threads * worker_bytes(); }
+  bool packs(size_t input) const override { return input == 1 || input == 2; }
+  bool does_then() const override { return static_cast<bool>(add_); }
+  std::string note() const override;
+
+ private:
+  struct Picture {
+    const uint8_t* data;  // the input, or the padded copy
+    int64_t row;          // bytes from one line to the next
+    int64_t pixel;        // bytes from one pixel to the next
+    const uint8_t* zeros;  // a row of zero points
+  };
+
+  int64_t copy_h() const { return window_.in_h + window_.pad_top + window_.pad_bottom; }
+  // Zero points between the lines of the padded copy: those right of one line are left of the next, too.
+  int64_t gap() const { return std::max(window_.pad_left, window_.pad_right) * window_.in_c; }
+  int64_t copy_line() const { return window_.in_w * window_.in_c + gap(); }
+  int64_t copy_bytes() const { return copies_ ? round_up(copy_h() * copy_line() + gap() + kSlack, 64) : 0; }
+  int64_t list_bytes() const { return grid_ ? 0 : round_up(segments_ * block_ * 8, 64); }
+  int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64); }
+
+  // Zero points that are known while running only are spread in scratch memory.
+  int64_t zero_bytes() const { return late() && rows_ == Rows::taps ? round_up(depth_, 64) : 0; }
+  bool late() const { return sums_.zero_point != ConvolutionSums::kNone; }
+
+  void copy_picture(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const;
+  void correct(uint8_t* out, int64_t count, uint32_t zero_point) const;
+  void find_rows(const Picture& picture, int64_t first, int64_t count, const uint8_t** rows) const;
+  void find_taps(const Picture& picture, int64_t y, int64_t first_x, int64_t count, const uint8_t** rows) const;
+
+  // A segment of the padded copy may be read up to three bytes past its end.
+  static constexpr int64_t kSlack = 64;
+
+  Window window_;
+  Rows rows_;
+  int64_t segments_, segment_, depth_, block_;  // bytes of a segment, and the same rounded up to four
+  bool copies_ = false;
+  bool grid_ = false;  // the core finds the rows itself
+  int64_t in_pixel_, out_stride_;
+  uint8_t in_zero_point_;
+  int64_t zero_point_;  // of the weights
+  ConvolutionSums sums_;
+  std::vector<uint32_t> corrections_;  // of sums, per unit of a zero point that is known while running
+  RowTerms row_terms_;
+  std::vector<uint8_t> zeros_;
+  FusedTable table_;
+  FusedAdd add_;
+  std::unique_ptr<Matmul> matmul_;
+};
+
+MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, const Window& window,
+                                     const SignedWeights& weights, const std::vector<int64_t>& bias,
+                                     const rules::Requantize& requantize, const ConvolutionSums& sums)
+    : window_(window),
+      in_pixel_(step.input(0).row_stride),
+      out_stride_(step.output().row_stride),
+      in_zero_point_(sums.zero_point == ConvolutionSums::kNone ? stored_zero_point(step) : uint8_t{0}),
+      zero_point_(weights.zero_point),
+      sums_(sums),
+      row_terms_(cores.row_terms()),
+      table_(step, cores),
+      add_(step, cores) {
+  const int64_t channels = window.in_c, taps = window.taps();
+  require(taps <= 4096 && channels * taps <= (int64_t{1} << 24), "the filter is very large");
+  const bool whole = channels % 4 == 0;
+  rows_ = whole && taps > 1 && (channels >= kShortestTap || window.dilation_w > 1) ? Rows::taps : Rows::lines;
+  const bool together = rows_ == Rows::lines && window.dilation_w == 1;
+  segment_ = together ? window.filter_w * channels : channels;
+  segments_ = together ? window.filter_h : taps;
+  depth_ = round_up(segment_, 4);
+  // Lines can be read in place where nothing is padded, no byte past the end is touched and pixels lie side by side.
+  const bool side_by_side = in_pixel_ == channels || (taps == 1 && segment_ == channels);
+  copies_ = rows_ == Rows::lines && (window.padded() || segment_ != depth_ || !side_by_side);
+  zeros_.assign(static_cast<size_t>(rows_ == Rows::taps ? depth_ : 0), in_zero_point_);
+
+  // acc = sum (x - zx)(w - zw) + bias = sum x w + [bias - zx sum w + K zx zw] - zw sum x, modulo 2^32.
+  // Weights that need no bytes between segments are used as they are.
+  std::vector<int8_t> packed(segment_ == depth_ ? 0 : static_cast<size_t>(window.out_c * segments_ * depth_), 0);
+  std::vector<int32_t> folded(static_cast<size_t>(window.out_c));
+  for (int64_t n = 0; n < window.out_c; ++n) {
+    const int8_t* filter = weights.data + n * taps * channels;
+    int32_t sum = 0;  // of at most 2^24 weights
+    for (int64_t k = 0; k < taps * channels; ++k) sum += filter[k];
+    for (int64_t s = 0; s < segments_ && segment_ != depth_; ++s) {
+      std::memcpy(packed.data() + (n * segments_ + s) * depth_, filter + s * segment_, static_cast<size_t>(segment_));
+    }
+    if (late()) corrections_.push_back(static_cast<uint32_t>(static_cast<uint64_t>(taps * channels * zero_point_ - sum)));
+    // Unsigned: a bias may be any 64-bit number.
+    const int64_t fixed = taps * channels * in_zero_point_ * zero_point_ - int64_t{in_zero_point_} * sum;
+    folded[n] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(bias[n]) + static_cast<uint64_t>(fixed)));
+  }
+  MatmulSpec spec;
+  spec.columns = window.out_c;
+  spec.segments = segments_;
+  spec.depth = depth_;
+  spec.weights = segment_ == depth_ ? weights.data : packed.data();
+  spec.bias = folded.data();
+  spec.row_terms = zero_point_ != 0;
+  spec.requantize = requantize;
+  spec.sums = sums.wanted;
+  matmul_ = cores.matmul(spec);
+
+  // A list of rows is cheaper where several panels read it and there is one list only.
+  grid_ = together && zero_point_ == 0 && matmul_->takes_grids() && (segments_ > 1 || matmul_->panels() == 1);
+
+  const int64_t tile = matmul_->tile_rows();
+  // Neighbours in the picture share most of what they read.
+  const int64_t fresh = together ? std::min(segments_ * depth_, window.stride_h * window.stride_w * channels)
+                                 : segments_ * depth_;
+  const int64_t wanted = std::min(kMostBlockRows, kBlockBytes / std::max<int64_t>(1, fresh));
+  block_ = round_up(std::max<int64_t>(wanted, 8 * tile), tile);
+  block_ = std::min(block_, std::max<int64_t>(1, window.pixels()));
+}
+
+// Every line of the copy is a gap and then the picture's line; one more gap ends the last line.
+void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const {
+  const int64_t line = copy_line(), before = gap(), body = window_.in_w * window_.in_c;
+  const int64_t per_task = std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, line));
+  pool.parallel((copy_h() + per_task - 1) / per_task, threads, [&](int64_t task, int) {
+    const int64_t last = std::min(copy_h(), (task + 1) * per_task);
+    for (int64_t y = task * per_task; y < last; ++y) {
+      uint8_t* target = copy + y * line;
+      const int64_t from = y - window_.pad_top;
+      if (from < 0 || from >= window_.in_h) {
+        std::memset(target, zero_point, static_cast<size_t>(line));
+        continue;
+      }
+      fill_before(target, before, body, zero_point);
+      const uint8_t* source = in + from * window_.in_w * in_pixel_;
+      if (in_pixel_ == window_.in_c) {
+        std::memcpy(target + before, source, static_cast<size_t>(body));
+      } else {
+        for (int64_t x = 0; x < window_.in_w; ++x) {
+          std::memcpy(target + before + x * window_.in_c, source + x * in_pixel_, static_cast<size_t>(window_.in_c));
+        }
+      }
+    }
+    // The last segment is read to the end of its last word.
+    if (last == copy_h()) std::memset(copy + last * line, zero_point, static_cast<size_t>(before + depth_ - segment_));
+  });
+}
+
+// Adds what zero points that are known while running contribute to the sums of `count` pixels.
+void MatmulConvolution::correct(uint8_t* out, int64_t count, uint32_t zero_point) const {
+  if (!late() || zero_point == 0) return;
+  for (int64_t r = 0; r < count; ++r, out += out_stride_) {
+    auto* sums = reinterpret_cast<uint32_t*>(out);
+    for (int64_t n = 0; n < window_.out_c; ++n) sums[n] += zero_point * corrections_[n];
+  }
+}
+
+// Pointers for output pixels [first, first + count) of one picture, all segments.
+void MatmulConvolution::find_rows(const Picture& picture, int64_t first, int64_t count, const uint8_t** rows) const {
+  int64_t y = first / window_.out_w, x = first % window_.out_w;
+  for (int64_t done = 0; done < count;) {
+    const int64_t stretch = std::min(count - done, window_.out_w - x);
+    if (rows_ == Rows::taps) {
+      find_taps(picture, y, x, stretch, rows + done);
+    } else {
+      const int64_t step = window_.stride_w * picture.pixel;
+      const int64_t across = window_.dilation_w == 1 ? 1 : window_.filter_w;
+      for (int64_t s = 0; s < segments_; ++s) {
+        const uint8_t* at = picture.data + (y * window_.stride_h + s / across * window_.dilation_h) * picture.row +
+                            (x * window_.stride_w + s % across * window_.dilation_w) * picture.pixel;
+        const uint8_t** target = rows + s * block_ + done;
+        for (int64_t r = 0; r < stretch; ++r) target[r] = at + r * step;
+      }
+    }
+    done += stretch;
+    x = 0;
+    ++y;
+  }
+}
+
+void MatmulConvolution::find_taps(const Picture& picture, int64_t y, int64_t first_x, int64_t count,
+                                  const uint8_t** rows) const {
+  const int64_t step = window_.stride_w * picture.pixel;
+  for (int64_t i = 0; i < window_.filter_h; ++i) {
+    const int64_t line = y * window_.stride_h + i * window_.dilation_h - window_.pad_top;
+    for (int64_t j = 0; j < window_.filter_w; ++j) {
+      const uint8_t** target = rows + (i * window_.filter_w + j) * block_;
+      if (line < 0 || line >= window_.in_h) {
+        std::fill(target, target + count, picture.zeros);
+        continue;
+      }
+      // Outputs x with 0 <= x * stride + shift < in_w read the picture; the others read zero points.
+      const int64_t shift = j * window_.dilation_w - window_.pad_left;
+      const int64_t begin = shift < 0 ? (-shift + window_.stride_w - 1) / window_.stride_w : 0;
+      const int64_t end = shift >= window_.in_w ? 0 : (window_.in_w - shift + window_.stride_w - 1) / window_.stride_w;
+      const int64_t low = std::min(count, std::max<int64_t>(0, begin - first_x));
+      const int64_t high = std::max(low, std::min(count, end - first_x));
+      const uint8_t* at = picture.data + line * picture.row + (first_x * window_.stride_w + shift) * picture.pixel;
+      std::fill(target, target + low, picture.zeros);
+      for (int64_t r = low; r < high; ++r) target[r] = at + r * step;
+      std::fill(target + high, target + count, picture.zeros);
+    }
+  }
+}
+
+void MatmulConvolution::run(const Run& run) const {
+  const int64_t pixels = window_.out_h * window_.out_w;
+  if (pixels == 0 || window_.out_c == 0) return;
+  uint8_t* copy = run.scratch;
+  const uint8_t zero_point = late() ? run.inputs[sums_.zero_point][0] : in_zero_point_;
+  const uint8_t* zeros = zeros_.data();
+  if (zero_bytes() != 0) {
+    std::memset(run.scratch + copy_bytes(), zero_point, static_cast<size_t>(depth_));
+    zeros = run.scratch + copy_bytes();
+  }
+  const int64_t panels = matmul_->panels();
+  const int threads = window_.pixels() * window_.out_c * segments_ * segment_ / kRate < kWorthSharing ? 1 : run.pool.threads();
+  // Where there are more weights than activations each thread takes columns, so that all weights are read once.
+  const bool by_columns = window_.out_c > pixels && (panels % threads == 0 || panels >= 4 * threads);
+  const int64_t groups = cut(threads > 1 && by_columns ? group_count(panels, threads) : 1,
+                             std::min(block_, pixels) * window_.out_c * segments_ * segment_, kTaskMostWork, panels);
+  // Blocks are equally large, so that no thread gets a short rest.
+  const int64_t wanted = task_count(pixels, block_, matmul_->tile_rows(), groups > 1 ? 1 : threads);
+  const int64_t size = (pixels + wanted - 1) / wanted, blocks = (pixels + size - 1) / size;
+  for (int64_t n = 0; n < window_.batch; ++n) {
+    const uint8_t* in = run.inputs[0] + n * window_.in_h * window_.in_w * in_pixel_;
+    uint8_t* out = run.outputs[0] + n * pixels * out_stride_;
+    Picture picture{in, window_.in_w * in_pixel_, in_pixel_, zeros};
+    if (copies_) {
+      copy_picture(in, zero_point, copy, run.pool, threads);
+      picture = {copy + gap() - window_.pad_left * window_.in_c, copy_line(), window_.in_c, zeros};
+    }
+    run.pool.parallel(blocks * groups, threads, [&](int64_t task, int worker) {
+      uint8_t* scratch = run.scratch + copy_bytes() + zero_bytes() + worker * worker_bytes();
+      auto* rows = reinterpret_cast<const uint8_t**>(scratch);
+      auto* terms = reinterpret_cast<int32_t*>(scratch + list_bytes());
+      const int64_t block = task / groups, group = task % groups;
+      const int64_t first = block * size, count = std::min(size, pixels - first);
+      MatmulRows part;
+      part.rows = rows;
+      part.capacity = block_;
+      MatmulGrid grid;
+      if (grid_) {
+        grid = {picture.data, first, window_.out_w, window_.stride_w * picture.pixel, window_.stride_h * picture.row,
+                window_.dilation_h * picture.row};
+        part.grid = &grid;
+      } else {
+        find_rows(picture, first, count, rows);
+      }
+      if (zero_point_ != 0) {
+        row_terms_(rows, block_, segments_, segment_, count, static_cast<int32_t>(-zero_point_), terms);
+      }
+      part.count = count;
+      part.row_terms = terms;
+      part.out = out + first * out_stride_;
+      part.out_stride = out_stride_;
+      matmul_->run(part, panels * group / groups, panels * (group + 1) / groups);
+      if (groups > 1) return;
+      correct(part.out, count, zero_point);
+      table_.apply(part.out, out_stride_, count, window_.out_c);
+      if (add_) add_.apply(part.out, out_stride_, run.inputs[3], n * pixels + first, count, window_.out_c);
+    });
+    if (groups == 1) continue;
+    correct(out, pixels, zero_point);
+    table_.apply(out, out_stride_, pixels, window_.out_c);
+    if (add_) add_.apply(out, out_stride_, run.inputs[3], n * pixels, pixels, window_.out_c);
+  }
+}
+
+std::string MatmulConvolution::note() const {
+  const char* how = rows_ == Rows::taps ? "taps" : copies_ ? "a padded copy" : window_.taps() == 1 ? "pixels" : "lines";
+  return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "") + table_.note() + add_.note();
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_matmul_convolution(const Step& step, const CoreSet& cores, const Window& window,
+                                                const SignedWeights& weights, const std::vector<int64_t>& bias,
+                                                const rules::Requantize& requantize, const ConvolutionSums& sums) {
+  return std::make_unique<MatmulConvolution>(step, cores, window, weights, bias, requantize, sums);
+}
+
+}  // namespace bittrue

@@ -1,0 +1,202 @@
+// add, mul and batch_normalization of 8-bit operands whose ranges are known, in binary32.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "core/kernel.h"
+#include "operators/core/blocks.h"
+#include "operators/elementwise/operand_pairs.h"
+
+namespace bittrue {
+namespace {
+
+// With smaller factors no product of an 8-bit number, and no sum of two, leaves binary32.
+constexpr float kLargestFactor = 3.3230699894622897e35f;  // 2^118
+
+float finite(double value) {
+  const auto factor = static_cast<float>(value);
+  require(std::fabs(factor) < kLargestFactor, "a factor is not finite");
+  return factor;
+}
+
+// To an integer, ties to even, for |value| < 2^22.
+inline int32_t nearest(float value) {
+  const float moved = value + 12582912.0f;  // the unit in the last place is 1 there
+  int32_t bits;
+  std::memcpy(&bits, &moved, sizeof bits);
+  return bits - 0x4B400000;
+}
+
+inline float clamped(float value, float low, float high) { return std::min(std::max(value, low), high); }
+
+// Function: Out operator()(uint8_t, uint8_t) const, on stored bytes of operands of the same shape.
+template <class Out, class Function>
+class Pairs final : public Kernel {
+ public:
+  Pairs(const Step& step, Function function)
+      : blocks_({&step.input(0), &step.input(1)}, step.output()), function_(std::move(function)) {
+    require(is_8bit(step.input(0).type) && is_8bit(step.input(1).type) && type_bytes(step.output().type) == sizeof(Out),
+            "no native kernel for these types");
+  }
+
+  void run(const Run& run) const override {
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      const uint8_t *first = in[0], *second = in[1];
+      auto* target = reinterpret_cast<Out*>(out);
+      for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i]);
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+
+ private:
+  Blocks blocks_;
+  Function function_;
+};
+
+template <class Out, class Function>
+std::unique_ptr<Kernel> make_pairs(const Step& step, Function function) {
+  return std::make_unique<Pairs<Out, Function>>(step, std::move(function));
+}
+
+// f32(q * factor), or that as an s8 number.
+template <bool kNarrowed>
+struct Part {
+  int32_t flip;
+  float factor;
+  float operator()(uint8_t stored) const {
+    const float real = static_cast<float>(stored - flip) * factor;
+    return kNarrowed ? static_cast<float>(nearest(clamped(real, -128.0f, 127.0f))) : real;
+  }
+};
+
+template <class First, class Second>
+std::unique_ptr<Kernel> make_sum(const Step& step, First first, Second second) {
+  if (step.output().type == Type::s32) {
+    return make_pairs<int32_t>(step, [=](uint8_t a, uint8_t b) {
+      // Numbers of 2^23 and more are whole; below, adding 2^23 with the sign leaves what is nearest.
+      const float sum = first(a) + second(b), unit = std::copysign(8388608.0f, sum);
+      const float whole = std::fabs(sum) < 8388608.0f ? (sum + unit) - unit : sum;
+      return static_cast<int32_t>(clamped(whole, -2147483648.0f, 2147483520.0f));
+    });
+  }
+  const int32_t flip = flip_of(step.output().type);
+  const float low = static_cast<float>(-flip), high = static_cast<float>(255 - flip);
+  return make_pairs<uint8_t>(step, [=](uint8_t a, uint8_t b) {
+    return static_cast<uint8_t>(nearest(clamped(first(a) + second(b), low, high)) + flip);
+  });
+}
+
+// The number that a stored byte stands for, as the rule takes it: u8 numbers are halved first.
+struct Signed {
+  float operator()(uint8_t stored) const { return static_cast<float>(stored - 128); }
+};
+struct Halved {
+  float operator()(uint8_t stored) const {
+    const float half = static_cast<float>(stored) * (127.5f / 255.5f);
+    return static_cast<float>(nearest(clamped(half, -128.0f, 127.0f)));
+  }
+};
+
+template <class Number>
+class Normalization final : public Kernel {
+ public:
+  explicit Normalization(const Step& step) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(step.inputs.size() == 1 && is_8bit(in.type) && out.type == Type::s8 && in.dense() && out.dense() &&
+                in.rank() >= 2 && in.shape == out.shape,
+            "no native kernel for these operands");
+    last_ = step.integer("channels_last", 0, 1) != 0;
+    channels_ = last_ ? in.shape.back() : in.shape[1];
+    rows_ = channels_ == 0 ? 0 : last_ ? in.elements / channels_ : in.shape[0] * channels_;
+    inner_ = rows_ == 0 ? 0 : in.elements / rows_;
+    const Array &factors = step.array("factor"), &summands = step.array("summand");
+    require(factors.count == channels_ && summands.count == channels_, "a factor per channel is needed");
+    for (int64_t c = 0; c < channels_; ++c) {
+      factors_.push_back(finite(factors.real(c)));
+      summands_.push_back(finite(summands.real(c)));
+    }
+  }
+
+  void run(const Run& run) const override {
+    const auto row = [&](int64_t number, int) {
+      const uint8_t* source = run.inputs[0] + number * inner_;
+      uint8_t* target = run.outputs[0] + number * inner_;
+      // Bytes may be written over anything as far as the compiler knows, so the count is at hand.
+      const int64_t count = inner_;
+      if (last_) {
+        const float *factors = factors_.data(), *summands = summands_.data();
+        for (int64_t i = 0; i < count; ++i) target[i] = normalized(source[i], factors[i], summands[i]);
+      } else {
+        const float factor = factors_[number % channels_], summand = summands_[number % channels_];
+        for (int64_t i = 0; i < count; ++i) target[i] = normalized(source[i], factor, summand);
+      }
+    };
+    if (rows_ * inner_ < Blocks::kParallel) {
+      for (int64_t number = 0; number < rows_; ++number) row(number, 0);
+    } else {
+      run.pool.parallel(rows_, row);
+    }
+  }
+
+ private:
+  static uint8_t normalized(uint8_t stored, float factor, float summand) {
+    const float moved = Number()(stored) * factor + summand;
+    return static_cast<uint8_t>(nearest(clamped(moved, -128.0f, 127.0f)) + 128);
+  }
+
+  bool last_ = false;
+  // A row is a plane of one channel, or with channels last the channels of one place.
+  int64_t channels_ = 0, rows_ = 0, inner_ = 0;
+  std::vector<float> factors_, summands_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_ranged_add(const Step& step) {
+  require(step.rule("range_sum") == "binary32_two_products_even", "no native rule for this slot");
+  require(step.integer("late", 0, 1) == 0, "ranges are known while running only");
+  const Array &factors = step.array("factors"), &narrowed = step.array("narrowed");
+  require(step.inputs.size() == 2 && factors.count == 2 && narrowed.count == 2, "two operands are needed");
+  require(step.output().type == Type::s32 || is_8bit(step.output().type), "no native kernel for these types");
+  const float one = finite(factors.real(0)), other = finite(factors.real(1));
+  const int32_t flip = flip_of(step.input(0).type), turned = flip_of(step.input(1).type);
+  const bool first = narrowed.integer(0) != 0, second = narrowed.integer(1) != 0;
+  if (first) return make_sum(step, Part<true>{flip, one}, Part<false>{turned, other});
+  if (second) return make_sum(step, Part<false>{flip, one}, Part<true>{turned, other});
+  return make_sum(step, Part<false>{flip, one}, Part<false>{turned, other});
+}
+
+std::unique_ptr<Kernel> make_ranged_mul(const Step& step) {
+  require(step.rule("range_product") == "binary32_truncate_low_bits", "no native rule for this slot");
+  require(step.integer("late", 0, 1) == 0, "ranges are known while running only");
+  require(step.inputs.size() == 2 && step.input(0).type == Type::s8 && step.input(1).type == Type::s8,
+          "no native kernel for these types");
+  const auto product = [](uint8_t a, uint8_t b) { return (a - 128) * (b - 128); };
+  const Array& factors = step.array("factor");
+  require(factors.count == 1, "one factor is needed");
+  if (step.output().type == Type::s32) return make_pairs<int32_t>(step, product);
+  const float factor = finite(factors.real(0));
+  if (step.output().type == Type::f32) {
+    return make_pairs<float>(step, [=](uint8_t a, uint8_t b) { return static_cast<float>(product(a, b)) * factor; });
+  }
+  require(step.output().type == Type::s8, "no native kernel for these types");
+  return make_pairs<uint8_t>(step, [=](uint8_t a, uint8_t b) {
+    const float real = static_cast<float>(product(a, b)) * factor;
+    // What does not fit 32 bits becomes -2^31, whose low bits are 0.
+    const int32_t whole = std::fabs(real) < 2147483648.0f ? static_cast<int32_t>(real) : 0;
+    return static_cast<uint8_t>((static_cast<uint32_t>(whole) + 128u) & 255u);
+  });
+}
+
+std::unique_ptr<Kernel> make_ranged_normalization(const Step& step) {
+  require(step.rule("range_normalization") == "binary32_epsilon_twice_even", "no native rule for this slot");
+  require(step.integer("late", 0, 1) == 0, "ranges are known while running only");
+  if (step.input(0).type == Type::s8) return std::make_unique<Normalization<Signed>>(step);
+  return std::make_unique<Normalization<Halved>>(step);
+}
+
+}  // namespace bittrue

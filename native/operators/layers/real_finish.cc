@@ -1,0 +1,184 @@
+#include "operators/layers/real_finish.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "core/share.h"
+#include "rules/plain_range.h"
+
+namespace bittrue {
+
+RealWeights::RealWeights(const Operand& weights) : constant_(weights.constant != nullptr) {
+  require(weights.dense(), "weights must be dense");
+  if (!constant_) {
+    require(weights.type == Type::f32, "integer weights are computed at run time");
+    return;
+  }
+  values_.resize(static_cast<size_t>(weights.elements));
+  if (weights.type == Type::f32) {
+    // Constants of files may lie at any address.
+    std::memcpy(values_.data(), weights.constant, values_.size() * sizeof(float));
+    return;
+  }
+  require(weights.type == Type::s8 || weights.type == Type::s4 || weights.type == Type::s2, "weights are signed bytes");
+  const auto* bytes = static_cast<const int8_t*>(weights.constant);
+  for (size_t i = 0; i < values_.size(); ++i) values_[i] = bytes[i];
+}
+
+RowQuantizer::RowQuantizer(const Step& step, int64_t rows, size_t source) : rows_(rows) {
+  if (step.rules.count("sum_of_products") != 0 || step.texts.count("quantize") == 0) return;
+  active_ = true;
+  const std::string& mode = step.text("quantize");
+  symmetric_ = mode == "symmetric";
+  require(symmetric_ || mode == "asymmetric", "rows are quantized symmetrically or not");
+  require(step.rule(symmetric_ ? "quantize_symmetric" : "quantize_asymmetric") ==
+              (symmetric_ ? "binary32_range_over_127_by_eights" : "binary32_range_over_255_by_eights"),
+          "no native rule for rows");
+  require(rows > 0 && step.input(source).elements % rows == 0, "rows do not fill the input");
+  size_ = step.input(source).elements / rows;
+}
+
+int64_t RowQuantizer::bytes() const {
+  if (!active_) return 0;
+  return round_up(rows_ * size_ * 4, 64) + round_up(rows_ * static_cast<int64_t>(sizeof(rules::RowScale)), 64);
+}
+
+const rules::RowScale* RowQuantizer::scales(const uint8_t* scratch) const {
+  return reinterpret_cast<const rules::RowScale*>(scratch + round_up(rows_ * size_ * 4, 64));
+}
+
+bool RowQuantizer::all_zero(const uint8_t* scratch) const {
+  const rules::RowScale* rows = scales(scratch);
+  return std::all_of(rows, rows + rows_, [](const rules::RowScale& row) { return row.zero; });
+}
+
+const float* RowQuantizer::run(const Run& run, const float* input, uint8_t* scratch) const {
+  if (!active_) return input;
+  auto* out = reinterpret_cast<float*>(scratch);
+  auto* scales = reinterpret_cast<rules::RowScale*>(scratch + round_up(rows_ * size_ * 4, 64));
+  // Few rows are cut into parts.
+  constexpr int64_t kMostParts = 64;
+  const int threads = rows_ * size_ < kWorthSharing ? 1 : run.pool.threads();
+  const int64_t parts = rows_ < threads ? std::min<int64_t>(threads, kMostParts) : 1, blocks = size_ / 8;
+  const auto begin = [&](int64_t part) { return part == parts ? size_ : blocks * part / parts * 8; };
+  if (parts == 1) {
+    std::atomic<bool> finite{true};
+    run.pool.parallel(rows_, threads, [&](int64_t r, int) {
+      const rules::RowRange range = rules::row_range(input + r * size_, size_);
+      if (!range.finite) finite = false;
+      scales[r] = scale_of(range);
+      convert(input + r * size_, size_, scales[r], out + r * size_);
+    });
+    if (!finite) throw Undefined{};
+    return out;
+  }
+  for (int64_t r = 0; r < rows_; ++r) {
+    const float* x = input + r * size_;
+    rules::RowRange ranges[kMostParts], whole;
+    run.pool.parallel(parts, threads, [&](int64_t part, int) {
+      ranges[part] = rules::row_range(x + begin(part), begin(part + 1) - begin(part));
+    });
+    for (int64_t part = 0; part < parts; ++part) whole = rules::joined(whole, ranges[part]);
+    if (!whole.finite) throw Undefined{};
+    scales[r] = scale_of(whole);
+    run.pool.parallel(parts, threads, [&](int64_t part, int) {
+      convert(x + begin(part), begin(part + 1) - begin(part), scales[r], out + r * size_ + begin(part));
+    });
+  }
+  return out;
+}
+
+rules::RowScale RowQuantizer::scale_of(const rules::RowRange& range) const {
+  if (!range.finite) return {};
+  return symmetric_ ? rules::binary32_range_over_127(range) : rules::binary32_range_over_255(range);
+}
+
+void RowQuantizer::convert(const float* x, int64_t count, const rules::RowScale& row, float* out) const {
+  if (row.zero) {
+    std::fill_n(out, count, 0.0f);
+  } else if (symmetric_) {
+    rules::symmetric_by_eights(x, count, row, out);
+  } else {
+    rules::asymmetric_by_eights(x, count, row, out);
+  }
+}
+
+RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
+    : hybrid_(hybrid), has_bias_(step.has_input(2)), low_(static_cast<float>(step.real("low"))), high_(static_cast<float>(step.real("high"))) {
+  const std::string& range = step.rule("plain_range");
+  open_ = range == "open_limits";
+  require(open_ || range == "type_limits" || range == "unlimited", "no native rule for the range");
+  if (!hybrid) {
+    const std::string& sums = step.rule("sum_of_products");
+    const bool columns = sums == "binary32_fused_from_bias_by_columns";
+    fused_ = columns || sums == "binary32_fused_from_bias";
+    if (columns) {
+      const int64_t taps = step.integer("filter_h", 1, 1 << 16) * step.integer("filter_w", 1, 1 << 16);
+      full_ = taps == 3 || taps == 4 || taps == 9 || taps == 25;
+    }
+  }
+  if (has_bias_) {
+    const Operand& bias = step.input(2);
+    require(bias.type == Type::f32 && bias.elements == channels && bias.dense(), "one real bias per channel is needed");
+  }
+  // Depthwise sums without a bias are not added to anything.
+  add_ = has_bias_ || step.name != "depthwise_conv2d";
+  zeros_.assign(has_bias_ ? 0 : static_cast<size_t>(channels), 0.0f);
+  if (!hybrid) return;
+  const bool per_axis = step.text("quantize") == "asymmetric" && step.rules.count("scale_back_per_axis") != 0;
+  const std::string& rule = step.rule(per_axis ? "scale_back_per_axis" : "scale_back");
+  one_by_one_ = rule == "binary32_one_by_one";
+  require(one_by_one_ || rule == "binary32_product_of_scales", "no native rule for the scales");
+  const Array& scales = step.array("weight_scales");
+  require(scales.count == 1 || scales.count == channels, "one scale, or one per channel");
+  for (int64_t i = 0; i < channels; ++i) {
+    scales_.push_back(static_cast<float>(scales.real(scales.count == 1 ? 0 : i)));
+  }
+  require(add_ || !one_by_one_, "scales one by one, and no sum to add to");
+}
+
+namespace {
+
+// Whether a total is NaN; `total(i)` gives it.
+template <class Total>
+bool store(const Total& total, int64_t count, bool open, float low, float high, float* out) {
+  uint32_t odd = 0;
+  if (open) {
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = total(i);
+      odd |= value != value;
+      out[i] = rules::cap_then_raise(value, low, high);
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = total(i);
+      odd |= value != value;
+      out[i] = rules::clamp(value, low, high);
+    }
+  }
+  return odd != 0;
+}
+
+}  // namespace
+
+bool RealFinish::run(const float* sums, int64_t first, int64_t count, const rules::RowScale* row, const float* bias,
+                     bool only_bias, float* out) const {
+  const float* start = (has_bias_ ? bias : zeros_.data()) + first;
+  const auto keep = [&](const auto& total) { return store(total, count, open_, low_, high_, out); };
+  if (fused_) {
+    if (full_) return keep([=](int64_t i) { return sums[i]; });
+    return keep([=](int64_t i) { return sums[i] + 0.0f; });
+  }
+  if (!hybrid_) {
+    if (has_bias_) return keep([=](int64_t i) { return sums[i] + start[i]; });
+    return keep([=](int64_t i) { return sums[i]; });
+  }
+  if (only_bias) return keep([=](int64_t i) { return start[i]; });
+  const float* scales = scales_.data() + first;
+  const float scale = row->scale;
+  if (one_by_one_) return keep([=](int64_t i) { return start[i] + sums[i] * scales[i] * scale; });
+  if (!add_) return keep([=](int64_t i) { return sums[i] * (scale * scales[i]); });
+  return keep([=](int64_t i) { return start[i] + sums[i] * (scale * scales[i]); });
+}
+
+}  // namespace bittrue

@@ -1,0 +1,469 @@
+// conv2d and fully_connected on binary32 numbers: tiles of positions times panels of channels, each lane one channel.
+#include "operators/layers/real_layer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "core/share.h"
+#include "operators/layers/real_finish.h"
+#include "operators/core/window.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kPixels = 24;        // positions per block: a multiple of every tile's height
+constexpr int64_t kRate = 8;           // multiply-adds of one nanosecond, about
+constexpr int64_t kPatchDepth = 16;    // below, windows are gathered into one row
+constexpr int64_t kExact = 1 << 24;    // integers below it are exact in binary32, whatever their order
+constexpr int64_t kLargestTerm = 255 * 128;
+
+// A piece of the terms whose sum is exact: elements [begin, begin + depth) of segments [first, first + segments).
+struct Piece {
+  int64_t first, segments, begin, depth;
+};
+
+class RealConvolution final : public Kernel {
+ public:
+  // weights[o * terms + k], or weights[k * out_c + o] when `transposed`. `rows` rows of the input share a scale each in
+  // hybrid layers; `bias_alone`: where all of them are zero, the bias is the result.
+  RealConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups, bool transposed,
+                  int64_t rows, bool bias_alone);
+
+  void run(const Run& run) const override;
+  int64_t scratch_bytes(int threads) const override {
+    return rows_.bytes() + packed_bytes() + threads * worker_bytes();
+  }
+  bool packs(size_t input) const override { return input == 1 && weights_.constant(); }
+  std::string note() const override { return rows_.active() ? "quantized rows, exact sums" : "real sums in order"; }
+
+ private:
+  struct Place {
+    const float* in;
+    const float* packed;
+    const float* bias;
+    const rules::RowScale* scales;
+    bool only_bias, finite;
+    float* out;
+  };
+  struct Worker {
+    const float** rows;     // [segments][kPixels]
+    const float** shifted;  // [kPixels], for pieces of a segment
+    float* sums;            // [kPixels][panel]
+      double* totals;         // the same, over several pieces
+    float* patches;         // [kPixels][terms]
+  };
+
+  int64_t panel() const { return core_.lanes * core_.vectors; }
+  int64_t packed_bytes() const { return weights_.constant() ? 0 : round_up(packed_floats_ * 4, 64); }
+  int64_t worker_bytes() const {
+    return round_up((segments_ + 1) * kPixels * 8, 64) + 3 * round_up(kPixels * panel() * 4, 64) +
+           round_up(patched_ ? kPixels * terms_ * 4 : 0, 64);
+  }
+  Worker worker(uint8_t* scratch) const;
+  bool pack(const uint8_t* stored, float* packed) const;
+  bool block(const Place& place, const Worker& worker, int64_t first, int64_t count, int64_t begin, int64_t end) const;
+  void find_rows(const Place& place, const Worker& worker, int64_t first, int64_t count, int64_t group) const;
+  void sum(const Worker& worker, int64_t count, const float* packed, int64_t width, bool finite) const;
+
+  // Columns [column, column + count) of a group, packed [terms][width].
+  struct Unit {
+    int64_t group, column, count, width, offset;
+  };
+  void begin_with_bias(const Place& place, const Worker& worker, int64_t count, const Unit& unit) const;
+
+  const RealMatmul& core_;
+  Window window_;
+  int64_t depth_, terms_, segments_, in_pixel_, out_pixel_, pixels_per_row_, packed_floats_ = 0;
+  bool transposed_, bias_alone_, patched_, finite_ = false;
+  RealWeights weights_;
+  RowQuantizer rows_;
+  RealFinish finish_;
+  std::vector<Unit> units_;
+  std::vector<Piece> pieces_;
+  std::vector<float> packed_, zeros_;
+};
+
+RealConvolution::RealConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups,
+                                 bool transposed, int64_t rows, bool bias_alone)
+    : core_(cores.real_matmul()),
+      window_(window),
+      depth_(window.in_c / groups),
+      terms_(window.taps() * depth_),
+      transposed_(transposed),
+      bias_alone_(bias_alone),
+      weights_(step.input(1)),
+      rows_(step, rows),
+      finish_(step, window.out_c, rows_.active()) {
+  const Operand &in = step.input(0), &out = step.output();
+  require(in.type == Type::f32 && out.type == Type::f32, "both sides must be real");
+  require(in.row_stride % 4 == 0 && out.row_stride % 4 == 0, "rows are not made of whole numbers");
+  require(!rows_.active() || (in.dense() && weights_.constant()), "hybrid layers need dense inputs, constant weights");
+  require(terms_ > 0 && terms_ <= int64_t{1} << 31, "the filter is very large");
+  in_pixel_ = in.dense() ? window.in_c : in.row_stride / 4;
+  out_pixel_ = out.dense() ? window.out_c : out.row_stride / 4;
+  pixels_per_row_ = std::max<int64_t>(1, window.pixels() / std::max<int64_t>(1, rows));
+  const int64_t per_group = window.out_c / groups;
+  for (int64_t g = 0; g < groups; ++g) {
+    for (int64_t c = 0; c < per_group; c += panel()) {
+      const int64_t count = std::min(panel(), per_group - c), width = round_up(count, core_.lanes);
+      units_.push_back({g, g * per_group + c, count, width, packed_floats_});
+      packed_floats_ += terms_ * width;
+    }
+  }
+  if (weights_.constant()) {
+    packed_.resize(static_cast<size_t>(packed_floats_));
+    finite_ = pack(nullptr, packed_.data()) || finish_.fused();
+    weights_.forget();
+  }
+  // A patch holds zeros outside of the picture.
+  patched_ = finite_ && depth_ < kPatchDepth && window.taps() > 1;
+  segments_ = patched_ ? 1 : window.taps();
+  zeros_.assign(static_cast<size_t>(depth_), 0.0f);
+  if (!rows_.active()) return;
+  require(step.bounded && step.magnitude < int64_t{1} << 31, "sums may leave 32 bits");
+  if (step.magnitude < kExact) return;
+  const int64_t length = patched_ ? terms_ : depth_, most = kExact / kLargestTerm;
+  if (length <= most) {
+    for (int64_t s = 0; s < segments_; s += most / length) {
+      pieces_.push_back({s, std::min(most / length, segments_ - s), 0, length});
+    }
+    return;
+  }
+  for (int64_t s = 0; s < segments_; ++s) {
+    for (int64_t k = 0; k < length; k += most) pieces_.push_back({s, 1, k, std::min(most, length - k)});
+  }
+}
+
+// Whether all weights are finite: then terms outside of the picture may be products with 0, which add nothing.
+bool RealConvolution::pack(const uint8_t* stored, float* packed) const {
+  bool finite = true;
+  for (const Unit& unit : units_) {
+    float* to = packed + unit.offset;
+    std::fill_n(to, terms_ * unit.width, 0.0f);
+    for (int64_t i = 0; i < unit.count; ++i) {
+      for (int64_t k = 0; k < terms_; ++k) {
+        const int64_t o = unit.column + i;
+        const float w = weights_.at(stored, transposed_ ? k * window_.out_c + o : o * terms_ + k);
+        finite &= std::isfinite(w);
+        to[k * unit.width + i] = w;
+      }
+    }
+  }
+  return finite;
+}
+
+RealConvolution::Worker RealConvolution::worker(uint8_t* scratch) const {
+  Worker w{};
+  w.rows = reinterpret_cast<const float**>(scratch);
+  w.shifted = w.rows + segments_ * kPixels;
+  scratch += round_up((segments_ + 1) * kPixels * 8, 64);
+  w.sums = reinterpret_cast<float*>(scratch);
+  scratch += round_up(kPixels * panel() * 4, 64);
+  w.totals = reinterpret_cast<double*>(scratch);
+  w.patches = reinterpret_cast<float*>(scratch + 2 * round_up(kPixels * panel() * 4, 64));
+  return w;
+}
+
+void RealConvolution::run(const Run& run) const {
+  const int64_t pixels = window_.pixels(), work = pixels * window_.out_c * terms_;
+  if (pixels == 0 || window_.out_c == 0) return;
+  Place place{};
+  place.in = rows_.run(run, reinterpret_cast<const float*>(run.inputs[0]), run.scratch);
+  place.scales = rows_.active() ? rows_.scales(run.scratch) : nullptr;
+  place.only_bias = bias_alone_ && rows_.active() && rows_.all_zero(run.scratch);
+  place.packed = packed_.data();
+  place.finite = finite_;
+  if (!weights_.constant()) {
+    auto* packed = reinterpret_cast<float*>(run.scratch + rows_.bytes());
+    place.finite = pack(run.inputs[1], packed) || finish_.fused();
+    place.packed = packed;
+  }
+  place.bias = finish_.has_bias() ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
+  place.out = reinterpret_cast<float*>(run.outputs[0]);
+  const int threads = work / kRate < kWorthSharing ? 1 : run.pool.threads();
+  const int64_t blocks = (pixels + kPixels - 1) / kPixels, units = static_cast<int64_t>(units_.size());
+  const int64_t parts = cut(threads > 1 && blocks < 4 * threads ? std::min<int64_t>(units, 4 * threads) : 1,
+                            work / blocks, kTaskMostWork, units);
+  std::atomic<bool> odd{false};
+  run.pool.parallel(blocks * parts, threads, [&](int64_t task, int index) {
+    const Worker mine = worker(run.scratch + rows_.bytes() + packed_bytes() + index * worker_bytes());
+    const int64_t first = task / parts * kPixels, part = task % parts;
+    if (block(place, mine, first, std::min(kPixels, pixels - first), units * part / parts, units * (part + 1) / parts)) {
+      odd = true;
+    }
+  });
+  if (odd) throw Undefined{};
+}
+
+// Positions [first, first + count) and units [begin, end). Returns whether a result is NaN.
+bool RealConvolution::block(const Place& place, const Worker& worker, int64_t first, int64_t count, int64_t begin,
+                            int64_t end) const {
+  bool odd = false;
+  int64_t found = -1;
+  for (int64_t u = begin; u < end; ++u) {
+    const Unit& unit = units_[u];
+    if (unit.group != found) find_rows(place, worker, first, count, unit.group);
+    found = unit.group;
+    if (finish_.fused()) begin_with_bias(place, worker, count, unit);
+    sum(worker, count, place.packed + unit.offset, unit.width, place.finite);
+    for (int64_t r = 0; r < count; ++r) {
+      const rules::RowScale* scale = place.scales == nullptr ? nullptr : place.scales + (first + r) / pixels_per_row_;
+      odd |= finish_.run(worker.sums + r * unit.width, unit.column, unit.count, scale, place.bias, place.only_bias,
+                         place.out + (first + r) * out_pixel_ + unit.column);
+    }
+  }
+  return odd;
+}
+
+// Fused sums start from what lies in their place; lanes beyond the unit's columns come to nothing.
+void RealConvolution::begin_with_bias(const Place& place, const Worker& worker, int64_t count, const Unit& unit) const {
+  for (int64_t r = 0; r < count; ++r) {
+    float* sums = worker.sums + r * unit.width;
+    std::fill_n(sums, unit.width, 0.0f);
+    if (place.bias != nullptr) std::copy_n(place.bias + unit.column, unit.count, sums);
+  }
+}
+
+// Where the segments of each position begin; outside of the picture zeros, or nothing when a weight is not finite.
+void RealConvolution::find_rows(const Place& place, const Worker& worker, int64_t first, int64_t count,
+                                int64_t group) const {
+  const Window& w = window_;
+  for (int64_t r = 0; r < count; ++r) {
+    const int64_t pixel = first + r, picture = pixel / w.out_w / w.out_h;
+    const int64_t x0 = pixel % w.out_w * w.stride_w - w.pad_left;
+    const int64_t y0 = pixel / w.out_w % w.out_h * w.stride_h - w.pad_top;
+    float* patch = worker.patches + r * terms_;
+    for (int64_t i = 0, tap = 0; i < w.filter_h; ++i) {
+      const int64_t y = y0 + i * w.dilation_h;
+      for (int64_t j = 0; j < w.filter_w; ++j, ++tap, patch += depth_) {
+        const int64_t x = x0 + j * w.dilation_w;
+        const bool inside = y >= 0 && y < w.in_h && x >= 0 && x < w.in_w;
+        const float* from =
+            inside ? place.in + ((picture * w.in_h + y) * w.in_w + x) * in_pixel_ + group * depth_ : zeros_.data();
+        if (patched_) {
+          for (int64_t k = 0; k < depth_; ++k) patch[k] = from[k];
+        } else {
+          worker.rows[tap * kPixels + r] = inside || place.finite ? from : nullptr;
+        }
+      }
+    }
+    if (patched_) worker.rows[r] = worker.patches + r * terms_;
+  }
+}
+
+void RealConvolution::sum(const Worker& worker, int64_t count, const float* packed, int64_t width, bool finite) const {
+  const int64_t depth = patched_ ? terms_ : depth_;
+  RealRows rows;
+  rows.rows = worker.rows;
+  rows.capacity = kPixels;
+  rows.count = count;
+  rows.segments = segments_;
+  rows.depth = depth;
+  rows.sums = worker.sums;
+  rows.stride = width;
+  if (!finite) {
+    // One position after the other, as each leaves out segments of its own.
+    rows.count = 1;
+    for (int64_t r = 0; r < count; ++r, ++rows.rows, rows.sums += width) core_.run(rows, packed, width);
+    return;
+  }
+  if (pieces_.empty()) return (finish_.fused() ? core_.run_fused : core_.run)(rows, packed, width);
+  std::fill_n(worker.totals, count * width, 0.0);
+  for (const Piece& piece : pieces_) {
+    rows.rows = worker.rows + piece.first * kPixels;
+    if (piece.begin > 0) {
+      for (int64_t r = 0; r < count; ++r) worker.shifted[r] = rows.rows[r] + piece.begin;
+      rows.rows = worker.shifted;
+    }
+    rows.segments = piece.segments;
+    rows.depth = piece.depth;
+    core_.run(rows, packed + (piece.first * depth + piece.begin) * width, width);
+    for (int64_t i = 0; i < count * width; ++i) worker.totals[i] += worker.sums[i];
+  }
+  for (int64_t i = 0; i < count * width; ++i) worker.sums[i] = static_cast<float>(worker.totals[i]);
+}
+
+bool is_fused(const Step& step) {
+  return step.rules.count("sum_of_products") != 0 && step.rule("sum_of_products") != "binary32_in_order";
+}
+
+// Whether sums of this step have a native order; filters of one channel may be walked by columns.
+void require_order(const Step& step, bool columns) {
+  if (step.rules.count("sum_of_products") == 0) return;
+  const std::string& rule = step.rule("sum_of_products");
+  require(rule == "binary32_in_order" || rule == "binary32_fused_from_bias" ||
+              (columns && rule == "binary32_fused_from_bias_by_columns"),
+          "no native rule for sums");
+}
+
+// Every channel of the picture by itself, `multiplier` times.
+class RealDepthwise final : public Kernel {
+ public:
+  RealDepthwise(const Step& step, const CoreSet& cores, const Window& window, int64_t multiplier)
+      : taps_(is_fused(step) ? cores.real_taps_fused() : cores.real_taps()),
+        by_columns_(step.rules.count("sum_of_products") != 0 &&
+                    step.rule("sum_of_products") == "binary32_fused_from_bias_by_columns"),
+        window_(window),
+        multiplier_(multiplier),
+        weights_(step.input(1)),
+        rows_(step, std::max<int64_t>(1, window.batch)),
+        finish_(step, window.out_c, rows_.active()) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.type == Type::f32 && out.type == Type::f32, "both sides must be real");
+    require(in.dense() && out.dense(), "both sides must be dense");
+    require(window.taps() <= 1 << 16, "the filter is very large");
+    require(!rows_.active() || weights_.constant(), "hybrid layers need constant weights");
+    require(!rows_.active() || (step.bounded && step.magnitude < kExact), "sums are not exact in binary32");
+    if (finish_.fused()) zeros_.assign(static_cast<size_t>(window.out_c), 0.0f);
+  }
+
+  bool packs(size_t input) const override { return input == 1 && weights_.constant(); }
+  std::string note() const override { return rows_.active() ? "quantized rows, exact sums" : "real sums in order"; }
+  int64_t scratch_bytes(int threads) const override { return rows_.bytes() + threads * worker_bytes(); }
+
+  void run(const Run& run) const override {
+    const Window& w = window_;
+    const int64_t rows = w.batch * w.out_h, work = w.pixels() * w.out_c * w.taps();
+    if (w.pixels() == 0 || w.out_c == 0) return;
+    const float* in = rows_.run(run, reinterpret_cast<const float*>(run.inputs[0]), run.scratch);
+    const float* weights = weights_.data(run.inputs[1]);
+    const float* bias = finish_.has_bias() ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
+    const int threads = work / kRate < kWorthSharing ? 1 : run.pool.threads();
+    std::atomic<bool> odd{false};
+    run.pool.parallel(rows, threads, [&](int64_t row, int index) {
+      uint8_t* scratch = run.scratch + rows_.bytes() + index * worker_bytes();
+      auto** inputs = reinterpret_cast<const float**>(scratch);
+      const float** filters = inputs + w.taps();
+      auto* sums = reinterpret_cast<float*>(scratch + round_up(w.taps() * 16, 64));
+      float* repeated = sums + round_up(w.out_c, 16);
+      const int64_t picture = row / w.out_h, y0 = row % w.out_h * w.stride_h - w.pad_top;
+      const rules::RowScale* scale = rows_.active() ? rows_.scales(run.scratch) + picture : nullptr;
+      for (int64_t column = 0; column < w.out_w; ++column) {
+        run.check(index);
+        int64_t count = 0;
+        for (int64_t t = 0; t < w.taps(); ++t) {
+          const int64_t i = by_columns_ ? t % w.filter_h : t / w.filter_w;
+          const int64_t j = by_columns_ ? t / w.filter_h : t % w.filter_w;
+          const int64_t y = y0 + i * w.dilation_h, x = column * w.stride_w - w.pad_left + j * w.dilation_w;
+          if (y < 0 || y >= w.in_h || x < 0 || x >= w.in_w) {
+            if (!finish_.fused()) continue;
+            inputs[count] = zeros_.data();
+          } else {
+            const float* from = in + ((picture * w.in_h + y) * w.in_w + x) * w.in_c;
+            if (multiplier_ > 1) {
+              float* to = repeated + count * w.out_c;
+              for (int64_t c = 0; c < w.in_c; ++c) to = std::fill_n(to, multiplier_, from[c]);
+              from = repeated + count * w.out_c;
+            }
+            inputs[count] = from;
+          }
+          filters[count++] = weights + (i * w.filter_w + j) * w.out_c;
+        }
+        if (finish_.fused() && bias != nullptr) {
+          std::copy_n(bias, w.out_c, sums);
+        } else {
+          std::fill_n(sums, w.out_c, 0.0f);
+        }
+        taps_(inputs, filters, count, w.out_c, sums);
+        float* out = reinterpret_cast<float*>(run.outputs[0]) + (row * w.out_w + column) * w.out_c;
+        if (finish_.run(sums, 0, w.out_c, scale, bias, false, out)) odd = true;
+      }
+    });
+    if (odd) throw Undefined{};
+  }
+
+ private:
+  int64_t worker_bytes() const {
+    const int64_t repeated = multiplier_ > 1 ? window_.taps() * window_.out_c : 0;
+    return round_up(window_.taps() * 16, 64) + round_up(window_.out_c, 16) * 4 + round_up(repeated * 4, 64);
+  }
+
+  RealTaps taps_;
+  bool by_columns_;
+  Window window_;
+  int64_t multiplier_;
+  RealWeights weights_;
+  RowQuantizer rows_;
+  RealFinish finish_;
+  std::vector<float> zeros_;
+};
+
+// Products of bytes and sums of weights are exact here; some runtime's are not for a few weights.
+void require_exact_integers(const Step& step, int64_t channels, int64_t terms) {
+  if (step.rules.count("byte_products") == 0) return;
+  const Operand& weights = step.input(1);
+  require(weights.constant != nullptr && weights.elements == channels * terms, "integer weights must be constant");
+  const auto* bytes = static_cast<const int8_t*>(weights.constant);
+  const bool asymmetric = step.text("quantize") == "asymmetric";
+  const std::string& products = step.rule("byte_products");
+  // Convolutions use an exact product unless they are symmetric with an odd number of filters.
+  const bool by_bytes = step.name != "conv2d" || (!asymmetric && channels % 4 != 0);
+  if (products != "exact" && by_bytes && terms >= 16) {
+    require(products == "low_end_negated_by_sixteens", "no native rule for products of bytes");
+    require(std::find(bytes, bytes + weights.elements, int8_t{-128}) == bytes + weights.elements,
+            "a weight of -128, whose products the rule makes differently");
+  }
+  if (step.rules.count("row_sums") == 0 || step.rule("row_sums") == "exact" || !asymmetric) return;
+  require(step.rule("row_sums") == "s16_lanes_of_eight", "no native rule for sums of weights");
+  for (int64_t c = 0; c < channels; ++c) {
+    int64_t lanes[8] = {};
+    const int64_t whole = terms / 16 * 16;
+    for (int64_t k = 0; k < terms / 8 * 8; ++k) lanes[k < whole ? k % 16 / 2 : k % 8] += bytes[c * terms + k];
+    for (const int64_t lane : lanes) require(lane == static_cast<int16_t>(lane), "sums of weights that leave 16 bits");
+  }
+}
+
+}  // namespace
+
+bool is_real_layer(const Step& step) {
+  return step.rules.count("sum_of_products") != 0 || step.rules.count("quantize_asymmetric") != 0;
+}
+
+std::unique_ptr<Kernel> make_real_conv2d(const Step& step, const CoreSet& cores) {
+  const Window window = read_full_window(step);
+  const Operand& filter = step.input(1);
+  const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
+  require(window.in_c > 0 && window.in_c % groups == 0 && window.out_c % groups == 0 && window.out_c > 0,
+          "channels do not split into groups");
+  require(filter.rank() == 4 && filter.shape[0] == window.out_c && filter.shape[1] == window.filter_h &&
+              filter.shape[2] == window.filter_w && filter.shape[3] == window.in_c / groups,
+          "the filter's shape differs");
+  require_order(step, false);
+  require_exact_integers(step, window.out_c, window.taps() * filter.shape[3]);
+  return std::make_unique<RealConvolution>(step, cores, window, groups, false, std::max<int64_t>(1, window.batch), false);
+}
+
+std::unique_ptr<Kernel> make_real_depthwise_conv2d(const Step& step, const CoreSet& cores) {
+  const Window window = read_full_window(step);
+  const Operand& filter = step.input(1);
+  require(filter.rank() == 4 && filter.shape[0] == 1 && filter.shape[1] == window.filter_h &&
+              filter.shape[2] == window.filter_w && filter.shape[3] == window.out_c && window.in_c > 0 &&
+              window.out_c % window.in_c == 0,
+          "the filter's shape differs");
+  require_order(step, true);
+  const bool columns = is_fused(step) && step.rule("sum_of_products") == "binary32_fused_from_bias_by_columns";
+  if (window.in_c == 1 && !columns) {
+    return std::make_unique<RealConvolution>(step, cores, window, 1, true, std::max<int64_t>(1, window.batch), false);
+  }
+  return std::make_unique<RealDepthwise>(step, cores, window, window.out_c / window.in_c);
+}
+
+std::unique_ptr<Kernel> make_real_fully_connected(const Step& step, const CoreSet& cores) {
+  const Operand &in = step.input(0), &weights = step.input(1);
+  require(weights.rank() == 2 && weights.shape[1] > 0 && weights.shape[0] > 0, "weights have two axes");
+  require(in.dense() && step.output().dense(), "both sides must be dense");
+  require_order(step, false);
+  Window window{};
+  window.in_c = weights.shape[1], window.out_c = weights.shape[0];
+  window.batch = window.in_h = window.out_h = window.filter_h = window.filter_w = 1;
+  window.stride_h = window.stride_w = window.dilation_h = window.dilation_w = 1;
+  window.in_w = window.out_w = in.elements / window.in_c;
+  require(window.in_w * window.in_c == in.elements && window.in_w * window.out_c == step.output().elements,
+          "the shapes do not fit");
+  require_exact_integers(step, window.out_c, window.in_c);
+  return std::make_unique<RealConvolution>(step, cores, window, 1, false, std::max<int64_t>(1, window.in_w), true);
+}
+
+}  // namespace bittrue

@@ -1,0 +1,319 @@
+// transpose_conv: 8-bit layers as one matrix product per phase of the output, rows found by pointers.
+#include <algorithm>
+#include <cstring>
+
+#include "core/share.h"
+#include "operators/layers/transposed.h"
+#include "operators/layers/weights.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+// Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
+constexpr int64_t kRate = 150;
+// Rows of one task, about: enough of them for a panel of weights in the first-level cache.
+constexpr int64_t kTaskRows = 96;
+// Bytes that a segment may be read past its end.
+constexpr int64_t kSlack = 64;
+// Columns of weights that are worth a pass of their own, about.
+constexpr int64_t kPass = 16;
+
+class TransposedConvolution final : public Kernel {
+ public:
+  TransposedConvolution(const Step& step, const CoreSet& cores, const Transposed& geometry);
+
+  void run(const Run& run) const override;
+  int64_t scratch_bytes(int threads) const override { return copy_bytes_ + threads * worker_bytes_; }
+  bool packs(size_t input) const override { return input == kTransposedWeights || input == kTransposedBias; }
+  std::string note() const override;
+
+ private:
+  // Output lines y, y + stride_h, ... and in them `wide` neighbouring columns from x on, x + stride_w on, ... They are
+  // the columns of one product: side by side in memory, so that few filters still fill a tile.
+  struct Part {
+    int64_t y, x, wide;
+    Phase down, across;  // what they see of the input, with at least one tap
+    int64_t lines, full, partial;  // rows of the product in a line, and columns of one more that ends behind the line
+    int64_t lines_at_once;
+    std::unique_ptr<Matmul> matmul;
+  };
+
+  Phase across(int64_t x, int64_t wide) const;
+  Part make_part(int64_t y, int64_t x, int64_t wide) const;
+  void pack(const Step& step, const CoreSet& cores, Part& part, const SignedWeights& weights,
+            const std::vector<int64_t>& bias, const rules::Requantize& requantize) const;
+  void copy_picture(const uint8_t* in, uint8_t* copy) const;
+  void run_lines(const Part& part, int64_t first, int64_t count, const uint8_t* copy, uint8_t* out,
+                 uint8_t* scratch) const;
+
+  int64_t segment(const Part& part) const { return part.across.taps * geometry_.in_c; }
+  int64_t capacity(const Part& part) const { return part.full + (part.partial != 0); }
+  int64_t list_bytes(const Part& part) const {
+    return round_up(part.lines_at_once * part.down.taps * capacity(part) * 8, 64);
+  }
+  int64_t terms_bytes(const Part& part) const { return round_up(part.lines_at_once * capacity(part) * 4, 64); }
+
+  Transposed geometry_;
+  uint8_t in_zero_point_;
+  int64_t weight_zero_point_;
+  RowTerms row_terms_;
+  std::vector<Part> parts_;
+  // The padded copy of one picture.
+  int64_t above_ = 0, left_ = 0, copy_h_ = 0, copy_w_ = 0;
+  int64_t copy_bytes_ = 0, worker_bytes_ = 0;
+};
+
+// All that columns [x, x + wide) see: the union of their phases.
+Phase TransposedConvolution::across(int64_t x, int64_t wide) const {
+  int64_t low = 0, high = 0;
+  bool any = false;
+  for (int64_t i = x; i < x + wide; ++i) {
+    const Phase one = geometry_.horizontal(i);
+    if (one.taps == 0) continue;
+    low = any ? std::min(low, one.first) : one.first;
+    high = any ? std::max(high, one.first + one.taps) : one.first + one.taps;
+    any = true;
+  }
+  return any ? Phase{low, high - low} : Phase{0, 1};
+}
+
+TransposedConvolution::Part TransposedConvolution::make_part(int64_t y, int64_t x, int64_t wide) const {
+  const Transposed& g = geometry_;
+  Part part;
+  part.y = y, part.x = x, part.wide = wide;
+  part.down = g.vertical(y);
+  if (part.down.taps == 0) part.down = {0, 1};
+  part.across = across(x, wide);
+  part.lines = g.rows(y);
+  const int64_t room = g.out_w - x;
+  part.full = room < wide ? 0 : (room - wide) / g.stride_w + 1;
+  part.partial = std::min(wide - 1, std::max<int64_t>(0, room - part.full * g.stride_w));
+  part.lines_at_once = std::max<int64_t>(1, std::min(part.lines, kTaskRows / std::max<int64_t>(1, capacity(part))));
+  return part;
+}
+
+TransposedConvolution::TransposedConvolution(const Step& step, const CoreSet& cores, const Transposed& geometry)
+    : geometry_(geometry),
+      in_zero_point_(stored_zero_point(step, kTransposedSource)),
+      row_terms_(cores.row_terms()) {
+  const Transposed& g = geometry_;
+  const SignedWeights weights = signed_weights(step.input(kTransposedWeights), step.integer("weight_zero_point"));
+  const std::vector<int64_t> bias = biases(step, kTransposedBias, g.out_c);
+  const rules::Requantize requantize = step.requantize(g.out_c);
+  weight_zero_point_ = weights.zero_point;
+  require(weight_zero_point_ >= -128 && weight_zero_point_ <= 127, "the weights' zero point is out of range");
+
+  // Either all columns of a period in one product, which then meets some zeros, or one product per column.
+  const int64_t period = std::min(g.stride_w, g.out_w);
+  int64_t apart = 0;
+  for (int64_t x = 0; x < period; ++x) apart += round_up(g.out_c, kPass) * across(x, 1).taps;
+  const bool together = round_up(period * g.out_c, kPass) * across(0, period).taps <= apart;
+  const int64_t high = std::min(g.stride_h, g.out_h);
+  require(high * (together ? 1 : period) <= 1024, "there are very many phases");
+  int64_t below = 0, right = 0;
+  for (int64_t y = 0; y < high; ++y) {
+    for (int64_t x = 0; x < period; x += together ? period : 1) {
+      Part part = make_part(y, x, together ? period : 1);
+      above_ = std::max(above_, -part.down.first);
+      left_ = std::max(left_, -part.across.first);
+      below = std::max(below, part.lines - 1 + part.down.first + part.down.taps - g.in_h);
+      right = std::max(right, capacity(part) - 1 + part.across.first + part.across.taps - g.in_w);
+      worker_bytes_ = std::max(worker_bytes_, list_bytes(part) + terms_bytes(part) + round_up(part.wide * g.out_c, 64));
+      pack(step, cores, part, weights, bias, requantize);
+      parts_.push_back(std::move(part));
+    }
+  }
+  copy_h_ = above_ + g.in_h + below;
+  copy_w_ = left_ + g.in_w + right;
+  copy_bytes_ = round_up(copy_h_ * copy_w_ * g.in_c + kSlack, 64);
+}
+
+// acc = sum (x - zx)(w - zw) + bias = sum x w + [bias - zx sum w + K zx zw] - zw sum x, modulo 2^32. Where a column has no
+// weight for a tap of its product, w = zw stands for none.
+void TransposedConvolution::pack(const Step&, const CoreSet& cores, Part& part, const SignedWeights& weights,
+                                 const std::vector<int64_t>& bias, const rules::Requantize& requantize) const {
+  const Transposed& g = geometry_;
+  const int64_t used = segment(part), depth = round_up(used, 4), columns = part.wide * g.out_c;
+  require(part.down.taps * depth * columns <= (int64_t{1} << 28), "the filter is very large");
+  std::vector<int8_t> packed(static_cast<size_t>(columns * part.down.taps * depth), 0);
+  std::vector<int32_t> folded(static_cast<size_t>(columns));
+  rules::Requantize finish = requantize;
+  if (requantize.multipliers.size() > 1) finish.multipliers.clear();
+  for (int64_t column = 0; column < columns; ++column) {
+    const int64_t x = part.x + column / g.out_c, filter = column % g.out_c;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < part.down.taps; ++i) {
+      const int64_t u = part.y + g.pad_top - g.stride_h * (part.down.first + i);
+      int8_t* target = packed.data() + (column * part.down.taps + i) * depth;
+      for (int64_t j = 0; j < part.across.taps; ++j, target += g.in_c) {
+        const int64_t v = x + g.pad_left - g.stride_w * (part.across.first + j);
+        if (u >= 0 && u < g.filter_h && v >= 0 && v < g.filter_w) {
+          const int8_t* from = weights.data + ((filter * g.filter_h + u) * g.filter_w + v) * g.in_c;
+          std::memcpy(target, from, static_cast<size_t>(g.in_c));
+        } else {
+          std::memset(target, static_cast<int>(weight_zero_point_), static_cast<size_t>(g.in_c));
+        }
+        for (int64_t c = 0; c < g.in_c; ++c) sum += target[c];
+      }
+    }
+    // Unsigned: a bias may be any 64-bit number.
+    const int64_t fixed = part.down.taps * used * in_zero_point_ * weight_zero_point_ - int64_t{in_zero_point_} * sum;
+    const uint64_t constant = static_cast<uint64_t>(bias[filter]) + static_cast<uint64_t>(fixed);
+    folded[column] = static_cast<int32_t>(static_cast<uint32_t>(constant));
+    if (requantize.multipliers.size() > 1) finish.multipliers.push_back(requantize.multipliers[filter]);
+  }
+  MatmulSpec spec;
+  spec.columns = columns;
+  spec.segments = part.down.taps;
+  spec.depth = depth;
+  spec.weights = packed.data();
+  spec.bias = folded.data();
+  spec.row_terms = weight_zero_point_ != 0;
+  spec.requantize = finish;
+  part.matmul = cores.matmul(spec);
+}
+
+void TransposedConvolution::copy_picture(const uint8_t* in, uint8_t* copy) const {
+  const int64_t line = copy_w_ * geometry_.in_c, body = geometry_.in_w * geometry_.in_c;
+  const int64_t before = left_ * geometry_.in_c;
+  for (int64_t y = 0; y < copy_h_; ++y, copy += line) {
+    const int64_t from = y - above_;
+    if (from < 0 || from >= geometry_.in_h) {
+      std::memset(copy, in_zero_point_, static_cast<size_t>(line));
+      continue;
+    }
+    std::memset(copy, in_zero_point_, static_cast<size_t>(before));
+    std::memcpy(copy + before, in + from * body, static_cast<size_t>(body));
+    std::memset(copy + before + body, in_zero_point_, static_cast<size_t>(line - before - body));
+  }
+  // The last row is read to the end of its last word.
+  std::memset(copy, in_zero_point_, kSlack);
+}
+
+// Lines [first, first + count) of a part: every panel of weights meets all of them.
+void TransposedConvolution::run_lines(const Part& part, int64_t first, int64_t count, const uint8_t* copy, uint8_t* out,
+                                      uint8_t* scratch) const {
+  const Transposed& g = geometry_;
+  const int64_t rows = capacity(part), taps = part.down.taps, pixel = g.out_c;
+  auto* lists = reinterpret_cast<const uint8_t**>(scratch);
+  auto* terms = reinterpret_cast<int32_t*>(scratch + list_bytes(part));
+  uint8_t* last = scratch + list_bytes(part) + terms_bytes(part);
+  for (int64_t k = 0; k < count; ++k) {
+    const uint8_t** list = lists + k * taps * rows;
+    for (int64_t i = 0; i < taps; ++i) {
+      const int64_t y = first + k + part.down.first + i + above_, x = part.across.first + left_;
+      const uint8_t* at = copy + (y * copy_w_ + x) * g.in_c;
+      for (int64_t r = 0; r < rows; ++r) list[i * rows + r] = at + r * g.in_c;
+    }
+    if (weight_zero_point_ != 0) {
+      row_terms_(list, rows, taps, segment(part), rows, static_cast<int32_t>(-weight_zero_point_), terms + k * rows);
+    }
+  }
+  for (int64_t panel = 0; panel < part.matmul->panels(); ++panel) {
+    for (int64_t k = 0; k < count; ++k) {
+      MatmulRows each;
+      each.rows = lists + k * taps * rows;
+      each.capacity = rows;
+      each.count = part.full;
+      each.row_terms = terms + k * rows;
+      each.out = out + ((part.y + (first + k) * g.stride_h) * g.out_w + part.x) * pixel;
+      each.out_stride = g.stride_w * pixel;
+      if (part.full != 0) part.matmul->run(each, panel, panel + 1);
+    }
+  }
+  for (int64_t k = 0; part.partial != 0 && k < count; ++k) {
+    MatmulRows each;
+    each.rows = lists + k * taps * rows + part.full;
+    each.capacity = rows;
+    each.count = 1;
+    each.row_terms = terms + k * rows + part.full;
+    each.out = last;
+    each.out_stride = part.wide * pixel;
+    part.matmul->run(each, 0, part.matmul->panels());
+    const int64_t x = part.x + part.full * g.stride_w;
+    std::memcpy(out + ((part.y + (first + k) * g.stride_h) * g.out_w + x) * pixel, last,
+                static_cast<size_t>(part.partial * pixel));
+  }
+}
+
+void TransposedConvolution::run(const Run& run) const {
+  const Transposed& g = geometry_;
+  g.check_shape(run);
+  const int threads = g.work() / kRate < kWorthSharing ? 1 : run.pool.threads();
+  int64_t blocks = 0;
+  for (const Part& part : parts_) blocks += (part.lines + part.lines_at_once - 1) / part.lines_at_once;
+  for (int64_t n = 0; n < g.batch; ++n) {
+    copy_picture(run.inputs[kTransposedSource] + n * g.in_h * g.in_w * g.in_c, run.scratch);
+    uint8_t* out = run.outputs[0] + n * g.out_h * g.out_w * g.out_c;
+    run.pool.parallel(blocks, threads, [&](int64_t task, int worker) {
+      const Part* part = parts_.data();
+      for (;; ++part) {
+        const int64_t here = (part->lines + part->lines_at_once - 1) / part->lines_at_once;
+        if (task < here) break;
+        task -= here;
+      }
+      const int64_t first = task * part->lines_at_once;
+      run_lines(*part, first, std::min(part->lines_at_once, part->lines - first), run.scratch, out,
+                run.scratch + copy_bytes_ + worker * worker_bytes_);
+    });
+  }
+}
+
+std::string TransposedConvolution::note() const {
+  return "matmul, " + std::to_string(parts_.size()) + (parts_.size() == 1 ? " phase" : " phases");
+}
+
+}  // namespace
+
+void Transposed::check_shape(const Run& run) const {
+  if (!given) return;
+  int32_t shape[4];
+  std::memcpy(shape, run.inputs[kTransposedShape], sizeof(shape));
+  if (shape[0] != batch || shape[1] != out_h || shape[2] != out_w || shape[3] != out_c) throw Undefined();
+}
+
+Transposed read_transposed(const Step& step) {
+  const bool given = step.has_input(kTransposedShape);
+  if (given) {
+    const Operand& shape = step.input(kTransposedShape);
+    require(shape.type == Type::s32 && shape.elements == 4 && shape.dense(), "a shape has four 32-bit extents");
+  }
+  const Operand& in = step.input(kTransposedSource);
+  const Operand& filter = step.input(kTransposedWeights);
+  const Operand& out = step.output();
+  require(in.rank() == 4 && filter.rank() == 4 && out.rank() == 4, "pictures and filters have four axes");
+  require(in.dense() && out.dense() && filter.dense(), "both sides must be dense");
+  constexpr int64_t kMost = 32767;
+  Transposed g{};
+  g.given = given;
+  g.batch = in.shape[0], g.in_h = in.shape[1], g.in_w = in.shape[2], g.in_c = in.shape[3];
+  g.filter_h = step.integer("filter_h", 1, kMost), g.filter_w = step.integer("filter_w", 1, kMost);
+  g.stride_h = step.integer("stride_h", 1, kMost), g.stride_w = step.integer("stride_w", 1, kMost);
+  // As ordinary convolutions would have them.
+  g.pad_top = step.integer("pad_top", 0, g.filter_h - 1), g.pad_left = step.integer("pad_left", 0, g.filter_w - 1);
+  g.out_h = step.integer("out_h", 1, int64_t{1} << 31), g.out_w = step.integer("out_w", 1, int64_t{1} << 31);
+  g.out_c = out.shape[3];
+  require(out.shape[0] == g.batch && out.shape[1] == g.out_h && out.shape[2] == g.out_w, "the output's shape differs");
+  require(in.elements > 0 && out.elements > 0 && filter.elements > 0, "there is nothing to do");
+  require(g.out_h <= g.in_h * g.stride_h + g.filter_h && g.out_w <= g.in_w * g.stride_w + g.filter_w,
+          "the output is larger than the input reaches");
+  require(filter.shape[0] == g.out_c && filter.shape[1] == g.filter_h && filter.shape[2] == g.filter_w &&
+              filter.shape[3] == g.in_c,
+          "the filter's shape differs");
+  return g;
+}
+
+std::unique_ptr<Kernel> make_transpose_conv(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("sum_of_products") != 0) throw NoKernel("no native rule for sums");
+  const Transposed geometry = read_transposed(step);
+  const bool integers = step.text("form") == "quantized";
+  if (!integers || !suits_matmul(step, kTransposedSource, kTransposedBias)) {
+    return make_general_transpose_conv(step, geometry);
+  }
+  return std::make_unique<TransposedConvolution>(step, cores, geometry);
+}
+
+BITTRUE_OPERATOR(transpose_conv, make_transpose_conv)
+
+}  // namespace bittrue

@@ -1,0 +1,152 @@
+#include "operators/layers/weights.h"
+
+#include <cstring>
+#include <algorithm>
+#include <type_traits>
+
+namespace bittrue {
+namespace {
+
+// One byte per element at run time.
+bool is_narrow(Type type) { return is_8bit(type) || type == Type::s4 || type == Type::s2; }
+
+}  // namespace
+
+namespace {
+
+template <class T>
+void move_weights(const T* data, int64_t count, int zero_point, SignedWeights* result) {
+  int low = zero_point, high = zero_point;
+  for (int64_t i = 0; i < count; ++i) {
+    low = std::min(low, int{data[i]});
+    high = std::max(high, int{data[i]});
+  }
+  // Differences that fit need no zero point at run time.
+  const bool fits = low - zero_point >= -128 && high - zero_point <= 127;
+  const int by = fits ? zero_point : std::is_unsigned_v<T> ? 128 : 0;
+  result->moved.resize(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) result->moved[i] = static_cast<int8_t>(data[i] - by);
+  result->data = result->moved.data();
+  result->zero_point = zero_point - by;
+}
+
+}  // namespace
+
+SignedWeights signed_weights(const Operand& weights, int64_t zero_point) {
+  require(weights.constant != nullptr, "weights are computed at run time");
+  require(is_narrow(weights.type), "weights are not 8-bit");
+  require(zero_point >= -255 && zero_point <= 255, "the weights' zero point is out of range");
+  SignedWeights result;
+  const auto* data = static_cast<const int8_t*>(weights.constant);
+  if (weights.type == Type::u8) {
+    move_weights(static_cast<const uint8_t*>(weights.constant), weights.elements, static_cast<int>(zero_point), &result);
+  } else if (zero_point != 0) {
+    move_weights(data, weights.elements, static_cast<int>(zero_point), &result);
+  } else {
+    result.data = data;
+  }
+  return result;
+}
+
+SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& zero_points, bool turned) {
+  require(matrix.constant != nullptr, "weights are computed at run time");
+  require(is_8bit(matrix.type) && matrix.rank() >= 2, "weights are no 8-bit matrix");
+  const int64_t last = matrix.shape[matrix.rank() - 1], before = matrix.shape[matrix.rank() - 2];
+  const int64_t depth = turned ? last : before, columns = turned ? before : last;
+  require(depth * columns == matrix.elements, "there are several matrices");
+  require(zero_points.size() == 1 || static_cast<int64_t>(zero_points.size()) == columns,
+          "one zero point, or one per column, is needed");
+  const bool is_signed = matrix.type == Type::s8;
+  const auto* bytes = static_cast<const int8_t*>(matrix.constant);
+  std::vector<int8_t> packed(static_cast<size_t>(matrix.elements));
+  if (turned) {
+    std::copy(bytes, bytes + matrix.elements, packed.begin());
+  } else {
+    constexpr int64_t kTile = 64;
+    for (int64_t first = 0; first < depth; first += kTile) {
+      const int64_t end = std::min(depth, first + kTile);
+      for (int64_t n = 0; n < columns; ++n) {
+        for (int64_t k = first; k < end; ++k) packed[n * depth + k] = bytes[k * columns + n];
+      }
+    }
+  }
+  for (const int64_t z : zero_points) require(z >= -128 && z <= 255, "the weights' zero point is out of range");
+  SignedWeights result;
+  if (std::all_of(zero_points.begin(), zero_points.end(), [&](int64_t z) { return z == zero_points[0]; })) {
+    Operand whole;
+    whole.type = matrix.type;
+    whole.elements = matrix.elements;
+    whole.constant = packed.data();
+    result = signed_weights(whole, zero_points[0]);
+    if (result.moved.empty()) {
+      result.moved = std::move(packed);
+      result.data = result.moved.data();
+    }
+    return result;
+  }
+  for (int64_t n = 0; n < columns; ++n) {
+    for (int64_t k = 0; k < depth; ++k) {
+      int8_t& weight = packed[n * depth + k];
+      const int64_t difference = (is_signed ? int64_t{weight} : int64_t{static_cast<uint8_t>(weight)}) - zero_points[n];
+      require(difference >= -128 && difference <= 127, "zero points per column leave more than 8 bits");
+      weight = static_cast<int8_t>(difference);
+    }
+  }
+  result.moved = std::move(packed);
+  result.data = result.moved.data();
+  return result;
+}
+
+std::vector<int64_t> weight_zero_points(const Step& step, size_t operand) {
+  if (step.integers.count("weight_zero_point")) return {step.integer("weight_zero_point")};
+  if (step.has_array("weight_zero_points")) {
+    const Array& array = step.array("weight_zero_points");
+    require(array.count > 0 && (array.shape.empty() || array.shape.back() == array.count), "zero points differ by matrix");
+    std::vector<int64_t> values;
+    for (int64_t i = 0; i < array.count; ++i) values.push_back(array.integer(i));
+    return values;
+  }
+  if (!step.has_input(operand)) return {0};
+  const Operand& given = step.input(operand);
+  require(given.constant != nullptr && given.elements > 0, "the weights' zero point is known while running only");
+  require(given.rank() < 2 || given.shape.back() == given.elements, "zero points differ by matrix");
+  return given.integers();
+}
+
+std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns) {
+  if (!step.has_input(input)) return std::vector<int64_t>(static_cast<size_t>(columns), 0);
+  std::vector<int64_t> values = step.input(input).integers();
+  require(static_cast<int64_t>(values.size()) == columns, "one bias per column is needed");
+  return values;
+}
+
+const uint8_t* packed_rows(const uint8_t* data, int64_t rows, int64_t depth, int64_t packed_depth, uint8_t* copy) {
+  if (depth == packed_depth) return data;
+  for (int64_t r = 0; r < rows; ++r) {
+    std::memcpy(copy + r * packed_depth, data + r * depth, static_cast<size_t>(depth));
+    std::memset(copy + r * packed_depth + depth, 0, static_cast<size_t>(packed_depth - depth));
+  }
+  return copy;
+}
+
+bool suits_matmul(const Step& step, size_t source, size_t bias_input) {
+  const Operand& weights = step.input(1);
+  const bool narrow = is_narrow(weights.type);
+  const bool bias = !step.has_input(bias_input) || step.input(bias_input).constant != nullptr;
+  const Type type = step.input(source).type;
+  const int flip = flip_of(type);
+  const int64_t zero_point = step.integer("input_zero_point");
+  const std::string& width = step.rule("accumulate");
+  const bool proven = width == "s64" && step.bounded && step.magnitude < (int64_t{1} << 31);
+  // The cores rescale all columns by one rule.
+  const bool alike = step.rules.count("rescale_tail") == 0;
+  return alike && is_8bit(type) && is_8bit(step.output().type) && narrow && weights.constant != nullptr && bias &&
+         zero_point >= -flip && zero_point <= 255 - flip && (proven || width == "s32_wrap");
+}
+
+uint8_t stored_zero_point(const Step& step, size_t source) {
+  const int flip = flip_of(step.input(source).type);
+  return static_cast<uint8_t>(step.integer("input_zero_point", -flip, 255 - flip) + flip);
+}
+
+}  // namespace bittrue

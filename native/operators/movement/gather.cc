@@ -1,0 +1,212 @@
+// gather and gather_nd: slices picked by position. Positions outside of the tensor have no defined result; with `wraps`,
+// negative ones count from the back.
+#include <limits>
+
+#include "core/kernel.h"
+#include "operators/movement/strided_copy.h"
+#include "operators/movement/table_copy.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+// Integers of an operand that is constant or computed at run time.
+class Positions {
+ public:
+  explicit Positions(const Operand& operand) : type_(operand.type), count_(operand.elements) {
+    require(operand.dense(), "positions must be dense");
+    require(type_ == Type::s16 || type_ == Type::s32 || type_ == Type::s64, "positions must be integers");
+    constant_ = operand.constant != nullptr;
+    if (constant_) values_ = operand.integers();
+  }
+  bool constant() const { return constant_; }
+  int64_t count() const { return count_; }
+  int64_t at(const uint8_t* stored, int64_t i) const {
+    if (constant_) return values_[i];
+    return type_ == Type::s16   ? reinterpret_cast<const int16_t*>(stored)[i]
+           : type_ == Type::s32 ? reinterpret_cast<const int32_t*>(stored)[i]
+                                : reinterpret_cast<const int64_t*>(stored)[i];
+  }
+
+ private:
+  Type type_;
+  int64_t count_;
+  bool constant_;
+  std::vector<int64_t> values_;
+};
+
+// What both operators share: a table of where each slice begins, made once or in every run.
+class Picked : public Kernel {
+ public:
+  Picked(const Step& step, TableCopy copy, int64_t entries)
+      : positions_(step.input(1)), copy_(std::move(copy)), entries_(entries) {}
+
+  void run(const Run& run) const override {
+    if (positions_.constant()) return copy_.run(run.inputs[0], table_.data(), run.outputs[0], run.pool);
+    auto* table = reinterpret_cast<int64_t*>(run.scratch);
+    if (!make_table(run.inputs[1], table)) throw Undefined();
+    copy_.run(run.inputs[0], table, run.outputs[0], run.pool);
+  }
+  int64_t scratch_bytes(int) const override { return positions_.constant() ? 0 : entries_ * 8; }
+  bool packs(size_t input) const override { return input == 1 && positions_.constant(); }
+  std::string note() const override { return "table of positions"; }
+
+ protected:
+  // False when a position lies outside of the tensor.
+  virtual bool make_table(const uint8_t* stored, int64_t* table) const = 0;
+  // For constructors of derived classes, last.
+  void prepare() {
+    if (!positions_.constant()) return;
+    table_.resize(static_cast<size_t>(entries_));
+    require(make_table(nullptr, table_.data()), "a position lies outside of the tensor");
+  }
+
+  Positions positions_;
+
+ private:
+  TableCopy copy_;
+  std::vector<int64_t> table_;
+  int64_t entries_;
+};
+
+void require_movable(const Step& step) {
+  require_same_type(step.input(0), step.output());
+  require(step.input(0).dense() && step.output().dense(), "both sides must be dense");
+}
+
+// The extents multiply to `elements`; an extent of 0 hides what the others are.
+void require_product(std::initializer_list<int64_t> extents, int64_t elements) {
+  int64_t product = 1;
+  for (const int64_t extent : extents) {
+    require(extent >= 0 && (extent == 0 || product <= (int64_t{1} << 48) / extent), "impossible extents");
+    product *= extent;
+  }
+  require(product == elements, "the shapes do not fit");
+}
+
+// The tensor as [batch, outer, extent, inner], the positions as [batch, count].
+struct GatherShape {
+  int64_t batch, outer, extent, inner, count, chunk;
+  bool empty;
+
+  explicit GatherShape(const Step& step)
+      : batch(step.integer("batch")),
+        outer(step.integer("outer")),
+        extent(step.integer("extent")),
+        inner(step.integer("inner")),
+        count(step.integer("count")) {
+    require_movable(step);
+    require_product({batch, outer, extent, inner}, step.input(0).elements);
+    require_product({batch, count}, step.input(1).elements);
+    require_product({batch, outer, count, inner}, step.output().elements);
+    chunk = inner * type_bytes(step.output().type);
+    empty = step.output().elements == 0;
+  }
+  // One table for all batches and outer positions, or one that all outer positions share.
+  int64_t entries() const { return empty ? 0 : batch == 1 ? count : batch * outer * count; }
+  TableCopy copy() const {
+    if (empty) return TableCopy({}, 0, 0, 1);
+    if (batch != 1) return TableCopy({}, entries(), chunk, chunk);
+    return TableCopy({{plain_table(outer, extent * chunk), count * chunk}}, count, chunk, chunk);
+  }
+};
+
+class Gather final : public Picked {
+ public:
+  Gather(const Step& step, const GatherShape& shape)
+      : Picked(step, shape.copy(), shape.entries()), shape_(shape), wraps_(step.integer("wraps", 0, 1) != 0) {
+    prepare();
+  }
+
+ private:
+  bool make_table(const uint8_t* stored, int64_t* table) const override {
+    const GatherShape& s = shape_;
+    // As the reference: an upper bound is only met when something is read, a negative position never passes.
+    const int64_t limit = wraps_ || s.batch * s.outer != 0 ? s.extent : std::numeric_limits<int64_t>::max();
+    const int64_t least = wraps_ ? -s.extent : 0;
+    for (int64_t i = 0; i < positions_.count(); ++i) {
+      const int64_t p = positions_.at(stored, i);
+      if (p < least || p >= limit) return false;
+    }
+    if (s.empty) return true;
+    for (int64_t b = 0; b < s.batch; ++b) {
+      for (int64_t o = 0; o < (s.batch == 1 ? 1 : s.outer); ++o) {
+        for (int64_t k = 0; k < s.count; ++k) {
+          const int64_t p = positions_.at(stored, b * s.count + k);
+          *table++ = ((b * s.outer + o) * s.extent + p + (p < 0 ? s.extent : 0)) * s.chunk;
+        }
+      }
+    }
+    return true;
+  }
+
+  GatherShape shape_;
+  bool wraps_;
+};
+
+// The tensor as [batch, extents..., inner], the positions as [batch, count, number of extents].
+struct GatherNdShape {
+  std::vector<int64_t> extents;
+  int64_t batch, count, block = 1, chunk;
+  bool wraps;
+
+  explicit GatherNdShape(const Step& step)
+      : extents(step.list("extents")),
+        batch(step.integer("batch")),
+        count(step.integer("count")),
+        wraps(step.integer("wraps", 0, 1) != 0) {
+    require_movable(step);
+    const int64_t inner = step.integer("inner");
+    for (const int64_t extent : extents) {
+      require(extent >= 0 && (extent == 0 || block <= (int64_t{1} << 48) / extent), "impossible extents");
+      block *= extent;
+    }
+    require_product({batch, block, inner}, step.input(0).elements);
+    require_product({batch, count, static_cast<int64_t>(extents.size())}, step.input(1).elements);
+    require_product({batch, count, inner}, step.output().elements);
+    // What nothing is read for needs no table, however often.
+    if (step.output().elements == 0 && step.input(1).elements == 0) count = 0;
+    chunk = inner * type_bytes(step.output().type);
+  }
+};
+
+class GatherNd final : public Picked {
+ public:
+  GatherNd(const Step& step, const GatherNdShape& shape)
+      : Picked(step, TableCopy({}, shape.batch * shape.count, shape.chunk, shape.chunk), shape.batch * shape.count),
+        shape_(shape) {
+    prepare();
+  }
+
+ private:
+  bool make_table(const uint8_t* stored, int64_t* table) const override {
+    int64_t i = 0;
+    for (int64_t slice = 0; slice < shape_.batch * shape_.count; ++slice) {
+      int64_t flat = slice / shape_.count;
+      for (const int64_t extent : shape_.extents) {
+        const int64_t p = positions_.at(stored, i++);
+        if (p < (shape_.wraps ? -extent : 0) || p >= extent) return false;
+        flat = flat * extent + p + (p < 0 ? extent : 0);
+      }
+      table[slice] = flat * shape_.chunk;
+    }
+    return true;
+  }
+
+  GatherNdShape shape_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_gather(const Step& step, const CoreSet&) {
+  return std::make_unique<Gather>(step, GatherShape(step));
+}
+
+std::unique_ptr<Kernel> make_gather_nd(const Step& step, const CoreSet&) {
+  return std::make_unique<GatherNd>(step, GatherNdShape(step));
+}
+
+BITTRUE_OPERATOR(gather, make_gather)
+BITTRUE_OPERATOR(gather_nd, make_gather_nd)
+
+}  // namespace bittrue

@@ -1,0 +1,90 @@
+#include "operators/movement/table_copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "core/share.h"
+
+namespace bittrue {
+namespace {
+
+template <int Bytes>
+void pick_fixed(const uint8_t* source, const int64_t* offsets, uint8_t* target, int64_t stride, int64_t count,
+                int64_t) {
+  for (int64_t i = 0; i < count; ++i) std::memcpy(target + i * stride, source + offsets[i], Bytes);
+}
+
+// Between Bytes and 2 * Bytes: two pieces that overlap.
+template <int Bytes>
+void pick_twice(const uint8_t* source, const int64_t* offsets, uint8_t* target, int64_t stride, int64_t count,
+                int64_t chunk) {
+  for (int64_t i = 0; i < count; ++i) {
+    uint8_t first[Bytes], second[Bytes];
+    std::memcpy(first, source + offsets[i], Bytes);
+    std::memcpy(second, source + offsets[i] + chunk - Bytes, Bytes);
+    std::memcpy(target + i * stride, first, Bytes);
+    std::memcpy(target + i * stride + chunk - Bytes, second, Bytes);
+  }
+}
+
+void pick_any(const uint8_t* source, const int64_t* offsets, uint8_t* target, int64_t stride, int64_t count,
+              int64_t chunk) {
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(target + i * stride, source + offsets[i], static_cast<size_t>(chunk));
+  }
+}
+
+}  // namespace
+
+TableCopy::TableCopy(std::vector<TableAxis> axes, int64_t chunk)
+    : TableCopy({std::make_move_iterator(axes.begin()), std::make_move_iterator(axes.end() - 1)},
+                static_cast<int64_t>(axes.back().source.size()), axes.back().target, chunk) {
+  last_ = std::move(axes.back().source);
+}
+
+TableCopy::TableCopy(std::vector<TableAxis> outer, int64_t count, int64_t stride, int64_t chunk)
+    : outer_(std::move(outer)), count_(count), stride_(stride), chunk_(chunk) {
+  for (const TableAxis& axis : outer_) rows_ *= static_cast<int64_t>(axis.source.size());
+  switch (chunk_) {
+    case 1: copy_ = pick_fixed<1>; break;
+    case 2: copy_ = pick_fixed<2>; break;
+    case 3: copy_ = pick_fixed<3>; break;
+    case 4: copy_ = pick_fixed<4>; break;
+    case 8: copy_ = pick_fixed<8>; break;
+    case 16: copy_ = pick_fixed<16>; break;
+    default: copy_ = chunk_ < 8 ? pick_twice<4> : chunk_ < 16 ? pick_twice<8> : chunk_ < 32 ? pick_twice<16> : pick_any;
+  }
+}
+
+void TableCopy::run(const uint8_t* source, const int64_t* table, uint8_t* target, ThreadPool& pool) const {
+  if (count_ == 0 || chunk_ == 0 || rows_ == 0) return;
+  constexpr int64_t kTaskBytes = 32 << 10;
+  // A single row is cut into pieces of `part` positions.
+  const int64_t wanted = std::max<int64_t>(1, kTaskBytes / chunk_);
+  const int64_t part = rows_ >= 4 * pool.threads() ? count_ : std::min(count_, wanted);
+  const int64_t parts = (count_ + part - 1) / part, units = rows_ * parts;
+  int64_t tasks = pool.threads() > 1 ? rows_ * count_ * chunk_ / kTaskBytes : 1;
+  tasks = cut(std::min<int64_t>(tasks, 4 * pool.threads()), rows_ * count_ * chunk_, kTaskMostBytes, units);
+  pool.parallel(tasks, [&](int64_t task, int) {
+    for (int64_t unit = units * task / tasks; unit < units * (task + 1) / tasks; ++unit) {
+      const int64_t first = unit % parts * part;
+      int64_t rest = unit / parts, from = 0, to = first * stride_;
+      for (size_t a = outer_.size(); a-- > 0;) {
+        const auto extent = static_cast<int64_t>(outer_[a].source.size());
+        from += outer_[a].source[rest % extent];
+        to += rest % extent * outer_[a].target;
+        rest /= extent;
+      }
+      copy_(source + from, table + first, target + to, stride_, std::min(part, count_ - first), chunk_);
+    }
+  });
+}
+
+std::vector<int64_t> plain_table(int64_t extent, int64_t step) {
+  std::vector<int64_t> table(static_cast<size_t>(extent));
+  for (int64_t i = 0; i < extent; ++i) table[i] = i * step;
+  return table;
+}
+
+}  // namespace bittrue

@@ -1,0 +1,365 @@
+// Functions of levels of quantized tensors: 8-bit inputs by a table with one entry per value, sums by a table for each
+// operand, averages with channels last, and real numbers that become levels of 8 bits.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "core/share.h"
+#include "operators/elementwise/logistic.h"
+#include "operators/core/window.h"
+#include "rules/rescale.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+// Levels beyond this are limited anyway, and binary32 holds every integer and half up to here.
+constexpr float kFar = 1048576.0f;
+
+// Nearest integer, ties away from zero, of |x| <= kFar: the float below one half keeps numbers below a tie there.
+inline int32_t nearest_away(float x) { return static_cast<int32_t>(x + std::copysign(0.49999997f, x)); }
+
+// Ties to even: the unit in the last place is 1 at 1.5 * 2^23.
+inline int32_t nearest_even(float x) {
+  const float moved = x + 12582912.0f;
+  return static_cast<int32_t>(moved - 12582912.0f);
+}
+
+inline float not_far(float x) { return std::min(std::max(x, -kFar), kFar); }
+
+// Limits of a result of 8 bits, which its type holds.
+struct Limits {
+  int32_t low, high, flip;
+
+  uint8_t stored(int64_t level) const {
+    return static_cast<uint8_t>(std::min<int64_t>(std::max<int64_t>(level, low), high) + flip);
+  }
+};
+
+Limits limits_of(const Step& step) {
+  const Type type = step.output().type;
+  require(is_8bit(type), "the result has no 8 bits");
+  const int32_t flip = flip_of(type);
+  const double low = step.real("low"), high = step.real("high");
+  require(low >= -flip && high <= 255 - flip && low <= high && low == std::floor(low) && high == std::floor(high),
+          "the limits are no values of the type");
+  return {static_cast<int32_t>(low), static_cast<int32_t>(high), flip};
+}
+
+int64_t whole(double value, const char* what) {
+  require(value == std::floor(value) && std::abs(value) <= 65536.0, what);
+  return static_cast<int64_t>(value);
+}
+
+// The table of a step whose input has 8 bits. Entries ascend with the value, so they lie as stored bytes do.
+std::unique_ptr<Kernel> from_table(const Step& step, const CoreSet& cores) {
+  const Array& entries = step.array("table");
+  if (step.output().type != Type::f32) return make_direct_table(step, cores, entries);
+  require(is_8bit(step.input(0).type) && entries.type == Type::f32 && entries.count == 256,
+          "one entry per 8-bit value is needed");
+  std::array<float, 256> table;
+  std::memcpy(table.data(), entries.data, sizeof table);
+  return std::make_unique<WideTable<float>>(step, table);
+}
+
+// levels(x * factor + addend) of real numbers; a number that is none leaves the step to the reference.
+class RealToLevels final : public Kernel {
+ public:
+  RealToLevels(const Step& step, bool even)
+      : blocks_({&step.input(0)}, step.output()),
+        limits_(limits_of(step)),
+        factor_(static_cast<float>(step.real("factor"))),
+        addend_(static_cast<int32_t>(whole(step.real("addend"), "the addend is no whole number"))),
+        even_(even) {
+    require(step.input(0).type == Type::f32, "no native kernel for these types");
+  }
+
+  void run(const Run& run) const override {
+    std::atomic<bool> defined{true};
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      const auto* source = reinterpret_cast<const float*>(in[0]);
+      const bool all = even_ ? apply(source, out, count, nearest_even) : apply(source, out, count, nearest_away);
+      if (!all) defined.store(false, std::memory_order_relaxed);
+    });
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+
+ private:
+  template <class Nearest>
+  bool apply(const float* source, uint8_t* out, int64_t count, Nearest nearest) const {
+    bool all = true;
+    for (int64_t i = 0; i < count; ++i) {
+      const float product = source[i] * factor_;
+      all &= product == product;
+      out[i] = limits_.stored(nearest(not_far(product == product ? product : 0.0f)) + addend_);
+    }
+    return all;
+  }
+
+  Blocks blocks_;
+  Limits limits_;
+  float factor_;
+  int32_t addend_;
+  bool even_;
+};
+
+// Finish: uint8_t operator()(int64_t sum) const.
+template <class Finish>
+class SumOfTables final : public Kernel {
+ public:
+  SumOfTables(const Step& step, const std::array<int64_t, 256>& first, const std::array<int64_t, 256>& second,
+              Finish finish)
+      : blocks_({&step.input(0), &step.input(1)}, step.output()), finish_(finish) {
+    for (int byte = 0; byte < 256; ++byte) {
+      first_[byte] = first[byte];
+      second_[byte] = second[byte];
+    }
+  }
+
+  void run(const Run& run) const override {
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) out[i] = finish_(first_[in[0][i]] + second_[in[1][i]]);
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+  std::string note() const override { return "a table for each operand"; }
+
+ private:
+  Blocks blocks_;
+  std::array<int64_t, 256> first_, second_;
+  Finish finish_;
+};
+
+template <class Finish>
+std::unique_ptr<Kernel> make_sum_of_tables(const Step& step, const std::array<int64_t, 256>& first,
+                                           const std::array<int64_t, 256>& second, Finish finish) {
+  return std::make_unique<SumOfTables<Finish>>(step, first, second, finish);
+}
+
+struct ZeroPoints {
+  int64_t first, second, output;
+};
+
+ZeroPoints zero_points_of(const Step& step) {
+  const Array& points = step.array("zero_points");
+  require(points.count == 3, "three zero points are needed");
+  const auto at = [&](int i) { return whole(static_cast<double>(points.integer(i)), "a zero point is out of range"); };
+  return {at(0), at(1), at(2)};
+}
+
+rules::Multiplier multiplier_of(const Step& step, const std::string& prefix) {
+  const rules::Multiplier m = step.multiplier(prefix);
+  require(m.exponent >= -31 && m.exponent <= 30 && m.multiplier >= -INT32_MAX && m.multiplier <= INT32_MAX,
+          "a multiplier is out of range");
+  return m;
+}
+
+std::unique_ptr<Kernel> sum_by_shifts(const Step& step) {
+  const Limits limits = limits_of(step);
+  const ZeroPoints points = zero_points_of(step);
+  std::array<int64_t, 256> tables[2];
+  int64_t most = 0;
+  for (int operand = 0; operand < 2; ++operand) {
+    const rules::Multiplier m = multiplier_of(step, operand == 0 ? "first_" : "second_");
+    const int64_t zero_point = operand == 0 ? points.first : points.second;
+    require(m.exponent <= 0, "an operand is enlarged");
+    int64_t largest = 0;
+    for (int byte = 0; byte < 256; ++byte) {
+      const int64_t moved = value_of_byte(step.input(operand).type, byte) - zero_point;
+      require(moved >= -2048 && moved < 2048, "a level leaves 32 bits when it is shifted");
+      tables[operand][byte] = rules::q31_two_step_up_away(moved * 1048576, m);
+      largest = std::max(largest, std::abs(tables[operand][byte]));
+    }
+    most += largest;
+  }
+  const rules::Multiplier output = multiplier_of(step, "output_");
+  require((most << std::max(output.exponent, 0)) <= INT32_MAX, "a sum leaves 32 bits");
+  return make_sum_of_tables(step, tables[0], tables[1], [limits, output, points](int64_t sum) {
+    return limits.stored(rules::q31_two_step_up_away(sum, output) + points.output);
+  });
+}
+
+std::unique_ptr<Kernel> sum_of_21_bits(const Step& step) {
+  const Limits limits = limits_of(step);
+  const ZeroPoints points = zero_points_of(step);
+  const Array &multipliers = step.array("multipliers"), &shift = step.array("right_shift");
+  require(multipliers.count == 2 && shift.count == 1, "two multipliers are needed");
+  const int64_t bits = shift.integer(0);
+  require(bits >= 0 && bits <= 30, "a shift is out of range");
+  std::array<int64_t, 256> tables[2];
+  for (int operand = 0; operand < 2; ++operand) {
+    const int64_t m = multipliers.integer(operand);
+    require(m >= 0 && m <= INT32_MAX, "a multiplier is out of range");
+    for (int byte = 0; byte < 256; ++byte) {
+      const int64_t zero_point = operand == 0 ? points.first : points.second;
+      tables[operand][byte] = (value_of_byte(step.input(operand).type, byte) - zero_point) * m;
+    }
+  }
+  const float unit = std::ldexp(1.0f, -static_cast<int>(bits));
+  return make_sum_of_tables(step, tables[0], tables[1], [limits, unit, points](int64_t sum) {
+    return limits.stored(nearest_away(not_far(static_cast<float>(sum) * unit)) + points.output);
+  });
+}
+
+enum class Average { two_step, even, away, equal_scales };
+
+class AverageOfLevels final : public Kernel {
+ public:
+  explicit AverageOfLevels(const Step& step) : window_(read_window(step)), limits_(limits_of(step)) {
+    const std::string& rule = step.rule("window_levels");
+    const bool even = rule == "binary32_over_product_even", away = rule == "binary32_over_product_away";
+    require(even || away || rule == "q31_two_step_then_away", "no native rule for this slot");
+    require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
+    const Operand &in = step.input(0), &out = step.output();
+    require(is_8bit(in.type) && in.dense() && out.dense() && window_.in_c == window_.out_c,
+            "no native kernel for these types");
+    require(window_.dilation_h == 1 && window_.dilation_w == 1, "windows have gaps");
+    // Sums and what is subtracted from them are whole numbers that binary32 holds.
+    require(window_.filter_h <= 128 && window_.filter_w <= 128, "a window is too large");
+    flip_ = flip_of(in.type);
+    input_zero_point_ = whole(step.real("input_zero_point"), "a zero point is out of range");
+    output_zero_point_ = whole(step.real("output_zero_point"), "a zero point is out of range");
+    require(std::abs(input_zero_point_) <= 512, "a zero point is out of range");
+    const double input = step.real("input_scale"), output = step.real("output_scale");
+    require(input > 1e-30 && output > 1e-30 && input < 1e30 && output < 1e30, "a scale is out of range");
+    input_scale_ = static_cast<float>(input), output_scale_ = static_cast<float>(output);
+    require(std::isfinite(input_scale_ / output_scale_), "a scale is out of range");
+    padding_counts_ = step.text("counted") == "padded";
+    require(padding_counts_ || step.text("counted") == "inside", "no native count");
+    rule_ = even ? Average::even : away ? Average::away : input == output ? Average::equal_scales : Average::two_step;
+    if (rule_ == Average::two_step) encode(input / output);
+    for (int64_t y = 0; y < window_.out_h; ++y) require(rows(y) > 0, "a window is empty");
+    for (int64_t x = 0; x < window_.out_w; ++x) require(columns(x) > 0, "a window is empty");
+  }
+
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+  std::string note() const override { return "sums of rows"; }
+
+  void run(const Run& run) const override {
+    const int64_t rows = window_.batch * window_.out_h;
+    const auto row = [&](int64_t task, int worker) {
+      auto* sums = reinterpret_cast<int32_t*>(run.scratch + worker * worker_bytes());
+      const int64_t n = task / window_.out_h, y = task % window_.out_h;
+      for (int64_t x = 0; x < window_.out_w; ++x) {
+        one(run.inputs[0] + n * window_.in_h * window_.in_w * window_.in_c, y, x, sums,
+            run.outputs[0] + (task * window_.out_w + x) * window_.in_c);
+      }
+    };
+    if (rows * window_.out_w * window_.in_c * window_.taps() < 40000) {
+      for (int64_t task = 0; task < rows; ++task) row(task, 0);
+    } else {
+      run.pool.parallel(rows, row);
+    }
+  }
+
+ private:
+  int64_t worker_bytes() const { return round_up(std::max<int64_t>(1, window_.in_c) * 4, 64); }
+
+  // What the plan would have encoded: a significand of 31 bits, ties away from zero.
+  void encode(double real) {
+    int exponent = 0;
+    const double significand = std::round(std::frexp(real, &exponent) * 2147483648.0);
+    require(significand < 2147483648.0, "the multiplier has no fixed-point form");
+    multiplier_ = {exponent < -31 ? 0 : static_cast<int64_t>(significand), exponent < -31 ? 0 : exponent, 0.0};
+    // |sum - zero point * count| < 2^10 * 2^14.
+    require(multiplier_.exponent <= 7, "a sum leaves 32 bits");
+  }
+
+  int64_t count(int64_t at, int64_t stride, int64_t before, int64_t taps, int64_t extent, int64_t after) const {
+    const int64_t start = at * stride - before, end = std::min(start + taps, extent + after);
+    return padding_counts_ ? end - start : std::min(end, extent) - std::max<int64_t>(start, 0);
+  }
+
+  int64_t rows(int64_t y) const {
+    const Window& w = window_;
+    return count(y, w.stride_h, w.pad_top, w.filter_h, w.in_h, w.pad_bottom);
+  }
+  int64_t columns(int64_t x) const {
+    const Window& w = window_;
+    return count(x, w.stride_w, w.pad_left, w.filter_w, w.in_w, w.pad_right);
+  }
+
+  static int64_t divide_away(int64_t value, int64_t count) {
+    return value > 0 ? (value + count / 2) / count : (value - count / 2) / count;
+  }
+
+  void one(const uint8_t* picture, int64_t y, int64_t x, int32_t* sums, uint8_t* out) const {
+    const int64_t channels = window_.in_c;
+    std::fill(sums, sums + channels, 0);
+    const int64_t top = y * window_.stride_h - window_.pad_top, left = x * window_.stride_w - window_.pad_left;
+    int32_t inside = 0;
+    for (int64_t line = std::max<int64_t>(top, 0); line < std::min(top + window_.filter_h, window_.in_h); ++line) {
+      const int64_t end = std::min(left + window_.filter_w, window_.in_w);
+      for (int64_t column = std::max<int64_t>(left, 0); column < end; ++column) {
+        ++inside;
+        const uint8_t* tap = picture + (line * window_.in_w + column) * channels;
+        for (int64_t c = 0; c < channels; ++c) sums[c] += tap[c];
+      }
+    }
+    const int64_t taps = rows(y) * columns(x);
+    const int64_t flipped = static_cast<int64_t>(flip_) * inside, moved = flipped + input_zero_point_ * taps;
+    const float factor = input_scale_ / (output_scale_ * static_cast<float>(taps));
+    for (int64_t c = 0; c < channels; ++c) {
+      int64_t level;
+      switch (rule_) {
+        case Average::equal_scales: level = divide_away(sums[c] - flipped, taps); break;
+        case Average::two_step:
+          level = divide_away(rules::q31_two_step_up_away(sums[c] - moved, multiplier_), taps) + output_zero_point_;
+          break;
+        default: {
+          const float product = not_far(static_cast<float>(sums[c] - moved) * factor);
+          level = (rule_ == Average::even ? nearest_even(product) : nearest_away(product)) + output_zero_point_;
+        }
+      }
+      out[c] = limits_.stored(level);
+    }
+  }
+
+  Window window_;
+  Limits limits_;
+  Average rule_ = Average::even;
+  rules::Multiplier multiplier_{};
+  float input_scale_ = 1, output_scale_ = 1;
+  int64_t input_zero_point_ = 0, output_zero_point_ = 0;
+  int32_t flip_ = 0;
+  bool padding_counts_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_level_table(const Step& step, const CoreSet& cores) {
+  return step.has_array("table") ? from_table(step, cores) : nullptr;
+}
+
+std::unique_ptr<Kernel> make_scale_levels(const Step& step, const CoreSet& cores) {
+  if (step.has_array("table")) return from_table(step, cores);
+  const std::string& rule = step.rule("levels");
+  const bool even = rule == "binary32_multiply_even";
+  require(even || rule == "binary32_multiply_away", "no native rule for this slot");
+  return std::make_unique<RealToLevels>(step, even);
+}
+
+std::unique_ptr<Kernel> make_add_levels(const Step& step) {
+  require(is_8bit(step.input(0).type) && is_8bit(step.input(1).type), "operands are not 8-bit");
+  require(step.input(0).shape == step.output().shape && step.input(1).shape == step.output().shape,
+          "operands have other shapes");
+  const std::string& rule = step.rule("level_sum");
+  if (rule == "q31_left_20_two_step") return sum_by_shifts(step);
+  require(rule == "binary32_of_21_bits_away", "no native rule for this slot");
+  return sum_of_21_bits(step);
+}
+
+std::unique_ptr<Kernel> make_average_of_levels(const Step& step) {
+  return std::make_unique<AverageOfLevels>(step);
+}
+
+BITTRUE_OPERATOR(leaky_levels, make_level_table)
+BITTRUE_OPERATOR(limit_levels, make_level_table)
+BITTRUE_OPERATOR(scale_levels, make_scale_levels)
+
+}  // namespace bittrue

@@ -1,0 +1,459 @@
+// Pools with channels last: the average, the length or the largest of the window positions that lie inside the image.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "operators/pooling/pools.h"
+#include "rules/average.h"
+#include "rules/plain_range.h"
+#include "rules/window_average.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kParallelWork = 40000;
+// Neighbouring windows are pooled together, up to this many elements.
+constexpr int64_t kRun = 2048;
+
+// One spatial axis.
+struct Side {
+  int64_t extent = 0, out = 0, taps = 0, stride = 0, before = 0;
+
+  int64_t first(int64_t o) const { return std::max<int64_t>(o * stride - before, 0); }
+  int64_t last(int64_t o) const { return std::min(o * stride - before + taps, extent); }
+  bool inside(int64_t o) const { return o * stride >= before && o * stride - before + taps <= extent; }
+};
+
+struct Geometry {
+  Side vertical, horizontal;
+  int64_t batch = 0, channels = 0;
+  int64_t in_pixel = 0, out_pixel = 0;  // bytes from one pixel to the next
+  bool dense = false;
+  int64_t most_taps = 0;
+
+  explicit Geometry(const Step& step) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.rank() == 4 && out.rank() == 4 && in.type == out.type, "pools need pictures of one type");
+    require(in.shape[0] == out.shape[0] && in.shape[3] == out.shape[3], "a pool keeps batches and channels");
+    batch = in.shape[0];
+    channels = in.shape[3];
+    in_pixel = in.row_stride;
+    out_pixel = out.row_stride;
+    dense = in.dense() && out.dense();
+    require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
+    require(step.integer("dilation_h") == 1 && step.integer("dilation_w") == 1, "taps are no neighbours");
+    vertical = side(step, "filter_h", "stride_h", "pad_top", "out_h", in.shape[1], out.shape[1]);
+    horizontal = side(step, "filter_w", "stride_w", "pad_left", "out_w", in.shape[2], out.shape[2]);
+    most_taps = std::min(vertical.taps, vertical.extent) * std::min(horizontal.taps, horizontal.extent);
+    require(most_taps <= int64_t{1} << 23, "a window is too large");
+  }
+
+  static Side side(const Step& step, const char* taps, const char* stride, const char* before, const char* out,
+                   int64_t extent, int64_t positions) {
+    constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+    Side side;
+    side.extent = extent;
+    side.out = step.integer(out, positions, positions);
+    side.taps = step.integer(taps, 1, kLargest);
+    side.stride = step.integer(stride, 1, kLargest);
+    side.before = step.integer(before, 0, kLargest);
+    // Every window holds a position of the picture: it is enough that the first and the last one do.
+    require(side.out == 0 || (side.taps > side.before && (side.out - 1) * side.stride - side.before < extent),
+            "a window misses the picture");
+    return side;
+  }
+};
+
+using Taps = const uint8_t* const*;
+
+// For every window: one(taps, count of taps, pixels, position of the first output pixel), where `pixels` neighbours
+// whose windows lie inside the picture are taken together when their taps are contiguous, too.
+template <class One>
+void for_windows(const Run& run, const Geometry& g, int64_t scratch_per_worker, const One& one) {
+  const Side &v = g.vertical, &h = g.horizontal;
+  const int64_t rows = g.batch * v.out;
+  const auto row = [&](int64_t task, int worker) {
+    const int64_t n = task / v.out, y = task % v.out;
+    uint8_t* scratch = run.scratch + worker * scratch_per_worker;
+    auto** taps = reinterpret_cast<const uint8_t**>(scratch);
+    const int64_t first_y = v.first(y), last_y = v.last(y);
+    int64_t count = 0, moved = 0;
+    for (int64_t x = 0; x < h.out;) {
+      int64_t pixels = 1;
+      const bool inside = h.inside(x);
+      if (h.stride == 1 && g.dense && inside) {
+        while ((pixels + 1) * g.channels <= kRun && x + pixels < h.out && h.inside(x + pixels)) ++pixels;
+      }
+      if (inside && moved > 0) {
+        // The window before lay inside, too: all taps move alike.
+        for (int64_t k = 0; k < count; ++k) taps[k] += moved;
+      } else {
+        count = 0;
+        for (int64_t i = first_y; i < last_y; ++i) {
+          const uint8_t* line = run.inputs[0] + (n * v.extent + i) * h.extent * g.in_pixel;
+          for (int64_t j = h.first(x); j < h.last(x); ++j) taps[count++] = line + j * g.in_pixel;
+        }
+      }
+      one(taps, count, pixels, run.outputs[0] + (task * h.out + x) * g.out_pixel,
+          scratch + (g.most_taps * 8 + 63) / 64 * 64);
+      moved = inside ? pixels * h.stride * g.in_pixel : 0;
+      x += pixels;
+    }
+  };
+  const int64_t work = rows * h.out * g.channels * g.most_taps;
+  if (work < kParallelWork) {
+    for (int64_t task = 0; task < rows; ++task) row(task, 0);
+  } else {
+    run.pool.parallel(rows, row);
+  }
+}
+
+class Pool : public Kernel {
+ public:
+  explicit Pool(const Step& step) : geometry_(step) {
+    pixels_ = std::max(geometry_.channels, kRun);
+    per_worker_ = (geometry_.most_taps * 8 + 63) / 64 * 64 + (pixels_ * 4 + 63) / 64 * 64;
+  }
+  int64_t scratch_bytes(int threads) const override { return threads * per_worker_; }
+
+ protected:
+  Geometry geometry_;
+  int64_t pixels_ = 0, per_worker_ = 0;
+};
+
+struct IntegerRange {
+  int32_t low, high;
+
+  explicit IntegerRange(const Step& step) {
+    constexpr int64_t kLow = -(1 << 23), kHigh = 1 << 23;  // exact in binary32
+    low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
+    high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+  }
+};
+
+struct RealRange {
+  float low, high;
+
+  explicit RealRange(const Step& step) {
+    low = static_cast<float>(step.real("low"));
+    high = static_cast<float>(step.real("high"));
+  }
+  float operator()(float x) const { return rules::clamp(x, low, high); }
+};
+
+class MaxBytes final : public Pool {
+ public:
+  MaxBytes(const Step& step, const CoreSet& cores) : Pool(step), max_rows_(cores.max_rows()) {
+    const IntegerRange range(step);
+    const int flip = flip_of(step.output().type);
+    low_ = range.low + flip;
+    high_ = range.high + flip;
+    require(low_ >= 0 && low_ <= 255 && high_ >= 0 && high_ <= 255, "the range leaves the type");
+  }
+  void run(const Run& run) const override {
+    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t*) {
+      max_rows_(taps, count, out, pixels * geometry_.channels, low_, high_);
+    });
+  }
+  std::string note() const override { return "largest of rows"; }
+
+ private:
+  MaxRows max_rows_;
+  int low_ = 0, high_ = 0;
+};
+
+// The first of equal values stays, and NaN never wins.
+template <class T, class Finish>
+class MaxWide final : public Pool {
+ public:
+  MaxWide(const Step& step, Finish finish) : Pool(step), finish_(finish) {}
+  void run(const Run& run) const override {
+    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t*) {
+      auto* target = reinterpret_cast<T*>(out);
+      const int64_t elements = pixels * geometry_.channels;
+      std::fill(target, target + elements, std::numeric_limits<T>::lowest());
+      for (int64_t k = 0; k < count; ++k) {
+        const auto* tap = reinterpret_cast<const T*>(taps[k]);
+        for (int64_t i = 0; i < elements; ++i) target[i] = target[i] < tap[i] ? tap[i] : target[i];
+      }
+      for (int64_t i = 0; i < elements; ++i) target[i] = finish_(target[i]);
+    });
+  }
+
+ private:
+  Finish finish_;
+};
+
+enum class Divide : uint8_t { half_away, half_up, trunc };
+
+// Sums modulo 2^32; `flip` is what the storage of each element adds.
+template <class T, Divide kDivide>
+class AverageInteger final : public Pool {
+ public:
+  AverageInteger(const Step& step, const CoreSet& cores) : Pool(step), range_(step), sum_rows_(cores.sum_rows()) {
+    flip_ = flip_of(step.output().type);
+  }
+  void run(const Run& run) const override {
+    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t* own) {
+      auto* sums = reinterpret_cast<int32_t*>(own);
+      auto* target = reinterpret_cast<T*>(out);
+      const int64_t elements = pixels * geometry_.channels;
+      sum(taps, count, sums, elements);
+      const auto taps_count = static_cast<int32_t>(count);
+      const auto flipped = static_cast<uint32_t>(flip_ * count);
+      if (sizeof(T) == 1 && count <= rules::kMostTaps) {
+        finish_bytes(sums, taps_count, out, elements);
+        return;
+      }
+      for (int64_t i = 0; i < elements; ++i) {
+        const auto total = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) - flipped);
+        const int32_t average = kDivide == Divide::half_up     ? rules::integer_half_up(total, taps_count)
+                                : kDivide == Divide::half_away ? rules::integer_half_away(total, taps_count)
+                                                               : rules::integer_trunc(total, taps_count);
+        target[i] = static_cast<T>(std::min(std::max(average, range_.low), range_.high) + flip_);
+      }
+    });
+  }
+  std::string note() const override { return "average of rows"; }
+
+ private:
+  void sum(const uint8_t* const* taps, int64_t count, int32_t* sums, int64_t elements) const {
+    if constexpr (sizeof(T) == 1) {
+      sum_rows_(taps, count, sums, elements);
+    } else {
+      // At most 2^23 taps, so that sums of 16-bit integers may wrap: unsigned.
+      auto* totals = reinterpret_cast<uint32_t*>(sums);
+      std::fill(totals, totals + elements, 0u);
+      for (int64_t k = 0; k < count; ++k) {
+        const auto* tap = reinterpret_cast<const T*>(taps[k]);
+        for (int64_t i = 0; i < elements; ++i) totals[i] += static_cast<uint32_t>(static_cast<int32_t>(tap[i]));
+      }
+    }
+  }
+
+  // Sums of stored bytes. Whole ends may clamp before the fraction is dropped.
+  void finish_bytes(const int32_t* sums, int32_t count, uint8_t* out, int64_t elements) const {
+    constexpr bool kHalfUp = kDivide == Divide::half_up;
+    const rules::ByteAverage average(count, kDivide == Divide::trunc);
+    // Rounding up, the flip is a whole number of averages.
+    const int32_t removed = kHalfUp ? 0 : flip_, added = flip_ - removed;
+    const auto flipped = static_cast<float>(removed * count);
+    const auto low = static_cast<float>(std::max(range_.low, -256) + added);
+    const auto high = static_cast<float>(std::min(range_.high, 256) + added);
+    for (int64_t i = 0; i < elements; ++i) {
+      const float total = static_cast<float>(sums[i]) - flipped;
+      float value = kHalfUp ? average.up(total) : average.away(total);
+      value = value < low ? low : value;
+      value = value > high ? high : value;
+      out[i] = static_cast<uint8_t>(static_cast<int32_t>(value) + removed);
+    }
+  }
+
+  IntegerRange range_;
+  SumRows sum_rows_;
+  int32_t flip_ = 0;
+};
+
+// Averages in another scale: sums of differences to the zero point, times one multiplier of 24 bits, or a binary32 factor
+// over the count of elements, with the zero point in the same rounding.
+template <bool kFused>
+class AverageScaled final : public Pool {
+ public:
+  AverageScaled(const Step& step, const CoreSet& cores) : Pool(step), range_(step), sum_rows_(cores.sum_rows()) {
+    // Sums less their zero points, of up to 3 * 2^8 each, fit 32 bits.
+    require(geometry_.most_taps <= int64_t{1} << 21, "a window is too large");
+    flip_ = flip_of(step.output().type);
+    zero_point_ = step.integer("input_zero_point", -256, 256) + flip_;
+    out_zero_point_ = static_cast<int32_t>(step.integer("output_zero_point", -(1 << 23), 1 << 23));
+    if (kFused) {
+      require(step.array("factor").count == 1 && step.array("factor").type == Type::f32, "there must be one factor");
+      factor_ = static_cast<float>(step.array("factor").real(0));
+    } else {
+      require(step.array("multiplier").count == 1 && step.array("right_shift").count == 1, "there must be one multiplier");
+      multiplier_ = step.array("multiplier").integer(0);
+      right_ = step.array("right_shift").integer(0);
+      require(multiplier_ >= 0 && multiplier_ < int64_t{1} << 24 && right_ >= 1 && right_ <= 62,
+              "the multiplier is out of range");
+    }
+  }
+  void run(const Run& run) const override {
+    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t* own) {
+      auto* sums = reinterpret_cast<int32_t*>(own);
+      const int64_t elements = pixels * geometry_.channels;
+      sum_rows_(taps, count, sums, elements);
+      const rules::ScaledAverage<kFused> average(multiplier_, static_cast<int>(right_), factor_, count, out_zero_point_,
+                                                 range_.low, range_.high);
+      const auto removed = static_cast<int32_t>(zero_point_ * count);
+      for (int64_t i = 0; i < elements; ++i) out[i] = static_cast<uint8_t>(average(sums[i] - removed) + flip_);
+    });
+  }
+  std::string note() const override { return "average of rows"; }
+
+ private:
+  IntegerRange range_;
+  SumRows sum_rows_;
+  int32_t flip_ = 0, out_zero_point_ = 0;
+  int64_t zero_point_ = 0, multiplier_ = 0, right_ = 1;
+  float factor_ = 0;
+};
+
+// Sums, of squares or not, in the order of the taps, row by row, beginning with 0.
+template <bool kRootOfSquares>
+class AverageReal final : public Pool {
+ public:
+  explicit AverageReal(const Step& step) : Pool(step), range_(step) {}
+  void run(const Run& run) const override {
+    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t*) {
+      auto* target = reinterpret_cast<float*>(out);
+      const int64_t elements = pixels * geometry_.channels;
+      std::fill(target, target + elements, 0.0f);
+      for (int64_t k = 0; k < count; ++k) {
+        const auto* tap = reinterpret_cast<const float*>(taps[k]);
+        for (int64_t i = 0; i < elements; ++i) {
+          const float term = kRootOfSquares ? tap[i] * tap[i] : tap[i];
+          target[i] = rules::keep_first_nan(target[i] + term, target[i], term);
+        }
+      }
+      for (int64_t i = 0; i < elements; ++i) {
+        const float average = rules::binary32_divide(target[i], count);
+        target[i] = range_(kRootOfSquares ? std::sqrt(average) : average);
+      }
+    });
+  }
+
+ private:
+  RealRange range_;
+};
+
+// nines_by_columns: taps of a window column by column, missing ones as zeros, nine at a time; times 1 / count.
+class AverageNines final : public Pool {
+ public:
+  explicit AverageNines(const Step& step) : Pool(step), range_(step) {
+    const int64_t taps = geometry_.vertical.taps * geometry_.horizontal.taps;
+    require(geometry_.vertical.taps <= kMost && geometry_.horizontal.taps <= kMost && taps <= kMost,
+            "a window is too large");
+    zeros_.assign(geometry_.channels, 0.0f);
+    taps_ = taps;
+  }
+  int64_t scratch_bytes(int threads) const override { return threads * per_window(); }
+
+  void run(const Run& run) const override {
+    const Side &v = geometry_.vertical, &h = geometry_.horizontal;
+    const int64_t rows = geometry_.batch * v.out;
+    const auto row = [&](int64_t task, int worker) {
+      const int64_t n = task / v.out, y = task % v.out;
+      auto** taps = reinterpret_cast<const float**>(run.scratch + worker * per_window());
+      for (int64_t x = 0; x < h.out; ++x) {
+        int64_t filled = 0, count = 0;
+        for (int64_t j = 0; j < h.taps; ++j) {
+          for (int64_t i = 0; i < v.taps; ++i) {
+            const int64_t at_y = y * v.stride - v.before + i, at_x = x * h.stride - h.before + j;
+            const bool inside = at_y >= 0 && at_y < v.extent && at_x >= 0 && at_x < h.extent;
+            const int64_t pixel = (n * v.extent + at_y) * h.extent + at_x;
+            taps[filled++] = inside ? reinterpret_cast<const float*>(run.inputs[0] + pixel * geometry_.in_pixel)
+                                    : zeros_.data();
+            count += inside;
+          }
+        }
+        while (filled % 9 != 0) taps[filled++] = zeros_.data();
+        one(taps, filled, 1.0f / static_cast<float>(count),
+            reinterpret_cast<float*>(run.outputs[0] + (task * h.out + x) * geometry_.out_pixel));
+      }
+    };
+    if (rows * h.out * geometry_.channels * taps_ < kParallelWork) {
+      for (int64_t task = 0; task < rows; ++task) row(task, 0);
+    } else {
+      run.pool.parallel(rows, row);
+    }
+  }
+
+ private:
+  static constexpr int64_t kMost = 1 << 20;
+
+  int64_t per_window() const { return ((taps_ + 9) * 8 + 63) / 64 * 64; }
+
+  void one(const float* const* taps, int64_t count, float factor, float* out) const {
+    for (int64_t k = 0; k < count; k += 9) {
+      const float* const* t = taps + k;
+      for (int64_t c = 0; c < geometry_.channels; ++c) {
+        const float nine = ((t[2][c] + t[3][c]) + (t[4][c] + t[5][c])) +
+                           (((t[0][c] + t[1][c]) + t[8][c]) + (t[6][c] + t[7][c]));
+        out[c] = (k == 0 ? 0.0f : out[c]) + nine;
+      }
+    }
+    for (int64_t c = 0; c < geometry_.channels; ++c) {
+      const float average = out[c] * factor;
+      out[c] = std::isnan(average) ? range_.low : range_(average);
+    }
+  }
+
+  RealRange range_;
+  std::vector<float> zeros_;
+  int64_t taps_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_max_of_pixels(const Step& step, const CoreSet& cores) {
+  const Type type = step.input(0).type;
+  if (is_8bit(type)) return std::make_unique<MaxBytes>(step, cores);
+  if (type == Type::s16) {
+    const IntegerRange range(step);
+    const auto clamp = [range](int16_t x) {
+      return static_cast<int16_t>(std::min(std::max<int32_t>(x, range.low), range.high));
+    };
+    return std::make_unique<MaxWide<int16_t, decltype(clamp)>>(step, clamp);
+  }
+  if (type == Type::f32) return std::make_unique<MaxWide<float, RealRange>>(step, RealRange(step));
+  return nullptr;
+}
+
+std::unique_ptr<Kernel> make_lp_pool(const Step& step, const CoreSet&) {
+  if (step.input(0).type != Type::f32 || !step.rules.count("average") || step.rule("average") != "binary32_divide") {
+    return nullptr;
+  }
+  return std::make_unique<AverageReal<true>>(step);
+}
+
+std::unique_ptr<Kernel> make_scaled_average(const Step& step, const CoreSet& cores) {
+  if (!is_8bit(step.input(0).type) || step.rule("accumulate") != "s32_wrap") return nullptr;
+  const std::string& rule = step.rule("window_average");
+  if (rule == "q24_all_taps_away") return std::make_unique<AverageScaled<false>>(step, cores);
+  if (rule == "binary32_fused_inside_even") return std::make_unique<AverageScaled<true>>(step, cores);
+  return nullptr;
+}
+
+template <Divide kDivide>
+std::unique_ptr<Kernel> make_average(const Step& step, const CoreSet& cores) {
+  const Type type = step.input(0).type;
+  if (is_8bit(type)) return std::make_unique<AverageInteger<uint8_t, kDivide>>(step, cores);
+  if (type == Type::s16) return std::make_unique<AverageInteger<int16_t, kDivide>>(step, cores);
+  return nullptr;
+}
+
+std::unique_ptr<Kernel> make_average_of_pixels(const Step& step, const CoreSet& cores) {
+  const Type type = step.input(0).type;
+  const std::string& rule = step.rule("average");
+  require(step.text("counted") == "inside", "padding counts");
+  if (type == Type::f32) {
+    const bool grouped = step.rules.count("order") != 0;
+    if (grouped && rule == "binary32_reciprocal" && step.rule("order") == "nines_by_columns") {
+      return std::make_unique<AverageNines>(step);
+    }
+    if (grouped || rule != "binary32_divide") return nullptr;
+    return std::make_unique<AverageReal<false>>(step);
+  }
+  const std::string& width = step.rule("accumulate");
+  require(width == "s32_wrap" || (width == "s64" && step.bounded && step.magnitude < int64_t{1} << 31),
+          "no native accumulator of this width");
+  if (rule == "integer_half_away") return make_average<Divide::half_away>(step, cores);
+  if (rule == "integer_half_up") return make_average<Divide::half_up>(step, cores);
+  if (rule == "integer_trunc") return make_average<Divide::trunc>(step, cores);
+  return nullptr;
+}
+
+BITTRUE_OPERATOR(lp_pool, make_lp_pool)
+
+}  // namespace bittrue

@@ -1,0 +1,359 @@
+// resize_bilinear and resize_nearest: pictures of another height and width.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/kernel.h"
+#include "core/share.h"
+#include "operators/movement/strided_copy.h"
+#include "operators/movement/table_copy.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+// Where the positions of one output axis read: two input positions and the weight of the second one.
+template <class Weight>
+struct Positions {
+  struct Entry {
+    int64_t low, high;
+    Weight weight;
+  };
+  std::vector<Entry> entries;
+};
+
+template <class Weight>
+Positions<Weight> read_positions(const Step& step, const std::string& side, int64_t extent, int64_t out, Weight least,
+                                 Weight most) {
+  const Array &low = step.array("low_" + side), &high = step.array("high_" + side), &weight = step.array("weight_" + side);
+  require(low.count == out && high.count == out && weight.count == out, "one position per output position is needed");
+  Positions<Weight> result;
+  for (int64_t i = 0; i < out; ++i) {
+    const int64_t l = low.integer(i), h = high.integer(i);
+    require(l >= 0 && l < extent && h >= 0 && h < extent, "a position leaves the picture");
+    Weight w;
+    if constexpr (std::is_same_v<Weight, float>) {
+      w = static_cast<float>(weight.real(i));
+      require(w >= least && w <= most, "a weight is out of range");
+    } else {
+      const int64_t found = weight.integer(i);
+      require(found >= least && found <= most, "a weight is out of range");
+      w = static_cast<Weight>(found);
+    }
+    result.entries.push_back({l, h, w});
+  }
+  return result;
+}
+
+// ten_bits_half_away and ten_bits_half_up. With weights in [-1024, 1024], 1024 - weight is at most 2048: values of 8 bits stay below
+// 2^7 * 3072 after the vertical pass and below 2^7 * 3072^2 < 2^31 after the horizontal one; 16 bits need 64.
+// eleven_bits_half_up. Weights in [0, 2048] keep 8-bit values below 255 * 2^22 < 2^31.
+template <class Stored, class Total, int kFlip, int kBits, bool kAway>
+struct FixedPoint {
+  static_assert(kBits == 10 || kBits == 11);
+  static constexpr int32_t kOne = 1 << kBits;
+  static constexpr int32_t kLeast = kBits == 10 ? -kOne : 0, kMost = kOne;
+  using Weight = int32_t;
+  using Column = int32_t;  // what the vertical pass leaves
+  static constexpr int kColumns = 1;
+
+  static void vertical(const Stored* low, const Stored* high, Weight weight, Column* out, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = (low[i] - kFlip) * (kOne - weight) + (high[i] - kFlip) * weight;
+    }
+  }
+
+  static Stored finish(Total total) {
+    // (total + half) >> 2 * bits: nearest, ties up; one less for negative totals: ties away from zero.
+    const Total sign = kAway && total < 0 ? 1 : 0;
+    return static_cast<Stored>(((total + (Total{1} << (2 * kBits - 1)) - sign) >> (2 * kBits)) + kFlip);
+  }
+
+  // One output row. Along a stretch between the same two pixels the total grows by a constant per step, so one addition
+  // replaces both products; integers are exact, so the order does not matter.
+  template <class Entry>
+  static void horizontal(const Column* columns, int64_t, const Entry* entries, int64_t out_w, int64_t channels,
+                         Total* total, Total* growth, Stored* out) {
+    int64_t low = -1, high = -1;
+    int32_t weight = 0, step = 0;
+    for (int64_t x = 0; x < out_w; ++x, out += channels) {
+      const auto& entry = entries[x];
+      const Column *left = columns + entry.low * channels, *right = columns + entry.high * channels;
+      if (entry.low != low || entry.high != high) {
+        for (int64_t c = 0; c < channels; ++c) {
+          total[c] = static_cast<Total>(left[c]) * (kOne - entry.weight) + static_cast<Total>(right[c]) * entry.weight;
+          out[c] = finish(total[c]);
+        }
+        low = entry.low, high = entry.high, step = 0;
+      } else {
+        if (entry.weight - weight != step) {
+          step = entry.weight - weight;
+          for (int64_t c = 0; c < channels; ++c) growth[c] = (static_cast<Total>(right[c]) - left[c]) * step;
+        }
+        if (step == 0) {
+          std::memcpy(out, out - channels, static_cast<size_t>(channels) * sizeof(Stored));
+        } else {
+          for (int64_t c = 0; c < channels; ++c) {
+            total[c] += growth[c];
+            out[c] = finish(total[c]);
+          }
+        }
+      }
+      weight = entry.weight;
+    }
+  }
+};
+
+// binary32_products: p00 * (1-wy) * (1-wx) + p10 * wy * (1-wx) + p01 * (1-wy) * wx + p11 * wy * wx + nudge, every
+// operation rounded to binary32 in this order. The vertical pass does the products with wy.
+template <class Stored>
+struct Products {
+  static constexpr float kLeast = -1.0f, kMost = 1.0f;
+  using Weight = float;
+  using Column = float;
+  using Total = float;
+  static constexpr int kColumns = 2;  // of the low and of the high row
+
+  static void vertical(const Stored* low, const Stored* high, Weight weight, Column* out, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = static_cast<float>(low[i]) * (1.0f - weight);
+      out[count + i] = static_cast<float>(high[i]) * weight;
+    }
+  }
+
+  static Stored finish(float total) {
+    if constexpr (std::is_same_v<Stored, float>) {
+      return total + 0.0f;
+    } else {
+      // Weights in [-1, 1] keep totals of 8-bit values far inside 32 bits.
+      return static_cast<Stored>(static_cast<int32_t>(total + 0.5f));
+    }
+  }
+
+  template <class Entry>
+  static void horizontal(const Column* columns, int64_t count, const Entry* entries, int64_t out_w, int64_t channels,
+                         float*, float*, Stored* out) {
+    for (int64_t x = 0; x < out_w; ++x, out += channels) {
+      const auto& entry = entries[x];
+      const float right_weight = entry.weight, left_weight = 1.0f - right_weight;
+      const float *left = columns + entry.low * channels, *right = columns + entry.high * channels;
+      for (int64_t c = 0; c < channels; ++c) {
+        float total = left[c] * left_weight;
+        total = total + left[count + c] * left_weight;
+        total = total + right[c] * right_weight;
+        total = total + right[count + c] * right_weight;
+        out[c] = finish(total);
+      }
+    }
+  }
+};
+
+// binary32_weights: p00 * ((1-wy) * (1-wx)) + p01 * ((1-wy) * wx) + p10 * (wy * (1-wx)) + p11 * (wy * wx), every operation
+// rounded to binary32 in this order, then + 0.5 for bytes; sums of binary32 numbers begin with 0.
+template <class Stored>
+struct Weights {
+  static constexpr float kLeast = -1.0f, kMost = 1.0f;
+  using Weight = float;
+  using Column = float;
+  using Total = float;
+  static constexpr int kColumns = 3;  // of the low row, of the high row, and the weight of the high one
+
+  static void vertical(const Stored* low, const Stored* high, Weight weight, Column* out, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = static_cast<float>(low[i]);
+      out[count + i] = static_cast<float>(high[i]);
+    }
+    if (count > 0) out[2 * count] = weight;
+  }
+
+  template <class Entry>
+  static void horizontal(const Column* columns, int64_t count, const Entry* entries, int64_t out_w, int64_t channels,
+                         float*, float*, Stored* out) {
+    const float below = columns[2 * count], above = 1.0f - below;
+    for (int64_t x = 0; x < out_w; ++x, out += channels) {
+      const auto& entry = entries[x];
+      const float right_weight = entry.weight, left_weight = 1.0f - right_weight;
+      const float w00 = above * left_weight, w01 = above * right_weight;
+      const float w10 = below * left_weight, w11 = below * right_weight;
+      const float *left = columns + entry.low * channels, *right = columns + entry.high * channels;
+      for (int64_t c = 0; c < channels; ++c) {
+        float total = left[c] * w00;
+        if constexpr (std::is_same_v<Stored, float>) total = 0.0f + total;
+        total = total + right[c] * w01;
+        total = total + left[count + c] * w10;
+        total = total + right[count + c] * w11;
+        if constexpr (std::is_same_v<Stored, float>) {
+          out[c] = total;
+        } else {
+          out[c] = static_cast<Stored>(static_cast<int32_t>(total + 0.5f));
+        }
+      }
+    }
+  }
+};
+
+// binary32_differences: along x in both rows, then between them, every operation rounded to binary32.
+struct Differences {
+  static constexpr float kLeast = 0.0f, kMost = 1.0f;
+  using Weight = float;
+  using Column = float;
+  using Total = float;
+  static constexpr int kColumns = 3;  // the low row, the high row, and the weight between them
+
+  static void vertical(const float* low, const float* high, Weight weight, Column* out, int64_t count) {
+    std::copy_n(low, count, out);
+    std::copy_n(high, count, out + count);
+    out[2 * count] = weight;
+  }
+
+  template <class Entry>
+  static void horizontal(const Column* columns, int64_t count, const Entry* entries, int64_t out_w, int64_t channels,
+                         float*, float*, float* out) {
+    const float weight = columns[2 * count];
+    for (int64_t x = 0; x < out_w; ++x, out += channels) {
+      const auto& entry = entries[x];
+      const float *left = columns + entry.low * channels, *right = columns + entry.high * channels;
+      for (int64_t c = 0; c < channels; ++c) {
+        const float top = left[c] + (right[c] - left[c]) * entry.weight;
+        const float bottom = left[count + c] + (right[count + c] - left[count + c]) * entry.weight;
+        out[c] = top + (bottom - top) * weight;
+      }
+    }
+  }
+};
+
+template <class Stored, class Total, class Rule>
+class Bilinear final : public Kernel {
+ public:
+  explicit Bilinear(const Step& step) {
+    const Operand &in = step.input(0), &out = step.output();
+    require_same_type(in, out);
+    require(in.rank() == 4 && out.rank() == 4 && in.shape[0] == out.shape[0] && in.shape[3] == out.shape[3],
+            "the shapes do not fit");
+    require(in.dense() && out.dense(), "both sides must be dense");
+    pictures_ = out.elements == 0 ? 0 : in.shape[0];
+    in_h_ = in.shape[1], in_w_ = in.shape[2], out_h_ = out.shape[1], out_w_ = out.shape[2], channels_ = in.shape[3];
+    rows_ = read_positions<typename Rule::Weight>(step, "y", in_h_, out_h_, Rule::kLeast, Rule::kMost);
+    columns_ = read_positions<typename Rule::Weight>(step, "x", in_w_, out_w_, Rule::kLeast, Rule::kMost);
+  }
+
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const Stored*>(run.inputs[0]);
+    auto* out = reinterpret_cast<Stored*>(run.outputs[0]);
+    const int64_t width = in_w_ * channels_, rows = pictures_ * out_h_;
+    // A few rows per task: they share their input rows.
+    constexpr int64_t kTaskElements = 16 << 10;
+    const int64_t per_task =
+        run.pool.threads() > 1 ? std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, out_w_ * channels_)) : rows;
+    const int64_t tasks = rows == 0 ? 0 : (rows + per_task - 1) / per_task;
+    run.pool.parallel(tasks, [&](int64_t task, int worker) {
+      uint8_t* scratch = run.scratch + worker * worker_bytes();
+      auto* columns = reinterpret_cast<typename Rule::Column*>(scratch);
+      auto* total = reinterpret_cast<Total*>(scratch + column_bytes());
+      for (int64_t r = task * per_task; r < std::min(rows, (task + 1) * per_task); ++r) {
+        const auto& entry = rows_.entries[r % out_h_];
+        const Stored* picture = in + r / out_h_ * in_h_ * width;
+        Rule::vertical(picture + entry.low * width, picture + entry.high * width, entry.weight, columns, width);
+        Rule::horizontal(columns, width, columns_.entries.data(), out_w_, channels_, total, total + channels_,
+                         out + r * out_w_ * channels_);
+      }
+    });
+  }
+  std::string note() const override { return "separable"; }
+
+ private:
+  int64_t column_bytes() const {
+    return round_up(in_w_ * channels_ * Rule::kColumns * static_cast<int64_t>(sizeof(typename Rule::Column)), 64);
+  }
+  int64_t worker_bytes() const { return column_bytes() + round_up(2 * channels_ * static_cast<int64_t>(sizeof(Total)), 64); }
+
+  int64_t pictures_, in_h_, in_w_, out_h_, out_w_, channels_;
+  Positions<typename Rule::Weight> rows_, columns_;
+};
+
+class Nearest final : public Kernel {
+ public:
+  explicit Nearest(const Step& step) : copy_(make(step)) {}
+  void run(const Run& run) const override { copy_.run(run.inputs[0], run.outputs[0], run.pool); }
+  bool packs(size_t input) const override { return input == 1; }
+  std::string note() const override { return "table of positions"; }
+
+ private:
+  static std::vector<int64_t> table(const Array& positions, int64_t extent, int64_t out, int64_t stride) {
+    require(positions.count == out, "one position per output position is needed");
+    std::vector<int64_t> result;
+    for (int64_t i = 0; i < out; ++i) {
+      const int64_t position = positions.integer(i);
+      require(position >= 0 && position < extent, "a position leaves the picture");
+      result.push_back(position * stride);
+    }
+    return result;
+  }
+
+  static TableCopy make(const Step& step) {
+    const Operand &in = step.input(0), &out = step.output();
+    require_same_type(in, out);
+    require(in.rank() == 4 && out.rank() == 4 && in.shape[0] == out.shape[0] && in.shape[3] == out.shape[3],
+            "the shapes do not fit");
+    if (out.elements == 0) return TableCopy({{{}, 0}}, 1);
+    const std::vector<int64_t> source = byte_strides(in), target = byte_strides(out);
+    return TableCopy({{plain_table(in.shape[0], source[0]), target[0]},
+                      {table(step.array("rows"), in.shape[1], out.shape[1], source[1]), target[1]},
+                      {table(step.array("columns"), in.shape[2], out.shape[2], source[2]), target[2]}},
+                     in.row_bytes());
+  }
+
+  TableCopy copy_;
+};
+
+template <bool kAway>
+std::unique_ptr<Kernel> make_ten_bits(const Step& step) {
+  switch (step.input(0).type) {
+    case Type::s8: return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 10, kAway>>>(step);
+    case Type::u8: return std::make_unique<Bilinear<uint8_t, int64_t, FixedPoint<uint8_t, int64_t, 0, 10, kAway>>>(step);
+    case Type::s16: return std::make_unique<Bilinear<int16_t, int64_t, FixedPoint<int16_t, int64_t, 0, 10, kAway>>>(step);
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_resize_bilinear(const Step& step, const CoreSet&) {
+  const std::string& rule = step.rule("interpolate");
+  const Type type = step.input(0).type;
+  if (rule == "ten_bits_half_away") return make_ten_bits<true>(step);
+  if (rule == "ten_bits_half_up") return make_ten_bits<false>(step);
+  if (rule == "eleven_bits_half_up") {
+    if (type == Type::s8) {
+      return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 11, false>>>(step);
+    }
+    if (type == Type::u8) {
+      return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 0, 11, false>>>(step);
+    }
+  }
+  if (rule == "binary32_products_half_up" && type == Type::u8) {
+    return std::make_unique<Bilinear<uint8_t, float, Products<uint8_t>>>(step);
+  }
+  if (rule == "binary32_weights_half_up" && type == Type::u8) {
+    return std::make_unique<Bilinear<uint8_t, float, Weights<uint8_t>>>(step);
+  }
+  if (rule == "binary32_weights" && type == Type::f32) {
+    return std::make_unique<Bilinear<float, float, Weights<float>>>(step);
+  }
+  if (rule == "binary32_differences" && type == Type::f32) {
+    return std::make_unique<Bilinear<float, float, Differences>>(step);
+  }
+  if (rule == "binary32_products" && type == Type::f32) {
+    return std::make_unique<Bilinear<float, float, Products<float>>>(step);
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Kernel> make_resize_nearest(const Step& step, const CoreSet&) { return std::make_unique<Nearest>(step); }
+
+BITTRUE_OPERATOR(resize_bilinear, make_resize_bilinear)
+BITTRUE_OPERATOR(resize_nearest, make_resize_nearest)
+
+}  // namespace bittrue

@@ -1,0 +1,319 @@
+// Pools of real numbers with channels first: the largest element and the average of windows and of whole images.
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <vector>
+
+#include "operators/pooling/pools.h"
+#include "core/share.h"
+#include "operators/layers/spatial_axis.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kParallelWork = 40000;  // elements
+
+void require_reals(const Step& step) {
+  const Operand &in = step.input(0), &out = step.output();
+  require(in.type == Type::f32 && out.type == Type::f32 && in.dense() && out.dense(),
+          "no native kernel for these types");
+}
+
+// Windows over planes: body(plane in, plane out, worker).
+class PlanePool : public Kernel {
+ public:
+  explicit PlanePool(const Step& step) {
+    require_reals(step);
+    h_ = read_spatial_axis(step, 0);
+    w_ = read_spatial_axis(step, 1);
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.shape[0] == out.shape[0] && in.shape[1] == out.shape[1], "a pool keeps batches and channels");
+    planes_ = in.shape[0] * in.shape[1];
+  }
+
+ protected:
+  template <class Body>
+  void for_planes(const Run& run, const Body& body) const {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const bool small = planes_ * h_.out * w_.out * h_.taps * w_.taps < kParallelWork;
+    run.pool.parallel(planes_, small ? 1 : run.pool.threads(), [&](int64_t plane, int worker) {
+      body(in + plane * h_.extent * w_.extent, out + plane * h_.out * w_.out, worker);
+    });
+  }
+
+  // The line that tap `i` of output line `y` reads; null outside of the picture.
+  const float* line(const float* plane, int64_t y, int64_t i) const {
+    const int64_t at = y * h_.stride - h_.before + i * h_.dilation;
+    return at < 0 || at >= h_.extent ? nullptr : plane + at * w_.extent;
+  }
+
+  SpatialAxis h_, w_;
+  int64_t planes_ = 0;
+};
+
+// The first of equal values stays, and NaN never wins.
+class MaxPlanes final : public PlanePool {
+ public:
+  explicit MaxPlanes(const Step& step) : PlanePool(step) {}
+  std::string note() const override { return "largest of windows"; }
+
+  void run(const Run& run) const override {
+    for_planes(run, [&](const float* in, float* out, int) {
+      for (int64_t y = 0; y < h_.out; ++y, out += w_.out) {
+        std::fill(out, out + w_.out, std::numeric_limits<float>::lowest());
+        for (int64_t i = 0; i < h_.taps; ++i) {
+          const float* from = line(in, y, i);
+          if (from != nullptr) take(from, out);
+        }
+      }
+    });
+  }
+
+ private:
+  void take(const float* from, float* out) const {
+    for (int64_t j = 0; j < w_.taps; ++j) {
+      const float* x = from + j * w_.dilation - w_.before;
+      const int64_t low = w_.first[j], high = w_.last[j];
+      if (w_.stride == 1) {
+        for (int64_t n = low; n < high; ++n) out[n] = out[n] < x[n] ? x[n] : out[n];
+      } else {
+        for (int64_t n = low; n < high; ++n) out[n] = out[n] < x[n * w_.stride] ? x[n * w_.stride] : out[n];
+      }
+    }
+  }
+};
+
+// 4 lanes, (l0 + l2) + (l1 + l3), then what is left.
+float sum_lanes(const float* x, int64_t count) {
+  float lanes[4] = {};
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    for (int lane = 0; lane < 4; ++lane) lanes[lane] += x[i + lane];
+  }
+  float total = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+  for (; i < count; ++i) total += x[i];
+  return total;
+}
+
+void require_order(const Step& step) {
+  require(step.rule("real_sum") == "binary32_packets_4", "no native rule for this slot");
+}
+
+// Sums over windows, zeros outside of the picture, by the number of taps that count.
+class AveragePlanes final : public PlanePool {
+ public:
+  explicit AveragePlanes(const Step& step) : PlanePool(step) {
+    require_order(step);
+    const std::string& order = step.text("order");
+    columns_ = order == "columns";
+    lanes_ = order == "lanes";
+    require(columns_ || lanes_ || order == "in_order", "no native order");
+    require(!lanes_ || (h_.taps == h_.extent && w_.taps == w_.extent && h_.out == 1 && w_.out == 1 && h_.before == 0 &&
+                        w_.before == 0 && (h_.dilation == 1 || h_.taps == 1) && (w_.dilation == 1 || w_.taps == 1)),
+            "the window is not the picture");
+    const std::string& counted = step.text("counted");
+    require(counted == "inside" || counted == "padded" || counted == "taps", "no native count");
+    const bool padding = counted != "inside", full = counted == "taps";
+    rows_ = counts(h_, padding, full, step.integer("pad_bottom"));
+    widths_ = counts(w_, padding, full, step.integer("pad_right"));
+  }
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+  std::string note() const override { return "sums of windows"; }
+
+  void run(const Run& run) const override {
+    std::atomic<bool> finite{true};
+    for_planes(run, [&](const float* in, float* out, int worker) {
+      float check = 0.0f;
+      if (lanes_) {
+        *out = sum_lanes(in, h_.extent * w_.extent) / static_cast<float>(rows_[0] * widths_[0]);
+        check = *out * 0.0f;
+      } else {
+        auto* column = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
+        for (int64_t y = 0; y < h_.out; ++y, out += w_.out) {
+          sum_line(in, y, column, out);
+          for (int64_t x = 0; x < w_.out; ++x) {
+            out[x] /= static_cast<float>(rows_[y] * widths_[x]);
+            check += out[x] * 0.0f;
+          }
+        }
+      }
+      if (!(check == 0.0f)) finite.store(false, std::memory_order_relaxed);
+    });
+    // Signs and payloads of NaN are the reference's to tell.
+    if (!finite.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  int64_t worker_bytes() const { return columns_ ? round_up(w_.out * 4, 64) : 0; }
+
+  // Taps that count, by output: all; those up to the end of the padding; or those inside of the picture.
+  static std::vector<int64_t> counts(const SpatialAxis& axis, bool padding, bool full, int64_t after) {
+    std::vector<int64_t> result;
+    for (int64_t o = 0; o < axis.out; ++o) {
+      int64_t count = 0;
+      for (int64_t tap = 0; tap < axis.taps; ++tap) {
+        const int64_t at = o * axis.stride + tap * axis.dilation - axis.before;
+        count += padding ? full || at < axis.extent + after : at >= 0 && at < axis.extent;
+      }
+      result.push_back(count);
+    }
+    return result;
+  }
+
+  void sum_line(const float* in, int64_t y, float* column, float* out) const {
+    if (!columns_) {
+      for (int64_t i = 0; i < h_.taps; ++i) {
+        for (int64_t j = 0; j < w_.taps; ++j) add(line(in, y, i), j, i == 0 && j == 0, out);
+      }
+      return;
+    }
+    for (int64_t j = 0; j < w_.taps; ++j) {
+      float* sums = j == 0 ? out : column;
+      for (int64_t i = 0; i < h_.taps; ++i) add(line(in, y, i), j, i == 0, sums);
+      if (j == 0) continue;
+      for (int64_t n = 0; n < w_.out; ++n) out[n] += column[n];
+    }
+  }
+
+  // Adds tap j of a line to all sums, which begin with it where it is the `first`.
+  void add(const float* from, int64_t j, bool first, float* sums) const {
+    if (first) std::fill(sums, sums + w_.out, 0.0f);
+    const int64_t low = from == nullptr ? w_.out : w_.first[j], high = from == nullptr ? w_.out : w_.last[j];
+    // -0 and a zero of the padding make +0.
+    for (int64_t n = 0; n < low; ++n) sums[n] += 0.0f;
+    for (int64_t n = high; n < w_.out; ++n) sums[n] += 0.0f;
+    if (from == nullptr) return;
+    const float* x = from + j * w_.dilation - w_.before;
+    if (first) {
+      for (int64_t n = low; n < high; ++n) sums[n] = x[n * w_.stride];
+    } else if (w_.stride == 1) {
+      for (int64_t n = low; n < high; ++n) sums[n] += x[n];
+    } else {
+      for (int64_t n = low; n < high; ++n) sums[n] += x[n * w_.stride];
+    }
+  }
+
+  bool columns_ = false, lanes_ = false;
+  std::vector<int64_t> rows_, widths_;
+};
+
+// Whether every window is a whole image without padding.
+bool is_whole(const Step& step) {
+  const Operand &in = step.input(0), &out = step.output();
+  if (in.rank() < 3 || in.elements == 0 || out.elements != in.shape[0] * in.shape[1]) return false;
+  const int64_t size = in.elements / out.elements;
+  const int axes = in.rank() <= 5 ? in.rank() - 2 : 1;
+  const char* const names[][4] = {{"filter_w", "dilation_w", "pad_left", "pad_right"},
+                                  {"filter_h", "dilation_h", "pad_top", "pad_bottom"},
+                                  {"filter_d", "dilation_d", "pad_front", "pad_back"}};
+  for (int i = 0; i < axes; ++i) {
+    const auto& [filter, dilation, before, after] = names[i];
+    const int64_t extent = in.rank() <= 5 ? in.shape[in.rank() - 1 - i] : size;
+    if (step.integer(filter) != extent || (extent > 1 && step.integer(dilation) != 1)) return false;
+    if (step.integer(before) != 0 || step.integer(after) != 0) return false;
+  }
+  return true;
+}
+
+class WholePlanes : public Kernel {
+ public:
+  explicit WholePlanes(const Step& step) {
+    require_reals(step);
+    const Operand& in = step.input(0);
+    planes_ = step.output().elements;
+    require(in.rank() >= 3 && planes_ == in.shape[0] * in.shape[1], "one result per plane");
+    require(planes_ > 0 && in.elements > 0, "there is nothing to do");
+    size_ = in.elements / planes_;
+  }
+
+ protected:
+  static constexpr int64_t kTogether = 8;  // planes whose sums do not wait for one another
+
+  template <class Body>
+  void for_planes(const Run& run, const Body& body) const {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const bool small = planes_ * size_ < kParallelWork;
+    run.pool.parallel((planes_ + kTogether - 1) / kTogether, small ? 1 : run.pool.threads(), [&](int64_t task, int) {
+      const int64_t first = task * kTogether;
+      body(in + first * size_, std::min(kTogether, planes_ - first), out + first);
+    });
+  }
+
+  int64_t planes_ = 0, size_ = 0;
+};
+
+class GlobalAverage final : public WholePlanes {
+ public:
+  explicit GlobalAverage(const Step& step) : WholePlanes(step) {
+    require_order(step);
+    lanes_ = step.text("order") == "lanes";
+    require(lanes_ || step.text("order") == "in_order", "no native order");
+  }
+  std::string note() const override { return "sums of planes"; }
+
+  void run(const Run& run) const override {
+    std::atomic<bool> finite{true};
+    const auto divisor = static_cast<float>(size_);
+    for_planes(run, [&](const float* in, int64_t count, float* out) {
+      float sums[kTogether] = {};
+      if (lanes_) {
+        for (int64_t p = 0; p < count; ++p) sums[p] = sum_lanes(in + p * size_, size_);
+      } else if (count == kTogether) {
+        for (int64_t p = 0; p < kTogether; ++p) sums[p] = in[p * size_];
+        for (int64_t i = 1; i < size_; ++i) {
+          for (int64_t p = 0; p < kTogether; ++p) sums[p] += in[p * size_ + i];
+        }
+      } else {
+        for (int64_t p = 0; p < count; ++p) {
+          sums[p] = in[p * size_];
+          for (int64_t i = 1; i < size_; ++i) sums[p] += in[p * size_ + i];
+        }
+      }
+      float check = 0.0f;
+      for (int64_t p = 0; p < count; ++p) {
+        out[p] = sums[p] / divisor;
+        check += out[p] * 0.0f;
+      }
+      if (!(check == 0.0f)) finite.store(false, std::memory_order_relaxed);
+    });
+    if (!finite.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  bool lanes_ = false;
+};
+
+// As MaxPlanes.
+class GlobalMax final : public WholePlanes {
+ public:
+  explicit GlobalMax(const Step& step) : WholePlanes(step) {}
+  std::string note() const override { return "largest of planes"; }
+
+  void run(const Run& run) const override {
+    for_planes(run, [&](const float* in, int64_t count, float* out) {
+      for (int64_t p = 0; p < count; ++p) {
+        float largest = std::numeric_limits<float>::lowest();
+        for (int64_t i = 0; i < size_; ++i) largest = largest < in[p * size_ + i] ? in[p * size_ + i] : largest;
+        out[p] = largest;
+      }
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_max_of_planes(const Step& step) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  require(step.real("low") == -kInfinite && step.real("high") == kInfinite, "no native limits");
+  if (is_whole(step)) return std::make_unique<GlobalMax>(step);
+  return std::make_unique<MaxPlanes>(step);
+}
+
+std::unique_ptr<Kernel> make_average_of_planes(const Step& step) {
+  if (is_whole(step) && step.text("order") != "columns") return std::make_unique<GlobalAverage>(step);
+  return std::make_unique<AveragePlanes>(step);
+}
+
+}  // namespace bittrue

@@ -1,0 +1,197 @@
+// quantize: from real numbers to stored integers, or from one scale and zero point to another.
+#include "operators/quantization/quantize.h"
+
+#include "operators/elementwise/logistic.h"
+
+#include <limits>
+
+#include "operators/core/lanes.h"
+#include "operators/core/rescaling.h"
+#include "rules/quantize.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+
+enum class QuantizeRule { divide_away, divide_away_sum, divide_even, reciprocal_even, reciprocal_fused_even };
+
+// binary32 to integers; `extent` scales, each for `inner` neighbours.
+template <class Out, QuantizeRule kRule>
+class QuantizeReal final : public Kernel {
+ public:
+  explicit QuantizeReal(const Step& step) : parameters_(axis_parameters(step, step.output())) {
+    if (kRule == QuantizeRule::reciprocal_even || kRule == QuantizeRule::reciprocal_fused_even) {
+      for (float& scale : parameters_.scales) scale = 1.0f / scale;
+      for (const int32_t zero_point : parameters_.zero_points) {
+        require(zero_point >= -65536 && zero_point <= 65536, "a zero point is out of range");
+      }
+    }
+    require(step.input(0).elements == step.output().elements && step.input(0).dense() && step.output().dense(),
+            "both sides must be dense");
+    low_ = static_cast<int32_t>(step.integer("low", kLow, kHigh));
+    high_ = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+    flip_ = flip_of(step.output().type);
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<Out*>(run.outputs[0]);
+    const AxisParameters& p = parameters_;
+    if (p.inner == 1) {
+      for (int64_t o = 0; o < p.outer; ++o, in += p.extent, out += p.extent) {
+        const float* scales = p.scales.data();
+        const int32_t* zero_points = p.zero_points.data();
+        for (int64_t i = 0; i < p.extent; ++i) out[i] = stored(in[i], scales[i], zero_points[i]);
+      }
+      return;
+    }
+    constexpr int64_t kBlock = 8192;
+    const int64_t per_row = (p.inner + kBlock - 1) / kBlock;
+    run.pool.parallel(p.outer * p.extent * per_row, [&](int64_t task, int) {
+      const int64_t row = task / per_row, channel = row % p.extent;
+      const int64_t first = task % per_row * kBlock, last = std::min(p.inner, first + kBlock);
+      const float* source = in + row * p.inner;
+      Out* target = out + row * p.inner;
+      const float scale = p.scales[channel];
+      const int32_t zero_point = p.zero_points[channel];
+      for (int64_t i = first; i < last; ++i) target[i] = stored(source[i], scale, zero_point);
+    });
+  }
+
+ private:
+  Out stored(float x, float scale, int32_t zero_point) const {
+    // Unsigned, because a plan's limits may be those of 32 bits.
+    return static_cast<Out>(static_cast<uint32_t>(quantized(x, scale, zero_point)) + static_cast<uint32_t>(flip_));
+  }
+  int32_t quantized(float x, float scale, int32_t zero_point) const {
+    switch (kRule) {
+      case QuantizeRule::divide_away:
+        return rules::binary32_divide_away(x, scale, zero_point, low_, high_);
+      case QuantizeRule::divide_away_sum:
+        return rules::binary32_divide_away_sum(x, scale, zero_point, low_, high_);
+      case QuantizeRule::divide_even:
+        return rules::binary32_divide_even(x, scale, zero_point, low_, high_);
+      case QuantizeRule::reciprocal_even:
+        return rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_);
+      default:
+        return rules::binary32_reciprocal_fused_even(x, scale, zero_point, low_, high_);
+    }
+  }
+
+  AxisParameters parameters_;  // scales are reciprocals where the rule multiplies
+  int32_t low_ = 0, high_ = 0, flip_ = 0;
+};
+
+template <class Out>
+std::unique_ptr<Kernel> make_real_quantize(const Step& step) {
+  const std::string& rule = step.rule("quantize");
+  if (rule == "binary32_divide_away") return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away>>(step);
+  if (rule == "binary32_divide_away_sum") {
+    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_sum>>(step);
+  }
+  if (rule == "binary32_divide_even") return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_even>>(step);
+  if (rule == "binary32_reciprocal_even") return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_even>>(step);
+  require(rule == "binary32_reciprocal_fused_even", "no native rule for this slot");
+  return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_fused_even>>(step);
+}
+
+// One scale: vectors multiply by its reciprocal, the scalars behind them divide.
+template <class Out>
+std::unique_ptr<Kernel> make_lane_quantize(const Step& step) {
+  require(step.rule("quantize") == "binary32_reciprocal_even_wrap" && step.rule("quantize_tail") == "binary64_divide_away",
+          "no native rule for this slot");
+  const AxisParameters p = axis_parameters(step, step.output());
+  require(p.scales.size() == 1, "there must be one scale");
+  const float scale = p.scales[0], inverse = static_cast<float>(1.0 / static_cast<double>(scale));
+  const int32_t zero_point = p.zero_points[0], flip = flip_of(step.output().type);
+  const auto low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
+  const auto high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+  return make_lane_map<float, Out>(
+      step,
+      [=](float x) { return static_cast<Out>(rules::binary32_reciprocal_even_wrap(x, inverse, zero_point, low, high) + flip); },
+      [=](float x) { return static_cast<Out>(rules::binary64_divide_away(x, scale, zero_point, low, high) + flip); });
+}
+
+using ByteTable = std::array<uint8_t, 256>;
+
+std::unique_ptr<Kernel> make_lane_rescaled(const Step& step) {
+  const Type from = step.input(0).type, to = step.output().type;
+  require(is_8bit(from) && is_8bit(to), "no native kernel for these types");
+  const Storing store = storing(step);
+  const int64_t zero_point = step.integer("input_zero_point", kLow, kHigh);
+  const auto table = [&](const char* slot) {
+    const Rescaling rescale = rescaling(step, step.rule(slot), "");
+    ByteTable result;
+    for (int byte = 0; byte < 256; ++byte) {
+      const int64_t q = arithmetic::wrap_s32(value_of_byte(from, byte) - zero_point);
+      result[byte] = static_cast<uint8_t>(store(rescale(q)) + flip_of(to));
+    }
+    return result;
+  };
+  const ByteTable body = table("rescale"), tail = table("rescale_tail");
+  return make_lane_map<uint8_t, uint8_t>(step, [body](uint8_t q) { return body[q]; }, [tail](uint8_t q) { return tail[q]; });
+}
+
+}  // namespace
+
+AxisParameters axis_parameters(const Step& step, const Operand& operand) {
+  const Array &scales = step.array("scales"), &zero_points = step.array("zero_points");
+  require(scales.count == zero_points.count && scales.count >= 1 && scales.type == Type::f32,
+          "there must be one zero point per scale");
+  AxisParameters result;
+  result.inner = operand.elements;
+  if (scales.count > 1) {
+    require(scales.shape.size() == operand.shape.size(), "scales must have an axis for each of the tensor's");
+    size_t axis = 0;
+    while (axis + 1 < scales.shape.size() && scales.shape[axis] == 1) ++axis;
+    require(scales.shape[axis] == operand.shape[axis] && scales.count == scales.shape[axis],
+            "there must be one scale per position of an axis");
+    result.extent = scales.count;
+    for (size_t i = 0; i < axis; ++i) result.outer *= operand.shape[i];
+    result.inner = 1;
+    for (size_t i = axis + 1; i < operand.shape.size(); ++i) result.inner *= operand.shape[i];
+  }
+  for (int64_t i = 0; i < scales.count; ++i) {
+    const int64_t zero_point = zero_points.integer(i);
+    require(zero_point >= kLow && zero_point <= kHigh, "a zero point is out of range");
+    result.scales.push_back(static_cast<float>(scales.real(i)));
+    result.zero_points.push_back(static_cast<int32_t>(zero_point));
+  }
+  return result;
+}
+
+std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("lanes")) return make_lane_rescaled(step);
+  const int64_t zero_point = step.integer("input_zero_point", kLow, kHigh);
+  const Rescaling rescale = any_rescaling(step, step.rule("rescale"), "");
+  if (rules::is_real(rescale.rule)) {
+    // Zero points are taken off real numbers there, which is the same for few bits.
+    require(is_8bit(step.input(0).type) || step.input(0).type == Type::s16, "no native kernel for these types");
+    require(zero_point >= -(int64_t{1} << 23) && zero_point <= int64_t{1} << 23, "a zero point is out of range");
+    rules::Requantize requantize = requantization(step, rescale, kHigh);
+    requantize.flip = 0;
+    return make_integer_map(step, cores, [=](int64_t q) { return rules::requantize(requantize, q - zero_point, 0); });
+  }
+  const Storing store = storing(step);
+  return make_integer_map(step, cores, [=](int64_t q) { return store(rescale(arithmetic::wrap_s32(q - zero_point))); });
+}
+
+std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("levels")) return make_level_table(step, cores);
+  if (!step.has_array("scales")) return make_rescaled(step, cores);
+  const Type to = step.output().type;
+  if (step.input(0).type != Type::f32) return nullptr;
+  if (step.rules.count("lanes")) {
+    if (to == Type::s16) return make_lane_quantize<int16_t>(step);
+    return is_8bit(to) ? make_lane_quantize<uint8_t>(step) : nullptr;
+  }
+  if (to == Type::s16) return make_real_quantize<int16_t>(step);
+  if (is_byte(to) || type_bytes(to) == 1) return make_real_quantize<uint8_t>(step);
+  return nullptr;
+}
+
+BITTRUE_OPERATOR(quantize, make_quantize)
+
+}  // namespace bittrue

@@ -1,0 +1,280 @@
+// quantize_linear and dequantize_linear, per tensor and per axis; dynamic_quantize_linear.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "core/kernel.h"
+#include "rules/quantize.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kBlock = 4096;
+
+// Neighbours that share a scale: `inner` of them for each position of the axis, `outer` times.
+struct Slices {
+  int64_t outer = 1, extent = 1, inner = 1;
+  std::vector<float> scales;
+  std::vector<int32_t> zero_points;
+
+  explicit Slices(const Step& step) {
+    require(step.integer("late", 0, 1) == 0 && step.integer("block_size", 0, 0) == 0, "no scale per tensor or per axis");
+    const Operand& in = step.input(0);
+    require(in.elements == step.output().elements && in.dense() && step.output().dense(), "both sides must be dense");
+    const Array &given = step.array("scales"), &points = step.array("zero_points");
+    const int64_t axis = step.integer("axis", -1, in.rank() - 1);
+    inner = in.elements;
+    if (axis >= 0) {
+      extent = in.shape[axis];
+      inner = 1;
+      for (int64_t i = 0; i < axis; ++i) outer *= in.shape[i];
+      for (int64_t i = axis + 1; i < in.rank(); ++i) inner *= in.shape[i];
+    }
+    require(given.type == Type::f32 && given.count == extent && points.count == extent, "one scale per slice is needed");
+    for (int64_t i = 0; i < extent; ++i) {
+      scales.push_back(static_cast<float>(given.real(i)));
+      const int64_t point = points.integer(i);
+      require(point >= -65536 && point <= 65536, "a zero point is out of range");
+      zero_points.push_back(static_cast<int32_t>(point));
+    }
+  }
+
+  // body(first element, slice of the axis, count) for stretches of one scale.
+  template <class Body>
+  void run(ThreadPool& pool, const Body& body) const {
+    const int64_t per_row = (inner + kBlock - 1) / kBlock;
+    const auto task = [&](int64_t number, int) {
+      const int64_t row = number / per_row, first = number % per_row * kBlock;
+      body(row * inner + first, row % extent, std::min(kBlock, inner - first));
+    };
+    const int64_t tasks = outer * extent * per_row;
+    if (outer * extent * inner < 4 * kBlock) {
+      for (int64_t i = 0; i < tasks; ++i) task(i, 0);
+      return;
+    }
+    // Many short rows go together.
+    const int64_t together = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, inner));
+    pool.parallel((tasks + together - 1) / together, [&](int64_t group, int worker) {
+      const int64_t last = std::min(tasks, (group + 1) * together);
+      for (int64_t i = group * together; i < last; ++i) task(i, worker);
+    });
+  }
+};
+
+template <class Out>
+Out quantize_one(float x, float scale, float low, float high, int32_t zero_point) {
+  float value = x / scale;
+  value = value > low ? value : low;
+  value = value < high ? value : high;
+  // Rounds ties to even: the unit in the last place is 1 there.
+  value += 12582912.0f;
+  int32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return static_cast<Out>(bits - 0x4B400000 + zero_point);
+}
+
+template <class Out>
+class QuantizeLinear final : public Kernel {
+ public:
+  QuantizeLinear(const Step& step, const CoreSet& cores) : slices_(step), quantize_(cores.quantize_reals()) {
+    require(step.rule("quotient") == "binary32" && step.rule("to_integer") == "clamp_even" &&
+                step.rules.count("to_integer_tail") == 0 && step.rules.count("narrow") == 0,
+            "no native rule for these slots");
+    low_ = static_cast<int32_t>(step.integer("low", -65536, 65536));
+    high_ = static_cast<int32_t>(step.integer("high", -65536, 65536));
+    flip_ = flip_of(step.output().type);
+    require(sizeof(Out) > 1 || (low_ + flip_ == 0 && high_ + flip_ == 255), "the clamp is not the type's range");
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<Out*>(run.outputs[0]);
+    if (slices_.inner == 1 && slices_.extent > 1) {
+      // One scale after the other.
+      for (int64_t o = 0; o < slices_.outer; ++o, in += slices_.extent, out += slices_.extent) {
+        for (int64_t i = 0; i < slices_.extent; ++i) out[i] = one(in[i], i);
+      }
+      return;
+    }
+    slices_.run(run.pool, [&](int64_t first, int64_t slice, int64_t count) {
+      if constexpr (sizeof(Out) == 1) {
+        const int32_t zero_point = slices_.zero_points[slice];
+        const QuantizeSpec spec{slices_.scales[slice], static_cast<float>(low_ - zero_point),
+                                static_cast<float>(high_ - zero_point), zero_point + flip_};
+        quantize_(spec, in + first, out + first, count);
+      } else {
+        for (int64_t i = first; i < first + count; ++i) out[i] = one(in[i], slice);
+      }
+    });
+  }
+  bool packs(size_t input) const override { return input != 0; }
+
+ private:
+  Out one(float x, int64_t slice) const {
+    const int32_t zero_point = slices_.zero_points[slice];
+    return quantize_one<Out>(x, slices_.scales[slice], static_cast<float>(low_ - zero_point),
+                             static_cast<float>(high_ - zero_point), zero_point + flip_);
+  }
+
+  Slices slices_;
+  QuantizeReals quantize_;
+  int32_t low_ = 0, high_ = 0, flip_ = 0;
+};
+
+template <class In>
+class DequantizeLinear final : public Kernel {
+ public:
+  explicit DequantizeLinear(const Step& step) : slices_(step) {
+    for (const float scale : slices_.scales) require(std::isfinite(scale), "a scale is not finite");
+    for (int32_t& zero_point : slices_.zero_points) {
+      require(sizeof(In) < 4 || zero_point == 0, "differences may leave 32 bits");
+      zero_point += flip_of(step.input(0).type);
+    }
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const In*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    if (slices_.inner == 1 && slices_.extent > 1) {
+      const float* scales = slices_.scales.data();
+      const int32_t* zero_points = slices_.zero_points.data();
+      for (int64_t o = 0; o < slices_.outer; ++o, in += slices_.extent, out += slices_.extent) {
+        for (int64_t i = 0; i < slices_.extent; ++i) out[i] = rules::binary32_multiply(in[i], scales[i], zero_points[i]);
+      }
+      return;
+    }
+    slices_.run(run.pool, [&](int64_t first, int64_t slice, int64_t count) {
+      const float scale = slices_.scales[slice];
+      const int32_t zero_point = slices_.zero_points[slice];
+      const In* source = in + first;
+      float* target = out + first;
+      for (int64_t i = 0; i < count; ++i) target[i] = rules::binary32_multiply(source[i], scale, zero_point);
+    });
+  }
+  bool packs(size_t input) const override { return input != 0; }
+
+ private:
+  Slices slices_;
+};
+
+// The extremes of all numbers first; NaN, whose place would matter, is left to the reference.
+class DynamicQuantizeLinear final : public Kernel {
+ public:
+  DynamicQuantizeLinear(const Step& step, const CoreSet& cores) : quantize_(cores.quantize_reals()) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(step.rule("dynamic_range") == "binary32_over_255_by_eights" && step.rule("quotient") == "binary32" &&
+                step.rule("to_integer") == "clamp_even",
+            "no native rule for these slots");
+    require(in.type == Type::f32 && out.type == Type::u8 && step.output(1).type == Type::f32 &&
+                step.output(2).type == Type::u8 && step.output(1).elements == 1 && step.output(2).elements == 1 &&
+                in.elements == out.elements && in.dense() && out.dense(),
+            "the shapes do not fit");
+    elements_ = in.elements;
+  }
+
+  int64_t scratch_bytes(int) const override { return tasks() * static_cast<int64_t>(sizeof(Extremes)); }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* found = reinterpret_cast<Extremes*>(run.scratch);
+    run.pool.parallel(tasks(), [&](int64_t task, int) {
+      found[task] = extremes(in + task * kTask, std::min(kTask, elements_ - task * kTask));
+    });
+    Extremes all;
+    for (int64_t i = 0; i < tasks(); ++i) {
+      all.low = std::min(all.low, found[i].low);
+      all.high = std::max(all.high, found[i].high);
+      all.missing |= found[i].missing;
+    }
+    if (all.missing) throw Undefined();
+    const float scale = all.high == all.low ? 1.0f : (all.high - all.low) / 255.0f;
+    float point = 0.0f - all.low / scale;
+    point = point < 255.0f ? point : 255.0f;
+    point = point > 0.0f ? point : 0.0f;
+    const auto zero_point = static_cast<int32_t>(std::nearbyint(point));
+    std::memcpy(run.outputs[1], &scale, sizeof scale);
+    run.outputs[2][0] = static_cast<uint8_t>(zero_point);
+    const QuantizeSpec spec{scale, static_cast<float>(-zero_point), static_cast<float>(255 - zero_point), zero_point};
+    run.pool.parallel(tasks(), [&](int64_t task, int) {
+      quantize_(spec, in + task * kTask, run.outputs[0] + task * kTask, std::min(kTask, elements_ - task * kTask));
+    });
+  }
+
+ private:
+  static constexpr int64_t kTask = 16384;
+
+  struct Extremes {
+    float low = 0, high = 0;
+    int32_t missing = 0;
+  };
+
+  int64_t tasks() const { return (elements_ + kTask - 1) / kTask; }
+
+  static Extremes extremes(const float* in, int64_t count) {
+    constexpr int kLanes = 32;
+    float low[kLanes] = {}, high[kLanes] = {};
+    int32_t missing[kLanes] = {};
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      for (int lane = 0; lane < kLanes; ++lane) {
+        const float x = in[i + lane];
+        low[lane] = x < low[lane] ? x : low[lane];
+        high[lane] = x > high[lane] ? x : high[lane];
+        missing[lane] |= x != x;
+      }
+    }
+    Extremes result;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      result.low = std::min(result.low, low[lane]);
+      result.high = std::max(result.high, high[lane]);
+      result.missing |= missing[lane];
+    }
+    for (; i < count; ++i) {
+      result.low = in[i] < result.low ? in[i] : result.low;
+      result.high = in[i] > result.high ? in[i] : result.high;
+      result.missing |= in[i] != in[i];
+    }
+    return result;
+  }
+
+  QuantizeReals quantize_;
+  int64_t elements_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_quantize_linear(const Step& step, const CoreSet& cores) {
+  if (step.input(0).type != Type::f32) return nullptr;
+  switch (step.output().type) {
+    case Type::s8:
+    case Type::u8: return std::make_unique<QuantizeLinear<uint8_t>>(step, cores);
+    case Type::s16: return std::make_unique<QuantizeLinear<int16_t>>(step, cores);
+    case Type::u16: return std::make_unique<QuantizeLinear<uint16_t>>(step, cores);
+    default: return nullptr;
+  }
+}
+
+std::unique_ptr<Kernel> make_dequantize_linear(const Step& step, const CoreSet&) {
+  if (step.output().type != Type::f32 || step.rule("dequantize") != "binary32_multiply") return nullptr;
+  switch (step.input(0).type) {
+    case Type::s8:
+    case Type::u8: return std::make_unique<DequantizeLinear<uint8_t>>(step);
+    case Type::s16: return std::make_unique<DequantizeLinear<int16_t>>(step);
+    case Type::u16: return std::make_unique<DequantizeLinear<uint16_t>>(step);
+    case Type::s32: return std::make_unique<DequantizeLinear<int32_t>>(step);
+    default: return nullptr;
+  }
+}
+
+std::unique_ptr<Kernel> make_dynamic_quantize_linear(const Step& step, const CoreSet& cores) {
+  return std::make_unique<DynamicQuantizeLinear>(step, cores);
+}
+
+BITTRUE_OPERATOR(dequantize_linear, make_dequantize_linear)
+BITTRUE_OPERATOR(dynamic_quantize_linear, make_dynamic_quantize_linear)
+BITTRUE_OPERATOR(quantize_linear, make_quantize_linear)
+
+}  // namespace bittrue

@@ -1,0 +1,113 @@
+// range_quantize, range_dequantize and range_requantize: real numbers, codes of a range, and sums that have a range.
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "operators/core/blocks.h"
+#include "operators/quantization/ranges.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+// Function(run) makes Out operator()(In) const for one run, of the ranges that its inputs hold.
+template <class In, class Out, class Function>
+class RangedMap final : public Kernel {
+ public:
+  RangedMap(const Step& step, Function function)
+      : blocks_({&step.input(0)}, step.output()), function_(std::move(function)) {
+    require(type_bytes(step.input(0).type) == sizeof(In) && type_bytes(step.output().type) == sizeof(Out),
+            "no native kernel for these types");
+    for (size_t i = 1; i < step.inputs.size(); ++i) require_end(step.input(i));
+  }
+
+  void run(const Run& run) const override {
+    const auto function = function_(run);
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      const auto* source = reinterpret_cast<const In*>(in[0]);
+      auto* target = reinterpret_cast<Out*>(out);
+      for (int64_t i = 0; i < count; ++i) target[i] = function(source[i]);
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+
+ private:
+  Blocks blocks_;
+  Function function_;
+};
+
+template <class In, class Out, class Function>
+std::unique_ptr<Kernel> make_ranged_map(const Step& step, Function function) {
+  return std::make_unique<RangedMap<In, Out, Function>>(step, std::move(function));
+}
+
+// f32(x * scale) to the nearest code, ties to even, as it is stored; NaN becomes 127 (s8) or 0 (u8).
+template <bool kSigned, class In>
+struct Scaled {
+  float scale;
+  uint8_t operator()(In x) const {
+    constexpr float kLow = kSigned ? -128.0f : 0.0f, kHigh = kSigned ? 127.0f : 255.0f;
+    float value = static_cast<float>(x) * scale;
+    if (kSigned) {
+      value = value < kHigh ? value : kHigh;
+      value = value > kLow ? value : kLow;
+    } else {
+      value = value > kLow ? value : kLow;
+      value = value < kHigh ? value : kHigh;
+    }
+    value += 12582912.0f;  // the unit in the last place is 1 there
+    int32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return static_cast<uint8_t>(bits - 0x4B400000 + (kSigned ? 128 : 0));
+  }
+};
+
+// scale(run, levels of the result): the factor of one run.
+template <class In, class Scale>
+std::unique_ptr<Kernel> make_codes(const Step& step, float extra, Scale scale) {
+  const Type type = step.output().type;
+  require(is_8bit(type), "no native kernel for these types");
+  const float levels = (type == Type::s8 ? 127.0f : 255.0f) + extra;
+  if (type == Type::s8) {
+    return make_ranged_map<In, uint8_t>(step, [=](const Run& run) { return Scaled<true, In>{scale(run, levels)}; });
+  }
+  return make_ranged_map<In, uint8_t>(step, [=](const Run& run) { return Scaled<false, In>{scale(run, levels)}; });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_range_quantize(const Step& step, const CoreSet&) {
+  const std::string& rule = step.rule("range_quantize");
+  const bool half = rule == "binary32_half_levels_even";
+  require(half || rule == "binary32_whole_levels_even", "no native rule for this slot");
+  require(step.inputs.size() == 3 && step.input(0).type == Type::f32, "no native kernel for these types");
+  return make_codes<float>(step, half ? 0.5f : 0.0f,
+                           [](const Run& run, float levels) { return levels / reach(run, 1); });
+}
+
+std::unique_ptr<Kernel> make_range_dequantize(const Step& step, const CoreSet&) {
+  require(step.rule("range_dequantize") == "binary32_half_level_step", "no native rule for this slot");
+  const Type type = step.input(0).type;
+  require(step.inputs.size() == 3 && is_8bit(type) && step.output().type == Type::f32,
+          "no native kernel for these types");
+  const int32_t flip = flip_of(type);
+  const float levels = type == Type::s8 ? 127.5f : 255.5f;
+  return make_ranged_map<uint8_t, float>(step, [=](const Run& run) {
+    const float unit = reach(run, 1) / levels;
+    return [=](uint8_t stored) { return static_cast<float>(stored - flip) * unit; };
+  });
+}
+
+std::unique_ptr<Kernel> make_range_requantize(const Step& step, const CoreSet&) {
+  require(step.rule("range_requantize") == "binary32_product_even", "no native rule for this slot");
+  require(step.inputs.size() == 5 && step.input(0).type == Type::s32, "no native kernel for these types");
+  return make_codes<int32_t>(step, 0.0f, [](const Run& run, float levels) {
+    return reach(run, 1) / 2147483648.0f * (levels / reach(run, 3));
+  });
+}
+
+BITTRUE_OPERATOR(range_dequantize, make_range_dequantize)
+BITTRUE_OPERATOR(range_quantize, make_range_quantize)
+BITTRUE_OPERATOR(range_requantize, make_range_requantize)
+
+}  // namespace bittrue

@@ -1,0 +1,241 @@
+// Long short-term memory on real numbers, with real or with 8-bit weights. The formulas stand in
+// src/bittrue/operators/recurrent/lstm_real.py. Numbers whose conversion to 8 bits is undefined are the reference's to report, with
+// the states as they were.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "operators/recurrent/lstm.h"
+#include "operators/layers/real_weights.h"
+
+namespace bittrue {
+namespace {
+
+constexpr const char* kPeepholeArrays[kGates] = {"peephole_9", "peephole_10", "", "peephole_11"};
+
+float within(float x) {
+  constexpr float largest = std::numeric_limits<float>::max();
+  return x > largest ? largest : (x < -largest ? -largest : x);
+}
+
+// [-limit, limit] unless limit is 0; NaN becomes limit.
+float clipped(float x, float limit) {
+  if (!(limit > 0)) return x;
+  const float below = x < limit ? x : limit;
+  return below < -limit ? -limit : below;
+}
+
+struct Gate {
+  bool present = false;
+  RealMatrix in, back;
+  std::vector<float> diagonal, peephole, bias, norm;
+};
+
+// (x - mean) / sqrt(variance + 1e-8) * weights + bias of one row; sums from the first element to the last.
+void normalize(float* x, const Gate& gate) {
+  const auto count = static_cast<float>(gate.norm.size());
+  float total = 0, squares = 0;
+  for (size_t i = 0; i < gate.norm.size(); ++i) total += x[i];
+  const float mean = total / count;
+  for (size_t i = 0; i < gate.norm.size(); ++i) {
+    x[i] = x[i] - mean;
+    squares += x[i] * x[i];
+  }
+  const float inverse = 1.0f / std::sqrt(squares / count + 1e-8f);
+  for (size_t i = 0; i < gate.norm.size(); ++i) x[i] = (x[i] * inverse) * gate.norm[i] + gate.bias[i];
+}
+
+class RealLstm final : public Kernel {
+ public:
+  explicit RealLstm(const Step& step) : s_(step), activation_(activation_of(step, false)) {
+    require(step.input(0).type == Type::f32 && step.input(kCellState).type == Type::f32, "other types");
+    cell_clip_ = static_cast<float>(step.real("cell_clip"));
+    projection_clip_ = static_cast<float>(step.real("projection_clip"));
+    quantized_ = step.input(kInputWeights + kOutputGate).type != Type::f32;
+    if (quantized_) asymmetric_ = step.integer("asymmetric", 0, 1) != 0;
+    for (int gate = 0; gate < kGates; ++gate) read_gate(step, gate);
+    projected_ = step.has_input(kProjection);
+    if (projected_) {
+      projection_ = matrix(step, kProjection, s_.outputs, s_.cells);
+      if (step.has_input(kProjectionBias)) {
+        projection_bias_ = real_constant(step.input(kProjectionBias), s_.outputs);
+      }
+    } else {
+      require(s_.outputs == s_.cells, "cells and outputs must be equally many without a projection");
+    }
+    // All batches at once in time-major layers, else one after the other.
+    group_ = s_.time_major ? s_.batch : 1;
+    widest_ = std::max(s_.features, std::max(s_.cells, s_.outputs));
+  }
+
+  void run(const Run& run) const override {
+    const auto* source = reinterpret_cast<const float*>(run.inputs[0]);
+    auto *output_state = reinterpret_cast<float*>(run.inputs[kOutputState]);
+    auto *cell_state = reinterpret_cast<float*>(run.inputs[kCellState]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    Memory memory(*this, run.scratch);
+    std::copy(output_state, output_state + s_.batch * s_.outputs, memory.h);
+    std::copy(cell_state, cell_state + s_.batch * s_.cells, memory.c);
+    for (int64_t b = 0; b < s_.batch; b += group_) {
+      for (int64_t t = 0; t < s_.time; ++t) {
+        run.check();
+        const int64_t place = s_.place(t, b);
+        float* h = memory.h + b * s_.outputs;
+        if (!advance(source + place * s_.features, h, memory.c + b * s_.cells, b, memory)) throw Undefined();
+        std::copy(h, h + group_ * s_.outputs, out + place * s_.outputs);
+      }
+    }
+    std::copy(memory.h, memory.h + s_.batch * s_.outputs, output_state);
+    std::copy(memory.c, memory.c + s_.batch * s_.cells, cell_state);
+  }
+  int64_t scratch_bytes(int) const override { return Memory(*this, nullptr).bytes; }
+  bool packs(size_t input) const override { return input != 0 && input != kOutputState && input != kCellState; }
+  std::string note() const override { return quantized_ ? "8-bit rows" : "row by row"; }
+
+ private:
+  // The run's temporaries, one after the other; without memory, their size alone.
+  struct Memory {
+    Memory(const RealLstm& layer, uint8_t* memory) {
+      const LstmShape& s = layer.s_;
+      const auto take = [&](int64_t size) {
+        uint8_t* start = memory == nullptr ? nullptr : memory + bytes;
+        bytes += (size + 63) / 64 * 64;
+        return start;
+      };
+      const auto floats = [&](int64_t count) { return reinterpret_cast<float*>(take(count * 4)); };
+      h = floats(s.batch * s.outputs);
+      c = floats(s.batch * s.cells);
+      for (float*& gate : gates) gate = floats(layer.group_ * s.cells);
+      hidden = floats(layer.group_ * s.cells);
+      x = take(Rows::bytes(layer.group_, layer.widest_));
+      back = take(Rows::bytes(layer.group_, layer.widest_));
+    }
+    float *h, *c, *gates[kGates], *hidden;
+    uint8_t *x, *back;
+    int64_t bytes = 0;
+  };
+
+  static RealMatrix matrix(const Step& step, size_t position, int64_t rows, int64_t columns) {
+    return RealMatrix(step, step.input(position), "scale_" + std::to_string(position), rows, columns);
+  }
+
+  void read_gate(const Step& step, int index) {
+    Gate& gate = gates_[index];
+    gate.present = index != kInputGate || step.has_input(kInputWeights);
+    if (!gate.present) return;
+    gate.in = matrix(step, kInputWeights + index, s_.cells, s_.features);
+    require(gate.in.quantized() == quantized_, "weights of several types");
+    const Operand& recurrent = step.input(kRecurrentWeights + index);
+    if (recurrent.rank() == 1) {
+      require(s_.cells == s_.outputs, "a diagonal does not fit");
+      gate.diagonal = real_constant(recurrent, s_.cells);
+    } else {
+      gate.back = matrix(step, kRecurrentWeights + index, s_.cells, s_.outputs);
+      require(gate.back.quantized() == quantized_, "weights of several types");
+      with_matrix_ = true;
+    }
+    gate.bias = real_constant(step.input(kBiases + index), s_.cells);
+    if (step.has_input(kNorms + index)) gate.norm = real_constant(step.input(kNorms + index), s_.cells);
+    if (index == kCellGate || !step.has_input(kPeepholes[index])) return;
+    gate.peephole = quantized_ ? real_array(step, kPeepholeArrays[index], s_.cells)
+                               : real_constant(step.input(kPeepholes[index]), s_.cells);
+  }
+
+  // Rows that meet matrices: whether they are all zeros (then they are skipped), and false when they are undefined.
+  bool ready(const Rows& rows, bool* zero, bool skip) const {
+    *zero = skip && all_zero(rows.x, rows.count * rows.n);
+    return *zero || !quantized_ || rows.quantize(asymmetric_);
+  }
+
+  // Every cell of a gate before its activation function.
+  void open(const Gate& gate, const Rows* x, const Rows* back, const float* h, const float* c, float* values) const {
+    for (int64_t b = 0; b < group_; ++b) {
+      for (int64_t n = 0; n < s_.cells; ++n) values[b * s_.cells + n] = gate.norm.empty() ? gate.bias[n] : 0.0f;
+    }
+    const int64_t count = group_ * s_.cells;
+    if (x != nullptr) multiply(gate.in, *x, values, count);
+    if (back != nullptr) {
+      if (gate.diagonal.empty()) {
+        multiply(gate.back, *back, values, count);
+      } else {
+        for (int64_t i = 0; i < count; ++i) values[i] += gate.diagonal[i % s_.cells] * h[i];
+      }
+    }
+    if (!gate.peephole.empty()) {
+      for (int64_t i = 0; i < count; ++i) values[i] += gate.peephole[i % s_.cells] * c[i];
+    }
+    if (!gate.norm.empty()) {
+      for (int64_t b = 0; b < group_; ++b) normalize(values + b * s_.cells, gate);
+    }
+  }
+
+  void multiply(const RealMatrix& matrix, const Rows& rows, float* values, int64_t count) const {
+    matrix.add(rows, values);
+    if (quantized_) return;
+    for (int64_t i = 0; i < count; ++i) values[i] = within(values[i]);
+  }
+
+  // One time step of the group that begins with batch `first`. False when it has no defined value.
+  bool advance(const float* source, float* h, float* c, int64_t first, const Memory& memory) const {
+    const Rows x(source, group_, s_.features, memory.x), back(h, group_, s_.outputs, memory.back);
+    bool no_input = false, no_state = false;
+    if (!ready(x, &no_input, true)) return false;
+    if (with_matrix_ ? !ready(back, &no_state, quantized_) : false) return false;
+    if (!with_matrix_ && quantized_) no_state = all_zero(h, group_ * s_.outputs);
+    const Rows *with_x = no_input ? nullptr : &x, *with_back = no_state ? nullptr : &back;
+    const bool with_input = gates_[kInputGate].present;
+    const int64_t count = group_ * s_.cells;
+    float *take = memory.gates[kInputGate], *forget = memory.gates[kForgetGate];
+    float *update = memory.gates[kCellGate], *output = memory.gates[kOutputGate];
+    for (const int gate : {kInputGate, kForgetGate, kCellGate}) {
+      if (gates_[gate].present) open(gates_[gate], with_x, with_back, h, c, memory.gates[gate]);
+    }
+    if (with_input) rules::logistic_lanes_4(take, count, start(kInputGate, first));
+    rules::logistic_lanes_4(forget, count, start(kForgetGate, first));
+    for (int64_t i = 0; i < count; ++i) {
+      const float j = rules::activate(activation_, update[i]), amount = with_input ? take[i] : 1.0f - forget[i];
+      const float kept = forget[i] * c[i];
+      c[i] = clipped(kept + j * amount, cell_clip_);
+    }
+    // Its peephole sees the new cells.
+    open(gates_[kOutputGate], with_x, with_back, h, c, output);
+    rules::logistic_lanes_4(output, count, start(kOutputGate, first));
+    if (!projected_) {
+      for (int64_t i = 0; i < count; ++i) h[i] = output[i] * rules::activate(activation_, c[i]);
+      return true;
+    }
+    for (int64_t i = 0; i < count; ++i) memory.hidden[i] = output[i] * rules::activate(activation_, c[i]);
+    const Rows hidden(memory.hidden, group_, s_.cells, memory.x);
+    bool nothing = false;
+    if (!ready(hidden, &nothing, quantized_)) return false;
+    for (int64_t i = 0; i < group_ * s_.outputs; ++i) {
+      h[i] = projection_bias_.empty() ? 0.0f : 0.0f + projection_bias_[i % s_.outputs];
+    }
+    if (!nothing) multiply(projection_, hidden, h, group_ * s_.outputs);
+    for (int64_t i = 0; i < group_ * s_.outputs; ++i) h[i] = clipped(h[i], projection_clip_);
+    return true;
+  }
+
+  // Where the buffer of a gate begins: the order of gates in memory is input (if any), cell, forget, output.
+  int64_t start(int gate, int64_t first) const {
+    constexpr int order[kGates] = {0, 2, 1, 3};
+    const int place = order[gate] - (gates_[kInputGate].present ? 0 : 1);
+    return place * s_.batch * s_.cells + first * s_.cells;
+  }
+
+  LstmShape s_;
+  rules::Activation activation_;
+  float cell_clip_ = 0, projection_clip_ = 0;
+  bool quantized_ = false, asymmetric_ = false, projected_ = false, with_matrix_ = false;
+  int64_t group_ = 1, widest_ = 0;
+  Gate gates_[kGates];
+  RealMatrix projection_;
+  std::vector<float> projection_bias_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_real_lstm(const Step& step) { return std::make_unique<RealLstm>(step); }
+
+}  // namespace bittrue

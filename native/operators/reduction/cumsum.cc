@@ -1,0 +1,73 @@
+// cumsum: running sums along one axis, element by element from +0, or from the first element; integers wrap.
+#include "core/kernel.h"
+#include "operators/movement/strided_copy.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+// Sum is an unsigned type for integers, so that sums wrap.
+template <class Sum>
+class CumSum final : public Kernel {
+ public:
+  CumSum(int64_t outer, int64_t extent, int64_t inner, const Step& step)
+      : outer_(outer), extent_(extent), inner_(inner), exclusive_(step.integer("exclusive", 0, 1) != 0),
+        reverse_(step.integer("reverse", 0, 1) != 0), from_first_(step.rules.count("start") != 0) {
+    require(!from_first_ || step.rule("start") == "first_element", "no native rule for this slot");
+  }
+
+  void run(const Run& run) const override {
+    const Sum* x = reinterpret_cast<const Sum*>(run.inputs[0]);
+    Sum* out = reinterpret_cast<Sum*>(run.outputs[0]);
+    run.pool.parallel(outer_, [&](int64_t o, int worker) {
+      const int64_t first = o * extent_ * inner_;
+      for (int64_t i = 0; i < extent_; ++i) {
+        if (inner_ >= 64 || i % 4096 == 0) run.check(worker);
+        const int64_t row = first + (reverse_ ? extent_ - 1 - i : i) * inner_;
+        const int64_t before = row + (reverse_ ? inner_ : -inner_);
+        for (int64_t k = 0; k < inner_; ++k) {
+          if (i == 0) {
+            out[row + k] = exclusive_ ? Sum{0} : from_first_ ? x[row + k] : Sum{0} + x[row + k];
+          } else {
+            // Exclusive sums end one element earlier.
+            out[row + k] = out[before + k] + x[(exclusive_ ? before : row) + k];
+          }
+        }
+      }
+    });
+  }
+
+ private:
+  int64_t outer_, extent_, inner_;
+  bool exclusive_, reverse_, from_first_;
+};
+
+template <class Sum>
+std::unique_ptr<Kernel> make(const Step& step, int64_t outer, int64_t extent, int64_t inner) {
+  return std::make_unique<CumSum<Sum>>(outer, extent, inner, step);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_cumsum(const Step& step, const CoreSet&) {
+  const Operand &in = step.input(0), &out = step.output();
+  require_same_type(in, out);
+  require(in.dense() && out.dense() && in.shape == out.shape && in.rank() >= 1, "the shapes do not fit");
+  const int64_t axis = step.integer("axis", 0, in.rank() - 1);
+  int64_t outer = 1, inner = 1;
+  for (int64_t a = 0; a < in.rank() && in.elements != 0; ++a) {
+    if (a < axis) outer *= in.shape[a];
+    if (a > axis) inner *= in.shape[a];
+  }
+  if (in.elements == 0) outer = 0;
+  switch (in.type) {
+    case Type::s32: return make<uint32_t>(step, outer, in.shape[axis], inner);
+    case Type::s64: return make<uint64_t>(step, outer, in.shape[axis], inner);
+    case Type::f32: return make<float>(step, outer, in.shape[axis], inner);
+    default: return nullptr;
+  }
+}
+
+BITTRUE_OPERATOR(cumsum, make_cumsum)
+
+}  // namespace bittrue

@@ -1,0 +1,114 @@
+// l2_normalization: every row of the last axis divided by its Euclidean length.
+#include <algorithm>
+#include <limits>
+
+#include "core/kernel.h"
+#include "operators/core/rescaling.h"
+#include "rules/normalize.h"
+#include "rules/plain_range.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+struct Rows {
+  int64_t rows = 0, length = 0;
+
+  explicit Rows(const Step& step) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.rank() >= 1 && in.elements > 0 && in.elements == out.elements && in.type == out.type && in.dense() &&
+                out.dense(),
+            "both sides must be dense and equal in shape");
+    length = in.shape.back();
+    rows = in.elements / length;
+  }
+};
+
+using Rule = int64_t (*)(int64_t, const arithmetic::InverseRoot&);
+
+class NormalizeBytes final : public Kernel {
+ public:
+  NormalizeBytes(const Step& step, Rule rule) : rows_(step), rule_(rule) {
+    constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+    flip_ = flip_of(step.input(0).type);
+    zero_point_ = step.integer("input_zero_point", -32000, 32000) + flip_;
+    output_zero_point_ = step.integer("output_zero_point", kLow, kHigh);
+    low_ = step.integer("low", kLow, kHigh);
+    high_ = step.integer("high", kLow, kHigh);
+  }
+
+  void run(const Run& run) const override {
+    run.pool.parallel(rows_.rows, [&](int64_t row, int) {
+      const uint8_t* in = run.inputs[0] + row * rows_.length;
+      uint8_t* out = run.outputs[0] + row * rows_.length;
+      uint32_t squares = 0;
+      for (int64_t i = 0; i < rows_.length; ++i) {
+        const auto x = static_cast<int32_t>(in[i] - zero_point_);
+        squares += static_cast<uint32_t>(x) * static_cast<uint32_t>(x);
+      }
+      const arithmetic::InverseRoot root = rules::inverse_length(static_cast<int32_t>(squares));
+      if (rows_.length < 256) {
+        for (int64_t i = 0; i < rows_.length; ++i) out[i] = stored(in[i], root);
+        return;
+      }
+      uint8_t table[256];
+      for (int byte = 0; byte < 256; ++byte) table[byte] = stored(byte, root);
+      for (int64_t i = 0; i < rows_.length; ++i) out[i] = table[in[i]];
+    });
+  }
+
+ private:
+  uint8_t stored(int byte, const arithmetic::InverseRoot& root) const {
+    const int64_t value = rule_(byte - zero_point_, root) + output_zero_point_;
+    return static_cast<uint8_t>(std::min(std::max(value, low_), high_) + flip_);
+  }
+
+  Rows rows_;
+  Rule rule_;
+  int64_t flip_ = 0, zero_point_ = 0, output_zero_point_ = 0, low_ = 0, high_ = 0;
+};
+
+class NormalizeReal final : public Kernel {
+ public:
+  explicit NormalizeReal(const Step& step) : rows_(step) {}
+
+  void run(const Run& run) const override {
+    for (int64_t row = 0; row < rows_.rows; ++row) {
+      const auto* in = reinterpret_cast<const float*>(run.inputs[0]) + row * rows_.length;
+      auto* out = reinterpret_cast<float*>(run.outputs[0]) + row * rows_.length;
+      float squares = in[0] * in[0];  // from left to right
+      for (int64_t i = 1; i < rows_.length; ++i) {
+        const float square = in[i] * in[i];
+        squares = rules::keep_first_nan(squares + square, squares, square);
+      }
+      const float length = rules::length_or_epsilon(squares);
+      for (int64_t i = 0; i < rows_.length; ++i) out[i] = rules::keep_first_nan(in[i] / length, in[i], length);
+    }
+  }
+
+ private:
+  Rows rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_l2_normalization(const Step& step, const CoreSet&) {
+  const Type type = step.input(0).type;
+  const std::string& rule = step.rule("normalize");
+  if (type == Type::f32 && rule == "binary32_divide") return std::make_unique<NormalizeReal>(step);
+  if (!is_8bit(type)) return nullptr;
+  if (rule == "q31_exponent_plus_7_two_step_up_away") {
+    return std::make_unique<NormalizeBytes>(step, rules::q31_exponent_plus_7_two_step_up_away);
+  }
+  if (rule == "q31_exponent_plus_7_one_step_up") {
+    return std::make_unique<NormalizeBytes>(step, rules::q31_exponent_plus_7_one_step_up);
+  }
+  if (rule == "q31_times_128_two_step_up_away") {
+    return std::make_unique<NormalizeBytes>(step, rules::q31_times_128_two_step_up_away);
+  }
+  return nullptr;
+}
+
+BITTRUE_OPERATOR(l2_normalization, make_l2_normalization)
+
+}  // namespace bittrue

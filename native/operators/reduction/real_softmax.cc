@@ -1,0 +1,115 @@
+#include "operators/reduction/real_softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "arithmetic/elementary.h"
+#include "arithmetic/fused.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kParallel = 4000;
+
+// Sums run from the first element to the last; with binary32_fused_16_lanes in lanes.
+class RealSoftmax final : public Kernel {
+ public:
+  RealSoftmax(const Step& step, bool logarithm) : logarithm_(logarithm) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.type == Type::f32 && out.type == Type::f32, "no native kernel for these types");
+    lanes_ = step.rule("real_softmax") == "binary32_fused_16_lanes" && !logarithm;
+    require(lanes_ || step.rule("real_softmax") == "binary32_in_order", "no native rule for this slot");
+    const std::vector<int64_t>& view = step.list("view");
+    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
+                in.elements % view[1] == 0 && in.elements == out.elements && in.dense() && out.dense(),
+            "rows must lie side by side and fill both sides");
+    rows_ = view[0], length_ = view[1];
+    if (!logarithm) beta_ = static_cast<float>(step.real("beta"));
+  }
+
+  void run(const Run& run) const override {
+    const auto task = [&](int64_t row, int) {
+      one(reinterpret_cast<const float*>(run.inputs[0]) + row * length_,
+          reinterpret_cast<float*>(run.outputs[0]) + row * length_);
+    };
+    if (rows_ * length_ < kParallel) {
+      for (int64_t row = 0; row < rows_; ++row) task(row, 0);
+    } else {
+      run.pool.parallel(rows_, task);
+    }
+  }
+
+ private:
+  // Of two NaNs the first one stays; compilers are free to exchange the operands of an addition.
+  static float plus(float sum, float x) { return std::isnan(sum) ? sum : sum + x; }
+
+  void one(const float* in, float* out) const {
+    if (lanes_) return in_lanes(in, out);
+    float largest = std::numeric_limits<float>::lowest();
+    for (int64_t i = 0; i < length_; ++i) largest = largest < in[i] ? in[i] : largest;
+    float sum = 0.0f;
+    if (logarithm_) {
+      for (int64_t i = 0; i < length_; ++i) sum = plus(sum, arithmetic::exp(in[i] - largest));
+      const float log_sum = arithmetic::log(sum);
+      for (int64_t i = 0; i < length_; ++i) out[i] = in[i] - largest - log_sum;
+      return;
+    }
+    for (int64_t i = 0; i < length_; ++i) {
+      const float power = arithmetic::exp((in[i] - largest) * beta_);
+      out[i] = power;
+      sum = plus(sum, power);
+    }
+    for (int64_t i = 0; i < length_; ++i) out[i] /= sum;
+  }
+
+  void in_lanes(const float* in, float* out) const {
+    namespace fused = arithmetic::fused;
+    // As NumPy's maximum: NaN wins.
+    float largest = fused::flush(in[0]);
+    for (int64_t i = 1; i < length_; ++i) {
+      const float x = fused::flush(in[i]);
+      if (!(largest >= x) && !std::isnan(largest)) largest = x;
+    }
+    float lanes[2][16] = {};
+    const int64_t in_turn = length_ / 64 * 64;
+    for (int64_t i = 0; i < length_; ++i) {
+      if (i == in_turn) fold(lanes[0], lanes[1], 16);
+      out[i] = fused::exp_on_negative(fused::flush(in[i]) - largest);
+      lanes[i < in_turn ? i / 16 % 2 : 0][i % 16] += out[i];
+    }
+    if (length_ == in_turn) fold(lanes[0], lanes[1], 16);
+    for (int64_t half : {8, 4, 2, 1}) fold(lanes[0], lanes[0] + half, half);
+    if (std::isnan(lanes[0][0])) {
+      std::fill(out, out + length_, first_nan(in));
+      return;
+    }
+    const float inverse = 1.0f / lanes[0][0];
+    for (int64_t i = 0; i < length_; ++i) out[i] = fused::flush(out[i] * inverse);
+  }
+
+  // What rows become that hold NaN, an infinity, or nothing but negative infinities.
+  float first_nan(const float* in) const {
+    const float* first = std::find_if(in, in + length_, [](float x) { return std::isnan(x) || (std::isinf(x) && x > 0); });
+    return first != in + length_ && std::isnan(*first) ? *first + *first : arithmetic::fused::from_bits(0xFFC00000);
+  }
+
+  static void fold(float* to, const float* from, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+  }
+
+  bool logarithm_, lanes_ = false;
+  float beta_ = 1.0f;
+  int64_t rows_ = 0, length_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_softmax_along(const Step& step, const CoreSet& cores);
+
+std::unique_ptr<Kernel> make_real_softmax(const Step& step, const CoreSet& cores, bool logarithm) {
+  if (!logarithm && step.rule("real_softmax") == "binary32_polynomial_16_lanes") return make_softmax_along(step, cores);
+  return std::make_unique<RealSoftmax>(step, logarithm);
+}
+
+}  // namespace bittrue

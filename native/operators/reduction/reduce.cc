@@ -1,0 +1,183 @@
+// reduce_max, reduce_min, reduce_prod, reduce_any and reduce_all; the walk that sums share with them.
+#include "operators/reduction/reduce.h"
+
+#include <limits>
+#include <type_traits>
+
+#include "rules/plain_range.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+template <class T>
+struct Largest {
+  T start = std::numeric_limits<T>::lowest();
+  // Only what is strictly beyond replaces: NaN never does, and a NaN at the beginning stays.
+  T operator()(T kept, T x) const { return x > kept ? x : kept; }
+};
+
+template <class T>
+struct Smallest {
+  T start = std::numeric_limits<T>::max();
+  T operator()(T kept, T x) const { return x < kept ? x : kept; }
+};
+
+// last_unless_beyond: what is kept must be strictly beyond the next value, or that value replaces it, NaN included.
+struct LastLargest {
+  float start = std::numeric_limits<float>::lowest();
+  float operator()(float kept, float x) const { return kept > x ? kept : x; }
+};
+
+struct LastSmallest {
+  float start = std::numeric_limits<float>::max();
+  float operator()(float kept, float x) const { return kept < x ? kept : x; }
+};
+
+// nan_else_first: a NaN stays, and replaces what is none; of equal values the first one stays.
+struct FirstLargest {
+  float start = std::numeric_limits<float>::lowest();
+  float operator()(float kept, float x) const { return kept == kept && !(x <= kept) ? x : kept; }
+};
+
+struct FirstSmallest {
+  float start = std::numeric_limits<float>::max();
+  float operator()(float kept, float x) const { return kept == kept && !(x >= kept) ? x : kept; }
+};
+
+// Integers wrap.
+template <class T>
+struct Product {
+  T start = T(1);
+  T operator()(T kept, T x) const {
+    if constexpr (std::is_same_v<T, float>) return rules::keep_first_nan(kept * x, kept, x);
+    return kept * x;
+  }
+};
+
+// Bit by bit: what a byte other than 0 and 1 becomes shows.
+struct Any {
+  uint8_t start = 0;
+  uint8_t operator()(uint8_t kept, uint8_t x) const { return kept | x; }
+};
+
+struct All {
+  uint8_t start = 1;
+  uint8_t operator()(uint8_t kept, uint8_t x) const { return kept & x; }
+};
+
+template <class T, class Operation>
+class Reduce final : public Kernel {
+ public:
+  // `from_first`: a reduction of everything begins with the first element; with the slot `start`, every reduction does.
+  Reduce(const Step& step, bool from_first)
+      : reduction_(step), from_first_(step.rules.count("start") || step.rules.count("extreme") || (from_first && reduction_.whole())) {
+    require(!step.rules.count("start") || step.rule("start") == "first_element", "no native rule for this slot");
+    require(step.input(0).type == step.output().type && type_bytes(step.input(0).type) == sizeof(T),
+            "no native kernel for these types");
+  }
+
+  void run(const Run& run) const override {
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
+    reduction_.run<T, T>(run, Operation(), from_first_,
+                         [&](const T* acc, int64_t first, int64_t size) { std::copy(acc, acc + size, out + first); });
+  }
+  int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
+
+ private:
+  Reduction reduction_;
+  bool from_first_;
+};
+
+template <template <class> class Operation, class Last, class First>
+std::unique_ptr<Kernel> make_extreme(const Step& step) {
+  if (step.rules.count("extreme") && step.input(0).type == Type::f32) {
+    if (step.rule("extreme") == "nan_else_first") return std::make_unique<Reduce<float, First>>(step, true);
+    require(step.rule("extreme") == "last_unless_beyond", "no native rule for this slot");
+    return std::make_unique<Reduce<float, Last>>(step, true);
+  }
+  switch (step.input(0).type) {
+    case Type::s8:  // stored unsigned, which keeps the order
+    case Type::u8: return std::make_unique<Reduce<uint8_t, Operation<uint8_t>>>(step, false);
+    case Type::s16: return std::make_unique<Reduce<int16_t, Operation<int16_t>>>(step, false);
+    case Type::s32: return std::make_unique<Reduce<int32_t, Operation<int32_t>>>(step, false);
+    case Type::s64: return std::make_unique<Reduce<int64_t, Operation<int64_t>>>(step, false);
+    // A reduction of everything begins with the first element.
+    case Type::f32: return std::make_unique<Reduce<float, Operation<float>>>(step, true);
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+Reduction::Reduction(const Step& step) {
+  const Operand &in = step.input(0), &out = step.output();
+  require(in.dense() && out.dense(), "both sides must be dense");
+  require(in.elements > 0, "there is nothing to reduce");
+  std::vector<bool> reduced(in.shape.size(), false);
+  const auto found = step.integers.find("axes");
+  if (found != step.integers.end()) {
+    for (const int64_t axis : found->second) {
+      require(axis >= 0 && axis < in.rank(), "an axis is out of range");
+      reduced[axis] = true;
+    }
+  }
+  whole_ = true;
+  std::vector<std::pair<Axis, bool>> merged;  // from the innermost axis on
+  int64_t stride = 1;
+  for (size_t i = in.shape.size(); i-- > 0;) {
+    const int64_t extent = in.shape[i];
+    whole_ = whole_ && reduced[i];
+    (reduced[i] ? count_ : outputs_) *= extent;
+    if (extent > 1) {
+      if (!merged.empty() && merged.back().second == reduced[i]) {
+        merged.back().first.extent *= extent;
+      } else {
+        merged.push_back({{extent, stride}, reduced[i]});
+      }
+    }
+    stride *= extent;
+  }
+  require(outputs_ == out.elements, "the output has another number of elements");
+  for (size_t i = 0; i < merged.size(); ++i) {
+    if (i == 0) {
+      inner_ = merged[0].first.extent;
+      inner_kept_ = !merged[0].second;
+    } else {
+      auto& axes = merged[i].second ? reduced_ : kept_;
+      axes.insert(axes.begin(), merged[i].first);
+    }
+  }
+}
+
+std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) { return make_extreme<Largest, LastLargest, FirstLargest>(step); }
+
+std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) { return make_extreme<Smallest, LastSmallest, FirstSmallest>(step); }
+
+std::unique_ptr<Kernel> make_reduce_prod(const Step& step, const CoreSet&) {
+  if (step.rules.count("real_sum")) return nullptr;
+  switch (step.input(0).type) {
+    case Type::s32: return std::make_unique<Reduce<uint32_t, Product<uint32_t>>>(step, false);
+    case Type::s64: return std::make_unique<Reduce<uint64_t, Product<uint64_t>>>(step, false);
+    case Type::f32: return std::make_unique<Reduce<float, Product<float>>>(step, true);
+    default: return nullptr;
+  }
+}
+
+std::unique_ptr<Kernel> make_reduce_any(const Step& step, const CoreSet&) {
+  if (step.input(0).type != Type::boolean) return nullptr;
+  return std::make_unique<Reduce<uint8_t, Any>>(step, false);
+}
+
+std::unique_ptr<Kernel> make_reduce_all(const Step& step, const CoreSet&) {
+  if (step.input(0).type != Type::boolean) return nullptr;
+  return std::make_unique<Reduce<uint8_t, All>>(step, false);
+}
+
+BITTRUE_OPERATOR(reduce_all, make_reduce_all)
+BITTRUE_OPERATOR(reduce_any, make_reduce_any)
+BITTRUE_OPERATOR(reduce_max, make_reduce_max)
+BITTRUE_OPERATOR(reduce_min, make_reduce_min)
+BITTRUE_OPERATOR(reduce_prod, make_reduce_prod)
+
+}  // namespace bittrue

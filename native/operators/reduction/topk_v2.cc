@@ -1,0 +1,95 @@
+// topk_v2: the largest, or smallest, elements along one axis and their positions; equal ones by position, NaN last.
+#include <algorithm>
+#include <limits>
+
+#include "core/kernel.h"
+#include "operators/movement/strided_copy.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+// T is the stored type: s8 is kept unsigned, which orders the same.
+template <class T, class Position>
+class TopK final : public Kernel {
+ public:
+  TopK(const Step& step, int64_t rows, int64_t extent, int64_t inner, int64_t count)
+      : rows_(rows), extent_(extent), inner_(inner), count_(count), largest_(step.integer("largest", 0, 1) != 0) {}
+
+  int64_t scratch_bytes(int threads) const override { return threads * extent_ * int64_t{sizeof(int32_t)}; }
+
+  void run(const Run& run) const override {
+    if (count_ == 0) return;
+    run.pool.parallel(rows_, [&](int64_t row, int worker) {
+      const int64_t outer = row / inner_, place = row % inner_, inner = inner_;
+      const T* x = reinterpret_cast<const T*>(run.inputs[0]) + outer * extent_ * inner + place;
+      int32_t* order = reinterpret_cast<int32_t*>(run.scratch) + worker * extent_;
+      for (int64_t i = 0; i < extent_; ++i) order[i] = static_cast<int32_t>(i);
+      const auto before = [x, inner, largest = largest_](int32_t a, int32_t b) {
+        const T one = x[a * inner], other = x[b * inner];
+        const bool nan_one = one != one, nan_other = other != other;
+        if (nan_one != nan_other) return nan_other;
+        if (one == other || nan_one) return a < b;
+        return largest == (one > other);
+      };
+      if (extent_ < kLong) {
+        std::partial_sort(order, order + count_, order + extent_, before);
+      } else {
+        std::partial_sort(order, order + count_, order + extent_, [&](int32_t a, int32_t b) {
+          run.check(worker);
+          return before(a, b);
+        });
+      }
+      T* values = reinterpret_cast<T*>(run.outputs[0]) + outer * count_ * inner + place;
+      Position* places = reinterpret_cast<Position*>(run.outputs[1]) + outer * count_ * inner + place;
+      for (int64_t i = 0; i < count_; ++i) {
+        values[i * inner] = x[order[i] * inner];
+        places[i * inner] = static_cast<Position>(order[i]);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kLong = 1 << 16;
+  int64_t rows_, extent_, inner_, count_;
+  bool largest_;
+};
+
+template <class T>
+std::unique_ptr<Kernel> make(const Step& step, int64_t rows, int64_t extent, int64_t inner, int64_t count) {
+  switch (step.output(1).type) {
+    case Type::s16: return std::make_unique<TopK<T, int16_t>>(step, rows, extent, inner, count);
+    case Type::s32: return std::make_unique<TopK<T, int32_t>>(step, rows, extent, inner, count);
+    case Type::s64: return std::make_unique<TopK<T, int64_t>>(step, rows, extent, inner, count);
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_topk_v2(const Step& step, const CoreSet&) {
+  const Operand& in = step.input(0);
+  require(in.rank() >= 1 && step.outputs.size() == 2, "rows and two outputs are needed");
+  require_same_type(in, step.output(0));
+  const int64_t axis = step.integer("axis", 0, in.rank() - 1);
+  const int64_t extent = in.shape[axis], count = step.integer("count", 0, extent);
+  const int64_t rows = count == 0 ? 0 : in.elements / extent;
+  int64_t inner = 1;
+  for (int64_t a = axis + 1; a < in.rank() && in.elements != 0; ++a) inner *= in.shape[a];
+  require(extent <= std::numeric_limits<int32_t>::max(), "rows are too long");
+  for (size_t i = 0; i < 2; ++i) require(step.output(i).elements == rows * count, "the shapes do not fit");
+  require(in.dense() && step.output(0).dense() && step.output(1).dense(), "all sides must be dense");
+  switch (in.type) {
+    case Type::s8:
+    case Type::u8: return make<uint8_t>(step, rows, extent, inner, count);
+    case Type::s16: return make<int16_t>(step, rows, extent, inner, count);
+    case Type::s32: return make<int32_t>(step, rows, extent, inner, count);
+    case Type::s64: return make<int64_t>(step, rows, extent, inner, count);
+    case Type::f32: return make<float>(step, rows, extent, inner, count);
+    default: return nullptr;
+  }
+}
+
+BITTRUE_OPERATOR(topk_v2, make_topk_v2)
+
+}  // namespace bittrue

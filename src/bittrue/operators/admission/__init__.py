@@ -1,0 +1,1 @@
+"""What rows of tables ask of a node before it is theirs."""

@@ -1,0 +1,449 @@
+"""Conditions under which a numerics row holds for a node, by name: which way its runtime takes there.
+
+Each takes the call, whose output shapes are inferred, and the row's arguments, and says whether it holds. Unlike the
+checks in `requirements`, a condition that does not hold is no error: the next row has its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from ...rules import accumulate, scale_form
+from ..core.base import Call, Operand
+from ..core.geometry import windows_by_letter
+from ..core.granularity import blocks_interleave
+from ..core.lanes import broadcast_runs
+from ..layers.whole_conv import every_channel_its_group, every_output_its_group, single_tap
+from ..pooling.pooling import pool_windows
+from ..pooling.resample import resized_axes
+from ..reduction.reduce import reduced_axes
+
+
+def constant_inputs(call: Call, *positions: int) -> bool:
+    """The inputs at `positions` are known at plan time (absent ones count as known)."""
+    return all(not call.has(p) or call.input(p).value is not None for p in positions)
+
+
+def input_rank(call: Call, position: int, *ranks: int) -> bool:
+    """The input at `position` has one of these ranks."""
+    return call.has(position) and call.input(position).rank in ranks
+
+
+def attribute_is(call: Call, name: str, *values: object) -> bool:
+    """Attribute `name` has one of these values."""
+    return call.node.attributes.get(name) in values
+
+
+def input_per_axis(call: Call, position: int) -> bool:
+    """The input at `position` has a scale per slice of an axis."""
+    quantization = call.input(position).tensor.quantization if call.has(position) else None
+    return quantization is not None and quantization.per_axis
+
+
+def equal_extents(call: Call, first: int, first_axis: int, second: int, second_axis: int) -> bool:
+    """Two inputs have the same size along one axis each."""
+    return call.input(first).shape[first_axis] == call.input(second).shape[second_axis]
+
+
+def last_extent_below(call: Call, position: int, limit: int) -> bool:
+    """The last axis of the input at `position` is shorter than `limit`."""
+    return call.input(position).rank > 0 and call.input(position).shape[-1] < limit
+
+
+def last_extent_in_blocks(call: Call, position: int, block: int) -> bool:
+    """The last axis of the input at `position` holds whole blocks of `block` elements."""
+    return call.input(position).rank > 0 and call.input(position).shape[-1] % block == 0
+
+
+def extent_in_blocks(call: Call, position: int, axis: int, block: int) -> bool:
+    """An axis of the input at `position` holds whole blocks of `block` elements."""
+    return axis < call.input(position).rank and call.input(position).shape[axis] % block == 0
+
+
+def extent_not_in_blocks(call: Call, position: int, axis: int, block: int) -> bool:
+    """An axis of the input at `position` holds no whole blocks of `block` elements."""
+    return not extent_in_blocks(call, position, axis, block)
+
+
+def zero_point_is_zero(call: Call, position: int) -> bool:
+    """The input at `position` has the zero point 0; those of per-axis parameters are not looked at."""
+    quantization = call.input(position).tensor.quantization
+    return quantization is None or quantization.per_axis or not quantization.zero_points.any()
+
+
+def output_zero_point_outside(call: Call) -> bool:
+    """The output's zero point is no value of its type; those of per-axis parameters are not looked at."""
+    output, quantization = call.output, call.output.tensor.quantization
+    if quantization is None or quantization.per_axis:
+        return False
+    return not output.type.minimum <= output.zero_point <= output.type.maximum
+
+
+def broadcast_form(call: Call, *forms: str) -> bool:
+    """Both inputs are walked in one of these forms (see `lanes.broadcast_runs`)."""
+    return broadcast_runs(call.input(0).shape, call.input(1).shape)[0] in forms
+
+
+def not_broadcast(call: Call) -> bool:
+    """Both inputs have one shape, but for leading dimensions of 1."""
+    one, two = call.input(0).shape, call.input(1).shape
+    rank = max(len(one), len(two))
+    return (1,) * (rank - len(one)) + one == (1,) * (rank - len(two)) + two
+
+
+def product_within_16_bits(call: Call) -> bool:
+    """The rescaled product and the output's zero point surely add up to no more than 16 bits hold."""
+    first, second, output = call.input(0), call.input(1), call.output
+    spans = [max(abs(o.type.minimum - o.zero_point), abs(o.type.maximum - o.zero_point)) for o in (first, second)]
+    real = float(first.scale) * float(second.scale) / float(output.scale) if output.scale else float("inf")
+    # Two roundings and the encoding of the multiplier move the result by less than 2.
+    return spans[0] * spans[1] * real + 2 + abs(output.zero_point) <= 32767
+
+
+def reduces(call: Call, rank: int, *axes: int) -> bool:
+    """An input of this rank is reduced along exactly these axes."""
+    return call.input(0).rank == rank and reduced_axes(call) == axes
+
+
+def reduces_rows(call: Call) -> bool:
+    """Each output is made of neighbours in memory, and there are several outputs."""
+    source, axes = call.input(0), reduced_axes(call)
+    larger = [axis for axis in range(source.rank) if source.shape[axis] != 1]
+    reduced = [axis for axis in larger if axis in axes]
+    return 0 < len(reduced) < len(larger) and larger[-len(reduced) :] == reduced
+
+
+def doubles_picture(call: Call) -> bool:
+    """Height and width of [N, H, W, C] are doubled, with corners and centres of pixels left where they are."""
+    modes = call.node.attributes.get("align_corners"), call.node.attributes.get("half_pixel_centers")
+    before, after = call.input(0).shape[1:3], call.output.shape[1:3]
+    return not any(modes) and tuple(after) == tuple(2 * extent for extent in before)
+
+
+def resized_channels_last(call: Call) -> bool:
+    """Axes 1 and 2 of four are resized, and the last one is not."""
+    return resized_axes(call) == (1, 2)
+
+
+def per_tensor(call: Call) -> bool:
+    """No operand has a scale per slice of an axis."""
+    operands = (*(o for o in call.inputs if o is not None), *call.outputs)
+    return not any(o.tensor.quantization is not None and o.tensor.quantization.per_axis for o in operands)
+
+
+def window_is_image(call: Call) -> bool:
+    """The window of a pool is the whole image, and nothing is padded."""
+    return all(one.taps == one.extent and one.out == 1 and not (one.before or one.after) for one in pool_windows(call))
+
+
+def taps_in_pairs(call: Call) -> bool:
+    """A depthwise convolution of 3x3 taps whose channels come in eights: pads of 1, stride 1 or 2, no dilation.
+
+    Filters are [1, h, w, C * multiplier], or [C * multiplier, h, w, 1] with a group for each channel.
+    """
+    source, filters = call.input(0).shape, call.input(1).shape
+    plain = {call.attribute(f"dilation_{side}") for side in "hw"} == {1}
+    strides = call.attribute("stride_h"), call.attribute("stride_w")
+    if filters[1:3] != (3, 3) or source[3] % 8 or not plain or strides not in ((1, 1), (2, 2)):
+        return False
+    if filters[0 if call.node.operator == "depthwise_conv2d" else 3] != 1:
+        return False
+    sides = windows_by_letter(call, source[1:3], (3, 3))
+    return {pad for side in sides for pad in (side.before, side.after)} == {1}
+
+
+def several_filters_per_channel(call: Call) -> bool:
+    """A depthwise convolution has more output than input channels."""
+    return call.output.shape[3] != call.input(0).shape[3]
+
+
+def pairs_can_saturate(call: Call) -> bool:
+    """Two neighbouring taps of filters [1, h, w, C] of u8, 128 taken off, can leave 16 bits when multiplied by u8."""
+    filters = call.input(1).value
+    if filters is None:
+        return True
+    signed = filters.reshape(-1, filters.shape[3]).astype(np.int64) - 128
+    return bool(accumulate.risky_pairs(signed).any())
+
+
+def one_channel_spans_rows(call: Call) -> bool:
+    """A convolution whose filters (input 1, depth second) see one channel, with one window along the last axis."""
+    return call.input(1).shape[1:2] == (1,) and call.output.shape[-1:] == (1,)
+
+
+def rescaled_within_32_bits(call: Call) -> bool:
+    """Accumulators of a layer (weights are input 1, a bias may be input 2), rescaled, surely fit 32 bits."""
+    source, weights, output = call.input(0), call.input(1), call.output
+    spans = [
+        max(abs(operand.type.minimum - operand.zero_point), abs(operand.type.maximum - operand.zero_point))
+        for operand in (source, weights)
+    ]
+    bias = call.input(2).value if call.has(2) else np.zeros(1, np.int32)
+    addend = 2**31 if bias is None else int(np.abs(bias.astype(np.int64)).max(initial=0))
+    magnitude = weights.size // max(1, output.shape[-1]) * spans[0] * spans[1] + addend
+    real = float(scale_form.form("binary32", source.scale, weights.scale, output.scale))
+    # Two roundings to 24 bits move the product by less than 2^-20 of it.
+    return magnitude * real < 2.0**31 * (1 - 2.0**-20)
+
+
+# Conditions under which a delegate takes a node over. It looks at the file, before any shape is inferred: shapes below
+# are the declared ones. A place is the position of an input, `"output"`, or `"outputs"` for all of them; absent inputs
+# satisfy every condition but `stored`.
+_SMALLEST_NORMAL = np.finfo(np.float32).tiny
+
+
+def _at(call: Call, places: Iterable[object]) -> list[Operand]:
+    found: list[Operand | None] = []
+    for place in places:
+        if isinstance(place, int):
+            found.append(call.inputs[place] if place < len(call.inputs) else None)
+        else:
+            found.extend(call.outputs if place == "outputs" else call.outputs[:1])
+    return [operand for operand in found if operand is not None]
+
+
+def declared_rank(call: Call, low: int, high: int, *places: object) -> bool:
+    """Declared ranks lie between `low` and `high`, and no declared dimension is 0."""
+    return all(low <= len(o.tensor.shape) <= high and min(o.tensor.shape, default=1) > 0 for o in _at(call, places))
+
+
+def one_scale(call: Call, *places: object) -> bool:
+    """8-bit tensors have one scale and one zero point for all elements."""
+    operands = [o for o in _at(call, places) if o.dtype in ("s8", "u8")]
+    return all(o.tensor.quantization is not None and not o.tensor.quantization.per_axis for o in operands)
+
+
+def stored(call: Call, *positions: int) -> bool:
+    """The inputs at `positions` are there, and in the file or made of what is in the file."""
+    return all(call.has(p) and call.input(p).value is not None for p in positions)
+
+
+def stored_in_file(call: Call, *positions: int) -> bool:
+    """The inputs at `positions` are there and constants of the file, not results of other nodes."""
+    return all(call.has(p) and call.input(p).tensor.is_constant for p in positions)
+
+
+def _normal(scales: np.ndarray) -> bool:
+    return bool((np.isfinite(scales) & (scales >= _SMALLEST_NORMAL)).all())
+
+
+def weights_scaled_along(call: Call, axis: int, position: int = 1) -> bool:
+    """Weights have one scale, or several along `axis` with zero points that begin with 0; scales are normal numbers."""
+    quantization = call.input(position).tensor.quantization
+    if quantization is None or not _normal(quantization.scales):
+        return False
+    first = int(quantization.zero_points[0])
+    if quantization.per_axis:
+        return quantization.axis == axis and first == 0
+    kind = call.input(position).type
+    return kind.minimum <= first <= kind.maximum
+
+
+def layer_weights_scaled(call: Call) -> bool:
+    """Weights have one scale and zero point 0, or several scales along axis 0."""
+    quantization = call.input(1).tensor.quantization
+    if quantization is None:
+        return False
+    return quantization.axis == 0 if quantization.per_axis else int(quantization.zero_points[0]) == 0
+
+
+def packed_rows_fill_bytes(call: Call) -> bool:
+    """Rows of 4-bit and 2-bit weights end with a byte, and 2-bit ones have a scale per row."""
+    weights = call.input(1)
+    if not weights.type.is_packed:
+        return True
+    quantization = weights.tensor.quantization
+    per_row = quantization is not None and quantization.scales.size == weights.shape[0]
+    return weights.shape[-1] % (8 // weights.type.bits) == 0 and (weights.dtype != "s2" or per_row)
+
+
+def weights_in_rows(call: Call) -> bool:
+    """Weights have one scale, or several along axis 0."""
+    quantization = call.input(1).tensor.quantization
+    return quantization is not None and (not quantization.per_axis or quantization.axis == 0)
+
+
+def transposed_filter_fits(call: Call) -> bool:
+    """A transposed convolution whose filters fit into its output (without padding) or reach its strides (with it)."""
+    weights, output = call.input(1).tensor.shape, call.output.shape
+    strides = call.attribute("stride_h"), call.attribute("stride_w")
+    if call.attribute("padding") == "valid":
+        return all(taps <= extent for taps, extent in zip(weights[1:3], output[1:3], strict=True))
+    return all(taps >= stride for taps, stride in zip(weights[1:3], strides, strict=True))
+
+
+def filters_of_one_pixel(call: Call) -> bool:
+    """A convolution in one group whose filters are one pixel large and move by one."""
+    weights, source = call.input(1).shape, call.input(0).shape
+    return (
+        weights[1:3] == (1, 1)
+        and weights[3] == source[-1]
+        and call.attribute("stride_h") == call.attribute("stride_w") == 1
+    )
+
+
+def filters_of_one_channel(call: Call, most_taps: int) -> bool:
+    """A convolution whose groups have one input and one output channel each, with at most so many taps."""
+    source, weights, channels = call.input(0).shape, call.input(1).shape, call.output.shape[-1]
+    depth = 1 if call.node.operator == "depthwise_conv2d" else weights[3]
+    return depth == 1 and channels == source[-1] and weights[1] * weights[2] <= most_taps
+
+
+def bias_scaled(call: Call, position: int = 2) -> bool:
+    """The bias has normal scales along its only axis, and 32-bit integers zero points that begin with 0."""
+    if not call.has(position) or call.input(position).dtype != "s32":
+        return True
+    quantization = call.input(position).tensor.quantization
+    return quantization is not None and _normal(quantization.scales) and int(quantization.zero_points[0]) == 0
+
+
+def scale_ratio_within(call: Call, low: float, high: float, closed: bool, *positions: int) -> bool:
+    """low <= f32(input scale / output scale) < high (or <= high) for 8-bit inputs of the output's type."""
+    if call.output.dtype not in ("s8", "u8"):
+        return True
+    for operand in _at(call, positions):
+        ratio = np.float32(operand.scale) / np.float32(call.output.scale)
+        if not (low <= ratio and (ratio <= high if closed else ratio < high)):
+            return False
+    return True
+
+
+def scale_product_within(call: Call, low: float, high: float) -> bool:
+    """low <= f32(f32(first scale * second scale) / output scale) < high."""
+    if call.output.dtype not in ("s8", "u8"):
+        return True
+    ratio = np.float32(call.input(0).scale) * np.float32(call.input(1).scale) / np.float32(call.output.scale)
+    return bool(low <= ratio < high)
+
+
+def slopes_within(call: Call, low: float, high: float, lowest_slope: float) -> bool:
+    """alpha is a normal number; low <= f32(input / output scale) <= high, and that times alpha lies between
+    `lowest_slope` and `high` and is not smaller than `low`.
+    """
+    alpha = np.float32(call.attribute("alpha"))
+    if not (np.isfinite(alpha) and abs(alpha) >= _SMALLEST_NORMAL):
+        return False
+    if call.output.dtype not in ("s8", "u8"):
+        return True
+    positive = np.float32(call.input(0).scale) / np.float32(call.output.scale)
+    negative = positive * alpha
+    return bool(low <= positive <= high and lowest_slope <= negative <= high and abs(negative) >= low)
+
+
+def same_scale_as_output(call: Call, *positions: int) -> bool:
+    """8-bit inputs at `positions` have the output's scale and zero point."""
+    if call.output.dtype not in ("s8", "u8"):
+        return True
+    output = call.output.quantization
+    return all(o.tensor.quantization is not None and o.quantization.same_as(output) for o in _at(call, positions))
+
+
+def first_zero_point_is_zero(call: Call, *positions: int) -> bool:
+    """Inputs at `positions` have zero points that begin with 0."""
+    found = [o.tensor.quantization for o in _at(call, positions)]
+    return all(q is None or int(q.zero_points[0]) == 0 for q in found)
+
+
+def windows_overlap(call: Call) -> bool:
+    """Strides of a pooling window do not exceed its dimensions, and a window of one pixel has stride 1."""
+    kernel, strides = call.attribute("kernel"), call.attribute("strides")
+    if min(*kernel, *strides) < 1 or any(stride > taps for stride, taps in zip(strides, kernel, strict=True)):
+        return False
+    return not (set(kernel) == {1} and max(strides) > 1)
+
+
+def bias_beyond(call: Call, limit: int, position: int = 2) -> bool:
+    """Weights are packed, and the bias is known and leaves -limit..limit."""
+    value = call.input(position).value if call.has(position) else None
+    return call.input(1).type.is_packed and value is not None and bool((np.abs(value.astype(np.int64)) > limit).any())
+
+
+def output_is_empty(call: Call) -> bool:
+    """The result, as its shape is inferred, has no element."""
+    return call.output.size == 0
+
+
+def input_rank_at_most(call: Call, position: int, limit: int) -> bool:
+    """The input at `position` has at most this rank."""
+    return call.has(position) and len(call.input(position).tensor.shape) <= limit
+
+
+def not_empty(call: Call, *positions: int) -> bool:
+    """Inputs at `positions` hold at least one element."""
+    return all(o.size > 0 for o in _at(call, positions))
+
+
+def values_within(call: Call, position: int, low: int, high: int) -> bool:
+    """The input at `position` is known and holds integers from `low` to `high`."""
+    value = call.input(position).value if call.has(position) else None
+    return value is not None and bool(((value >= low) & (value <= high)).all())
+
+
+def block_size_above_1(call: Call) -> bool:
+    """Blocks are larger than one pixel."""
+    return int(call.attribute("block_size")) > 1
+
+
+def counts_within(call: Call, inputs: tuple[int, int], outputs: tuple[int, int]) -> bool:
+    """The node has this many inputs and outputs."""
+    return inputs[0] <= len(call.inputs) <= inputs[1] and outputs[0] <= len(call.outputs) <= outputs[1]
+
+
+CONDITIONS: dict[str, Callable[..., bool]] = {
+    "attribute_is": attribute_is,
+    "bias_beyond": bias_beyond,
+    "bias_scaled": bias_scaled,
+    "block_size_above_1": block_size_above_1,
+    "blocks_interleave": blocks_interleave,
+    "broadcast_form": broadcast_form,
+    "constant_inputs": constant_inputs,
+    "counts_within": counts_within,
+    "declared_rank": declared_rank,
+    "doubles_picture": doubles_picture,
+    "equal_extents": equal_extents,
+    "every_channel_its_group": every_channel_its_group,
+    "every_output_its_group": every_output_its_group,
+    "extent_in_blocks": extent_in_blocks,
+    "extent_not_in_blocks": extent_not_in_blocks,
+    "filters_of_one_channel": filters_of_one_channel,
+    "filters_of_one_pixel": filters_of_one_pixel,
+    "first_zero_point_is_zero": first_zero_point_is_zero,
+    "input_per_axis": input_per_axis,
+    "input_rank": input_rank,
+    "input_rank_at_most": input_rank_at_most,
+    "last_extent_below": last_extent_below,
+    "last_extent_in_blocks": last_extent_in_blocks,
+    "layer_weights_scaled": layer_weights_scaled,
+    "not_broadcast": not_broadcast,
+    "not_empty": not_empty,
+    "one_channel_spans_rows": one_channel_spans_rows,
+    "one_scale": one_scale,
+    "output_is_empty": output_is_empty,
+    "output_zero_point_outside": output_zero_point_outside,
+    "packed_rows_fill_bytes": packed_rows_fill_bytes,
+    "pairs_can_saturate": pairs_can_saturate,
+    "per_tensor": per_tensor,
+    "product_within_16_bits": product_within_16_bits,
+    "reduces": reduces,
+    "reduces_rows": reduces_rows,
+    "rescaled_within_32_bits": rescaled_within_32_bits,
+    "resized_channels_last": resized_channels_last,
+    "same_scale_as_output": same_scale_as_output,
+    "scale_product_within": scale_product_within,
+    "scale_ratio_within": scale_ratio_within,
+    "several_filters_per_channel": several_filters_per_channel,
+    "single_tap": single_tap,
+    "slopes_within": slopes_within,
+    "stored": stored,
+    "stored_in_file": stored_in_file,
+    "taps_in_pairs": taps_in_pairs,
+    "transposed_filter_fits": transposed_filter_fits,
+    "values_within": values_within,
+    "weights_in_rows": weights_in_rows,
+    "weights_scaled_along": weights_scaled_along,
+    "window_is_image": window_is_image,
+    "windows_overlap": windows_overlap,
+    "zero_point_is_zero": zero_point_is_zero,
+}

@@ -1,0 +1,141 @@
+"""branch and loop: graphs that a truth value chooses, or that run for a number of rounds and collect slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...errors import RunError
+from ...graph import DATA_TYPES, Attribute
+from ..core.base import Call, GraphUse, Lowered, Operator, Shape, Step, World
+from .control import reference_if
+
+
+def infer_branch(call: Call) -> list[Shape]:
+    """The shapes of both graphs where they agree, or those of the one that is called for sure."""
+    call.expect((1, len(call.inputs)), None)
+    condition = call.input(0, "condition")
+    if condition.dtype != "bool" or condition.size != 1:
+        raise call.invalid(
+            "BT-CONTROL-CONDITION", f"the condition must be one bool, found {condition.dtype}{list(condition.shape)}"
+        )
+    wanted = tuple(operand.dtype for operand in call.outputs)
+    for graph in call.graphs:
+        if graph.outputs != wanted:
+            raise call.invalid(
+                "BT-CONTROL-TYPE", f"a graph returns types {list(graph.outputs)}, the node has {list(wanted)}"
+            )
+    columns = zip(*(graph.shapes for graph in call.graphs), strict=True)
+    return [(-1,) if column[0] is None or set(column) != {column[0]} else column[0] for column in columns]
+
+
+def lower_branch(call: Call) -> Lowered:
+    """The numbers of both graphs, twice the same one where the condition is known."""
+    return Lowered(
+        {"then": call.graphs[0].number, "else": call.graphs[-1].number},
+        work=max(graph.work for graph in call.graphs),
+        scratch=sum(graph.memory for graph in call.graphs),
+    )
+
+
+def _counts(call: Call) -> tuple[int, int]:
+    """Carried values, and slices that every round gives."""
+    carried = int(call.attribute("carried"))
+    return carried, len(call.outputs) - carried
+
+
+def infer_loop(call: Call) -> list[Shape]:
+    """The carried values' shapes where the body keeps them; slices are stacked along a new first axis."""
+    call.expect((2, len(call.inputs)), None)
+    (body,), (carried, slices) = call.graphs, _counts(call)
+    rounds, going = call.input(0, "rounds"), call.input(1, "condition")
+    if rounds.size != 1 or going.size != 1 or (rounds.dtype, going.dtype) != ("s64", "bool"):
+        raise call.invalid(
+            "BT-CONTROL-CONDITION", f"rounds {rounds.dtype}{list(rounds.shape)}, condition {going.dtype}: one each"
+        )
+    given = [call.input(position) for position in range(len(call.inputs))]
+    wanted = ["bool", "bool", *(operand.dtype for operand in given[2:])]
+    if list(body.outputs[: len(given)]) != wanted or len(body.outputs) != len(given) + slices:
+        raise call.invalid(
+            "BT-CONTROL-TYPE", f"the body returns types {list(body.outputs)}, the loop needs {wanted} and {slices} more"
+        )
+    before, after = [operand.shape for operand in given[2 : 2 + carried]], body.shapes[2 : 2 + carried]
+    if list(after) != before:
+        # One change of shape may change all others in the next round.
+        return [(-1,)] * len(call.outputs)
+    count = -1
+    if rounds.value is not None and going.value is not None and (body.passed[0] == 1 or not going.value.all()):
+        count = max(0, int(rounds.value.reshape(-1)[0])) if going.value.all() else 0
+    rest = body.shapes[len(given) :]
+    return [*before, *((-1,) if shape is None else (count, *shape) for shape in rest)]
+
+
+def lower_loop(call: Call) -> Lowered:
+    """The body's number, and shapes and types of slices for loops that never run."""
+    (body,), (carried, slices) = call.graphs, _counts(call)
+    first = len(body.outputs) - slices
+    parameters: dict[str, Attribute] = {"body": body.number, "carried": carried, "slices": slices}
+    for number in range(slices):
+        shape = body.shapes[first + number]
+        parameters[f"shape_{number}"] = (-1,) if shape is None else shape
+        parameters[f"type_{number}"] = body.outputs[first + number]
+    sizes = sum(operand.size * operand.type.numpy.itemsize for operand in call.inputs if operand is not None)
+    return Lowered(parameters, work=body.work, scratch=body.memory + 2 * sizes)
+
+
+def _stacked(step: Step, number: int, parts: Sequence[np.ndarray]) -> np.ndarray:
+    shape = step[f"shape_{number}"]
+    if parts:
+        if any(part.shape != parts[0].shape for part in parts):
+            raise RunError(
+                "BT-CONTROL-SLICES", f"slices {number} of the rounds have different shapes", place=step.place
+            )
+        return np.stack(parts)
+    if -1 in shape:
+        raise RunError(
+            "BT-CONTROL-SLICES", f"no round ran that would tell the shape of slices {number}", place=step.place
+        )
+    return np.zeros((0, *shape), DATA_TYPES[step[f"type_{number}"]].numpy)
+
+
+def reference_loop(step: Step, inputs: Sequence[np.ndarray], world: World) -> list[np.ndarray]:
+    """values, slices = body(round, condition, values), at most so many rounds and as long as the condition holds."""
+    rounds, going, count, slices = inputs[0], inputs[1], step["carried"], step["slices"]
+    carried, outside = list(inputs[2 : 2 + count]), list(inputs[2 + count :])
+    collected: list[list[np.ndarray]] = [[] for _ in range(slices)]
+    done, most = 0, int(rounds.reshape(-1)[0])
+    while done < most and bool(going.reshape(-1)[0]):
+        results = world.call(step["body"], [np.full(rounds.shape, done, np.int64), going, *carried, *outside])
+        if results[0].size != 1:
+            raise RunError(
+                "BT-CONTROL-CONDITION", f"the body's condition has shape {results[0].shape}", place=step.place
+            )
+        going, carried, done = results[0].reshape(inputs[1].shape), results[2 : 2 + count], done + 1
+        for part, result in zip(collected, results[len(results) - slices :] if slices else [], strict=True):
+            part.append(result)
+    return [*carried, *(_stacked(step, number, parts) for number, parts in enumerate(collected))]
+
+
+OPERATORS = (
+    Operator(
+        "branch",
+        (),
+        infer_branch,
+        lower_branch,
+        reference_if,
+        "one of two graphs, of which the other need not fit",
+        worldly=True,
+        graphs=(GraphUse("then_graph", 1, when=True), GraphUse("else_graph", 1, when=False)),
+    ),
+    Operator(
+        "loop",
+        (),
+        infer_loop,
+        lower_loop,
+        reference_loop,
+        "a graph for a number of rounds",
+        worldly=True,
+        graphs=(GraphUse("body_graph", repeats="body_graph"),),
+    ),
+)

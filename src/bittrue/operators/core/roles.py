@@ -1,0 +1,140 @@
+"""What the operands of operators are for, and layers with weights brought into one form.
+
+`Operator.roles` names operands, so that whatever looks at steps from outside asks for the weights, not for input 3.
+A layer's **form** is a convolution with the channels last: image [N, spatial..., C], weights [O, spatial..., I] with
+I = C / groups, sums [N, spatial..., O]; a matrix product has no spatial axes. Every layout is a view of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...graph import Attribute
+from .base import Operator, Role, Step
+
+
+def position_of(operator: Operator | None, *names: str) -> int | None:
+    """The position of the first input that has one of these roles; None where the operator has no such input."""
+    if operator is not None:
+        for role in operator.roles:
+            if role.name in names and role.position >= 0:
+                return role.position
+    return None
+
+
+@dataclass(frozen=True)
+class Seats:
+    """Positions of a layer's operands among its inputs.
+
+    Attributes:
+        image: what is multiplied with the weights.
+        weights: filters or a matrix; the second factor of a matrix product.
+        bias: None for layers without one.
+    """
+
+    image: int
+    weights: int
+    bias: int | None
+
+
+def seats_of(operator: Operator | None) -> Seats | None:
+    """Where the operands of a layer are; None for other operators."""
+    if operator is None or not (operator.weights or position_of(operator, "weights") is not None):
+        return None
+    image, weights = position_of(operator, "input", "first input"), position_of(operator, "weights", "second input")
+    assert image is not None, operator.stem
+    assert weights is not None, operator.stem
+    return Seats(image, weights, position_of(operator, "bias"))
+
+
+def weights_order(operator: Operator, known: Mapping[str, Attribute]) -> str:
+    """The axes of the weights: ``O`` output channels, ``I`` input channels of a group, ``S`` all spatial axes, ``1``.
+
+    Empty for operators without weights, or whose layers have no form. Matrices are ``OI`` or ``IO``; `known`, the
+    attributes or parameters, may exchange them by ``transpose_b``.
+    """
+    return operator.weights[::-1] if known.get("transpose_b") else operator.weights
+
+
+# Scales and zero points belong to the tensors.
+LAYER = (Role("input", 0), Role("weights", 1), Role("bias", 2))
+PAIR = (Role("first input", 0), Role("second input", 1))
+# They are operands.
+OPERAND_LAYER = (Role("input", 0, 3, 4), Role("weights", 1, 5, 6), Role("bias", 2), Role("output", -1, 7, 8))
+OPERAND_PAIR = (Role("first input", 0, 2, 3), Role("second input", 1, 4, 5), Role("output", -1, 6, 7))
+OPERAND_UNARY = (Role("input", 0, 1, 2), Role("output", -1, 3, 4))
+
+
+@dataclass(frozen=True)
+class LayerForm:
+    """How a layer's arrays are brought into its form and back.
+
+    Attributes:
+        order: of the weights' axes, see `weights_order`.
+        channels_last: of the image and of the result.
+        axes: letters of the spatial axes that the step's geometry names; empty for matrix products.
+        groups: of channels.
+        depth: products of one sum, for matrix products.
+        transposed: the image is a matrix that the step transposes.
+    """
+
+    order: str
+    channels_last: bool
+    axes: str
+    groups: int
+    depth: int = 0
+    transposed: bool = False
+
+    def image(self, x: np.ndarray) -> np.ndarray:
+        """[N, spatial..., C]; matrices [rows, K]."""
+        if not self.axes:
+            return x.T if self.transposed else x.reshape(-1, self.depth)
+        x = x if self.channels_last else np.moveaxis(x, 1, -1)
+        return x.reshape(x.shape[0], *(1,) * (len(self.axes) + 2 - x.ndim), *x.shape[1:])
+
+    def weights(self, w: np.ndarray) -> np.ndarray:
+        """[O, spatial..., I]; matrices [O, K]."""
+        if self.order[0] == "1":
+            w = np.moveaxis(w[0], -1, 0)[..., None]
+        elif self.order == "IO":
+            w = w.T
+        elif self.order == "OIS":
+            w = np.moveaxis(w, 1, -1)
+        return w.reshape(w.shape[0], *(1,) * (len(self.axes) + 2 - w.ndim), *w.shape[1:])
+
+    def result(self, sums: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """What has the shape [N, spatial..., O] in the shape and layout of the step's result."""
+        if self.axes and not self.channels_last:
+            sums = np.moveaxis(sums, -1, 1)
+        return np.ascontiguousarray(sums).reshape(shape)
+
+
+def layer_form(operator: Operator | None, step: Step, source: tuple[int, ...], w: tuple[int, ...]) -> LayerForm | None:
+    """The form of a step with weights that are filters or one matrix; None for others and transposed convolutions.
+
+    Args:
+        operator: of the step.
+        step: lowered.
+        source, w: shapes of the image and of the weights.
+    """
+    if operator is None or not operator.weights or operator.transposed or not source:
+        return None
+    known = step.parameters
+    order = weights_order(operator, known)
+    if "S" not in order:
+        if len(w) != 2 or (known.get("transpose_a") and len(source) != 2):
+            return None
+        depth = w[order.index("I")]
+        return LayerForm(order, True, "", 1, depth, bool(known.get("transpose_a"))) if depth else None
+    axes = "dhw" if "filter_d" in known else "hw"
+    if len(source) != len(w) or not 3 <= len(w) <= len(axes) + 2 or f"filter_{axes[-1]}" not in known:
+        return None
+    last = operator.channels_last or bool(known.get("channels_last"))
+    channels = source[-1] if last else source[1]
+    groups = channels if order[0] == "1" else known.get("groups", 1)
+    if not isinstance(groups, int) or groups < 1 or channels % groups:
+        return None
+    return LayerForm(order, last, axes, groups)

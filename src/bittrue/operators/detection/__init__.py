@@ -1,0 +1,1 @@
+"""Boxes: decoding and suppression."""

@@ -1,0 +1,132 @@
+"""best_boxes: per image and class, boxes by falling score without those that overlap a chosen one too much.
+
+Inputs: boxes [images, n, 4], scores [images, classes, n], results per class, largest overlap, smallest score.
+Output: [how many, (image, class, box)]. A box is two opposite corners (y, x, y, x), or `centred` x, y, width, height.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...errors import RunError
+from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.stopping import check_stop
+
+F32 = np.float32
+
+
+def infer(call: Call) -> list[Shape]:
+    """[how many, 3]; how many is in the values."""
+    call.expect((2, 5))
+    boxes, scores = call.input(0, "boxes"), call.input(1, "scores")
+    call.rank(boxes, 3)
+    call.rank(scores, 3)
+    if boxes.shape[2] != 4 or scores.shape[0] != boxes.shape[0] or scores.shape[2] != boxes.shape[1]:
+        raise call.invalid(
+            "BT-NMS", f"boxes {list(boxes.shape)} must be [p, n, 4], scores {list(scores.shape)} [p, classes, n]"
+        )
+    for position in range(2, 5):
+        if call.has(position) and call.input(position).size != 1:
+            raise call.invalid(
+                "BT-NMS", f"input {position} must be one number, found {list(call.input(position).shape)}"
+            )
+    values = [operand.value for operand in call.inputs if operand is not None]
+    if all(value is not None for value in values):
+        found = _chosen(
+            call.place, [None if operand is None else operand.value for operand in call.inputs], _centred(call)
+        )
+        return [(len(found), 3)]
+    return [(-1, 3)]
+
+
+def _centred(call: Call) -> bool:
+    return bool(call.attribute("centred"))
+
+
+def lower(call: Call) -> Lowered:
+    """How boxes are given."""
+    boxes = call.input(0).size
+    return Lowered({"centred": _centred(call)}, work=call.input(1).size, scratch=64 * (boxes + call.input(1).size))
+
+
+def _corners(boxes: np.ndarray, centred: bool) -> np.ndarray:
+    """[n, (low y, low x, high y, high x)]."""
+    if not centred:
+        return np.concatenate([np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])], 1)
+    centre, half = boxes[:, 1::-1], boxes[:, :1:-1] / F32(2)
+    return np.concatenate([centre - half, centre + half], 1)
+
+
+def _mark_overlapping(box: np.ndarray, others: np.ndarray, limit: np.float32, marks: np.ndarray) -> None:
+    """Mark those of the others, [4, n], whose intersection over union with the box exceeds the limit.
+
+    Boxes without area overlap nothing.
+    """
+    # Most boxes do not touch.
+    near = (others[2] > box[0]) & (others[0] < box[2])
+    near &= others[3] > box[1]
+    near &= others[1] < box[3]
+    (near,) = near.nonzero()
+    if not near.size:
+        return
+    some = others[:, near]
+    inner = np.maximum(box[:2, None], some[:2]), np.minimum(box[2:, None], some[2:])
+    height, width = inner[1] - inner[0]
+    shared = width * height
+    area = (box[3] - box[1]) * (box[2] - box[0])
+    areas = (some[3] - some[1]) * (some[2] - some[0])
+    union = area + areas - shared
+    valid = (inner[1] > inner[0]).all(0) & (shared > 0) & (area > 0) & (areas > 0) & (union > 0)
+    marks[near] |= valid & (shared / np.where(valid, union, F32(1)) > limit)
+
+
+def _best(corners: np.ndarray, order: np.ndarray, most: int, limit: np.float32) -> list[int]:
+    """At most so many boxes in this order, without those that overlap one before."""
+    chosen: list[int] = []
+    sorted_corners = np.ascontiguousarray(corners[order].T)
+    dropped = np.zeros(order.size, bool)
+    for place, index in enumerate(order.tolist()):
+        check_stop()
+        if len(chosen) >= most:
+            break
+        if not dropped[place]:
+            chosen.append(index)
+            _mark_overlapping(sorted_corners[:, place], sorted_corners[:, place + 1 :], limit, dropped[place + 1 :])
+    return chosen
+
+
+def _number(inputs: Sequence[np.ndarray | None], position: int) -> np.ndarray | None:
+    value = inputs[position] if position < len(inputs) else None
+    return None if value is None else value.reshape(())
+
+
+def _chosen(place: str, inputs: Sequence[np.ndarray | None], centred: bool) -> np.ndarray:
+    boxes, scores = inputs[0], inputs[1]
+    assert boxes is not None
+    assert scores is not None
+    wanted, overlap, smallest = (_number(inputs, position) for position in (2, 3, 4))
+    limit = F32(0 if overlap is None else overlap)
+    if not 0 <= limit <= 1:
+        raise RunError("BT-NMS", f"the largest overlap must lie in [0, 1], found {float(limit)!r}", place=place)
+    most = 0 if wanted is None else int(wanted)
+    found: list[tuple[int, int, int]] = []
+    with np.errstate(all="ignore"):
+        for picture in range(scores.shape[0] if most > 0 else 0):
+            corners = _corners(boxes[picture], centred)
+            for group in range(scores.shape[1]):
+                row = scores[picture, group]
+                order = np.argsort(-row, kind="stable")
+                if smallest is not None:
+                    order = order[row[order] > smallest]
+                found += [(picture, group, index) for index in _best(corners, order, most, limit)]
+    return np.array(found, np.int64).reshape(-1, 3)
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Equal scores by position; every operation on boxes is rounded to binary32."""
+    return [_chosen(step.place, inputs, step["centred"])]
+
+
+OPERATOR = Operator("best_boxes", (), infer, lower, reference, "the best boxes of each class without overlapping ones")

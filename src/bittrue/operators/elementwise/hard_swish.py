@@ -1,0 +1,65 @@
+"""hard_swish: x * clamp(x / 6 + 1/2, 0, 1), by a table of 256 entries for 8 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...graph import DATA_TYPES
+from ...rules import hard_swish
+from ..core.base import Call, Lowered, Operator, Step, same_shape
+from ..core.elementwise import blockwise
+from .logistic import evaluate, table_lowered
+
+
+def _real(x: np.ndarray) -> np.ndarray:
+    x = np.asarray(x, np.float32)
+    with np.errstate(all="ignore"):
+        shifted = x + np.float32(3)
+        # NaN is not greater than 0 and gives 0 here, but stays in the product.
+        gate = np.where(shifted > 0, shifted, np.float32(0))
+        return x * np.where(gate < 6, gate, np.float32(6)) / np.float32(6)
+
+
+def lower(call: Call) -> Lowered:
+    """The rule's answer to every quantized value; real numbers need nothing."""
+    source, output = call.input(0), call.output
+    if not output.type.is_integer:
+        return Lowered()
+    if "table" in call.rules:
+        # A lookup like any other.
+        return replace(table_lowered(call, _real), operator="logistic")
+    rule = hard_swish.RULES[call.rules["hard_swish"]]
+    low, high = output.type.minimum, output.type.maximum
+    q = np.arange(low, high + 1)
+    try:
+        with np.errstate(over="ignore", under="ignore"):
+            entries = rule(q, float(source.scale), source.zero_point, float(output.scale), output.zero_point, low, high)
+    except (OverflowError, ValueError) as error:
+        raise call.invalid(
+            "BT-MULTIPLIER", f"the scales give no usable multiplier: {error}", "quantize the model again"
+        ) from None
+    return Lowered(parameters={"dtype": output.dtype, "minimum": low}, arrays={"entries": entries})
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Look up, or evaluate; without a rule four binary32 operations."""
+    if "real_function" in step.rules:
+        return [evaluate(step, inputs[0], "hard_swish")]
+    if not step.arrays:
+        return [blockwise(_real, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
+    entries, minimum = step.arrays["entries"], step["minimum"]
+    return [blockwise(lambda q: entries[q - minimum], [inputs[0]], DATA_TYPES[step["dtype"]].numpy)]
+
+
+OPERATOR = Operator(
+    "hard_swish",
+    ("hard_swish", "real_function", "table"),
+    same_shape,
+    lower,
+    reference,
+    "x * clamp(x / 6 + 1/2, 0, 1)",
+    elementwise=1,
+)

@@ -1,0 +1,141 @@
+"""leaky_relu: x where it is not negative, alpha * x elsewhere.
+
+The rules of a row decide the arithmetic: `table` has an entry for every 8-bit value; `rescale` has a multiplier for
+each side; `slope_rescale` rescales all values and then those below the zero point. Inputs are those of `logistic`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...arithmetic import fixed_point
+from ...graph import DATA_TYPES
+from ...rules import center, rescale, sign, slope, store
+from ...rules.table import TableRule
+from ..core.accumulator import multiplier_arrays
+from ..core.base import Call, Lowered, Operator, Step
+from ..core.elementwise import blockwise
+from ..core.roles import OPERAND_UNARY
+from .logistic import infer, operands_lowered, read_table, table_lowered, with_table
+
+
+def _bent(x: np.ndarray, alpha: np.float32) -> np.ndarray:
+    """x where x >= 0, else f32(alpha * x), in binary32."""
+    real = np.asarray(x, np.float32)
+    return np.where(real >= 0, real, alpha * real)
+
+
+def _exactly_bent(x: Fraction, alpha: Fraction) -> Fraction:
+    return x if x >= 0 else alpha * x
+
+
+def _function(rule: TableRule, known: Mapping[str, Any]) -> Any:
+    alpha = known["alpha"]
+    return partial(_exactly_bent, alpha=Fraction(alpha)) if rule.exact else partial(_bent, alpha=np.float32(alpha))
+
+
+def _slope_after_rescaling(call: Call, alpha: float) -> Lowered:
+    """With r = rescale(q) in 32 bits, the output's zero point z included: r where q >= input zero point, else
+    r * alpha + z * (1 - alpha), their sum modulo 2^32; then clamped.
+    """
+    source, output = call.input(0), call.output
+    if not np.isfinite(alpha) or alpha == 1:
+        raise call.invalid(
+            "BT-NODE-ATTRIBUTE", f"alpha is {alpha}: its shift would be undefined", "a slope of 1 needs no operator"
+        )
+    values = np.arange(source.type.minimum, source.type.maximum + 1)
+    moved = values
+    if source.scale != output.scale or source.zero_point != output.zero_point:
+        centered = center.RULES[call.rules["center"]](values, np.int64(source.zero_point))
+        rescaled = rescale.apply(call.rules["rescale"], centered, multiplier_arrays(call, source.scale, 1))
+        ends = fixed_point.S32_MIN, fixed_point.S32_MAX
+        moved = store.RULES[call.rules["store"]](rescaled, output.zero_point, *ends)
+    rule = call.rules["slope_rescale"]
+    try:
+        below, share = (
+            rescale.apply(rule, part, rescale.prepare(rule, factor))
+            for part, factor in ((moved, alpha), (np.asarray(output.zero_point, np.int64), 1 - alpha))
+        )
+    except ValueError as error:
+        raise call.invalid("BT-MULTIPLIER", f"alpha {alpha}: {error}") from None
+    results = np.where(values < source.zero_point, fixed_point.wrap_s32(below + share), moved)
+    entries = np.clip(results, output.type.minimum, output.type.maximum)
+    return Lowered({"dtype": output.dtype, "minimum": source.type.minimum}, {"table": entries})
+
+
+def lower(call: Call) -> Lowered:
+    """A table where the row has a rule for it.
+
+    Else two multipliers; the negative side's is that of |alpha|, and the rule of the slot `sign` says where its sign
+    enters, unless the rule of `rescale` takes negative multipliers.
+    """
+    source, output, alpha = call.input(0), call.output, float(call.attribute("alpha"))
+    if not output.type.is_integer:
+        return Lowered(parameters={"alpha": alpha})
+    if "table" in call.rules:
+        if len(call.inputs) > 1:
+            lowered = operands_lowered(call, _function, alpha=alpha)
+        elif "slope_rescale" in call.rules:
+            lowered = _slope_after_rescaling(call, alpha)
+        else:
+            lowered = table_lowered(call, partial(_bent, alpha=np.float32(alpha)))
+        # A lookup like any other.
+        return replace(lowered, operator="logistic") if lowered.arrays else lowered
+    signed = rescale.RULES[call.rules["rescale"]].signed
+    return Lowered(
+        parameters={
+            "input_zero_point": source.zero_point,
+            "output_zero_point": output.zero_point,
+            "low": output.type.minimum,
+            "high": output.type.maximum,
+            "negated": alpha < 0 and not signed,
+            "dtype": output.dtype,
+        },
+        arrays={
+            **multiplier_arrays(call, source.scale, 1, "identity_"),
+            **multiplier_arrays(call, source.scale, alpha if signed else abs(alpha), "alpha_"),
+        },
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Both sides are computed, the sign of the centred input selects."""
+    if "table" in step.rules:
+        return [read_table(with_table(step, inputs, _function), inputs[0])]
+    if not step.arrays:
+        alpha, scaled = np.float32(step["alpha"]), slope.RULES[step.rules["slope"]]
+        return [blockwise(lambda x: scaled(x, alpha), [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
+    rule, finish = step.rules["rescale"], store.RULES[step.rules["store"]]
+    zero_point, low, high = step["output_zero_point"], step["low"], step["high"]
+
+    def below(x: np.ndarray) -> np.ndarray:
+        return rescale.apply(rule, x, step.arrays, "alpha_")
+
+    if step["negated"]:
+        below = partial(sign.RULES[step.rules["sign"]], below)
+
+    def one(block: np.ndarray) -> np.ndarray:
+        x = block - step["input_zero_point"]
+        negative = below(x)
+        rescaled = np.where(x >= 0, rescale.apply(rule, x, step.arrays, "identity_"), negative)
+        return finish(rescaled, zero_point, low, high)
+
+    return [blockwise(one, [inputs[0]], DATA_TYPES[step["dtype"]].numpy)]
+
+
+OPERATOR = Operator(
+    "leaky_relu",
+    ("center", "scale_form", "rescale", "sign", "slope", "slope_rescale", "store", "table"),
+    infer,
+    lower,
+    reference,
+    "x where x >= 0, else alpha * x",
+    roles=OPERAND_UNARY,
+    elementwise=1,
+)

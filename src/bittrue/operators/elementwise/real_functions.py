@@ -1,0 +1,114 @@
+"""Functions of one real number, element by element: those with parameters, and those of one IEEE operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from ...rules import real_function
+from ..core.base import Call, Lowered, Operator, Step, nothing_to_prepare, same_shape
+from ..core.elementwise import blockwise
+
+_F32 = np.dtype(np.float32)
+
+# Stem to the names of its parameters.
+_PARAMETERS = {
+    "celu": ("alpha",),
+    "erf": (),
+    "hard_sigmoid": ("alpha", "beta"),
+    "mish": (),
+    "parametric_elu": ("alpha",),
+    "quick_gelu": ("alpha",),
+    "selu": ("alpha", "gamma"),
+    "softplus": (),
+    "softsign": (),
+    "thresholded_relu": ("alpha",),
+}
+
+
+def lower(call: Call, names: Sequence[str]) -> Lowered:
+    """The parameters, as binary32 numbers."""
+    return Lowered(parameters={name: float(np.float32(call.attribute(name))) for name in names})
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray], names: Sequence[str]) -> list[np.ndarray]:
+    """The rule's function, block by block."""
+    function = real_function.RULES[step.rules["real_function"]].functions[step.operator]
+    parameters = {name: step[name] for name in names}
+
+    def block(x: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return function(x, **parameters)
+
+    return [blockwise(block, [inputs[0]], inputs[0].dtype, _F32)]
+
+
+def _thresholded(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    x = inputs[0]
+    return [np.where(x > x.dtype.type(step["alpha"]), x, x.dtype.type(0))]
+
+
+def _single(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
+    def apply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        with np.errstate(all="ignore"):
+            return [np.asarray(function(inputs[0]), inputs[0].dtype)]
+
+    return apply
+
+
+def _operator(stem: str, summary: str) -> Operator:
+    names = _PARAMETERS[stem]
+    return Operator(
+        stem,
+        ("real_function",),
+        same_shape,
+        partial(lower, names=names),
+        partial(reference, names=names),
+        summary,
+        elementwise=1,
+    )
+
+
+OPERATORS = (
+    _operator("celu", "max(x, 0) + min(alpha (e^(x / alpha) - 1), 0)"),
+    _operator("erf", "error function"),
+    _operator("hard_sigmoid", "clamp(alpha x + beta, 0, 1)"),
+    _operator("mish", "x tanh(log(1 + e^x))"),
+    _operator("parametric_elu", "x where x >= 0, else alpha (e^x - 1)"),
+    _operator("quick_gelu", "x / (1 + e^(-alpha x))"),
+    _operator("selu", "gamma x where x > 0, else gamma alpha (e^x - 1)"),
+    _operator("softplus", "log(1 + e^x)"),
+    _operator("softsign", "x / (1 + |x|)"),
+    Operator(
+        "thresholded_relu",
+        (),
+        same_shape,
+        partial(lower, names=_PARAMETERS["thresholded_relu"]),
+        _thresholded,
+        "x where x > alpha, else 0",
+        elementwise=1,
+    ),
+    Operator(
+        "ceil",
+        (),
+        same_shape,
+        nothing_to_prepare,
+        _single(np.ceil),
+        "smallest integer that is not less",
+        elementwise=1,
+    ),
+    Operator(
+        "round_even",
+        (),
+        same_shape,
+        nothing_to_prepare,
+        _single(np.rint),
+        "nearest integer, ties to even",
+        elementwise=1,
+    ),
+    Operator(
+        "reciprocal", (), same_shape, nothing_to_prepare, _single(lambda x: x.dtype.type(1) / x), "1 / x", elementwise=1
+    ),
+)

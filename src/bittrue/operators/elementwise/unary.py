@@ -1,0 +1,53 @@
+"""neg, square, floor and sign: one exact operation on the quantized values; scales and zero points are ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from ..core.base import Operator, Step, nothing_to_prepare, same_shape
+from .logistic import evaluate
+
+
+def reference(
+    step: Step, inputs: Sequence[np.ndarray], function: Callable[[np.ndarray], np.ndarray]
+) -> list[np.ndarray]:
+    """`function`; integers wrap, binary32 rounds once, ties to even."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return [np.asarray(function(inputs[0]), inputs[0].dtype)]
+
+
+def _negated(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    if "real_function" in step.rules:
+        return [evaluate(step, inputs[0], "neg")]
+    return reference(step, inputs, np.negative)
+
+
+def _sign(x: np.ndarray) -> np.ndarray:
+    """-1, 0 or 1; NaN stays as it is, -0 gives 0."""
+    result = (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+    return np.where(np.isnan(x), x, result) if x.dtype.kind == "f" else result
+
+
+def _operator(stem: str, function: Callable[[np.ndarray], np.ndarray], summary: str) -> Operator:
+    return Operator(
+        stem, (), same_shape, nothing_to_prepare, partial(reference, function=function), summary, elementwise=1
+    )
+
+
+OPERATORS = (
+    Operator(
+        "neg",
+        ("real_function",),
+        same_shape,
+        nothing_to_prepare,
+        _negated,
+        "the number with the opposite sign",
+        elementwise=1,
+    ),
+    _operator("square", np.square, "the number times itself"),
+    _operator("floor", np.floor, "largest integer that is not greater"),
+    _operator("sign", _sign, "-1, 0 or 1"),
+)

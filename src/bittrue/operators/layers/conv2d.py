@@ -1,0 +1,204 @@
+"""conv2d: acc[n,y,x,o] = sum over taps and channels of (q - z_in)(w - z_w) + bias, then rescale and store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.accumulator import fused_range, multiplier_arrays, proven_bound, signed_span, stored_type, weight_sums
+from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.geometry import Window, spatial_bytes, spatial_parameters, windows_by_letter
+from ..core.roles import LAYER
+from . import hybrid_layers, integer_conv, real_layers
+from .hybrid_layers import HYBRID_SLOTS
+from .real_layers import REAL_SLOTS
+
+
+def _geometry(call: Call) -> tuple[Window, Window, int]:
+    call.expect(3)
+    source, weights = call.input(0), call.input(1, "weights")
+    call.rank(source, 4)
+    call.rank(weights, 4)
+    channels, depth = source.shape[3], weights.shape[3]
+    if min(channels, depth, weights.shape[0]) < 1 or channels % depth:
+        raise call.invalid(
+            "BT-CONV-CHANNELS", f"{channels} input channels cannot be split into groups of {depth} filter channels"
+        )
+    groups = channels // depth
+    if call.node.attributes.get("groups", groups) != groups:
+        raise call.invalid(
+            "BT-CONV-CHANNELS",
+            f"{channels} input channels and filters of {depth} make {groups} groups, but the node says "
+            f"{call.attribute('groups')}",
+        )
+    if weights.shape[0] % groups:
+        raise call.invalid("BT-CONV-CHANNELS", f"{weights.shape[0]} filters cannot be split into {groups} groups")
+    vertical, horizontal = windows_by_letter(call, source.shape[1:3], weights.shape[1:3])
+    return vertical, horizontal, groups
+
+
+def check_bias(call: Call, channels: int, position: int = 2) -> None:
+    """The bias, when present, has one value per output channel."""
+    if call.has(position) and call.input(position).size != channels:
+        size = call.input(position).size
+        raise call.invalid("BT-BIAS-LENGTH", f"bias has {size} values for {channels} output channels")
+
+
+def check_bias_type(call: Call, source: int = 0, position: int = 2) -> None:
+    """With 16-bit activations the attribute `bias_type` must agree with the bias tensor.
+
+    Unset (f32) means s64 beside 8-bit and narrower weights, s32 beside 16-bit weights.
+    """
+    if call.input(source).dtype != "s16":
+        return
+    declared = call.attribute("bias_type")
+    if declared not in ("f32", "s32", "s64"):
+        raise call.invalid("BT-BIAS-TYPE", f"the operator declares a bias of type {declared}, expected s32 or s64")
+    read_as = ("s32" if call.input(1).dtype == "s16" else "s64") if declared == "f32" else declared
+    if call.has(position) and call.input(position).dtype != read_as:
+        bias = call.input(position)
+        raise call.invalid(
+            "BT-BIAS-TYPE",
+            f"the operator reads a bias of type {read_as}, but tensor '{bias.name}' is {bias.dtype}",
+            "kernels read the bias by the declared type, so the result would be undefined; "
+            "set quantized_bias_type when converting",
+        )
+
+
+def check_weight_scales(call: Call, channels: int, axis: int) -> None:
+    """Weights carry one scale, or one per output channel."""
+    quantization = call.input(1, "weights").quantization
+    if call.input(1).dtype == "u8" and quantization.per_axis:
+        raise call.invalid("BT-QUANT-PER-AXIS", "uint8 weights cannot have several scales")
+    extent = call.input(1).shape[quantization.axis] if quantization.axis is not None else channels
+    if quantization.per_axis and (quantization.scales.size != channels or extent != channels):
+        raise call.invalid(
+            "BT-QUANT-AXIS",
+            f"weights have {quantization.scales.size} scales along axis {quantization.axis}, "
+            f"expected {channels} (one per output channel, axis {axis})",
+        )
+
+
+def infer(call: Call) -> list[Shape]:
+    """[N, H, W, C] with weights [O, kh, kw, C/groups] gives [N, H', W', O]."""
+    vertical, horizontal, _ = _geometry(call)
+    channels = call.input(1).shape[0]
+    check_bias(call, channels)
+    return [(call.input(0).shape[0], vertical.out, horizontal.out, channels)]
+
+
+def lower(call: Call) -> Lowered:
+    """Multipliers per channel, clamps, geometry and the accumulator bound."""
+    vertical, horizontal, groups = _geometry(call)
+    if "sum_of_products" in call.rules:
+        return real_layers.lower_windows(call, vertical, horizontal, groups)
+    if "quantize_asymmetric" in call.rules:
+        return _lower_hybrid(call, vertical, horizontal, groups)
+    source, weights = call.input(0), call.input(1)
+    channels = weights.shape[0]
+    check_weight_scales(call, channels, 0)
+    check_bias_type(call)
+    scales = weights.quantization.scales
+    weight_zero_point = 0 if weights.quantization.per_axis else weights.zero_point
+    span = signed_span(source, source.zero_point)
+    per_filter = weights.size // channels
+    if weights.value is not None:
+        sums = weight_sums(weights.value, weight_zero_point)
+    else:
+        sums = np.asarray(per_filter * signed_span(weights, weight_zero_point))
+    return Lowered(
+        parameters={
+            **spatial_parameters((vertical, horizontal)),
+            **fused_range(call),
+            "groups": groups,
+            "input_zero_point": source.zero_point,
+            "weight_zero_point": weight_zero_point,
+        },
+        arrays=multiplier_arrays(call, source.scale, scales),
+        accumulator=proven_bound(call, sums, span, call.input(2) if call.has(2) else None),
+        work=call.output.size * per_filter,
+        scratch=2 * spatial_bytes((vertical, horizontal), source.shape[3], 4),
+    )
+
+
+def _lower_hybrid(call: Call, vertical: Window, horizontal: Window, groups: int) -> Lowered:
+    """Images are quantized with a zero point when the scales of the weights differ, else symmetrically."""
+    scales = hybrid_layers.weight_scales(call, call.output.shape[3])
+    axis = call.input(1).quantization.axis
+    if axis:
+        message = f"the scales of the weights belong to axis {axis}, and not to the output channels (axis 0)"
+        raise call.invalid("BT-QUANT-AXIS", message)
+    if call.rules.get("rows") == "per_pixel":
+        # A matrix product of pixels with filters of one tap each.
+        return hybrid_layers.lower_layer(
+            call,
+            "asymmetric",
+            scales,
+            {"output_shape": tuple(call.output.shape), **spatial_parameters((vertical, horizontal)), "groups": groups},
+            scratch=24 * (call.input(0).size + call.output.size),
+        )
+    if "quantize_symmetric" not in call.rules:
+        return hybrid_layers.lower_windows(call, vertical, horizontal, "asymmetric", 0, groups)
+    differ = bool((scales != scales[0]).any())
+    if groups > 1 and not differ:
+        raise call.invalid(
+            "BT-QUANT-AXIS",
+            f"{groups} groups of filters that share one scale: the kernel reads temporary tensors that it has not made",
+            "quantize the weights per output channel",
+        )
+    return hybrid_layers.lower_windows(call, vertical, horizontal, "asymmetric" if differ else "symmetric", 0, groups)
+
+
+def pad_and_center(picture: np.ndarray, step: Step, dtype: np.dtype) -> np.ndarray:
+    """image[H, W, C] - zero point as `dtype`, with padded positions holding real zero."""
+    pads = ((step["pad_top"], step["pad_bottom"]), (step["pad_left"], step["pad_right"]), (0, 0))
+    centered = picture.astype(dtype)
+    if step["input_zero_point"]:
+        centered -= dtype.type(step["input_zero_point"])
+    return np.pad(centered, pads) if any(map(any, pads)) else centered
+
+
+def tap_windows(padded: np.ndarray, step: Step) -> np.ndarray:
+    """A view [H', W', taps_h, taps_w, C] of all windows: the order of a filter's last three axes."""
+    reach = [(step[f"filter_{axis}"] - 1) * step[f"dilation_{axis}"] + 1 for axis in "hw"]
+    view = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(0, 1))
+    view = view[:: step["stride_h"], :: step["stride_w"], :, :: step["dilation_h"], :: step["dilation_w"]]
+    return view.transpose(0, 1, 3, 4, 2)
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The convolution by the row's arithmetic."""
+    if "sum_of_products" in step.rules:
+        return real_layers.convolve(step, inputs, inputs[1].transpose(1, 2, 3, 0))
+    if "quantize_asymmetric" in step.rules:
+        if step.rules.get("rows") == "per_pixel":
+            return hybrid_layers.multiply(step, [inputs[0], inputs[1].reshape(inputs[1].shape[0], -1), *inputs[2:]])
+        return hybrid_layers.convolve(step, inputs)
+    x, weights = inputs[0], np.moveaxis(inputs[1], -1, 1)
+    return [integer_conv.convolved(step, x, weights, inputs[2], stored_type(step, x.dtype), True)]
+
+
+OPERATOR = Operator(
+    "conv2d",
+    (
+        "accumulate",
+        "scale_form",
+        "rescale",
+        "store",
+        "activation_range",
+        *REAL_SLOTS,
+        *HYBRID_SLOTS,
+        "rows",
+        "row_sums",
+        "scale_back_per_axis",
+    ),
+    infer,
+    lower,
+    reference,
+    "2-D convolution, groups and dilation included",
+    roles=LAYER,
+    weights="OSI",
+    channels_last=True,
+    multiplies=True,
+)

@@ -1,0 +1,212 @@
+"""Layers with real activations and integer weights: each row of activations is quantized while the model runs.
+
+y = f32(scaled back(sum of (q - zero_point) * w) + bias), clamped; the zero point of the weights plays no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...arithmetic.matmul import exact_matmul, product_type
+from ...errors import RunError
+from ...graph import Attribute
+from ...rules import byte_products, plain_range, quantize_rows, row_sums, scale_back
+from ..core.accumulator import finish_accumulator, proven_bound, weight_sums
+from ..core.base import Call, Lowered, Step
+from ..core.geometry import Window, spatial_bytes, spatial_parameters, step_windows
+from ..core.stopping import check_stop
+from .real_layers import real_range
+
+# Slots that a hybrid row fills, beside `accumulate` and `plain_range`.
+HYBRID_SLOTS = ("quantize_symmetric", "quantize_asymmetric", "byte_products", "scale_back")
+# |q - zero point| of a quantized row, and beyond what a padded position holds.
+_SPAN = {"symmetric": 127, "asymmetric": 255}
+# Elements of unfolded input held at a time.
+_PATCH = 1 << 20
+
+
+def weight_scales(call: Call, channels: int) -> np.ndarray:
+    """The scales of the weights: one, or one per output channel."""
+    weights = call.input(1, "weights")
+    quantization = weights.quantization
+    extent = weights.shape[quantization.axis] if quantization.axis is not None else channels
+    if quantization.scales.size not in (1, channels) or (quantization.per_axis and extent != channels):
+        raise call.invalid(
+            "BT-QUANT-AXIS",
+            f"weights have {quantization.scales.size} scales along axis {quantization.axis}, expected {channels}, "
+            "one per output channel",
+            "the kernel would read scales that are not there",
+        )
+    return quantization.scales.astype(np.float32)
+
+
+def lower_layer(
+    call: Call, mode: str, scales: np.ndarray, parameters: dict[str, Attribute], axis: int = 0, scratch: int = 0
+) -> Lowered:
+    """What all hybrid layers keep: how rows are quantized, the scales, the limits and the accumulator's bound.
+
+    `axis` is the one of the weights' output channels, the first or the last one.
+    """
+    weights = call.input(1)
+    if weights.value is not None:
+        sums = weight_sums(weights.value, 0, axis)
+    else:
+        sums = np.asarray(weights.size // weights.shape[axis] * -weights.type.minimum)
+    bound = proven_bound(call, sums, _SPAN[mode], None)
+    return Lowered(
+        parameters={**parameters, **real_range(call), "quantize": mode},
+        arrays={"weight_scales": scales},
+        accumulator=bound,
+        work=call.output.size * (weights.size // weights.shape[axis]),
+        scratch=scratch,
+    )
+
+
+def lower_windows(call: Call, vertical: Window, horizontal: Window, mode: str, axis: int, groups: int) -> Lowered:
+    """A hybrid convolution."""
+    source, channels = call.input(0), call.output.shape[3]
+    scales = weight_scales(call, channels)
+    return lower_layer(
+        call,
+        mode,
+        scales if mode == "asymmetric" else scales[:1],
+        {**spatial_parameters((vertical, horizontal)), "groups": groups},
+        axis,
+        4 * source.size + 2 * spatial_bytes((vertical, horizontal), source.shape[3], 8),
+    )
+
+
+def quantize(step: Step, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows by the step's rule: integers, scales, zero points."""
+    rules = quantize_rows.SYMMETRIC if step["quantize"] == "symmetric" else quantize_rows.ASYMMETRIC
+    try:
+        return rules[step.rules[f"quantize_{step['quantize']}"]](rows)
+    except OverflowError as error:
+        raise RunError(
+            "BT-RUN-NOT-FINITE",
+            f"the activations cannot be quantized: {error}",
+            place=step.place,
+            advice="the runtime converts it to an integer, which is undefined",
+        ) from None
+
+
+def finish(step: Step, acc: np.ndarray, scale: np.ndarray | np.float32, start: np.ndarray | None) -> np.ndarray:
+    """Sums whose last axis are the output channels: scaled back, added to `start` if there is one, clamped."""
+    per_axis = step["quantize"] == "asymmetric" and "scale_back_per_axis" in step.rules
+    rule = scale_back.RULES[step.rules["scale_back_per_axis" if per_axis else "scale_back"]]
+    acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
+    scales = step.arrays["weight_scales"]
+    if step.rules["scale_back"] in scale_back.WITH_START:
+        total = rule(acc, scale, scales) if start is None else rule(acc, scale, scales, start)
+        return plain_range.CLAMPS[step.rules["plain_range"]](total, step["low"], step["high"])
+    total = rule(acc, scale, scales)
+    if start is not None:
+        with np.errstate(all="ignore"):
+            total = start + total
+    return plain_range.CLAMPS[step.rules["plain_range"]](total, step["low"], step["high"])
+
+
+def convolve(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Unfolded rows of windows times the filters[O, h, w, depth]; each image has a scale of its own."""
+    x, weights, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
+    bound, groups = _bound(step), step["groups"]
+    work_type = product_type(bound)
+    channels, depth = weights.shape[0], weights.shape[3]
+    out_h, out_w = step["out_h"], step["out_w"]
+    matrices = weights.reshape(groups, channels // groups, -1)
+    start = np.zeros(channels, np.float32) if bias is None else bias.reshape(-1)
+    out = np.empty((x.shape[0], out_h, out_w, channels), np.float32)
+    if not out.size:
+        return [out]
+    rows = max(1, _PATCH // (out_w * max(1, matrices.shape[2]) * groups))
+    products = byte_products.RULES[step.rules["byte_products"] if _by_bytes(step, channels) else "exact"]
+    for n, picture in enumerate(x):
+        q, scale, zero_point = quantize(step, picture.reshape(1, -1))
+        centered = (q - zero_point).reshape(picture.shape)
+        for top in range(0, out_h, rows):
+            check_stop()
+            patches = _patches(step, centered, top, min(rows, out_h - top))
+            parts = []
+            for g, matrix in enumerate(matrices):
+                block = patches[..., g * depth : (g + 1) * depth].reshape(-1, matrix.shape[1])
+                acc = exact_matmul(block.astype(work_type), matrix.T.astype(work_type), bound).astype(np.int64)
+                more = products(block, matrix)
+                parts.append(acc if more is None else acc + more)
+            acc = parts[0] if groups == 1 else np.concatenate(parts, axis=1)
+            out[n, top : top + rows] = finish(step, acc, scale, start).reshape(-1, out_w, channels)
+    return [out]
+
+
+def _by_bytes(step: Step, channels: int) -> bool:
+    """Symmetric rows go through a matrix product; four or a multiple of it filters take an exact one."""
+    return bool(step["quantize"] == "symmetric") and channels % 4 != 0
+
+
+def _bound(step: Step) -> int:
+    return step.accumulator.magnitude if step.accumulator else 2**62
+
+
+def _patches(step: Step, picture: np.ndarray, top: int, count: int) -> np.ndarray:
+    """[count, W', h, w, C] of an image of integers; positions outside hold 0."""
+    _, vertical, horizontal = step_windows(step, picture.shape[:2])
+    found = np.zeros((count, horizontal.out, vertical.taps, horizontal.taps, picture.shape[2]), picture.dtype)
+    for i in vertical.taps_met():
+        lines = vertical.met(i, top, top + count)
+        for j in horizontal.taps_met():
+            across = horizontal.met(j)
+            found[lines[0], across[0], i, j] = picture[lines[1], across[1]]
+    return found
+
+
+def convolve_depthwise(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """One multiply-add pass per tap over weights[1, h, w, outputs]."""
+    x, weights, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
+    _, vertical, horizontal = step_windows(step, x.shape[1:3])
+    out_h, out_w, channels = vertical.out, horizontal.out, weights.shape[3]
+    filters = weights[0].astype(np.int64).reshape(*weights.shape[1:3], x.shape[3], -1)
+    start = None if bias is None else bias.reshape(-1)
+    out = np.empty((x.shape[0], out_h, out_w, channels), np.float32)
+    if not out.size:
+        return [out]
+    rows = max(1, _PATCH // (out_w * channels))
+    for n, picture in enumerate(x):
+        q, scale, zero_point = quantize(step, picture.reshape(1, -1))
+        centered = (q - zero_point).reshape(*picture.shape, 1)
+        for top in range(0, out_h, rows):
+            check_stop()
+            count = min(rows, out_h - top)
+            acc = np.zeros((count, out_w, *filters.shape[2:]), np.int64)
+            for i in vertical.taps_met():
+                lines = vertical.met(i, top, top + count)
+                for j in horizontal.taps_met():
+                    across = horizontal.met(j)
+                    acc[lines[0], across[0]] += centered[lines[1], across[1]] * filters[i, j]
+            out[n, top : top + count] = finish(step, acc.reshape(count, out_w, channels), scale, start)
+    return [out]
+
+
+def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """A matrix product; every row has a scale of its own. Where all rows are zero, only the bias is left."""
+    x, weights = inputs[0], inputs[1]
+    bias = inputs[2] if len(inputs) > 2 else None
+    start = np.zeros(len(weights), np.float32) if bias is None else bias.reshape(-1)
+    if not x.any() and step.rules["scale_back"] not in scale_back.WITH_START:
+        clamp = plain_range.CLAMPS[step.rules["plain_range"]]
+        only_bias = np.broadcast_to(start, step["output_shape"])
+        return [clamp(only_bias, step["low"], step["high"])]
+    bound = _bound(step)
+    work_type = product_type(bound)
+    q, scales, zero_points = quantize(step, x.reshape(-1, weights.shape[1]))
+    zero_points = zero_points[:, None]
+    acc = exact_matmul((q - zero_points).astype(work_type), weights.T.astype(work_type), bound).astype(np.int64)
+    more = byte_products.RULES[step.rules["byte_products"]](q, weights)
+    if more is not None:
+        acc += more
+    if step["quantize"] == "asymmetric":
+        # The exact product took zero point times exact sums off.
+        wrong = row_sums.RULES[step.rules["row_sums"]](weights) - row_sums.exact(weights)
+        if wrong.any():
+            acc -= zero_points * wrong
+    return [finish(step, acc, scales[:, None], start).reshape(step["output_shape"])]

@@ -1,0 +1,177 @@
+"""Convolutions of integers: exact sums, less what the row's register loses, rescaled and stored where the row says so.
+
+Padded positions hold z_x. w's scales and zero points may be one per output channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...arithmetic.matmul import exact_matmul, product_type
+from ...graph import Attribute, data_type
+from ...rules import accumulate
+from ..core.accumulator import finish_accumulator, stored_type
+from ..core.base import Call, Lowered, Step
+from ..core.geometry import spatial_bytes, spatial_parameters, spatial_shape, step_windows
+from ..core.late import Prepared, Values, prepare_late, prepare_now
+from ..core.roles import OPERAND_LAYER
+from ..core.spatial import padded, sliding
+from ..core.stopping import check_stop
+from ..quantization.range_operands import range_multiplier
+from .conv_geometry import channels_first, convolution_windows
+from .integer_layers import (
+    bound,
+    centered,
+    check_single,
+    points_of,
+    prepare_multiplier,
+    requantized,
+    single,
+    weight_zero_points,
+    zero_point_of,
+)
+
+# Bytes of unfolded input held at a time: stays inside the last-level cache and bounds memory on any input.
+PATCH_BYTES = 4 << 20
+# Ranges have no zero points.
+_NOWHERE = 9
+
+
+def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values) -> Prepared:
+    _, _, bias, x_scale, x_point, w_scale, w_point, y_scale, y_point = (*values, *[None] * 9)[:9]
+    if known["ranged"]:
+        ends, scales = ((x_scale, x_point), (y_scale, y_point)), np.reshape(w_scale, -1)
+        none = {"input_zero_point": 0, "weight_zero_point": 0, "output_zero_point": 0}
+        return none, range_multiplier(rules, known, ends[0], scales, ends[1], bias)
+    parameters, arrays = weight_zero_points(w_point)
+    parameters["input_zero_point"] = zero_point_of(x_point)
+    if "store" not in rules:
+        return parameters, arrays
+    multiplier = prepare_multiplier(rules, single(x_scale), np.reshape(w_scale, -1), single(y_scale))
+    return {**parameters, "output_zero_point": zero_point_of(y_point)}, {**arrays, **multiplier}
+
+
+def lower(call: Call) -> Lowered:
+    """Geometry, zero points, multipliers per channel and the accumulator bound.
+
+    With `ranged`, operands hold the ends of ranges in place of scales and zero points, and `rescale` adds the bias.
+    """
+    for position, text in ((7, "output scale"), (8, "output zero point")):
+        check_single(call, position, text)
+    dtype, ranged = data_type(call.output.dtype), bool(call.node.attributes.get("ranged", False))
+    known: dict[str, Attribute] = {"dtype": dtype.name, "ranged": ranged}
+    if ranged:
+        known["codes"] = call.input(0).dtype
+    if "store" in call.rules:
+        known |= {"low": dtype.minimum, "high": dtype.maximum}
+    parameters, arrays = prepare_now(call, range(2 if ranged else 3, 9), known, _prepare, OPERAND_LAYER)
+    windows, groups = convolution_windows(call)
+    weights, source = call.input(1), call.input(0)
+    depth = weights.size // max(1, weights.shape[0])
+    points = (_NOWHERE, _NOWHERE, None) if ranged else (4, 6, 2)
+    return Lowered(
+        {
+            **parameters,
+            **spatial_parameters(windows),
+            "groups": groups,
+            "channels_last": bool(call.attribute("channels_last")),
+        },
+        arrays,
+        bound(call, (0, points[0]), (1, points[1]), depth, 0, points[2]),
+        call.output.size * depth,
+        spatial_bytes(windows, channels_first(call, source.shape)[1], 1) * 16 + 16 * PATCH_BYTES,
+        inputs=(0, 1) if ranged and not parameters["late"] else None,
+    )
+
+
+def _five(array: np.ndarray) -> np.ndarray:
+    """[N, C, ...] as [N, C, D, H, W]."""
+    return array.reshape(*array.shape[:2], *(1,) * (5 - array.ndim), *array.shape[2:])
+
+
+def _lost(step: Step, signed: bool, weights: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+    """What sums lose in pairs, if the rule says so: of unfolded quantized values [groups, K, positions], [groups, O,
+    positions].
+
+    The u8 factor of such a product is the left one: the weights, [O, channels and taps], where x is `signed`, or
+    windows, [positions, taps and channels]. There, one channel with one filter is multiplied on its own, without pairs.
+    """
+    lost = accumulate.RULES[step.rules["accumulate"]].lost
+    groups, depth, filters = step["groups"], weights.shape[1], weights.shape[0] // step["groups"]
+    if lost is None or (not signed and depth == filters == 1):
+        return None
+    if signed:
+        left = weights.reshape(groups, filters, -1)
+        return lambda columns: lost(left, columns)
+    right = weights.reshape(groups, filters, depth, -1).transpose(0, 3, 2, 1).reshape(groups, -1, filters)
+
+    def of_windows(columns: np.ndarray) -> np.ndarray:
+        by_taps = columns.reshape(groups, depth, -1, columns.shape[2]).swapaxes(1, 2).reshape(columns.shape)
+        return lost(by_taps.swapaxes(1, 2), right).swapaxes(1, 2)
+
+    return of_windows
+
+
+def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tuple[int, int, slice], np.ndarray]]:
+    """(image, depth, rows) of the output and its sums [O, rows, W'], exact but for what the rule loses, in blocks."""
+    windows = step_windows(step, x.shape[2:])
+    limit = step.accumulator.magnitude if step.accumulator else 2**62
+    work_type = product_type(limit)
+    groups, filters = step["groups"], weights.shape[0]
+    points = np.reshape(points_of(step, "weight_zero_point"), (-1, *(1,) * (weights.ndim - 1)))
+    lost = _lost(step, x.dtype == np.int8, weights)
+    matrices = centered(weights, points, work_type).reshape(groups, filters // groups, -1)
+    out_d, out_h, out_w = spatial_shape(windows)
+    rows = max(1, PATCH_BYTES // max(1, out_w * matrices.shape[2] * groups * work_type.itemsize))
+    for n, picture in enumerate(_five(x)):
+        pixels = padded(centered(picture, step["input_zero_point"], work_type), windows, 0)
+        # [C, taps, D', H', W']: unfolding copies whole rows of pixels.
+        view = sliding(pixels, windows).transpose(0, 4, 5, 6, 1, 2, 3)
+        for d in range(out_d):
+            for top in range(0, out_h, rows):
+                block = view[..., d, top : top + rows, :]
+                columns = block.reshape(groups, matrices.shape[2], block.shape[-2] * out_w)
+                sums = exact_matmul(matrices, columns, limit).astype(np.int64)
+                if lost is not None:
+                    sums -= lost(columns + work_type.type(step["input_zero_point"]))
+                yield (n, d, slice(top, top + block.shape[-2])), sums.reshape(filters, -1, out_w)
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The convolution with the zero points and multipliers of this run."""
+    step = prepare_late(step, inputs, _prepare)
+    bias = inputs[2] if len(inputs) > 2 and not step["ranged"] else None
+    if "store" in step.rules:
+        dtype = stored_type(step, np.dtype(np.int8 if step["low"] < 0 else np.uint8))
+    else:
+        dtype = data_type(step["dtype"]).numpy
+    return [convolved(step, inputs[0], inputs[1], bias, dtype, step["channels_last"])]
+
+
+def convolved(
+    step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None, dtype: np.dtype, last: bool
+) -> np.ndarray:
+    """The filter matrix times unfolded windows; exact because every partial sum is below the float's bound.
+
+    Args:
+        x: the image; `last`: with its channels last, as the result then has them.
+        weights: [O, C / groups, spatial...].
+        dtype: of the result.
+    """
+    first = np.moveaxis(x, -1, 1) if last else x
+    out = np.empty((x.shape[0], weights.shape[0], *spatial_shape(step_windows(step, first.shape[2:]))), dtype)
+    if out.size:
+        for (n, d, rows), sums in _sums(step, first, weights):
+            check_stop()
+            if bias is not None:
+                sums += bias.astype(np.int64).reshape(-1, 1, 1)
+            acc = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)
+            if "store" in step.rules:
+                # Multipliers per channel go with the last axis.
+                acc = np.moveaxis(requantized(step, np.moveaxis(acc, 0, -1), out.dtype), -1, 0)
+            out[n, :, d, rows] = acc
+    flat = out.reshape(*out.shape[:2], *out.shape[2:][5 - x.ndim :])
+    return np.ascontiguousarray(np.moveaxis(flat, 1, -1)) if last else flat

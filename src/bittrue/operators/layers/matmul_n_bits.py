@@ -1,0 +1,139 @@
+"""matmul_n_bits: a[..., K] times weights of 2, 4 or 8 bits in blocks along K, with a scale and a zero point each.
+
+Operands: a, quantized values q u8[N, blocks, block_size * bits / 8] (the first of a byte in its lowest bits), scales[N,
+blocks], zero points (u8, packed like q in every row, or f32[N, blocks]; absent: the middle of the type), nothing,
+bias[N]. w[n, k] = f32((q - zero point) * scale), with real zero points f32(f32(q * scale) - f32(scale * zero point));
+the result is a w^T + bias. Attributes: `n`, `k`, `bits`, `block_size`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...arithmetic import floats
+from ...arithmetic.matmul import exact_matmul
+from ...rules import real_product, row_blocks
+from ...rules.real_product import Layout
+from ..core.base import Call, Lowered, Operator, Shape, Step
+
+_BLOCKS = (16, 32, 64, 128, 256)
+
+
+def infer(call: Call) -> list[Shape]:
+    """a's shape with N in place of K."""
+    call.expect((3, 6))
+    n, k, bits, block = (int(call.attribute(name)) for name in ("n", "k", "bits", "block_size"))
+    if bits not in (2, 4, 8):
+        raise call.unsupported("BT-BLOCK-BITS", f"weights of {bits} bits, expected 2, 4 or 8")
+    if block not in _BLOCKS:
+        raise call.unsupported("BT-BLOCK-SIZE", f"block_size {block} is none of {', '.join(map(str, _BLOCKS))}")
+    if n < 1 or k < 1:
+        raise call.invalid("BT-MATMUL-DEPTH", f"weights of {n} by {k} elements")
+    a = call.input(0)
+    if not a.rank or a.shape[-1] != k:
+        raise call.invalid("BT-MATMUL-DEPTH", f"rows of shape {list(a.shape)} meet weights of {k} elements")
+    blocks = -(-k // block)
+    real = call.has(3) and call.input(3).dtype == "f32"
+    in_row = blocks if real else -(-blocks * bits // 8)
+    for position, role, wanted in (
+        (1, "the quantized values", (n, blocks, block * bits // 8)),
+        (2, "the scales", (n, blocks)),
+        (3, "the zero points", (n, in_row)),
+        (5, "the bias", (n,)),
+    ):
+        if call.has(position):
+            shape = call.input(position).shape
+            if shape not in (wanted, (math.prod(wanted),)):
+                raise call.invalid(
+                    "BT-BLOCK-SHAPE", f"{role} have shape {list(shape)}, expected {list(wanted)}", "or the same flat"
+                )
+    return [(*a.shape[:-1], n)]
+
+
+def lower(call: Call) -> Lowered:
+    """Dimensions, and whether kernels for constant weights carry the product out."""
+    n, k = int(call.attribute("n")), int(call.attribute("k"))
+    known = {name: int(call.attribute(name)) for name in ("n", "k", "bits", "block_size")}
+    packed = call.input(1).value is not None and known["bits"] == 4
+    packed = packed and not (call.has(3) and call.input(3).dtype == "f32")
+    return Lowered({**known, "packed": packed}, work=call.output.size * k, scratch=16 * n * k + 8 * call.output.size)
+
+
+def _codes(packed: np.ndarray, bits: int) -> np.ndarray:
+    """u8[..., n] to [..., n * 8 / bits] numbers."""
+    parts = [(packed >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
+    return np.stack(parts, -1).reshape(*packed.shape[:-1], -1)
+
+
+def _points(step: Step, inputs: Sequence[Any]) -> np.ndarray:
+    """Zero points of integers, one per block [N, blocks, 1]."""
+    n, k, bits, block = (step[name] for name in ("n", "k", "bits", "block_size"))
+    blocks = -(-k // block)
+    if len(inputs) < 4 or inputs[3] is None:
+        return np.full((n, blocks, 1), 1 << (bits - 1), np.uint8)
+    return _codes(inputs[3].reshape(n, -1), bits)[:, :blocks, None]
+
+
+def _unpacked(step: Step, inputs: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Quantized values u8[N, blocks, block_size] and scales [N, blocks, 1]."""
+    n, blocks = step["n"], -(-step["k"] // step["block_size"])
+    return _codes(inputs[1].reshape(n, blocks, -1), step["bits"]), inputs[2].reshape(n, blocks, 1)
+
+
+def _weights(step: Step, inputs: Sequence[Any]) -> np.ndarray:
+    """w[N, K], binary32."""
+    codes, scales = _unpacked(step, inputs)
+    with np.errstate(all="ignore"):
+        if len(inputs) > 3 and inputs[3] is not None and inputs[3].dtype == np.float32:
+            real = codes.astype(np.float32) * scales - scales * inputs[3].reshape(scales.shape)
+        else:
+            real = (codes.astype(np.float32) - _points(step, inputs).astype(np.float32)) * scales
+    return np.asarray(real.reshape(step["n"], -1)[:, : step["k"]])
+
+
+def _by_integers(step: Step, rows: np.ndarray, inputs: Sequence[Any]) -> np.ndarray:
+    """Rows as integers by blocks; total = fma(sum of a block, f32(scale of the row * scale of w), total)."""
+    codes, scales = _unpacked(step, inputs)
+    left, row_scales = row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"])
+    right = codes.astype(np.int64) - _points(step, inputs)
+    total = np.zeros((len(rows), step["n"]), np.float32)
+    with np.errstate(all="ignore"):
+        for k in range(left.shape[1]):
+            # Products of 8-bit numbers, 256 of them at most, fit 24 bits.
+            part = exact_matmul(left[:, k], right[:, k].T, 128 * 255 * step["block_size"])
+            factor = row_scales[:, k, None] * scales[:, k, 0]
+            total = floats.fused_multiply_add(part.astype(np.float32), factor, total)
+    return total
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """All rows make one product with the weights as real numbers."""
+    a, bias = inputs[0], inputs[5] if len(inputs) > 5 else None
+    rows = a.reshape(-1, step["k"])
+    if "row_blocks" in step.rules:
+        result = _by_integers(step, rows, inputs)
+        result = result if bias is None else result + bias
+        return [result.reshape(*a.shape[:-1], step["n"])]
+    layout = Layout(turned_b=True)
+    if step["packed"]:
+        layout = Layout(split=step["k"], added_last=True, fused_lanes=len(rows) == 1)
+    product = real_product.RULES[step.rules["real_product"]]
+    result = np.zeros((0, step["n"]), np.float32)
+    if len(rows):
+        result = product.apply(rows, _weights(step, inputs).T, bias, 1.0, 1.0, layout)
+    return [result.reshape(*a.shape[:-1], step["n"])]
+
+
+OPERATOR = Operator(
+    "matmul_n_bits",
+    ("real_product", "row_blocks"),
+    infer,
+    lower,
+    reference,
+    "matrix product with weights of 2, 4 or 8 bits that have a scale and a zero point per block",
+    multiplies=True,
+)

@@ -1,0 +1,71 @@
+"""What `matmul` does with real numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...graph import Attribute
+from ...rules import real_product
+from ...rules.real_product import Layout
+from ..core.base import Call, Lowered, Step
+
+
+def _packed(call: Call) -> bool:
+    """Constants are packed before they are used, but not what rewrites mark as computed in every run."""
+    return call.input(1).value is not None and not call.node.attributes.get("computed_weights", False)
+
+
+def lower(call: Call) -> Lowered:
+    """Factors, which operands are transposed, and how the runtime's operands lie in memory, as rewrites mark it.
+
+    `turned_a`, `turned_b`: that operand lies transposed; `apart`: the matrices on the left lie apart from each other,
+    which matters where they are single rows.
+    """
+    given = call.node.attributes
+    a, packed = call.input(0), _packed(call)
+    factors = {name: given.get(name, 1.0) for name in ("alpha", "beta")}
+    parameters: dict[str, Attribute] = {}
+    for name, factor in factors.items():
+        assert isinstance(factor, float)
+        parameters[name] = float(np.float32(factor))
+    for side in "ab":
+        transposed = bool(given.get(f"transpose_{side}", False))
+        parameters[f"transpose_{side}"] = transposed
+        parameters[f"turned_{side}"] = transposed != bool(given.get(f"turned_{side}", False))
+    depth = a.shape[-2 if a.rank > 1 and parameters["transpose_a"] else -1]
+    return Lowered(
+        parameters={
+            **parameters,
+            "output_shape": call.output.shape,
+            "packed": packed,
+            "apart": bool(given.get("apart", False)) and not packed and a.rank > 2 and a.shape[-2] == 1,
+        },
+        work=call.output.size * depth,
+        scratch=32 * (a.size + call.input(1).size + min(call.output.size, 1 << 20)),
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The rule's product. A vector on the left is a matrix of one row, one on the right meets every row.
+
+    Matrices on the left that meet a single one are one matrix.
+    """
+    if not math.prod(step["output_shape"]):
+        return [np.zeros(step["output_shape"], np.float32)]
+    a, b = (
+        operand.swapaxes(-1, -2) if operand.ndim > 1 and step[f"transpose_{side}"] else operand
+        for operand, side in zip(inputs[:2], "ab", strict=True)
+    )
+    c = inputs[2] if len(inputs) > 2 else None
+    left, right = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
+    rule = real_product.RULES[step.rules["real_product"]]
+    layout = Layout(step["packed"] and right.ndim == 2, step["turned_a"], step["turned_b"])
+    if b.ndim == 1:
+        left, layout = left.reshape(-1, 1, left.shape[-1]), Layout()
+    elif math.prod(right.shape[:-2]) == 1 and right.ndim <= left.ndim and not step["apart"]:
+        left, right = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[-2:])
+    product = real_product.products(rule, left, right, c, step["alpha"], step["beta"], layout)
+    return [product.reshape(step["output_shape"])]

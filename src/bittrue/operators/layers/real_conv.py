@@ -1,0 +1,148 @@
+"""Convolutions of real numbers, whose sums follow a rule of `real_product`; and conv_onto, alone.
+
+conv_onto has a fourth operand of the result's shape, which the sums begin with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...rules import real_product
+from ...rules.real_product import Layout
+from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.geometry import Window, spatial_parameters, step_windows
+from ..core.spatial import unfolded
+from .conv_geometry import channels_first, convolution_shape, convolution_windows
+
+# Elements of unfolded images held at a time.
+_BLOCK = 1 << 22
+
+
+# Channels of a block of the runtime's vectors, and of a block of a convolution without neighbours.
+_CHANNELS, _POINT_CHANNELS = 16, 128
+# Channels come in multiples of this, or stay in planes.
+_ALIGNED = 4
+
+
+def can_block(outputs: int, channels: int, groups: int) -> bool:
+    """Whether filters of so many channels can be held in blocks of channels."""
+    if groups > 1:
+        whole = channels % _CHANNELS == 0 and outputs // groups % _CHANNELS == 0
+        return whole or (channels == 1 and outputs == groups and outputs % _ALIGNED == 0)
+    return channels < _CHANNELS or channels % _ALIGNED == 0
+
+
+def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
+    """(channels of a block, terms of a sum) of a convolution whose channels are blocked; zeros for one that is not.
+
+    Asked for are two spatial axes, constant weights and bias, and what `can_block` says.
+    Rewrites mark nodes with `computed_weights` whose constants the runtime computes anew in every run.
+    """
+    rule = real_product.RULES[call.rules["real_product"]]
+    weights, groups = call.input(1), int(call.attribute("groups"))
+    known = weights.value is not None and (not call.has(2) or call.input(2).value is not None)
+    known = known and not call.node.attributes.get("computed_weights", False)
+    if not rule.blocked_channels or len(windows) != 2 or not known:
+        return 0, 0
+    outputs, channels = weights.shape[:2]
+    taps = math.prod(weights.shape[2:])
+    if not can_block(outputs, channels, groups):
+        return 0, 0
+    if channels < _CHANNELS:
+        return 1, taps
+    if taps == 1 and not any(one.before or one.after for one in windows):
+        return channels, _POINT_CHANNELS
+    return _CHANNELS, _CHANNELS * taps
+
+
+def infer_onto(call: Call) -> list[Shape]:
+    """The same; the fourth operand has the result's shape, the third one may be absent."""
+    call.expect(4)
+    found = convolution_shape(call)
+    if call.input(3).shape != found[0]:
+        raise call.invalid(
+            "BT-CONV-SUM",
+            f"the sums begin with a tensor of shape {list(call.input(3).shape)}, expected {list(found[0])}",
+        )
+    return found
+
+
+def lower(call: Call) -> Lowered:
+    """Geometry."""
+    (windows, groups), weights = convolution_windows(call), call.input(1)
+    terms = math.prod(weights.shape[1:])
+    block, split = _split(call, windows)
+    return Lowered(
+        parameters={
+            **spatial_parameters(windows),
+            "block": block,
+            "split": split,
+            "groups": groups,
+            "channels_last": bool(call.attribute("channels_last")),
+            "output_shape": channels_first(call, call.output.shape),
+        },
+        work=call.output.size * terms,
+        scratch=24 * _BLOCK + 16 * call.input(0).size,
+    )
+
+
+def _by_blocks(array: np.ndarray, axis: int, block: int) -> np.ndarray:
+    """[..., C, taps, ...] as [..., C / block, taps, block, ...], the last block filled with zeros."""
+    lacking = -array.shape[axis] % block
+    if lacking:
+        array = np.pad(array, [(0, lacking if i == axis else 0) for i in range(array.ndim)])
+    shape = array.shape
+    split = array.reshape(*shape[:axis], shape[axis] // block, block, *shape[axis + 1 :])
+    return np.ascontiguousarray(np.swapaxes(split, axis + 1, axis + 2))
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The rule's product of the weights with unfolded images.
+
+    Terms go by channel, then row, then column of the filter; with blocks by block, row, column, and channel of the
+    block.
+    """
+    last = step["channels_last"]
+    x, w = np.moveaxis(inputs[0], -1, 1) if last else inputs[0], inputs[1]
+    bias = inputs[2] if len(inputs) > 2 else None
+    begin = inputs[3] if len(inputs) > 3 else None
+    shape, groups = tuple(step["output_shape"]), step["groups"]
+    out = np.empty((shape[0], groups, shape[1] // groups, math.prod(shape[2:])), np.float32)
+    if not out.size:
+        return [_laid_out(step, out)]
+    windows = step_windows(step, x.shape[2:])
+    rule = real_product.RULES[step.rules["real_product"]]
+    block = step["block"] or 1
+    weights = _by_blocks(w.reshape(*w.shape[:2], -1), 1, block).reshape(groups, shape[1] // groups, -1)
+    layout = Layout(added_last=begin is None, split=step["split"])
+    started = None if begin is None else begin.reshape(out.shape)
+    added = None if bias is None else bias.reshape(groups, -1, 1)
+    for n, g, columns in unfolded(x, windows, groups):
+        columns = _by_blocks(columns, 0, block).reshape(weights.shape[2], out.shape[3])
+        more = None if added is None else added[g]
+        if started is None:
+            out[n, g] = rule.apply(weights[g], columns, more, 1.0, 1.0, layout)
+            continue
+        total = rule.apply(weights[g], columns, started[n, g], 1.0, 1.0, layout)
+        with np.errstate(all="ignore"):
+            out[n, g] = total if more is None else total + more
+    return [_laid_out(step, out)]
+
+
+def _laid_out(step: Step, out: np.ndarray) -> np.ndarray:
+    result = out.reshape(step["output_shape"])
+    return np.ascontiguousarray(np.moveaxis(result, 1, -1)) if step["channels_last"] else result
+
+
+OPERATOR = Operator(
+    "conv_onto",
+    ("real_product",),
+    infer_onto,
+    lower,
+    reference,
+    "a convolution whose sums begin with another tensor",
+    multiplies=True,
+)

@@ -1,0 +1,142 @@
+"""Convolutions and fully-connected layers on binary32 numbers: the order of the additions decides the last bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...graph import Attribute
+from ...rules import plain_range, sum_of_products
+from ..core.base import Call, Lowered, Step
+from ..core.geometry import Window, spatial_parameters, step_windows
+from ..core.stopping import check_stop
+
+# Slots that a row for real numbers fills.
+REAL_SLOTS = ("sum_of_products", "plain_range")
+# Sums held at a time, so that the passes over the terms stay in cache.
+_SUMS = 1 << 15
+# Elements of a matrix that are transposed at a time.
+_WEIGHTS = 1 << 20
+
+
+def real_range(call: Call) -> dict[str, Attribute]:
+    """`low` and `high` of the fused activation."""
+    rule = plain_range.RULES[call.rules["plain_range"]]
+    low, high = rule(str(call.attribute("activation")), call.output.type.numpy)
+    return {"low": low, "high": high}
+
+
+def lower_windows(call: Call, vertical: Window, horizontal: Window, groups: int) -> Lowered:
+    """Geometry and limits of a convolution; output channels fall into `groups` of neighbours."""
+    weights, channels = call.input(1), call.output.shape[3]
+    terms = weights.size // channels
+    return Lowered(
+        parameters={**spatial_parameters((vertical, horizontal)), **real_range(call), "groups": groups},
+        work=call.output.size * terms,
+        scratch=4 * weights.size + 8 * max(_SUMS, call.output.shape[2] * channels),
+    )
+
+
+# Numbers of taps whose kernels leave no room; elsewhere products of zeros follow the last tap.
+_FULL = (3, 4, 9, 25)
+
+
+def _start(rule: sum_of_products.SumRule, shape: tuple[int, ...], bias: np.ndarray | None) -> np.ndarray:
+    """What sums begin with; the last axes of `shape` hold all channels."""
+    total = np.zeros(shape, np.float32)
+    if rule.from_bias and bias is not None:
+        total.reshape(-1, bias.size)[...] = bias.reshape(-1)
+    return total
+
+
+def finish(step: Step, total: np.ndarray, bias: np.ndarray | None, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """clamp(f32(total + bias)), or what began with the bias, clamped: NaN stays NaN."""
+    rule = sum_of_products.RULES[step.rules["sum_of_products"]]
+    with np.errstate(all="ignore"):
+        if bias is not None and not rule.from_bias:
+            total = total + bias.reshape(-1)
+        if rule.by_columns and step["filter_h"] * step["filter_w"] not in _FULL:
+            total = total + np.float32(0)
+    total = sum_of_products.invalid_as_on_x86(total, x, weights, bias)
+    return plain_range.clamp(total, step["low"], step["high"])
+
+
+def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> list[np.ndarray]:
+    """A convolution with filters[h, w, depth, outputs]: one pass per tap and channel over blocks of rows.
+
+    Taps outside of the image add nothing, not even the product of 0 with an infinite weight, unless the rule says so.
+    """
+    x, bias = inputs[0], inputs[2] if len(inputs) > 2 else None
+    rule = sum_of_products.RULES[step.rules["sum_of_products"]]
+    filters = np.ascontiguousarray(filters)
+    depth, channels, groups = *filters.shape[2:], step["groups"]
+    _, vertical, horizontal = step_windows(step, x.shape[1:3])
+    out_h, out_w = vertical.out, horizontal.out
+    grouped = filters.reshape(*filters.shape[:3], groups, channels // groups)
+    out = np.empty((x.shape[0], out_h, out_w, channels), np.float32)
+    if not out.size:
+        return [out]
+    rows = max(1, _SUMS // (out_w * channels))
+    columns = [horizontal.met(tap) for tap in range(horizontal.taps)]
+    taps = [(i, j) for i in range(vertical.taps) for j in range(horizontal.taps)]
+    if rule.by_columns:
+        taps.sort(key=lambda tap: tap[::-1])
+    nothing = np.zeros((1, 1, groups, 1), np.float32)
+    for n, top in ((n, top) for n in range(x.shape[0]) for top in range(0, out_h, rows)):
+        check_stop()
+        bottom = min(top + rows, out_h)
+        total = _start(rule, (bottom - top, out_w, groups, channels // groups), bias)
+        room = np.empty_like(total)
+        for i, j in taps:
+            lines, across = vertical.met(i, top, bottom), columns[j]
+            if rule.from_bias:
+                for where in _outside(lines, across, *total.shape[:2]):
+                    for c in range(depth):
+                        rule(total[where], nothing, grouped[i, j, c], room[where])
+            if not lines[0].stop or not across[0].stop:
+                continue
+            met = x[n, lines[1], across[1]]
+            met = met.reshape(*met.shape[:2], groups, 1, depth)
+            sums, products = total[lines[0], across[0]], room[lines[0], across[0]]
+            for c in range(depth):
+                rule(sums, met[..., c], grouped[i, j, c], products)
+        out[n, top:bottom] = finish(step, total.reshape(bottom - top, out_w, channels), bias, x, filters)
+    return [out]
+
+
+def _outside(
+    lines: tuple[slice, slice], across: tuple[slice, slice], height: int, width: int
+) -> list[tuple[slice, slice]]:
+    """The up to four parts of a block of the output where a tap lies outside of the image."""
+    rows, columns = lines[0], across[0]
+    parts = [
+        (slice(0, rows.start), slice(0, width)),
+        (slice(rows.stop, height), slice(0, width)),
+        (rows, slice(0, columns.start)),
+        (rows, slice(columns.stop, width)),
+    ]
+    return [(r, c) for r, c in parts if r.start < r.stop and c.start < c.stop]
+
+
+def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """A matrix product over blocks of units: one pass per column."""
+    x, weights = inputs[0], inputs[1]
+    bias = inputs[2] if len(inputs) > 2 else None
+    rule = sum_of_products.RULES[step.rules["sum_of_products"]]
+    units, depth = weights.shape
+    columns = np.ascontiguousarray(x.reshape(-1, depth).T)[:, :, None]
+    out = np.empty((columns.shape[1], units), np.float32)
+    rows = max(1, min(columns.shape[1], _SUMS // max(1, units)))
+    block = max(1, _WEIGHTS // depth)
+    for left in range(0, units, block):
+        part = np.ascontiguousarray(weights[left : left + block].T)
+        some = None if bias is None else bias.reshape(-1)[left : left + block]
+        for top in range(0, columns.shape[1], rows):
+            check_stop()
+            total = _start(rule, (min(rows, columns.shape[1] - top), part.shape[1]), some)
+            room = np.empty_like(total)
+            for k in range(depth):
+                rule(total, columns[k, top : top + rows], part[k], room)
+            out[top : top + rows, left : left + block] = finish(step, total, some, x, weights)
+    return [out.reshape(step["output_shape"])]

@@ -1,0 +1,1 @@
+"""Operators that give elements of their inputs as they are."""

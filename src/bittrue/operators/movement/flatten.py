@@ -1,0 +1,30 @@
+"""flatten and identity: the same elements in the same order, carried out as a reshape."""
+
+from __future__ import annotations
+
+import math
+
+from ..core.base import Call, Lowered, Operator, Shape, same_shape
+from ..core.indexing import bounded
+from .reshape import reference
+
+
+def infer_flatten(call: Call) -> list[Shape]:
+    """[product of the dimensions ahead of `axis`, product of the others]; the axis may be the rank."""
+    call.expect(1)
+    shape, axis = call.input(0).shape, int(call.attribute("axis"))
+    if not -len(shape) <= axis <= len(shape):
+        raise call.invalid("BT-SHAPE-AXIS", f"axis {axis} is outside a tensor of rank {len(shape)}")
+    axis += len(shape) if axis < 0 else 0
+    return [bounded(call, (math.prod(shape[:axis]), math.prod(shape[axis:])))]
+
+
+def lower(call: Call) -> Lowered:
+    """The output shape."""
+    return Lowered(parameters={"shape": call.output.shape}, operator="reshape", inputs=(0,))
+
+
+OPERATORS = (
+    Operator("flatten", (), infer_flatten, lower, reference, "same elements as a matrix", moves=True, keeps_order=True),
+    Operator("identity", (), same_shape, lower, reference, "the tensor itself", moves=True, keeps_order=True),
+)

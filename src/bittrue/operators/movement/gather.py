@@ -1,0 +1,210 @@
+"""gather, gather_nd and take_along: elements or slices picked by position.
+
+With `from_either_end`, negative positions count from the back. A position outside of the tensor is an error of the run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...errors import RunError
+from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.indexing import bounded
+
+
+def _axes(call: Call) -> tuple[int, int]:
+    """Axis and number of batch axes, both counted from the front."""
+    source, positions = call.input(0), call.input(1, "positions")
+    axis = call.axis(call.attribute("axis"), source.rank)
+    batch = int(call.attribute("batch_dims"))
+    batch += positions.rank if batch < 0 else 0
+    if source.rank == 0 or not 0 <= batch <= min(axis, positions.rank):
+        raise call.invalid(
+            "BT-GATHER", f"batch_dims {call.attribute('batch_dims')} does not fit axis {axis} of {list(source.shape)}"
+        )
+    if source.shape[:batch] != positions.shape[:batch]:
+        raise call.invalid(
+            "BT-GATHER", f"the first {batch} sizes of {list(source.shape)} and {list(positions.shape)} differ"
+        )
+    return axis, batch
+
+
+def wrapped(step: Step, positions: np.ndarray, extent: int) -> np.ndarray:
+    """Positions counted from the front; a RunError for one outside of [-dimension, dimension)."""
+    found = positions.astype(np.int64)
+    bad = found[(found < -extent) | (found >= extent)]
+    if bad.size:
+        raise RunError(
+            "BT-GATHER-POSITION", f"position {int(bad[0])} must lie in [{-extent}, {extent - 1}]", place=step.place
+        )
+    return np.where(found < 0, found + extent, found)
+
+
+def _wraps(call: Call) -> bool:
+    return bool(call.node.attributes.get("from_either_end", False))
+
+
+def infer(call: Call) -> list[Shape]:
+    """The axis gives way to the axes of the positions that are not batch axes."""
+    call.expect(2)
+    axis, batch = _axes(call)
+    source = call.input(0).shape
+    return [bounded(call, source[:axis] + call.input(1).shape[batch:] + source[axis + 1 :])]
+
+
+def lower(call: Call) -> Lowered:
+    """The tensor as [batch, outer, axis, inner] and the positions as [batch, count]."""
+    axis, batch = _axes(call)
+    source, positions = call.input(0).shape, call.input(1).shape
+    sizes = [math.prod(part) for part in (source[:batch], source[batch:axis], source[axis + 1 :], positions[batch:])]
+    return Lowered(
+        parameters={
+            "batch": sizes[0],
+            "outer": sizes[1],
+            "extent": source[axis],
+            "inner": sizes[2],
+            "count": sizes[3],
+            "wraps": _wraps(call),
+            "shape": call.output.shape,
+        },
+        scratch=16 * call.input(1).size,
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Picked along axis 2 of [batch, outer, axis, inner]."""
+    x = inputs[0].reshape(step["batch"], step["outer"], step["extent"], step["inner"])
+    positions = inputs[1].astype(np.int64).reshape(step["batch"], step["count"])
+    # From the front, an upper bound is only met when something is read, a negative position never passes.
+    read = step["wraps"] or step["batch"] * step["outer"]
+    positions = _checked(step, positions, step["extent"] if read else None)
+    if not math.prod(step["shape"]):
+        return [np.empty(step["shape"], x.dtype)]
+    if step["batch"] == 1:
+        picked = np.take(x[0], positions[0], axis=1)
+    else:
+        picked = np.take_along_axis(x, positions[:, None, :, None], axis=2)
+    return [picked.reshape(step["shape"])]
+
+
+def _checked(step: Step, positions: np.ndarray, extent: int | None) -> np.ndarray:
+    """Positions counted from the front; None: they may be as large as they like."""
+    if step["wraps"] and extent is not None:
+        return wrapped(step, positions, extent)
+    bad = positions < 0
+    if extent is not None:
+        bad = bad | (positions >= extent)
+    if bad.any():
+        limit = "at least 0" if extent is None else f"between 0 and {extent - 1}"
+        raise RunError(
+            "BT-GATHER-POSITION",
+            f"position {int(positions[bad][0])} must be {limit}",
+            advice="positions are neither wrapped nor clamped",
+        )
+    return positions
+
+
+def infer_along(call: Call) -> list[Shape]:
+    """The positions' shape, which is within the tensor's but along the axis."""
+    call.expect(2)
+    source, positions = call.input(0), call.input(1, "positions")
+    call.rank(source, 1, max(1, source.rank))
+    call.rank(positions, source.rank)
+    axis = call.axis(call.attribute("axis"), source.rank)
+    beyond = [a for a in range(source.rank) if a != axis and positions.shape[a] > source.shape[a]]
+    if beyond:
+        raise call.invalid(
+            "BT-GATHER",
+            f"positions of shape {list(positions.shape)} reach beyond shape {list(source.shape)} at axis {beyond[0]}",
+        )
+    return [positions.shape]
+
+
+def lower_along(call: Call) -> Lowered:
+    """The axis."""
+    axis = call.axis(call.attribute("axis"), call.input(0).rank)
+    return Lowered({"axis": axis}, scratch=24 * call.input(1).size)
+
+
+def along(step: Step, positions: np.ndarray, shape: Shape) -> tuple[np.ndarray, ...]:
+    """Coordinates in `shape` of elements at `positions` along the step's axis, at their own place elsewhere."""
+    axis = step["axis"]
+    grids: list[np.ndarray] = list(np.indices(positions.shape, sparse=True))
+    grids[axis] = wrapped(step, positions, shape[axis])
+    return tuple(grids)
+
+
+def reference_along(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """out[i, j, ...] = in[i, positions[i, j, ...], ...] for axis 1."""
+    return [np.ascontiguousarray(inputs[0][along(step, inputs[1], inputs[0].shape)])]
+
+
+def _batch_axes(call: Call) -> int:
+    return int(str(call.node.attributes.get("batch_dims", 0)))
+
+
+def infer_nd(call: Call) -> list[Shape]:
+    """[batch, ..., k] positions pick slices of the axes after the batch axes and the k that follow them."""
+    call.expect(2)
+    source, positions, batch = call.input(0), call.input(1, "positions"), _batch_axes(call)
+    depth = positions.shape[-1] if positions.rank else 0
+    if (
+        not 0 <= batch < min(source.rank, positions.rank)
+        or batch + depth > source.rank
+        or source.shape[:batch] != positions.shape[:batch]
+    ):
+        raise call.invalid(
+            "BT-GATHER",
+            f"positions of shape {list(positions.shape)} with {batch} batch axes cannot address {list(source.shape)}",
+        )
+    if not _wraps(call) and positions.size and not source.size:
+        raise call.invalid("BT-GATHER", "positions cannot address an empty tensor")
+    if not _wraps(call) and depth == 0 and 0 not in positions.shape[:-1] and positions.value is None:
+        raise call.invalid("BT-GATHER", "empty positions must be a constant")
+    return [bounded(call, positions.shape[:-1] + source.shape[batch + depth :])]
+
+
+def lower_nd(call: Call) -> Lowered:
+    """Dimensions that positions address, behind how many batches, and the shape of the result."""
+    source, positions, batch = call.input(0).shape, call.input(1).shape, _batch_axes(call)
+    return Lowered(
+        {
+            "batch": math.prod(source[:batch]),
+            "extents": source[batch : batch + positions[-1]],
+            "count": math.prod(positions[batch:-1]),
+            "inner": math.prod(source[batch + positions[-1] :]),
+            "wraps": _wraps(call),
+            "shape": call.output.shape,
+        },
+        scratch=24 * call.input(1).size,
+    )
+
+
+def merged(step: Step, positions: np.ndarray, rows: int, extents: Sequence[int]) -> np.ndarray:
+    """[rows, k] coordinates as positions in the merged axes of `extents`."""
+    columns = positions.astype(np.int64).reshape(rows, len(extents))
+    flat = np.zeros(rows, np.int64)
+    for axis, extent in enumerate(extents):
+        flat = flat * extent + _checked(step, columns[:, axis], extent)
+    return flat
+
+
+def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Rows of the tensor with its addressed axes merged into one, batch by batch."""
+    extents, batch, count = step["extents"], step["batch"], step["count"]
+    flat = merged(step, inputs[1], batch * count, extents)
+    if not math.prod(step["shape"]):
+        return [np.empty(step["shape"], inputs[0].dtype)]
+    rows = inputs[0].reshape(batch * math.prod(extents), step["inner"])
+    first = np.repeat(np.arange(batch) * math.prod(extents), count)
+    return [np.take(rows, flat + first, axis=0).reshape(step["shape"])]
+
+
+OPERATORS = (
+    Operator("gather", (), infer, lower, reference, "slices picked along one axis", moves=True),
+    Operator("gather_nd", (), infer_nd, lower_nd, reference_nd, "slices picked by coordinates", moves=True),
+    Operator("take_along", (), infer_along, lower_along, reference_along, "elements picked along one axis", moves=True),
+)

@@ -1,0 +1,1 @@
+"""What windows and grids are made into one value: pooling and resizing."""

@@ -1,0 +1,83 @@
+"""Averages of windows of real numbers by rules of the slot `real_sum`, and lengths of windows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...rules import real_sum
+from ..core.base import Call, Lowered, Step
+from ..core.geometry import Window, counts, spatial_bytes, tap_count
+from ..core.spatial import padded, sliding
+from .pooling import Images, counted, pool_windows, step_geometry
+
+# Largest window of the vector kernels along an axis, and the largest padded row that they hold.
+_SMALL, _ROW = 32, 2048 - 8
+_CHANNELS = 16
+# From this version of the operator on, windows may be dilated, and only images in blocks of channels use vectors.
+_LATEST_VECTORS = 18
+
+
+def _way(call: Call, windows: Sequence[Window]) -> tuple[str, str]:
+    """The order of a rule that has one, and which taps count."""
+    x, which = call.input(0), counted(call)
+    blocked = x.rank == 4 and x.shape[1] % _CHANNELS == 0
+    if not real_sum.RULES[call.rules["real_sum"]].ordered:
+        return "in_order", which
+    if not call.attribute("kernel"):
+        return "in_order" if blocked and not call.node.attributes.get("planes") else "lanes", which
+    # Padding counts where windows reach beyond it.
+    ends_late = call.attribute("size") == "ceil_clipped" and which == "padded"
+    vectors = not blocked and call.node.version <= _LATEST_VECTORS and not ends_late
+    order = "in_order"
+    if vectors and all(
+        one.taps == one.extent and one.stride == 1 and not one.before and not one.after for one in windows
+    ):
+        order = "lanes"
+    elif vectors and len(windows) > 1 and windows[-1].stride <= 2 and all(one.taps <= _SMALL for one in windows):
+        last = windows[-1]
+        order = "columns" if last.before + last.after + last.extent <= _ROW else order
+    full = which == "padded" and (vectors or (blocked and not ends_late))
+    return order, "taps" if full else which
+
+
+def lower(call: Call) -> Lowered:
+    """Geometry, the order of sums, and what they are divided by."""
+    windows = pool_windows(call)
+    order, which = _way(call, windows)
+    return lowered(call, windows, {"order": order, "counted": which})
+
+
+def lowered(call: Call, windows: Sequence[Window], more: dict[str, str | int]) -> Lowered:
+    """A step that looks at all taps of all windows at once."""
+    work = call.output.size * tap_count(windows)
+    return Lowered(
+        {**step_geometry(call, windows), **more},
+        work=work,
+        scratch=2 * spatial_bytes(windows, math.prod(call.input(0).shape[:2]), 8) + 24 * work,
+    )
+
+
+def rows(step: Step, x: np.ndarray) -> tuple[np.ndarray, tuple[Window, ...]]:
+    """The taps of every window of every channel, [windows, taps], and the windows."""
+    images = Images(step, x)
+    view = sliding(padded(images.planes(), images.windows, 0), images.windows)
+    return view.reshape(-1, tap_count(images.windows)), images.windows
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The rule's sum of what lies inside, over the number of taps that count."""
+    images = Images(step, inputs[0])
+    out = images.empty(inputs[0].dtype)
+    if out.size:
+        taps, windows = rows(step, inputs[0])
+        planes = out.shape[0] * out.shape[-1 if step["channels_last"] else 1]
+        divisors = np.broadcast_to(counts(windows, step["counted"]), (planes, *(one.out for one in windows))).reshape(
+            -1
+        )
+        total = real_sum.RULES[step.rules["real_sum"]].reductions["sum"]
+        way = real_sum.Way(step["order"], width=windows[2].taps)
+        out = images.of_planes(total(taps, divisors.astype(np.float64), way))
+    return [images.result(out)]

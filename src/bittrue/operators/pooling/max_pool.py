@@ -1,0 +1,132 @@
+"""max_pool: the largest element of every window, and where it is.
+
+Attributes are those of `pooling`, and `storage_order` for positions. `outside` ``"edge"``: windows beside the image
+read its edge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...rules import plain_range
+from ..core.base import Call, Lowered, Operator, Role, Step
+from ..core.geometry import Window, spatial_bytes, step_windows, tap_count
+from ..core.spatial import padded, sliding
+from .pooling import Images, image_scratch, infer, limits, met, pool_windows, step_geometry
+
+
+def lower(call: Call) -> Lowered:
+    """Geometry and clamps."""
+    found, shape = pool_windows(call), call.input(0).shape
+    parameters = {**step_geometry(call, found), **limits(call, wraps=True)}
+    for name in ("outside", "storage_order"):
+        if call.node.attributes.get(name):
+            parameters[name] = call.attribute(name)
+    scratch, taps = image_scratch(call), tap_count(found)
+    if len(call.outputs) > 1:
+        if parameters["channels_last"]:
+            raise call.unsupported("BT-POOL-POSITIONS", "positions of largest elements where channels lie last")
+        scratch += 2 * spatial_bytes(found, math.prod(shape[:2]), 8) + 24 * call.output.size * taps
+    return Lowered(parameters, work=call.output.size * taps, scratch=scratch)
+
+
+def _least(dtype: np.dtype) -> float | int:
+    return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Along one axis after the other from the lowest finite number on; of equal values the first, NaN never wins."""
+    x = inputs[0]
+    images = Images(step, x)
+    out = images.empty(x.dtype)
+    for image, result in zip(images, out, strict=True):
+        if not result.size:
+            break
+        largest = image
+        for axis in (2, 1, 0):
+            largest = _along(step, images, largest, axis)
+        result[...] = plain_range.clamp(largest, step["low"], step["high"])
+    values = images.result(out)
+    return [values] if len(step.outputs) == 1 else [values, _positions(step, x, values)]
+
+
+def _along(step: Step, images: Images, image: np.ndarray, axis: int) -> np.ndarray:
+    one = images.windows[axis]
+    shape = list(image.shape)
+    shape[images.axes[axis]] = one.out
+    largest = np.full(shape, _least(image.dtype), image.dtype)
+    for to, positions in met(one):
+        _keep_larger(largest[images.along(axis, to)], image[images.along(axis, positions)])
+    if step.parameters.get("outside") == "edge":
+        for at in np.flatnonzero(one.counts() == 0):
+            nearest = 0 if at * one.stride < one.before else one.extent - 1
+            largest[images.along(axis, at)] = image[images.along(axis, nearest)]
+    return largest
+
+
+def _keep_larger(kept: np.ndarray, candidates: np.ndarray) -> None:
+    if kept.dtype.kind == "f":
+        np.copyto(kept, candidates, where=kept < candidates)
+    else:
+        np.maximum(kept, candidates, out=kept)
+
+
+def _rows(windows: Sequence[Window]) -> tuple[np.ndarray, np.ndarray]:
+    """Row-major position of every tap in an image, and whether it lies inside: [windows of every axis, taps]."""
+    found = []
+    for one in windows:
+        at = np.arange(one.out)[:, None] * one.stride + np.arange(one.taps) * one.dilation - one.before
+        found.append(np.where((at >= 0) & (at < one.extent), at, -1))
+    d, h, w = found
+    d = d[:, None, None, :, None, None]
+    h = h[None, :, None, None, :, None]
+    w = w[None, None, :, None, None, :]
+    shape = np.broadcast_shapes(d.shape, h.shape, w.shape)
+    inside = np.broadcast_to((d >= 0) & (h >= 0) & (w >= 0), shape)
+    count = (*shape[:3], -1)
+    row = (d * windows[1].extent + h) * windows[2].extent + w
+    return np.broadcast_to(row, shape).reshape(count), inside.reshape(count)
+
+
+def _positions(step: Step, x: np.ndarray, largest: np.ndarray) -> np.ndarray:
+    """Where the largest elements of [N, C, ...] stand first, in row-major order; -1 for the lowest finite number.
+
+    Positions count the whole tensor in row-major order; within an image by columns with `storage_order` 1.
+    """
+    if not largest.size:
+        return np.zeros(largest.shape, np.int64)
+    windows = step_windows(step, x.shape[2:])
+    extents = [one.extent for one in windows]
+    lowest = _least(x.dtype)
+    view = sliding(padded(x.reshape(-1, *extents), windows, lowest), windows)
+    best = largest.reshape(*view.shape[:4], 1)
+    row, inside = _rows(windows)
+    hit = (view.reshape(*view.shape[:4], -1) == best) & inside
+    if x.dtype.kind == "f":
+        hit &= best > lowest
+    first = hit.argmax(axis=-1)[..., None]
+    places = np.take_along_axis(np.broadcast_to(row, hit.shape), first, axis=-1)[..., 0]
+    if step.parameters.get("storage_order"):
+        d, rest = np.divmod(places, extents[1] * extents[2])
+        h, w = np.divmod(rest, extents[2])
+        places = (
+            d + extents[0] * h + extents[0] * extents[1] * w if x.ndim == 5 else d * extents[1] + h + w * extents[1]
+        )
+    places = places + np.arange(places.shape[0])[:, None, None, None] * math.prod(extents)
+    places = np.where(hit.any(axis=-1), places, -1)
+    return places.astype(np.int64).reshape(largest.shape)
+
+
+OPERATOR = Operator(
+    "max_pool",
+    ("activation_range", "plain_range"),
+    infer,
+    lower,
+    reference,
+    "largest element of every window",
+    compares=True,
+    roles=(Role("input", 0), Role("output", -1)),
+)

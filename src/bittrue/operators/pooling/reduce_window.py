@@ -1,0 +1,78 @@
+"""reduce_window: one value per position of a sliding window."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.geometry import spatial_shape, windows
+from ..core.indexing import bounded
+
+_MOST_AXES = 6
+# Operands have 64 bits.
+_MOST = 2**63 - 1
+_ROLES = ("window", "strides", "dilations")
+Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+# Of equal numbers the accumulator stays; where a NaN takes part, the element.
+_FUNCTIONS: dict[str, Combine] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "minimum": lambda a, b: np.where(a <= b, a, b),
+    "maximum": lambda a, b: np.where(a >= b, a, b),
+    "all": np.logical_and,
+    "any": np.logical_or,
+}
+
+
+def _geometry(call: Call) -> dict[str, tuple[int, ...]]:
+    call.rank(call.input(0), 1, _MOST_AXES)
+    return {role: tuple(call.integers(place, role)) for place, role in enumerate(_ROLES, 2)}
+
+
+def infer(call: Call) -> list[Shape]:
+    """Positions at which the window lies inside."""
+    call.expect(5)
+    if call.input(1, "first value").size < 1:
+        raise call.invalid("BT-WINDOW", "the first value is empty")
+    function = call.attribute("reduce_function")
+    if function not in _FUNCTIONS:
+        raise call.invalid("BT-WINDOW", f"function '{function}' is not one of {', '.join(_FUNCTIONS)}")
+    if call.input(0).dtype == "bool" and function == "add":
+        raise call.invalid("BT-WINDOW", "sums of truth values are no truth values", "use the function any")
+    taps, strides, dilations = _geometry(call).values()
+    found = windows(call, call.input(0).shape, taps, strides, dilations, size="floor_or_none", most=_MOST)
+    return [bounded(call, spatial_shape(found))]
+
+
+def lower(call: Call) -> Lowered:
+    """Window, strides, dilations and function."""
+    geometry = _geometry(call)
+    return Lowered(
+        parameters={**geometry, "function": str(call.attribute("reduce_function")), "shape": call.output.shape},
+        work=call.output.size * math.prod(geometry["window"]),
+        scratch=3 * call.output.size * call.output.type.numpy.itemsize,
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """From the first value on, element by element of the window in row-major order; integers wrap."""
+    x, combine = inputs[0], _FUNCTIONS[step["function"]]
+    out = np.full(step["shape"], inputs[1].reshape(-1)[0], x.dtype)
+    if not out.size:
+        return [out]
+    for place in itertools.product(*map(range, step["window"])):
+        part = tuple(
+            slice(at * d, at * d + (extent - 1) * s + 1, s)
+            for at, d, s, extent in zip(place, step["dilations"], step["strides"], step["shape"], strict=True)
+        )
+        with np.errstate(all="ignore"):
+            out = combine(out, x[part]).astype(x.dtype, copy=False)
+    return [out]
+
+
+OPERATOR = Operator("reduce_window", (), infer, lower, reference, "one value per position of a sliding window")

@@ -1,0 +1,1 @@
+"""Quantized values from real numbers, back, and between types."""

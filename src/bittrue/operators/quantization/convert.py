@@ -1,0 +1,103 @@
+"""convert: the same number in another type. NaNs keep sign and, widened from 16 bits, payload; narrowed ones are quiet.
+
+Integers keep their low bits, anything but 0 is true; f64 and integers reach f16 and bf16 by way of f32. Floats of 8
+bits and fewer are made by the rule `narrow`, scales of 8 exponent bits by `power`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...graph import DATA_TYPES, Attribute, DataType
+from ...rules import cast as cast_rules
+from ...rules import narrow as narrow_rules
+from ...rules import power_code
+from ..core.base import Call, Lowered, Operator, Step, same_shape
+from ..core.elementwise import blockwise, in_lanes
+from .cast import narrow
+
+# Elements that a vector conversion takes at once, by how wide the source is stored.
+_LANES = {"bf16": 8, "f32": 4, "f64": 4}
+
+
+def lower(call: Call) -> Lowered:
+    """The two types, and how scales are rounded."""
+    source, target = call.input(0), call.output
+    parameters: dict[str, Attribute] = {"from": source.dtype, "to": target.dtype}
+    if target.dtype == "f8e8m0":
+        rounding = call.attribute("round_mode")
+        if rounding not in power_code.ROUNDINGS:
+            raise call.invalid("BT-CONVERT", f"round_mode '{rounding}' is not among {list(power_code.ROUNDINGS)}")
+        parameters.update(round_mode=rounding, saturate=bool(call.attribute("saturate")))
+    return Lowered(parameters, scratch=16 * source.size)
+
+
+def widened(x: np.ndarray) -> np.ndarray:
+    """f16 or bf16 as f32; signalling NaNs stay what they are.
+
+    >>> [hex(v) for v in widened(np.array([0x7C01, 0x3C00], np.uint16).view(np.float16)).view(np.uint32).tolist()]
+    ['0x7f802000', '0x3f800000']
+    """
+    result = x.astype(np.float32)
+    missing = np.isnan(result)
+    if missing.any():
+        bits = x.view(np.uint16)[missing].astype(np.uint32)
+        kept = (bits & 0x3FF) << 13 if x.dtype == np.float16 else (bits & 0x7F) << 16
+        result.view(np.uint32)[missing] = (bits & 0x8000) << 16 | 0x7F800000 | kept
+    return result
+
+
+def _to_integer(step: Step, x: np.ndarray, target: DataType) -> np.ndarray:
+    low, high = target.minimum, target.maximum
+    body, real = cast_rules.RULES[step.rules["cast"]], np.dtype(np.float64)
+    if "cast_tail" not in step.rules:
+        if target.bits < 8:
+            # Stored wider than it is: the low bits, with their sign.
+            return blockwise(lambda block: (body(block, low, high) - low & high - low) + low, [x], target.numpy, real)
+        return blockwise(lambda block: body(block, low, high), [x], target.numpy, real)
+    lanes = _LANES[step["from"]]
+    tail, split = cast_rules.RULES[step.rules["cast_tail"]], x.size // lanes * lanes
+    return in_lanes(
+        lambda block: body(block, low, high), lambda block: tail(block, low, high), split, [x], target.numpy, real
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Float to integer by the rules."""
+    x, source, target = np.asarray(inputs[0], order="C"), DATA_TYPES[step["from"]], DATA_TYPES[step["to"]]
+    if source.name == target.name:
+        return [x.copy()]
+    if target.name == "bool":
+        return [np.asarray(x.astype(np.float32) != 0) if source.is_float and x.itemsize == 1 else x != 0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        if source.name in ("f16", "bf16"):
+            x = widened(x)
+        elif source.is_float and x.itemsize == 1:
+            x = x.astype(np.float32)
+        if target.name == "f8e8m0":
+            codes = power_code.RULES[step.rules["power_code"]](x, step["round_mode"], step["saturate"])
+            return [codes.view(target.numpy)]
+        if target.is_float and target.numpy.itemsize == 1:
+            real = x if source.is_float else x.astype(np.float32)
+            return [narrow_rules.RULES[step.rules["narrow"]](real, target.name).view(target.numpy)]
+        if target.is_integer and target.bits < 8 and not source.is_float:
+            low, mask = target.minimum, target.maximum - target.minimum
+            return [blockwise(lambda block: (block - low & mask) + low, [x], target.numpy)]
+        if source.is_float and target.is_integer:
+            return [_to_integer(step, x, target)]
+        if target.name in ("f16", "bf16"):
+            return [narrow(x.astype(np.float32), target.numpy)]
+        return [x.astype(target.numpy, copy=x is inputs[0])]
+
+
+OPERATOR = Operator(
+    "convert",
+    ("cast", "cast_tail", "narrow", "power_code"),
+    same_shape,
+    lower,
+    reference,
+    "the same number in another type",
+    elementwise=1,
+)

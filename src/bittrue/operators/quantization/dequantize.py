@@ -1,0 +1,51 @@
+"""dequantize: scale * (q - zero point) in binary32, with one scale or one per slice of an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...rules import quantize as quantize_rules
+from ..core.base import Call, Lowered, Operator, Step, same_shape
+from ..core.elementwise import blockwise, in_lanes
+from .quantize import body_parameter, per_axis_arrays
+
+
+def lower(call: Call) -> Lowered:
+    """Scales and zero points; nothing for 16-bit floats, which are only widened."""
+    source = call.input(0)
+    given = source.tensor.quantization
+    if given is not None and given.per_axis and source.type.bits > 8:
+        raise call.invalid("BT-QUANT-PER-AXIS", f"{source.type.title} input '{source.name}' cannot have several scales")
+    if not source.type.is_integer:
+        return Lowered()
+    return Lowered(parameters=body_parameter(call), arrays=per_axis_arrays(call, source))
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Element by element."""
+    if not step.arrays:
+        return [inputs[0].astype(np.float32)]
+
+    def one(slot: str) -> Callable[..., np.ndarray]:
+        rule = quantize_rules.DEQUANTIZE[step.rules[slot]]
+        return lambda q, scale, zero_point: rule(q, scale, zero_point.astype(np.int64))
+
+    arrays = [inputs[0], step.arrays["scales"], step.arrays["zero_points"]]
+    dtype, compute = np.dtype(np.float32), np.dtype(np.float64)
+    if "dequantize_tail" in step.rules:
+        return [in_lanes(one("dequantize"), one("dequantize_tail"), step["body"], arrays, dtype, compute)]
+    return [blockwise(one("dequantize"), arrays, dtype, compute)]
+
+
+OPERATOR = Operator(
+    "dequantize",
+    ("dequantize", "dequantize_tail", "lanes"),
+    same_shape,
+    lower,
+    reference,
+    "integers to real numbers",
+    elementwise=1,
+    dequantizes=True,
+)

@@ -1,0 +1,1 @@
+"""Sums, means, extremes, softmax and normalizations along axes."""

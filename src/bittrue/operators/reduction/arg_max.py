@@ -1,0 +1,83 @@
+"""arg_max and arg_min: the position of the first (or `last`) extreme value along one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..movement.where import refuse_odd_truths
+
+
+def _axis(call: Call) -> int:
+    call.expect(2)
+    source = call.input(0)
+    axes = call.integers(1, "axis")
+    if len(axes) != 1:
+        raise call.invalid("BT-ARG-AXIS", f"the axis must be one number, found {len(axes)}")
+    if source.rank < 1:
+        raise call.invalid("BT-SHAPE-RANK", f"tensor '{source.name}' must have rank 1 or more, found a scalar")
+    return call.axis(axes[0], source.rank)
+
+
+def infer(call: Call) -> list[Shape]:
+    """The shape without the axis, which must hold at least one element."""
+    axis = _axis(call)
+    shape = call.input(0).shape
+    if shape[axis] < 1:
+        raise call.invalid("BT-ARG-EMPTY", f"axis {axis} of shape {list(shape)} is empty and has no extreme value")
+    return [shape[:axis] + shape[axis + 1 :]]
+
+
+def lower(call: Call) -> Lowered:
+    """The axis; the attribute that names the output type must agree with the output tensor."""
+    declared, found = call.attribute("output_type"), call.output.dtype
+    if declared != found:
+        raise call.invalid(
+            "BT-ARG-TYPE",
+            f"the operator declares positions of type {declared}, but tensor '{call.output.name}' is {found}",
+            "make them the same",
+        )
+    source, last = call.input(0), bool(call.node.attributes.get("last", False))
+    return Lowered(
+        parameters={"axis": _axis(call), "output_dtype": call.output.type.numpy.name, "last": last},
+        work=source.size,
+        scratch=3 * source.size * source.type.numpy.itemsize + 8 * call.output.size,
+    )
+
+
+def _position_of(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
+    def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        x, axis = inputs[0], step["axis"]
+        refuse_odd_truths(step, x)
+        # The last one is the first one from behind.
+        x = np.flip(x, axis) if step["last"] else x
+        with_nan = x.dtype == np.float32 and np.isnan(x).any()
+        plain = np.argmax if largest else np.argmin
+        position = _without_nan(x, axis, largest) if with_nan else plain(x, axis=axis)
+        position = x.shape[axis] - 1 - position if step["last"] else position
+        return [np.asarray(position).astype(step["output_dtype"])]
+
+    return reference
+
+
+def _without_nan(x: np.ndarray, axis: int, largest: bool) -> np.ndarray:
+    """Every number is beyond NaN; only NaN gives position 0."""
+    worst = np.float32(-np.inf if largest else np.inf)
+    ordered = np.where(np.isnan(x), worst, x)
+    position = np.expand_dims(ordered.argmax(axis) if largest else ordered.argmin(axis), axis)
+    # An infinity that stands for NaN must not hide a true one behind it.
+    masked = np.isnan(np.take_along_axis(x, position, axis))
+    first_number = np.expand_dims(np.argmax(~np.isnan(x), axis), axis)
+    return np.where(masked, first_number, position).squeeze(axis)
+
+
+OPERATORS = (
+    Operator(
+        "arg_max", (), infer, lower, _position_of(True), "position of the largest value along an axis", compares=True
+    ),
+    Operator(
+        "arg_min", (), infer, lower, _position_of(False), "position of the smallest value along an axis", compares=True
+    ),
+)

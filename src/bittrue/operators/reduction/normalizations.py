@@ -1,0 +1,241 @@
+"""Normalizations of real numbers, channels first: batch, instance, layer, group, root mean square, length, across
+channels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...rules import real_normalization
+from ..core.base import Call, Lowered, Operand, Operator, Shape, Step
+from . import affine_normalization, range_normalization
+
+_SLOTS = ("real_normalization",)
+
+
+def _per_channel(call: Call, positions: Sequence[int], count: int, what: str) -> None:
+    for position in positions:
+        if call.input(position).shape != (count,):
+            raise call.invalid(
+                "BT-NORM-SHAPE",
+                f"input {position} has shape {list(call.input(position).shape)}, expected [{count}] (one per {what})",
+            )
+
+
+def _lowered(call: Call, **parameters: object) -> Lowered:
+    x = call.input(0)
+    return Lowered(
+        parameters={"epsilon": float(np.float32(call.attribute("epsilon"))), **parameters},  # type: ignore[dict-item]
+        work=8 * x.size,
+        scratch=96 * x.size,
+    )
+
+
+# -- batch_normalization
+# -------------------------------------------------------------------------------------------------
+def infer_batch(call: Call) -> list[Shape]:
+    """The input's shape; scale, bias, mean and variance per channel: axis 1, or the last one with `channels_last`."""
+    if len(call.inputs) > 5:
+        return range_normalization.infer(call)
+    if call.node.attributes.get("channels_last"):
+        return affine_normalization.infer(call)
+    call.expect(5)
+    x = call.input(0)
+    call.rank(x, 1, 8)
+    _per_channel(call, (1, 2, 3, 4), x.shape[1] if x.rank > 1 else 1, "channel")
+    return [x.shape]
+
+
+def lower_batch(call: Call) -> Lowered:
+    """What the rules make of the statistics, of scales or of ranges."""
+    if "range_normalization" in call.rules:
+        return range_normalization.lower(call)
+    return affine_normalization.lower(call) if "affine_scale" in call.rules else _lowered(call)
+
+
+def reference_batch(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias."""
+    if "range_normalization" in step.rules:
+        return range_normalization.reference(step, inputs)
+    if "affine_scale" in step.rules:
+        return affine_normalization.reference(step, inputs)
+    x = inputs[0]
+    rule = real_normalization.RULES[step.rules["real_normalization"]]
+    scale, bias, mean, variance = (part.reshape(-1, *(1,) * max(0, x.ndim - 2)) for part in inputs[1:])
+    return [rule.by_given(x, scale, bias, mean, variance, step["epsilon"])]
+
+
+# -- by rows
+# -------------------------------------------------------------------------------------------------------------
+def infer_instance(call: Call) -> list[Shape]:
+    """The input's shape [N, C, ...]; scale and bias per channel."""
+    call.expect(3)
+    x = call.input(0)
+    call.rank(x, 3, 8)
+    _per_channel(call, (1, 2), x.shape[1], "channel")
+    return [x.shape]
+
+
+def reference_instance(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Every image on its own."""
+    x, scale, bias = inputs
+    rule = real_normalization.RULES[step.rules["real_normalization"]]
+    rows = x.reshape(x.shape[0] * x.shape[1], -1)
+    per_row = [np.tile(part, x.shape[0])[:, None] for part in (scale, bias)]
+    return [rule.by_rows(rows, *per_row, step["epsilon"], True, "instance")[0].reshape(x.shape)]
+
+
+def infer_group(call: Call) -> list[Shape]:
+    """The input's shape [N, C, ...]; scale and bias per channel, or per group with `per_group`."""
+    call.expect(3)
+    x, groups = call.input(0), int(call.attribute("groups"))
+    call.rank(x, 3, 8)
+    if groups < 1 or x.shape[1] % groups:
+        raise call.invalid("BT-NORM-GROUPS", f"{x.shape[1]} channels do not fall into {groups} groups")
+    _per_channel(call, (1, 2), groups if call.attribute("per_group") else x.shape[1], "group or channel")
+    return [x.shape]
+
+
+def reference_group(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Every group of channels on its own, channels scaled."""
+    x, groups = inputs[0], step["groups"]
+    rule = real_normalization.RULES[step.rules["real_normalization"]]
+    rows = x.reshape(x.shape[0] * groups, -1)
+    inner = math.prod(x.shape[2:])
+    parts = []
+    for part in inputs[1:]:
+        channels = np.repeat(part, x.shape[1] // part.size) if part.size else part
+        whole = np.repeat(channels, inner).reshape(groups, rows.shape[1])
+        parts.append(np.tile(whole, (x.shape[0], 1)))
+    return [rule.by_rows(rows, *parts, step["epsilon"], True, "group")[0].reshape(x.shape)]
+
+
+def infer_layer(call: Call) -> list[Shape]:
+    """The input's shape; mean and inverse deviation, where wanted, keep dimensions of 1."""
+    call.expect((2, 3), None)
+    x = call.input(0)
+    axis = call.axis(int(call.attribute("axis")), x.rank)
+    for position in (1, 2):
+        if call.has(position):
+            part = call.input(position)
+            whole = (1,) * (x.rank - part.rank) + part.shape
+            if len(whole) > x.rank or any(e not in (1, w) for e, w in zip(whole, x.shape, strict=True)):
+                raise call.invalid(
+                    "BT-SHAPE-BROADCAST", f"'{part.name}' of shape {list(part.shape)} does not broadcast over {x.shape}"
+                )
+    few = (*x.shape[:axis], *(1,) * (x.rank - axis))
+    return [x.shape, few, few][: len(call.outputs)]
+
+
+def _is_row(part: Operand, x: Operand, axis: int) -> bool:
+    """Whether a scale or bias has exactly one number for each place of a normalized row."""
+    whole = (1,) * (x.rank - part.rank) + part.shape
+    return whole == (*(1,) * axis, *x.shape[axis:])
+
+
+def lower_layer(call: Call) -> Lowered:
+    """The first normalized axis, and whose rows these are."""
+    x = call.input(0)
+    axis = call.axis(int(call.attribute("axis")), x.rank)
+    rows = all(_is_row(call.input(position), x, axis) for position in (1, 2) if call.has(position))
+    kind = "broadcast" if not rows else "summed" if call.attribute("summed") else "layer"
+    return _lowered(call, axis=axis, centred=bool(call.attribute("centred")), kind=kind)
+
+
+def reference_layer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """All axes from the first one on are a row."""
+    x, axis = inputs[0], step["axis"]
+    rule = real_normalization.RULES[step.rules["real_normalization"]]
+    count = math.prod(x.shape[axis:])
+    few = (*x.shape[:axis], *(1,) * (x.ndim - axis))
+    if not x.size:
+        return [x.copy(), np.zeros(few, x.dtype), np.zeros(few, x.dtype)][: len(step.outputs)]
+    parts = [
+        None if i >= len(inputs) or inputs[i] is None else np.broadcast_to(inputs[i], x.shape).reshape(-1, count)
+        for i in (1, 2)
+    ]
+    rows = x.reshape(-1, count)
+    result, mean, inverse = rule.by_rows(rows, *parts, step["epsilon"], step["centred"], step["kind"])
+    return [result.reshape(x.shape), mean.reshape(few), inverse.reshape(few)][: len(step.outputs)]
+
+
+# -- length and neighbours
+# -------------------------------------------------------------------------------------------------
+def infer_same(call: Call) -> list[Shape]:
+    """The input's shape."""
+    call.expect(1)
+    return [call.input(0).shape]
+
+
+def lower_length(call: Call) -> Lowered:
+    """The axis and the kind of length."""
+    p = int(call.attribute("p"))
+    if p not in (1, 2):
+        raise call.invalid("BT-NORM-P", f"p is {p}, expected 1 or 2")
+    x = call.input(0)
+    return Lowered(parameters={"axis": call.axis(int(call.attribute("axis")), x.rank), "p": p}, scratch=64 * x.size)
+
+
+def reference_length(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Rows along the axis over their lengths."""
+    x = np.moveaxis(inputs[0], step["axis"], -1)
+    if not x.size:
+        return [inputs[0].copy()]
+    rule = real_normalization.RULES[step.rules["real_normalization"]]
+    rows = rule.by_length(np.ascontiguousarray(x).reshape(-1, x.shape[-1]), step["p"])
+    return [np.ascontiguousarray(np.moveaxis(rows.reshape(x.shape), -1, step["axis"]))]
+
+
+def lower_across(call: Call) -> Lowered:
+    """Window and constants."""
+    x, size = call.input(0), int(call.attribute("size"))
+    call.rank(x, 3, 8)
+    if size < 1:
+        raise call.invalid("BT-NORM-SIZE", f"size is {size}, expected at least 1")
+    names = ("alpha", "beta", "bias")
+    return Lowered(
+        parameters={"size": size, **{name: float(np.float32(call.attribute(name))) for name in names}},
+        work=x.size * min(size, x.shape[1] + 1),
+        scratch=64 * x.size,
+    )
+
+
+def reference_across(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """x over a power of the sum of squares of neighbouring channels."""
+    x = inputs[0]
+    if not x.size:
+        return [x.copy()]
+    rule = real_normalization.RULES[step.rules["real_normalization"]]
+    view = x.reshape(*x.shape[:2], -1)
+    return [rule.across(view, step["size"], step["alpha"], step["beta"], step["bias"]).reshape(x.shape)]
+
+
+OPERATORS = (
+    Operator(
+        "batch_normalization",
+        (*_SLOTS, "affine_scale", "affine_scale_tail", "lanes", "activation_range", "range_normalization"),
+        infer_batch,
+        lower_batch,
+        reference_batch,
+        "by given means and variances",
+    ),
+    Operator("instance_normalization", _SLOTS, infer_instance, _lowered, reference_instance, "every image by its own"),
+    Operator(
+        "group_normalization",
+        _SLOTS,
+        infer_group,
+        lambda call: _lowered(call, groups=int(call.attribute("groups"))),
+        reference_group,
+        "groups of channels by their own mean and variance",
+    ),
+    Operator(
+        "layer_normalization", _SLOTS, infer_layer, lower_layer, reference_layer, "all axes from one on by their own"
+    ),
+    Operator("lp_normalization", _SLOTS, infer_same, lower_length, reference_length, "an axis over its length"),
+    Operator(
+        "channel_response_normalization", _SLOTS, infer_same, lower_across, reference_across, "x over its neighbours"
+    ),
+)
