@@ -11,9 +11,52 @@ from bittrue.graph import DATA_TYPES, ModelFile
 from bittrue.importers import read_model
 from bittrue.importers.tflite import read_tflite
 from bittrue.importers.tflite_schema import ENUMS, RENAMES, TYPES
-from importers.tflite_build import DEMO, NO_SHARED, SHARED, dense, model_files, pack
+from importers.tflite_build import DEMO, NO_SHARED, SHARED, dense, model_files, operator_code, pack
+from importers.tflite_build import node as build_node
 
 OPERATORS = {value: name for name, value in vars(tfl.BuiltinOperator).items() if not name.startswith("_")}
+ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
+POOLS = ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
+
+# What an operator's name alone says in TFLite and is an attribute of ours, by TFLite's documentation, not its importer.
+IMPLIED: dict[str, dict[str, object]] = {
+    "BATCH_MATMUL": {"most_axes": 5},
+    "BIDIRECTIONAL_SEQUENCE_LSTM": {"sequence": True, "bidirectional": True},
+    "BIDIRECTIONAL_SEQUENCE_RNN": {"sequence": True, "bidirectional": True},
+    "LSTM": {"sequence": False, "bidirectional": False},
+    "ONE_HOT": {"from_either_end": False},
+    "RANGE": {"counting": "wrapped_magnitude"},
+    "RELU": {"activation": "relu"},
+    "RELU6": {"activation": "relu6"},
+    "RELU_0_TO_1": {"activation": "relu_0_to_1"},
+    "RELU_N1_TO_1": {"activation": "relu_n1_to_1"},
+    "RESHAPE": {"zeros": "counted"},
+    "RNN": {"sequence": False, "bidirectional": False},
+    "SCATTER_ND": {"elements": False, "reduction": "add", "wraps": False},
+    "SPARSE_TO_DENSE": {"elements": True, "reduction": "replace", "wraps": False},
+    "SPLIT": {"keeps_axis": True, "open_size": False, "uneven": False},
+    "SPLIT_V": {"keeps_axis": True, "open_size": True, "uneven": False},
+    "STABLEHLO_ADD": {"stored_values": True},
+    "STABLEHLO_MAXIMUM": {"stored_values": True},
+    "STABLEHLO_MINIMUM": {"stored_values": True},
+    "STABLEHLO_MULTIPLY": {"stored_values": True},
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": {"sequence": True, "bidirectional": False},
+    "UNIDIRECTIONAL_SEQUENCE_RNN": {"sequence": True, "bidirectional": False},
+    "UNIQUE": {"nans_differ": False, "results": "indices", "sorted": False},
+    "UNPACK": {"keeps_axis": False, "open_size": False, "uneven": False},
+    "UNSORTED_SEGMENT_MAX": {"reduction": "largest"},
+    "UNSORTED_SEGMENT_MIN": {"reduction": "smallest"},
+    "UNSORTED_SEGMENT_PROD": {"reduction": "multiply"},
+    "UNSORTED_SEGMENT_SUM": {"reduction": "add"},
+}
+
+# Operands in TFLite's order, and in that of our operator; all others have the same order.
+OPERANDS: dict[str, tuple[str, str]] = {
+    "DILATE": ("input factors value", "input value factors"),
+    "SCATTER_ND": ("coordinates updates shape", "tensor coordinates updates shape"),
+    "SPARSE_TO_DENSE": ("coordinates shape updates default", "tensor coordinates updates shape default"),
+    "SPLIT": ("axis input", "input sizes axis"),
+}
 
 
 def numbers(vector) -> list:
@@ -24,9 +67,28 @@ def snake(name: str) -> str:
     return "".join("_" + letter.lower() if letter.isupper() else letter for letter in name)
 
 
-def expected_attributes(options) -> dict[str, object]:
+def expected_pool(options: tfl.Pool2DOptionsT) -> dict[str, object]:
+    """Windows rows first. Without padding their number is (extent + stride - filter) / stride, cut off."""
+    given = dict(vars(options))
+    found = {
+        "kernel": (given.pop("filterHeight"), given.pop("filterWidth")),
+        "strides": (given.pop("strideH"), given.pop("strideW")),
+        "activation": ACTIVATIONS[given.pop("fusedActivationFunction")],
+        "dilations": (),
+        "pads": (),
+        "unfit": "empty",
+        "channels_last": True,
+    }
+    found["padding"], found["size"] = (("same_upper", "floor"), ("explicit", "truncated_sum"))[given.pop("padding")]
+    assert not given, "an option that no attribute stands for"
+    return found
+
+
+def expected_attributes(source: str, options: object) -> dict[str, object]:
     """The generated options object in bittrue's words, by rules written for this test only."""
-    found: dict[str, object] = {}
+    if isinstance(options, tfl.Pool2DOptionsT):
+        return expected_pool(options)
+    found: dict[str, object] = dict(IMPLIED.get(source, {}))
     for camel, value in vars(options).items():
         name = snake(camel)
         if name == "quant_spec":
@@ -34,15 +96,29 @@ def expected_attributes(options) -> dict[str, object]:
         if name in ("quantized_bias_type", "out_type", "output_type", "in_data_type", "out_data_type", "idx_out_type"):
             value = TYPES[value]
         elif name == "fused_activation_function":
-            value = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")[value]
+            value = ACTIVATIONS[value]
+        elif name == "kernel_type":
+            value = ("full", "basic")[value]
         elif name == "padding":
             value = ("same", "valid")[value]
         elif name == "weights_format":
             value = ("default", "shuffled4x16int8")[value]
         elif value is None or isinstance(value, (list, np.ndarray)):
             value = tuple(numbers(value))
-        found[RENAMES.get(name, name)] = value
+        name = RENAMES.get(name, name)
+        assert name not in found, f"{name} is said twice"
+        found[name] = value
     return found
+
+
+def expected_inputs(source: str, inputs: list[int]) -> list[int]:
+    """The file's tensors, -1 for absent ones, at the places of our operands."""
+    if source not in OPERANDS:
+        return inputs
+    theirs, ours = (names.split() for names in OPERANDS[source])
+    assert set(theirs) <= set(ours)
+    given = dict(zip(theirs, inputs, strict=True))
+    return [given.get(name, -1) for name in ours]
 
 
 def check_tensor(tensor, expected, model: tfl.ModelT, note: bool) -> None:
@@ -92,13 +168,18 @@ def agree(model: ModelFile, content: bytes) -> None:
             check_tensor(tensor, raw, expected, bool(model.notes))
         for node, operator in zip(graph.nodes, subgraph.operators, strict=True):
             code = expected.operatorCodes[operator.opcodeIndex]
-            assert node.source == OPERATORS[max(code.builtinCode, code.deprecatedBuiltinCode)]
+            source = OPERATORS[max(code.builtinCode, code.deprecatedBuiltinCode)]
+            assert node.source == source
             assert node.version == code.version
-            assert [-1 if index is None else index for index in node.inputs] == numbers(operator.inputs)
+            inputs = [-1 if index is None else index for index in node.inputs]
+            assert inputs == expected_inputs(source, numbers(operator.inputs))
             assert list(node.outputs) == numbers(operator.outputs)
             assert list(node.intermediates) == numbers(operator.intermediates)
-            if operator.builtinOptions is not None:
-                assert node.attributes == expected_attributes(operator.builtinOptions)
+            options = operator.builtinOptions or operator.builtinOptions2
+            if options is not None:
+                assert node.attributes == expected_attributes(source, options)
+            else:
+                assert IMPLIED.get(source, {}).items() <= node.attributes.items()
     for signature in expected.signatureDefs or []:
         graph = model.graphs[signature.subgraphIndex]
         assert graph.signature == signature.signatureKey.decode()
@@ -114,6 +195,48 @@ def test_agrees_with_the_generated_classes(path) -> None:
 def test_built_model_agrees() -> None:
     content = pack(dense())
     agree(read_model(content), content)
+
+
+def all_different(options: object, padding: int) -> None:
+    """No two numbers alike, flags not at their defaults, so that none can stand for another."""
+    for place, (name, value) in enumerate(vars(options).items()):
+        if name == "padding":
+            value = padding
+        elif name in ("fusedActivationFunction", "kernelType", "idxOutType"):
+            value = 1
+        elif isinstance(value, bool):
+            value = not value
+        else:
+            value = [place + 2, place + 3] if value is None else type(value)(place + 2)
+        setattr(options, name, value)
+
+
+@pytest.mark.parametrize(
+    ("source", "padding"),
+    [(name, 0) for name in sorted({*IMPLIED, *OPERANDS, *POOLS})] + [(name, 1) for name in POOLS],
+)
+def test_operators_with_a_form_of_our_own_agree(source: str, padding: int) -> None:
+    model = dense()
+    names = OPERANDS[source][0].split() if source in OPERANDS else "abc"
+    operator = build_node([3, 1, 0, 2][: len(names)], [4])
+    special = {"UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions", **dict.fromkeys(POOLS, "Pool2DOptions")}
+    wanted = special.get(source, source.replace("_", "") + "Options").lower()
+    for slot, union in (("builtinOptions", tfl.BuiltinOptions), ("builtinOptions2", tfl.BuiltinOptions2)):
+        for table, number in vars(union).items():
+            if table.lower() == wanted:
+                options = getattr(tfl, table + "T")()
+                all_different(options, padding)
+                setattr(operator, slot, options)
+                setattr(operator, slot + "Type", number)
+    has_none = source.startswith(("RELU", "STABLEHLO_"))
+    assert (operator.builtinOptions is None and operator.builtinOptions2 is None) == has_none
+    model.operatorCodes = [operator_code(getattr(tfl.BuiltinOperator, source))]
+    model.subgraphs[0].inputs, model.subgraphs[0].operators = [0, 3], [operator]
+    content = pack(model)
+    found = read_tflite(content)
+    agree(found, content)
+    if has_none:
+        assert found.graphs[0].nodes[0].attributes == IMPLIED[source]
 
 
 @pytest.mark.parametrize("path", model_files())
