@@ -18,7 +18,7 @@ OPERATORS = {value: name for name, value in vars(tfl.BuiltinOperator).items() if
 ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
 POOLS = ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
 
-# What an operator's name alone says in TFLite and is an attribute of ours: written out again, not read from the importer.
+# What an operator's name alone says in TFLite and is an attribute of ours: written out again, not from the importer.
 IMPLIED: dict[str, dict[str, object]] = {
     "BATCH_MATMUL": {"most_axes": 5},
     "BIDIRECTIONAL_SEQUENCE_LSTM": {"sequence": True, "bidirectional": True},
