@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph import data_type
-from ..numerics.onnxruntime_avx2 import FACTORS
+from ..numerics.onnxruntime_avx2 import factors
 from ..operators import Step, find
 from ..plan import Plan
 
@@ -102,13 +102,14 @@ def _has_windows(step: Step) -> bool:
 
 def _tap_by_tap(step: Step) -> bool:
     """Whether the kernels multiply windows by weights, which go tap by tap then, and not weights by windows."""
-    return _has_windows(step) and FACTORS[step.operator][0] == 0
+    return _has_windows(step) and factors(step.operator, step.rules) == (0, 1)
 
 
 def _layer(plan: Plan, step: Step) -> MixedLayer | None:
-    if step.operator not in FACTORS:
+    positions = factors(step.operator, step.rules)
+    if positions is None:
         return None
-    indices = [step.inputs[position] for position in FACTORS[step.operator]]
+    indices = [step.inputs[position] for position in positions]
     if None in indices:
         return None
     left, right = (plan.tensors[index] for index in indices if index is not None)

@@ -253,7 +253,8 @@ def _inputs_of_levels(runner: Runner) -> set[str]:
     graph = None if runner.model is None else runner.model.graph
     if graph is None:
         return set()
-    read = {node.inputs[0] for node in graph.nodes if node.operator.startswith("whole_")}
+    # Layers on integers in binary32 alone say whether they rescale.
+    read = {node.inputs[0] for node in graph.nodes if "rescales" in node.attributes}
     return {graph.tensors[index].name for index in graph.inputs if index in read}
 
 

@@ -88,9 +88,7 @@ class _Group:
                 self.refused.add(name)
                 del self.alive[name]
             for one in good:
-                found = [
-                    item for item in sorted(one.rules.items()) if any(b.rules.get(item[0]) != item[1] for b in bad)
-                ]
+                found = sorted({item for other in bad for item in _apart(one.rules, other.rules)})
                 for name in one.names:
                     self.decisive.setdefault(name, {}).update(dict.fromkeys(found))
 
@@ -99,6 +97,19 @@ class _Group:
         for name, rules in self.alive.items():
             groups.setdefault(tuple(rules), []).append(name)
         return tuple(Match(tuple(names), deciding(self.decisive.get(names[0], ()))) for names in groups.values())
+
+
+def _apart(rules: Mapping[str, str], others: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Slots that another arithmetic fills in another way, or not at all: it has another formula then.
+
+    That it has no accumulator says nothing.
+
+    >>> _apart({"accumulate": "s32_wrap", "average": "integer_trunc"}, {"affine_average": "exact_even"})
+    [('average', 'integer_trunc')]
+    """
+    return [
+        item for item in rules.items() if others.get(item[0], item[1] if item[0] == "accumulate" else "") != item[1]
+    ]
 
 
 def deciding(slots: Sequence[tuple[str, str]] | dict[tuple[str, str], None]) -> tuple[str, ...]:

@@ -6,24 +6,28 @@ for zero points per channel, which nobody has measured.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from .onnxruntime import ONNXRUNTIME, floating, layers, recurrent
 from .table import Numerics, Row
 
-# Positions of both factors among the inputs, the left one first.
-FACTORS = {
-    "conv": (0, 1),
-    "matmul": (0, 1),
-}
+
+def factors(operator: str, rules: Mapping[str, str]) -> tuple[int, int] | None:
+    """Positions of both factors of a layer's products among its inputs, the left one first; None for other operators.
+
+    Convolutions multiply windows by weights; those that give their sums, weights by windows.
+    """
+    if operator not in ("conv", "matmul"):
+        return None
+    return (1, 0) if operator == "conv" and "store" not in rules else (0, 1)
 
 
 def _mixed(row: Row) -> tuple[str, ...]:
     """The patterns of a row whose left factor is u8 and whose right one is s8."""
-    left, right = FACTORS[row.operator]
-    if row.operator == "conv" and "store" not in row.rules:
-        # Sums alone are products of weights with windows.
-        left, right = right, left
+    found = factors(row.operator, row.rules)
+    assert found is not None, row.operator
+    left, right = found
     return tuple(types for types in row.types if (types.split()[left], types.split()[right]) == ("u8", "s8"))
 
 
@@ -35,7 +39,7 @@ ROWS: tuple[Row, ...] = tuple(
         evidence="run under emulation of a Haswell; docs/facts/onnxruntime.md 2.1",
     )
     for row in layers.ROWS
-    if row.operator in FACTORS
+    if factors(row.operator, row.rules)
 ) + tuple(
     replace(
         row,

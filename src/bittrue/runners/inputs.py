@@ -136,7 +136,7 @@ def one_input_set(
 
 def inputs_of_levels(plan: Plan) -> set[str]:
     """Inputs of real type that hold integers: layers on such numbers read them."""
-    read = {step.inputs[0] for step in plan.steps if step.operator.startswith("whole_")}
+    read = {step.inputs[0] for step in plan.steps if step.parameters.get("arithmetic") == "whole"}
     return {plan.tensors[index].name for index in plan.inputs if index in read}
 
 

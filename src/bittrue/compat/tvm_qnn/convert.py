@@ -267,14 +267,14 @@ class _Converter:
 
     def _pool(self, node: Node) -> tuple[Any, ...]:
         a = node.attributes
-        if not a["channels_last"] or a["pads"]:
+        numbers: list[Any] = [a[name] for name in ("kernel", "strides", "pads")]
+        taps, strides, pads = numbers
+        if not a["channels_last"] or len(taps) != 2:
             raise self.unsupported(node, "a pool of another format")
-        taps, strides = a["kernel"], a["strides"]
-        assert isinstance(taps, tuple), "lists of sizes"
-        assert isinstance(strides, tuple), "lists of sizes"
-        axes = zip(self._shape(node.inputs[0])[1:3], taps, strides, strict=True)
+        before, after = (pads[:2], pads[2:]) if pads else ((0, 0), (0, 0))
+        axes = zip(self._shape(node.inputs[0])[1:3], taps, strides, zip(before, after, strict=True), strict=True)
         try:
-            found = [window(*one, padding=str(a["padding"])) for one in axes]
+            found = [window(n, t, s, pads=p, padding=str(a["padding"])) for n, t, s, p in axes]
         except WindowError as error:
             raise self.unsupported(node, str(error)) from None
         return taps, strides, (*(one.before for one in found), *(one.after for one in found))
@@ -358,8 +358,8 @@ class _Converter:
         return self.call("transpose", self.value(node.inputs[0]), axes)
 
     def split(self, node: Node) -> list[Any]:
-        x = self.value(node.inputs[1])
-        axis = int(np.asarray(self.value(node.inputs[0])).reshape(-1)[0]) % len(x.shape)
+        x = self.value(node.inputs[0])
+        axis = int(np.asarray(self.value(node.inputs[2])).reshape(-1)[0]) % len(x.shape)
         size, parts = x.shape[axis] // len(node.outputs), []
         for part in range(len(node.outputs)):
             begin, end = [0] * len(x.shape), list(x.shape)
