@@ -144,7 +144,12 @@ EDITS: list[tuple[Callable[[Copy], Any], str, str, str]] = [
         "dilation [2, 2] instead of [1, 1]",
         "A's [1, 1]",
     ),
-    (lambda m: m.option("p", filterHeight=2), "p", "filter h 2 instead of 3", "node 3 (AVERAGE_POOL_2D)"),
+    (
+        lambda m: m.option("p", filterHeight=2),
+        "p",
+        "kernel [2, 3] instead of [3, 3]",
+        "B's file has kernel [2, 3] at node 3 (AVERAGE_POOL_2D), A's [3, 3]",
+    ),
     (_subtracts, "s", "SUB instead of ADD", "node 2 (ADD) of A's file is SUB in B's"),
 ]  # fmt: skip
 
@@ -307,3 +312,35 @@ def test_edited_onnx_copies(tmp_path: Path, edit: Callable[[onnx.ModelProto], No
     edit(model)
     onnx.save(model, paths[1])
     assert _judged(bittrue.compare_models(*paths)) == {"y": [name]}
+
+
+POOL: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({}, {"ceil_mode": 1}, "window count rounding ceil instead of floor"),
+    ({}, {"pads": [1, 1, 1, 1]}, "pads [1, 1, 1, 1] instead of []"),
+    ({"auto_pad": "SAME_UPPER"}, {}, "padding valid instead of same_upper"),
+    ({"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"}, "padding same_lower instead of same_upper"),
+    ({"auto_pad": "SAME_UPPER"}, {"pads": [1, 1, 1, 1]}, "padding [1, 1, 1, 1] instead of same_upper"),
+    (
+        {"pads": [1, 1, 1, 1]},
+        {"pads": [1, 1, 1, 1], "count_include_pad": 1},
+        "average with padding instead of without padding",
+    ),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "name"), POOL, ids=[name for *_, name in POOL])
+def test_windows_of_edited_onnx_pools(tmp_path: Path, a: dict[str, Any], b: dict[str, Any], name: str) -> None:
+    """One edit of the file is one cause, in the file's words, whatever rules of ours it changes."""
+    paths = [tmp_path / "good.onnx", tmp_path / "bad.onnx"]
+    for path, given in zip(paths, (a, b), strict=True):
+        kind = "AveragePool" if "count_include_pad" in b else "MaxPool"
+        node = helper.make_node(kind, ["x"], ["y"], kernel_shape=[2, 2], strides=[2, 2], **given)
+        dtype = TensorProto.FLOAT if kind == "AveragePool" else TensorProto.INT8
+        ports = [helper.make_tensor_value_info("x", dtype, [1, 3, 7, 5])]
+        made = helper.make_tensor_value_info("y", dtype, ["n", "c", "h", "w"])
+        graph = helper.make_graph([node], "g", ports, [made])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    result = bittrue.compare_models(*paths)
+    assert result.first is not None
+    assert _judged(result) == {"y": [name]}
+    assert len(result.notes) == 1

@@ -25,6 +25,7 @@ from .hypotheses.case import Hypothesis, change_tensors
 from .hypotheses.operands import operand_roles
 from .result import Cause
 from .segments import ChangeGraph
+from .window_words import Part, window_parts
 
 _MOST_NOTES = 8
 _SHOWN = 3
@@ -152,21 +153,24 @@ class Files:
             facts = f"{a} of {self.labels[0]}'s file is {b.source} in {self.labels[1]}'s"
             yield Difference(a, name, f"the operator is {b.source} instead of {a.source}", facts, "data", become, True)
             return
+        keys = [key for key in sorted({*a.attributes, *b.attributes}) if _differs(a, b, key)]
+        for part in window_parts(a.attributes, b.attributes, keys):
+            keys = [key for key in keys if key not in part.keys]
+            yield self._attribute(a, b, part, "geometry")
         groups: dict[str, list[str]] = {}
-        for key in sorted({*a.attributes, *b.attributes}):
-            one, two = a.attributes.get(key), b.attributes.get(key)
-            if one != two or type(one) is not type(two):
-                # Height and width of one thing are one thing.
-                groups.setdefault(key.removesuffix("_h").removesuffix("_w"), []).append(key)
-        for stem, keys in groups.items():
-            yield self._attribute(a, stem if len(keys) > 1 else keys[0], keys, b)
+        for key in keys:
+            # Height and width of one thing are one thing.
+            groups.setdefault(key.removesuffix("_h").removesuffix("_w"), []).append(key)
+        for stem, same in groups.items():
+            key = stem if len(same) > 1 else same[0]
+            one, two = [[n.attributes.get(k) for k in same] if len(same) > 1 else n.attributes.get(key) for n in (a, b)]
+            geometry = any(part in key for part in ("pad", "stride", "dilation", "filter", "kernel", "axis"))
+            kind = "geometry" if geometry else "range" if key == "activation" else "parameters"
+            yield self._attribute(a, b, Part(key.replace("_", " "), one, two, tuple(same)), kind)
 
-    def _attribute(self, node: Node, key: str, keys: Sequence[str], other: Node) -> Difference:
-        word = key.replace("_", " ")
-        one, two = (
-            [n.attributes.get(k) for k in keys] if len(keys) > 1 else n.attributes.get(key) for n in (node, other)
-        )
-        theirs = {k: other.attributes[k] for k in keys if k in other.attributes}
+    def _attribute(self, node: Node, other: Node, part: Part, kind: str) -> Difference:
+        word, one, two = part.word, part.one, part.two
+        theirs = {k: other.attributes[k] for k in part.keys if k in other.attributes}
 
         def change(graph: Graph) -> Graph:
             now = next(n for n in graph.nodes if n.index == node.index)
@@ -174,9 +178,7 @@ class Files:
 
         facts = f"{self.labels[1]}'s file has {word} {_value(two)} at {node}, {self.labels[0]}'s {_value(one)}"
         name = f"{word} {_value(two)} instead of {_value(one)}"
-        geometry = any(part in key for part in ("pad", "stride", "dilation", "filter", "kernel", "axis"))
-        kind = "geometry" if geometry else "range" if key == "activation" else "parameters"
-        text = f"fused {name}" if key == "activation" else name
+        text = f"fused {name}" if word == "activation" else name
         return Difference(node, name, text, facts, kind, change)
 
     def _wiring(self, a: Node, b: Node) -> Difference | None:
@@ -480,6 +482,11 @@ def _pair(what: str, old: np.ndarray, new: np.ndarray, labels: tuple[str, str]) 
     more = f" of channel {first}" if old.size > 1 else ""
     left = f" ({len(where)} channels differ)" if len(where) > 1 else ""
     return f"{what}{more} is {_value(new[first])} in {labels[1]}'s file, {_value(old[first])} in {labels[0]}'s{left}"
+
+
+def _differs(a: Node, b: Node, key: str) -> bool:
+    one, two = a.attributes.get(key), b.attributes.get(key)
+    return one != two or type(one) is not type(two)
 
 
 def _value(value: Any) -> str:
