@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,11 @@ class Layout:
         tensors: the plan's, and those that are added.
         steps: what has been rewritten so far.
         readers: operators that read each tensor of the plan; the empty name stands for the caller.
-        known: operators that may be rewritten.
+        known: operators that may be rewritten, and whether only images of 8-bit integers are.
         rewritten, turned: how many steps were rewritten, and how many tensors change their layout.
     """
 
-    def __init__(self, schedule: Schedule, known: frozenset[str]) -> None:
+    def __init__(self, schedule: Schedule, known: Mapping[str, bool]) -> None:
         plan = schedule.plan
         self.known = known
         self.tensors: list[PlanTensor] = list(plan.tensors)
@@ -62,6 +62,11 @@ class Layout:
     def value(self, index: int) -> np.ndarray | None:
         """The tensor's content where it is known."""
         return self.tensors[index].value
+
+    def goes_on(self, index: int) -> bool:
+        """Whether a reader of a tensor may be rewritten."""
+        small = self.tensors[index].type.numpy.itemsize == 1
+        return any(small or not self.known[reader] for reader in self.readers.get(index, []) if reader in self.known)
 
     def only_twin(self, index: int | None) -> bool:
         """Whether a tensor exists with its channels last only."""
@@ -187,6 +192,19 @@ def last_axis_of(axis: int, rank: int) -> int:
 Handler = Callable[[Step, Layout], bool]
 
 
+@dataclass(frozen=True)
+class Rewrite:
+    """How an operator is done with channels last.
+
+    Attributes:
+        handler: rewrites a step, or says that it cannot.
+        eight_bits: whether it can for images of 8-bit integers only.
+    """
+
+    handler: Handler
+    eight_bits: bool = False
+
+
 def _follow(step: Step, layout: Layout) -> bool:
     """An element-wise step on images: done with channels last when one of its operands is there."""
     operator = find(step.operator)
@@ -213,7 +231,7 @@ def _follow(step: Step, layout: Layout) -> bool:
             if value is None or value.ndim > rank:
                 return False
     wider = layout.tensors[target].type.numpy.itemsize > layout.tensors[pictures[0]].type.numpy.itemsize
-    if wider and not any(reader in layout.known for reader in layout.readers.get(target, [])):
+    if wider and not layout.goes_on(target):
         # Fewer bytes change their layout before it.
         return False
     inputs: list[int | None] = list(step.inputs)
@@ -286,21 +304,21 @@ def _concatenation(step: Step, layout: Layout) -> bool:
 
 
 # Rewrites by operator, apart from those of layers.
-MOVEMENT: dict[str, Handler] = {
-    "transpose": _transpose,
-    "concatenation": _concatenation,
+MOVEMENT: dict[str, Rewrite] = {
+    "transpose": Rewrite(_transpose),
+    "concatenation": Rewrite(_concatenation),
 }
 
 
-def _by_trait(stem: str) -> Handler | None:
+def _by_trait(stem: str) -> Rewrite | None:
     """The rewrite of an operator that has none of its own."""
     operator = find(stem)
     if operator is not None and operator.keeps_order:
-        return _reshape
-    return _follow if operator is not None and operator.elementwise else None
+        return Rewrite(_reshape)
+    return Rewrite(_follow) if operator is not None and operator.elementwise else None
 
 
-def rewrite(schedule: Schedule, anchors: Mapping[str, Handler], layers: Mapping[str, Handler]) -> Schedule:
+def rewritten(schedule: Schedule, anchors: Mapping[str, Rewrite], layers: Mapping[str, Rewrite]) -> Schedule:
     """The pass.
 
     Args:
@@ -310,11 +328,12 @@ def rewrite(schedule: Schedule, anchors: Mapping[str, Handler], layers: Mapping[
     if not any(step.operator in anchors for step in schedule.steps):
         return schedule
     special = {**anchors, **layers, **MOVEMENT}
-    handlers = {stem: special.get(stem) or _by_trait(stem) for stem in {step.operator for step in schedule.steps}}
-    layout = Layout(schedule, frozenset(stem for stem, handler in handlers.items() if handler is not None))
+    found = {stem: special.get(stem) or _by_trait(stem) for stem in {step.operator for step in schedule.steps}}
+    rewrites = {stem: rewrite for stem, rewrite in found.items() if rewrite is not None}
+    layout = Layout(schedule, {stem: rewrite.eight_bits for stem, rewrite in rewrites.items()})
     for step in schedule.steps:
-        handler = handlers[step.operator]
-        if handler is not None and handler(step, layout):
+        rewrite = rewrites.get(step.operator)
+        if rewrite is not None and rewrite.handler(step, layout):
             layout.rewritten += 1
         else:
             layout.keep(step)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..operators import Bound, Step
 from ..operators.layers.integer_layers import is_plain
-from .channels_last import TO_FIRST, TO_LAST, Handler, Layout, last_axis_of, last_shape
+from .channels_last import TO_FIRST, TO_LAST, Layout, Rewrite, last_axis_of, last_shape
 
 
 def _picture_source(step: Step, layout: Layout) -> int | None:
@@ -69,6 +69,11 @@ def _exact_sums(step: Step, layout: Layout) -> tuple[Step, int | None]:
 def _crops(step: Step) -> bool:
     """Whether negative pads leave something of the image out."""
     return any(step[f"pad_{side}"] < 0 for side in ("top", "left", "bottom", "right"))
+
+
+def _dilated(step: Step) -> bool:
+    """Whether taps of a pool lie apart."""
+    return any(step.parameters.get(f"dilation_{axis}", 1) != 1 for axis in "hw")
 
 
 def _conv(step: Step, layout: Layout) -> bool:
@@ -153,7 +158,8 @@ def _average_pool(step: Step, layout: Layout) -> bool:
     source = _picture_source(step, layout)
     if source is None or step.parameters.get("late") or _crops(step) or step["channels_last"]:
         return False
-    if not step.rules.keys() & {"affine_average", "window_levels"}:
+    whole = "average" in step.rules and step["counted"] == "inside" and not _dilated(step)
+    if not whole and not step.rules.keys() & {"affine_average", "window_levels"}:
         return False
     _emit(step, layout, {"parameters": {**step.parameters, "channels_last": True}}, source)
     return True
@@ -166,8 +172,7 @@ def _max_pool(step: Step, layout: Layout) -> bool:
     real = layout.tensors[source].dtype == "f32"
     if layout.tensors[source].dtype not in ("s8", "u8") and not (real and layout.only_twin(source)):
         return False
-    dilated = any(step.parameters.get(f"dilation_{axis}", 1) != 1 for axis in "hw")
-    if dilated or _crops(step) or len(step.outputs) > 1:
+    if _dilated(step) or _crops(step) or len(step.outputs) > 1:
         return False
     _emit(step, layout, {"parameters": {**step.parameters, "channels_last": True}}, source)
     return True
@@ -250,18 +255,18 @@ def _normalization(step: Step, layout: Layout) -> bool:
     return True
 
 
-ANCHORS: dict[str, Handler] = {
-    "average_pool": _average_pool,
-    "conv": _conv,
-    "max_pool": _max_pool,
+ANCHORS: dict[str, Rewrite] = {
+    "average_pool": Rewrite(_average_pool, eight_bits=True),
+    "conv": Rewrite(_conv, eight_bits=True),
+    "max_pool": Rewrite(_max_pool),
 }
-LAYERS: dict[str, Handler] = {
-    "add_bias": _sums,
-    "batch_normalization": _normalization,
-    "dynamic_quantize_linear": _dynamic_quantize_linear,
-    "layer_sum": _sums,
-    "sum": _reduction,
-    "mean": _reduction,
-    "pad": _pad,
-    "resample_nearest": _resample,
+LAYERS: dict[str, Rewrite] = {
+    "add_bias": Rewrite(_sums),
+    "batch_normalization": Rewrite(_normalization),
+    "dynamic_quantize_linear": Rewrite(_dynamic_quantize_linear),
+    "layer_sum": Rewrite(_sums),
+    "sum": Rewrite(_reduction, eight_bits=True),
+    "mean": Rewrite(_reduction, eight_bits=True),
+    "pad": Rewrite(_pad),
+    "resample_nearest": Rewrite(_resample),
 }

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import BittrueError, InputError
 from ..names import near_or_all
 from ..operators import Step, find
-from .channels_last import rewrite
+from .channels_last import rewritten
 from .channels_last_layers import ANCHORS, LAYERS
 from .plan import Plan
 from .schedule import Part, Schedule, Then
@@ -88,7 +88,7 @@ def _along_an_axis(step: Step) -> bool:
 
 def _channels_last(schedule: Schedule) -> Schedule:
     """Channels-first images are worked on with channels last."""
-    return rewrite(schedule, ANCHORS, LAYERS)
+    return rewritten(schedule, ANCHORS, LAYERS)
 
 
 def _identities(schedule: Schedule) -> Schedule:
