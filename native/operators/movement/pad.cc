@@ -1,4 +1,4 @@
-// pad and mirror_pad: a border around a tensor.
+// pad: a border of one value or of mirrored elements around a tensor.
 #include "core/kernel.h"
 #include "operators/movement/strided_copy.h"
 #include "operators/movement/table_copy.h"
@@ -91,11 +91,11 @@ class MirrorPad final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_pad(const Step& step, const CoreSet&) { return std::make_unique<Pad>(step); }
+std::unique_ptr<Kernel> make_pad(const Step& step, const CoreSet&) {
+  if (step.integers.count("edge") != 0) return std::make_unique<MirrorPad>(step);
+  return std::make_unique<Pad>(step);
+}
 
-std::unique_ptr<Kernel> make_mirror_pad(const Step& step, const CoreSet&) { return std::make_unique<MirrorPad>(step); }
-
-BITTRUE_OPERATOR(mirror_pad, make_mirror_pad)
 BITTRUE_OPERATOR(pad, make_pad)
 
 }  // namespace bittrue

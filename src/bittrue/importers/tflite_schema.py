@@ -305,6 +305,7 @@ STEMS: dict[str, str] = {
     "LOGICAL_OR": "bitwise_or",
     "MAX_POOL_2D": "max_pool",
     "L2_POOL_2D": "lp_pool",
+    "MIRROR_PAD": "pad",
     "PADV2": "pad",
     "BATCH_TO_SPACE_ND": "batch_to_space",
     "SPACE_TO_BATCH_ND": "space_to_batch",
@@ -343,7 +344,9 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
         )
     },
     **{f"STABLEHLO_{name}": {"stored_values": True} for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY")},
+    "MIRROR_PAD": {"widths": "pairs"},
     "ONE_HOT": {"from_either_end": False},
+    **dict.fromkeys(("PAD", "PADV2"), {"mode": "constant", "widths": "pairs"}),
     "RANGE": {"counting": "wrapped_magnitude"},
     "RESHAPE": {"zeros": "counted"},
     **{name: {"activation": name.lower()} for name in ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1")},

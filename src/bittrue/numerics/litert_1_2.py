@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .litert import LITERT
+from .litert.movement import MIRRORED
 from .litert.versions import VERSIONS
 from .table import Numerics, Row
 
@@ -50,7 +51,6 @@ _LATER_OF = {
     "equal": {"s16"},
     "greater": {"s16"},
     "less_equal": {"s16"},
-    "mirror_pad": {"u32", "bool", "f64"},
     "neg": {"s8", "s16", "f16"},
     "not_equal": {"s16"},
     "resize_nearest": {"f16", "bool", "s32", "u32"},
@@ -77,6 +77,8 @@ _LIMITS = {
 def _older(row: Row) -> Row | None:
     """A row of `litert` as 1.2 has it: without the types that came later; None when nothing is left."""
     later = _LATER | _LATER_OF.get(row.operator, set())
+    if row.when == MIRRORED:
+        later |= {"u32", "bool", "f64"}
     where = tuple(name for name in row.where if name not in later)
     if row.where:
         later = _LATER

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from .litert import LITERT
 from .litert.elementwise import STORED
+from .litert.movement import MIRRORED, ONE_VALUE, PAD_RANK
 from .litert.unary import RELUS
 from .table import Numerics, Row
 
@@ -177,8 +178,16 @@ _MOVEMENT: tuple[Row, ...] = (
     Row("expand_dims", ("T s32 -> T",), {}, _RUN, where=("s8", "f32"), requires=(("one_element", 1),)),
     Row("concatenation", ("T... -> T",), {"combine": "copy"}, _RUN, where=("s8",), requires=(("same_parameters",),)),
     Row("concatenation", ("T... -> T",), {"combine": "copy"}, _RUN, where=("s16", "s32", "s64", "f32", "bool")),
-    Row("pad", ("T s32|s64 T|- -> T",), {}, _RUN, where=("s8", "s16", "s32", "f32")),
-    Row("mirror_pad", ("T s32|s64 -> T",), {}, _RUN, where=("s8", "s16", "f32")),
+    Row("pad", ("T s32|s64 -> T",), {}, _RUN, where=("s8", "s16", "f32"), when=MIRRORED),
+    Row(
+        "pad",
+        ("T s32|s64 T|- -> T",),
+        {},
+        _RUN,
+        where=("s8", "s16", "s32", "f32"),
+        when=ONE_VALUE,
+        requires=PAD_RANK,
+    ),
     Row("transpose", ("T s32 -> T",), {}, _RUN, where=("s8", "s16", "f32")),
     Row("slice", ("T s32 s32 -> T",), {}, _RUN, where=("s8", "s16", "s32", "f32")),
     Row("strided_slice", ("T s32 s32 s32 -> T",), {}, _RUN, where=("s8", "s16", "s32", "f32", "bool")),

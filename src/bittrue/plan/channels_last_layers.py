@@ -200,16 +200,15 @@ def _reduction(step: Step, layout: Layout) -> bool:
 
 def _pad(step: Step, layout: Layout) -> bool:
     source, target = step.inputs[0], step.outputs[0]
-    if source is None or not layout.only_twin(source) or not layout.is_picture(target):
+    if source is None or step.arrays or not layout.only_twin(source) or not layout.is_picture(target):
         return False
-    before = step["before"]
-    if len(before) == 3:
-        before = (*before[:2], 0, before[2])
-    parameters = {
-        **step.parameters,
-        "before": tuple(before[axis] for axis in (0, 2, 3, 1)),
-        "shape": last_shape(layout.shape(target)),
-    }
+    parameters = dict(step.parameters)
+    for side in ("before", "after"):
+        if side in parameters:
+            widths = step[side] if len(step[side]) == 4 else (*step[side][:2], 0, step[side][2])
+            parameters[side] = tuple(widths[axis] for axis in TO_LAST)
+    if "shape" in parameters:
+        parameters["shape"] = last_shape(layout.shape(target))
     inputs = (layout.last(source, step), *step.inputs[1:])
     layout.emit(replace(step, inputs=inputs, outputs=(layout.produce(target),), parameters=parameters))
     return True

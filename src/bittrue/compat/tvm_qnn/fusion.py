@@ -15,7 +15,7 @@ from ...graph import Attribute, Quantization, data_type
 from .expr import Expr
 from .lowering import LOWERINGS
 from .windows import padding_name
-from .writer import Writer, quantization
+from .writer import ONE_VALUE, Writer, quantization
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,5 +407,6 @@ def _padded(writer: Writer, layer: Expr, source: int) -> tuple[int, str]:
     amounts = np.array([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
     shape = [extent + int(sum(amount)) for extent, amount in zip(tensor.shape, amounts, strict=True)]
     paddings = writer.constant(amounts, "s32", "paddings")
-    index = writer.node("pad", layer.operator, (source, paddings), tensor.dtype, shape, {}, tensor.quantization)
+    operands = (source, paddings)
+    index = writer.node("pad", layer.operator, operands, tensor.dtype, shape, ONE_VALUE, tensor.quantization)
     return index, "valid"

@@ -8,7 +8,7 @@ import numpy as np
 
 from .expr import Expr
 from .lowering import Lowering
-from .writer import Writer
+from .writer import ONE_VALUE, Writer
 
 
 def _softmax(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
@@ -30,7 +30,7 @@ def _pad(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     given = writer.tensors[inputs[0]].quantization
     value = writer.constant(np.array([expr.attributes["value"]]), expr.dtype, "pad_value", given)
     operands = (inputs[0], writer.constant(widths, "s32", "paddings"), value)
-    return writer.node("pad", expr.operator, operands, expr.dtype, expr.shape, {}, given, expr.name)
+    return writer.node("pad", expr.operator, operands, expr.dtype, expr.shape, ONE_VALUE, given, expr.name)
 
 
 def _strided_slice(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:

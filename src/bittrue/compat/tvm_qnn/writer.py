@@ -22,6 +22,8 @@ def quantization(scale: np.ndarray, zero_point: np.ndarray, axis: int | None = N
 
 # Operators whose results are values of their operands, quantized values of one scale.
 _MOVED = frozenset(("clip", "max_pool", "pad", "reshape", "slice", "transpose"))
+# Attributes of borders of one value, with widths [rank, 2].
+ONE_VALUE: Mapping[str, Attribute] = {"mode": "constant", "widths": "pairs"}
 
 
 class Writer:

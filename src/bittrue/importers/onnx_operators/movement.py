@@ -121,9 +121,9 @@ def _pad(source: Source) -> None:
     modes = ("constant", "reflect", "edge", *(("wrap",) if source.version >= 19 else ()))
     if mode not in modes:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is not among {list(modes)}")
-    attributes: dict[str, Attribute] = {"mode": mode, "row_of_widths": source.version < 13}
+    attributes: dict[str, Attribute] = {"mode": mode, "widths": "list_or_row" if source.version < 13 else "list"}
     if source.version >= 11:
-        source.emit("border", source.type(0), attributes)
+        source.emit("pad", source.type(0), attributes)
         return
     widths = source.integers("pads")
     if widths is None:
@@ -131,7 +131,7 @@ def _pad(source: Source) -> None:
     dtype = source.tensor(0).type.numpy
     value = np.float32(source.real("value", 0.0)).astype(dtype)
     operands = [source.constant(np.array(widths, np.int64), "pads"), source.constant(value, "value")]
-    source.emit("border", source.type(0), attributes, inputs=[*source.inputs[:1], *operands])
+    source.emit("pad", source.type(0), attributes, inputs=[*source.inputs[:1], *operands])
 
 
 def _shape(source: Source) -> None:

@@ -10,19 +10,28 @@ _EVERY = _BYTES + _WIDE_TYPES
 _SIZED = ("s4", "u4", *_EVERY, "c128")
 _COMMON = ("s8", "u8", "s16", "s32", "s64", "f32")
 _MOVED = "run; docs/facts/litert.md 2.7"
+# How a border is filled, and the rank that the kernel of one value takes.
+MIRRORED, ONE_VALUE = (("attribute_is", "mode", "reflect", "symmetric"),), (("attribute_is", "mode", "constant"),)
+PAD_RANK = (("rank_within", 0, 0, 5),)
 _HALF_BYTES = "an odd number of elements behind the axis is refused: the kernel leaves parts of the output unwritten"
 
 
 def _same_or_zero(
-    operator: str, types: str, *positions: int, where: tuple[str, ...], requires: tuple[tuple[object, ...], ...] = ()
+    operator: str,
+    types: str,
+    *positions: int,
+    where: tuple[str, ...],
+    when: tuple[tuple[object, ...], ...] = (),
+    requires: tuple[tuple[object, ...], ...] = (),
 ) -> tuple[Row, ...]:
     """Rows for `where` whose inputs at `positions` share the output's parameters; s16 with zero point 0."""
     same = (("same_parameters", *positions), *requires)
-    rows = (Row(operator, (types,), {}, _MOVED, where=tuple(t for t in where if t != "s16"), requires=same),)
+    narrow = tuple(t for t in where if t != "s16")
+    rows = (Row(operator, (types,), {}, _MOVED, where=narrow, when=when, requires=same),)
     if "s16" not in where:
         return rows
     zero = ("zero_points_are_zero", *positions)
-    return (*rows, Row(operator, (types,), {}, _MOVED, where=("s16",), requires=(*same, zero)))
+    return (*rows, Row(operator, (types,), {}, _MOVED, where=("s16",), when=when, requires=(*same, zero)))
 
 
 ROWS: tuple[Row, ...] = (
@@ -50,9 +59,17 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("space_to_depth", ("T -> T",), {}, _MOVED, where=("s8", "u8", "s32", "s64", "f32")),
     Row("depth_to_space", ("T -> T",), {}, _MOVED, where=("s8", "u8", "s32", "s64", "f32")),
-    Row("pad", ("T s8|s16|s32|s64 T|- -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),
-    *_same_or_zero("mirror_pad", "T s32|s64 -> T", 0, where=("s8", "u8", "s16")),
-    Row("mirror_pad", ("T s32|s64 -> T",), {}, _MOVED, where=("bool", *_WIDE_TYPES[1:])),
+    *_same_or_zero("pad", "T s32|s64 -> T", 0, where=("s8", "u8", "s16"), when=MIRRORED),
+    Row("pad", ("T s32|s64 -> T",), {}, _MOVED, where=("bool", *_WIDE_TYPES[1:]), when=MIRRORED),
+    Row(
+        "pad",
+        ("T s8|s16|s32|s64 T|- -> T",),
+        {},
+        _MOVED,
+        where=(*_COMMON, "f16", "bf16", "bool"),
+        when=ONE_VALUE,
+        requires=PAD_RANK,
+    ),
     Row("gather", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),
     Row("gather", ("s4 s16|s32|s64 -> s4",), {}, _MOVED, requires=(("slices_are_whole_bytes",),), limit=_HALF_BYTES),
     Row("gather_nd", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),

@@ -12,7 +12,7 @@ _ANY_TYPE = tuple(row for row in (*MOVED, *SHAPES) if row.where and row.operator
 _SMALLER, _EIGHT = "f6e2m3|f6e3m2|f4e2m1", "|".join(NARROW)
 _INTEGERS = "|".join((*INTEGERS, "u4", "s4", "u2", "s2", "bool"))
 _REAL = f"f16|bf16|f32|f64|{_EIGHT}|{_SMALLER}|f8e8m0"
-_AXES = {"border": ("T s64 T|- s32|s64|- -> T",)}
+_AXES = {"pad": ("T s64 T|- s32|s64|- -> T",)}
 
 ROWS: tuple[Row, ...] = (
     *(replace(row, where=_ALL, types=_AXES.get(row.operator, row.types)) for row in _ANY_TYPE),

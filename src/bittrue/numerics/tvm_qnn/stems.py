@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ..litert.movement import ONE_VALUE
 from ..table import Row
 from .variants import READ, UNDEFINED, Variant, variants
 
@@ -210,7 +211,11 @@ def _movement(own: Variant) -> tuple[Row, ...]:
         ("depth_to_space", "T -> T"),
         ("resize_nearest", "T s32 -> T"),
     )
-    same = (("pad", "T s32|s64 -> T", (0,)), ("pad", "T s32|s64 T -> T", (0, 2)), ("pack", "T... -> T", ()))
+    same: tuple[tuple[str, str, tuple[int, ...], tuple[tuple[object, ...], ...]], ...] = (
+        ("pad", "T s32|s64 -> T", (0,), ONE_VALUE),
+        ("pad", "T s32|s64 T -> T", (0, 2), ONE_VALUE),
+        ("pack", "T... -> T", (), ()),
+    )
     return (
         *_each(
             own,
@@ -221,8 +226,17 @@ def _movement(own: Variant) -> tuple[Row, ...]:
         Row("concatenation", ("T... -> T",), {"combine": "copy"}, _FRONTEND, where=("s32", "s64", "f32", "bool")),
         *(Row(operator, (types,), {}, _MOVES, where=(*_CODES, "s32", "f32")) for operator, types in moved),
         *(
-            Row(operator, (types,), {}, _MOVES, where=_CODES, requires=(("same_parameters", *positions),), limit=_LOOSE)
-            for operator, types, positions in same
+            Row(
+                operator,
+                (types,),
+                {},
+                _MOVES,
+                where=_CODES,
+                when=when,
+                requires=(("same_parameters", *positions),),
+                limit=_LOOSE,
+            )
+            for operator, types, positions, when in same
         ),
         Row(
             "expand_dims",

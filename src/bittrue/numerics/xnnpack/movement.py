@@ -5,6 +5,7 @@ Only 8-bit tensors have rows: nothing is checked of the others that the built-in
 
 from __future__ import annotations
 
+from ..litert.movement import ONE_VALUE
 from ..table import Row
 from .matrix import QUANTIZED
 
@@ -16,7 +17,7 @@ ROWS: tuple[Row, ...] = (
     *(
         Row(stem, ("T s32 -> T",), {}, "run", _BYTES, when=(("counts_within", (2, 2), (1, 1)), *when), requires=_SAME)
         for stem, when in (
-            ("pad", (("stored_in_file", 1), ("declared_rank", 1, 6, 0, "output"), _SCALED)),
+            ("pad", (*ONE_VALUE, ("stored_in_file", 1), ("declared_rank", 1, 6, 0, "output"), _SCALED)),
             ("transpose", (("stored_in_file", 1), ("declared_rank", 1, 6, 0), _SCALED)),
         )
     ),

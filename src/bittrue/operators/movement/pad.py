@@ -1,7 +1,10 @@
-"""pad and mirror_pad: a border around a tensor.
+"""pad: a border around a tensor, or pieces cut off where its width is negative.
 
-pad fills with the value of its third input as it is stored, or with real zero in the output's parameters; mirror_pad
-with the tensor's own elements (reflect: without the edge, symmetric: with it).
+The border holds one value (`mode` constant: the third input as it is stored, else real zero in the output's
+parameters), the tensor mirrored (reflect: without its edge, symmetric: with it), its edge repeated (edge), or its other
+end (wrap). `widths` says how the second input holds the widths: `pairs` [rank, 2] of (before, after), none negative; a
+`list` of all before, then all after, of the axes that the fourth input names or of all; or that list, possibly as the
+one row of a matrix (`list_or_row`).
 """
 
 from __future__ import annotations
@@ -14,38 +17,106 @@ from ...graph import Attribute
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded, parameters_or_zero
 
-# Source: docs/facts/litert.md 2.7; the kernel's rank limit, run.
-_PAD_RANK = 5
+_LARGEST = 2**31 - 1
+_MODES = ("constant", "reflect", "symmetric", "edge", "wrap")
 
 
-def _paddings(call: Call) -> list[tuple[int, int]]:
-    source, paddings = call.input(0), call.input(1, "paddings")
-    if paddings.shape != (source.rank, 2):
-        raise call.invalid("BT-PAD", f"paddings must have the shape [{source.rank}, 2], found {list(paddings.shape)}")
-    values = call.integers(1, "paddings")
-    if any(value < 0 for value in values):
-        raise call.invalid("BT-PAD", f"paddings {values} must not be negative")
-    return list(zip(values[0::2], values[1::2], strict=True))
+def _paired(call: Call) -> bool:
+    return bool(call.attribute("widths") == "pairs")
+
+
+def _widths(call: Call) -> list[tuple[int, int]]:
+    """(before, after) per axis; axes that the fourth input does not name have no border."""
+    source, widths = call.input(0), call.input(1, "widths")
+    if _paired(call):
+        if widths.shape != (source.rank, 2):
+            raise call.invalid("BT-PAD", f"paddings must have the shape [{source.rank}, 2], found {list(widths.shape)}")
+        values = call.integers(1, "widths")
+        if any(value < 0 for value in values):
+            raise call.invalid("BT-PAD", f"paddings {values} must not be negative")
+        return list(zip(values[0::2], values[1::2], strict=True))
+    call.rank(widths, 1, 2 if call.attribute("widths") == "list_or_row" else 1)
+    values = call.integers(1, "widths")
+    axes = list(range(source.rank))
+    if call.has(3):
+        call.rank(call.input(3, "axes"), 1)
+        axes = [call.axis(axis, source.rank) for axis in call.integers(3, "axes")]
+        if len(set(axes)) != len(axes) or (axes and not source.rank):
+            raise call.invalid("BT-SHAPE-AXIS", f"axes {axes} of a tensor of rank {source.rank} must be different")
+    if len(values) != 2 * len(axes) or any(abs(value) > _LARGEST for value in values):
+        raise call.invalid("BT-PAD", f"widths {values} must be {2 * len(axes)} numbers: all before, then all after")
+    found = [(0, 0)] * source.rank
+    for at, axis in enumerate(axes):
+        found[axis] = (values[at], values[at + len(axes)])
+    return found
 
 
 def infer(call: Call) -> list[Shape]:
-    """Each dimension grows by the padding before and after it."""
-    call.expect((2, 3))
-    source = call.input(0)
-    call.rank(source, 0, _PAD_RANK)
+    """Each dimension grows by the widths before and after it."""
+    call.expect((2, 4))
+    mode, source = call.attribute("mode"), call.input(0)
+    if mode not in _MODES or (mode == "wrap" and not source.size):
+        raise call.invalid("BT-PAD", f"a tensor of shape {list(source.shape)} has no border of mode '{mode}'")
     if call.has(2) and call.input(2).size != 1:
         raise call.invalid("BT-PAD", f"the value must be one number, found {call.input(2).size}")
-    return [bounded(call, [e + a + b for e, (a, b) in zip(source.shape, _paddings(call), strict=True)])]
+    widths = _widths(call)
+    for axis, (extent, pair) in enumerate(zip(source.shape, widths, strict=True)):
+        if extent + sum(pair) < 0 or (mode != "constant" and not _has_border(call, mode, extent, pair)):
+            raise call.invalid(
+                "BT-PAD",
+                f"a dimension of {extent} (axis {axis}) cannot get a border of {pair[0]} and {pair[1]} ({mode})",
+            )
+    return [bounded(call, [extent + sum(pair) for extent, pair in zip(source.shape, widths, strict=True)])]
+
+
+def _has_border(call: Call, mode: str, extent: int, pair: tuple[int, int]) -> bool:
+    """Whether there is enough to mirror or to repeat along an axis."""
+    if _paired(call):
+        return max(pair) <= extent - (mode == "reflect")
+    # What negative widths leave is what is mirrored or repeated.
+    kept = extent + min(pair[0], 0) + min(pair[1], 0)
+    if not call.input(0).size:
+        # An empty tensor may stay empty along an axis that is cut and grows again.
+        return kept > 0 or extent + sum(pair) <= 0
+    enough = mode != "reflect" or max(pair) <= max(kept - 1, 0)
+    return enough and (kept > 0 or pair == (0, 0))
 
 
 def lower(call: Call) -> Lowered:
-    """Padding before each axis, and the value unless it is an input."""
+    """A box and a value, a mirror, or the source position of every position of each axis."""
+    mode, source, out, widths = call.attribute("mode"), call.input(0), call.output, _widths(call)
+    before = tuple(pair[0] for pair in widths)
+    grows = all(width >= 0 for pair in widths for width in pair)
+    size = out.size * out.type.numpy.itemsize
+    if grows and (mode == "constant" or not out.size):
+        return _with_value(call, before)
+    if grows and mode in ("reflect", "symmetric"):
+        parameters: dict[str, Attribute] = {
+            "before": before,
+            "after": tuple(pair[1] for pair in widths),
+            "edge": int(mode == "reflect"),
+        }
+        return Lowered(parameters, inputs=(0, 1), scratch=size)
+    arrays = {}
+    for axis, (extent, (ahead, behind)) in enumerate(zip(source.shape, widths, strict=True)):
+        first, last = max(-ahead, 0), extent - max(-behind, 0)
+        at = np.arange(-ahead, extent + behind, dtype=np.int64)
+        inside = np.clip(at, first, last - 1)
+        if mode == "wrap" and last > first:
+            inside = first + (at - first) % (last - first)
+        if mode == "reflect" and last > first:
+            mirrored = np.where(at < first, 2 * first - at, np.where(at >= last, 2 * (last - 1) - at, at))
+            inside = np.clip(mirrored, first, last - 1)
+        if mode == "constant":
+            inside = np.where((at < first) | (at >= last), -1, at)
+        arrays[f"positions_{axis}"] = inside
+    return Lowered(arrays=arrays, scratch=2 * size)
+
+
+def _with_value(call: Call, before: tuple[int, ...]) -> Lowered:
+    """Widths before each axis, and the value unless it is an input."""
     source, out = call.input(0), call.output
-    parameters: dict[str, Attribute] = {
-        "before": tuple(before for before, _ in _paddings(call)),
-        "shape": out.shape,
-        "value_is_input": call.has(2),
-    }
+    parameters: dict[str, Attribute] = {"before": before, "shape": out.shape, "value_is_input": call.has(2)}
     # s8 and s16 without quantization are plain integers; u8 always has a zero point, 0 when none is written.
     quantized = out.dtype == "u8" or (out.dtype in ("s8", "s16") and source.tensor.quantization is not None)
     if quantized and call.has(2) and parameters_or_zero(call.input(2)) != parameters_or_zero(out):
@@ -62,61 +133,34 @@ def lower(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """A filled array with the input in the middle."""
-    x = inputs[0]
-    value = inputs[2].reshape(()) if step["value_is_input"] else step["value"]
-    out = np.full(step["shape"], value, x.dtype)
-    out[tuple(slice(start, start + extent) for start, extent in zip(step["before"], x.shape, strict=True))] = x
-    return [out]
-
-
-def _edge(call: Call) -> int:
-    """Elements at each end that are not mirrored: 1 for reflect, 0 for symmetric."""
-    return 1 if call.attribute("mode") == "reflect" else 0
-
-
-def infer_mirror(call: Call) -> list[Shape]:
-    """As pad; no padding exceeds what can be mirrored."""
-    call.expect(2)
-    shape = []
-    for extent, (before, after) in zip(call.input(0).shape, _paddings(call), strict=True):
-        if max(before, after) > extent - _edge(call):
-            raise call.invalid(
-                "BT-PAD", f"{max(before, after)} elements cannot be mirrored from {extent} ({call.attribute('mode')})"
-            )
-        shape.append(extent + before + after)
-    return [bounded(call, shape)]
-
-
-def lower_mirror(call: Call) -> Lowered:
-    """Padding before and after each axis."""
-    before, after = zip(*_paddings(call), strict=True) if call.input(0).rank else ((), ())
-    return Lowered(
-        parameters={"before": before, "after": after, "edge": _edge(call)},
-        scratch=call.output.size * call.output.type.numpy.itemsize,
-    )
-
-
-def reference_mirror(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """One axis after the other, by position."""
-    out, edge = inputs[0], step["edge"]
-    for axis, (before, after) in enumerate(zip(step["before"], step["after"], strict=True)):
-        if before or after:
-            extent = out.shape[axis]
-            positions = np.concatenate(
-                [
-                    np.arange(before - 1 + edge, edge - 1, -1),
-                    np.arange(extent),
-                    np.arange(extent - 1 - edge, extent - 1 - edge - after, -1),
-                ]
-            )
-            out = np.take(out, positions, axis=axis)
+    """A filled array with the input in the middle; or one axis after the other, by position."""
+    out = inputs[0]
+    if "value_is_input" in step.parameters:
+        value = inputs[2].reshape(()) if step["value_is_input"] else step["value"]
+        box = tuple(slice(start, start + extent) for start, extent in zip(step["before"], out.shape, strict=True))
+        out = np.full(step["shape"], value, out.dtype)
+        out[box] = inputs[0]
+        return [out]
+    value = inputs[2].reshape(()) if len(inputs) > 2 and inputs[2] is not None else out.dtype.type(0)
+    for axis, extent in enumerate(inputs[0].shape):
+        positions = step.arrays[f"positions_{axis}"] if step.arrays else _mirror(step, axis, extent)
+        outside = positions < 0
+        if outside.any() and not extent:
+            shape = (*out.shape[:axis], positions.size, *out.shape[axis + 1 :])
+            out = np.full(shape, value, out.dtype)
+            continue
+        out = np.take(out, np.where(outside, 0, positions), axis=axis)
+        if outside.any():
+            out[(slice(None),) * axis + (outside,)] = value
     return [out.copy() if out is inputs[0] else out]
 
 
-OPERATORS = (
-    Operator("pad", (), infer, lower, reference, "a border of one value", moves=True, mistaken_for=("mirror_pad",)),
-    Operator(
-        "mirror_pad", (), infer_mirror, lower_mirror, reference_mirror, "a border of mirrored elements", moves=True
-    ),
-)
+def _mirror(step: Step, axis: int, extent: int) -> np.ndarray:
+    """The position that each element of the axis comes from."""
+    before, after, edge = step["before"][axis], step["after"][axis], step["edge"]
+    ahead = np.arange(before - 1 + edge, edge - 1, -1)
+    behind = np.arange(extent - 1 - edge, extent - 1 - edge - after, -1)
+    return np.concatenate([ahead, np.arange(extent), behind])
+
+
+OPERATOR = Operator("pad", (), infer, lower, reference, "a border around a tensor, or pieces cut off", moves=True)
