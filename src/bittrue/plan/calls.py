@@ -22,8 +22,9 @@ def uses(node: Node) -> Iterator[int]:
 
 
 def never_called(call: Call, use: GraphUse) -> bool:
-    """Whether it is known at plan time that a node does not call the graph of one of its uses."""
-    known = call.input(0).value if use.when is not None and call.has(0) else None
+    """Whether it is known at plan time that a node does not call a graph, which need not fit then."""
+    chosen = use.when is not None and not call.attribute("plans_both")
+    known = call.input(0).value if chosen and call.has(0) else None
     return known is not None and known.size == 1 and bool(known.reshape(-1)[0]) != use.when
 
 

@@ -11,8 +11,8 @@ _ENDLESS = 2**63 - 1
 
 def _if(source: Source) -> None:
     called = source.called("then_branch", "else_branch", inputs=0)
-    attributes = {"then_graph": called.numbers[0], "else_graph": called.numbers[1]}
-    source.emit("branch", called.types[0], attributes, inputs=[*source.inputs[:1], *called.outside])
+    attributes = {"then_graph": called.numbers[0], "else_graph": called.numbers[1], "plans_both": False}
+    source.emit("if", called.types[0], attributes, inputs=[*source.inputs[:1], *called.outside])
 
 
 def _loop(source: Source) -> None:

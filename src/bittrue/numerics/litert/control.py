@@ -18,6 +18,7 @@ ROWS: tuple[Row, ...] = (
         {},
         _RUN,
         limit=f"{_STATE}; {_TWICE}",
+        requires=(("results_differ",),),
     ),
     Row("while", (f"{_ANY}... -> {_ANY}...",), {}, _RUN, limit=f"{_STATE}; {_MOVED}"),
     Row(
@@ -26,6 +27,7 @@ ROWS: tuple[Row, ...] = (
         {},
         _RUN,
         limit=f"{_STATE}; {_TWICE}; the runtime's reader also demands attributes, which nothing reads",
+        requires=(("results_differ",),),
     ),
     Row("call_once", (" -> ",), {}, _RUN, limit=_STATE),
     Row("var_handle", (" -> resource",), {}, _RUN),

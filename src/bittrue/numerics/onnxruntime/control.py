@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..table import Row
 
 ROWS: tuple[Row, ...] = (
-    Row("branch", ("bool -> *...", "bool *... -> *..."), {}, "run"),
+    Row("if", ("bool -> *...", "bool *... -> *..."), {}, "run"),
     Row(
         "loop",
         ("s64 bool *... -> *...",),

@@ -88,6 +88,14 @@ def axes_exist(call: Call, position: int) -> None:
         call.axis(axis, call.input(0).rank)
 
 
+def results_differ(call: Call) -> None:
+    """No called graph returns one tensor twice, of which a kernel would write one only."""
+    if any(graph.repeated for graph in call.graphs):
+        raise call.unsupported(
+            "BT-CONTROL-REPEATED", "its graph returns one tensor twice, and one of the results is never written"
+        )
+
+
 def one_element(call: Call, position: int) -> None:
     """The input at `position` holds one number."""
     operand = call.input(position)
@@ -564,6 +572,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "not_negative": not_negative,
     "axes_exist": axes_exist,
     "one_element": one_element,
+    "results_differ": results_differ,
     "rank_within": rank_within,
     "rank_zero": rank_zero,
     "zero_points_are_zero": zero_points_are_zero,

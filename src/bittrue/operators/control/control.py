@@ -28,34 +28,25 @@ def _is_single_bool(dtype: str, shape: Shape | None) -> bool:
 
 
 def infer_if(call: Call) -> list[Shape]:
-    """The shapes of both branches where they agree."""
+    """The shapes of both graphs where they agree, or those of the one that is called for sure."""
     call.expect((1, len(call.inputs)), None)
-    condition, branches = call.input(0, "condition"), call.graphs
+    condition = call.input(0, "condition")
     if condition.dtype != "bool" or condition.size != 1:
         raise call.invalid(
             "BT-CONTROL-CONDITION", f"the condition must be one bool, found {condition.dtype}{list(condition.shape)}"
         )
-    for branch in branches:
-        _check_results(call, branch)
-        _refuse_repeated(call, branch)
-    pairs = zip(branches[0].shapes, branches[1].shapes, strict=True)
-    return [_unknown(one if one == two else None) for one, two in pairs]
-
-
-def _refuse_repeated(call: Call, graph: Subgraph) -> None:
-    if graph.repeated:
-        raise call.unsupported(
-            "BT-CONTROL-REPEATED", "its graph returns one tensor twice, and one of the results is never written"
-        )
+    for graph in call.graphs:
+        _check_results(call, graph)
+    columns = zip(*(graph.shapes for graph in call.graphs), strict=True)
+    return [(-1,) if column[0] is None or set(column) != {column[0]} else column[0] for column in columns]
 
 
 def lower_if(call: Call) -> Lowered:
-    """The numbers of both graphs."""
-    then, other = call.graphs
+    """The numbers of both graphs, twice the same one where the condition is known."""
     return Lowered(
-        parameters={"then": then.number, "else": other.number},
-        work=max(then.work, other.work),
-        scratch=then.memory + other.memory,
+        {"then": call.graphs[0].number, "else": call.graphs[-1].number},
+        work=max(graph.work for graph in call.graphs),
+        scratch=sum(graph.memory for graph in call.graphs),
     )
 
 
@@ -129,7 +120,6 @@ def infer_composite(call: Call) -> list[Shape]:
         raise call.invalid("BT-NODE-ARITY", "expected at least 1 input, found 0")
     (graph,) = call.graphs
     _check_results(call, graph)
-    _refuse_repeated(call, graph)
     return [_unknown(shape) for shape in graph.shapes]
 
 
@@ -166,7 +156,7 @@ OPERATORS = (
         reference_if,
         "one of two graphs",
         worldly=True,
-        graphs=(GraphUse("then_subgraph_index", 1), GraphUse("else_subgraph_index", 1)),
+        graphs=(GraphUse("then_graph", 1, when=True), GraphUse("else_graph", 1, when=False)),
     ),
     Operator(
         "while",

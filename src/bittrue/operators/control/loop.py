@@ -1,4 +1,4 @@
-"""branch and loop: graphs that a truth value chooses, or that run for a number of rounds and collect slices."""
+"""loop: a graph that runs for a number of rounds, as long as it says so itself, and of which slices are collected."""
 
 from __future__ import annotations
 
@@ -9,34 +9,6 @@ import numpy as np
 from ...errors import RunError
 from ...graph import DATA_TYPES, Attribute
 from ..core.base import Call, GraphUse, Lowered, Operator, Shape, Step, World
-from .control import reference_if
-
-
-def infer_branch(call: Call) -> list[Shape]:
-    """The shapes of both graphs where they agree, or those of the one that is called for sure."""
-    call.expect((1, len(call.inputs)), None)
-    condition = call.input(0, "condition")
-    if condition.dtype != "bool" or condition.size != 1:
-        raise call.invalid(
-            "BT-CONTROL-CONDITION", f"the condition must be one bool, found {condition.dtype}{list(condition.shape)}"
-        )
-    wanted = tuple(operand.dtype for operand in call.outputs)
-    for graph in call.graphs:
-        if graph.outputs != wanted:
-            raise call.invalid(
-                "BT-CONTROL-TYPE", f"a graph returns types {list(graph.outputs)}, the node has {list(wanted)}"
-            )
-    columns = zip(*(graph.shapes for graph in call.graphs), strict=True)
-    return [(-1,) if column[0] is None or set(column) != {column[0]} else column[0] for column in columns]
-
-
-def lower_branch(call: Call) -> Lowered:
-    """The numbers of both graphs, twice the same one where the condition is known."""
-    return Lowered(
-        {"then": call.graphs[0].number, "else": call.graphs[-1].number},
-        work=max(graph.work for graph in call.graphs),
-        scratch=sum(graph.memory for graph in call.graphs),
-    )
 
 
 def _counts(call: Call) -> tuple[int, int]:
@@ -45,7 +17,7 @@ def _counts(call: Call) -> tuple[int, int]:
     return carried, len(call.outputs) - carried
 
 
-def infer_loop(call: Call) -> list[Shape]:
+def infer(call: Call) -> list[Shape]:
     """The carried values' shapes where the body keeps them; slices are stacked along a new first axis."""
     call.expect((2, len(call.inputs)), None)
     (body,), (carried, slices) = call.graphs, _counts(call)
@@ -71,7 +43,7 @@ def infer_loop(call: Call) -> list[Shape]:
     return [*before, *((-1,) if shape is None else (count, *shape) for shape in rest)]
 
 
-def lower_loop(call: Call) -> Lowered:
+def lower(call: Call) -> Lowered:
     """The body's number, and shapes and types of slices for loops that never run."""
     (body,), (carried, slices) = call.graphs, _counts(call)
     first = len(body.outputs) - slices
@@ -99,7 +71,7 @@ def _stacked(step: Step, number: int, parts: Sequence[np.ndarray]) -> np.ndarray
     return np.zeros((0, *shape), DATA_TYPES[step[f"type_{number}"]].numpy)
 
 
-def reference_loop(step: Step, inputs: Sequence[np.ndarray], world: World) -> list[np.ndarray]:
+def reference(step: Step, inputs: Sequence[np.ndarray], world: World) -> list[np.ndarray]:
     """values, slices = body(round, condition, values), at most so many rounds and as long as the condition holds."""
     rounds, going, count, slices = inputs[0], inputs[1], step["carried"], step["slices"]
     carried, outside = list(inputs[2 : 2 + count]), list(inputs[2 + count :])
@@ -117,25 +89,13 @@ def reference_loop(step: Step, inputs: Sequence[np.ndarray], world: World) -> li
     return [*carried, *(_stacked(step, number, parts) for number, parts in enumerate(collected))]
 
 
-OPERATORS = (
-    Operator(
-        "branch",
-        (),
-        infer_branch,
-        lower_branch,
-        reference_if,
-        "one of two graphs, of which the other need not fit",
-        worldly=True,
-        graphs=(GraphUse("then_graph", 1, when=True), GraphUse("else_graph", 1, when=False)),
-    ),
-    Operator(
-        "loop",
-        (),
-        infer_loop,
-        lower_loop,
-        reference_loop,
-        "a graph for a number of rounds",
-        worldly=True,
-        graphs=(GraphUse("body_graph", repeats="body_graph"),),
-    ),
+OPERATOR = Operator(
+    "loop",
+    (),
+    infer,
+    lower,
+    reference,
+    "a graph for a number of rounds",
+    worldly=True,
+    graphs=(GraphUse("body_graph", repeats="body_graph"),),
 )

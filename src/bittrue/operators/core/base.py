@@ -104,7 +104,7 @@ class GraphUse:
         repeats: attribute with the index of the graph whose results are the next inputs of this one; it knows the
             values only of inputs that never change.
         when: input 0 decides by this truth value whether the graph is called; where it is known that it is not, the
-            graph is not planned.
+            graph is not planned, unless the node's attribute `plans_both` says that both must fit.
     """
 
     attribute: str
