@@ -66,7 +66,7 @@ def quantize(
     """
     table = numerics_tables.find(numerics)
     target = named_type(dtype)
-    if "quantize_linear" not in table.operators():
+    if not _takes_operands(table, "quantize"):
         if block_size or not saturate or precision is not None:
             raise InputError(
                 "BT-QUANTIZE",
@@ -81,7 +81,7 @@ def quantize(
         raise InputError("BT-DTYPE", f"nothing is divided in {rounding}", advice=f"types are {', '.join(_PRECISIONS)}")
     attributes = {"saturate": int(saturate), "precision": rounding}
     scales, points = _operands(real, scales, zero_point, target, axis, block_size)
-    return _run(table, "quantize_linear", real, scales, points, target, target, axis, block_size, attributes)
+    return _run(table, "quantize", real, scales, points, target, target, axis, block_size, attributes)
 
 
 def dequantize(
@@ -115,7 +115,7 @@ def dequantize(
         array = _stored(array, source, "a quantized value")
     elif _name(array) != source.name:
         raise InputError("BT-DEQUANTIZE", f"expected {source.title}, found {array.dtype}")
-    if "dequantize_linear" not in table.operators():
+    if not _takes_operands(table, "dequantize"):
         if block_size or named_type(output_dtype or "float32").name != "f32":
             raise InputError(
                 "BT-DEQUANTIZE",
@@ -127,7 +127,12 @@ def dequantize(
     kept = _name(scales) if _name(scales) in ("f32", "f16", "bf16") else "f32"
     target = data_type(kept) if output_dtype is None else named_type(output_dtype)
     scales, points = _operands(array, scales, zero_point, source, axis, block_size)
-    return _run(table, "dequantize_linear", array, scales, points, source, target, axis, block_size, {})
+    return _run(table, "dequantize", array, scales, points, source, target, axis, block_size, {})
+
+
+def _takes_operands(table: Numerics, operator: str) -> bool:
+    """Whether scales and zero points may be operands."""
+    return any(row.operator == operator and "zero_points" in row.rules for row in table.rows)
 
 
 def named_type(dtype: Any) -> DataType:
@@ -231,7 +236,7 @@ def _run(
     attributes: dict[str, Any],
 ) -> np.ndarray:
     """A graph of one node, planned and run."""
-    data_name = stored.name if operator == "dequantize_linear" else _name(data)
+    data_name = stored.name if operator == "dequantize" else _name(data)
     tensors = (
         Tensor("x", data_name, data.shape),
         Tensor("scale", _name(scales), scales.shape, data=np.ascontiguousarray(scales).reshape(-1)),
@@ -240,7 +245,7 @@ def _run(
         Tensor("y", result.name, ()),
     )
     everything = {"axis": 0 if axis is None else axis, "block_size": block, "domain": "", **attributes}
-    node = Node(0, operator, operator.split("_")[0], _VERSION, everything, (0, 1, 2), (3,))
+    node = Node(0, operator, operator, _VERSION, everything, (0, 1, 2), (3,))
     try:
         plan = make_plan(Graph("arrays", tensors, (node,), (0, 2), (3,)), table)
         return ReferenceExecutor(plan).run({0: data, 2: points})[0]

@@ -31,7 +31,6 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "cli/demo.py": (1, "the layer that the demonstration shows, of a model that we ship"),
     "compare/hypotheses/fixed_point.py": (1, _FORMULA),
     "compare/hypotheses/movement.py": (3, _VERDICT),
-    "compare/hypotheses/real_numbers.py": (1, "rows that quantize and dequantize are borrowed from two tables"),
     "compare/hypotheses/results.py": (6, _VERDICT),
     "compare/hypotheses/scales.py": (1, _VERDICT),
     "compare/hypotheses/unfused.py": (1, "what one runtime's optimiser made its operators of"),

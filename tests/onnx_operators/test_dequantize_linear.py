@@ -1,4 +1,4 @@
-"""dequantize_linear: random one-node models against ONNX Runtime, every version, and the specification's vectors."""
+"""DequantizeLinear: random one-node models against ONNX Runtime, every version, and the specification's vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""quantize_linear and dequantize_linear under `onnx` against the ONNX project's reference evaluator.
+"""QuantizeLinear and DequantizeLinear under `onnx` against the ONNX project's reference evaluator.
 
 Left out are the places where its results depend on the processor or leave the text: quotients beyond 32 bits (it
 converts them to s32 unchecked), scales and numbers of different types without `precision` (NumPy's promotion), products

@@ -1,4 +1,4 @@
-"""quantize_linear: random one-node models against ONNX Runtime, every version, and the specification's vectors."""
+"""QuantizeLinear: random one-node models against ONNX Runtime, every version, and the specification's vectors."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class _Writer:
         if node.operator == "transpose":
             return self._transposed(node)
         attributes = {k: _plain(k, v) for k, v in sorted(node.attributes.items()) if k not in _IGNORED}
-        if node.operator in ("quantize_linear", "dequantize_linear"):
+        if node.operator in ("quantize", "dequantize"):
             attributes = {"type": tensor.dtype}
         operands = [self.text(i) for i in node.inputs]
         # A transposed matrix is the same as one that the product transposes.
@@ -99,7 +99,7 @@ class _Writer:
         if index is None or self.graph.tensors[index].is_constant:
             return None if index is None else self.graph.tensors[index].values()
         node = self.writers[index][0] if index in self.writers else None
-        if node is None or node.operator != "quantize_linear" or len(node.inputs) != 3:
+        if node is None or node.operator != "quantize" or len(node.inputs) != 3:
             return None
         x, size, zero = map(self._value, node.inputs)
         if x is None or size is None or zero is None:
@@ -131,11 +131,11 @@ class _Writer:
         if node is not None and node.operator == "transpose" and order == [1, 0]:
             # There and back.
             return self.text(node.inputs[0])
-        if node is not None and node.operator == "dequantize_linear" and node.inputs[0] is not None:
+        if node is not None and node.operator == "dequantize" and node.inputs[0] is not None:
             values = [self._value(i) for i in node.inputs]
             if all(v is not None and (v.size == 1 or not place) for place, v in enumerate(values)):
                 parts = [self._turned(node.inputs[0], order), *map(self.text, node.inputs[1:])]
-                return f"dequantize_linear{{'type': 'f32'}}({', '.join(parts)})"
+                return f"dequantize{{'type': 'f32'}}({', '.join(parts)})"
         return f"transpose[{order}]({self.text(index)})"
 
 

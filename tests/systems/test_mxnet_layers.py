@@ -60,9 +60,9 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
     ),
     "range_of_sums": ([("s32", (2, 3)), ("f32", (1,)), ("f32", (1,))], ["f32", "f32"], {"unsigned": False}),
     "range_of_values": ([("f32", (2, 3))], ["f32", "f32"], {}),
-    "range_dequantize": ([("u8", (2, 3)), ("f32", (1,)), ("f32", (1,))], ["f32"], {}),
-    "range_quantize": ([("f32", (2, 3)), ("f32", (1,)), ("f32", (1,))], ["s8"], {"version": "2"}),
-    "range_requantize": ([("s32", (2, 3)), *[("f32", (1,))] * 4], ["u8"], {}),
+    "dequantize": ([("u8", (2, 3)), ("f32", (1,)), ("f32", (1,))], ["f32"], {"ranged": True}),
+    "quantize": ([("f32", (2, 3)), ("f32", (1,)), ("f32", (1,))], ["s8"], {"version": "2", "ranged": True}),
+    "quantize, sums": ([("s32", (2, 3)), *[("f32", (1,))] * 4], ["u8"], {"ranged": True}),
     "range_to_real": (
         [("s32", (2, 3)), ("f32", (1,)), ("f32", (1,)), ("f32", (3,)), ("s32", (3,))],
         ["f32"],
@@ -129,12 +129,12 @@ def test_sums_and_their_bias() -> None:
 
 def test_conversions() -> None:
     low, high = np.float32([-1]), np.float32([2])
-    (found,) = _run("range_quantize", np.float32([[2, -2, np.nan], [0.0078, 0.0079, 1e30]]), low, high)
+    (found,) = _run("quantize", np.float32([[2, -2, np.nan], [0.0078, 0.0079, 1e30]]), low, high)
     assert found.tolist() == [[127, -128, 127], [0, 1, 127]]
-    (found,) = _run("range_dequantize", np.uint8([[255, 1, 0]]), low, np.float32([255.5]))
+    (found,) = _run("dequantize", np.uint8([[255, 1, 0]]), low, np.float32([255.5]))
     assert found.tolist() == [[255.0, 1.0, 0.0]]
-    ends = [np.float32([end]) for end in (-1, 2, 0, 0.5)]
-    (found,) = _run("range_requantize", np.int32([[2**24 + 1, 12345678, -(2**31)]]), *ends)
+    ends = [np.float32([end]) for end in (0, 0.5, -1, 2)]
+    (found,) = _run("quantize, sums", np.int32([[2**24 + 1, 12345678, -(2**31)]]), *ends)
     assert found.tolist() == [[8, 6, 0]]
 
 

@@ -56,7 +56,7 @@ def operators(session: bittrue.Session) -> list[str]:
 
 def test_large_weights_are_prepared_once() -> None:
     session = model(1, 192).prepare(shapes={"data": (1, 192, 4, 4)})
-    assert operators(session) == ["range_quantize", "conv"]
+    assert operators(session) == ["quantize", "conv"]
 
 
 def test_weights_that_are_prepared_stay_within_a_multiple_of_the_file() -> None:

@@ -153,7 +153,7 @@ def test_one_tensor_may_have_several_parameters() -> None:
 
 @pytest.mark.parametrize("count", [None, 1, 3])
 def test_computed_scales(count: int | None) -> None:
-    """Scales and zero points that are inputs of the graph give what constants give, quantize_linear included."""
+    """Scales and zero points that are inputs of the graph give what constants give, those of quantize included."""
     rng = np.random.default_rng(6)
     data = (rng.normal(size=(2, 3, 4)) * 60).astype(F32)
     shape = () if count is None else (count,)

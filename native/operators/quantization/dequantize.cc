@@ -64,6 +64,8 @@ std::unique_ptr<Kernel> make_lane_dequantize(const Step& step) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_dequantize(const Step& step, const CoreSet&) {
+  if (step.rules.count("narrow")) return make_dequantize_by_operands(step);
+  if (step.rules.count("range_dequantize")) return make_dequantize_by_ranges(step);
   if (step.rules.count("lanes")) return step.has_array("scales") ? make_lane_dequantize(step) : nullptr;
   const bool narrow = step.rules.count("dequantize") && step.rule("dequantize") == "binary32_multiply";
   if (!step.has_array("scales") || !(narrow || step.rule("dequantize") == "binary64_multiply")) return nullptr;

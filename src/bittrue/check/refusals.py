@@ -12,7 +12,7 @@ UNDEFINED, NO_ROW, VERSION, REFUSED = "undefined", "no row", "version", "refused
 _BY_CODE = {"BT-UNDEFINED": UNDEFINED, "BT-OPERATOR": NO_ROW, "BT-OPERATOR-VERSION": VERSION}
 # What rules about scales and zero points that are operands (BT4xx) say in their own words.
 _PARAMETERS = {"BT-BIAS-LENGTH", "BT-QUANT-AXIS", "BT-QUANT-BLOCK", "BT-SHAPE-AXIS"}
-_PARAMETERS_OF = {"quantize_linear", "dequantize_linear", "conv", "matmul"}
+_PARAMETERS_OF = {"quantize", "dequantize", "conv", "matmul"}
 
 
 def kind_of(refusal: Refusal) -> str:

@@ -80,7 +80,7 @@ def dequantize(site: Site, work: Work) -> Number | None:
     """dequantize of an integer."""
     site = rules_here(site)
     step = site.step
-    if "scales" not in step.arrays:
+    if "scales" not in step.arrays or "narrow" in step.rules:
         return None
     q = int(site.array(0)[site.element])
     scale, zero_point = _parameters(site)
@@ -100,10 +100,10 @@ def _made_real(site: Site, work: Work, q: Any, scale: np.floating, zero_point: i
     return float(value)
 
 
-def quantize_linear(site: Site, work: Work) -> Number | None:
-    """quantize_linear to integers, its scale being known at plan time."""
+def quantize_by_operands(site: Site, work: Work) -> Number | None:
+    """quantize to integers, the scale being an operand that is known at plan time."""
     step = site.step
-    if step["late"] or "to_integer" not in step.rules or "low" not in step.parameters:
+    if "to_integer" not in step.rules or step["late"] or "low" not in step.parameters:
         return None
     array = site.array(0)
     x = np.float64(array[site.element])
@@ -132,11 +132,11 @@ def quantize_linear(site: Site, work: Work) -> Number | None:
     return stored
 
 
-def dequantize_linear(site: Site, work: Work) -> Number | None:
-    """dequantize_linear of integers to binary32, its scale being known at plan time."""
+def dequantize_by_operands(site: Site, work: Work) -> Number | None:
+    """dequantize of integers to binary32, the scale being an operand that is known at plan time."""
     step = site.step
     array = site.array(0)
-    if step["late"] or step["dtype"] != "f32" or array.dtype.kind not in "iu":
+    if "narrow" not in step.rules or step["late"] or step["dtype"] != "f32" or array.dtype.kind not in "iu":
         return None
     axis, block = step["axis"], step["block_size"]
     scale, zero_point = (

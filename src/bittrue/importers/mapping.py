@@ -76,7 +76,7 @@ def collected(package: str, themes: Sequence[str]) -> Mapping[Any, Any]:
 def snake_case(name: str) -> str:
     """The stem that an operator has here unless a table says otherwise.
 
-    >>> [snake_case(name) for name in ("QLinearMatMul", "MatMulInteger", "QGemm", "DequantizeLinear", "LRN")]
-    ['qlinear_mat_mul', 'mat_mul_integer', 'qgemm', 'dequantize_linear', 'lrn']
+    >>> [snake_case(name) for name in ("QLinearMatMul", "MatMulInteger", "QGemm", "ReduceMean", "LRN")]
+    ['qlinear_mat_mul', 'mat_mul_integer', 'qgemm', 'reduce_mean', 'lrn']
     """
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

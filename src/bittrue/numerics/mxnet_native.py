@@ -33,19 +33,19 @@ MXNET_NATIVE = Numerics(
         *MOVED,
         *PRODUCTS,
         Row(
-            "range_quantize",
+            "quantize",
             ("f32 f32 f32 -> s8|u8",),
             {"range_quantize": "binary32_symmetric_away_or_affine_up"},
             _RUN,
         ),
         Row(
-            "range_dequantize",
+            "dequantize",
             ("s8|u8 f32 f32 -> f32",),
             {"range_dequantize": "binary32_whole_level_step_or_affine"},
             _RUN,
         ),
         Row(
-            "range_requantize",
+            "quantize",
             ("s32 f32 f32 f32 f32 -> s8",),
             {"range_requantize": "binary32_two_products_away"},
             _RUN,

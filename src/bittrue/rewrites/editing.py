@@ -227,7 +227,7 @@ class Editor:
 
 
 # Operators that are taken out with the last one that reads them.
-_PAIR = ("quantize_linear", "dequantize_linear")
+_PAIR = ("quantize", "dequantize")
 
 
 def _perhaps_settled(graph: Graph) -> frozenset[int]:
@@ -236,7 +236,7 @@ def _perhaps_settled(graph: Graph) -> frozenset[int]:
     constants = frozenset(known)
     for node in graph.nodes:
         operator = find(node.operator)
-        if operator is None or operator.stateful or operator.worldly or node.operator == "dequantize_linear":
+        if operator is None or operator.stateful or operator.worldly or operator.dequantizes:
             continue
         if operator.needs_only_shapes or all(index is None or index in known for index in node.inputs):
             known.update(node.outputs)

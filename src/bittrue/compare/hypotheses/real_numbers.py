@@ -14,8 +14,8 @@ from ...plan.support import node_types
 from ..result import Cause
 from .case import Case, Hypothesis
 
-# Rounding on the way back: the operator that quantizes, and whose row of it.
-_BACK = (("ties even", "quantize_linear"), ("ties away", "quantize"))
+# Rounding on the way back, and whether scale and zero point of the result are operands there.
+_BACK = (("ties even", "operands"), ("ties away", "tensor"))
 # Ways to quantize the entries of a table that no runtime has; elsewhere other roundings are likelier.
 _WRONG = (("rounded down", np.floor), ("rounded up", np.ceil), ("truncated", np.trunc))
 _MOST_ROWS = 4
@@ -69,7 +69,7 @@ def _table(own: Numerics, row: Row) -> Numerics:
         other
         for name in ("onnx", "litert")
         for other in numerics_tables.find(name).rows
-        if other.operator in ("dequantize_linear", "quantize_linear", "quantize")
+        if other.operator in ("dequantize", "quantize")
     ]
     return replace(own, rows=(row, *around), versions={}, rewrites=())
 
@@ -101,7 +101,7 @@ def _on_reals(graph: Graph, node: Node, back: str) -> Graph:
         nodes.append(
             Node(
                 number,
-                "dequantize_linear",
+                "dequantize",
                 "DequantizeLinear",
                 1,
                 attributes,
@@ -119,13 +119,13 @@ def _on_reals(graph: Graph, node: Node, back: str) -> Graph:
         nodes[-1] = replace(nodes[-1], outputs=node.outputs)
         tensors[node.outputs[0]] = replace(output, dtype="f32", quantization=None)
         return replace(graph, tensors=tuple(tensors), nodes=tuple(nodes))
-    if back == "quantize":
+    if back == "tensor":
         last = Node(number, "quantize", "QUANTIZE", 1, {}, (result,), node.outputs)
     else:
         scale = _constant(tensors, output.quantization.scales.astype(np.float32), "f32", False)
         point = _constant(tensors, output.quantization.zero_points.astype(output.type.numpy), output.dtype, False)
         attributes = {"axis": 1, "block_size": 0, "domain": "", "saturate": 1, "precision": "f32"}
-        last = Node(number, "quantize_linear", "QuantizeLinear", 1, attributes, (result, scale, point), node.outputs)
+        last = Node(number, "quantize", "QuantizeLinear", 1, attributes, (result, scale, point), node.outputs)
     return replace(graph, tensors=tuple(tensors), nodes=(*nodes, last))
 
 

@@ -91,7 +91,7 @@ def _taken_apart(graph: Graph, index: int) -> Graph:
 
     def real(codes: int | None, scale: int | None, point: int | None, axis: int) -> int:
         attributes = {"axis": axis, "block_size": 0, "domain": ""}
-        return add("dequantize_linear", "DequantizeLinear", (codes, scale, point), attributes)
+        return add("dequantize", "DequantizeLinear", (codes, scale, point), attributes)
 
     operator = find(node.operator)
     assert operator is not None
@@ -114,7 +114,7 @@ def _taken_apart(graph: Graph, index: int) -> Graph:
     result = add(fused.operator, fused.operator, tuple(reals), fused.attributes(node.attributes))
     attributes = {"axis": 1, "block_size": 0, "domain": "", "saturate": 1, "precision": "f32"}
     inputs = (result, *(at(node.inputs, p) for p in (_role(node, "output").scale, _role(node, "output").zero_point)))
-    add("quantize_linear", "QuantizeLinear", inputs, attributes, node.outputs[0])
+    add("quantize", "QuantizeLinear", inputs, attributes, node.outputs[0])
     place = next(k for k, n in enumerate(graph.nodes) if n.index == index)
     kept = (*graph.nodes[:place], *nodes, *graph.nodes[place + 1 :])
     return replace(graph, tensors=tuple(tensors), nodes=kept)

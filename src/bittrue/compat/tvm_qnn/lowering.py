@@ -26,9 +26,9 @@ def _axis(expr: Expr) -> int:
 def _linear(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     """Scales and zero points as operands."""
     attributes: dict[str, Attribute] = {"axis": max(_axis(expr), 0), "block_size": 0, "domain": ""}
-    stem = "dequantize_linear"
+    stem = "dequantize"
     if expr.operator == "qnn.quantize":
-        stem, attributes = "quantize_linear", {**attributes, "saturate": 1, "precision": "f32"}
+        stem, attributes = "quantize", {**attributes, "saturate": 1, "precision": "f32"}
     return writer.node(stem, expr.operator, inputs, expr.dtype, expr.shape, attributes, name=expr.name)
 
 
@@ -54,7 +54,7 @@ def _dequantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
         writer.constant(points, "s32", "input_zero_point"),
     )
     attributes: dict[str, Attribute] = {"axis": _axis(expr), "block_size": 0, "domain": ""}
-    return writer.node("dequantize_linear", expr.operator, operands, expr.dtype, expr.shape, attributes, name=expr.name)
+    return writer.node("dequantize", expr.operator, operands, expr.dtype, expr.shape, attributes, name=expr.name)
 
 
 def _requantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:

@@ -37,7 +37,7 @@ def _quantize(source: Source) -> None:
 def _codes(source: Source, low: int, high: int, dtype: str, version: str) -> None:
     """Quantized values of a range; u8 keeps the range as it is."""
     (output,) = source.emit(
-        "range_quantize", [source.inputs[0], low, high], [dtype], ["_output0"], {"version": version}
+        "quantize", [source.inputs[0], low, high], [dtype], ["_output0"], {"version": version, "ranged": True}
     )
     source.keeps_shape(output, 0)
     if dtype == "s8":
@@ -70,7 +70,7 @@ def _dequantize(source: Source) -> None:
     source.text("out_type", "float32", ("float32",))
     source.type(0, "s8")
     low, high = source.ranges(1, 2)
-    outputs = source.emit("range_dequantize", [source.inputs[0], low, high], ["f32"], ["_output"])
+    outputs = source.emit("dequantize", [source.inputs[0], low, high], ["f32"], ["_output"], {"ranged": True})
     source.keeps_shape(outputs[0], 0)
     source.give(*outputs)
 
@@ -86,7 +86,8 @@ def _requantize(source: Source) -> None:
         wanted = source.emit("symmetric_range", ends, ["f32"] * 2, _ENDS, unsigned)
     else:
         wanted = source.emit("range_of_sums", [source.inputs[0], low, high], ["f32"] * 2, _ENDS, unsigned)
-    (output,) = source.emit("range_requantize", [source.inputs[0], low, high, *wanted], [dtype], ["_output0"])
+    operands = [source.inputs[0], *wanted, low, high]
+    (output,) = source.emit("quantize", operands, [dtype], ["_output0"], {"ranged": True})
     source.keeps_shape(output, 0)
     source.give(output, *wanted)
 

@@ -90,7 +90,7 @@ def _quantize(source: Source) -> None:
     else:
         precision = scale if scale in _PRECISIONS else x if x in _PRECISIONS else "f32"
     saturate = int(source.flag("saturate", True)) if source.version >= 19 else 1
-    source.emit("quantize_linear", target, {**_places(source), "saturate": saturate, "precision": precision})
+    source.emit("quantize", target, {**_places(source), "saturate": saturate, "precision": precision})
 
 
 def _dequantize(source: Source) -> None:
@@ -102,7 +102,7 @@ def _dequantize(source: Source) -> None:
         raise source.invalid("BT-ONNX-TYPE", f"x is {source.type(0)}, its zero point {source.type(2)}")
     result = _type_attribute(source, "output_dtype", 23) or scale
     _expect(source, "the output", result, real)
-    source.emit("dequantize_linear", result, _places(source))
+    source.emit("dequantize", result, _places(source))
 
 
 def _dynamic(source: Source) -> None:

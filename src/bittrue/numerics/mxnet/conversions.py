@@ -9,16 +9,16 @@ _RANGE = "f32 f32 -> f32 f32"
 
 ROWS = (
     Row(
-        "range_quantize",
+        "quantize",
         ("f32 f32 f32 -> s8|u8",),
         {"range_quantize": "binary32_whole_levels_even"},
         _RUN,
         when=(("attribute_is", "version", "1"),),
     ),
-    Row("range_quantize", ("f32 f32 f32 -> s8|u8",), {"range_quantize": "binary32_half_levels_even"}, _RUN),
-    Row("range_dequantize", ("s8|u8 f32 f32 -> f32",), {"range_dequantize": "binary32_half_level_step"}, _RUN),
+    Row("quantize", ("f32 f32 f32 -> s8|u8",), {"range_quantize": "binary32_half_levels_even"}, _RUN),
+    Row("dequantize", ("s8|u8 f32 f32 -> f32",), {"range_dequantize": "binary32_half_level_step"}, _RUN),
     Row(
-        "range_requantize",
+        "quantize",
         ("s32 f32 f32 f32 f32 -> s8|u8",),
         {"range_requantize": "binary32_product_even"},
         _RUN,

@@ -22,7 +22,7 @@ def _quantize(precision: str, quotient: str) -> tuple[Row, ...]:
     divided = {"zero_points": "used", "quotient": quotient}
 
     def row(types: tuple[str, ...], finish: dict[str, str], when: tuple[tuple[object, ...], ...]) -> Row:
-        return Row("quantize_linear", (f"{_OPERANDS} -|T -> T",), {**divided, **finish}, _TEXT, where=types, when=when)
+        return Row("quantize", (f"{_OPERANDS} -|T -> T",), {**divided, **finish}, _TEXT, where=types, when=when)
 
     return (
         row(_INTEGERS, {"to_integer": "clamp_even"}, when),
@@ -33,7 +33,7 @@ def _quantize(precision: str, quotient: str) -> tuple[Row, ...]:
 
 def _dequantize(types: tuple[str, ...], zero_points: str) -> Row:
     return Row(
-        "dequantize_linear",
+        "dequantize",
         ("T f32|f16|bf16|f8e8m0 -|T -> f32|f16|bf16",),
         {"zero_points": zero_points, "dequantize": "exact_multiply_odd", "narrow": "even_overflow"},
         _TEXT,

@@ -18,7 +18,7 @@ _BY_PAIRS = {**_BY_VECTORS, "to_integer_tail": "even_wrap"}
 
 _QUANTIZE = (
     Row(
-        "quantize_linear",
+        "quantize",
         ("f32 f32 -|T -> T",),
         _BY_SCALARS,
         _RUN,
@@ -28,7 +28,7 @@ _QUANTIZE = (
         limit="an empty tensor stays empty; the runtime crashes on it",
     ),
     Row(
-        "quantize_linear",
+        "quantize",
         ("f32 f32 -|T -> T",),
         _BY_VECTORS,
         _RUN,
@@ -36,7 +36,7 @@ _QUANTIZE = (
         requires=_QUANTIZE_REQUIRES,
     ),
     Row(
-        "quantize_linear",
+        "quantize",
         ("f32 f32 -|T -> T",),
         _BY_PAIRS,
         _RUN + "; half bytes at the ends of what shares a scale go by scalars",
@@ -44,7 +44,7 @@ _QUANTIZE = (
         requires=_QUANTIZE_REQUIRES,
     ),
     Row(
-        "quantize_linear",
+        "quantize",
         ("f16 f16 -|T -> T",),
         _BY_PAIRS,
         _RUN + "; operands are widened by inserted casts",
@@ -53,7 +53,7 @@ _QUANTIZE = (
         requires=_QUANTIZE_REQUIRES,
     ),
     Row(
-        "quantize_linear",
+        "quantize",
         ("f16 f16 -|T -> T",),
         _BY_VECTORS,
         _RUN + "; operands are widened by inserted casts",
@@ -62,7 +62,7 @@ _QUANTIZE = (
         requires=_QUANTIZE_REQUIRES,
     ),
     Row(
-        "quantize_linear",
+        "quantize",
         ("f16 f16 -|T -> T", "f32 f32 -|u2 -> u2", "f32 f32 -|s2 -> s2"),
         _BY_SCALARS,
         _RUN,
@@ -70,7 +70,7 @@ _QUANTIZE = (
         requires=_QUANTIZE_REQUIRES,
     ),
     Row(
-        "quantize_linear",
+        "quantize",
         ("f32 f32 -|T -> T", "f16 f16 -|T -> T"),
         {"zero_points": "ignored", "quotient": "binary32", "narrow": "even_overflow_by_carry"},
         _RUN_8,
@@ -79,7 +79,7 @@ _QUANTIZE = (
         requires=_QUANTIZE_REQUIRES,
     ),
     Row(
-        "quantize_linear",
+        "quantize",
         ("f32 f32 -|T -> T", "f16 f16 -|T -> T"),
         {"zero_points": "ignored", "quotient": "binary32", "narrow": "even_saturate_nan_ones"},
         _RUN_8,
@@ -90,7 +90,7 @@ _QUANTIZE = (
 
 _DEQUANTIZE = tuple(
     Row(
-        "dequantize_linear",
+        "dequantize",
         ("T f32|f16 -|T -> f32|f16",),
         {"zero_points": zero_points, "dequantize": "binary32_multiply", "narrow": "even_overflow"},
         _RUN,

@@ -85,7 +85,7 @@ def rows(own: Variant) -> tuple[Row, ...]:
         ),
         *(
             Row(
-                "quantize_linear",
+                "quantize",
                 (f"f32 f32 s32 -> {result}",),
                 {"zero_points": "used", "quotient": "binary32", "to_integer": "away_sum_clamp"},
                 f"{READ}, op/quantize.cc: scales that are computed; no check values",
@@ -100,7 +100,7 @@ def rows(own: Variant) -> tuple[Row, ...]:
             f"{READ}, op/dequantize.cc; 8 check values",
         ),
         Row(
-            "dequantize_linear",
+            "dequantize",
             (f"{_STORED} f32 s32 -> f32|f16",),
             {"zero_points": "used", "dequantize": "binary32_multiply", "narrow": "even_saturate"},
             f"{READ}, op/dequantize.cc; a check value",

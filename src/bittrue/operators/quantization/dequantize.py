@@ -1,4 +1,8 @@
-"""dequantize: scale * (q - zero point) in binary32, with one scale or one per slice of an axis."""
+"""dequantize: scale * (q - zero point), with one scale, one per slice of an axis, or one per block.
+
+Scales and zero points belong to the tensor, are operands (`dequantize_operands`), or follow from ranges that are
+operands (`quantize_ranges`).
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...rules import quantize as quantize_rules
-from ..core.base import Call, Lowered, Operator, Step, same_shape
+from ..core.base import Call, Lowered, Operator, Role, Step
 from ..core.elementwise import blockwise, in_lanes
-from .quantize import body_parameter, per_axis_arrays
+from . import dequantize_operands, quantize_ranges
+from .quantize import body_parameter, infer, per_axis_arrays
 
 
 def lower(call: Call) -> Lowered:
     """Scales and zero points; nothing for 16-bit floats, which are only widened."""
+    if "narrow" in call.rules:
+        return dequantize_operands.lower(call)
+    if "range_dequantize" in call.rules:
+        return quantize_ranges.lower_dequantize(call)
     source = call.input(0)
     given = source.tensor.quantization
     if given is not None and given.per_axis and source.type.bits > 8:
@@ -25,6 +34,10 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Element by element."""
+    if "narrow" in step.rules:
+        return dequantize_operands.reference(step, inputs)
+    if "ranged" in step.parameters:
+        return quantize_ranges.reference_dequantize(step, inputs)
     if not step.arrays:
         return [inputs[0].astype(np.float32)]
 
@@ -41,11 +54,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "dequantize",
-    ("dequantize", "dequantize_tail", "lanes"),
-    same_shape,
+    ("dequantize", "dequantize_tail", "lanes", "zero_points", "narrow", "range_dequantize"),
+    infer,
     lower,
     reference,
-    "integers to real numbers",
+    "integers or narrow floats to real numbers",
+    roles=(Role("input", 0, 1, 2),),
     elementwise=1,
     dequantizes=True,
 )

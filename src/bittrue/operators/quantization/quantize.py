@@ -1,4 +1,8 @@
-"""quantize: from real numbers to quantized values, or from one scale and zero point to another."""
+"""quantize: from real numbers to quantized values, or from one scale and zero point to another.
+
+Scales and zero points belong to the tensors, are operands (`quantize_operands`), or follow from ranges that are
+operands (`quantize_ranges`). The output's come first among the operands: real numbers have none.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,11 @@ from ...graph import DATA_TYPES, Attribute
 from ...rules import center, lanes, rescale, store
 from ...rules import quantize as quantize_rules
 from ..core.accumulator import multiplier_arrays
-from ..core.base import Call, Lowered, Operand, Operator, Step, same_shape
+from ..core.base import Call, Lowered, Operand, Operator, Role, Shape, Step, same_shape
 from ..core.elementwise import blockwise, in_lanes
 from ..core.indexing import MAX_EXTENT
 from ..elementwise import level_functions
+from . import quantize_operands, quantize_ranges
 
 
 def per_axis_arrays(call: Call, operand: Operand) -> dict[str, np.ndarray]:
@@ -112,10 +117,21 @@ def rescale_blocks(step: Step, x: np.ndarray) -> np.ndarray:
     return blockwise(one("rescale"), [x], dtype)
 
 
+def infer(call: Call) -> list[Shape]:
+    """The shape of the input."""
+    if len(call.inputs) == 1:
+        return same_shape(call)
+    return (quantize_ranges if call.node.attributes.get("ranged") else quantize_operands).infer(call)
+
+
 def lower(call: Call) -> Lowered:
     """The output's scales and zero points for real input, else one multiplier."""
     if "levels" in call.rules:
         return level_functions.lower(call, "quantize")
+    if "quotient" in call.rules:
+        return quantize_operands.lower(call)
+    if "range_quantize" in call.rules or "range_requantize" in call.rules:
+        return quantize_ranges.lower(call)
     if call.input(0).type.is_integer:
         return rescale_input(call)
     output = call.output
@@ -138,6 +154,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Element by element."""
     if "levels" in step.rules:
         return level_functions.reference(step, inputs, "quantize")
+    if "quotient" in step.rules:
+        return quantize_operands.reference(step, inputs)
+    if "ranged" in step.parameters:
+        return quantize_ranges.reference(step, inputs)
     if "scales" not in step.arrays:
         return [rescale_blocks(step, inputs[0])]
     low, high, dtype = step["low"], step["high"], DATA_TYPES[step["dtype"]].numpy
@@ -156,11 +176,29 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "quantize",
-    ("quantize", "quantize_tail", "center", "scale_form", "rescale", "rescale_tail", "lanes", "store", "levels"),
-    same_shape,
+    (
+        "quantize",
+        "quantize_tail",
+        "center",
+        "scale_form",
+        "rescale",
+        "rescale_tail",
+        "lanes",
+        "store",
+        "levels",
+        "zero_points",
+        "quotient",
+        "to_integer",
+        "to_integer_tail",
+        "narrow",
+        "range_quantize",
+        "range_requantize",
+    ),
+    infer,
     lower,
     reference,
-    "real numbers to integers, or a change of scale",
+    "real numbers to integers or narrow floats, or a change of scale",
+    roles=(Role("output", -1, 1, 2), Role("input", 0, 3, 4)),
     elementwise=1,
     quantizes=True,
 )

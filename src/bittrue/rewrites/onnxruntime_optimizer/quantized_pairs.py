@@ -1,4 +1,4 @@
-"""Pairs of quantize_linear and dequantize_linear: made unique, merged, moved through data movement, removed.
+"""Pairs of quantize and dequantize: made unique, merged, moved through data movement, removed.
 
 Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_fusion.py compares them).
 """
@@ -12,7 +12,7 @@ import numpy as np
 from ...graph import Attribute, Node, data_type
 from ..editing import Edge, Editor
 
-QUANTIZE, DEQUANTIZE = "quantize_linear", "dequantize_linear"
+QUANTIZE, DEQUANTIZE = "quantize", "dequantize"
 
 # What both kinds of pairs may be moved through: the operator's name in the file, and its versions.
 _MOVES_THROUGH = {

@@ -1,11 +1,11 @@
-// quantize_linear and dequantize_linear, per tensor and per axis; dynamic_quantize_linear.
+// quantize and dequantize with scales that are operands, per tensor and per axis; dynamic_quantize_linear.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
-#include "core/kernel.h"
+#include "operators/quantization/quantize.h"
 #include "rules/quantize.h"
 #include "operators/core/registry.h"
 
@@ -77,9 +77,9 @@ Out quantize_one(float x, float scale, float low, float high, int32_t zero_point
 }
 
 template <class Out>
-class QuantizeLinear final : public Kernel {
+class QuantizeByOperands final : public Kernel {
  public:
-  QuantizeLinear(const Step& step, const CoreSet& cores) : slices_(step), quantize_(cores.quantize_reals()) {
+  QuantizeByOperands(const Step& step, const CoreSet& cores) : slices_(step), quantize_(cores.quantize_reals()) {
     require(step.rule("quotient") == "binary32" && step.rule("to_integer") == "clamp_even" &&
                 step.rules.count("to_integer_tail") == 0 && step.rules.count("narrow") == 0,
             "no native rule for these slots");
@@ -125,9 +125,9 @@ class QuantizeLinear final : public Kernel {
 };
 
 template <class In>
-class DequantizeLinear final : public Kernel {
+class DequantizeByOperands final : public Kernel {
  public:
-  explicit DequantizeLinear(const Step& step) : slices_(step) {
+  explicit DequantizeByOperands(const Step& step) : slices_(step) {
     for (const float scale : slices_.scales) require(std::isfinite(scale), "a scale is not finite");
     for (int32_t& zero_point : slices_.zero_points) {
       require(sizeof(In) < 4 || zero_point == 0, "differences may leave 32 bits");
@@ -246,25 +246,25 @@ class DynamicQuantizeLinear final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_quantize_linear(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_quantize_by_operands(const Step& step, const CoreSet& cores) {
   if (step.input(0).type != Type::f32) return nullptr;
   switch (step.output().type) {
     case Type::s8:
-    case Type::u8: return std::make_unique<QuantizeLinear<uint8_t>>(step, cores);
-    case Type::s16: return std::make_unique<QuantizeLinear<int16_t>>(step, cores);
-    case Type::u16: return std::make_unique<QuantizeLinear<uint16_t>>(step, cores);
+    case Type::u8: return std::make_unique<QuantizeByOperands<uint8_t>>(step, cores);
+    case Type::s16: return std::make_unique<QuantizeByOperands<int16_t>>(step, cores);
+    case Type::u16: return std::make_unique<QuantizeByOperands<uint16_t>>(step, cores);
     default: return nullptr;
   }
 }
 
-std::unique_ptr<Kernel> make_dequantize_linear(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_dequantize_by_operands(const Step& step) {
   if (step.output().type != Type::f32 || step.rule("dequantize") != "binary32_multiply") return nullptr;
   switch (step.input(0).type) {
     case Type::s8:
-    case Type::u8: return std::make_unique<DequantizeLinear<uint8_t>>(step);
-    case Type::s16: return std::make_unique<DequantizeLinear<int16_t>>(step);
-    case Type::u16: return std::make_unique<DequantizeLinear<uint16_t>>(step);
-    case Type::s32: return std::make_unique<DequantizeLinear<int32_t>>(step);
+    case Type::u8: return std::make_unique<DequantizeByOperands<uint8_t>>(step);
+    case Type::s16: return std::make_unique<DequantizeByOperands<int16_t>>(step);
+    case Type::u16: return std::make_unique<DequantizeByOperands<uint16_t>>(step);
+    case Type::s32: return std::make_unique<DequantizeByOperands<int32_t>>(step);
     default: return nullptr;
   }
 }
@@ -273,8 +273,6 @@ std::unique_ptr<Kernel> make_dynamic_quantize_linear(const Step& step, const Cor
   return std::make_unique<DynamicQuantizeLinear>(step, cores);
 }
 
-BITTRUE_OPERATOR(dequantize_linear, make_dequantize_linear)
 BITTRUE_OPERATOR(dynamic_quantize_linear, make_dynamic_quantize_linear)
-BITTRUE_OPERATOR(quantize_linear, make_quantize_linear)
 
 }  // namespace bittrue

@@ -1,4 +1,4 @@
-"""quantize_linear: saturate(round(x / scale) + zero_point), with scale and zero point as operands.
+"""quantize with scales and zero points that are operands: saturate(round(x / scale) + zero_point).
 
 Inputs: x (f32, f16, bf16, s32), scale, zero point (may be absent: 0). Output: integers of 2 to 16 bits, or floats of 4
 to 8 bits. Attributes: `axis`, `block_size`, `saturate`, `precision` and `domain`, all resolved.
@@ -19,7 +19,7 @@ import numpy as np
 
 from ...graph import DATA_TYPES, data_type
 from ...rules import narrow, quotient, to_integer
-from ..core.base import Call, Lowered, Operator, Role, Shape, Step
+from ..core.base import Call, Lowered, Shape, Step
 from ..core.elementwise import blockwise
 from ..core.granularity import granularity, prepare, split_pairs, spread
 from ..core.late import prepare_late, prepare_now
@@ -85,16 +85,3 @@ def _to_float(step: Step, division: quotient.QuotientRule, operands: list[np.nda
         return rule(real, name)
 
     return blockwise(one, operands, np.dtype(np.uint8), _F64).view(DATA_TYPES[name].numpy)
-
-
-OPERATOR = Operator(
-    "quantize_linear",
-    ("zero_points", "quotient", "to_integer", "to_integer_tail", "narrow"),
-    infer,
-    lower,
-    reference,
-    "real numbers to narrow integers or floats; scales and zero points are operands",
-    roles=(Role("output", -1, 1, 2),),
-    elementwise=1,
-    quantizes=True,
-)

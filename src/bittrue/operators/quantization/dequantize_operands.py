@@ -1,9 +1,9 @@
-"""dequantize_linear: (q - zero_point) * scale, with scale and zero point as operands.
+"""dequantize with scales and zero points that are operands: (q - zero_point) * scale.
 
 Inputs: q (integers of 2 to 16 or 32 bits, floats of 4 to 8 bits), scale, zero point (may be absent: 0). Output: f32,
 f16 or bf16. Attributes: `axis` and `block_size`.
 
-A step has the arrays and parameters of `quantize_linear` (`scales`, `zero_points`, `axis`, `block_size`, `late`);
+A step has the arrays and parameters of `quantize_operands` (`scales`, `zero_points`, `axis`, `block_size`, `late`);
 `dtype` is the output's type. Rules: `dequantize` multiplies, `narrow` rounds to the output's type; from binary32 to f32
 it does nothing.
 """
@@ -17,11 +17,10 @@ import numpy as np
 from ...graph import DATA_TYPES
 from ...rules import narrow
 from ...rules.quantize import DEQUANTIZE
-from ..core.base import Call, Lowered, Operator, Role, Step
+from ..core.base import Call, Lowered, Step
 from ..core.elementwise import blockwise
 from ..core.granularity import granularity, prepare, spread
 from ..core.late import prepare_late, prepare_now
-from .quantize_linear import infer
 
 
 def lower(call: Call) -> Lowered:
@@ -49,16 +48,3 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return finish(multiply(q, scale, zero_point), name)
 
     return [blockwise(one, [q, scales, zero_points], codes, np.dtype(np.float64)).view(DATA_TYPES[name].numpy)]
-
-
-OPERATOR = Operator(
-    "dequantize_linear",
-    ("zero_points", "dequantize", "narrow"),
-    infer,
-    lower,
-    reference,
-    "narrow integers or floats to real numbers; scales and zero points are operands",
-    roles=(Role("input", 0, 1, 2),),
-    elementwise=1,
-    dequantizes=True,
-)

@@ -1,11 +1,11 @@
-// range_quantize, range_dequantize and range_requantize: real numbers, codes of a range, and sums that have a range.
+// quantize and dequantize of tensors with a range: real numbers, quantized values, and sums that have a range.
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include "operators/core/blocks.h"
+#include "operators/quantization/quantize.h"
 #include "operators/quantization/ranges.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -76,7 +76,14 @@ std::unique_ptr<Kernel> make_codes(const Step& step, float extra, Scale scale) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_range_quantize(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_quantize_by_ranges(const Step& step) {
+  if (step.rules.count("range_requantize")) {
+    require(step.rule("range_requantize") == "binary32_product_even", "no native rule for this slot");
+    require(step.inputs.size() == 5 && step.input(0).type == Type::s32, "no native kernel for these types");
+    return make_codes<int32_t>(step, 0.0f, [](const Run& run, float levels) {
+      return reach(run, 3) / 2147483648.0f * (levels / reach(run, 1));
+    });
+  }
   const std::string& rule = step.rule("range_quantize");
   const bool half = rule == "binary32_half_levels_even";
   require(half || rule == "binary32_whole_levels_even", "no native rule for this slot");
@@ -85,7 +92,7 @@ std::unique_ptr<Kernel> make_range_quantize(const Step& step, const CoreSet&) {
                            [](const Run& run, float levels) { return levels / reach(run, 1); });
 }
 
-std::unique_ptr<Kernel> make_range_dequantize(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_dequantize_by_ranges(const Step& step) {
   require(step.rule("range_dequantize") == "binary32_half_level_step", "no native rule for this slot");
   const Type type = step.input(0).type;
   require(step.inputs.size() == 3 && is_8bit(type) && step.output().type == Type::f32,
@@ -97,17 +104,5 @@ std::unique_ptr<Kernel> make_range_dequantize(const Step& step, const CoreSet&) 
     return [=](uint8_t stored) { return static_cast<float>(stored - flip) * unit; };
   });
 }
-
-std::unique_ptr<Kernel> make_range_requantize(const Step& step, const CoreSet&) {
-  require(step.rule("range_requantize") == "binary32_product_even", "no native rule for this slot");
-  require(step.inputs.size() == 5 && step.input(0).type == Type::s32, "no native kernel for these types");
-  return make_codes<int32_t>(step, 0.0f, [](const Run& run, float levels) {
-    return reach(run, 1) / 2147483648.0f * (levels / reach(run, 3));
-  });
-}
-
-BITTRUE_OPERATOR(range_dequantize, make_range_dequantize)
-BITTRUE_OPERATOR(range_quantize, make_range_quantize)
-BITTRUE_OPERATOR(range_requantize, make_range_requantize)
 
 }  // namespace bittrue
