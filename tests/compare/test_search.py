@@ -13,7 +13,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from bittrue import numerics
-from bittrue.compare import verdict as verdicts
 from bittrue.compare.hypotheses import Case
 from bittrue.compare.hypotheses.rows import places, used_slots, with_rules
 from bittrue.compare.segments import segments
@@ -85,7 +84,7 @@ def test_rules_that_no_numerics_has_are_remembered(monkeypatch: pytest.MonkeyPat
     assert len(tried) < first / 3
 
 
-def test_the_search_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_search_ends(tmp_path: Path) -> None:
     """A fault that would be found is not looked for when nothing of the budget is left, and that is said."""
     layer, content = layer_and_model("conv")
     part, ports = segment_of(content)
@@ -94,8 +93,7 @@ def test_the_search_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     whole = Explainer(LITERT, None)
     assert whole.explain(part, values, theirs, "").exact
     assert not whole.unfinished
-    monkeypatch.setattr(verdicts, "_SEARCH", 0)
-    short = Explainer(LITERT, None)
+    short = Explainer(LITERT, None, 0)
     found = short.explain(part, values, theirs, "")
     assert not found.exact
     assert short.unfinished == [part.name]
@@ -103,7 +101,7 @@ def test_the_search_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     (tmp_path / "a.tflite").write_bytes(content)
     _, changed = layer_and_model("conv", bias=np.zeros_like(layer.bias))
     write_trace(tmp_path / "dump", (session := bittrue.load(changed).prepare()).plan, session.trace(values[0]))
-    result = bittrue.compare_models(tmp_path / "a.tflite", f"trace:{tmp_path / 'dump'}")
+    result = bittrue.compare_models(tmp_path / "a.tflite", f"trace:{tmp_path / 'dump'}", search=0)
     assert result.unexplained
     (note,) = [note for note in result.notes if "ended early" in note]
     assert "'y'" in note

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from ..compare.comparison import compare_models
+from ..compare.hypotheses import SECONDS
 from ..compare.inputs import Given
 from ..compare.matching import read_pairs
 from ..compare.optimizer_passes import optimised_side, passes_of
@@ -51,6 +52,14 @@ _FIRST = "\0first"
 )
 @click.option("--tensors", is_flag=True, help="Every tensor, and how it was matched.")
 @click.option("--no-explain", is_flag=True, help="Do not look for reasons.")
+@click.option(
+    "--search",
+    default=SECONDS,
+    show_default=f"{SECONDS:g}",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="About what looking for reasons that no numerics has may take; what was left out then is said.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option(
     "--output", "-o", type=click.Path(dir_okay=False), help="Also write the result as JSON; `bittrue report` reads it."
@@ -69,6 +78,7 @@ def command(
     passes: bool,
     tensors: bool,
     no_explain: bool,
+    search: float,
     as_json: bool,
     output: str | None,
     html: str | None,
@@ -122,6 +132,7 @@ def command(
             chosen,
             match=given,
             explain=not no_explain,
+            search=search,
             amplify=amplify is not None if amplify in (None, _FIRST) else str(amplify),
             progress=None if tick is None else lambda text, done, total: tick(done, total, text),
         )

@@ -141,6 +141,7 @@ def _nearest(finding: Finding) -> str:
     if nearest.cause:
         lines.append(f"{'rule' if nearest.legal else 'fault'}: {nearest.cause} ({nearest.text})")
         lines += [f"or {name}" for name in nearest.also]
+    lines += [nearest.cut] if nearest.cut else []
     lines += [f"seen: {text}" for text in nearest.described]
     if nearest.first is not None:
         lines.append(f"first: {_example(nearest.first)}")

@@ -27,6 +27,7 @@ from .alignment import as_a, with_quantization
 from .amplify import amplify as amplify_difference
 from .files import same_places
 from .host import Host, can_host, known_parameters
+from .hypotheses import SECONDS
 from .inputs import Given, InputSet, input_sets
 from .isolation import Isolation
 from .matching import Match, match
@@ -48,6 +49,7 @@ def compare_models(
     match: Iterable[tuple[str, str]] = (),
     explain: bool = True,
     amplify: str | bool = False,
+    search: float = SECONDS,
     progress: Progress | None = None,
 ) -> CompareResult:
     """Run two sides on the same inputs and compare every tensor that both show, byte for byte.
@@ -63,6 +65,7 @@ def compare_models(
         match: pairs (tensor of A, tensor of B) that belong together.
         explain: whether isolated differences are explained.
         amplify: True, or the name of one of A's tensors: what its isolated difference does further on.
+        search: seconds that looking for causes that no numerics has may take; what was left out is in the notes.
         progress: called with (what is being done, done, of how many).
 
     Raises:
@@ -93,7 +96,7 @@ def compare_models(
             chosen = [one if isinstance(one, Given) else Given(one, text="given values") for one in listed]
         if not chosen:
             raise InputError("BT-COMPARE-INPUTS", "no run is asked for", advice="give inputs or seeds")
-        return Comparison(sides[0], sides[1], chosen, tuple(match), progress).result(explain, amplify)
+        return Comparison(sides[0], sides[1], chosen, tuple(match), progress, search).result(explain, amplify)
 
 
 class Comparison:
@@ -116,8 +119,10 @@ class Comparison:
         given: Sequence[Given],
         pairs: Sequence[tuple[str, str]] = (),
         progress: Progress | None = None,
+        search: float = SECONDS,
     ) -> None:
         self.started = time.perf_counter()
+        self._search = search
         self.a, self.b = a, b
         self.notes: dict[str, None] = {}
         self._side_notes: tuple[dict[str, None], dict[str, None]] = ({}, {})
@@ -292,7 +297,7 @@ class Comparison:
         explainer: Explainer | None = None
         if isolation is not None and self.host is not None:
             other = self.b if self.host.runner is self.a else self.a
-            explainer = Explainer(self.host.numerics, other.arithmetic, tried=self._tried)
+            explainer = Explainer(self.host.numerics, other.arithmetic, self._search, self._tried)
         if isolation is not None and isolation.files is not None:
             for note in isolation.files.notes():
                 self.note(note)
@@ -345,8 +350,8 @@ class Comparison:
             behind = f" and {len(more)} more" if more else ""
             self.note(
                 f"the search for causes ended early on '{first}'{behind}; not tried, or not to the end: "
-                f"{', '.join(explainer.cut)}. To go on, compare with the numerics that B is said to have "
-                "(MODEL@NUMERICS), or reduce the model first (bittrue reduce)"
+                f"{', '.join(explainer.cut)}. To go on, give it more time (--search SECONDS), compare with the "
+                "numerics that B is said to have (MODEL@NUMERICS), or reduce the model first (bittrue reduce)"
             )
         if explainer is not None and explainer.untried:
             count = len(explainer.untried)

@@ -20,7 +20,7 @@ from ..numerics import names as numerics_names
 from ..plan import Plan
 from .description import describe
 from .files import Difference
-from .hypotheses import BUDGET, Case, Hypothesis, rows
+from .hypotheses import BUDGET, SECONDS, Case, Hypothesis, budget_of, rows
 from .proof import of_files
 from .result import Cause, Verdict
 from .samples import samples_of
@@ -40,8 +40,6 @@ _ACCOUNTING = 2_000_000_000
 _ENOUGH = 2
 # On so many further inputs causes that fit are told from each other.
 _FURTHER = 3
-# What the search for causes that no numerics has may cost in one comparison, as `Case.budget`: about 20 seconds.
-_SEARCH = 8_000_000_000
 
 
 # Name to hypotheses: what fits besides the cause that is named.
@@ -56,7 +54,7 @@ class Explainer:
     Args:
         own: A's arithmetic.
         other: what is said to be B's; None for a device.
-        search: what the search for causes that no numerics has may cost, as `Case.budget`.
+        search: seconds that the search for causes that no numerics has may take.
         tried: called while it searches, with how many causes were tried on the tensor at hand.
 
     Attributes:
@@ -69,7 +67,7 @@ class Explainer:
         self,
         own: Numerics,
         other: Numerics | None,
-        search: int | None = None,
+        search: float = SECONDS,
         tried: Callable[[int], None] | None = None,
     ) -> None:
         self.own = own
@@ -77,7 +75,7 @@ class Explainer:
         self._tried = tried or (lambda count: None)
         self.cut: dict[str, None] = {}
         self.untried: list[str] = []
-        self._in_vain, self._left = 0, _SEARCH if search is None else search
+        self._in_vain, self._left = 0, budget_of(search)
         self._vain: dict[Hashable, list[str]] = {}
         self._others = () if other is None else (other,)
         # A's own arithmetic is no other one.

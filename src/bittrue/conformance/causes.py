@@ -7,7 +7,7 @@ unexplained.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -16,10 +16,10 @@ import numpy as np
 
 from .. import numerics as numerics_tables
 from ..compare.description import Sample, describe
-from ..compare.hypotheses import BUDGET, Case, Hypothesis, rows
+from ..compare.hypotheses import SECONDS, Case, Hypothesis, budget_of, rows
 from ..compare.samples import samples_of
 from ..compare.search import faults, pairs, rare_faults
-from ..compare.segments import segments
+from ..compare.segments import Segment, segments
 from ..errors import BittrueError
 from ..plan.planner import rewritten_graph
 from .expected import Outputs, same_bytes
@@ -27,8 +27,10 @@ from .properties import properties
 from .result import Class
 from .suite import SuiteCase
 
-# What combinations of two may cost, as `compare.hypotheses.Case.budget`: about 5 seconds.
-_COMBINATIONS = BUDGET // 3
+# What combinations of two may cost, in seconds of a search.
+_COMBINATIONS = 2.0
+# What one computation of a model of one operator costs beside its work, as `Case.budget`: it is planned anew.
+_PART = 1_000_000
 # Other causes that are named beside the one.
 _MOST_ALSO = 6
 # Causes that hold for the largest failing case are looked at in the others; more are chance.
@@ -50,72 +52,172 @@ class Evidence:
 
 
 Names = tuple[str, ...]
-STAGES = ("likely", "rare", "two")
+# What is looked for, one after the other, and what it is in words.
+WORDS = {"likely": "rules and faults", "rare": "rare faults", "two": "two causes at once"}
+STAGES = tuple(WORDS)
 SINGLE = STAGES[:2]
+
+
+class Search:
+    """What the search for causes of one operator's differences may still cost, and what it left out.
+
+    Args:
+        seconds: on a machine of ordinary speed. They are counted and not measured: certificates are worked out again
+            elsewhere, and then as much is found.
+
+    Attributes:
+        left: as `Case.budget`.
+        cut: what was not tried, or not to the end.
+    """
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self.seconds, self.left, self.cut = seconds, budget_of(seconds), dict[str, None]()
+
+    @property
+    def text(self) -> str:
+        """For people; empty where everything was tried.
+
+        >>> search = Search(0)
+        >>> search.cut["rare faults"] = None
+        >>> search.text
+        'the search for causes ended after its 0 s; not tried, or not to the end: rare faults'
+        """
+        if not self.cut:
+            return ""
+        return f"the search for causes ended after its {self.seconds:g} s; not tried, or not to the end: " + ", ".join(
+            self.cut
+        )
 
 
 class _Part(Case):
     """One output of one case."""
 
+    def __init__(self, search: Search, segment: Segment, given: Mapping[str, np.ndarray], theirs: np.ndarray) -> None:
+        super().__init__(segment, [given], [theirs])
+        self._search = search
+
+    def predict(self, hypotheses: Sequence[Hypothesis], position: int) -> np.ndarray | None:
+        """All parts are paid from the same search."""
+        self._search.left -= _PART + self.plan.work
+        return super().predict(hypotheses, position)
+
     @cached_property
     def by_name(self) -> dict[str, list[Hypothesis]]:
         """Hypotheses of one name may come in several ways (ports, axes): the first few of each."""
         found: dict[str, list[Hypothesis]] = {}
-        for hypothesis in _hypotheses(self):
+        for hypothesis in (*_likely(self), *rare_faults(self)):
             alike = found.setdefault(hypothesis.cause.name, [])
             if len(alike) < _MOST_ALIKE:
                 alike.append(hypothesis)
         return found
 
 
-# Rules meet numbers that they were not made for: what comes out then is compared with the device like anything else.
-@np.errstate(all="ignore")
-def find_class(evidence: Sequence[Evidence], numerics: str, stages: Sequence[str] = SINGLE) -> Class | None:
-    """The cause of all differences from `numerics`; None where none is known.
+Found = dict[Names, tuple[Hypothesis, ...]]
+
+
+class Differences:
+    """What a device gave in all cases of an operator, beside what one numerics gives.
 
     Args:
         evidence: every case of the operator that ran and has a reference.
         numerics: the reference.
-        stages: what to look for, one after the other, of `STAGES`.
+        search: what looking for causes may cost; several numerics may share it.
     """
-    failing = [e for e in evidence if e.fails]
-    if not failing:
-        return None
-    try:
-        parts = {id(e): _parts(e, numerics) for e in failing}
-    except (BittrueError, LookupError):
-        return None
-    # The more elements differ, the fewer causes fit by chance.
-    failing.sort(key=lambda e: -sum(part.differing for part in parts[id(e)]))
-    first, *others = failing
-    right = [e for e in evidence if not e.fails]
-    # Small cases rule out what fits by chance at the least cost.
-    others.sort(key=lambda e: sum(value.size for value in (*e.case.inputs.values(), *e.outputs.values())))
-    for stage in stages:
-        found = _FIND[stage](parts[id(first)])
-        found = _survivors(found, others, parts)
-        found = _unbelied(found, right, numerics)
-        if found:
-            return _class(found)
-    return None
+
+    def __init__(self, evidence: Sequence[Evidence], numerics: str, search: Search | None = None) -> None:
+        self._evidence, self._numerics = evidence, numerics
+        self._search = Search() if search is None else search
+        self._parts: dict[int, list[_Part] | None] = {}
+
+    # Rules meet numbers that they were not made for: what comes out then is compared with the device all the same.
+    @np.errstate(all="ignore")
+    def find(self, stage: str) -> Class | None:
+        """The cause of all differences; None where none of the stage is known.
+
+        Args:
+            stage: what to look for, of `STAGES`.
+        """
+        failing = [e for e in self._evidence if e.fails]
+        parts = [self._of(e) for e in failing]
+        if not failing or not all(parts):
+            return None
+        # The more elements differ, the fewer causes fit by chance.
+        failing.sort(key=lambda e: -sum(part.differing for part in self._of(e)))
+        first, *others = failing
+        # Small cases rule out what fits by chance at the least cost.
+        others.sort(key=lambda e: sum(value.size for value in (*e.case.inputs.values(), *e.outputs.values())))
+        found = (self._doubles if stage == "two" else self._singles)(self._of(first), stage)
+        for evidence in others:
+            found = {names: h for names, h in found.items() if _hold(names, self._of(evidence))} if found else {}
+        # What cannot be computed in a case that is right has nothing to change there.
+        for evidence in (e for e in self._evidence if not e.fails):
+            found = {names: h for names, h in found.items() if not _changes(names, self._of(evidence))} if found else {}
+        return _class(found) if found else None
+
+    @np.errstate(all="ignore")
+    def describe(self) -> tuple[str, ...]:
+        """What is true of all elements that differ, and of the cases in which some do."""
+        samples: list[Sample] = []
+        for one in self._evidence:
+            parts = self._of(one)
+            try:
+                samples += [sample for part in parts for sample in samples_of(part)]
+            except (BittrueError, LookupError):
+                parts = []
+            if not parts:
+                samples += [Sample(value, one.outputs[name]) for name, value in one.wanted.items()]
+        said = _common(self._evidence)
+        return (*describe(samples, "reference", "device"), *((said,) if said else ()))
+
+    def _of(self, evidence: Evidence) -> list[_Part]:
+        """One part per output of a case; none where an output cannot be computed alone."""
+        key = id(evidence)
+        if key not in self._parts:
+            try:
+                self._parts[key] = _parts(evidence, self._numerics, self._search)
+            except (BittrueError, LookupError):
+                self._parts[key] = None
+        return self._parts[key] or []
+
+    def _singles(self, parts: Sequence[_Part], stage: str) -> Found:
+        """Single hypotheses, by name, that give every output of a case."""
+        part = max(parts, key=lambda p: p.differing)
+        found: Found = {}
+        for hypothesis in _MAKE[stage](part):
+            if self._search.left <= 0:
+                self._search.cut[WORDS[stage]] = None
+                break
+            name = (hypothesis.cause.name,)
+            if name not in found and part.holds(hypothesis) and _hold(name, [p for p in parts if p is not part]):
+                found[name] = (hypothesis,)
+                if len(found) >= _MOST_CANDIDATES:
+                    break
+        return found
+
+    def _doubles(self, parts: Sequence[_Part], stage: str) -> Found:
+        """Two hypotheses together that give every output of a case, where no single one does."""
+        part = max(parts, key=lambda p: p.differing)
+        if not part.trials:
+            self._singles(parts, STAGES[0])
+        least = max(0, self._search.left - budget_of(_COMBINATIONS))
+        found: Found = {}
+        for hypotheses in pairs(part, [()]):
+            if self._search.left <= least:
+                if not least:
+                    self._search.cut[WORDS[stage]] = None
+                break
+            names = tuple(h.cause.name for h in hypotheses)
+            if part.holds(*hypotheses) and _hold(names, [p for p in parts if p is not part]):
+                found[names] = hypotheses
+                if len(found) >= _MOST_ALSO:
+                    break
+        return found
 
 
-@np.errstate(all="ignore")
-def describe_difference(evidence: Sequence[Evidence], numerics: str) -> tuple[str, ...]:
-    """What is true of all elements in which a device differs from `numerics`, and of the cases in which it does.
-
-    Args:
-        evidence: every case of the operator that ran and has a reference.
-        numerics: the reference.
-    """
-    samples: list[Sample] = []
-    for one in evidence:
-        try:
-            samples += [sample for part in _parts(one, numerics) for sample in samples_of(part)]
-        except (BittrueError, LookupError):
-            samples += [Sample(value, one.outputs[name]) for name, value in one.wanted.items()]
-    said = _common(evidence)
-    return (*describe(samples, "reference", "device"), *((said,) if said else ()))
+def find_class(evidence: Sequence[Evidence], numerics: str) -> Class | None:
+    """The single cause of all differences from `numerics`, a likely one before a rare one; None where none is known."""
+    differences = Differences(evidence, numerics)
+    return next((found for stage in SINGLE if (found := differences.find(stage)) is not None), None)
 
 
 def _common(evidence: Sequence[Evidence]) -> str:
@@ -129,7 +231,7 @@ def _common(evidence: Sequence[Evidence]) -> str:
     return f"in all cases with {' or '.join(found[:2])}, and in no other" if found else ""
 
 
-def _parts(evidence: Evidence, numerics: str) -> list[_Part]:
+def _parts(evidence: Evidence, numerics: str, search: Search) -> list[_Part]:
     """One part per output of the case's model.
 
     Raises:
@@ -145,13 +247,7 @@ def _parts(evidence: Evidence, numerics: str) -> list[_Part]:
     missing = [name for name in names if name not in found or not found[name].shapes.keys() <= given.keys()]
     if missing:
         raise LookupError(missing[0])
-    return [_Part(found[name], [given], [evidence.outputs[name]]) for name in names]
-
-
-def _hypotheses(part: Case) -> Iterator[Hypothesis]:
-    """Everything single: what numerics have first."""
-    yield from _likely(part)
-    yield from rare_faults(part)
+    return [_Part(search, found[name], given, evidence.outputs[name]) for name in names]
 
 
 def _likely(part: Case) -> Iterator[Hypothesis]:
@@ -161,70 +257,8 @@ def _likely(part: Case) -> Iterator[Hypothesis]:
     yield from rows.unused_slots(part)
 
 
-def _singles(
-    parts: Sequence[_Part], make: Callable[[Case], Iterator[Hypothesis]] = _likely
-) -> dict[Names, tuple[Hypothesis, ...]]:
-    """Single hypotheses, by name, that give every output of a case."""
-    part = max(parts, key=lambda p: p.differing)
-    found: dict[Names, tuple[Hypothesis, ...]] = {}
-    for hypothesis in make(part):
-        name = (hypothesis.cause.name,)
-        if name not in found and part.holds(hypothesis) and _hold(name, [p for p in parts if p is not part]):
-            found[name] = (hypothesis,)
-            if len(found) >= _MOST_CANDIDATES:
-                break
-    return found
-
-
-def _doubles(parts: Sequence[_Part]) -> dict[Names, tuple[Hypothesis, ...]]:
-    """Two hypotheses together that give every output of a case, where no single one does."""
-    _singles(parts)
-    part = max(parts, key=lambda p: p.differing)
-    part.budget = _COMBINATIONS
-    found: dict[Names, tuple[Hypothesis, ...]] = {}
-    for hypotheses in pairs(part, [()]):
-        if part.budget <= 0:
-            break
-        names = tuple(h.cause.name for h in hypotheses)
-        if part.holds(*hypotheses) and _hold(names, [p for p in parts if p is not part]):
-            found[names] = hypotheses
-            if len(found) >= _MOST_ALSO:
-                break
-    return found
-
-
-# What to look for, by stage; a rare fault is named where nothing likelier holds for all cases.
-_FIND: dict[str, Callable[[Sequence[_Part]], dict[Names, tuple[Hypothesis, ...]]]] = {
-    "likely": _singles,
-    "rare": lambda parts: _singles(parts, rare_faults),
-    "two": _doubles,
-}
-
-
-def _survivors(
-    found: dict[Names, tuple[Hypothesis, ...]], others: Sequence[Evidence], parts: dict[int, list[_Part]]
-) -> dict[Names, tuple[Hypothesis, ...]]:
-    """Those that give every byte of the other failing cases, too."""
-    for evidence in others:
-        if not found:
-            break
-        found = {names: h for names, h in found.items() if _hold(names, parts[id(evidence)])}
-    return found
-
-
-def _unbelied(
-    found: dict[Names, tuple[Hypothesis, ...]], right: Sequence[Evidence], numerics: str
-) -> dict[Names, tuple[Hypothesis, ...]]:
-    """Those that change nothing in cases that are right. What cannot be computed there has nothing to change."""
-    for evidence in right:
-        if not found:
-            break
-        try:
-            parts = _parts(evidence, numerics)
-        except (BittrueError, LookupError):
-            continue
-        found = {names: h for names, h in found.items() if not _changes(names, parts)}
-    return found
+# A rare fault is named where nothing likelier holds for all cases.
+_MAKE: Mapping[str, Callable[[Case], Iterator[Hypothesis]]] = {"likely": _likely, "rare": rare_faults}
 
 
 def _hold(names: Names, parts: Sequence[_Part]) -> bool:
@@ -262,7 +296,7 @@ def _changes(names: Names, parts: Sequence[_Part]) -> bool:
     return False
 
 
-def _class(found: dict[Names, tuple[Hypothesis, ...]]) -> Class:
+def _class(found: Found) -> Class:
     names, hypotheses = next(iter(found.items()))
     causes = [h.cause for h in hypotheses]
     legal = all(c.slot and c.numerics and c.benign for c in causes)

@@ -14,7 +14,7 @@ from .. import numerics as numerics_tables
 from ..errors import BittrueError
 from ..plan.planner import rewritten_graph
 from ..plan.support import node_types
-from .causes import SINGLE, STAGES, Evidence, describe_difference, find_class
+from .causes import SINGLE, STAGES, Differences, Evidence, Search
 from .expected import Expected, Outputs, same_bytes
 from .failing import find_failing
 from .result import (
@@ -172,6 +172,7 @@ class _Judged:
     forms: dict[int, str | None]
     ran: list[Record]
     device: str
+    search: Search = field(default_factory=Search)
 
     def exact(self, matches: tuple[Match, ...], reference: str, every: bool) -> OperatorResult:
         answers = {id(r): r.outputs for r in self.ran}
@@ -199,7 +200,8 @@ class _Judged:
         levels = {name: self._level(parts, found[name], bound) for name, parts in deviations.items()}
         order = sorted(found, key=lambda n: (-levels[n], sum(d.differing for d in deviations[n])))
         reference = order[0]
-        cause, name = self._cause(order, found)
+        beside = self._differences(order, found)
+        cause, name = self._cause(order[0], beside)
         if cause is not None:
             # The arithmetic that the change is made to is the one to speak of, where it costs no level.
             cause = cause if levels[name] == levels[reference] else _beside(cause, name)
@@ -207,26 +209,31 @@ class _Judged:
         level = levels[reference]
         result = self._result(reference, found[reference])
         verdict = COMBINED if cause is not None and cause.legal else TOLERATED if level else WRONG
-        described = () if cause is not None else describe_difference(self._evidence(found[reference]), reference)
-        text = _inexact_text(result.deviation, reference, verdict, level, cause, bound, described)
+        described = () if cause is not None else beside[reference].describe()
+        why = _why(cause, self.search, described)
+        text = _inexact_text(result.deviation, reference, verdict, level, cause, bound, why)
         compared_ones = [r for r in self.ran if id(r) in found[reference]]
         failing = find_failing(compared_ones, found[reference], reference, self.device)
         known = "" if verdict == COMBINED else known_limits([r.case for r in compared_ones], reference)
         done = replace(result, verdict=verdict, level=level, text=text, cause=cause, bound=bound, failing=failing)
         return self._finish(replace(done, known=known, described=described))
 
-    def _cause(self, order: Sequence[str], found: Mapping[str, dict[int, Outputs]]) -> tuple[Class | None, str]:
-        """One thing done differently, from any arithmetic, is likelier than two from the nearest."""
-        different: list[str] = []
+    def _differences(self, order: Sequence[str], found: Mapping[str, dict[int, Outputs]]) -> dict[str, Differences]:
+        """What the device gives beside each numerics, of those that give the same the first one's."""
+        different: dict[str, Differences] = {}
         for name in order:
             if not any(_same_answers(found[name], found[other]) for other in different):
-                different.append(name)
+                different[name] = Differences(self._evidence(found[name]), name, self.search)
+        return different
+
+    def _cause(self, nearest: str, beside: Mapping[str, Differences]) -> tuple[Class | None, str]:
+        """One thing done differently, from any arithmetic, is likelier than two from the nearest."""
         for stage in STAGES:
-            for name in different if stage in SINGLE else order[:1]:
-                cause = find_class(self._evidence(found[name]), name, [stage])
+            for name in beside if stage in SINGLE else (nearest,):
+                cause = beside[name].find(stage)
                 if cause is not None:
                     return cause, name
-        return None, order[0]
+        return None, nearest
 
     def _evidence(self, answers: dict[int, Outputs]) -> list[Evidence]:
         return [Evidence(r.case, r.outputs, answers[id(r)]) for r in self.ran if id(r) in answers]
@@ -421,6 +428,13 @@ def _beside(cause: Class, name: str) -> Class:
     return replace(cause, text=f"{cause.text} (beside the arithmetic of {name})")
 
 
+def _why(cause: Class | None, search: Search, described: Sequence[str]) -> str:
+    if cause is not None:
+        return f"; all of it is {cause.text}"
+    ended = f" ({search.text})" if search.text else ""
+    return f"; unexplained{ended}{'; seen: ' if described else ''}{'; '.join(described)}"
+
+
 def _inexact_text(
     deviation: Deviation,
     reference: str,
@@ -428,7 +442,7 @@ def _inexact_text(
     level: int,
     cause: Class | None,
     bound: Bound,
-    described: Sequence[str],
+    why: str,
 ) -> str:
     far = "" if deviation.largest is None else f" by at most {deviation.largest}"
     share = f"{deviation.differing:,} of {_many(deviation.elements, 'element')} differ from {reference}{far}"
@@ -437,8 +451,6 @@ def _inexact_text(
         share += f", bias {deviation.bias:+.3g}, mean square {deviation.mean_square:.3g}"
     limit = f"derived: {bound.largest}, {bound.bias:.3g}, {bound.mean_square:.3g}"
     limit += f"; {_many(len(bound.wide), 'case')} with limits of their own" if bound.wide else ""
-    seen = f"; seen: {'; '.join(described)}" if described else ""
-    why = f"; all of it is {cause.text}" if cause is not None else f"; unexplained{seen}"
     if verdict == COMBINED and cause is not None:
         rules = cause.name.replace("=", " = ")
         return f"bit-exact to {reference} with {rules}, which no numerics has as a whole; {share} ({limit})"

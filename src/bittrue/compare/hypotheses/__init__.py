@@ -8,7 +8,7 @@ The same families are the wrong devices that `bittrue.conformance.mutation` runs
 from collections.abc import Callable, Iterable
 
 from .blocks import blocks
-from .case import BUDGET, Case, Hypothesis, Trial, unequal
+from .case import BUDGET, SECONDS, Case, Hypothesis, Trial, budget_of, unequal
 from .clamps import clamps
 from .comparisons import comparisons
 from .constants import constants
@@ -67,4 +67,16 @@ RARE: tuple[Family, ...] = (
 # Tried before the rare ones; the mutation score does not count them.
 UNCOUNTED: tuple[Family, ...] = (fixed_point, delivery, summands)
 
-__all__ = ["BUDGET", "FAMILIES", "RARE", "UNCOUNTED", "Case", "Family", "Hypothesis", "Trial", "unequal"]
+__all__ = [
+    "BUDGET",
+    "FAMILIES",
+    "RARE",
+    "SECONDS",
+    "UNCOUNTED",
+    "Case",
+    "Family",
+    "Hypothesis",
+    "Trial",
+    "budget_of",
+    "unequal",
+]

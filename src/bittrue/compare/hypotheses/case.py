@@ -27,6 +27,17 @@ Values = Mapping[str, np.ndarray]
 # run costs as much as so many of them, kernels do so many in the time of one, and one tensor's combinations may cost
 # so much. What takes longer than its count (exact fractions near ties, long recurrences) is charged by the clock.
 _OVERHEAD, _FASTER, BUDGET, _PER_SECOND = 4_000_000, 16, 6_000_000_000, 400_000_000
+# What a search for causes that no numerics has may cost unless something else is asked for.
+SECONDS = 20.0
+
+
+def budget_of(seconds: float) -> int:
+    """As `Case.budget`.
+
+    >>> budget_of(20)
+    8000000000
+    """
+    return int(seconds * _PER_SECOND)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ...errors import BittrueError
 from ...explain import accumulators
-from ..causes import SINGLE, Evidence, describe_difference, find_class
+from ..causes import SINGLE, Differences, Evidence, Search
 from ..result import Class
 from ..suite import SuiteCase
 from .candidates import Answers, Candidate
@@ -25,19 +26,23 @@ def nearest_of(names: Sequence[str], known: Answers, ran: Sequence[Asked]) -> Ne
         known: what numerics give.
         ran: questions that were answered with outputs.
     """
-    for stage in SINGLE:
-        # What is rare is looked for beside the nearest alone.
-        for name in names if stage == SINGLE[0] else names[:1]:
-            cause = _cause(name, known, ran, stage)
-            if cause is not None:
-                return _counted(name, known, ran, cause)
-    return _counted(names[0], known, ran, None)
-
-
-def _cause(name: str, known: Answers, ran: Sequence[Asked], stage: str) -> Class | None:
-    evidence = _evidence(name, known, ran)
-    # What the numerics does not run, or other types and shapes, no cause explains.
-    return find_class(evidence, name, [stage]) if len(evidence) == len(ran) else None
+    search = Search()
+    beside = {}
+    for name in names:
+        evidence = _evidence(name, known, ran)
+        beside[name] = Differences(evidence, name, search)
+        if len(evidence) < len(ran):
+            # What the numerics does not run, or other types and shapes, no cause explains.
+            continue
+        cause = beside[name].find(SINGLE[0])
+        if cause is not None:
+            return _counted(name, known, ran, cause)
+    # What is rare is looked for beside the nearest alone.
+    nearest = names[0]
+    whole = len(_evidence(nearest, known, ran)) == len(ran)
+    cause = beside[nearest].find(SINGLE[1]) if whole else None
+    found = _counted(nearest, known, ran, cause)
+    return found if cause is not None else replace(found, described=beside[nearest].describe(), cut=search.text)
 
 
 def _evidence(name: str, known: Answers, ran: Sequence[Asked]) -> list[Evidence]:
@@ -66,8 +71,7 @@ def _counted(name: str, known: Answers, ran: Sequence[Asked], cause: Class | Non
             wrong.append(one)
     first = counter_example(name, known, wrong[0]) if wrong else None
     if cause is None:
-        described = describe_difference(_evidence(name, known, ran), name)
-        return Nearest(name, differing, elements, right, len(ran), first, described=described)
+        return Nearest(name, differing, elements, right, len(ran), first)
     return Nearest(name, differing, elements, right, len(ran), first, cause.name, cause.text, cause.legal, cause.also)
 
 

@@ -51,6 +51,7 @@ class Nearest:
         legal: the cause is another legal arithmetic, and no fault.
         also: names of other causes that fit as well.
         described: where there is no cause: what is true of all differing elements.
+        cut: where there is none because the search ended early: that it did, and what was not tried.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Nearest:
     legal: bool = False
     also: tuple[str, ...] = ()
     described: tuple[str, ...] = ()
+    cut: str = ""
 
 
 @dataclass(frozen=True)
