@@ -1,4 +1,4 @@
-"""sequence_lstm, sequence_gru and sequence_rnn: random one-node models against ONNX Runtime."""
+"""lstm, gru and rnn with stacked weights: random one-node models against ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sequence_lstm, sequence_gru, sequence_rnn under numerics `onnx`: the specification's equations, number by number."""
+"""lstm, gru and rnn with stacked weights under numerics `onnx`: the specification's equations, number by number."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ STEMS: dict[str, str] = {
 ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "BATCH_MATMUL": {"most_axes": 5},
     **{
-        f"{way}{cell}": {"sequence": sequence, "bidirectional": both}
+        f"{way}{cell}": {"operands": "separate", "sequence": sequence, "bidirectional": both}
         for cell in ("LSTM", "RNN")
         for way, sequence, both in (
             ("", False, False),

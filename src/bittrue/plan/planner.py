@@ -476,7 +476,7 @@ def _lower(
 
 def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
     """Run a step at plan time when everything it reads is known (or when shapes alone decide its result)."""
-    if operator.stateful or operator.worldly or state.unknown or not step.outputs:
+    if operator.worldly or state.unknown or not step.outputs:
         return False
     if any(operand.tensor.is_variable for operand in call.outputs):
         return False

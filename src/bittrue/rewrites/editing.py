@@ -236,7 +236,7 @@ def _perhaps_settled(graph: Graph) -> frozenset[int]:
     constants = frozenset(known)
     for node in graph.nodes:
         operator = find(node.operator)
-        if operator is None or operator.stateful or operator.worldly or operator.dequantizes:
+        if operator is None or operator.worldly or operator.dequantizes:
             continue
         if operator.needs_only_shapes or all(index is None or index in known for index in node.inputs):
             known.update(node.outputs)

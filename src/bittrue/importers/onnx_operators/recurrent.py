@@ -60,6 +60,7 @@ def _attributes(source: Source, usual: Sequence[str], exact_names: bool = False)
     if source.has("clip") and not clip > 0:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"clip must be positive, found {clip}", "leave it out for no limit")
     return {
+        "operands": "stacked",
         "direction": direction,
         "hidden_size": source.integer("hidden_size", 0),
         "batch_first": source.flag("layout", False) if source.version >= 14 else False,
@@ -73,7 +74,7 @@ def _lstm(source: Source) -> None:
     attributes["input_forget"] = source.flag("input_forget", False, True)
     if source.domain == MICROSOFT:
         attributes["has_sequence"] = bool(source.outputs[0])
-    source.emit("sequence_lstm", ("f32",) * 3, attributes)
+    source.emit("lstm", ("f32",) * 3, attributes)
 
 
 def _gru(source: Source) -> None:
@@ -81,12 +82,12 @@ def _gru(source: Source) -> None:
     if not -(1 << 31) <= source.integer("linear_before_reset", 0) < 1 << 31:
         raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'linear_before_reset' does not fit 32 bits")
     attributes["linear_before_reset"] = source.flag("linear_before_reset", False, True)
-    source.emit("sequence_gru", ("f32",) * 2, attributes)
+    source.emit("gru", ("f32",) * 2, attributes)
 
 
 def _rnn(source: Source) -> None:
     """Names of functions in other letters mean tanh to one runtime, so they are refused."""
-    source.emit("sequence_rnn", ("f32",) * 2, _attributes(source, ("Tanh",), exact_names=True))
+    source.emit("rnn", ("f32",) * 2, _attributes(source, ("Tanh",), exact_names=True))
 
 
 MAPPERS: Mappers = {

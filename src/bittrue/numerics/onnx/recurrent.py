@@ -10,6 +10,6 @@ _ONCE = {"real_product": "rounded_once", "recurrence": "rounded_once"}
 _LIMIT = "behind the end of a sequence, results are 0, which the text leaves open; ScaledTanh is refused"
 
 ROWS: tuple[Row, ...] = (
-    Row("sequence_lstm", LSTM_TYPES, _ONCE, _TEXT, limit=_LIMIT),
-    *(Row(stem, SHORT_TYPES, _ONCE, _TEXT, limit=_LIMIT) for stem in ("sequence_gru", "sequence_rnn")),
+    Row("lstm", LSTM_TYPES, _ONCE, _TEXT, limit=_LIMIT),
+    *(Row(stem, SHORT_TYPES, _ONCE, _TEXT, limit=_LIMIT) for stem in ("gru", "rnn")),
 )

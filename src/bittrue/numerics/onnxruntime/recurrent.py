@@ -18,7 +18,7 @@ QUANTIZED_TYPES = tuple(
 
 ROWS: tuple[Row, ...] = (
     Row(
-        "sequence_lstm",
+        "lstm",
         LSTM_TYPES,
         {"real_product": "binary32_fused_blocks", **_GATES},
         _RUN,
@@ -35,16 +35,16 @@ ROWS: tuple[Row, ...] = (
             requires=(("names_hidden_size",),),
         )
         for stem, limit in (
-            ("sequence_gru", _OTHER_MACHINES),
+            ("gru", _OTHER_MACHINES),
             (
-                "sequence_rnn",
+                "rnn",
                 f"{_OTHER_MACHINES}; a sequence of no steps is refused: the runtime reads foreign memory; "
                 "of several NaN it may keep another one",
             ),
         )
     ),
     Row(
-        "sequence_lstm",
+        "lstm",
         QUANTIZED_TYPES,
         {
             "dynamic_range": "binary32_over_255_by_eights",

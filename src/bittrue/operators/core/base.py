@@ -399,8 +399,8 @@ class Operator:
         reference: the NumPy meaning; receives the step, one array per input (None where absent), and the `World` when
             the operator is `worldly`.
         summary: one line for tables and pages.
-        stateful: reads or changes variable tensors, so it is never folded. `reference` returns the outputs followed
-            by the new values of the variable inputs, in input order.
+        stateful: may read or change variable tensors, which are never known at plan time. `reference` returns the
+            outputs followed by the new values of the variable inputs, in input order.
         needs_only_shapes: the result follows from the input shapes, so it is known at plan time. `lower` must then put
             all that `reference` needs into the step.
         worldly: it runs other graphs or touches resource variables, so it is never folded.

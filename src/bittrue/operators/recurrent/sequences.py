@@ -23,6 +23,11 @@ _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False,
 Advance = Callable[[int, "list[np.ndarray]"], "list[np.ndarray]"]
 
 
+def stacked(call: Call) -> bool:
+    """Whether the weights of all gates and directions are one tensor, and states are operands."""
+    return bool(call.attribute("operands") == "stacked")
+
+
 @dataclass(frozen=True)
 class Sizes:
     """Dimensions of a layer: steps, sequences, inputs, directions, hidden neurons."""

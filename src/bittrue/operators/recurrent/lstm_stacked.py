@@ -1,4 +1,4 @@
-"""sequence_lstm: long short-term memory over whole sequences of real numbers.
+"""Long short-term memory over whole sequences of real numbers, with the weights of all gates and directions stacked.
 
 i, o, f, c = the gates of x W^T + h R^T + bias_w + bias_r in this order; with peepholes p, i and f see p * (cell
 before), o sees p * (cell after).
@@ -21,7 +21,7 @@ from ...arithmetic.matmul import exact_matmul, product_type
 from ...errors import RunError
 from ...rules import accumulate, dynamic_range, quotient, real_product, recurrence, scale_back, to_integer
 from ...rules.real_product import Layout
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Shape, Step
 from .sequences import (
     Sizes,
     batch_leads,
@@ -269,17 +269,3 @@ def _reference_quantized(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nd
         return project
 
     return _run(step, arrays, projects, step["keep"])
-
-
-OPERATOR = Operator(
-    "sequence_lstm",
-    (
-        *("real_product", "recurrence"),
-        *("dynamic_range", "quotient", "to_integer", "accumulate", "scale_back"),
-    ),
-    infer,
-    lower,
-    reference,
-    "LSTM over whole sequences, with weights of real numbers or of integers",
-    multiplies=True,
-)

@@ -1,4 +1,4 @@
-"""sequence_rnn: h = F(x W^T + h R^T + wb + rb) over whole sequences of real numbers.
+"""h = F(x W^T + h R^T + wb + rb) over whole sequences of real numbers, with the weights of all directions stacked.
 
 F is the direction's function; what enters it is limited to -clip..clip. Operands: x, w[D, H, I], r[D, H, H],
 bias[D, 2H], lengths, h.
@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import RunError
 from ...rules import real_product, recurrence
 from ...rules.real_product import Layout
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Shape, Step
 from .sequences import (
     Advance,
     Sizes,
@@ -112,8 +112,3 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         ys.append(turn(y, spans) if backwards else y)
         lasts.append(last)
     return results(step, ys, lasts)
-
-
-OPERATOR = Operator(
-    "sequence_rnn", ("real_product", "recurrence"), infer, lower, reference, "RNN over whole sequences", multiplies=True
-)

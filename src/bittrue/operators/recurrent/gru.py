@@ -1,4 +1,4 @@
-"""sequence_gru: gated recurrent units over whole sequences of real numbers.
+"""gru: gated recurrent units over whole sequences of real numbers.
 
 Weights, biases and gates come in the order z, r, n (update, reset, candidate).
 z = F(x Wz^T + h Rz^T + bz), r = F(x Wr^T + h Rr^T + br), n = G(x Wn^T + (r * h) Rn^T + bn), or, with
@@ -164,5 +164,5 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "sequence_gru", ("real_product", "recurrence"), infer, lower, reference, "GRU over whole sequences", multiplies=True
+    "gru", ("real_product", "recurrence"), infer, lower, reference, "GRU over whole sequences", multiplies=True
 )
