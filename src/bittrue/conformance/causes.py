@@ -203,14 +203,14 @@ class Differences:
         found: Found = {}
         for hypotheses in pairs(part, [()]):
             if self._search.left <= least:
-                if not least:
-                    self._search.cut[WORDS[stage]] = None
                 break
             names = tuple(h.cause.name for h in hypotheses)
             if part.holds(*hypotheses) and _hold(names, [p for p in parts if p is not part]):
                 found[names] = hypotheses
                 if len(found) >= _MOST_ALSO:
                     break
+        if self._search.left <= 0:
+            self._search.cut[WORDS[stage]] = None
         return found
 
 
