@@ -33,19 +33,12 @@ _WHOLE = (
 )
 # Operators with a native kernel that only the systems that are gone have.
 _OF_SYSTEMS = {
-    "add_bias",
     "add_n",
-    "joined_range",
-    "layer_sum",
+    "finish_sums",
     "leaky_levels",
     "limit_levels",
-    "product_range",
-    "range_of_sums",
-    "range_of_values",
-    "range_to_real",
+    "range_of",
     "scale_levels",
-    "sum_range",
-    "symmetric_range",
 }
 
 

@@ -45,7 +45,7 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "explain/elementwise.py": (2, _NARRATOR),
     "explain/lookup.py": (4, _NARRATOR),
     "plan/channels_last.py": (1, _KERNEL),
-    "plan/channels_last_layers.py": (3, _KERNEL),
+    "plan/channels_last_layers.py": (2, _KERNEL),
     "plan/passes.py": (6, _KERNEL),
     "plan/plan.py": (1, "the one operator that gives a variable its name"),
     "quantization.py": (1, "one of the two operators that the function makes"),

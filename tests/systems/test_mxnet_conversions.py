@@ -77,9 +77,7 @@ def test_nodes_of_graphs() -> None:
         "dequantize",
         "identity",
         "quantize",
-        "range_of_sums",
-        "range_of_values",
-        "symmetric_range",
+        "range_of",
     }
 
 
@@ -97,7 +95,7 @@ def test_zeros_and_the_lowest_sum() -> None:
 
 
 def test_ranges_of_sums_and_of_concatenations() -> None:
-    """joined_range and sum_range of ranges that every run brings."""
+    """The union and the sum of ranges that every run brings."""
     pairs = {name: np.array([value], F32) for name, value in (("min", -1.5), ("max", 0.75))}
     operands = {"lhs": _SUMS.astype(np.int8), "rhs": _SUMS.astype(np.uint8).view(np.int8)}
     ends = {f"{side}_{end}": pairs[end] * F32(scale) for side, scale in (("lhs", 1), ("rhs", 3)) for end in pairs}

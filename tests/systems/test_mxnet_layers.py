@@ -26,22 +26,19 @@ ABSENT = "-"
 RELU: dict[str, Attribute] = {"relu_first": False, "relu_last": False}
 # stem: (operands as type and shape, types of the results, attributes); every one of them can be planned.
 NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, Attribute]]] = {
-    "add_bias": ([("s32", (2, 3)), ("s32", (3,))], ["s32"], RELU),
+    "finish_sums": ([("s32", (2, 3)), ("s32", (3,))], ["s32"], RELU),
     "conv, sums alone": ([("u8", (1, 2, 4, 4)), ("s8", (3, 2, 3, 3))], ["s32"], {**WINDOW, "fused": True}),
     "fold_normalization": ([("f32", (3, 2, 1, 1)), *[("f32", (3,))] * 5], ["f32", "f32"], {"epsilon": 1e-3}),
-    "layer_sum": (
-        [
-            ("s32", (2, 3)),
-            *[("f32", (1,))] * 3,
-            ("s32", (3,)),
-            *[("f32", (1,))] * 2,
-            ("s8", (2, 3)),
-            *[("f32", (1,))] * 2,
-        ],
+    "finish_sums, with another tensor": (
+        [("s32", (2, 3)), ("s32", (3,)), ("s8", (2, 3)), *[("f32", (1,))] * 7],
         ["s8"],
         {**RELU, "codes": "u8"},
     ),
-    "product_range": ([("f32", (1,))] * 4, ["f32", "f32"], {"first_level": 127, "second_level": 255}),
+    "range_of, product": (
+        [("f32", (1,))] * 4,
+        ["f32", "f32"],
+        {"of": "product", "first_level": 127, "second_level": 255},
+    ),
     "conv": (
         [
             *[("s8", (1, 2, 4, 4)), ("s8", (3, 2, 3, 3)), ("s32", (3,)), ("f32", (1,)), ("f32", (1,)), ("f32", (3,))],
@@ -58,27 +55,31 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
         ["s8"],
         {"matrices": True, "ranged": True, "relu": False},
     ),
-    "range_of_sums": ([("s32", (2, 3)), ("f32", (1,)), ("f32", (1,))], ["f32", "f32"], {"unsigned": False}),
-    "range_of_values": ([("f32", (2, 3))], ["f32", "f32"], {}),
+    "range_of, sums": (
+        [("s32", (2, 3)), ("f32", (1,)), ("f32", (1,))],
+        ["f32", "f32"],
+        {"of": "sums", "unsigned": False},
+    ),
+    "range_of, values": ([("f32", (2, 3))], ["f32", "f32"], {"of": "values"}),
     "dequantize": ([("u8", (2, 3)), ("f32", (1,)), ("f32", (1,))], ["f32"], {"ranged": True}),
     "quantize": ([("f32", (2, 3)), ("f32", (1,)), ("f32", (1,))], ["s8"], {"version": "2", "ranged": True}),
     "quantize, sums": ([("s32", (2, 3)), *[("f32", (1,))] * 4], ["u8"], {"ranged": True}),
-    "range_to_real": (
-        [("s32", (2, 3)), ("f32", (1,)), ("f32", (1,)), ("f32", (3,)), ("s32", (3,))],
+    "finish_sums, real": (
+        [("s32", (2, 3)), ("s32", (3,)), (ABSENT, (1,)), ("f32", (1,)), ("f32", (1,)), ("f32", (3,))],
         ["f32"],
         {**RELU, "codes": "s8"},
     ),
     "range_weights": (
-        [("f32", (3, 4)), ("f32", (1,)), ("f32", (1,)), ("f32", (3,))],
+        [("f32", (3, 4)), ("f32", (3,)), ("f32", (1,)), ("f32", (1,))],
         ["s8", "s32", "f32"],
         {"codes": "s8", "per_channel": True},
     ),
-    "rescale_bias": (
-        [("s8", (3, 4)), *[("f32", (1,))] * 4, ("s8", (3,)), *[("f32", (1,))] * 2],
+    "range_weights, of quantized ones": (
+        [("s8", (3, 4)), ("s8", (3,)), *[("f32", (1,))] * 6],
         ["s8", "s32", "f32"],
         {"codes": "s8", "fused": True},
     ),
-    "symmetric_range": ([("f32", (1,))] * 2, ["f32", "f32"], {"unsigned": True}),
+    "range_of, symmetric": ([("f32", (1,))] * 2, ["f32", "f32"], {"of": "symmetric", "unsigned": True}),
 }
 
 
@@ -123,7 +124,7 @@ def test_shapes_that_do_not_fit_are_refused(stem: str) -> None:
 
 
 def test_sums_and_their_bias() -> None:
-    (found,) = _run("add_bias", np.int32([[1, 2**24 + 1, -5]]), np.int32([1, 1, 2]))
+    (found,) = _run("finish_sums", np.int32([[1, 2**24 + 1, -5]]), np.int32([1, 1, 2]))
     assert found.tolist() == [[2, 2**24, -3]]
 
 
@@ -139,23 +140,23 @@ def test_conversions() -> None:
 
 
 def test_ranges() -> None:
-    low, high = _run("range_of_values", np.float32([[1, np.nan, -2.5]]))
+    low, high = _run("range_of, values", np.float32([[1, np.nan, -2.5]]))
     assert (low.tolist(), high.tolist()) == ([-2.5], [1.0])
     # Where nothing counts, both ends stay where they begin.
-    low, high = _run("range_of_values", np.float32([[np.nan, np.nan]]))
+    low, high = _run("range_of, values", np.float32([[np.nan, np.nan]]))
     largest = float(np.finfo(np.float32).max)
     assert (low.tolist(), high.tolist()) == ([largest], [-largest])
-    low, high = _run("symmetric_range", np.float32([-3]), np.float32([2]))
+    low, high = _run("range_of, symmetric", np.float32([-3]), np.float32([2]))
     assert (low.tolist(), high.tolist()) == ([0.0], [3.0])
-    low, high = _run("product_range", *(np.float32([v]) for v in (-127, 2, 0, 255)))
+    low, high = _run("range_of, product", *(np.float32([v]) for v in (-127, 2, 0, 255)))
     assert (low.tolist(), high.tolist()) == ([-(2.0**31)], [2.0**31])
-    low, high = _run("range_of_sums", np.int32([[2**30, -5]]), np.float32([-2]), np.float32([1]))
+    low, high = _run("range_of, sums", np.int32([[2**30, -5]]), np.float32([-2]), np.float32([1]))
     assert (low.tolist(), high.tolist()) == ([-1.0], [1.0])
 
 
 def test_the_lowest_sum_has_no_range() -> None:
     with pytest.raises(BittrueError) as caught:
-        _run("range_of_sums", np.int32([[-(2**31), 5]]), np.float32([-2]), np.float32([1]))
+        _run("range_of, sums", np.int32([[-(2**31), 5]]), np.float32([-2]), np.float32([1]))
     assert caught.value.code == "BT-RANGE-LOWEST"
     assert "node 0" in caught.value.place
 
@@ -171,19 +172,19 @@ def test_a_range_that_gives_no_multiplier_while_running() -> None:
 
 def test_a_sum_of_another_type_keeps_its_bits() -> None:
     """The result is s8, the other tensor u8: 200 is saturated as u8 and read as -56."""
-    stem = "layer_sum"
-    graph = _graph(stem, [*NODES[stem][0][:7], ("u8", (2, 3)), *NODES[stem][0][8:]])
+    stem = "finish_sums, with another tensor"
+    graph = _graph(stem, [*NODES[stem][0][:2], ("u8", (2, 3)), *NODES[stem][0][3:]])
     plan = make_plan(graph, find("mxnet"))
     one, full = np.ones(1, np.float32), np.float32([127.5])
     arrays = [
         np.zeros((2, 3), np.int32),
-        one,
-        one,
-        one,
         np.zeros(3, np.int32),
-        full,
-        full,
         np.full((2, 3), 200, np.uint8),
+        one,
+        one,
+        one,
+        full,
+        full,
     ]
     arrays += [np.float32([255.5])] * 2
     (found,) = ReferenceExecutor(plan).run(dict(enumerate(arrays)))

@@ -90,7 +90,7 @@ def test_a_sum_in_the_middle_between_two_numbers_is_rounded_once() -> None:
         "other": np.full((1, 64), 3, np.int8),
         "other_range": other,
     }
-    order = ("sums", "data", "data", "scales", "bias", "result", "result", "other", "other_range", "other_range")
+    order = ("sums", "bias", "other", "data", "data", "scales", "result", "result", "other_range", "other_range")
     names = list(values)
     types = {"int32": "s32", "int8": "s8", "float32": "f32"}
     given = ("sums", "other")
@@ -100,7 +100,7 @@ def test_a_sum_in_the_middle_between_two_numbers_is_rounded_once() -> None:
     ]
     tensors.append(Tensor("y", "s8", (1, 64)))
     flags: dict[str, Attribute] = {"relu_first": False, "relu_last": False, "codes": "s8"}
-    node = Node(0, "layer_sum", "sum", 1, flags, tuple(map(names.index, order)), (len(names),))
+    node = Node(0, "finish_sums", "sum", 1, flags, tuple(map(names.index, order)), (len(names),))
     graph = Graph("g", tuple(tensors), (node,), tuple(map(names.index, given)), (len(names),))
     plan = make_plan(graph, find("mxnet"))
     (step,) = plan.steps

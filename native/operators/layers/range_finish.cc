@@ -1,4 +1,4 @@
-// add_bias, layer_sum and range_to_real: what becomes of the sums of layers over tensors with ranges, in binary32.
+// finish_sums: what becomes of the sums of layers over tensors with ranges, in binary32.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -138,9 +138,9 @@ class AddBias final : public ByChannel {
 
 class ToReal final : public ByChannel {
  public:
-  explicit ToReal(const Step& step) : ByChannel(step), bias_(bias(step, 4)), factors_(scales(step, 3)) {
+  explicit ToReal(const Step& step) : ByChannel(step), bias_(bias(step, 1)), factors_(scales(step, 5)) {
     require(step.output().type == Type::f32, "no native kernel for these types");
-    const float data = level(named(step, "codes")) / reach(step, 1);
+    const float data = level(named(step, "codes")) / reach(step, 3);
     for (float& factor : factors_) factor = (1.0f / data) / factor;
     relu_ = step.integer("relu_last", 0, 1) != 0;
   }
@@ -164,14 +164,14 @@ class ToReal final : public ByChannel {
 class LayerSum final : public ByChannel {
  public:
   explicit LayerSum(const Step& step)
-      : ByChannel(step), bias_(bias(step, 4)), factors_(scales(step, 3)), saturate_(named(step, "other")) {
-    const Operand& other = step.input(7);
+      : ByChannel(step), bias_(bias(step, 1)), factors_(scales(step, 5)), saturate_(named(step, "other")) {
+    const Operand& other = step.input(2);
     require(step.rule("layer_sum") == "fused_multiply_even", "no native rule for this slot");
     require(other.type == named(step, "other") && other.dense() && other.shape == step.output().shape &&
                 is_8bit(step.output().type),
             "no native kernel for these types");
-    const float data = level(named(step, "codes")) / reach(step, 1);
-    const float result = level(step.output().type) / reach(step, 5);
+    const float data = level(named(step, "codes")) / reach(step, 3);
+    const float result = level(step.output().type) / reach(step, 6);
     for (float& factor : factors_) {
       factor = (result / data) / factor;
       require(std::isfinite(factor), "a factor is not finite");
@@ -187,7 +187,7 @@ class LayerSum final : public ByChannel {
 
   void run(const Run& run) const override {
     const auto* acc = reinterpret_cast<const int32_t*>(run.inputs[0]);
-    const uint8_t* other = run.inputs[7];
+    const uint8_t* other = run.inputs[2];
     uint8_t* out = run.outputs[0];
     if (!last_) {
       each(run, [&](int64_t i, int64_t channel) {
@@ -275,14 +275,12 @@ class LayerSum final : public ByChannel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_add_bias(const Step& step, const CoreSet&) { return std::make_unique<AddBias>(step); }
+std::unique_ptr<Kernel> make_finish_sums(const Step& step, const CoreSet&) {
+  if (step.rules.count("add_bias")) return std::make_unique<AddBias>(step);
+  if (step.rules.count("layer_sum")) return std::make_unique<LayerSum>(step);
+  return std::make_unique<ToReal>(step);
+}
 
-std::unique_ptr<Kernel> make_layer_sum(const Step& step, const CoreSet&) { return std::make_unique<LayerSum>(step); }
-
-std::unique_ptr<Kernel> make_range_to_real(const Step& step, const CoreSet&) { return std::make_unique<ToReal>(step); }
-
-BITTRUE_OPERATOR(add_bias, make_add_bias)
-BITTRUE_OPERATOR(layer_sum, make_layer_sum)
-BITTRUE_OPERATOR(range_to_real, make_range_to_real)
+BITTRUE_OPERATOR(finish_sums, make_finish_sums)
 
 }  // namespace bittrue

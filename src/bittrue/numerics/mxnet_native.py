@@ -10,7 +10,6 @@ from .mxnet.pointwise import KERNELS, MOVED, PRODUCTS
 from .table import Numerics, Row
 
 _RUN = "run: random tensors and ranges, ties, NaN, infinities; docs/facts/mxnet.md 4"
-_PAIR, _RANGE = "f32 f32 f32 f32", "f32 f32 -> f32 f32"
 _NONE = "this build has no kernel of it for processors: it needs oneDNN (numerics 'mxnet')"
 # Fully-connected layers turn constants and flatten images like everybody else.
 _EVERYWHERE = ("flatten", "transpose")
@@ -58,12 +57,7 @@ MXNET_NATIVE = Numerics(
             "ranges and quantized values that pass through",
             where=("f32", "s8", "u8", "s32"),
         ),
-        Row("joined_range", ("f32... -> f32 f32",), {}, _RUN),
-        Row("product_range", (f"{_PAIR} -> f32 f32",), {}, _RUN),
-        Row("range_of_sums", ("s32 f32 f32 -> f32 f32",), {}, _RUN),
-        Row("range_of_values", ("f32 -> f32 f32",), {}, _RUN),
-        Row("sum_range", (f"{_PAIR} -> f32 f32",), {}, _RUN),
-        Row("symmetric_range", (_RANGE,), {}, _RUN),
+        Row("range_of", ("s32 f32 f32 -> f32 f32", "f32... -> f32 f32"), {}, _RUN),
         *_REFUSED,
     ),
 )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import Bound, Step
+from ..operators.core.role_quantization import at
 from ..operators.layers.integer_layers import is_plain
 from .channels_last import TO_FIRST, TO_LAST, Layout, Rewrite, last_axis_of, last_shape
 
@@ -226,14 +227,16 @@ def _resample(step: Step, layout: Layout) -> bool:
 
 
 def _sums(step: Step, layout: Layout) -> bool:
-    """What follows a convolution's sums channel by channel; layer_sum adds another image."""
+    """What follows a convolution's sums channel by channel; another image may be added."""
     source, target = step.inputs[0], step.outputs[0]
     if source is None or not layout.only_twin(source) or not layout.is_picture(target):
         return False
     inputs = list(step.inputs)
-    for position in (0, 7) if step.operator == "layer_sum" else (0,):
-        picture = inputs[position]
-        if picture is None or len(layout.shape(picture)) != len(layout.shape(source)):
+    for position in (0, 2):
+        picture = at(inputs, position)
+        if picture is None:
+            continue
+        if len(layout.shape(picture)) != len(layout.shape(source)):
             return False
         inputs[position] = layout.last(picture, step)
     parameters = {**step.parameters, "channels_last": True}
@@ -260,10 +263,9 @@ ANCHORS: dict[str, Rewrite] = {
     "max_pool": Rewrite(_max_pool),
 }
 LAYERS: dict[str, Rewrite] = {
-    "add_bias": Rewrite(_sums),
     "batch_normalization": Rewrite(_normalization),
     "dynamic_quantize_linear": Rewrite(_dynamic_quantize_linear),
-    "layer_sum": Rewrite(_sums),
+    "finish_sums": Rewrite(_sums),
     "sum": Rewrite(_reduction, eight_bits=True),
     "mean": Rewrite(_reduction, eight_bits=True),
     "pad": Rewrite(_pad),

@@ -16,6 +16,7 @@ from .layers import (
     convolution_attributes,
     expect_pictures,
     product_range,
+    range_of,
     rows,
     turned,
 )
@@ -119,7 +120,7 @@ def _convolution(source: Source) -> None:
     weights, wide, scales, real = _weights(source, bias, with_bn, ends[:2], data, known)
     relu = bool(relus) and relus[-1]
     if not known:
-        low, high = source.emit("range_of_values", [real], ["f32"] * 2, ["_weights_low", "_weights_high"])
+        low, high = range_of("values", source, [real], ["_weights_low", "_weights_high"])
         levels = (127, 255) if data == "u8" else (127, 127)
         pairs = [low, high, *ends[:2]]
         result = product_range(source, pairs, levels, _CONVOLUTION_NAMES[1:])
@@ -144,8 +145,8 @@ def _convolution(source: Source) -> None:
                 "relu_last": with_last,
             }
             source.type(other, "s8")
-            operands = [output, *ends[:2], scales, wide, *result, source.inputs[other], *ends[2:]]
-            (output,) = source.emit("layer_sum", operands, [dtype], ["_output"], flags)
+            operands = [output, wide, source.inputs[other], *ends[:2], scales, *result, *ends[2:]]
+            (output,) = source.emit("finish_sums", operands, [dtype], ["_output"], flags)
         elif not plain:
             output = add_bias(source, output, wide, relu)
     source.give(output, *result)
@@ -182,7 +183,7 @@ def _weights(
             ["_folded", "_folded_bias"],
             {"epsilon": epsilon},
         )
-    operands = [weights, *data, *([] if own is None else [own])]
+    operands = [weights, own, *data]
     flags: dict[str, Attribute] = {"codes": codes, "per_channel": per_channel}
     prepared = source.emit("range_weights", operands, _PREPARED_TYPES, _PREPARED, flags)
     return prepared[0], prepared[1], prepared[2], weights
@@ -216,16 +217,12 @@ def _fully_connected(source: Source) -> None:
     if data not in ("s8", "u8") or any(source.type(i, dtype) != dtype for i in range(1, count)):
         raise source.invalid("BT-NODE-TYPE", f"data {data}; weights and bias must be {dtype}")
     ends = source.ranges(*range(count, len(source.inputs)))
-    own = [source.inputs[2]] if bias else []
+    operands = [source.inputs[1], source.inputs[2] if bias else None, *ends]
     if by_channel:
         flags: dict[str, Attribute] = {"codes": data, "per_channel": True}
-        operands = [source.inputs[1], *ends, *own]
-        prepared = source.emit("range_weights", operands, _PREPARED_TYPES, _PREPARED, flags)
     else:
         flags = {"codes": data, "fused": True}
-        operands = [source.inputs[1], *ends[:4], *own, *ends[4:]]
-        prepared = source.emit("rescale_bias", operands, _PREPARED_TYPES, _PREPARED, flags)
-    codes, wide, scales = prepared
+    codes, wide, scales = source.emit("range_weights", operands, _PREPARED_TYPES, _PREPARED, flags)
     x, matrix = rows(source, flatten, data), turned(source, codes, "s8")
     if calibrated(source) and not real:
         result = [
@@ -241,7 +238,8 @@ def _fully_connected(source: Source) -> None:
     (acc,) = source.emit("matmul", [x, matrix], ["s32"], ["_output"] if plain else ["_sums"])
     if real:
         attributes: dict[str, Attribute] = {"codes": data, "relu_last": activated}
-        source.give(*source.emit("range_to_real", [acc, *ends[:2], scales, wide], ["f32"], ["_output"], attributes))
+        operands = [acc, wide, None, *ends[:2], scales]
+        source.give(*source.emit("finish_sums", operands, ["f32"], ["_output"], attributes))
         return
     if by_channel:
         raise source.unsupported("BT-MXNET-LAYER", "sums of weights with a scale per channel have no range")

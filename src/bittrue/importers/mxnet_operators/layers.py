@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -70,14 +70,24 @@ def turned(source: Source, weights: int, dtype: str) -> int:
 
 def add_bias(source: Source, acc: int, bias: int, relu: bool = False, name: str = "_output") -> int:
     """acc + bias as s32."""
-    (result,) = source.emit("add_bias", [acc, bias], ["s32"], [name], {"relu_last": relu})
+    (result,) = source.emit("finish_sums", [acc, bias], ["s32"], [name], {"relu_last": relu})
     return result
+
+
+def range_of(
+    what: str,
+    source: Source,
+    operands: Sequence[int | None],
+    names: Sequence[str],
+    attributes: Mapping[str, Attribute] | None = None,
+) -> list[int]:
+    """Both ends of a range that follows from numbers or ranges."""
+    return source.emit("range_of", operands, ["f32"] * 2, names, {"of": what, **(attributes or {})})
 
 
 def product_range(source: Source, ends: Sequence[int], levels: tuple[int, int], names: Sequence[str]) -> list[int]:
     """The range of sums of products of two factors."""
-    attributes: dict[str, Attribute] = {"first_level": levels[0], "second_level": levels[1]}
-    return source.emit("product_range", list(ends), ["f32"] * 2, names, attributes)
+    return range_of("product", source, ends, names, {"first_level": levels[0], "second_level": levels[1]})
 
 
 def _convolution(source: Source) -> None:
@@ -119,10 +129,10 @@ def _fully_connected(source: Source) -> None:
     if bias:
         if source.type(2, "s8") != "s8":
             raise source.invalid("BT-NODE-TYPE", "the bias must be int8")
-        prepared = [source.inputs[1], *ends[:4], source.inputs[2], *ends[4:]]
+        prepared = [source.inputs[1], source.inputs[2], *ends]
         attributes: dict[str, Attribute] = {"codes": data, "fused": False}
         names = ["_weights", "_bias", "_scales"]
-        _, wide, _ = source.emit("rescale_bias", prepared, ["s8", "s32", "f32"], names, attributes)
+        _, wide, _ = source.emit("range_weights", prepared, ["s8", "s32", "f32"], names, attributes)
         output = add_bias(source, output, wide)
     levels = (127, 255) if data == "u8" else (127, 127)
     source.give(output, *product_range(source, ends[:4], levels, LAYER_NAMES[1:]))

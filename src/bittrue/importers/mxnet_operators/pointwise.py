@@ -8,6 +8,7 @@ import numpy as np
 
 from ...graph import Attribute
 from .base import Mappers, Source
+from .layers import product_range, range_of
 from .quantized import calibrated
 from .windows import pool
 
@@ -103,7 +104,7 @@ def _concat(source: Source) -> None:
     dtype = "s8" if "s8" in types else types[0]
     attributes: dict[str, Attribute] = {"axis": axis, "given": "ranges"}
     (output,) = source.emit("concatenation", source.inputs, [dtype], [_OUTPUT], attributes)
-    source.give(output, *source.emit("joined_range", ends, ["f32"] * 2, _ENDS))
+    source.give(output, *range_of("union", source, ends, _ENDS))
 
 
 def _operands(source: Source) -> list[str]:
@@ -126,7 +127,7 @@ def _add(source: Source) -> None:
     if ends["calibrated"]:
         source.give(output, *_constants(source, ends))
     else:
-        source.give(output, *source.emit("sum_range", source.inputs[2:], ["f32"] * 2, _ENDS))
+        source.give(output, *range_of("sum", source, source.inputs[2:], _ENDS))
 
 
 def _multiply(source: Source) -> None:
@@ -144,8 +145,7 @@ def _multiply(source: Source) -> None:
     if ends["calibrated"]:
         source.give(output, *_constants(source, ends))
     else:
-        levels: dict[str, Attribute] = {"first_level": 127, "second_level": 127}
-        source.give(output, *source.emit("product_range", source.inputs[2:], ["f32"] * 2, _ENDS, levels))
+        source.give(output, *product_range(source, source.inputs[2:], (127, 127), _ENDS))
 
 
 def _batch_norm(source: Source) -> None:

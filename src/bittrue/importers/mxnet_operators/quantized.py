@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ...graph import Attribute
 from .base import Mappers, Source
+from .layers import range_of
 
 _TYPES = {"int8": "s8", "uint8": "u8"}
 _ENDS = ("_output1", "_output2")
@@ -41,7 +43,7 @@ def _codes(source: Source, low: int, high: int, dtype: str, version: str) -> Non
     )
     source.keeps_shape(output, 0)
     if dtype == "s8":
-        low, high = source.emit("symmetric_range", [low, high], ["f32"] * 2, _ENDS, {"unsigned": False})
+        low, high = range_of("symmetric", source, [low, high], _ENDS, {"unsigned": False})
     else:
         low, high = (
             source.emit("identity", [end], ["f32"], [name])[0] for end, name in zip((low, high), _ENDS, strict=True)
@@ -58,7 +60,7 @@ def _quantize_v2(source: Source) -> None:
     elif given in _CODES:
         low, high = (source.end(value, role) for value, role in zip(_CODES[given], ("low", "high"), strict=True))
     else:
-        low, high = source.emit("range_of_values", [source.inputs[0]], ["f32"] * 2, ["_low", "_high"])
+        low, high = range_of("values", source, source.inputs[:1], ["_low", "_high"])
     if given in _CODES:
         source.give(source.inputs[0], low, high)
     else:
@@ -80,12 +82,12 @@ def _requantize(source: Source) -> None:
     dtype = _chosen(source, "int8")
     source.type(0, "s32")
     low, high = source.ranges(1, 2)
-    unsigned = {"unsigned": dtype == "u8"}
+    unsigned: dict[str, Attribute] = {"unsigned": dtype == "u8"}
     if calibrated(source):
         ends = [source.end(source.real(f"{end}_calib_range"), f"{end}_calib") for end in ("min", "max")]
-        wanted = source.emit("symmetric_range", ends, ["f32"] * 2, _ENDS, unsigned)
+        wanted = range_of("symmetric", source, ends, _ENDS, unsigned)
     else:
-        wanted = source.emit("range_of_sums", [source.inputs[0], low, high], ["f32"] * 2, _ENDS, unsigned)
+        wanted = range_of("sums", source, [source.inputs[0], low, high], _ENDS, unsigned)
     operands = [source.inputs[0], *wanted, low, high]
     (output,) = source.emit("quantize", operands, [dtype], ["_output0"], {"ranged": True})
     source.keeps_shape(output, 0)

@@ -12,7 +12,7 @@ _RANGED = "s8|u8 s8 s32 f32 f32 f32 - f32 f32 -> s8|u8"
 _VNNI = "exact with VNNI; processors without it add pairs of products in 16 bits"
 
 ROWS = (
-    Row("add_bias", ("s32 s8|s32 -> s32",), {"add_bias": "binary32_sum"}, _RUN),
+    Row("finish_sums", ("s32 s8|s32 -> s32",), {"add_bias": "binary32_sum"}, _RUN),
     Row(
         "conv",
         ("u8 s8 -> s32",),
@@ -41,23 +41,23 @@ ROWS = (
     ),
     Row("matmul", (_RANGED,), _LAYER, _FUSED),
     Row(
-        "layer_sum",
-        ("s32 f32 f32 f32 s32 f32 f32 s8|u8 f32 f32 -> s8|u8|s32",),
+        "finish_sums",
+        ("s32 s32 s8|u8 f32 f32 f32 f32 f32 f32 f32 -> s8|u8|s32",),
         {"layer_sum": "fused_multiply_even"},
         _FUSED,
     ),
-    Row("range_to_real", ("s32 f32 f32 f32 s32 -> f32",), {}, _FUSED),
-    Row("range_weights", ("f32 f32 f32 -|f32 -> s8 s32 f32",), {"weight_codes": "binary32_half_levels"}, _FUSED),
+    Row("finish_sums", ("s32 s32 - f32 f32 f32 -> f32",), {}, _FUSED),
+    Row("range_weights", ("f32 -|f32 f32 f32 -> s8 s32 f32",), {"weight_codes": "binary32_half_levels"}, _FUSED),
     Row(
-        "rescale_bias",
-        ("s8 f32 f32 f32 f32 -|s8 -|f32 -|f32 -> s8 s32 f32",),
+        "range_weights",
+        ("s8 -|s8 f32 f32 f32 f32 -|f32 -|f32 -> s8 s32 f32",),
         {"bias_codes": "binary32_rescale_away"},
         _FUSED,
         when=(("attribute_is", "fused", True),),
     ),
     Row(
-        "rescale_bias",
-        ("s8 f32 f32 f32 f32 s8 f32 f32 -> s8 s32 f32",),
+        "range_weights",
+        ("s8 s8 f32 f32 f32 f32 f32 f32 -> s8 s32 f32",),
         {"bias_codes": "binary32_rescale_trunc"},
         _RUN,
     ),

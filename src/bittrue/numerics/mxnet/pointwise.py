@@ -66,6 +66,4 @@ ROWS: tuple[Row, ...] = (
     *MOVED,
     *PRODUCTS,
     *KERNELS,
-    Row("joined_range", ("f32... -> f32 f32",), {}, _RUN),
-    Row("sum_range", (f"{_PAIR} -> f32 f32",), {}, _RUN),
 )

@@ -1,10 +1,10 @@
-"""add_bias, layer_sum, range_to_real: what becomes of a layer's sums [N, O, ...] over tensors with ranges.
+"""finish_sums: what becomes of a layer's sums [N, O, ...] over tensors with ranges.
 
-add_bias: acc (s32), bias (s32 or s8 [O]): s32. range_to_real: acc, low and high of x, scales of w, bias: f32.
-layer_sum: acc, low and high of x, scales of w, bias, low and high of the result, another tensor, its low and high:
-v = f32(f32(acc) + f32(bias)) * f, f of range_operands; y = store(fma(other, f32(s_y / s_other), v)). Results that are
-sums themselves, s32, have f = 1 and s_y = f32(s_x * s_w).
-Attributes `relu_first` and `relu_last` limit v, and what is stored, to 0 and more.
+Operands: acc (s32), bias (s32 or s8 [O]), another tensor; low and high of x, scales of w, low and high of the result,
+low and high of the other tensor. To s32 without ranges: acc + bias. To f32: v = f32(f32(acc) + f32(bias)) * f, f of
+range_operands. With another tensor: y = store(fma(other, f32(s_y / s_other), v)); results that are sums themselves,
+s32, have f = 1 and s_y = f32(s_x * s_w). Attributes `relu_first` and `relu_last` limit v, and what is stored, to 0 and
+more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...graph import data_type
+from ...graph import Attribute, data_type
 from ...rules.range_layer import ADD, SUM
 from ...rules.range_levels import scale_of
 from ..core.base import Call, Lowered, Operator, Shape, Step
@@ -23,58 +23,39 @@ from ..quantization.range_operands import check_range, ends_of
 _ZERO = np.float32(0)
 
 
-def _check(call: Call, bias: int, scales: int | None = None) -> Shape:
+def infer(call: Call) -> list[Shape]:
     """The shape of the sums; bias and scales are one per channel."""
+    call.expect((2, 10))
     acc = call.input(0, "sums")
     call.rank(acc, 2, 5)
-    if call.input(bias, "bias").shape != (acc.shape[1],):
-        shape = list(call.input(bias).shape)
-        raise call.invalid("BT-BIAS-LENGTH", f"bias has shape {shape} for {acc.shape[1]} output channels")
-    if scales is not None and call.input(scales, "scales").shape not in ((1,), (acc.shape[1],)):
-        shape = list(call.input(scales).shape)
-        raise call.invalid("BT-BIAS-LENGTH", f"scales have shape {shape} for {acc.shape[1]} output channels")
-    return acc.shape
+    for position, role, shapes in ((1, "bias", [(acc.shape[1],)]), (5, "scales", [(1,), (acc.shape[1],)])):
+        if (position == 1 or len(call.inputs) > 2) and call.input(position, role).shape not in shapes:
+            shape = list(call.input(position).shape)
+            raise call.invalid("BT-BIAS-LENGTH", f"{role} of shape {shape} for {acc.shape[1]} output channels")
+    if len(call.inputs) > 2:
+        check_range(call, 3, 4, *((6, 7, 8, 9) if call.has(2) else ()))
+    if call.has(2) and call.input(2).shape != acc.shape:
+        shapes_text = f"a tensor {list(call.input(2).shape)} is added to sums {list(acc.shape)}"
+        raise call.invalid("BT-SHAPE-BROADCAST", shapes_text)
+    return [acc.shape]
 
 
-def infer_bias(call: Call) -> list[Shape]:
-    """The shape of the sums."""
-    call.expect(2)
-    return [_check(call, 1)]
-
-
-def infer_sum(call: Call) -> list[Shape]:
-    """The shape of the sums."""
-    call.expect(10)
-    check_range(call, 1, 2, 5, 6, 8, 9)
-    shape = _check(call, 4, 3)
-    if call.input(7).shape != shape:
-        raise call.invalid("BT-SHAPE-BROADCAST", f"a tensor {list(call.input(7).shape)} is added to sums {list(shape)}")
-    return [shape]
-
-
-def infer_real(call: Call) -> list[Shape]:
-    """The shape of the sums."""
-    call.expect(5)
-    check_range(call, 1, 2)
-    return [_check(call, 4, 3)]
-
-
-def lower_bias(call: Call) -> Lowered:
-    """Whether negative sums become 0."""
-    return Lowered({"relu_last": bool(call.attribute("relu_last")), "channels_last": False})
-
-
-def lower_real(call: Call) -> Lowered:
-    """The type of x, and whether negative results become 0."""
-    flags = {"relu_last": bool(call.attribute("relu_last")), "channels_last": False}
-    return Lowered({"codes": call.attribute("codes"), **flags})
-
-
-def lower_sum(call: Call) -> Lowered:
+def lower(call: Call) -> Lowered:
     """Types, and where numbers below 0 become 0."""
-    relu = {name: bool(call.attribute(name)) for name in ("relu_first", "relu_last")}
-    types = {"codes": call.attribute("codes"), "other": call.input(7).dtype, "dtype": call.output.dtype}
-    return Lowered({**types, **relu, "channels_last": False})
+    flags: dict[str, Attribute] = {"relu_last": bool(call.attribute("relu_last")), "channels_last": False}
+    if "add_bias" in call.rules:
+        return Lowered(flags)
+    flags["codes"] = call.attribute("codes")
+    if "layer_sum" in call.rules:
+        flags["relu_first"] = bool(call.attribute("relu_first"))
+        flags |= {"other": call.input(2).dtype, "dtype": call.output.dtype}
+    return Lowered(flags)
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Channel by channel."""
+    way = _bias if "add_bias" in step.rules else _sum if "layer_sum" in step.rules else _real
+    return [way(step, inputs)]
 
 
 def _by_channel(step: Step, vector: np.ndarray, rank: int) -> np.ndarray:
@@ -85,32 +66,31 @@ def _total(step: Step, acc: np.ndarray, bias: np.ndarray) -> np.ndarray:
     return acc.astype(np.float32) + _by_channel(step, bias, acc.ndim).astype(np.float32)
 
 
-def reference_bias(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Channel by channel."""
+def _bias(step: Step, inputs: Sequence[np.ndarray]) -> np.ndarray:
     acc, bias = inputs
     total = ADD[step.rules["add_bias"]](acc, _by_channel(step, bias, acc.ndim))
-    return [(np.maximum(total, 0) if step["relu_last"] else total).astype(np.int32)]
+    return (np.maximum(total, 0) if step["relu_last"] else total).astype(np.int32)
 
 
-def reference_real(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _real(step: Step, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """f32(f32(acc) + f32(bias)) * f32(f32(1 / s_x) / s_w)."""
-    acc, scales = inputs[0], inputs[3]
+    acc = inputs[0]
     with np.errstate(all="ignore"):
-        factor = np.float32(1) / scale_of(ends_of(inputs, 1), step["codes"]) / _by_channel(step, scales, acc.ndim)
-        real = _total(step, acc, inputs[4]) * factor
-    return [(np.where(real > 0, real, _ZERO) if step["relu_last"] else real).astype(np.float32)]
+        factor = np.float32(1) / scale_of(ends_of(inputs, 3), step["codes"]) / _by_channel(step, inputs[5], acc.ndim)
+        real = _total(step, acc, inputs[1]) * factor
+    return (np.where(real > 0, real, _ZERO) if step["relu_last"] else real).astype(np.float32)
 
 
-def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _sum(step: Step, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """Stored as the other tensor's type, whose quantized values the result has in common; s32 in its own."""
-    acc, other = inputs[0], inputs[7]
-    scales = _by_channel(step, inputs[3], acc.ndim)
+    acc, bias, other = inputs[:3]
+    scales = _by_channel(step, inputs[5], acc.ndim)
     with np.errstate(all="ignore"):
-        data, others = scale_of(ends_of(inputs, 1), step["codes"]), scale_of(ends_of(inputs, 8), step["other"])
-        value = _total(step, acc, inputs[4])
+        data, others = scale_of(ends_of(inputs, 3), step["codes"]), scale_of(ends_of(inputs, 8), step["other"])
+        value = _total(step, acc, bias)
         result: Any = data * scales
         if step["dtype"] != "s32":
-            result = scale_of(ends_of(inputs, 5), step["dtype"])
+            result = scale_of(ends_of(inputs, 6), step["dtype"])
             value = value * (result / data / scales)
         if step["relu_first"]:
             value = np.maximum(value, _ZERO)
@@ -120,19 +100,15 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if step["relu_last"]:
         stored = np.maximum(stored, 0)
     if step["dtype"] == "s32":
-        return [stored.astype(np.int32)]
-    return [stored.astype(other.dtype).view(data_type(step["dtype"]).numpy)]
+        return stored.astype(np.int32)
+    return stored.astype(other.dtype).view(data_type(step["dtype"]).numpy)
 
 
-OPERATORS = (
-    Operator("add_bias", ("add_bias",), infer_bias, lower_bias, reference_bias, "sums and a bias per channel"),
-    Operator(
-        "layer_sum",
-        ("layer_sum",),
-        infer_sum,
-        lower_sum,
-        reference_sum,
-        "a layer's sums and another tensor as quantized values of a range",
-    ),
-    Operator("range_to_real", (), infer_real, lower_real, reference_real, "a layer's sums as real numbers"),
+OPERATOR = Operator(
+    "finish_sums",
+    ("add_bias", "layer_sum"),
+    infer,
+    lower,
+    reference,
+    "a layer's sums with their bias and another tensor, as sums, quantized values or real numbers",
 )

@@ -1,10 +1,9 @@
-"""fold_normalization, range_weights, rescale_bias: what layers over tensors with ranges make of their parameters.
+"""fold_normalization, range_weights: what layers over tensors with ranges make of their parameters.
 
 fold_normalization: w [O, ...], gamma, beta, mean, variance and bias (may be absent) [O]: w and bias, all f32.
-range_weights: w (f32), low and high of the data, bias (f32, may be absent): quantized values s8, bias s32, scales
-f32 [O] or [1].
-rescale_bias: w (s8), low and high of the data and of w, bias (s8, may be absent), its low and high: the same results.
-Attribute `codes` is the type of the data.
+range_weights: w, bias (may be absent), low and high of the data; where w and bias are s8 and not f32, low and high of
+w and of the bias: quantized values s8, bias s32, scales f32 [O] or [1]. Attributes: `codes`, the type of the data, and
+`per_channel` for real weights.
 """
 
 from __future__ import annotations
@@ -43,17 +42,15 @@ def infer_fold(call: Call) -> list[Shape]:
 
 def infer(call: Call) -> list[Shape]:
     """Quantized values, bias, and one scale or one per channel."""
-    call.expect((3, 4), 3)
-    check_range(call, 1, 2)
-    channels = _check(call, 3)
-    return [call.input(0).shape, (channels,), (channels if call.attribute("per_channel") else 1,)]
+    call.expect((4, 8), 3)
+    whole, bias = call.input(0).type.is_integer, call.has(1)
+    check_range(call, 2, 3, *((4, 5) if whole else ()), *((6, 7) if whole and bias else ()))
+    channels = _check(call, 1)
+    return [call.input(0).shape, (channels,), (channels if _per_channel(call) else 1,)]
 
 
-def infer_bias(call: Call) -> list[Shape]:
-    """Quantized values, bias and one scale."""
-    call.expect((5, 8), 3)
-    check_range(call, 1, 2, 3, 4, *((6, 7) if call.has(5) else ()))
-    return [call.input(0).shape, (_check(call, 5),), (1,)]
+def _per_channel(call: Call) -> bool:
+    return not call.input(0).type.is_integer and bool(call.attribute("per_channel"))
 
 
 def lower_fold(call: Call) -> Lowered:
@@ -62,13 +59,8 @@ def lower_fold(call: Call) -> Lowered:
 
 
 def lower(call: Call) -> Lowered:
-    """The data's type, and how many scales there are."""
-    return Lowered({"codes": call.attribute("codes"), "per_channel": bool(call.attribute("per_channel"))})
-
-
-def lower_bias(call: Call) -> Lowered:
-    """The data's type."""
-    return Lowered({"codes": call.attribute("codes")})
+    """The data's type, and whether there is a scale per channel."""
+    return Lowered({"codes": call.attribute("codes"), "per_channel": _per_channel(call)})
 
 
 def _present(inputs: Sequence[np.ndarray], position: int) -> np.ndarray | None:
@@ -84,23 +76,16 @@ def reference_fold(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Channel by channel; a bias that is absent is 0."""
-    w, bias = inputs[0], _present(inputs, 3)
-    bias = np.zeros(w.shape[0], np.float32) if bias is None else bias
-    rule = WEIGHTS[step.rules["weight_codes"]]
-    codes, wide, scales = rule(w.reshape(w.shape[0], -1), bias, ends_of(inputs, 1), step["codes"], step["per_channel"])
-    return [codes.reshape(w.shape), wide, scales.astype(np.float32)]
-
-
-def reference_bias(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """A bias that is absent is 0."""
-    w, data, own = inputs[0], ends_of(inputs, 1), ends_of(inputs, 3)
-    bias = _present(inputs, 5)
+    w, bias, data = inputs[0], _present(inputs, 1), ends_of(inputs, 2)
+    if "weight_codes" in step.rules:
+        bias = np.zeros(w.shape[0], np.float32) if bias is None else bias
+        rule = WEIGHTS[step.rules["weight_codes"]]
+        codes, wide, scales = rule(w.reshape(w.shape[0], -1), bias, data, step["codes"], step["per_channel"])
+        return [codes.reshape(w.shape), wide, scales.astype(np.float32)]
+    own = ends_of(inputs, 4)
     if bias is None:
-        scale = np.array([scale_of(own, "s8")], np.float32)
-        return [w, np.zeros(w.shape[0], np.int32), scale]
-    ends = data, own, ends_of(inputs, 6)
-    codes, wide, scales = BIAS[step.rules["bias_codes"]](w, bias, ends, step["codes"])
-    return [codes, wide, scales]
+        return [w, np.zeros(w.shape[0], np.int32), np.array([scale_of(own, "s8")], np.float32)]
+    return list(BIAS[step.rules["bias_codes"]](w, bias, (data, own, ends_of(inputs, 6)), step["codes"]))
 
 
 OPERATORS = (
@@ -114,13 +99,10 @@ OPERATORS = (
     ),
     Operator(
         "range_weights",
-        ("weight_codes",),
+        ("weight_codes", "bias_codes"),
         infer,
         lower,
         reference,
-        "quantized values and scales of a layer's real weights",
-    ),
-    Operator(
-        "rescale_bias", ("bias_codes",), infer_bias, lower_bias, reference_bias, "a bias in units of a layer's products"
+        "quantized weights, bias in units of the products, and scales, of a layer whose data has a range",
     ),
 )

@@ -23,8 +23,8 @@ from ..core.elementwise import blockwise
 from ..core.indexing import bounded, parameters_or_zero
 from ..core.late import Prepared, Values, prepare_late, prepare_now
 from ..core.scalar_operands import check_scalars, pair
+from ..quantization.range_of import joined as joined_ends
 from ..quantization.range_operands import check_range, end, span, span_of
-from ..quantization.ranges import joined as joined_ends
 
 
 def joined_shape(call: Call, parts: Sequence[Operand]) -> Shape:

@@ -1,4 +1,4 @@
-// Ranges of tensors, two binary32 numbers each: of values, of sums, of products, and what holds several of them.
+// range_of: ranges of tensors, two binary32 numbers each: of values, of sums, of products, and what holds several of them.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -47,17 +47,7 @@ std::unique_ptr<Kernel> make_range(const Step& step, size_t first, Function func
 
 Ends around(float largest, bool is_unsigned) { return {is_unsigned ? 0.0f : -largest, largest}; }
 
-}  // namespace
-
-void require_end(const Operand& operand) {
-  require(operand.type == Type::f32 && operand.elements == 1, "an end of a range is one number");
-}
-
-float reach(const Run& run, int position) {
-  return std::max(std::fabs(end(run, position)), std::fabs(end(run, position + 1)));
-}
-
-std::unique_ptr<Kernel> make_joined_range(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> of_union(const Step& step) {
   const int count = static_cast<int>(step.inputs.size());
   require(count % 2 == 0, "ends of ranges come in pairs");
   return make_range(step, 0, [=](const Run& run) {
@@ -71,12 +61,12 @@ std::unique_ptr<Kernel> make_joined_range(const Step& step, const CoreSet&) {
   });
 }
 
-std::unique_ptr<Kernel> make_sum_range(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> of_sum(const Step& step) {
   require(step.inputs.size() == 4, "two ranges are needed");
   return make_range(step, 0, [](const Run& run) { return around(reach(run, 0) + reach(run, 2), false); });
 }
 
-std::unique_ptr<Kernel> make_product_range(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> of_product(const Step& step) {
   require(step.inputs.size() == 4, "two ranges are needed");
   const auto first = static_cast<float>(step.integer("first_level", 1, 65535));
   const auto second = static_cast<float>(step.integer("second_level", 1, 65535));
@@ -85,13 +75,13 @@ std::unique_ptr<Kernel> make_product_range(const Step& step, const CoreSet&) {
   });
 }
 
-std::unique_ptr<Kernel> make_symmetric_range(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> symmetric(const Step& step) {
   require(step.inputs.size() == 2, "one range is needed");
   const bool is_unsigned = step.integer("unsigned", 0, 1) != 0;
   return make_range(step, 0, [=](const Run& run) { return around(reach(run, 0), is_unsigned); });
 }
 
-std::unique_ptr<Kernel> make_range_of_sums(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> of_sums(const Step& step) {
   require(step.inputs.size() == 3 && step.input(0).type == Type::s32 && step.input(0).dense() &&
               step.input(0).elements > 0,
           "no native kernel for these types");
@@ -110,7 +100,7 @@ std::unique_ptr<Kernel> make_range_of_sums(const Step& step, const CoreSet&) {
   });
 }
 
-std::unique_ptr<Kernel> make_range_of_values(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> of_values(const Step& step) {
   require(step.inputs.size() == 1 && step.input(0).type == Type::f32 && step.input(0).dense() &&
               step.input(0).elements > 0,
           "no native kernel for these types");
@@ -129,11 +119,26 @@ std::unique_ptr<Kernel> make_range_of_values(const Step& step, const CoreSet&) {
   });
 }
 
-BITTRUE_OPERATOR(joined_range, make_joined_range)
-BITTRUE_OPERATOR(product_range, make_product_range)
-BITTRUE_OPERATOR(range_of_sums, make_range_of_sums)
-BITTRUE_OPERATOR(range_of_values, make_range_of_values)
-BITTRUE_OPERATOR(sum_range, make_sum_range)
-BITTRUE_OPERATOR(symmetric_range, make_symmetric_range)
+}  // namespace
+
+void require_end(const Operand& operand) {
+  require(operand.type == Type::f32 && operand.elements == 1, "an end of a range is one number");
+}
+
+float reach(const Run& run, int position) {
+  return std::max(std::fabs(end(run, position)), std::fabs(end(run, position + 1)));
+}
+
+std::unique_ptr<Kernel> make_range_of(const Step& step, const CoreSet&) {
+  const std::string& of = step.text("of");
+  if (of == "values") return of_values(step);
+  if (of == "symmetric") return symmetric(step);
+  if (of == "sums") return of_sums(step);
+  if (of == "product") return of_product(step);
+  if (of == "sum") return of_sum(step);
+  return of == "union" ? of_union(step) : nullptr;
+}
+
+BITTRUE_OPERATOR(range_of, make_range_of)
 
 }  // namespace bittrue
