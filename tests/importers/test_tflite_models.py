@@ -16,11 +16,14 @@ from importers.tflite_build import node as build_node
 
 OPERATORS = {value: name for name, value in vars(tfl.BuiltinOperator).items() if not name.startswith("_")}
 ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
+CONVOLUTIONS = ("CONV_3D", "CONV_3D_TRANSPOSE", "TRANSPOSE_CONV")
 POOLS = ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
 
 # What an operator's name alone says in TFLite and is an attribute of ours: written out again, not from the importer.
 IMPLIED: dict[str, dict[str, object]] = {
     "BATCH_MATMUL": {"most_axes": 5},
+    "CONV_3D": {"filter_layout": "SIO"},
+    "CONV_3D_TRANSPOSE": {"filter_layout": "SOI"},
     "BIDIRECTIONAL_SEQUENCE_LSTM": {"sequence": True, "bidirectional": True},
     "BIDIRECTIONAL_SEQUENCE_RNN": {"sequence": True, "bidirectional": True},
     "LSTM": {"sequence": False, "bidirectional": False},
@@ -40,6 +43,7 @@ IMPLIED: dict[str, dict[str, object]] = {
     "STABLEHLO_MAXIMUM": {"stored_values": True},
     "STABLEHLO_MINIMUM": {"stored_values": True},
     "STABLEHLO_MULTIPLY": {"stored_values": True},
+    "TRANSPOSE_CONV": {"filter_layout": "OSI"},
     "UNIDIRECTIONAL_SEQUENCE_LSTM": {"sequence": True, "bidirectional": False},
     "UNIDIRECTIONAL_SEQUENCE_RNN": {"sequence": True, "bidirectional": False},
     "UNIQUE": {"nans_differ": False, "results": "indices", "sorted": False},
@@ -50,12 +54,16 @@ IMPLIED: dict[str, dict[str, object]] = {
     "UNSORTED_SEGMENT_SUM": {"reduction": "add"},
 }
 
+# A scale and a zero point of input, weights and output.
+_SCALES = " ".join(f"{what}{number}" for number in range(3) for what in ("scale", "point"))
 # Operands in TFLite's order, and in that of our operator; all others have the same order.
 OPERANDS: dict[str, tuple[str, str]] = {
+    "CONV_3D_TRANSPOSE": ("shape weights input bias", f"input weights bias {_SCALES} shape"),
     "DILATE": ("input factors value", "input value factors"),
     "SCATTER_ND": ("coordinates updates shape", "tensor coordinates updates shape"),
     "SPARSE_TO_DENSE": ("coordinates shape updates default", "tensor coordinates updates shape default"),
     "SPLIT": ("axis input", "input sizes axis"),
+    "TRANSPOSE_CONV": ("shape weights input bias", f"input weights bias {_SCALES} shape"),
 }
 
 
@@ -84,12 +92,30 @@ def expected_pool(options: tfl.Pool2DOptionsT) -> dict[str, object]:
     return found
 
 
+def expected_windows(given: dict[str, object]) -> dict[str, object]:
+    """The windows of a convolution, those of depth first, then rows."""
+    axes = [axis for axis in "DHW" if f"stride{axis}" in given]
+    found = {
+        "strides": tuple(given.pop(f"stride{axis}") for axis in axes),
+        "dilations": tuple(given.pop(f"dilation{axis}Factor") for axis in axes if f"dilation{axis}Factor" in given),
+        "pads": (),
+        "kernel_shape": (),
+        "groups": 1,
+        "channels_last": True,
+    }
+    found["padding"], found["size"] = (("same_upper", "floor"), ("explicit", "truncated_sum"))[given.pop("padding")]
+    return found
+
+
 def expected_attributes(source: str, options: object) -> dict[str, object]:
     """The generated options object in bittrue's words, by rules written for this test only."""
     if isinstance(options, tfl.Pool2DOptionsT):
         return expected_pool(options)
     found: dict[str, object] = dict(IMPLIED.get(source, {}))
-    for camel, value in vars(options).items():
+    given = dict(vars(options))
+    if isinstance(options, (tfl.Conv3DOptionsT, tfl.TransposeConvOptionsT)):
+        found |= expected_windows(given)
+    for camel, value in given.items():
         name = snake(camel)
         if name == "quant_spec":
             continue
@@ -213,13 +239,17 @@ def all_different(options: object, padding: int) -> None:
 
 @pytest.mark.parametrize(
     ("source", "padding"),
-    [(name, 0) for name in sorted({*IMPLIED, *OPERANDS, *POOLS})] + [(name, 1) for name in POOLS],
+    [(name, 0) for name in sorted({*IMPLIED, *OPERANDS, *POOLS})] + [(name, 1) for name in (*POOLS, *CONVOLUTIONS)],
 )
 def test_operators_with_a_form_of_our_own_agree(source: str, padding: int) -> None:
     model = dense()
     names = OPERANDS[source][0].split() if source in OPERANDS else "abc"
     operator = build_node([3, 1, 0, 2][: len(names)], [4])
-    special = {"UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions", **dict.fromkeys(POOLS, "Pool2DOptions")}
+    special = {
+        "CONV_3D_TRANSPOSE": "Conv3DOptions",
+        "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
+        **dict.fromkeys(POOLS, "Pool2DOptions"),
+    }
     wanted = special.get(source, source.replace("_", "") + "Options").lower()
     for slot, union in (("builtinOptions", tfl.BuiltinOptions), ("builtinOptions2", tfl.BuiltinOptions2)):
         for table, number in vars(union).items():

@@ -86,8 +86,7 @@ def test_products_are_counted_in_systems_that_are_gone() -> None:
         if profile.step_time(plan, position, 1.0).multiply_adds
     }
     assert counted >= {
-        *("conv", "conv2d", "depthwise_conv2d", "fully_connected", "matmul"),
-        "transpose_conv",
+        *("conv", "conv2d", "conv_transpose", "depthwise_conv2d", "fully_connected", "matmul"),
     }
 
 

@@ -275,7 +275,7 @@ STEMS = {
     "Int8Add": ["add"],
     "Int8AveragePool": ["average_pool"],
     "Int8ChannelShuffle": ["reshape", "transpose", "reshape"],
-    "Int8ConvTranspose": ["transpose_conv"],
+    "Int8ConvTranspose": ["conv_transpose"],
     "Int8FC": ["flatten", "fully_connected"],
     "Int8MaxPoolRelu": ["max_pool"],
     "Int8ResizeNearest": ["resample_nearest"],

@@ -8,6 +8,7 @@
 #include "core/kernel.h"
 #include "core/share.h"
 #include "operators/layers/integer_convolution.h"
+#include "operators/layers/ordered_convolution.h"
 #include "operators/layers/single_rows.h"
 #include "operators/layers/spatial_axis.h"
 #include "operators/core/registry.h"
@@ -43,7 +44,7 @@ class RealConvolution final : public Kernel {
     block_ = std::max<int64_t>(1, step.integer("block", 0, depth_));
     terms_ = round_up(depth_, block_) * h_.taps * w_.taps;
     require(terms_ <= int64_t{1} << 24, "a filter is very large");
-    require(!step.has_input(3), "sums begin with another picture");
+    require(!step.has_input(9), "sums begin with another picture");
     require(step.integer("channels_last", 0, 1) == 0, "channels are last");
     find_order(step.integer("split", 0, int64_t{1} << 40));
     if (step.has_input(2)) {
@@ -255,6 +256,7 @@ class RealConvolution final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
+  if (step.text("arithmetic") == "ordered") return make_ordered_convolution(step);
   if (step.output().type != Type::f32) return make_integer_convolution(step, cores);
   return std::make_unique<RealConvolution>(step, cores);
 }

@@ -9,7 +9,7 @@
 namespace bittrue {
 
 // Positions of a transposed convolution's inputs.
-constexpr size_t kTransposedShape = 0, kTransposedWeights = 1, kTransposedSource = 2, kTransposedBias = 3;
+constexpr size_t kTransposedSource = 0, kTransposedWeights = 1, kTransposedBias = 2, kTransposedShape = 9;
 
 // Outputs p, p + stride, p + 2 * stride, ... of one axis: number k sees input k + first + i, i < taps, through the
 // filter's tap p + pad - stride * (first + i).
@@ -44,6 +44,6 @@ struct Transposed {
 Transposed read_transposed(const Step& step);
 
 // 8-bit activations whose weights are computed, 16-bit activations, binary32 and hybrid layers.
-std::unique_ptr<Kernel> make_general_transpose_conv(const Step& step, const Transposed& geometry);
+std::unique_ptr<Kernel> make_general_transposed(const Step& step, const Transposed& geometry);
 
 }  // namespace bittrue

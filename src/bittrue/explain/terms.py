@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..operators import Operator, Step, find
-from ..operators.core.roles import Seats, position_of
+from ..operators.core.role_quantization import at
+from ..operators.core.roles import Seats, position_of, weights_order
 from .late import settled
 
 Inputs = Sequence["np.ndarray | None"]
@@ -138,8 +139,8 @@ class _Layer:
         """The zero point of the filters of one output channel, which may be an operand."""
         role = next((role for role in self.operator.roles if role.position == self.seats.weights), None)
         points = self.step.arrays.get("weight_zero_points", self.known("weight_zero_point"))
-        if points is None and role is not None and role.zero_point is not None:
-            points = self.array(role.zero_point)
+        if points is None and role is not None:
+            points = at(self.inputs, role.zero_point)
         flat = np.asarray(0 if points is None else points).reshape(-1)
         return int(flat[channel % flat.size])
 
@@ -147,8 +148,8 @@ class _Layer:
         """The zero point of the image, which may be an operand."""
         role = next(role for role in self.operator.roles if role.position == self.seats.image)
         point = self.known("input_zero_point")
-        if point is None and role.zero_point is not None:
-            point = self.array(role.zero_point).reshape(-1)[0]
+        if point is None and (given := at(self.inputs, role.zero_point)) is not None:
+            point = given.reshape(-1)[0]
         return int(point or 0)
 
 
@@ -172,7 +173,7 @@ def _axes(layer: _Layer, rank: int) -> list[tuple[int, int, int]]:
 
 def _convolution(layer: _Layer, element: tuple[int, ...]) -> Terms:
     """Windows over one to three axes, in any layout; those of transposed convolutions lie in the result."""
-    seats, order = layer.seats, layer.operator.weights
+    seats, order = layer.seats, weights_order(layer.operator, layer.step.parameters)
     x, weights = layer.array(seats.image), layer.array(seats.weights)
     rank = weights.ndim - 2
     last = layer.operator.channels_last or bool(layer.known("channels_last"))

@@ -25,5 +25,28 @@ def _pool(given: Attributes) -> dict[str, Attribute]:
     }
 
 
+def _convolution(axes: str, dilated: bool) -> Callable[[Attributes], dict[str, Attribute]]:
+    def form(given: Attributes) -> dict[str, Attribute]:
+        same = given["padding"] == "same"
+        windows = ("padding", *(f"{what}_{axis}" for what in ("stride", "dilation") for axis in axes))
+        return {
+            **{name: value for name, value in given.items() if name not in windows},
+            "strides": tuple(int(given[f"stride_{axis}"]) for axis in axes),  # type: ignore[arg-type]
+            "dilations": tuple(int(given[f"dilation_{axis}"]) for axis in axes if dilated),  # type: ignore[arg-type]
+            "pads": (),
+            "padding": "same_upper" if same else "explicit",
+            "size": "floor" if same else "truncated_sum",
+            "kernel_shape": (),
+            "groups": 1,
+            "channels_last": True,
+        }
+
+    return form
+
+
 # Options table to what makes its fields our attributes; the others are as they should be.
-FORMS: Mapping[str, Callable[[Attributes], dict[str, Attribute]]] = {"Pool2DOptions": _pool}
+FORMS: Mapping[str, Callable[[Attributes], dict[str, Attribute]]] = {
+    "Conv3DOptions": _convolution("dhw", True),
+    "Pool2DOptions": _pool,
+    "TransposeConvOptions": _convolution("hw", False),
+}

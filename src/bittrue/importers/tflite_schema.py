@@ -297,8 +297,8 @@ STEMS: dict[str, str] = {
         for cell in ("LSTM", "RNN")
     },
     "CONV_2D": "conv2d",
-    "CONV_3D": "conv3d",
-    "CONV_3D_TRANSPOSE": "conv3d_transpose",
+    "CONV_3D": "conv",
+    "CONV_3D_TRANSPOSE": "conv_transpose",
     "DEPTHWISE_CONV_2D": "depthwise_conv2d",
     "AVERAGE_POOL_2D": "average_pool",
     "COMPLEX_ABS": "abs",
@@ -326,6 +326,7 @@ STEMS: dict[str, str] = {
     "STABLEHLO_MINIMUM": "minimum",
     "STABLEHLO_MULTIPLY": "mul",
     "STABLEHLO_PAD": "dilate",
+    "TRANSPOSE_CONV": "conv_transpose",
     "UNPACK": "split",
     "UNSORTED_SEGMENT_MAX": "unsorted_segment",
     "UNSORTED_SEGMENT_MIN": "unsorted_segment",
@@ -345,6 +346,8 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
             ("BIDIRECTIONAL_SEQUENCE_", True, True),
         )
     },
+    "CONV_3D": {"filter_layout": "SIO"},
+    "CONV_3D_TRANSPOSE": {"filter_layout": "SOI"},
     **{f"STABLEHLO_{name}": {"stored_values": True} for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY")},
     "IF": {"plans_both": True},
     "MIRROR_PAD": {"widths": "pairs"},
@@ -357,6 +360,7 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "SPARSE_TO_DENSE": {"elements": True, "reduction": "replace", "wraps": False},
     "SPLIT": {"keeps_axis": True, "open_size": False, "uneven": False},
     "SPLIT_V": {"keeps_axis": True, "open_size": True, "uneven": False},
+    "TRANSPOSE_CONV": {"filter_layout": "OSI"},
     "UNPACK": {"keeps_axis": False, "open_size": False, "uneven": False},
     "UNIQUE": {"nans_differ": False, "results": "indices", "sorted": False},
     "UNSORTED_SEGMENT_MAX": {"reduction": "largest"},
@@ -367,10 +371,12 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
 
 # Builtin name -> the file's input of each of our operands, None for one that it cannot have; others follow.
 ORDERS: dict[str, tuple[int | None, ...]] = {
+    "CONV_3D_TRANSPOSE": (2, 1, 3, *(None,) * 6, 0),
     "DILATE": (0, 2, 1),
     "SCATTER_ND": (None, 0, 1, 2),
     "SPARSE_TO_DENSE": (None, 0, 2, 1, 3),
     "SPLIT": (1, None, 0),
+    "TRANSPOSE_CONV": (2, 1, 3, *(None,) * 6, 0),
 }
 
 # Builtin name -> options table, where that table is not named after the operator.

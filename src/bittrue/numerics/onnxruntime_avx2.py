@@ -68,7 +68,7 @@ _REALS: tuple[Row, ...] = tuple(
         inexact=True,
     )
     for row in floating.ROWS
-    if row.operator in ("conv", "conv_onto")
+    if row.operator == "conv"
 )
 
 ONNXRUNTIME_AVX2 = Numerics(

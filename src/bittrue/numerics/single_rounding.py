@@ -249,12 +249,12 @@ _SHARED = {
     "squared_difference": ("f32 f32 -> f32", "s32 s32 -> s32"),
     "sub": ("f32 f32 -> f32", "s32 s32 -> s32"),
     "tanh": ("f32 -> f32",),
-    "transpose_conv": (
-        "s32 f32 f32 - -> f32",
-        "s32 f32 f32 f32 -> f32",
-        "s32 s8 s8 - -> s8",
-        "s32 s8 s8 s32 -> s8",
-        "s32 s8 s16 s64 -> s16",
+    "conv_transpose": (
+        "f32 f32 - - - - - - - s32 -> f32",
+        "f32 f32 f32 - - - - - - s32 -> f32",
+        "s8 s8 - - - - - - - s32 -> s8",
+        "s8 s8 s32 - - - - - - s32 -> s8",
+        "s16 s8 s64 - - - - - - s32 -> s16",
     ),
 }
 _REFUSED = tuple(

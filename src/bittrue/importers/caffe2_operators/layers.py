@@ -118,19 +118,27 @@ def _transposed(source: Source) -> None:
     if source.integer("group", 1) != 1:
         raise source.invalid("BT-CONV-CHANNELS", "a transposed convolution has one group", "the runtime refuses others")
     adjust = _pair(source, "adj", "adjs", 0)
-    attributes = {**window(source, dilated=False), "adjust": adjust, "activation": "none", "bias_type": "s32"}
+    given = window(source, dilated=False)
+    attributes: dict[str, Attribute] = {
+        "strides": (given["stride_h"], given["stride_w"]),  # type: ignore[dict-item]
+        "dilations": (),
+        "padding": given["padding"],
+        "pads": given["pads"],
+        "output_padding": adjust,
+        "kernel_shape": (),
+        "groups": 1,
+        "channels_last": True,
+        "filter_layout": "OSI",
+        "activation": "none",
+        "bias_type": "s32",
+    }
     weights = source.tensor(1)
     if not weights.is_constant or len(weights.shape) != 4:
         raise source.unsupported("BT-DYNAMIC", "the filters must be a constant of rank 4, filled by the init net")
     # [I, h, w, O] as [O, h, w, I].
     turned = source.constant(weights.values().transpose(3, 1, 2, 0), "filters", weights.quantization)
-    source.emit(
-        "transpose_conv",
-        "u8",
-        source.requested(),
-        attributes,
-        inputs=[None, turned, source.inputs[0], source.inputs[2]],
-    )
+    inputs = [source.inputs[0], turned, source.inputs[2]]
+    source.emit("conv_transpose", "u8", source.requested(), attributes, inputs=inputs)
 
 
 def _fully_connected(source: Source) -> None:

@@ -20,7 +20,7 @@ _SAME = (("same_parameters", 0),)
 _LAYERS = (
     *(Row(stem, (_BYTES,), _LAYER, _RUN, requires=_BELOW_ONE) for stem in ("conv2d", "depthwise_conv2d")),
     Row("fully_connected", (_BYTES,), _LAYER, _RUN, requires=_BELOW_ONE),
-    Row("transpose_conv", ("- u8 u8 s32 -> u8",), _LAYER, _RUN, requires=(("multiplier_below", 1.0, 2),)),
+    Row("conv_transpose", (_BYTES,), _LAYER, _RUN, requires=_BELOW_ONE),
 )
 _ELEMENTS = (
     Row(

@@ -17,10 +17,13 @@ _MATRIX = {**_CONVOLUTION, "rescale": "binary64_multiply_away"}
 
 _SPLIT_LIMIT = "the kernel drops input elements that do not fill a row; bittrue refuses such shapes"
 _PLAIN = {"plain_range": "type_limits"}
+_IN_ORDER = {**_PLAIN, "sum_of_products": "binary32_in_order"}
 _TWO_NANS = "where both operands of a sum or product are NaN, kernels keep the payload of one or the other"
 # No fused activation: the range is the type's.
 _PRODUCT = _UNSIGNED
 _PER_TENSOR = "parameters per axis are refused; kernels take the multiplier for 0 and store the zero point"
+# The result's shape is the last operand; scales belong to tensors.
+_STATED = "- - - - - - s32"
 _PLANNED = "an output shape that is computed at run time must be the one that the file gives the output"
 _CONFUSED = (
     "the kernels do not check these types: they read weights or bias, or write the output, as if it had another type, "
@@ -126,38 +129,38 @@ ROWS: tuple[Row, ...] = (
         limit=_SPLIT_LIMIT,
     ),
     Row(
-        "transpose_conv",
-        ("s32 s8 s8 s32|- -> s8",),
+        "conv_transpose",
+        (f"s8 s8 s32|- {_STATED} -> s8",),
         _CONVOLUTION,
         "run; docs/facts/litert.md 2.1",
-        requires=(("input_zero_points_are_zero", 3),),
+        requires=(("input_zero_points_are_zero", 2),),
         limit=_PLANNED,
     ),
     Row(
-        "transpose_conv",
-        ("s32 u8 u8 s32|- -> u8",),
+        "conv_transpose",
+        (f"u8 u8 s32|- {_STATED} -> u8",),
         _UNSIGNED,
         "run; docs/facts/litert.md 2.1",
-        requires=(("bias_scale_within", 0.02, 2, 3),),
+        requires=(("bias_scale_within", 0.02),),
         limit=_PLANNED,
     ),
     Row(
-        "transpose_conv",
-        ("s32 s8 s16 s64|- -> s16",),
+        "conv_transpose",
+        (f"s16 s8 s64|- {_STATED} -> s16",),
         _WIDE,
         "run; docs/facts/litert.md 2.1",
-        requires=(("zero_points_are_zero", 2, 3),),
+        requires=(("zero_points_are_zero", 0, 2),),
         limit="a declared 32-bit accumulator without a bias is refused; kernels run it. " + _PLANNED,
     ),
     Row(
-        "transpose_conv",
-        ("s32 s8 s16 s32 -> s16",),
+        "conv_transpose",
+        (f"s16 s8 s32 {_STATED} -> s16",),
         _CONVOLUTION,
         "run",
-        requires=(("zero_points_are_zero", 2, 3),),
+        requires=(("zero_points_are_zero", 0, 2),),
         limit=_PLANNED,
     ),
-    Row("transpose_conv", ("s32 f32 f32 f32|- -> f32",), _PLAIN, "run", limit=f"{_TWO_NANS}. {_PLANNED}"),
+    Row("conv_transpose", (f"f32 f32 f32|- {_STATED} -> f32",), _IN_ORDER, "run", limit=f"{_TWO_NANS}. {_PLANNED}"),
     Row("matmul", ("s8 s8 -> s8",), _PRODUCT, "run; docs/facts/litert.md 2.1", limit=_PER_TENSOR),
     Row("matmul", ("s8 s8 -> s32",), {"accumulate": "s32_wrap"}, "run"),
     Row(
@@ -169,8 +172,7 @@ ROWS: tuple[Row, ...] = (
         limit=_PER_TENSOR,
     ),
     Row("matmul", ("f32 f32 -> f32",), {}, "run", limit=_TWO_NANS),
-    Row("conv3d", ("f32 f32 f32|- -> f32",), _PLAIN, "run", limit=_TWO_NANS),
-    Row("conv3d_transpose", ("s32 f32 f32 f32|- -> f32",), _PLAIN, "run", limit=f"{_TWO_NANS}. {_PLANNED}"),
+    Row("conv", ("f32 f32 f32|- -> f32",), _IN_ORDER, "run", limit=_TWO_NANS),
     Row(
         "embedding_lookup",
         ("s32 T -> T",),

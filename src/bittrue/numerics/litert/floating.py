@@ -70,8 +70,8 @@ ROWS: tuple[Row, ...] = (
         "or from beyond their end are refused",
     ),
     Row(
-        "transpose_conv",
-        ("s32 s8 f32 f32|- -> f32",),
+        "conv_transpose",
+        ("f32 s8 f32|- - - - - - - s32 -> f32",),
         {slot: _HYBRID[slot] for slot in ("quantize_asymmetric", "plain_range")},
         "run",
         limit=_NOT_FINITE,

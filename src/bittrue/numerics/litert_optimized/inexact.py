@@ -36,16 +36,15 @@ _LIMITS = {
         "f32": f"{_PRODUCTS}none to 90 % of the results, most with one row",
         "s8": f"{_HYBRID}none to a half of the results",
     },
-    "transpose_conv": {
-        "f32": f"{_PRODUCTS}55 % of the results of 3x3 filters",
+    "conv_transpose": {
+        "f32": f"{_PRODUCTS}about half of the results",
         "s8": f"{_HYBRID}none to a half of the results",
     },
     "matmul": {
         "f32": f"{_PRODUCTS}none to 90 % of the results, most with one row",
         "s8": f"{_HYBRID}none to a half of the results",
     },
-    "conv3d": {"f32": f"{_PRODUCTS}78 % of the results of 3x3x3 filters"},
-    "conv3d_transpose": {"f32": f"{_PRODUCTS}about half of the results"},
+    "conv": {"f32": f"{_PRODUCTS}78 % of the results of 3x3x3 filters"},
     "softmax": {"": f"{_EXPONENTIALS}51 % of the results of rows of 10, 91 % of rows of 1000"},
     "log_softmax": {"": f"{_EXPONENTIALS}15 % of the results of rows of 10, 50 % of rows of 1000"},
     "logistic": {"": f"{_EXPONENTIALS}63 % of all arguments"},

@@ -80,8 +80,8 @@ def _layers(own: Variant) -> tuple[Row, ...]:
         *_layer(own, "fully_connected", "s8 s8 s32|- -> s8", limit=_PER_UNIT),
         *_layer(own, "fully_connected", "u8 u8|s8 s32|- -> u8", limit=_PER_UNIT),
         *_layer(own, "fully_connected", "s16 s8 s64|s32|- -> s16", limit=f"{_NARROWED}; {_PER_UNIT}"),
-        *_layer(own, "transpose_conv", "s32 s8 s8 s32|- -> s8", (), "type_alone"),
-        *_layer(own, "transpose_conv", "s32 u8 u8 s32|- -> u8", (), "type_alone"),
+        *_layer(own, "conv_transpose", "s8 s8 s32|- - - - - - - s32 -> s8", (), "type_alone"),
+        *_layer(own, "conv_transpose", "u8 u8 s32|- - - - - - - s32 -> u8", (), "type_alone"),
     )
 
 

@@ -268,10 +268,9 @@ def weights_in_rows(call: Call) -> bool:
 def transposed_filter_fits(call: Call) -> bool:
     """A transposed convolution whose filters fit into its output (without padding) or reach its strides (with it)."""
     weights, output = call.input(1).tensor.shape, call.output.shape
-    strides = call.attribute("stride_h"), call.attribute("stride_w")
-    if call.attribute("padding") == "valid":
+    if call.attribute("padding") == "explicit":
         return all(taps <= extent for taps, extent in zip(weights[1:3], output[1:3], strict=True))
-    return all(taps >= stride for taps, stride in zip(weights[1:3], strides, strict=True))
+    return all(taps >= stride for taps, stride in zip(weights[1:3], call.attribute("strides"), strict=True))
 
 
 def filters_of_one_pixel(call: Call) -> bool:

@@ -54,9 +54,25 @@ def weights_order(operator: Operator, known: Mapping[str, Attribute]) -> str:
     """The axes of the weights: ``O`` output channels, ``I`` input channels of a group, ``S`` all spatial axes, ``1``.
 
     Empty for operators without weights, or whose layers have no form. Matrices are ``OI`` or ``IO``; `known`, the
-    attributes or parameters, may exchange them by ``transpose_b``.
+    attributes or parameters, may exchange them by ``transpose_b``, and name the order of filters as ``filter_layout``.
     """
+    if "filter_layout" in known:
+        return str(known["filter_layout"])
     return operator.weights[::-1] if known.get("transpose_b") else operator.weights
+
+
+def turned(weights: np.ndarray, order: str, wanted: str) -> np.ndarray:
+    """A view of the weights with their axes in another order; see `weights_order`.
+
+    >>> turned(np.zeros((5, 3, 3, 2)), "OSI", "IOS").shape
+    (2, 5, 3, 3)
+    """
+    places, at = {}, 0
+    for letter in order:
+        count = weights.ndim - len(order) + 1 if letter == "S" else 1
+        places[letter] = range(at, at + count)
+        at += count
+    return weights.transpose([axis for letter in wanted for axis in places[letter]])
 
 
 # Scales and zero points belong to the tensors.
@@ -99,10 +115,8 @@ class LayerForm:
         """[O, spatial..., I]; matrices [O, K]."""
         if self.order[0] == "1":
             w = np.moveaxis(w[0], -1, 0)[..., None]
-        elif self.order == "IO":
-            w = w.T
-        elif self.order == "OIS":
-            w = np.moveaxis(w, 1, -1)
+        else:
+            w = turned(w, self.order, "OSI" if self.axes else "OI")
         return w.reshape(w.shape[0], *(1,) * (len(self.axes) + 2 - w.ndim), *w.shape[1:])
 
     def result(self, sums: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

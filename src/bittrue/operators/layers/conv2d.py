@@ -11,7 +11,9 @@ from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.geometry import Window, spatial_bytes, spatial_parameters, windows_by_letter
 from ..core.roles import LAYER
 from . import hybrid_layers, integer_conv, real_layers
+from .conv_geometry import check_bias
 from .hybrid_layers import HYBRID_SLOTS
+from .integer_layers import check_bias_type, check_weight_scales
 from .real_layers import REAL_SLOTS
 
 
@@ -38,48 +40,6 @@ def _geometry(call: Call) -> tuple[Window, Window, int]:
     return vertical, horizontal, groups
 
 
-def check_bias(call: Call, channels: int, position: int = 2) -> None:
-    """The bias, when present, has one value per output channel."""
-    if call.has(position) and call.input(position).size != channels:
-        size = call.input(position).size
-        raise call.invalid("BT-BIAS-LENGTH", f"bias has {size} values for {channels} output channels")
-
-
-def check_bias_type(call: Call, source: int = 0, position: int = 2) -> None:
-    """With 16-bit activations the attribute `bias_type` must agree with the bias tensor.
-
-    Unset (f32) means s64 beside 8-bit and narrower weights, s32 beside 16-bit weights.
-    """
-    if call.input(source).dtype != "s16":
-        return
-    declared = call.attribute("bias_type")
-    if declared not in ("f32", "s32", "s64"):
-        raise call.invalid("BT-BIAS-TYPE", f"the operator declares a bias of type {declared}, expected s32 or s64")
-    read_as = ("s32" if call.input(1).dtype == "s16" else "s64") if declared == "f32" else declared
-    if call.has(position) and call.input(position).dtype != read_as:
-        bias = call.input(position)
-        raise call.invalid(
-            "BT-BIAS-TYPE",
-            f"the operator reads a bias of type {read_as}, but tensor '{bias.name}' is {bias.dtype}",
-            "kernels read the bias by the declared type, so the result would be undefined; "
-            "set quantized_bias_type when converting",
-        )
-
-
-def check_weight_scales(call: Call, channels: int, axis: int) -> None:
-    """Weights carry one scale, or one per output channel."""
-    quantization = call.input(1, "weights").quantization
-    if call.input(1).dtype == "u8" and quantization.per_axis:
-        raise call.invalid("BT-QUANT-PER-AXIS", "uint8 weights cannot have several scales")
-    extent = call.input(1).shape[quantization.axis] if quantization.axis is not None else channels
-    if quantization.per_axis and (quantization.scales.size != channels or extent != channels):
-        raise call.invalid(
-            "BT-QUANT-AXIS",
-            f"weights have {quantization.scales.size} scales along axis {quantization.axis}, "
-            f"expected {channels} (one per output channel, axis {axis})",
-        )
-
-
 def infer(call: Call) -> list[Shape]:
     """[N, H, W, C] with weights [O, kh, kw, C/groups] gives [N, H', W', O]."""
     vertical, horizontal, _ = _geometry(call)
@@ -92,7 +52,7 @@ def lower(call: Call) -> Lowered:
     """Multipliers per channel, clamps, geometry and the accumulator bound."""
     vertical, horizontal, groups = _geometry(call)
     if "sum_of_products" in call.rules:
-        return real_layers.lower_windows(call, vertical, horizontal, groups)
+        return real_layers.lower_windows(call, (vertical, horizontal), groups)
     if "quantize_asymmetric" in call.rules:
         return _lower_hybrid(call, vertical, horizontal, groups)
     source, weights = call.input(0), call.input(1)

@@ -6,13 +6,16 @@ as many groups as input channels.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...errors import RunError
 from ...graph import Attribute
 from ..core.base import Call, Shape, Step
-from ..core.geometry import Window, meeting, spatial_shape, transposed_windows, windows
+from ..core.geometry import LARGEST, Window, meeting, numbers, spatial_shape, transposed_windows, windows
 from ..core.spatial import spatial_windows
 
 
@@ -21,13 +24,44 @@ def channels_first(call: Call, shape: Shape) -> Shape:
     return (shape[0], shape[-1], *shape[1:-1]) if call.attribute("channels_last") else shape
 
 
+_MOST = 2**31 - 1
+# Orders of the axes of filters, by whether the convolution is transposed; the first one is meant where none is named.
+_LAYOUTS = {False: ("OIS", "SIO"), True: ("IOS", "OSI", "SOI")}
+
+
+def filter_layout(call: Call, transposed: bool = False) -> str:
+    """The order of the filters' axes, see `weights_order`; a typed error for an order that nothing has."""
+    layouts = _LAYOUTS[transposed]
+    layout = str(call.node.attributes.get("filter_layout", layouts[0]))
+    if layout not in layouts:
+        raise call.invalid("BT-NODE-ATTRIBUTE", f"attribute 'filter_layout' is '{layout}', expected {sorted(layouts)}")
+    return layout
+
+
+def filter_sizes(call: Call, transposed: bool = False) -> tuple[int, int, Shape]:
+    """Output and input channels of the filters, one of them of a group, and their taps."""
+    layout, shape = filter_layout(call, transposed), call.input(1, "weights").shape
+    spatial = layout.index("S")
+    behind = len(shape) - len(layout) + 1 + spatial
+    apart = dict(zip(layout.replace("S", ""), (*shape[:spatial], *shape[behind:]), strict=True))
+    return apart["O"], apart["I"], shape[spatial:behind]
+
+
+def check_bias(call: Call, channels: int, position: int = 2) -> None:
+    """The bias, when present, has one value per output channel."""
+    if call.has(position) and call.input(position).size != channels:
+        size = call.input(position).size
+        raise call.invalid("BT-BIAS-LENGTH", f"bias has {size} values for {channels} output channels")
+
+
 def convolution_windows(call: Call) -> tuple[tuple[Window, ...], int]:
     """The windows and the number of groups; a typed error where channels, groups and kernel do not fit together."""
     source, weights = call.input(0), call.input(1, "weights")
     call.rank(source, 3, 5)
     call.rank(weights, source.rank)
     shape = channels_first(call, source.shape)
-    channels, filters, depth = shape[1], weights.shape[0], weights.shape[1]
+    filters, depth, taps = filter_sizes(call)
+    channels = shape[1]
     groups = channels if call.node.attributes.get("depthwise") else int(call.attribute("groups"))
     if groups < 1 or channels != depth * groups:
         raise call.invalid(
@@ -36,27 +70,96 @@ def convolution_windows(call: Call) -> tuple[tuple[Window, ...], int]:
     if filters % groups:
         raise call.invalid("BT-CONV-CHANNELS", f"{filters} filters cannot be split into {groups} groups")
     kernel = tuple(call.attribute("kernel_shape"))
-    if kernel and kernel != weights.shape[2:]:
+    if kernel and kernel != taps:
         raise call.invalid(
             "BT-CONV-KERNEL", f"kernel_shape is {list(kernel)}, but the weights have shape {list(weights.shape)}"
         )
     if "padding" not in call.node.attributes:
-        return spatial_windows(call, shape, weights.shape[2:]), groups
+        return spatial_windows(call, shape, taps), groups
     lists = call.attribute("strides"), call.attribute("dilations"), call.attribute("pads")
     padding, size = str(call.attribute("padding")), str(call.attribute("size"))
-    return windows(call, shape[2:], weights.shape[2:], *lists, padding, size), groups
+    # Kernels of three axes keep strides in 32 bits.
+    most = LARGEST if len(taps) < 3 else _MOST
+    return windows(call, shape[2:], taps, *lists, padding, size, most), groups
+
+
+# Where convolutions have a tensor of the result's shape that their sums begin with.
+ADDEND = 9
+
+
+def check_vector(call: Call, channels: int) -> None:
+    """The bias, when present, is a vector of one value per output channel."""
+    if call.has(2) and call.input(2).shape != (channels,):
+        raise call.invalid(
+            "BT-BIAS-LENGTH", f"bias has shape {list(call.input(2).shape)} for {channels} output channels"
+        )
 
 
 def convolution_shape(call: Call) -> list[Shape]:
     """[N, O, sizes of the windows], or with the channels last; a typed error for a bias of another length."""
     windows, _ = convolution_windows(call)
-    if call.has(2) and call.input(2).shape != call.input(1).shape[:1]:
+    batch, filters, inner = call.input(0).shape[0], filter_sizes(call)[0], spatial_shape(windows)
+    if filter_layout(call) == "OIS":
+        check_vector(call, filters)
+    else:
+        check_bias(call, filters)
+    shape = (batch, *inner, filters) if call.attribute("channels_last") else (batch, filters, *inner)
+    if call.has(ADDEND) and call.input(ADDEND).shape != shape:
         raise call.invalid(
-            "BT-BIAS-LENGTH",
-            f"bias has shape {list(call.input(2).shape)} for {call.input(1).shape[0]} output channels",
+            "BT-CONV-SUM",
+            f"the sums begin with a tensor of shape {list(call.input(ADDEND).shape)}, expected {list(shape)}",
         )
-    batch, filters, inner = call.input(0).shape[0], call.input(1).shape[0], spatial_shape(windows)
-    return [(batch, *inner, filters) if call.attribute("channels_last") else (batch, filters, *inner)]
+    return [shape]
+
+
+# Where transposed convolutions have the result's shape, if an operand says it.
+OUTPUT_SHAPE = 9
+
+
+def _planned_shape(call: Call, rank: int) -> Shape:
+    """The result's shape that an operand gives; what the file says of the result where only running tells."""
+    operand = call.input(OUTPUT_SHAPE, "output shape")
+    call.rank(operand, 1)
+    known = operand.value is not None
+    shape = tuple(call.integers(OUTPUT_SHAPE, "output shape")) if known else call.output.tensor.shape
+    if len(shape) != rank or min(shape) < 0:
+        raise call.invalid("BT-SHAPE-OUTPUT", f"the output shape must be {rank} dimensions, found {list(shape)}")
+    return shape
+
+
+def _stated_geometry(call: Call, extents: Shape, taps: Shape) -> tuple[Window, ...]:
+    """Windows of the convolution that turns a result of the stated shape into an input of `extents`."""
+    x, filters = call.input(0), filter_sizes(call, True)[0]
+    shape = _planned_shape(call, x.rank)
+    batch, *inner, channels = shape if call.attribute("channels_last") else (shape[0], *shape[2:], shape[1])
+    if (batch, channels) != (x.shape[0], filters):
+        raise call.invalid(
+            "BT-SHAPE-OUTPUT", f"output shape {list(shape)} has not the batch {x.shape[0]} and the {filters} filters"
+        )
+    lists = call.attribute("strides"), call.attribute("dilations")
+    padding, size = str(call.attribute("padding")), str(call.attribute("size"))
+    found = windows(call, inner, taps, *lists, (), padding, size, _MOST if len(taps) == 3 else LARGEST)
+    if spatial_shape(found) != extents:
+        raise call.invalid(
+            "BT-SHAPE-OUTPUT",
+            f"an output of {list(inner)} belongs to an input of {list(spatial_shape(found))}, found {list(extents)}",
+            "export the model again; the output shape contradicts the input's",
+        )
+    return found
+
+
+def check_shape_input(step: Step, inputs: Sequence[np.ndarray | None]) -> None:
+    """RunError unless the result's shape of this run is the planned one."""
+    given = inputs[OUTPUT_SHAPE] if len(inputs) > OUTPUT_SHAPE else None
+    batch, channels, *inner = step["output_shape"]
+    planned = [batch, *inner, channels] if step["channels_last"] else [batch, channels, *inner]
+    if given is not None and given.tolist() != planned:
+        raise RunError(
+            "BT-RUN-SHAPE",
+            f"the output shape is {given.tolist()} in this run, planned for {planned}",
+            place=step.place,
+            advice="shapes are planned ahead of the run; export the model with a constant output shape",
+        )
 
 
 def _list(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
@@ -73,13 +176,15 @@ def transposed_geometry(call: Call) -> tuple[Window, ...]:
     call.rank(w, x.rank)
     shape = channels_first(call, x.shape)
     count, groups = x.rank - 2, int(call.attribute("groups"))
-    taps = tuple(int(v) for v in call.attribute("kernel_shape")) or w.shape[2:]
-    if taps != w.shape[2:] or groups < 1 or w.shape[0] != shape[1] or shape[1] % groups:
+    filters, depth, taps = filter_sizes(call, True)
+    given = tuple(int(v) for v in call.attribute("kernel_shape")) or taps
+    if taps != given or groups < 1 or depth != shape[1] or shape[1] % groups:
         raise call.invalid(
             "BT-CONV-CHANNELS", f"{shape[1]} channels in {groups} groups do not meet weights {list(w.shape)}"
         )
-    if call.has(2) and call.input(2).shape != (w.shape[1] * groups,):
-        raise call.invalid("BT-BIAS-LENGTH", f"bias has shape {list(call.input(2).shape)}")
+    if "padding" in call.node.attributes:
+        return _channels_last_geometry(call, shape, filters, taps)
+    check_vector(call, filters * groups)
     strides, dilations = _list(call, "strides", count, 1), _list(call, "dilations", count, 1)
     more, pads = _list(call, "output_padding", count, 0), _list(call, "pads", 2 * count, 0)
     auto, wanted = str(call.attribute("auto_pad")), tuple(call.attribute("output_shape"))
@@ -95,10 +200,28 @@ def transposed_geometry(call: Call) -> tuple[Window, ...]:
     )
 
 
+def _channels_last_geometry(call: Call, shape: Shape, filters: int, taps: Shape) -> tuple[Window, ...]:
+    """Of one group, with its result's shape stated or following from pads; a result may be empty."""
+    if min(shape[1:]) < 1 or filters < 1:
+        raise call.invalid("BT-CONV-CHANNELS", f"an input of shape {list(shape)} and {filters} filters have none of 0")
+    if call.has(OUTPUT_SHAPE):
+        found = _stated_geometry(call, shape[2:], taps)
+    else:
+        count, strides = len(taps), tuple(call.attribute("strides"))
+        more, pads = numbers(call, "output_padding", count, 0), numbers(call, "pads", 2 * count, 0)
+        if max(strides) > LARGEST or any(map(int.__gt__, more, strides)):
+            raise call.invalid(
+                "BT-WINDOW", f"strides {strides} and output_padding {more}: at most {LARGEST}, and at most the stride"
+            )
+        found = transposed_windows(call, shape[2:], taps, strides, (), pads, more, least=0)
+    check_bias(call, filters)
+    return found
+
+
 def transposed_shape(call: Call) -> Shape:
     """[N, O, sizes of the result]."""
     found = transposed_geometry(call)
-    channels = call.input(1).shape[1] * int(call.attribute("groups"))
+    channels = filter_sizes(call, True)[0] * int(call.attribute("groups"))
     return (call.input(0).shape[0], channels, *(one.extent for one in found))
 
 
@@ -116,16 +239,25 @@ def transposed_parameters(call: Call) -> dict[str, Attribute]:
 
 
 def tap_slices(
-    step: Step, tap: Sequence[int], extents: Shape, reached: Shape
+    step: Step, tap: Sequence[int], extents: Sequence[int], reached: Sequence[int], top: int = 0
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Elements of [channels, *dimensions] that a tap takes to the result, and where they go in [channels, *reached]."""
-    geometry = zip(extents, reached, step["strides"], step["dilations"], step["before"], tap, strict=True)
-    of, to = zip(*(meeting(e, r, s, t * d - before) for e, r, s, d, before, t in geometry), strict=True)
-    return (slice(None), *of), (slice(None), *to)
+    """Elements of an image of `extents` that a tap takes to the result, and where they go in one of `reached`.
+
+    The image begins at line `top`.
+    """
+    tops = (top, *(0,) * (len(tap) - 1))
+    geometry = zip(extents, reached, step["strides"], step["dilations"], step["before"], tap, tops, strict=True)
+    met = [meeting(e, r, s, first * s + t * d - before) for e, r, s, d, before, t, first in geometry]
+    return tuple(of for of, _ in met), tuple(to for _, to in met)
 
 
 def spread(
-    step: Step, x: np.ndarray, weights: np.ndarray, dtype: type, times: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    step: Step,
+    x: np.ndarray,
+    weights: np.ndarray,
+    dtype: type,
+    times: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    most_bytes: int | None = None,
 ) -> np.ndarray:
     """Filters times channels; the plane of every tap is added to the positions that it meets, tap by tap.
 
@@ -133,15 +265,22 @@ def spread(
         x, weights: [N, C, spatial...] and [C, O / groups, spatial...].
         dtype: of the sums.
         times: the product of two matrices.
+        most_bytes: of products held at a time, where the order of the sums does not matter.
     """
     shape, groups, taps = tuple(step["output_shape"]), step["groups"], weights.shape[2:]
     depth, each = weights.shape[0] // groups, weights.shape[1]
     matrices = weights.reshape(groups, depth, -1).swapaxes(1, 2)
-    out = np.zeros((shape[0], groups, each, *shape[2:]), dtype)
-    for n, g in np.ndindex(shape[0], groups):
-        planes = times(np.ascontiguousarray(matrices[g]), x[n].reshape(groups, depth, -1)[g])
-        planes = planes.reshape(each, *taps, *x.shape[2:])
+    out = np.zeros((len(x), groups, each, *shape[2:]), dtype)
+    lines = x.shape[2]
+    if most_bytes is not None:
+        line = matrices.shape[1] * math.prod(x.shape[3:]) * out.itemsize
+        lines = max(1, min(lines, most_bytes // max(1, line)))
+    images = x.reshape(x.shape[0], groups, depth, *x.shape[2:])
+    for n, g, top in itertools.product(range(len(x)), range(groups), range(0, x.shape[2], max(1, lines))):
+        part = images[n, g, :, top : top + lines]
+        planes = times(np.ascontiguousarray(matrices[g]), part.reshape(depth, -1))
+        planes = planes.reshape(each, *taps, *part.shape[1:])
         for tap in np.ndindex(*taps):
-            of, to = tap_slices(step, tap, x.shape[2:], shape[2:])
-            out[n, g][to] += planes[(slice(None), *tap)][of]
-    return out.reshape(shape)
+            of, to = tap_slices(step, tap, part.shape[1:], shape[2:], top)
+            out[n, g][(slice(None), *to)] += planes[(slice(None), *tap, *of)]
+    return out.reshape(len(x), *shape[1:])

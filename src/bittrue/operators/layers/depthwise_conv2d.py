@@ -23,7 +23,9 @@ from ..core.lanes import stored_in_lanes
 from ..core.roles import LAYER
 from ..core.stopping import check_stop
 from . import hybrid_layers, real_layers
-from .conv2d import check_bias, check_weight_scales, pad_and_center, tap_windows
+from .conv2d import pad_and_center, tap_windows
+from .conv_geometry import check_bias
+from .integer_layers import check_weight_scales
 from .real_layers import REAL_SLOTS
 
 # Elements of accumulator held at a time, so that the passes over the taps stay in cache.
@@ -66,7 +68,7 @@ def lower(call: Call) -> Lowered:
     """
     vertical, horizontal = _geometry(call)
     if "sum_of_products" in call.rules:
-        return real_layers.lower_windows(call, vertical, horizontal, call.input(0).shape[3])
+        return real_layers.lower_windows(call, (vertical, horizontal), call.input(0).shape[3])
     if "quantize_asymmetric" in call.rules:
         return _lower_hybrid(call, vertical, horizontal)
     source, weights = call.input(0), call.input(1)

@@ -217,3 +217,38 @@ def adds_exactly(step: Step) -> bool:
 def is_plain(step: Step) -> bool:
     """Whether operators may carry a step out that know of no other sums: layers whose scales are no operands."""
     return adds_exactly(step) and "requantize" not in step.rules
+
+
+def check_bias_type(call: Call, source: int = 0, position: int = 2) -> None:
+    """With 16-bit activations the attribute `bias_type` must agree with the bias tensor.
+
+    Unset (f32) means s64 beside 8-bit and narrower weights, s32 beside 16-bit weights.
+    """
+    if call.input(source).dtype != "s16":
+        return
+    declared = call.attribute("bias_type")
+    if declared not in ("f32", "s32", "s64"):
+        raise call.invalid("BT-BIAS-TYPE", f"the operator declares a bias of type {declared}, expected s32 or s64")
+    read_as = ("s32" if call.input(1).dtype == "s16" else "s64") if declared == "f32" else declared
+    if call.has(position) and call.input(position).dtype != read_as:
+        bias = call.input(position)
+        raise call.invalid(
+            "BT-BIAS-TYPE",
+            f"the operator reads a bias of type {read_as}, but tensor '{bias.name}' is {bias.dtype}",
+            "kernels read the bias by the declared type, so the result would be undefined; "
+            "set quantized_bias_type when converting",
+        )
+
+
+def check_weight_scales(call: Call, channels: int, axis: int) -> None:
+    """Weights carry one scale, or one per output channel."""
+    quantization = call.input(1, "weights").quantization
+    if call.input(1).dtype == "u8" and quantization.per_axis:
+        raise call.invalid("BT-QUANT-PER-AXIS", "uint8 weights cannot have several scales")
+    extent = call.input(1).shape[quantization.axis] if quantization.axis is not None else channels
+    if quantization.per_axis and (quantization.scales.size != channels or extent != channels):
+        raise call.invalid(
+            "BT-QUANT-AXIS",
+            f"weights have {quantization.scales.size} scales along axis {quantization.axis}, "
+            f"expected {channels} (one per output channel, axis {axis})",
+        )

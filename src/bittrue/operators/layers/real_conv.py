@@ -1,7 +1,4 @@
-"""Convolutions of real numbers, whose sums follow a rule of `real_product`; and conv_onto, alone.
-
-conv_onto has a fourth operand of the result's shape, which the sums begin with.
-"""
+"""Convolutions of real numbers, whose sums follow a rule of `real_product`; an addend is what they begin with."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ import numpy as np
 
 from ...rules import real_product
 from ...rules.real_product import Layout
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Step
 from ..core.geometry import Window, spatial_parameters, step_windows
 from ..core.spatial import unfolded
-from .conv_geometry import channels_first, convolution_shape, convolution_windows
+from .conv_geometry import ADDEND, channels_first, convolution_windows
 
 # Elements of unfolded images held at a time.
 _BLOCK = 1 << 22
@@ -58,18 +55,6 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
     return _CHANNELS, _CHANNELS * taps
 
 
-def infer_onto(call: Call) -> list[Shape]:
-    """The same; the fourth operand has the result's shape, the third one may be absent."""
-    call.expect(4)
-    found = convolution_shape(call)
-    if call.input(3).shape != found[0]:
-        raise call.invalid(
-            "BT-CONV-SUM",
-            f"the sums begin with a tensor of shape {list(call.input(3).shape)}, expected {list(found[0])}",
-        )
-    return found
-
-
 def lower(call: Call) -> Lowered:
     """Geometry."""
     (windows, groups), weights = convolution_windows(call), call.input(1)
@@ -108,7 +93,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     last = step["channels_last"]
     x, w = np.moveaxis(inputs[0], -1, 1) if last else inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
-    begin = inputs[3] if len(inputs) > 3 else None
+    begin = inputs[ADDEND] if len(inputs) > ADDEND else None
     shape, groups = tuple(step["output_shape"]), step["groups"]
     out = np.empty((shape[0], groups, shape[1] // groups, math.prod(shape[2:])), np.float32)
     if not out.size:
@@ -135,14 +120,3 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 def _laid_out(step: Step, out: np.ndarray) -> np.ndarray:
     result = out.reshape(step["output_shape"])
     return np.ascontiguousarray(np.moveaxis(result, 1, -1)) if step["channels_last"] else result
-
-
-OPERATOR = Operator(
-    "conv_onto",
-    ("real_product",),
-    infer_onto,
-    lower,
-    reference,
-    "a convolution whose sums begin with another tensor",
-    multiplies=True,
-)

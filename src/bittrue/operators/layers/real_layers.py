@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +12,9 @@ from ...graph import Attribute
 from ...rules import plain_range, sum_of_products
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import Window, spatial_parameters, step_windows
+from ..core.roles import turned
 from ..core.stopping import check_stop
+from .conv_geometry import convolution_windows, filter_layout
 
 # Slots that a row for real numbers fills.
 REAL_SLOTS = ("sum_of_products", "plain_range")
@@ -27,15 +31,28 @@ def real_range(call: Call) -> dict[str, Attribute]:
     return {"low": low, "high": high}
 
 
-def lower_windows(call: Call, vertical: Window, horizontal: Window, groups: int) -> Lowered:
+def lower_windows(call: Call, windows: Sequence[Window], groups: int) -> Lowered:
     """Geometry and limits of a convolution; output channels fall into `groups` of neighbours."""
-    weights, channels = call.input(1), call.output.shape[3]
+    weights, axis = call.input(1), -1 if call.node.attributes.get("channels_last", True) else 1
+    given, channels = call.input(0).shape[axis], call.output.shape[axis]
+    if min(given, channels) < 1:
+        raise call.invalid("BT-CONV-CHANNELS", f"there are {given} input and {channels} output channels")
     terms = weights.size // channels
     return Lowered(
-        parameters={**spatial_parameters((vertical, horizontal)), **real_range(call), "groups": groups},
+        parameters={**spatial_parameters(windows), **real_range(call), "groups": groups},
         work=call.output.size * terms,
-        scratch=4 * weights.size + 8 * max(_SUMS, call.output.shape[2] * channels),
+        scratch=4 * weights.size + 8 * max(_SUMS, windows[-1].out * channels),
     )
+
+
+def lower(call: Call) -> Lowered:
+    """The same for the operator `conv`, whose channels and filters lie as the node says."""
+    lowered = lower_windows(call, *convolution_windows(call))
+    layout: dict[str, Attribute] = {
+        "channels_last": bool(call.attribute("channels_last")),
+        "filter_layout": filter_layout(call),
+    }
+    return replace(lowered, parameters={**lowered.parameters, **layout})
 
 
 # Numbers of taps whose kernels leave no room; elsewhere products of zeros follow the last tap.
@@ -62,47 +79,63 @@ def finish(step: Step, total: np.ndarray, bias: np.ndarray | None, x: np.ndarray
     return plain_range.clamp(total, step["low"], step["high"])
 
 
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The convolution with its channels and filters brought into order."""
+    last = step["channels_last"]
+    x = inputs[0] if last else np.moveaxis(inputs[0], 1, -1)
+    found = convolve(step, [x, *inputs[1:]], turned(inputs[1], step["filter_layout"], "SIO"))
+    return found if last else [np.ascontiguousarray(np.moveaxis(one, -1, 1)) for one in found]
+
+
 def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> list[np.ndarray]:
-    """A convolution with filters[h, w, depth, outputs]: one pass per tap and channel over blocks of rows.
+    """A convolution with filters[taps..., depth, outputs]: one pass per tap and channel over blocks of rows.
 
     Taps outside of the image add nothing, not even the product of 0 with an infinite weight, unless the rule says so.
     """
     x, bias = inputs[0], inputs[2] if len(inputs) > 2 else None
     rule = sum_of_products.RULES[step.rules["sum_of_products"]]
-    filters = np.ascontiguousarray(filters)
-    depth, channels, groups = *filters.shape[2:], step["groups"]
-    _, vertical, horizontal = step_windows(step, x.shape[1:3])
+    depth, channels, groups = *filters.shape[-2:], step["groups"]
+    deep, vertical, horizontal = step_windows(step, x.shape[1:-1])
+    grouped = np.ascontiguousarray(filters).reshape(
+        deep.taps, vertical.taps, horizontal.taps, depth, groups, channels // groups
+    )
+    images = x.reshape(x.shape[0], deep.extent, vertical.extent, horizontal.extent, groups, 1, depth)
     out_h, out_w = vertical.out, horizontal.out
-    grouped = filters.reshape(*filters.shape[:3], groups, channels // groups)
-    out = np.empty((x.shape[0], out_h, out_w, channels), np.float32)
+    out = np.empty((x.shape[0], deep.out, out_h, out_w, channels), np.float32)
+    shape = (x.shape[0], *(one.out for one in (deep, vertical, horizontal)[5 - x.ndim :]), channels)
     if not out.size:
-        return [out]
+        return [out.reshape(shape)]
     rows = max(1, _SUMS // (out_w * channels))
     columns = [horizontal.met(tap) for tap in range(horizontal.taps)]
-    taps = [(i, j) for i in range(vertical.taps) for j in range(horizontal.taps)]
+    taps = list(itertools.product(range(deep.taps), range(vertical.taps), range(horizontal.taps)))
     if rule.by_columns:
         taps.sort(key=lambda tap: tap[::-1])
     nothing = np.zeros((1, 1, groups, 1), np.float32)
-    for n, top in ((n, top) for n in range(x.shape[0]) for top in range(0, out_h, rows)):
+    for n, z, top in itertools.product(range(x.shape[0]), range(deep.out), range(0, out_h, rows)):
         check_stop()
         bottom = min(top + rows, out_h)
         total = _start(rule, (bottom - top, out_w, groups, channels // groups), bias)
         room = np.empty_like(total)
-        for i, j in taps:
-            lines, across = vertical.met(i, top, bottom), columns[j]
+        for d, i, j in taps:
+            plane, lines, across = (
+                z * deep.stride + d * deep.dilation - deep.before,
+                vertical.met(i, top, bottom),
+                columns[j],
+            )
+            if not 0 <= plane < deep.extent:
+                lines = slice(0, 0), slice(0, 0)
             if rule.from_bias:
                 for where in _outside(lines, across, *total.shape[:2]):
                     for c in range(depth):
-                        rule(total[where], nothing, grouped[i, j, c], room[where])
+                        rule(total[where], nothing, grouped[d, i, j, c], room[where])
             if not lines[0].stop or not across[0].stop:
                 continue
-            met = x[n, lines[1], across[1]]
-            met = met.reshape(*met.shape[:2], groups, 1, depth)
+            met = images[n, plane, lines[1], across[1]]
             sums, products = total[lines[0], across[0]], room[lines[0], across[0]]
             for c in range(depth):
-                rule(sums, met[..., c], grouped[i, j, c], products)
-        out[n, top:bottom] = finish(step, total.reshape(bottom - top, out_w, channels), bias, x, filters)
-    return [out]
+                rule(sums, met[..., c], grouped[d, i, j, c], products)
+        out[n, z, top:bottom] = finish(step, total.reshape(bottom - top, out_w, channels), bias, x, filters)
+    return [out.reshape(shape)]
 
 
 def _outside(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Attribute, Node
+from ...operators.layers.conv_geometry import ADDEND
 from ...operators.layers.real_conv import can_block
 from .. import Shapes
 from ..editing import Editor
@@ -50,7 +51,7 @@ def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
         elif node.source in _FINISHES and node.inputs[0] in blocked:
             conv = editor.writer(node.inputs[0])
             constant = all(editor.value(index) is not None for index in node.inputs[1:] if index is not None)
-            if conv is not None and conv.operator == "conv" and editor.only_reader(conv) is node and constant:
+            if conv is not None and _is_plain(conv) and editor.only_reader(conv) is node and constant:
                 blocked.update(node.outputs)
         elif node.source == "Mul" and not blocked.isdisjoint(node.inputs):
             if _scale_channels(editor, shapes, node):
@@ -72,9 +73,14 @@ def _same_shape(editor: Editor, shapes: Shapes, node: Node) -> bool:
     return left is not None and left == right
 
 
+def _is_plain(node: Node) -> bool:
+    """Whether a node is a convolution whose sums begin with no other tensor."""
+    return node.operator == "conv" and len(node.inputs) <= ADDEND
+
+
 def is_blocked(editor: Editor, conv: Node) -> bool:
     """Constant weights of two spatial axes and a constant bias or none, in numbers that fit."""
-    if conv.operator != "conv" or editor.type(conv.outputs[0]) != "f32":
+    if not _is_plain(conv) or editor.type(conv.outputs[0]) != "f32":
         return False
     weights, groups = editor.value(conv.inputs[1]), conv.attributes["groups"]
     if weights is None or weights.ndim != 4 or conv.attributes.get("computed_weights"):
@@ -91,7 +97,7 @@ def _begin_with(
     """The first operand that a convolution computes for this sum alone: its sums begin with the other operand."""
     for position, other in enumerate(others):
         conv = editor.writer(total.inputs[position])
-        if conv is None or conv.operator != "conv" or editor.only_reader(conv) is not total:
+        if conv is None or not _is_plain(conv) or editor.only_reader(conv) is not total:
             continue
         if besides is not None and (conv.outputs[0] in besides or conv.version not in _VERSIONS):
             continue
@@ -102,10 +108,10 @@ def _begin_with(
         editor.remove(conv)
         editor.change(
             total,
-            operator="conv_onto",
+            operator="conv",
             source=conv.source,
             version=conv.version,
-            inputs=(conv.inputs[0], conv.inputs[1], third, total.inputs[other]),
+            inputs=(conv.inputs[0], conv.inputs[1], third, *(None,) * (ADDEND - 3), total.inputs[other]),
             attributes=dict(conv.attributes),
         )
         return

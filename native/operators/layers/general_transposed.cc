@@ -269,8 +269,8 @@ class RealTransposed final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_general_transpose_conv(const Step& step, const Transposed& geometry) {
-  if (step.text("form") != "quantized") return std::make_unique<RealTransposed>(step, geometry);
+std::unique_ptr<Kernel> make_general_transposed(const Step& step, const Transposed& geometry) {
+  if (step.text("arithmetic") != "rescaled") return std::make_unique<RealTransposed>(step, geometry);
   return std::make_unique<IntegerTransposed>(step, geometry);
 }
 

@@ -1,8 +1,9 @@
-// transpose_conv: 8-bit layers as one matrix product per phase of the output, rows found by pointers.
+// conv_transpose: 8-bit layers as one matrix product per phase of the output, rows found by pointers.
 #include <algorithm>
 #include <cstring>
 
 #include "core/share.h"
+#include "operators/layers/ordered_convolution.h"
 #include "operators/layers/transposed.h"
 #include "operators/layers/weights.h"
 #include "operators/core/registry.h"
@@ -288,32 +289,43 @@ Transposed read_transposed(const Step& step) {
   Transposed g{};
   g.given = given;
   g.batch = in.shape[0], g.in_h = in.shape[1], g.in_w = in.shape[2], g.in_c = in.shape[3];
-  g.filter_h = step.integer("filter_h", 1, kMost), g.filter_w = step.integer("filter_w", 1, kMost);
-  g.stride_h = step.integer("stride_h", 1, kMost), g.stride_w = step.integer("stride_w", 1, kMost);
+  g.filter_h = filter.shape[1], g.filter_w = filter.shape[2];
+  require(std::max(g.filter_h, g.filter_w) <= kMost, "the filter is very large");
+  const auto pair = [&](const char* key, int64_t least) {
+    const std::vector<int64_t>& list = step.list(key);
+    require(list.size() == 2, "two spatial axes are needed");
+    for (int64_t value : list) require(value >= least && value <= kMost, "a number of the geometry is out of range");
+    return list;
+  };
+  const std::vector<int64_t> strides = pair("strides", 1), before = pair("before", 0), dilations = pair("dilations", 1);
+  g.stride_h = strides[0], g.stride_w = strides[1], g.pad_top = before[0], g.pad_left = before[1];
+  require(dilations[0] == 1 && dilations[1] == 1, "taps lie apart");
+  require(step.integer("groups") == 1 && step.integer("channels_last") == 1, "channels in one group are last");
+  require(step.text("filter_layout") == "OSI", "filters lie in another order");
   // As ordinary convolutions would have them.
-  g.pad_top = step.integer("pad_top", 0, g.filter_h - 1), g.pad_left = step.integer("pad_left", 0, g.filter_w - 1);
-  g.out_h = step.integer("out_h", 1, int64_t{1} << 31), g.out_w = step.integer("out_w", 1, int64_t{1} << 31);
-  g.out_c = out.shape[3];
-  require(out.shape[0] == g.batch && out.shape[1] == g.out_h && out.shape[2] == g.out_w, "the output's shape differs");
+  require(g.pad_top < g.filter_h && g.pad_left < g.filter_w, "a pad reaches over the filter");
+  g.out_h = out.shape[1], g.out_w = out.shape[2], g.out_c = out.shape[3];
+  require(out.shape[0] == g.batch, "the output's shape differs");
   require(in.elements > 0 && out.elements > 0 && filter.elements > 0, "there is nothing to do");
   require(g.out_h <= g.in_h * g.stride_h + g.filter_h && g.out_w <= g.in_w * g.stride_w + g.filter_w,
           "the output is larger than the input reaches");
-  require(filter.shape[0] == g.out_c && filter.shape[1] == g.filter_h && filter.shape[2] == g.filter_w &&
-              filter.shape[3] == g.in_c,
-          "the filter's shape differs");
+  require(filter.shape[0] == g.out_c && filter.shape[3] == g.in_c, "the filter's shape differs");
   return g;
 }
 
-std::unique_ptr<Kernel> make_transpose_conv(const Step& step, const CoreSet& cores) {
-  if (step.rules.count("sum_of_products") != 0) throw NoKernel("no native rule for sums");
+std::unique_ptr<Kernel> make_conv_transpose(const Step& step, const CoreSet& cores) {
+  const std::string& arithmetic = step.text("arithmetic");
+  const bool integers = arithmetic == "rescaled", ordered = arithmetic == "ordered";
+  if (!integers && !ordered && arithmetic != "hybrid") throw NoKernel("no native kernel for this arithmetic");
+  if (ordered && step.input(kTransposedSource).rank() == 5) return make_ordered_transposed(step);
+  if (ordered && step.rule("sum_of_products") != "binary32_in_order") throw NoKernel("no native rule for sums");
   const Transposed geometry = read_transposed(step);
-  const bool integers = step.text("form") == "quantized";
   if (!integers || !suits_matmul(step, kTransposedSource, kTransposedBias)) {
-    return make_general_transpose_conv(step, geometry);
+    return make_general_transposed(step, geometry);
   }
   return std::make_unique<TransposedConvolution>(step, cores, geometry);
 }
 
-BITTRUE_OPERATOR(transpose_conv, make_transpose_conv)
+BITTRUE_OPERATOR(conv_transpose, make_conv_transpose)
 
 }  // namespace bittrue

@@ -1,4 +1,5 @@
-// conv3d and conv3d_transpose: binary32 sums over three spatial axes in the order of memory, then bias and clamp.
+// Convolutions over three spatial axes, forward and transposed: binary32 sums in the order of memory, then bias and
+// clamp.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -6,8 +7,9 @@
 
 #include "core/share.h"
 #include "operators/layers/columns.h"
+#include "operators/layers/ordered_convolution.h"
 #include "operators/layers/ordered_products.h"
-#include "operators/core/registry.h"
+#include "operators/layers/transposed.h"
 #include "rules/plain_range.h"
 
 namespace bittrue {
@@ -15,19 +17,21 @@ namespace {
 
 using Three = std::array<int64_t, 3>;
 
-Three three(const Step& step, const char* key, int64_t low, int64_t high) {
+constexpr int64_t kMost = int64_t{1} << 30;
+
+Three three(const Step& step, const char* key, int64_t low) {
   const std::vector<int64_t>& list = step.list(key);
   require(list.size() == 3, "three spatial axes are needed");
-  for (int64_t value : list) require(value >= low && value <= high, "a number of the geometry is out of range");
+  for (int64_t value : list) require(value >= low && value <= kMost, "a number of the geometry is out of range");
   return {list[0], list[1], list[2]};
 }
 
-class Convolution3d final : public Kernel {
+class OrderedConvolution final : public Kernel {
  public:
-  Convolution3d(const Step& step, bool transposed);
+  OrderedConvolution(const Step& step, bool transposed);
 
   void run(const Run& run) const override;
-  bool packs(size_t input) const override { return input == 1 || input == bias_at_; }
+  bool packs(size_t input) const override { return input == 1 || input == 2; }
   std::string note() const override { return "binary32 sums in order"; }
 
  private:
@@ -43,8 +47,7 @@ class Convolution3d final : public Kernel {
   }
   void line(const Run& run, int64_t index) const;
 
-  bool transposed_;
-  size_t source_at_, bias_at_;
+  bool transposed_, given_ = false;  // `given_`: whether an operand says the shape of the result
   int64_t batch_, depth_, filters_, panels_, work_;
   Three in_, out_, filter_, stride_, dilation_, pad_;
   std::vector<float> packed_;  // [panels][taps][depth][kOrderedColumns]
@@ -52,20 +55,30 @@ class Convolution3d final : public Kernel {
   float low_, high_;
 };
 
-Convolution3d::Convolution3d(const Step& step, bool transposed)
-    : transposed_(transposed), source_at_(transposed ? 2 : 0), bias_at_(transposed ? 3 : 2), work_(step.work) {
-  const Operand &in = step.input(source_at_), &weights = step.input(1), &out = step.output();
+OrderedConvolution::OrderedConvolution(const Step& step, bool transposed)
+    : transposed_(transposed), work_(step.work) {
+  const Operand &in = step.input(0), &weights = step.input(1), &out = step.output();
   require(in.type == Type::f32 && weights.type == Type::f32 && out.type == Type::f32, "all numbers must be binary32");
   require(in.rank() == 5 && weights.rank() == 5 && out.rank() == 5, "five axes are needed");
   require(in.dense() && weights.dense() && out.dense(), "all sides must be dense");
   require(weights.constant != nullptr, "weights are computed at run time");
   require(in.elements > 0 && out.elements > 0 && weights.elements > 0, "there is nothing to do");
-  constexpr int64_t kMost = int64_t{1} << 30;
-  filter_ = three(step, "filter", 1, kMost), stride_ = three(step, "stride", 1, kMost);
-  dilation_ = three(step, "dilation", 1, kMost), pad_ = three(step, "pad", 0, kMost);
+  require(step.rule("sum_of_products") == "binary32_in_order", "no native rule for sums");
+  require(step.integer("groups") == 1 && step.integer("channels_last") == 1, "channels in one group are last");
+  require(step.text("filter_layout") == (transposed ? "SOI" : "SIO"), "filters lie in another order");
+  if (transposed) {
+    stride_ = three(step, "strides", 1), dilation_ = three(step, "dilations", 1), pad_ = three(step, "before", 0);
+  } else {
+    const char* const names[3][3] = {{"stride_d", "dilation_d", "pad_front"},
+                                     {"stride_h", "dilation_h", "pad_top"},
+                                     {"stride_w", "dilation_w", "pad_left"}};
+    for (int axis = 0; axis < 3; ++axis) {
+      stride_[axis] = step.integer(names[axis][0], 1, kMost), dilation_[axis] = step.integer(names[axis][1], 1, kMost);
+      pad_[axis] = step.integer(names[axis][2], 0, kMost);
+    }
+  }
   for (int axis = 0; axis < 3; ++axis) {
-    in_[axis] = in.shape[axis + 1], out_[axis] = out.shape[axis + 1];
-    require(weights.shape[axis] == filter_[axis], "the filter's shape differs");
+    in_[axis] = in.shape[axis + 1], out_[axis] = out.shape[axis + 1], filter_[axis] = weights.shape[axis];
     require(in_[axis] < kMost && out_[axis] < kMost, "an axis is very long");
   }
   batch_ = in.shape[0], depth_ = in.shape[4], filters_ = out.shape[4];
@@ -85,8 +98,8 @@ Convolution3d::Convolution3d(const Step& step, bool transposed)
       panel[k * kOrderedColumns] = values[static_cast<size_t>(from)];
     }
   }
-  if (step.has_input(bias_at_)) {
-    const Operand& bias = step.input(bias_at_);
+  if (step.has_input(2)) {
+    const Operand& bias = step.input(2);
     require(bias.type == Type::f32 && bias.constant != nullptr && bias.elements == filters_,
             "one constant bias per filter is needed");
     bias_.resize(static_cast<size_t>(filters_));
@@ -96,13 +109,15 @@ Convolution3d::Convolution3d(const Step& step, bool transposed)
   require(range == "type_limits", "no native rule for the range");
   low_ = static_cast<float>(step.real("low")), high_ = static_cast<float>(step.real("high"));
   if (!transposed) return;
-  const Operand& shape = step.input(0);
+  if (!step.has_input(kTransposedShape)) return;
+  const Operand& shape = step.input(kTransposedShape);
   require(shape.type == Type::s32 && shape.elements == 5 && shape.dense(), "a shape has five 32-bit extents");
+  given_ = true;
 }
 
 // One line of the output: all positions of its last spatial axis.
-void Convolution3d::line(const Run& run, int64_t index) const {
-  const auto* in = reinterpret_cast<const float*>(run.inputs[source_at_]);
+void OrderedConvolution::line(const Run& run, int64_t index) const {
+  const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
   float* out = reinterpret_cast<float*>(run.outputs[0]) + index * out_[2] * filters_;
   const int64_t n = index / out_[1] / out_[0], z = index / out_[1] % out_[0], y = index % out_[1];
   const int64_t taps = filter_[0] * filter_[1] * filter_[2], terms = taps * depth_;
@@ -128,10 +143,10 @@ void Convolution3d::line(const Run& run, int64_t index) const {
   }
 }
 
-void Convolution3d::run(const Run& run) const {
-  if (transposed_) {
+void OrderedConvolution::run(const Run& run) const {
+  if (given_) {
     int32_t shape[5];
-    std::memcpy(shape, run.inputs[0], sizeof(shape));
+    std::memcpy(shape, run.inputs[kTransposedShape], sizeof(shape));
     const bool planned = shape[0] == batch_ && shape[1] == out_[0] && shape[2] == out_[1] && shape[3] == out_[2] &&
                          shape[4] == filters_;
     if (!planned) throw Undefined();
@@ -141,15 +156,12 @@ void Convolution3d::run(const Run& run) const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_conv3d(const Step& step, const CoreSet&) {
-  return std::make_unique<Convolution3d>(step, false);
+std::unique_ptr<Kernel> make_ordered_convolution(const Step& step) {
+  return std::make_unique<OrderedConvolution>(step, false);
 }
 
-std::unique_ptr<Kernel> make_conv3d_transpose(const Step& step, const CoreSet&) {
-  return std::make_unique<Convolution3d>(step, true);
+std::unique_ptr<Kernel> make_ordered_transposed(const Step& step) {
+  return std::make_unique<OrderedConvolution>(step, true);
 }
-
-BITTRUE_OPERATOR(conv3d, make_conv3d)
-BITTRUE_OPERATOR(conv3d_transpose, make_conv3d_transpose)
 
 }  // namespace bittrue

@@ -1,0 +1,89 @@
+"""Transposed convolutions of binary32 numbers whose products are added up in an order that the rule says.
+
+Hybrid ones have weights of integers: every image is quantized first, and its products are scaled back one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...rules import plain_range, sum_of_products
+from ..core.base import Call, Lowered, Step
+from ..core.roles import turned
+from . import hybrid_layers
+from .conv_geometry import filter_layout, tap_slices, transposed_parameters
+from .integer_layers import check_weight_scales
+from .real_layers import real_range
+
+_IN_ORDER = sum_of_products.RULES["binary32_in_order"]
+
+
+def lower(call: Call) -> Lowered:
+    """The geometry and the clamp."""
+    source, weights = call.input(0), call.input(1)
+    geometry = transposed_parameters(call)
+    return Lowered(
+        parameters={**geometry, **real_range(call), "filter_layout": filter_layout(call, True)},
+        work=source.size * (weights.size // source.shape[-1]),
+        scratch=8 * call.output.size + 12 * source.size,
+    )
+
+
+def lower_hybrid(call: Call) -> Lowered:
+    """The same with the scales of the weights."""
+    lowered, weights = lower(call), call.input(1)
+    check_weight_scales(call, call.output.shape[-1], 0)
+    return replace(
+        lowered,
+        parameters={**lowered.parameters, "quantize": "asymmetric"},
+        arrays={"weight_scales": weights.quantization.scales.astype(np.float32)},
+    )
+
+
+def _add_scaled(
+    total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32, scales: np.ndarray
+) -> None:
+    """total += f32(f32(f32(q * w) * scale of the filter) * scale of the image), channel by channel, in place."""
+    with np.errstate(all="ignore"):
+        for k in range(len(filters)):
+            total += (pixels[:, k, None] * filters[k]).astype(np.float32) * scales * scale
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """One pass per tap over all input positions whose copy falls into the result.
+
+    Every result meets input positions in the order of memory, then the bias; or, from the bias on, taps in that order.
+    """
+    x, weights = inputs[0], turned(inputs[1], step["filter_layout"], "SIO")
+    bias = inputs[2] if len(inputs) > 2 else None
+    hybrid = step["arithmetic"] == "hybrid"
+    rule = _IN_ORDER if hybrid else sum_of_products.RULES[step.rules["sum_of_products"]]
+    batch, channels, *reached = step["output_shape"]
+    total = np.zeros((batch, *reached, channels), np.float32)
+    if rule.from_bias and bias is not None:
+        total[...] = bias.reshape(-1)
+    taps = list(np.ndindex(*weights.shape[:-2]))
+    for image, result in zip(x, total, strict=True):
+        scale = np.float32(1)
+        if hybrid:
+            q, (scale,), (zero_point,) = hybrid_layers.quantize(step, image.reshape(1, -1))
+            image = (q - zero_point).reshape(image.shape)
+        for tap in taps if rule.from_bias else reversed(taps):
+            of, to = tap_slices(step, tap, image.shape[:-1], reached)
+            pixels = image[of]
+            if not pixels.size:
+                continue
+            part, filters = np.ascontiguousarray(result[to]), np.ascontiguousarray(weights[tap])
+            sums, rows = part.reshape(-1, channels), pixels.reshape(-1, pixels.shape[-1])
+            if hybrid:
+                _add_scaled(sums, rows, filters.astype(np.int32), scale, step.arrays["weight_scales"])
+            else:
+                sum_of_products.add_matrix(rule, sums, rows, filters)
+            result[to] = part
+    if bias is not None and not rule.from_bias:
+        with np.errstate(all="ignore"):
+            total += bias.reshape(-1)
+    return [plain_range.clamp(total, step["low"], step["high"])]
