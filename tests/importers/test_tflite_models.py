@@ -22,21 +22,29 @@ POOLS = ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
 # What an operator's name alone says in TFLite and is an attribute of ours: written out again, not from the importer.
 IMPLIED: dict[str, dict[str, object]] = {
     "BATCH_MATMUL": {"most_axes": 5},
+    "BIDIRECTIONAL_SEQUENCE_LSTM": {"operands": "separate", "sequence": True, "bidirectional": True},
+    "BIDIRECTIONAL_SEQUENCE_RNN": {"operands": "separate", "sequence": True, "bidirectional": True},
     "CONV_3D": {"filter_layout": "SIO"},
     "CONV_3D_TRANSPOSE": {"filter_layout": "SOI"},
-    "BIDIRECTIONAL_SEQUENCE_LSTM": {"sequence": True, "bidirectional": True},
-    "BIDIRECTIONAL_SEQUENCE_RNN": {"sequence": True, "bidirectional": True},
-    "LSTM": {"sequence": False, "bidirectional": False},
+    "IF": {"plans_both": True},
+    "LSTM": {"operands": "separate", "sequence": False, "bidirectional": False},
+    "MIRROR_PAD": {"widths": "pairs"},
+    "NON_MAX_SUPPRESSION_V4": {"results": "indices"},
+    "NON_MAX_SUPPRESSION_V5": {"results": "indices"},
     "ONE_HOT": {"from_either_end": False},
+    "PAD": {"mode": "constant", "widths": "pairs"},
+    "PADV2": {"mode": "constant", "widths": "pairs"},
     "RANGE": {"counting": "wrapped_magnitude"},
+    "RANK": {"of": "rank"},
     "RELU": {"activation": "relu"},
     "RELU6": {"activation": "relu6"},
     "RELU_0_TO_1": {"activation": "relu_0_to_1"},
     "RELU_N1_TO_1": {"activation": "relu_n1_to_1"},
     "RESHAPE": {"zeros": "counted"},
-    "RNN": {"sequence": False, "bidirectional": False},
-    "SCATTER_ND": {"elements": False, "reduction": "add", "wraps": False},
-    "SPARSE_TO_DENSE": {"elements": True, "reduction": "replace", "wraps": False},
+    "RNN": {"operands": "separate", "sequence": False, "bidirectional": False},
+    "SCATTER_ND": {"coordinates": "slices", "reduction": "add", "wraps": False},
+    "SHAPE": {"of": "dimensions"},
+    "SPARSE_TO_DENSE": {"coordinates": "elements", "reduction": "replace", "wraps": False},
     "SPLIT": {"keeps_axis": True, "open_size": False, "uneven": False},
     "SPLIT_V": {"keeps_axis": True, "open_size": True, "uneven": False},
     "STABLEHLO_ADD": {"stored_values": True},
@@ -44,8 +52,8 @@ IMPLIED: dict[str, dict[str, object]] = {
     "STABLEHLO_MINIMUM": {"stored_values": True},
     "STABLEHLO_MULTIPLY": {"stored_values": True},
     "TRANSPOSE_CONV": {"filter_layout": "OSI"},
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": {"sequence": True, "bidirectional": False},
-    "UNIDIRECTIONAL_SEQUENCE_RNN": {"sequence": True, "bidirectional": False},
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": {"operands": "separate", "sequence": True, "bidirectional": False},
+    "UNIDIRECTIONAL_SEQUENCE_RNN": {"operands": "separate", "sequence": True, "bidirectional": False},
     "UNIQUE": {"nans_differ": False, "results": "indices", "sorted": False},
     "UNPACK": {"keeps_axis": False, "open_size": False, "uneven": False},
     "UNSORTED_SEGMENT_MAX": {"reduction": "largest"},
@@ -60,6 +68,7 @@ _SCALES = " ".join(f"{what}{number}" for number in range(3) for what in ("scale"
 OPERANDS: dict[str, tuple[str, str]] = {
     "CONV_3D_TRANSPOSE": ("shape weights input bias", f"input weights bias {_SCALES} shape"),
     "DILATE": ("input factors value", "input value factors"),
+    "MATRIX_DIAG": ("diagonal", "matrices diagonal"),
     "SCATTER_ND": ("coordinates updates shape", "tensor coordinates updates shape"),
     "SPARSE_TO_DENSE": ("coordinates shape updates default", "tensor coordinates updates shape default"),
     "SPLIT": ("axis input", "input sizes axis"),
@@ -123,6 +132,8 @@ def expected_attributes(source: str, options: object) -> dict[str, object]:
             value = TYPES[value]
         elif name == "fused_activation_function":
             value = ACTIVATIONS[value]
+        elif name == "mode":
+            value = ("reflect", "symmetric")[value]
         elif name == "kernel_type":
             value = ("full", "basic")[value]
         elif name == "padding":
@@ -228,7 +239,7 @@ def all_different(options: object, padding: int) -> None:
     for place, (name, value) in enumerate(vars(options).items()):
         if name == "padding":
             value = padding
-        elif name in ("fusedActivationFunction", "kernelType", "idxOutType"):
+        elif name in ("fusedActivationFunction", "kernelType", "idxOutType", "mode"):
             value = 1
         elif isinstance(value, bool):
             value = not value

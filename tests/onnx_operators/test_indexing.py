@@ -1,5 +1,5 @@
-"""gather, take_along, gather_nd, put_along, scatter_nd, arg_max, arg_min, topk_v2, where, one_hot, eye, triangle,
-unique, best_boxes, compress and reverse_sequence against ONNX Runtime.
+"""gather, gather_nd, scatter_nd, arg_max, arg_min, topk_v2, where, one_hot, eye, triangle,
+unique, non_max_suppression, compress and reverse_sequence against ONNX Runtime.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""densify: sparse constants against the real runtime."""
+"""DENSIFY: sparse constants against the real runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""matrix_diag and matrix_set_diag against the real runtime."""
+"""matrix_set_diag, with and without matrices, against the real runtime."""
 
 from __future__ import annotations
 

@@ -28,7 +28,6 @@ class Copy final : public Kernel {
 
 std::unique_ptr<Kernel> make_copy(const Step& step, const CoreSet&) { return std::make_unique<Copy>(step); }
 
-BITTRUE_OPERATOR(densify, make_copy)
 BITTRUE_OPERATOR(expand_dims, make_copy)
 BITTRUE_OPERATOR(reshape, make_copy)
 BITTRUE_OPERATOR(squeeze, make_copy)

@@ -293,10 +293,10 @@ class TensorReader:
         if not self._sparse:
             return
         for node in nodes:
-            for index in node.inputs if node.operator != "densify" else ():
+            for index in node.inputs if node.source != "DENSIFY" else ():
                 if index in self._sparse:
                     raise _sparse_error(self._sparse[index][1])
-        densified = {index for node in nodes if node.operator == "densify" for index in node.inputs}
+        densified = {index for node in nodes if node.source == "DENSIFY" for index in node.inputs}
         for index, (table, place) in self._sparse.items():
             if index not in densified:
                 raise _sparse_error(place)

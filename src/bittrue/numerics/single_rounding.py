@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from .litert import LITERT
 from .litert.elementwise import STORED
-from .litert.movement import MIRRORED, ONE_VALUE, PAD_RANK
+from .litert.movement import DIMENSIONS, MIRRORED, ONE_VALUE, PAD_RANK
 from .litert.unary import RELUS
 from .table import Numerics, Row
 
@@ -201,7 +201,7 @@ _MOVEMENT: tuple[Row, ...] = (
     Row("space_to_batch", ("f32 s32 s32 -> f32",), {}, _RUN, limit=_UNSET_BORDER),
     Row("batch_to_space", ("T s32 s32 -> T",), {}, _RUN, where=("s8", "f32")),
     Row("broadcast_to", ("T s32 -> T",), {}, _RUN, where=("s8", "s16", "s32", "f32")),
-    Row("shape", ("* -> s32",), {}, _RUN),
+    Row("shape", ("* -> s32",), {}, _RUN, when=DIMENSIONS),
 )
 
 # Kernels that share their code with the desktop's: real numbers, and integers that the switch does not touch or

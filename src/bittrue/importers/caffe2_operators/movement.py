@@ -32,7 +32,7 @@ def _reshape(source: Source) -> None:
     target = source.constant(np.array(shape, np.int64), "shape")
     source.emit("reshape", "u8", source.requested(), {"zeros": "copied"}, inputs=[source.inputs[0], target])
     if len(source.outputs) == 2:
-        source.emit("shape", "s64", None, inputs=source.inputs[:1], output=1)
+        source.emit("shape", "s64", None, {"of": "dimensions"}, inputs=source.inputs[:1], output=1)
 
 
 def _transpose(source: Source) -> None:

@@ -17,7 +17,8 @@ def _gather(source: Source) -> None:
 
 
 def _gather_elements(source: Source) -> None:
-    source.emit("take_along", source.type(0), {"axis": source.integer("axis", 0)})
+    attributes: dict[str, Attribute] = {"axis": source.integer("axis", 0), "elements": True, "from_either_end": True}
+    source.emit("gather", source.type(0), attributes)
 
 
 def _gather_nd(source: Source) -> None:
@@ -25,21 +26,20 @@ def _gather_nd(source: Source) -> None:
     source.emit("gather_nd", source.type(0), attributes)
 
 
-def _reduction(source: Source) -> str:
+def _scattering(source: Source) -> dict[str, Attribute]:
     name = source.text("reduction", "none")
     if name not in _REDUCTIONS:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"reduction '{name}' is not among {sorted(_REDUCTIONS)}")
-    return _REDUCTIONS[name]
+    return {"reduction": _REDUCTIONS[name], "wraps": True}
 
 
 def _scatter_elements(source: Source) -> None:
-    attributes: dict[str, Attribute] = {"axis": source.integer("axis", 0), "reduction": _reduction(source)}
-    source.emit("put_along", source.type(0), attributes)
+    attributes = {**_scattering(source), "coordinates": "along_axis", "axis": source.integer("axis", 0)}
+    source.emit("scatter_nd", source.type(0), attributes)
 
 
 def _scatter_nd(source: Source) -> None:
-    attributes: dict[str, Attribute] = {"reduction": _reduction(source), "elements": False, "wraps": True}
-    source.emit("scatter_nd", source.type(0), attributes)
+    source.emit("scatter_nd", source.type(0), {**_scattering(source), "coordinates": "slices"})
 
 
 def _position(operator: str) -> Mapper:
@@ -95,7 +95,8 @@ def _non_zero(source: Source) -> None:
 
 
 def _non_max_suppression(source: Source) -> None:
-    source.emit("best_boxes", "s64", {"centred": source.flag("center_point_box", False)})
+    attributes: dict[str, Attribute] = {"results": "triples", "centred": source.flag("center_point_box", False)}
+    source.emit("non_max_suppression", "s64", attributes)
 
 
 def _one_hot(source: Source) -> None:

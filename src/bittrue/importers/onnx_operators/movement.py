@@ -71,7 +71,7 @@ def _dropout(source: Source) -> None:
     source.emit("identity", source.type(0), inputs=source.inputs[:1], outputs=source.outputs[:1])
     if kept:
         shape = source.temporary("s64", "shape")
-        source.emit("shape", "s64", inputs=source.inputs[:1], outputs=[shape])
+        source.emit("shape", "s64", {"of": "dimensions"}, inputs=source.inputs[:1], outputs=[shape])
         # Older versions leave the mask open; it is zeros in practice.
         dtype = "bool" if source.version >= 10 else source.type(0)
         value = np.full((), source.version >= 12, data_type(dtype).numpy)
@@ -135,14 +135,14 @@ def _pad(source: Source) -> None:
 
 
 def _shape(source: Source) -> None:
-    attributes = {"start": source.integer("start", 0)}
+    attributes: dict[str, Attribute] = {"of": "dimensions", "start": source.integer("start", 0)}
     if source.has("end"):
         attributes["end"] = source.integer("end", 0)
     source.emit("shape", "s64", attributes)
 
 
 def _size(source: Source) -> None:
-    source.emit("size_of", "s64")
+    source.emit("shape", "s64", {"of": "elements"})
 
 
 def _constant_of_shape(source: Source) -> None:

@@ -12,6 +12,7 @@ _COMMON = ("s8", "u8", "s16", "s32", "s64", "f32")
 _MOVED = "run; docs/facts/litert.md 2.7"
 # How a border is filled, and the rank that the kernel of one value takes.
 MIRRORED, ONE_VALUE = (("attribute_is", "mode", "reflect", "symmetric"),), (("attribute_is", "mode", "constant"),)
+DIMENSIONS = (("attribute_is", "of", "dimensions"),)
 PAD_RANK = (("rank_within", 0, 0, 5),)
 _HALF_BYTES = "an odd number of elements behind the axis is refused: the kernel leaves parts of the output unwritten"
 
@@ -94,7 +95,8 @@ ROWS: tuple[Row, ...] = (
         where=_EVERY,
         limit="an axis that shrinks outside the tensor or backwards is refused: the kernel leaves the output unwritten",
     ),
-    Row("shape", ("* -> s32|s64",), {}, _MOVED),
+    Row("shape", ("* -> s32|s64",), {}, _MOVED, when=DIMENSIONS),
+    Row("shape", ("* -> s32",), {}, "run", when=(("attribute_is", "of", "rank"),)),
     Row("split", ("T - s32 -> T...", "T s32|s64 s32 -> T..."), {}, _MOVED, where=_COMMON),
     Row("pack", ("T... -> T",), {}, _MOVED, where=(*_COMMON, "u32"), requires=(("same_parameters",),)),
     Row(

@@ -44,7 +44,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("scatter_nd", ("- s32 T s32 -> T",), {}, _RUN, where=("s8", "u8", "s32", "s64", "f32", "bool")),
     Row("scatter_nd", ("- s32|s64 T s32|s64 T -> T",), {}, _RUN, where=("s8", "u8", "s32", "s64", "f32")),
-    Row("matrix_diag", ("T -> T",), {}, _RUN, where=_DIAGONAL),
+    Row("matrix_set_diag", ("- T -> T",), {}, _RUN, where=_DIAGONAL),
     Row(
         "matrix_set_diag",
         ("T T -> T",),
@@ -53,8 +53,7 @@ ROWS: tuple[Row, ...] = (
         where=_DIAGONAL,
         limit="diagonals that are too short are refused: the kernel reads beyond them",
     ),
-    Row("matrix_diag", ("* -> *",), refuses=_AS_BINARY32),
-    Row("matrix_set_diag", ("* * -> *",), refuses=_AS_BINARY32),
+    Row("matrix_set_diag", ("- * -> *", "* * -> *"), refuses=_AS_BINARY32),
     Row(
         "dynamic_update_slice",
         ("T T s32|s64 -> T",),

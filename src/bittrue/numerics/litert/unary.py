@@ -159,5 +159,4 @@ ROWS: tuple[Row, ...] = (
     Row("mfcc", ("f32 s32 -> f32",), {}, "run", limit=_BINARY64),
     Row("floor", ("T -> T",), {}, "run", ("f32", "f16", "bf16")),
     Row("zeros_like", ("T -> T",), {}, "run", ("s32", "s64", "f32")),
-    Row("rank", ("* -> s32",), {}, "run"),
 )

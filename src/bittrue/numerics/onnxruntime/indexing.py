@@ -29,7 +29,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("topk_v2", ("T s64 -> T s64",), {}, "run", where=_TOP, requires=_COUNT, limit=_ORDER, inexact=True),
     Row(
-        "best_boxes",
+        "non_max_suppression",
         ("f32 f32 s64|- f32|- f32|- -> s64",),
         {},
         "run",

@@ -32,7 +32,6 @@ _ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("space_to_depth", "", ("f32", "f64", "u8", "s8")),
     ("depth_to_space", "", ("f32", "f64", "u8", "s8")),
     ("gather", _POSITIONS, EVERY),
-    ("take_along", _POSITIONS, EVERY),
     ("gather_nd", "s64", EVERY),
 )
 
@@ -67,13 +66,20 @@ MOVED: tuple[Row, ...] = (
     Row("select_v2", ("bool T T -> T",), {}, _MOVED, where=("f32", "f64", "u8", "s8", "s32", "s64", "u32")),
     Row("select_v2", ("bool f16 f16 -> f16",), {}, _MOVED, limit=QUIET),
     Row("fill", ("s64 T -> T",), {}, _MOVED, where=COMMON),
-    Row("put_along", (f"T {_POSITIONS} T -> T",), {}, "run", where=EVERY),
+    Row(
+        "scatter_nd",
+        (f"T {_POSITIONS} T -> T",),
+        {},
+        "run",
+        where=EVERY,
+        when=(("attribute_is", "coordinates", "along_axis"),),
+    ),
     Row("scatter_nd", ("T s64 T -> T",), {}, "run", where=EVERY),
 )
 
 SHAPES: tuple[Row, ...] = (
-    Row("shape", ("T -> s64",), {}, "run", where=(*EVERY, *NARROW)),
-    Row("size_of", ("T -> s64",), {}, "run", where=COMMON),
+    Row("shape", ("T -> s64",), {}, "run", where=(*EVERY, *NARROW), when=(("attribute_is", "of", "dimensions"),)),
+    Row("shape", ("T -> s64",), {}, "run", where=COMMON, when=(("attribute_is", "of", "elements"),)),
     Row("range", ("T T T -> T",), {}, "run", where=("f32", "f64", "s16", "s32", "s64")),
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..litert.movement import ONE_VALUE
+from ..litert.movement import DIMENSIONS, ONE_VALUE
 from ..table import Row
 from .variants import READ, UNDEFINED, Variant, variants
 
@@ -247,7 +247,7 @@ def _movement(own: Variant) -> tuple[Row, ...]:
             requires=(("one_element", 1),),
         ),
         Row("split", ("T -> T...",), {}, _MOVES, where=(*_CODES, "s32", "f32")),
-        Row("shape", ("* -> s32|s64",), {}, _MOVES),
+        Row("shape", ("* -> s32|s64",), {}, _MOVES, when=DIMENSIONS),
         Row("cast", ("s8|u8|s16|s32 -> s8|u8|s16|s32",), {}, f"{READ}, modulo the width of the type"),
     )
 

@@ -88,6 +88,11 @@ def axes_exist(call: Call, position: int) -> None:
         call.axis(axis, call.input(0).rank)
 
 
+def known(call: Call, position: int) -> None:
+    """The input at `position` is known at plan time."""
+    call.constant(position, "input")
+
+
 def results_differ(call: Call) -> None:
     """No called graph returns one tensor twice, of which a kernel would write one only."""
     if any(graph.repeated for graph in call.graphs):
@@ -572,6 +577,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "not_negative": not_negative,
     "axes_exist": axes_exist,
     "one_element": one_element,
+    "known": known,
     "results_differ": results_differ,
     "rank_within": rank_within,
     "rank_zero": rank_zero,

@@ -1,4 +1,4 @@
-"""best_boxes: per image and class, boxes by falling score without those that overlap a chosen one too much.
+"""Per image and class, boxes by falling score without those that overlap a chosen one too much.
 
 Inputs: boxes [images, n, 4], scores [images, classes, n], results per class, largest overlap, smallest score.
 Output: [how many, (image, class, box)]. A box is two opposite corners (y, x, y, x), or `centred` x, y, width, height.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...errors import RunError
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Shape, Step
 from ..core.stopping import check_stop
 
 F32 = np.float32
@@ -127,6 +127,3 @@ def _chosen(place: str, inputs: Sequence[np.ndarray | None], centred: bool) -> n
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Equal scores by position; every operation on boxes is rounded to binary32."""
     return [_chosen(step.place, inputs, step["centred"])]
-
-
-OPERATOR = Operator("best_boxes", (), infer, lower, reference, "the best boxes of each class without overlapping ones")

@@ -1,6 +1,8 @@
 """non_max_suppression: boxes by descending score, without those that overlap a better one too much.
 
-With a sixth input, sigma, scores decay by how much they overlap, and are results, too.
+`results` are `indices` of one image's boxes in a tensor of fixed size, with their number; with a sixth input, sigma,
+scores decay by how much they overlap, and are results, too. Or they are `triples` of image, class and box for all
+images and classes (`best_boxes.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from ...errors import RunError
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 from ..core.stopping import check_stop
+from . import best_boxes
 
 Candidate = tuple[np.float32, int, int]
 
@@ -35,13 +38,17 @@ def _room(call: Call) -> Shape:
 
 def infer(call: Call) -> list[Shape]:
     """Room for the indices, for their scores where there is a sigma, and their number."""
+    if call.attribute("results") == "triples":
+        return best_boxes.infer(call)
     call.expect((5, 6), len(call.inputs) - 3)
     room = _room(call)
     return [*(room for _ in call.inputs[4:]), ()]
 
 
 def lower(call: Call) -> Lowered:
-    """Number of results."""
+    """Number of results, or how boxes are given."""
+    if call.attribute("results") == "triples":
+        return best_boxes.lower(call)
     boxes = call.input(0).shape[0]
     return Lowered(parameters={"room": call.output.size}, work=boxes * call.output.size, scratch=256 * boxes)
 
@@ -51,7 +58,9 @@ def _worse(first: Candidate, second: Candidate) -> bool:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Indices, their scores (with a sigma) and their number; places beyond the number are 0."""
+    """Indices, their scores (with a sigma) and their number; places beyond the number are 0. Or triples."""
+    if "centred" in step.parameters:
+        return best_boxes.reference(step, inputs)
     boxes, scores = sorted_corners(inputs[0]), inputs[1]
     overlap_limit, score_limit = inputs[3].reshape(()), inputs[4].reshape(())
     sigma = np.float32(inputs[5].reshape(())) if len(inputs) > 5 else np.float32(0)

@@ -1,4 +1,4 @@
-"""gather, gather_nd and take_along: elements or slices picked by position.
+"""gather and gather_nd: elements or slices picked by position along one axis, or by coordinates.
 
 With `from_either_end`, negative positions count from the back. A position outside of the tensor is an error of the run.
 """
@@ -43,20 +43,30 @@ def wrapped(step: Step, positions: np.ndarray, extent: int) -> np.ndarray:
     return np.where(found < 0, found + extent, found)
 
 
+def _by_element(call: Call) -> bool:
+    """Whether positions have the tensor's rank, and each one picks an element."""
+    return bool(call.node.attributes.get("elements", False))
+
+
 def _wraps(call: Call) -> bool:
     return bool(call.node.attributes.get("from_either_end", False))
 
 
 def infer(call: Call) -> list[Shape]:
-    """The axis gives way to the axes of the positions that are not batch axes."""
+    """The axis gives way to the axes of the positions that are not batch axes; `elements`: the positions' shape."""
     call.expect(2)
+    if _by_element(call):
+        return _infer_elements(call)
     axis, batch = _axes(call)
     source = call.input(0).shape
     return [bounded(call, source[:axis] + call.input(1).shape[batch:] + source[axis + 1 :])]
 
 
 def lower(call: Call) -> Lowered:
-    """The tensor as [batch, outer, axis, inner] and the positions as [batch, count]."""
+    """The tensor as [batch, outer, axis, inner] and the positions as [batch, count]; or the axis alone."""
+    if _by_element(call):
+        axis = call.axis(call.attribute("axis"), call.input(0).rank)
+        return Lowered({"axis": axis}, scratch=24 * call.input(1).size)
     axis, batch = _axes(call)
     source, positions = call.input(0).shape, call.input(1).shape
     sizes = [math.prod(part) for part in (source[:batch], source[batch:axis], source[axis + 1 :], positions[batch:])]
@@ -75,7 +85,9 @@ def lower(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Picked along axis 2 of [batch, outer, axis, inner]."""
+    """Picked along axis 2 of [batch, outer, axis, inner]; or out[i, j, ...] = in[i, positions[i, j, ...], ...]."""
+    if "axis" in step.parameters:
+        return [np.ascontiguousarray(inputs[0][along(step, inputs[1], inputs[0].shape)])]
     x = inputs[0].reshape(step["batch"], step["outer"], step["extent"], step["inner"])
     positions = inputs[1].astype(np.int64).reshape(step["batch"], step["count"])
     # From the front, an upper bound is only met when something is read, a negative position never passes.
@@ -107,9 +119,8 @@ def _checked(step: Step, positions: np.ndarray, extent: int | None) -> np.ndarra
     return positions
 
 
-def infer_along(call: Call) -> list[Shape]:
+def _infer_elements(call: Call) -> list[Shape]:
     """The positions' shape, which is within the tensor's but along the axis."""
-    call.expect(2)
     source, positions = call.input(0), call.input(1, "positions")
     call.rank(source, 1, max(1, source.rank))
     call.rank(positions, source.rank)
@@ -123,23 +134,12 @@ def infer_along(call: Call) -> list[Shape]:
     return [positions.shape]
 
 
-def lower_along(call: Call) -> Lowered:
-    """The axis."""
-    axis = call.axis(call.attribute("axis"), call.input(0).rank)
-    return Lowered({"axis": axis}, scratch=24 * call.input(1).size)
-
-
 def along(step: Step, positions: np.ndarray, shape: Shape) -> tuple[np.ndarray, ...]:
     """Coordinates in `shape` of elements at `positions` along the step's axis, at their own place elsewhere."""
     axis = step["axis"]
     grids: list[np.ndarray] = list(np.indices(positions.shape, sparse=True))
     grids[axis] = wrapped(step, positions, shape[axis])
     return tuple(grids)
-
-
-def reference_along(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """out[i, j, ...] = in[i, positions[i, j, ...], ...] for axis 1."""
-    return [np.ascontiguousarray(inputs[0][along(step, inputs[1], inputs[0].shape)])]
 
 
 def _batch_axes(call: Call) -> int:
@@ -204,7 +204,6 @@ def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("gather", (), infer, lower, reference, "slices picked along one axis", moves=True),
+    Operator("gather", (), infer, lower, reference, "slices or elements picked along one axis", moves=True),
     Operator("gather_nd", (), infer_nd, lower_nd, reference_nd, "slices picked by coordinates", moves=True),
-    Operator("take_along", (), infer_along, lower_along, reference_along, "elements picked along one axis", moves=True),
 )

@@ -1,4 +1,4 @@
-"""put_along: a copy of a tensor with elements replaced, or combined with others, by position along an axis.
+"""How updates of scattered elements meet what is there.
 
 Updates act one after the other, in order. add and multiply wrap (or round) in the type, truth values are joined by or
 and and; largest and smallest keep the update unless the element is beyond it, so NaN and equal zeros are replaced.
@@ -6,13 +6,10 @@ and and; largest and smallest keep the update unless the element is beyond it, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-from ..core.base import Call, Lowered, Operator, Shape, Step
-from .gather import along
 
 _UFUNCS: dict[str, Any] = {"add": np.add, "multiply": np.multiply}
 _BEYOND: dict[str, Callable[[Any, Any], Any]] = {"largest": np.greater, "smallest": np.less}
@@ -43,43 +40,3 @@ def _keep_beyond(out: np.ndarray, places: Any, updates: np.ndarray, beyond: Call
         at, new = places[chosen], updates[chosen]
         old = out[at]
         out[at] = np.where(beyond(old, new), old, new)
-
-
-def infer(call: Call) -> list[Shape]:
-    """The tensor's shape. Positions and updates have one shape, within the tensor's but along the axis."""
-    call.expect(3)
-    source, positions, updates = call.input(0), call.input(1, "positions"), call.input(2, "updates")
-    call.rank(source, 1, max(1, source.rank))
-    axis = call.axis(call.attribute("axis"), source.rank)
-    fits = positions.rank == source.rank and all(
-        a == axis or extent <= source.shape[a] for a, extent in enumerate(positions.shape)
-    )
-    if positions.shape != updates.shape or not fits:
-        raise call.invalid(
-            "BT-SCATTER",
-            f"positions {list(positions.shape)} and updates {list(updates.shape)} do not fit {list(source.shape)}",
-        )
-    return [source.shape]
-
-
-def lower(call: Call) -> Lowered:
-    """The axis and what happens to the old element."""
-    axis = call.axis(call.attribute("axis"), call.input(0).rank)
-    return Lowered(
-        {"axis": axis, "reduction": call.attribute("reduction")},
-        work=call.input(0).size + call.input(1).size,
-        scratch=64 * call.input(1).size,
-    )
-
-
-def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """out[i, positions[i, j, ...], ...] = updates[i, j, ...] for axis 1."""
-    out = inputs[0].copy()
-    places = along(step, inputs[1], out.shape)
-    if inputs[1].size:
-        flat = np.ravel_multi_index(np.broadcast_arrays(*places), out.shape).reshape(-1)
-        combine(out.reshape(-1), flat, inputs[2].reshape(-1), step["reduction"])
-    return [out]
-
-
-OPERATOR = Operator("put_along", (), infer, lower, reference, "elements replaced along one axis", moves=True)

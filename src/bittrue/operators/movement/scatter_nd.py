@@ -1,7 +1,8 @@
 """scatter_nd: slices put at coordinates, or combined with what is there: a tensor, zeros, or one default value.
 
 Inputs: tensor, coordinates, updates; without a tensor: its shape, and the default unless it is zero. Slices act one
-after the other, in order.
+after the other, in order. `coordinates` are those of `slices`, of single `elements`, or positions `along_axis`, of the
+tensor's rank, one per update.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from ...graph import DATA_TYPES, Attribute
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
-from .gather import merged
+from .gather import along, merged
 from .put import combine
 
 
@@ -38,6 +39,17 @@ def _slices(call: Call, target: Shape) -> bool:
     return updates.shape == (*indices.shape[:-1], *target[indices.shape[-1] :])
 
 
+def _along_axis(call: Call, target: Shape) -> bool:
+    """Whether positions and updates have one shape, within the tensor's but along the axis."""
+    positions, updates = call.input(1, "positions"), call.input(2, "updates")
+    axis = call.axis(call.attribute("axis"), len(target)) if target else 0
+    within = all(a == axis or extent <= target[a] for a, extent in enumerate(positions.shape[: len(target)]))
+    return positions.rank == len(target) and positions.shape == updates.shape and within
+
+
+_FITS = {"slices": _slices, "elements": _elements, "along_axis": _along_axis}
+
+
 def infer(call: Call) -> list[Shape]:
     """The tensor's shape, or the fourth input."""
     call.expect((3, 5))
@@ -46,7 +58,7 @@ def infer(call: Call) -> list[Shape]:
     else:
         call.rank(call.input(3, "shape"), 1)
         target = bounded(call, call.integers(3, "shape"))
-    fits = _elements if call.attribute("elements") else _slices
+    fits = _FITS[str(call.attribute("coordinates"))]
     if (call.has(0) and not target) or not fits(call, target):
         found = [list(call.input(position).shape) for position in (1, 2)]
         raise call.invalid("BT-SCATTER", f"coordinates {found[0]} and updates {found[1]} do not fit {list(target)}")
@@ -56,8 +68,13 @@ def infer(call: Call) -> list[Shape]:
 def lower(call: Call) -> Lowered:
     """Sizes of the axes that coordinates address, number of slices and their size, and what is there before."""
     target, indices = call.output.shape, call.input(1).shape
-    depth = len(target) if call.attribute("elements") else indices[-1]
-    count = math.prod(indices[:1] if call.attribute("elements") else indices[:-1])
+    if call.attribute("coordinates") == "along_axis":
+        axis = call.axis(call.attribute("axis"), len(target))
+        work, scratch = call.output.size + call.input(1).size, 64 * call.input(1).size
+        return Lowered({"axis": axis, "reduction": call.attribute("reduction")}, work=work, scratch=scratch)
+    elements = call.attribute("coordinates") == "elements"
+    depth = len(target) if elements else indices[-1]
+    count = math.prod(indices[:1] if elements else indices[:-1])
     parameters: dict[str, Attribute] = {
         "extents": target[:depth],
         "count": count,
@@ -75,8 +92,20 @@ def lower(call: Call) -> Lowered:
     )
 
 
+def _put_along(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """out[i, positions[i, j, ...], ...] = updates[i, j, ...] for axis 1."""
+    out = inputs[0].copy()
+    places = along(step, inputs[1], out.shape)
+    if inputs[1].size:
+        flat = np.ravel_multi_index(np.broadcast_arrays(*places), out.shape).reshape(-1)
+        combine(out.reshape(-1), flat, inputs[2].reshape(-1), step["reduction"])
+    return [out]
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Slice by slice."""
+    if "axis" in step.parameters:
+        return _put_along(step, inputs)
     count, inner, updates = step["count"], step["inner"], inputs[1]
     flat = merged(step, inputs[0], count, step["extents"])
     if step["into"] == "tensor":

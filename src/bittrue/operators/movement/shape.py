@@ -1,4 +1,4 @@
-"""shape and size_of: sizes of a tensor, or its number of elements, known as soon as the graph is planned."""
+"""shape: dimensions of a tensor, how many they are, or how many elements it has, known once a graph is planned."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...graph import data_type
+from ...graph import Attribute, data_type
 from ..core.base import Call, Lowered, Operator, Shape, Step
 
 
@@ -20,36 +20,26 @@ def _part(call: Call) -> Shape:
 
 
 def infer(call: Call) -> list[Shape]:
-    """One number per dimension."""
+    """One number per dimension, or one number."""
     call.expect(1)
     wanted = call.node.attributes.get("out_type", call.output.dtype)
     if wanted != call.output.dtype:
         raise call.invalid("BT-SHAPE-TYPE", f"out_type is {wanted}, but the output tensor is {call.output.dtype}")
-    return [(len(_part(call)),)]
+    return [(len(_part(call)),)] if call.attribute("of") == "dimensions" else [()]
 
 
 def lower(call: Call) -> Lowered:
-    """The dimensions themselves."""
-    return Lowered(parameters={"extents": _part(call), "type": call.output.dtype})
-
-
-def infer_size(call: Call) -> list[Shape]:
-    """A scalar."""
-    call.expect(1)
-    return [()]
-
-
-def lower_size(call: Call) -> Lowered:
-    """The number of elements."""
-    return Lowered(parameters={"extents": call.input(0).size, "type": call.output.dtype}, operator="shape")
+    """The numbers themselves: `of` is dimensions, rank or elements."""
+    source = call.input(0)
+    known: dict[str, Attribute] = {"dimensions": _part(call), "rank": source.rank, "elements": source.size}
+    return Lowered(parameters={"extents": known[str(call.attribute("of"))], "type": call.output.dtype})
 
 
 def reference(step: Step, inputs: Sequence[Any]) -> list[np.ndarray]:
-    """The dimensions from the plan; the input is not read."""
+    """The numbers from the plan; the input is not read."""
     return [np.array(step["extents"], data_type(step["type"]).numpy)]
 
 
-OPERATORS = (
-    Operator("shape", (), infer, lower, reference, "sizes of a tensor", needs_only_shapes=True),
-    Operator("size_of", (), infer_size, lower_size, reference, "number of elements", needs_only_shapes=True),
+OPERATOR = Operator(
+    "shape", (), infer, lower, reference, "sizes of a tensor, or how many there are", needs_only_shapes=True
 )

@@ -1,4 +1,4 @@
-"""matrix_diag and matrix_set_diag: diagonals of the matrices that the last two axes hold."""
+"""matrix_set_diag: given diagonals in matrices, which the last two axes hold, or in zeros where there are none."""
 
 from __future__ import annotations
 
@@ -12,18 +12,14 @@ from ..core.indexing import bounded
 
 
 def infer(call: Call) -> list[Shape]:
-    """The last axis twice."""
-    call.expect(1)
-    source = call.input(0)
-    if source.rank < 1:
-        raise call.invalid("BT-SHAPE-RANK", f"tensor '{source.name}' must have rank 1 or more, found a scalar")
-    return [bounded(call, (*source.shape, source.shape[-1]))]
-
-
-def infer_set(call: Call) -> list[Shape]:
-    """The first input's shape; one diagonal per matrix."""
+    """The first input's shape; one diagonal per matrix. Without matrices, the diagonals' last axis twice."""
     call.expect(2)
-    source, diagonal = call.input(0), call.input(1, "diagonal")
+    diagonal = call.input(1, "diagonal")
+    if not call.has(0):
+        if diagonal.rank < 1:
+            raise call.invalid("BT-SHAPE-RANK", f"tensor '{diagonal.name}' must have rank 1 or more, found a scalar")
+        return [bounded(call, (*diagonal.shape, diagonal.shape[-1]))]
+    source = call.input(0)
     if source.rank < 2:
         raise call.invalid("BT-SHAPE-RANK", f"tensor '{source.name}' must hold matrices, found {list(source.shape)}")
     needed = math.prod(source.shape[:-2]) * min(source.shape[-2:])
@@ -43,7 +39,10 @@ def lower(call: Call) -> Lowered:
     )
 
 
-def _with_diagonal(step: Step, out: np.ndarray, diagonal: np.ndarray) -> list[np.ndarray]:
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The matrices, or zeros, around the diagonal."""
+    diagonal = inputs[1]
+    out = np.zeros(step["shape"], diagonal.dtype) if inputs[0] is None else inputs[0].copy()
     length = min(step["rows"], step["columns"])
     place = np.arange(length)
     matrices = out.reshape(step["batch"], step["rows"], step["columns"])
@@ -51,19 +50,4 @@ def _with_diagonal(step: Step, out: np.ndarray, diagonal: np.ndarray) -> list[np
     return [matrices.reshape(step["shape"])]
 
 
-def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Zeros around the diagonal."""
-    return _with_diagonal(step, np.zeros(step["shape"], inputs[0].dtype), inputs[0])
-
-
-def reference_set(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The first input around the diagonal."""
-    return _with_diagonal(step, inputs[0].copy(), inputs[1])
-
-
-OPERATORS = (
-    Operator("matrix_diag", (), infer, lower, reference, "matrices with given diagonals", moves=True),
-    Operator(
-        "matrix_set_diag", (), infer_set, lower, reference_set, "matrices whose diagonals are replaced", moves=True
-    ),
-)
+OPERATOR = Operator("matrix_set_diag", (), infer, lower, reference, "matrices with given diagonals", moves=True)
