@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -64,17 +63,3 @@ def sliding(x: np.ndarray, found: Sequence[Window]) -> np.ndarray:
     index: list[Any] = [slice(0, (one.out - 1) * one.stride + 1, one.stride) for one in found]
     index += [slice(None, None, one.dilation) for one in found]
     return view[(..., *index)]
-
-
-def unfolded(x: np.ndarray, found: Sequence[Window], groups: int) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Number of the image, of the group of channels, and [C / groups, taps, positions] of all its windows.
-
-    x is [N, C, spatial...]; positions outside hold 0.
-    """
-    depth = x.shape[1] // groups
-    for n, image in enumerate(x):
-        image = image.reshape(x.shape[1], *(one.extent for one in found))
-        view = sliding(padded(image, found, 0), found).transpose(0, 4, 5, 6, 1, 2, 3)
-        shape = depth, math.prod(view.shape[1:4]), math.prod(view.shape[4:])
-        for g in range(groups):
-            yield n, g, view[g * depth : (g + 1) * depth].reshape(shape)

@@ -110,23 +110,6 @@ def _lower_hybrid(call: Call, vertical: Window, horizontal: Window, groups: int)
     return hybrid_layers.lower_windows(call, vertical, horizontal, "asymmetric" if differ else "symmetric", 0, groups)
 
 
-def pad_and_center(picture: np.ndarray, step: Step, dtype: np.dtype) -> np.ndarray:
-    """image[H, W, C] - zero point as `dtype`, with padded positions holding real zero."""
-    pads = ((step["pad_top"], step["pad_bottom"]), (step["pad_left"], step["pad_right"]), (0, 0))
-    centered = picture.astype(dtype)
-    if step["input_zero_point"]:
-        centered -= dtype.type(step["input_zero_point"])
-    return np.pad(centered, pads) if any(map(any, pads)) else centered
-
-
-def tap_windows(padded: np.ndarray, step: Step) -> np.ndarray:
-    """A view [H', W', taps_h, taps_w, C] of all windows: the order of a filter's last three axes."""
-    reach = [(step[f"filter_{axis}"] - 1) * step[f"dilation_{axis}"] + 1 for axis in "hw"]
-    view = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(0, 1))
-    view = view[:: step["stride_h"], :: step["stride_w"], :, :: step["dilation_h"], :: step["dilation_w"]]
-    return view.transpose(0, 1, 3, 4, 2)
-
-
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The convolution by the row's arithmetic."""
     if "sum_of_products" in step.rules:

@@ -182,7 +182,7 @@ def transposed_geometry(call: Call) -> tuple[Window, ...]:
         raise call.invalid(
             "BT-CONV-CHANNELS", f"{shape[1]} channels in {groups} groups do not meet weights {list(w.shape)}"
         )
-    if "padding" in call.node.attributes:
+    if "auto_pad" not in call.node.attributes:
         return _channels_last_geometry(call, shape, filters, taps)
     check_vector(call, filters * groups)
     strides, dilations = _list(call, "strides", count, 1), _list(call, "dilations", count, 1)

@@ -21,15 +21,12 @@ from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.geometry import Window, spatial_bytes, spatial_parameters, step_windows, windows_by_letter
 from ..core.lanes import stored_in_lanes
 from ..core.roles import LAYER
-from ..core.stopping import check_stop
+from ..core.spatial import padded, sliding
 from . import hybrid_layers, real_layers
-from .conv2d import pad_and_center, tap_windows
 from .conv_geometry import check_bias
 from .integer_layers import check_weight_scales
 from .real_layers import REAL_SLOTS
-
-# Elements of accumulator held at a time, so that the passes over the taps stay in cache.
-BLOCK = 1 << 16
+from .window_sums import depthwise_sums
 
 
 def _geometry(call: Call) -> tuple[Window, ...]:
@@ -120,23 +117,28 @@ def _lower_hybrid(call: Call, vertical: Window, horizontal: Window) -> Lowered:
 
 
 def _lost(
-    step: Step,
-    lost: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    padded: np.ndarray,
-    filters: np.ndarray,
-    top: int,
-    count: int,
-) -> np.ndarray:
-    """What pairs of neighbouring taps lose in rows `top` to `top + count`; padded quantized values are zero points."""
-    taps = filters.shape[0] * filters.shape[1]
-    view = tap_windows(padded, step)[top : top + count]
-    codes = view.reshape(-1, taps, filters.shape[2]).transpose(2, 0, 1) + step["input_zero_point"]
+    step: Step, picture: np.ndarray, filters: np.ndarray, windows: Sequence[Window]
+) -> Callable[[slice], np.ndarray] | None:
+    """What pairs of neighbouring taps lose in rows of the result, if the rule says so; padding holds the zero point."""
+    lost = accumulate.RULES[step.rules["accumulate"]].lost
+    if lost is None:
+        return None
+    taps, channels = filters.shape[0] * filters.shape[1], filters.shape[2]
+    around = padded(np.moveaxis(picture, -1, 0)[:, None].astype(np.int64), windows, step["input_zero_point"])
+    # [H', W', C, taps]
+    view = sliding(around, windows)[:, 0].transpose(1, 2, 0, 3, 4, 5)
     signed = filters.reshape(taps, -1).T[:, :, None].astype(np.int64) - 128
-    return lost(codes, signed)[..., 0].T.reshape(count, step["out_w"], -1)
+
+    def of_rows(rows: slice) -> np.ndarray:
+        part = view[rows]
+        values = part.reshape(-1, channels, taps).swapaxes(0, 1)
+        return lost(values, signed)[..., 0].T.reshape(*part.shape[:2], channels)
+
+    return of_rows
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """One multiply-add pass per tap over blocks of rows."""
+    """Sums of single channels, image by image."""
     if "sum_of_products" in step.rules:
         return real_layers.convolve(step, inputs, inputs[1].transpose(1, 2, 0, 3))
     if "quantize_asymmetric" in step.rules:
@@ -146,40 +148,21 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     # int32 arrays wrap modulo 2^32 by themselves; a wider register needs int64.
     work_type = np.dtype(np.int32 if bound < 2**31 or step.rules["accumulate"] == "s32_wrap" else np.int64)
     filters = weights[0].astype(work_type) - work_type.type(step["weight_zero_point"])
-    channels = filters.shape[2]
-    lost = accumulate.RULES[step.rules["accumulate"]].lost
-    # Other taps only ever multiply padding, which is real zero.
-    rows_of_taps, columns_of_taps = (one.taps_met() for one in step_windows(step, x.shape[1:3])[1:])
-    stride_h, stride_w = step["stride_h"], step["stride_w"]
-    dilation_h, dilation_w = step["dilation_h"], step["dilation_w"]
-    out_h, out_w = step["out_h"], step["out_w"]
-    out = np.empty((x.shape[0], out_h, out_w, channels), stored_type(step, x.dtype))
-    if not out.size:
-        return [out]
-    rows = max(1, BLOCK // max(1, out_w * channels))
-    for n, picture in enumerate(x):
-        padded = pad_and_center(picture, step, work_type)
-        if step["multiplier"] > 1:
-            padded = np.repeat(padded, step["multiplier"], axis=2)
-        for top in range(0, out_h, rows):
-            check_stop()
-            count = min(rows, out_h - top)
-            acc = np.zeros((count, out_w, channels), work_type)
-            for i in rows_of_taps:
-                first = top * stride_h + i * dilation_h
-                band = padded[first : first + (count - 1) * stride_h + 1 : stride_h]
-                for j in columns_of_taps:
-                    left = j * dilation_w
-                    acc += band[:, left : left + (out_w - 1) * stride_w + 1 : stride_w] * filters[i, j]
+    windows = step_windows(step, x.shape[1:3])
+    body = step["body"] if "body" in step.parameters else 0
+    out = np.empty((x.shape[0], step["out_h"], step["out_w"], filters.shape[2]), stored_type(step, x.dtype))
+    for n, picture in enumerate(x if out.size else ()):
+        picture = np.repeat(picture, step["multiplier"], axis=2)
+        lost = _lost(step, picture, weights[0], windows)
+        pixels = picture.astype(work_type) - work_type.type(step["input_zero_point"])
+        for rows, acc in depthwise_sums(pixels, filters, *windows[1:]):
             total = acc.astype(np.int64)
             if lost is not None:
-                total -= _lost(step, lost, padded, weights[0], top, count)
+                total -= lost(rows)
             if bias is not None:
                 total += bias.reshape(-1).astype(np.int64)
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
-            out[n, top : top + count] = stored_in_lanes(
-                step, total, step["body"] if "body" in step.parameters else 0, out.dtype
-            )
+            out[n, rows] = stored_in_lanes(step, total, body, out.dtype)
     return [out]
 
 

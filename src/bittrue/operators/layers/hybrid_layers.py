@@ -16,15 +16,13 @@ from ...rules import byte_products, plain_range, quantize_rows, row_sums, scale_
 from ..core.accumulator import finish_accumulator, proven_bound, weight_sums
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import Window, spatial_bytes, spatial_parameters, step_windows
-from ..core.stopping import check_stop
 from .real_layers import real_range
+from .window_sums import Addend, depthwise_sums, integer_sums
 
 # Slots that a hybrid row fills, beside `accumulate` and `plain_range`.
 HYBRID_SLOTS = ("quantize_symmetric", "quantize_asymmetric", "byte_products", "scale_back")
 # |q - zero point| of a quantized row, and beyond what a padded position holds.
 _SPAN = {"symmetric": 127, "asymmetric": 255}
-# Elements of unfolded input held at a time.
-_PATCH = 1 << 20
 
 
 def weight_scales(call: Call, channels: int) -> np.ndarray:
@@ -111,32 +109,37 @@ def finish(step: Step, acc: np.ndarray, scale: np.ndarray | np.float32, start: n
 def convolve(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Unfolded rows of windows times the filters[O, h, w, depth]; each image has a scale of its own."""
     x, weights, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
-    bound, groups = _bound(step), step["groups"]
-    work_type = product_type(bound)
-    channels, depth = weights.shape[0], weights.shape[3]
-    out_h, out_w = step["out_h"], step["out_w"]
-    matrices = weights.reshape(groups, channels // groups, -1)
+    groups, channels = step["groups"], weights.shape[0]
+    windows = step_windows(step, x.shape[1:3])
+    matrices = np.moveaxis(weights, -1, 1).reshape(groups, channels // groups, -1)
     start = np.zeros(channels, np.float32) if bias is None else bias.reshape(-1)
-    out = np.empty((x.shape[0], out_h, out_w, channels), np.float32)
-    if not out.size:
-        return [out]
-    rows = max(1, _PATCH // (out_w * max(1, matrices.shape[2]) * groups))
-    products = byte_products.RULES[step.rules["byte_products"] if _by_bytes(step, channels) else "exact"]
-    for n, picture in enumerate(x):
+    out = np.empty((x.shape[0], step["out_h"], step["out_w"], channels), np.float32)
+    more = _byte_errors(step, weights) if _by_bytes(step, channels) else None
+    for n, picture in enumerate(x if out.size else ()):
         q, scale, zero_point = quantize(step, picture.reshape(1, -1))
-        centered = (q - zero_point).reshape(picture.shape)
-        for top in range(0, out_h, rows):
-            check_stop()
-            patches = _patches(step, centered, top, min(rows, out_h - top))
-            parts = []
-            for g, matrix in enumerate(matrices):
-                block = patches[..., g * depth : (g + 1) * depth].reshape(-1, matrix.shape[1])
-                acc = exact_matmul(block.astype(work_type), matrix.T.astype(work_type), bound).astype(np.int64)
-                more = products(block, matrix)
-                parts.append(acc if more is None else acc + more)
-            acc = parts[0] if groups == 1 else np.concatenate(parts, axis=1)
-            out[n, top : top + rows] = finish(step, acc, scale, start).reshape(-1, out_w, channels)
+        pixels = np.moveaxis((q - zero_point).reshape(picture.shape), -1, 0)[:, None]
+        for _, rows, sums in integer_sums(pixels, matrices, windows, _bound(step), more):
+            acc = np.ascontiguousarray(sums.reshape(channels, -1).T)
+            out[n, rows] = finish(step, acc, scale, start).reshape(-1, *out.shape[2:])
     return [out]
+
+
+def _byte_errors(step: Step, weights: np.ndarray) -> Addend | None:
+    """What the rule for products of bytes adds to exact sums; it goes by the order of the terms, taps first."""
+    rule = byte_products.RULES[step.rules["byte_products"]]
+    groups, depth = step["groups"], weights.shape[3]
+    matrices = weights.reshape(groups, weights.shape[0] // groups, -1)
+
+    def errors(columns: np.ndarray) -> np.ndarray:
+        found = np.zeros((groups, matrices.shape[1], columns.shape[2]), np.int64)
+        by_taps = columns.reshape(groups, depth, -1, columns.shape[2]).transpose(0, 3, 2, 1)
+        for g, rows in enumerate(by_taps.reshape(groups, columns.shape[2], -1)):
+            more = rule(rows, matrices[g])
+            if more is not None:
+                found[g] = more.T
+        return found
+
+    return errors
 
 
 def _by_bytes(step: Step, channels: int) -> bool:
@@ -148,42 +151,18 @@ def _bound(step: Step) -> int:
     return step.accumulator.magnitude if step.accumulator else 2**62
 
 
-def _patches(step: Step, picture: np.ndarray, top: int, count: int) -> np.ndarray:
-    """[count, W', h, w, C] of an image of integers; positions outside hold 0."""
-    _, vertical, horizontal = step_windows(step, picture.shape[:2])
-    found = np.zeros((count, horizontal.out, vertical.taps, horizontal.taps, picture.shape[2]), picture.dtype)
-    for i in vertical.taps_met():
-        lines = vertical.met(i, top, top + count)
-        for j in horizontal.taps_met():
-            across = horizontal.met(j)
-            found[lines[0], across[0], i, j] = picture[lines[1], across[1]]
-    return found
-
-
 def convolve_depthwise(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """One multiply-add pass per tap over weights[1, h, w, outputs]."""
+    """Sums of single channels with weights[1, h, w, outputs]."""
     x, weights, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
     _, vertical, horizontal = step_windows(step, x.shape[1:3])
-    out_h, out_w, channels = vertical.out, horizontal.out, weights.shape[3]
-    filters = weights[0].astype(np.int64).reshape(*weights.shape[1:3], x.shape[3], -1)
+    channels, filters = weights.shape[3], weights[0].astype(np.int64)
     start = None if bias is None else bias.reshape(-1)
-    out = np.empty((x.shape[0], out_h, out_w, channels), np.float32)
-    if not out.size:
-        return [out]
-    rows = max(1, _PATCH // (out_w * channels))
-    for n, picture in enumerate(x):
+    out = np.empty((x.shape[0], vertical.out, horizontal.out, channels), np.float32)
+    for n, picture in enumerate(x if out.size else ()):
         q, scale, zero_point = quantize(step, picture.reshape(1, -1))
-        centered = (q - zero_point).reshape(*picture.shape, 1)
-        for top in range(0, out_h, rows):
-            check_stop()
-            count = min(rows, out_h - top)
-            acc = np.zeros((count, out_w, *filters.shape[2:]), np.int64)
-            for i in vertical.taps_met():
-                lines = vertical.met(i, top, top + count)
-                for j in horizontal.taps_met():
-                    across = horizontal.met(j)
-                    acc[lines[0], across[0]] += centered[lines[1], across[1]] * filters[i, j]
-            out[n, top : top + count] = finish(step, acc.reshape(count, out_w, channels), scale, start)
+        pixels = np.repeat((q - zero_point).reshape(picture.shape), channels // x.shape[3], axis=2)
+        for rows, acc in depthwise_sums(pixels.astype(np.int64), filters, vertical, horizontal):
+            out[n, rows] = finish(step, acc, scale, start)
     return [out]
 
 

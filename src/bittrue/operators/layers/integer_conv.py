@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arithmetic.matmul import exact_matmul, product_type
+from ...arithmetic.matmul import product_type
 from ...graph import Attribute, data_type
 from ...rules import accumulate
 from ..core.accumulator import finish_accumulator, stored_type
@@ -18,8 +18,6 @@ from ..core.base import Call, Lowered, Step
 from ..core.geometry import spatial_bytes, spatial_parameters, spatial_shape, step_windows
 from ..core.late import Prepared, Values, prepare_late, prepare_now
 from ..core.roles import OPERAND_LAYER
-from ..core.spatial import padded, sliding
-from ..core.stopping import check_stop
 from ..quantization.range_operands import range_multiplier
 from .conv_geometry import channels_first, convolution_windows
 from .integer_layers import (
@@ -33,9 +31,8 @@ from .integer_layers import (
     weight_zero_points,
     zero_point_of,
 )
+from .window_sums import PATCH_BYTES, integer_sums
 
-# Bytes of unfolded input held at a time: stays inside the last-level cache and bounds memory on any input.
-PATCH_BYTES = 4 << 20
 # Ranges have no zero points.
 _NOWHERE = 9
 
@@ -120,24 +117,15 @@ def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tupl
     windows = step_windows(step, x.shape[2:])
     limit = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(limit)
-    groups, filters = step["groups"], weights.shape[0]
+    groups, filters, zero_point = step["groups"], weights.shape[0], step["input_zero_point"]
     points = np.reshape(points_of(step, "weight_zero_point"), (-1, *(1,) * (weights.ndim - 1)))
     lost = _lost(step, x.dtype == np.int8, weights)
+    more = None if lost is None else lambda columns: -lost(columns + work_type.type(zero_point))
     matrices = centered(weights, points, work_type).reshape(groups, filters // groups, -1)
-    out_d, out_h, out_w = spatial_shape(windows)
-    rows = max(1, PATCH_BYTES // max(1, out_w * matrices.shape[2] * groups * work_type.itemsize))
     for n, picture in enumerate(_five(x)):
-        pixels = padded(centered(picture, step["input_zero_point"], work_type), windows, 0)
-        # [C, taps, D', H', W']: unfolding copies whole rows of pixels.
-        view = sliding(pixels, windows).transpose(0, 4, 5, 6, 1, 2, 3)
-        for d in range(out_d):
-            for top in range(0, out_h, rows):
-                block = view[..., d, top : top + rows, :]
-                columns = block.reshape(groups, matrices.shape[2], block.shape[-2] * out_w)
-                sums = exact_matmul(matrices, columns, limit).astype(np.int64)
-                if lost is not None:
-                    sums -= lost(columns + work_type.type(step["input_zero_point"]))
-                yield (n, d, slice(top, top + block.shape[-2])), sums.reshape(filters, -1, out_w)
+        pixels = centered(picture, zero_point, work_type)
+        for d, rows, sums in integer_sums(pixels, matrices, windows, limit, more):
+            yield (n, d, rows), sums
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -165,7 +153,6 @@ def convolved(
     out = np.empty((x.shape[0], weights.shape[0], *spatial_shape(step_windows(step, first.shape[2:]))), dtype)
     if out.size:
         for (n, d, rows), sums in _sums(step, first, weights):
-            check_stop()
             if bias is not None:
                 sums += bias.astype(np.int64).reshape(-1, 1, 1)
             acc = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)

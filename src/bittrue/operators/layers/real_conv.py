@@ -11,8 +11,8 @@ from ...rules import real_product
 from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import Window, spatial_parameters, step_windows
-from ..core.spatial import unfolded
 from .conv_geometry import ADDEND, channels_first, convolution_windows
+from .window_sums import grouped_products
 
 # Elements of unfolded images held at a time.
 _BLOCK = 1 << 22
@@ -94,29 +94,28 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x, w = np.moveaxis(inputs[0], -1, 1) if last else inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
     begin = inputs[ADDEND] if len(inputs) > ADDEND else None
-    shape, groups = tuple(step["output_shape"]), step["groups"]
-    out = np.empty((shape[0], groups, shape[1] // groups, math.prod(shape[2:])), np.float32)
-    if not out.size:
-        return [_laid_out(step, out)]
+    if 0 in step["output_shape"]:
+        return [_laid_out(step, np.empty(step["output_shape"], np.float32))]
+    filters, groups = len(w), step["groups"]
     windows = step_windows(step, x.shape[2:])
     rule = real_product.RULES[step.rules["real_product"]]
     block = step["block"] or 1
-    weights = _by_blocks(w.reshape(*w.shape[:2], -1), 1, block).reshape(groups, shape[1] // groups, -1)
+    weights = _by_blocks(w.reshape(*w.shape[:2], -1), 1, block).reshape(groups, filters // groups, -1)
     layout = Layout(added_last=begin is None, split=step["split"])
-    started = None if begin is None else begin.reshape(out.shape)
+    started = None if begin is None else begin.reshape(len(x), *weights.shape[:2], -1)
     added = None if bias is None else bias.reshape(groups, -1, 1)
-    for n, g, columns in unfolded(x, windows, groups):
-        columns = _by_blocks(columns, 0, block).reshape(weights.shape[2], out.shape[3])
+
+    def times(n: int, g: int, columns: np.ndarray) -> np.ndarray:
+        columns = _by_blocks(columns, 0, block).reshape(weights.shape[2], -1)
         more = None if added is None else added[g]
         if started is None:
-            out[n, g] = rule.apply(weights[g], columns, more, 1.0, 1.0, layout)
-            continue
+            return rule.apply(weights[g], columns, more, 1.0, 1.0, layout)
         total = rule.apply(weights[g], columns, started[n, g], 1.0, 1.0, layout)
         with np.errstate(all="ignore"):
-            out[n, g] = total if more is None else total + more
-    return [_laid_out(step, out)]
+            return total if more is None else total + more
+
+    return [_laid_out(step, grouped_products(x, filters, windows, groups, times))]
 
 
 def _laid_out(step: Step, out: np.ndarray) -> np.ndarray:
-    result = out.reshape(step["output_shape"])
-    return np.ascontiguousarray(np.moveaxis(result, 1, -1)) if step["channels_last"] else result
+    return np.ascontiguousarray(np.moveaxis(out, 1, -1)) if step["channels_last"] else out

@@ -26,8 +26,8 @@ from ..core.base import Call, Lowered, Shape, Step
 from ..core.lanes import stored_in_lanes
 from ..core.roles import turned
 from .conv_geometry import filter_layout, spread, transposed_parameters
-from .integer_conv import PATCH_BYTES
 from .integer_layers import check_bias_type, check_weight_scales
+from .window_sums import PATCH_BYTES
 
 
 def _body(call: Call, shape: Shape) -> dict[str, Attribute]:

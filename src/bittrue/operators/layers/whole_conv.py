@@ -16,7 +16,6 @@ import numpy as np
 
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import LARGEST, spatial_parameters, spatial_shape, step_windows
-from ..core.spatial import unfolded
 from . import integer_conv
 from .conv_geometry import convolution_windows, spread, transposed_parameters
 from .whole_numbers import (
@@ -35,6 +34,7 @@ from .whole_numbers import (
     prepared,
     products,
 )
+from .window_sums import grouped_products
 
 
 def _check_sizes(call: Call) -> None:
@@ -108,12 +108,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x, weights = centered_reals(step, inputs[X], inputs[W])
     windows, groups = step_windows(step, x.shape[2:]), step["groups"]
     matrices = weights.reshape(groups, weights.shape[0] // groups, -1)
-    shape = (x.shape[0], weights.shape[0], *spatial_shape(windows)[5 - x.ndim :])
-    out = np.empty((x.shape[0], groups, matrices.shape[1], math.prod(shape[2:])), np.float32)
-    for n, g, columns in unfolded(x, windows, groups):
-        out[n, g] = products(step, matrices[g], columns.reshape(matrices.shape[2], -1))
+
+    def times(_: int, g: int, columns: np.ndarray) -> np.ndarray:
+        return products(step, matrices[g], columns.reshape(matrices.shape[2], -1))
+
+    out = grouped_products(x, len(weights), windows, groups, times)
     bias = inputs[BIAS] if len(inputs) > BIAS else None
-    return [finished(step, out.reshape(shape), bias, 1)]
+    return [finished(step, out, bias, 1)]
 
 
 # -- transposed ------------------------------------------------------------------------------------------------------
