@@ -35,10 +35,7 @@ _WHOLE = (
 _OF_SYSTEMS = {
     "add_n",
     "finish_sums",
-    "leaky_levels",
-    "limit_levels",
     "range_of",
-    "scale_levels",
 }
 
 

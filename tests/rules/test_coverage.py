@@ -48,6 +48,7 @@ SEPARATED = {
     "normalize": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "plain_range": ("test_real_rules", "test_plain_ranges_are_told_apart"),
     "product": ("test_elementwise_rules", "test_every_pair_is_told_apart"),
+    "real_divide": ("test_real_number_rules", "test_real_divisions_are_told_apart"),
     "real_function": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
     "real_gelu": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
     "power": ("test_real_number_rules", "test_every_pair_of_rules_is_told_apart"),

@@ -18,6 +18,7 @@ import pytest
 
 from bittrue.arithmetic.floats import fused_multiply_add
 from bittrue.rules import (
+    divide,
     power,
     real_function,
     real_gelu,
@@ -391,7 +392,7 @@ def _answers(slot: str, rule: Any) -> bytes:
         given = rule.by_given(*parts, np.abs(numbers(10, (200,), 2)), 1e-5)
         return bytes(rows.tobytes() + given.tobytes())
     return bytes(
-        b"".join(rule.apply(np.abs(numbers(5, (200,), 8)), np.full(200, y, F32), True).tobytes() for y in (3, 5))
+        b"".join(rule.apply(np.abs(numbers(5, (2000,), 8)), np.full(2000, y, F32), True).tobytes() for y in (3, 5))
     )
 
 
@@ -407,3 +408,14 @@ def test_every_pair_of_rules_is_told_apart() -> None:
         answers = {name: _answers(slot, rule) for name, rule in module.RULES.items()}
         for first, second in combinations(answers, 2):
             assert answers[first] != answers[second], f"{slot}: {first} and {second}"
+
+
+def test_real_divisions_are_told_apart() -> None:
+    """Slot `real_divide`: one rounding against two."""
+    one, other = numbers(40, (500,), 4), numbers(41, (500,), 4)
+    results = {name: rule(one, other) for name, rule in divide.REAL.items()}
+    same(
+        results["binary32_quotient"],
+        [nearest(Decimal(float(a)) / Decimal(float(b))) for a, b in zip(one, other, strict=True)],
+    )
+    assert len({found.tobytes() for found in results.values()}) == len(results)

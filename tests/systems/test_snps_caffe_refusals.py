@@ -166,9 +166,8 @@ def test_stems_of_these_layers() -> None:
         model = network(kind, f"{parameter.get(kind, kind.lower())}_param", shapes, given_fields)
         reached |= {node.operator for node in model.graphs[0].nodes}
     assert reached == set(
-        "add_n average_pool bias_levels combine_levels concatenation leaky_levels limit_levels max_in_batches "
-        "max_pool power_levels relu quantize resize_levels scale_levels logistic "
-        "softmax".split()
+        "add average_pool clip concatenation leaky_relu logistic max_pool mul power quantize relu reshape "
+        "resize_levels softmax".split()
     )
 
 

@@ -36,4 +36,7 @@ int64_t magnitude(const std::array<int64_t, 256>& values);
 // add, form "affine": in affine_add.cc.
 std::unique_ptr<Kernel> make_affine_add(const Step& step);
 
+// add, slot `level_sum`: in quantization/stored_values.cc.
+std::unique_ptr<Kernel> make_add_levels(const Step& step);
+
 }  // namespace bittrue

@@ -1,5 +1,5 @@
 // clip: raised to a lower end, then lowered to an upper end, both of them operands of one element.
-#include "operators/core/map.h"
+#include "operators/elementwise/logistic.h"
 #include "operators/core/registry.h"
 
 namespace bittrue {
@@ -17,6 +17,7 @@ double end_of(const Step& step, size_t input, const char* parameter) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_clip(const Step& step, const CoreSet& cores) {
+  if (step.has_array("table")) return make_level_table(step, cores);
   const Type type = step.input(0).type;
   require(step.output().type == type, "no native kernel for these types");
   const double low = end_of(step, 1, "low"), high = end_of(step, 2, "high");

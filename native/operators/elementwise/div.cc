@@ -56,6 +56,7 @@ std::unique_ptr<Kernel> make_div(const Step& step, const CoreSet&) {
     if (is_8bit(type)) return make_quantized<uint8_t>(step);
     return type == Type::s16 ? make_quantized<int16_t>(step) : nullptr;
   }
+  require(!step.rules.count("real_divide") || step.rule("real_divide") == "binary32_quotient", "no native rule");
   if (type == Type::f32) return make_plain_zip_real<Over>(step);
   return type == Type::s32 ? make_truncated(step) : nullptr;
 }

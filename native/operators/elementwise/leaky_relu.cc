@@ -1,5 +1,5 @@
 // leaky_relu: x where it is not negative, alpha * x elsewhere, each side with a multiplier of its own.
-#include "operators/core/map.h"
+#include "operators/elementwise/logistic.h"
 #include "operators/core/rescaling.h"
 #include "operators/core/registry.h"
 
@@ -15,6 +15,7 @@ std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) 
     require(step.rule("slope") == "scaled_unless_above_zero", "no native rule for this slot");
     return make_map<float, float>(step, [=](float x) { return x > 0 ? x : x * alpha; });
   }
+  if (step.has_array("table")) return make_level_table(step, cores);
   const Rescaling identity = rescaling(step, "identity_"), slope = rescaling(step, "alpha_");
   const Storing store = storing(step);
   const int64_t zero_point = step.integer("input_zero_point", -kLargestZeroPoint, kLargestZeroPoint);

@@ -9,6 +9,9 @@ namespace bittrue {
 // A table of values that are kept in binary32 or 8 bits.
 std::unique_ptr<Kernel> make_level_table(const Step& step, const CoreSet& cores);
 
+// The same, or real numbers that become quantized values of 8 bits.
+std::unique_ptr<Kernel> make_quantized_levels(const Step& step, const CoreSet& cores);
+
 std::unique_ptr<Kernel> make_table(const Step& step, const CoreSet& cores);
 
 // 256 entries, one per value of the input's type.

@@ -49,6 +49,7 @@ std::unique_ptr<Kernel> make_real_power(const Step& step, bool one_exponent) {
       return one_exponent && (y == 2 || y == 3) ? (y == 2 ? x * x : x * x * x) : arithmetic::power(x, y);
     });
   }
+  if (rule == "library") return make_zip<float, float>(step, arithmetic::power);
   require(rule == "finite_products_or_library", "no native rule for this slot");
   return make_zip<float, float>(step, [one_exponent](float x, float y) {
     const int32_t whole = one_exponent ? near_whole(y) : 0;

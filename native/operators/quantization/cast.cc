@@ -90,7 +90,10 @@ std::unique_ptr<Kernel> make_any(const Step& step) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet&) {
-  require(step.rule("cast") == "truncate_saturate_nan_maximum", "no native rule for this slot");
+  // Conversions from integers have no rule.
+  const Type from = step.input(0).type;
+  const bool whole = step.rules.empty() && from != Type::f32 && from != Type::f64;
+  require(whole || step.rule("cast") == "truncate_saturate_nan_maximum", "no native rule for this slot");
   return make_any<false>(step);
 }
 

@@ -173,7 +173,7 @@ def _max_pool(step: Step, layout: Layout) -> bool:
     real = layout.tensors[source].dtype == "f32"
     if layout.tensors[source].dtype not in ("s8", "u8") and not (real and layout.only_twin(source)):
         return False
-    if _dilated(step) or _crops(step) or len(step.outputs) > 1:
+    if "rows" in step.arrays or _dilated(step) or _crops(step) or len(step.outputs) > 1:
         return False
     _emit(step, layout, {"parameters": {**step.parameters, "channels_last": True}}, source)
     return True

@@ -73,6 +73,7 @@ _TABLES = {
     "range_quantize": ("range_quantize", "QUANTIZE"),
     "range_requantize": ("range_quantize", "REQUANTIZE"),
     "range_sum": ("range_sum", "RULES"),
+    "real_divide": ("divide", "REAL"),
     "real_function": ("real_function", "RULES"),
     "real_gelu": ("real_gelu", "RULES"),
     "real_normalization": ("real_normalization", "RULES"),

@@ -1,4 +1,4 @@
-"""Slot `divide`: the quotient of two quantized values before it is stored."""
+"""Slot `divide`: the quotient of two quantized values before it is stored; slot `real_divide`: of real numbers."""
 
 from __future__ import annotations
 
@@ -58,3 +58,27 @@ class DivideRule:
 
 
 RULES: dict[str, DivideRule] = {"q31_reciprocal_up_away": DivideRule(_prepare, q31_reciprocal_up_away)}
+
+
+def _at_once(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The rounded quotient.
+
+    >>> _at_once(np.float32([5]), np.float32([3])).tolist()
+    [1.6666666269302368]
+    """
+    return np.asarray(first / second)
+
+
+def _by_reciprocal(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """f32(f32(1 / second) * first).
+
+    >>> _by_reciprocal(np.float32([5]), np.float32([3])).tolist()
+    [1.6666667461395264]
+    """
+    return np.asarray((np.float32(1) / second) * first)
+
+
+REAL: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "binary32_quotient": _at_once,
+    "binary32_product_of_reciprocal": _by_reciprocal,
+}

@@ -570,7 +570,7 @@ def _levels(first: str, second: str) -> Iterator[Example]:
         for zero_point in (0, 3):
             one, other = (levels.RULES[name].apply(x, scale, zero_point) for name in (first, second))
             for place in np.flatnonzero(one != other)[:1]:
-                given = f"{x[place]}, scale or factor {scale}, zero point or addend {zero_point}"
+                given = f"{x[place]}, scale {scale}, zero point {zero_point}"
                 yield Example(given, (f"{one[place]:g}", f"{other[place]:g}"))
 
 

@@ -34,6 +34,12 @@ def _narrow(value: float) -> np.float32:
         return _f32(value)
 
 
+def _factor(scale: float) -> np.float32:
+    """f32(1 / scale), the division in binary64."""
+    with np.errstate(all="ignore"):
+        return _f32(np.float64(1) / np.float64(scale))
+
+
 def _moved(x: np.ndarray, zero_point: float) -> np.ndarray:
     """The sum in binary32, or x itself, so that zeros keep their sign."""
     with np.errstate(all="ignore"):
@@ -68,31 +74,21 @@ def _divide_even(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
 def _multiply_away(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
     """A tie, a negative tie, and another one.
 
-    >>> RULES["binary32_multiply_away"].apply(np.float32([1, -1, 5]), 0.5, 10).tolist()
+    >>> RULES["binary32_multiply_away"].apply(np.float32([1, -1, 5]), 2.0, 10).tolist()
     [11.0, 9.0, 13.0]
     """
     with np.errstate(all="ignore"):
-        return _moved(floats.round_away(x * _narrow(scale)), zero_point)
+        return _moved(floats.round_away(x * _factor(scale)), zero_point)
 
 
 def _multiply_even(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
     """The same ties.
 
-    >>> RULES["binary32_multiply_even"].apply(np.float32([1, -1, 5]), 0.5, 10).tolist()
+    >>> RULES["binary32_multiply_even"].apply(np.float32([1, -1, 5]), 2.0, 10).tolist()
     [10.0, 10.0, 12.0]
     """
     with np.errstate(all="ignore"):
-        return _moved(np.rint(x * _narrow(scale)), zero_point)
-
-
-def _multiply(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
-    """Nothing is rounded to integers.
-
-    >>> RULES["binary32_multiply_add"].apply(np.float32([1, -1, 5]), 0.5, 10).tolist()
-    [10.5, 9.5, 12.5]
-    """
-    with np.errstate(all="ignore"):
-        return _moved(x * _narrow(scale), zero_point)
+        return _moved(np.rint(x * _factor(scale)), zero_point)
 
 
 def _whole_away(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
@@ -117,17 +113,12 @@ RULES: dict[str, LevelsRule] = {
     ),
     "binary32_multiply_away": LevelsRule(
         _multiply_away,
-        "f32(round_away(f32(x * f32(scale))) + f32(zero point))",
+        "f32(round_away(f32(x * f32(1 / scale))) + f32(zero point))",
         "docs/facts/snps_caffe.md 7, verified by replaying its vectors",
     ),
     "binary32_multiply_even": LevelsRule(
         _multiply_even,
-        "f32(round_even(f32(x * f32(scale))) + f32(zero point))",
-        "docs/facts/snps_caffe.md 7, verified by replaying its vectors",
-    ),
-    "binary32_multiply_add": LevelsRule(
-        _multiply,
-        "f32(f32(x * f32(scale)) + f32(zero point))",
+        "f32(round_even(f32(x * f32(1 / scale))) + f32(zero point))",
         "docs/facts/snps_caffe.md 7, verified by replaying its vectors",
     ),
     "whole_away": LevelsRule(

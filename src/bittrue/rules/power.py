@@ -54,6 +54,15 @@ def _products_or_library(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarra
         return elementary.power(x, y)
 
 
+def _library(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:
+    """A cube that rounded products would give as 14.52340316772461.
+
+    >>> _library(np.float32([2.4398108]), np.float32([3]), True).tolist()
+    [14.523404121398926]
+    """
+    return elementary.power(x, y)
+
+
 def _near_integer(y: np.float32) -> int:
     """The integer of 1 or more that fits 32 bits and is within 1e-5 of y, else 0."""
     with np.errstate(invalid="ignore", over="ignore"):
@@ -86,6 +95,7 @@ def _finite_products_or_library(x: np.ndarray, y: np.ndarray, alone: bool) -> np
 
 
 RULES: dict[str, PowerRule] = {
+    "library": PowerRule(_library, lambda x, y, result: False, "the C library's power in binary32"),
     "rounded_once": PowerRule(_rounded_once, _one_for_rows, "x^y as a real number, rounded to binary32, ties to even"),
     "binary32_products_or_library": PowerRule(
         _products_or_library,

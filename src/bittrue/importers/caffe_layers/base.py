@@ -149,6 +149,22 @@ class Layer(Refusing):
         found = SATURATE.get(saturate)
         return (float("-inf"), float("inf")) if found is None else (float(found[0]), float(found[1]))
 
+    def scales(self, *pairs: tuple[float, int]) -> list[int | None]:
+        """Constants of a scale and a zero point for each pair; nothing where all of them are 1 and 0."""
+        if all(pair == (1, 0) for pair in pairs):
+            return []
+        return [
+            self.constant(value, what)
+            for scale, zero_point in pairs
+            for value, what in ((np.float64(scale), "scale"), (np.int32(zero_point), "zero point"))
+        ]
+
+    def scales_of(self, parameter: Any, *names: str) -> list[int | None]:
+        """`scales` of the fields `{name}_scale` and `{name}_zero_point`."""
+        return self.scales(
+            *((getattr(parameter, f"{name}_scale"), getattr(parameter, f"{name}_zero_point")) for name in names)
+        )
+
     # -- result ----------------------------------------------------------------------------------------------------
     def constant(self, array: Any, role: str) -> int:
         """A new constant."""
@@ -217,6 +233,45 @@ class Layer(Refusing):
     @property
     def place(self) -> str:
         return f"node {len(self.builder.nodes)} ({self.type}), layer '{self.name}'"
+
+
+@dataclass
+class Chain:
+    """Operators of one layer, each of which takes the result of the one before; the last one writes the top.
+
+    Attributes:
+        start: a tensor index.
+    """
+
+    layer: Layer
+    start: int
+    _links: list[tuple[str, str, Mapping[str, Attribute], Callable[[int], Sequence[int | None]]]] = field(
+        default_factory=list
+    )
+
+    def then(
+        self,
+        stem: str,
+        *others: int | None,
+        known: Mapping[str, Attribute] | None = None,
+        dtype: str = "f32",
+        first: bool = True,
+    ) -> None:
+        """Adds an operator of what there is and `others`, which come behind it, or before it without `first`."""
+        self._links.append((stem, dtype, known or {}, lambda index: (index, *others) if first else (*others, index)))
+
+    def limit(self, saturate: int, dtype: str) -> None:
+        """Adds the limits of a SaturateMethod, and the type that holds them."""
+        if SATURATE.get(saturate) is not None:
+            ends = (self.layer.constant(np.float32(end), "limit") for end in self.layer.saturation(saturate))
+            self.then("clip", *ends, dtype=dtype)
+
+    def write(self) -> None:
+        """Emits all of them."""
+        index = self.start
+        for position, (stem, dtype, known, inputs) in enumerate(self._links):
+            top = 0 if position == len(self._links) - 1 else None
+            index = self.layer.emit(stem, dtype, known, inputs=inputs(index), top=top, role=stem)
 
 
 Mapper = Callable[[Layer], None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...graph import Attribute
-from .base import METHODS, Layer, Mappers
+from .base import METHODS, Chain, Layer, Mappers
 
 _MAX, _AVERAGE, _AVERAGE_WITHOUT_PADDING = 0, 1, 3
 _FLOOR = 1
@@ -56,20 +56,8 @@ def _ends(layer: Layer, saturate: int) -> dict[str, Attribute]:
     return {"low": low, "high": high}
 
 
-def _scales(parameter: Any) -> dict[str, Attribute]:
-    return {
-        f"{name}_{what}": getattr(parameter, f"{name}_{what}")
-        for name in ("input", "output")
-        for what in ("scale", "zero_point")
-    }
-
-
 def _is_quantized(parameter: Any) -> bool:
     return bool(parameter.output_scale != 1 or parameter.output_zero_point != 0)
-
-
-def _limited(layer: Layer, saturate: int, index: int, dtype: str) -> None:
-    layer.emit("limit_levels", dtype, _ends(layer, saturate), inputs=(index,))
 
 
 def _pooling(layer: Layer) -> None:
@@ -105,20 +93,22 @@ def _pooling(layer: Layer) -> None:
         if saturate == 0 or (ends is not None and low <= ends[0] and high >= ends[1]):
             layer.emit("max_pool", dtype, attributes)
             return
-        inside = layer.emit("max_pool", dtype, attributes, top=None, role="largest")
-        _limited(layer, saturate, inside, layer.result_type(saturate, dtype != "f32"))
+        chain = Chain(layer, layer.bottoms[0])
+        chain.then("max_pool", dtype=dtype, known=attributes)
+        chain.limit(saturate, layer.result_type(saturate, dtype != "f32"))
+        chain.write()
         return
     if parameter.pool not in (_AVERAGE, _AVERAGE_WITHOUT_PADDING):
         raise layer.unsupported("BT-CAFFE-POOL", "stochastic pooling", "the system has it for training only")
     quantized = _is_quantized(parameter)
     attributes |= {
-        **_scales(parameter),
         **_ends(layer, parameter.saturate),
         "counted": "padded" if parameter.pool == _AVERAGE else "inside",
         "quantized": quantized,
         "quantize_method": METHODS[parameter.quantize_method],
     }
-    layer.emit("average_pool", layer.result_type(parameter.saturate, quantized), attributes)
+    inputs = (*layer.bottoms, *layer.scales_of(parameter, "input", "output"))
+    layer.emit("average_pool", layer.result_type(parameter.saturate, quantized), attributes, inputs=inputs)
 
 
 def _resize_bilinear(layer: Layer) -> None:
@@ -131,7 +121,6 @@ def _resize_bilinear(layer: Layer) -> None:
         raise layer.invalid("BT-RESIZE-MODE", "half_pixel_centers and pytorch_half_pixel exclude each other")
     quantized = _is_quantized(parameter)
     attributes: dict[str, Attribute] = {
-        **_scales(parameter),
         **_ends(layer, parameter.saturate),
         "channels_last": parameter.data_format == "NHWC",
         "align_corners": parameter.align_corners,
@@ -148,7 +137,8 @@ def _resize_bilinear(layer: Layer) -> None:
         attributes |= {f"output_{side}": extent if given else 0, f"scale_{side}": getattr(parameter, f"scale_{side}")}
     # Integers by the document, too, which quantizes with the output's scale.
     whole = parameter.output_scale != 1
-    layer.emit("resize_levels", layer.result_type(parameter.saturate, whole), attributes)
+    inputs = (*layer.bottoms, *layer.scales_of(parameter, "input", "output"))
+    layer.emit("resize_levels", layer.result_type(parameter.saturate, whole), attributes, inputs=inputs)
 
 
 def _spatial_batching_pooling(layer: Layer) -> None:
@@ -167,18 +157,15 @@ def _spatial_batching_pooling(layer: Layer) -> None:
         raise layer.unsupported(
             "BT-CAFFE-POOL",
             "a SpatialBatchingPooling layer with ceil_mode, without pad_l, pad_r, pad_t and pad_b, or without small "
-            "pictures",
+            "images",
             "the system leaves their dimensions undefined; set ceil_mode: false, the pads, spatial_batching_h and "
             "spatial_batching_w of at least 2, batch_h and batch_w",
         )
-    attributes = {
-        **sides,
-        **_ends(layer, parameter.saturate),
-        "grid": grid,
-        "batch": batch,
-        "skip": (parameter.skip_h, parameter.skip_w),
-    }
-    layer.emit("max_in_batches", layer.result_type(parameter.saturate, layer.dtype() != "f32"), attributes)
+    chain = Chain(layer, layer.bottoms[0])
+    skip = parameter.skip_h, parameter.skip_w
+    chain.then("max_pool", known={**sides, "grid": grid, "batch": batch, "skip": skip, "channels_last": False})
+    chain.limit(parameter.saturate, layer.result_type(parameter.saturate, layer.dtype() != "f32"))
+    chain.write()
 
 
 MAPPERS: Mappers = {

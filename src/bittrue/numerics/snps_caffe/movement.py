@@ -6,4 +6,4 @@ from ..table import Row
 
 _READ = "read; exercised in whole networks"
 
-ROWS: tuple[Row, ...] = (Row("reshape", ("f32|u8|s8 s64 -> f32|u8|s8",), {}, _READ),)
+ROWS: tuple[Row, ...] = (Row("reshape", ("T s64 -> T", "T - * -> T"), {}, _READ, where=("f32", "u8", "s8")),)

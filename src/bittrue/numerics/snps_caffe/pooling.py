@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..table import Row
 
-_ONE = ("f32|u8|s8 -> f32|u8|s8",)
+_SCALE = "-|f64 -|s32"
+_ONE = (f"f32|u8|s8 {_SCALE} {_SCALE} -> f32|u8|s8",)
 _RUN = "run: recorded cases of the built system; docs/facts/snps_caffe.md"
 _UNQUANTIZED = ("attribute_is", "quantized", False)
 _FULL = (("windows_have_elements",),)
@@ -47,8 +48,13 @@ ROWS: tuple[Row, ...] = (
         limit=_EMPTY,
     ),
     Row("average_pool", _ONE, _EVEN, f"{_RUN} 6", requires=_FULL, limit=_EMPTY),
-    Row("max_in_batches", _ONE, {}, f"{_RUN} 8", limit="windows that read past the image are refused"),
-    Row("max_pool", ("f32 -> f32",), {}, f"{_RUN} 6"),
+    Row(
+        "max_pool",
+        ("f32|u8|s8 -> f32",),
+        {},
+        f"{_RUN} 6 and 8",
+        limit="windows over a grid of images that read past the image are refused",
+    ),
     Row("max_pool", ("T -> T",), {}, f"{_RUN} 6", where=("u8", "s8"), requires=_FULL),
     Row("resize_levels", _ONE, _LERP, f"{_RUN} 8", when=(_UNQUANTIZED,)),
     Row("resize_levels", _ONE, {**_LERP, "levels": "whole_away"}, f"{_RUN} 8"),

@@ -93,6 +93,11 @@ def not_broadcast(call: Call) -> bool:
     return (1,) * (rank - len(one)) + one == (1,) * (rank - len(two)) + two
 
 
+def equal_shapes(call: Call) -> bool:
+    """Both inputs have one shape."""
+    return call.input(0).shape == call.input(1).shape
+
+
 def product_within_16_bits(call: Call) -> bool:
     """The rescaled product and the output's zero point surely add up to no more than 16 bits hold."""
     first, second, output = call.input(0), call.input(1), call.output
@@ -402,6 +407,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "declared_rank": declared_rank,
     "doubles_picture": doubles_picture,
     "equal_extents": equal_extents,
+    "equal_shapes": equal_shapes,
     "every_channel_its_group": every_channel_its_group,
     "every_output_its_group": every_output_its_group,
     "extent_in_blocks": extent_in_blocks,

@@ -17,7 +17,7 @@ from ..core.base import Call, Lowered, Operand, Operator, Step, broadcast_shape
 from ..core.elementwise import blockwise
 from ..core.lanes import run_parameters, zip_in_runs
 from ..core.roles import OPERAND_PAIR, PAIR
-from . import operand_pairs, range_pairs
+from . import operand_pairs, range_pairs, stored_sums
 
 
 def real_below_one(call: Call, real: np.float64, prefix: str, what: str) -> rescale.Prepared:
@@ -81,6 +81,8 @@ def equal_counts(call: Call) -> None:
 
 def lower(call: Call) -> Lowered:
     """Multipliers of both inputs and of the result, or right shifts when all scales are powers of two."""
+    if "levels" in call.rules or "level_sum" in call.rules:
+        return stored_sums.lower(call)
     if operand_pairs.has_operands(call):
         return operand_pairs.lower(call, "affine_sum")
     first, second = call.input(0), call.input(1)
@@ -171,6 +173,8 @@ def _right_shifts(call: Call, logs: list[int]) -> dict[str, Attribute]:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Align, add or subtract in 32 bits, rescale and store."""
+    if step["form"] == "stored values":
+        return stored_sums.reference(step, inputs)
     if step["form"] == "ranges":
         return range_pairs.reference(step, inputs)
     if step["form"] == "operands":
@@ -242,7 +246,7 @@ _SLOTS = (
     "activation_range",
     "plain_range",
 )
-_AFFINE = ("affine_sum", "affine_sum_tail", "affine_sum_of_many", "range_sum")
+_AFFINE = ("affine_sum", "affine_sum_tail", "affine_sum_of_many", "range_sum", "level_sum", "levels")
 
 OPERATORS = (
     Operator(

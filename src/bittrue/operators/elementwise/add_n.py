@@ -1,8 +1,7 @@
 """add_n: the sum of many tensors of one shape.
 
 The rules of a row decide the arithmetic: `plain_range` of numbers, one after the other; `affine_sum_of_many` of
-quantized tensors, rounded once per input and once for all; `level_sum` of two tensors of quantized values kept as real
-numbers, whose scales are binary64 attributes; `real_sum` in the order of its rule.
+quantized tensors, rounded once per input and once for all; `real_sum` in the order of its rule.
 
 Attributes, where they are there: `broadcasts` (the tensors, one or more, need not have one shape), `mean` (the sum is
 divided by their number).
@@ -14,12 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...graph import DATA_TYPES
-from ...rules import affine_sum_of_many, level_sum, plain_range, real_sum
+from ...rules import affine_sum_of_many, plain_range, real_sum
 from ..core.accumulator import fused_range
 from ..core.base import EVERY, Call, Lowered, Operator, Shape, Step
 from ..core.elementwise import BLOCK, blockwise
-from ..quantization.level_storage import check, limits, pair, scale_and_zero_point, store, undefined
 from .add import pair_of, prepared_or_refused
 
 
@@ -36,19 +33,6 @@ def same_shapes(call: Call, least: int) -> Shape:
                 "all inputs need one shape",
             )
     return shape
-
-
-def _infer_levels(call: Call) -> list[Shape]:
-    """The first shape; the second tensor has as many elements."""
-    call.expect(2)
-    first, second = call.input(0), call.input(1)
-    if first.size != second.size or [e for e in first.shape if e != 1] != [e for e in second.shape if e != 1]:
-        raise call.unsupported(
-            "BT-SHAPE-BROADCAST",
-            f"shapes {list(first.shape)} and {list(second.shape)}: a quantized sum does not broadcast",
-            "the runtime reads past the end of the smaller tensor; give both the same shape",
-        )
-    return [first.shape]
 
 
 def _joined(call: Call) -> Shape:
@@ -71,18 +55,12 @@ def infer(call: Call) -> list[Shape]:
     """The shape that all inputs share, or broadcast to."""
     if call.node.attributes.get("broadcasts"):
         return [_joined(call)]
-    if "output_scale" in call.node.attributes:
-        return _infer_levels(call)
     return [same_shapes(call, int(call.node.attributes.get("least", 2)))]  # type: ignore[arg-type]
 
 
 def lower(call: Call) -> Lowered:
     """What the rule makes of scales and zero points, and the range that sums are kept in."""
     work = call.output.size * len(call.inputs)
-    if "level_sum" in call.rules:
-        rule = level_sum.RULES[call.rules["level_sum"]]
-        pairs = [pair(scale_and_zero_point(call, name), name) for name in ("first", "second", "output")]
-        return Lowered(limits(call), check(call, lambda: rule.prepare(*pairs)))
     if "affine_sum_of_many" in call.rules:
         many = affine_sum_of_many.RULES[call.rules["affine_sum_of_many"]]
         scales = [pair_of(call.input(position)) for position in range(len(call.inputs))]
@@ -130,23 +108,8 @@ def _plain(step: Step, inputs: Sequence[np.ndarray]) -> np.ndarray:
     return total
 
 
-def _levels(step: Step, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    rule, dtype = level_sum.RULES[step.rules["level_sum"]], DATA_TYPES[step["dtype"]].numpy
-    real = "f" in (first.dtype.kind, second.dtype.kind)
-
-    def apply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return store(rule.apply(a, b, step.arrays), step["low"], step["high"], dtype, step.place)
-
-    try:
-        return blockwise(apply, [first, second], dtype, np.dtype(np.float32 if real else np.int64))
-    except ValueError as error:
-        raise undefined(str(error), step.place) from None
-
-
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The rule, block by block."""
-    if "level_sum" in step.rules:
-        return [_levels(step, inputs[0], inputs[1].reshape(inputs[0].shape))]
     if "real_sum" in step.rules:
         return [_by_rule(step, inputs)]
     if "affine_sum_of_many" not in step.rules:
@@ -161,7 +124,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "add_n",
-    ("plain_range", "real_sum", "affine_sum_of_many", "activation_range", "level_sum"),
+    ("plain_range", "real_sum", "affine_sum_of_many", "activation_range"),
     infer,
     lower,
     reference,

@@ -1,4 +1,4 @@
-"""div: first / second, with NumPy broadcasting."""
+"""div: first / second, with NumPy broadcasting; slot `real_divide`: how real numbers are divided, if not at once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     first, second = inputs
     if step["form"] == "plain":
         if first.dtype.kind == "f":
-            return [plain(step, np.divide, first, second)]
+            function = divide.REAL[step.rules["real_divide"]] if "real_divide" in step.rules else np.divide
+            return [plain(step, function, first, second)]
         refuse_divisor(step, second, 0, "0")
         refuse_divisor(step, second, step["refused_divisor"], "the zero point")
         return [plain(step, _truncated, first, second)]
@@ -92,7 +93,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "div",
-    ("divide", "store", "activation_range", "plain_range"),
+    ("divide", "store", "activation_range", "plain_range", "real_divide"),
     broadcast_shape,
     lower,
     reference,

@@ -1,7 +1,8 @@
 """leaky_relu: x where it is not negative, alpha * x elsewhere.
 
 The rules of a row decide the arithmetic: `table` has an entry for every 8-bit value; `rescale` has a multiplier for
-each side; `slope_rescale` rescales all values and then those below the zero point. Inputs are those of `logistic`.
+each side, quantized values that are stored as real numbers too; `slope_rescale` rescales all values and then those
+below the zero point. Inputs are those of `logistic`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..core.accumulator import multiplier_arrays
 from ..core.base import Call, Lowered, Operator, Step
 from ..core.elementwise import blockwise
 from ..core.roles import OPERAND_UNARY
+from . import level_functions
 from .logistic import infer, operands_lowered, read_table, table_lowered, with_table
 
 
@@ -75,6 +77,8 @@ def lower(call: Call) -> Lowered:
     Else two multipliers; the negative side's is that of |alpha|, and the rule of the slot `sign` says where its sign
     enters, unless the rule of `rescale` takes negative multipliers.
     """
+    if len(call.inputs) > 1 and "table" not in call.rules:
+        return level_functions.lower(call, "leaky_relu")
     source, output, alpha = call.input(0), call.output, float(call.attribute("alpha"))
     if not output.type.is_integer:
         return Lowered(parameters={"alpha": alpha})
@@ -106,6 +110,8 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Both sides are computed, the sign of the centred input selects."""
+    if level_functions.made(step):
+        return level_functions.reference(step, inputs, "leaky_relu")
     if "table" in step.rules:
         return [read_table(with_table(step, inputs, _function), inputs[0])]
     if not step.arrays:

@@ -1,6 +1,7 @@
 """Sums and products of two quantized tensors whose scales and zero points are operands; `range_pairs` has ranges.
 
-Inputs: a, b, scale and zero point of a, of b and of the result; zero points may be absent (0). With constant scales the
+Inputs: a, b, scale and zero point of a, of b and of the result; zero points may be absent (0). With the
+attribute `side_by_side` elements are taken in their order, whatever dimensions of 1 there are. With constant scales the
 step reads two inputs, `first` and `second` of the rule, else all eight.
 """
 
@@ -19,7 +20,7 @@ from ..core.elementwise import blockwise
 from ..core.late import Prepared, Values, prepare_late, prepare_now
 from ..core.roles import OPERAND_PAIR
 from ..core.scalar_operands import check_scalars, pair
-from . import range_pairs
+from . import range_pairs, stored_sums
 
 _RULES: Mapping[str, Mapping[str, Any]] = {"affine_sum": affine_sum.RULES, "affine_product": affine_product.RULES}
 
@@ -37,6 +38,8 @@ def infer(call: Call) -> list[Shape]:
         return broadcast_shape(call)
     call.expect((7, 8))
     check_scalars(call, (2, 4, 6), (3, 5, 7))
+    if call.node.attributes.get("side_by_side"):
+        return stored_sums.infer_equal_counts(call)
     one, two = call.input(0), call.input(1)
     try:
         return [tuple(np.broadcast_shapes(one.shape, two.shape))]

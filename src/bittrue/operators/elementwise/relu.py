@@ -9,10 +9,12 @@ import numpy as np
 
 from ...rules import activation_range
 from ..core.accumulator import signed_span
-from ..core.base import Call, Lowered, Operator, Step, same_shape
+from ..core.base import Call, Lowered, Operator, Step
 from ..core.elementwise import blockwise
+from ..core.roles import OPERAND_UNARY
 from ..quantization.quantize import rescale_blocks, rescale_input
 from . import level_functions
+from .logistic import infer
 
 _INTERVALS = {
     "relu": (0.0, None),
@@ -65,7 +67,7 @@ def _after_rescaling(call: Call, lowered: Lowered, low: int, high: int) -> tuple
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Rescale and clamp; NaN and negative zero pass."""
-    if "levels" in step.rules:
+    if level_functions.made(step):
         return level_functions.reference(step, inputs, "relu")
     if step.arrays:
         return [rescale_blocks(step, inputs[0])]
@@ -80,9 +82,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 OPERATOR = Operator(
     "relu",
     ("scale_form", "rescale", "store", "activation_range", "input_range", "levels"),
-    same_shape,
+    infer,
     lower,
     reference,
     "clamp to an interval: max(x, 0), min(max(x, 0), 6) and others",
+    roles=OPERAND_UNARY,
     elementwise=1,
 )

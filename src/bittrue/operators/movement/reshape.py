@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Operand, Operator, Shape, Step
 from ..core.indexing import bounded, fresh
 
 BATCH_ADVICE = (
@@ -41,9 +41,11 @@ def infer_reshape(call: Call) -> list[Shape]:
     """One size may be -1: it becomes what is left, sizes of 0 not counted.
 
     The attribute `zeros` says what a 0 means: `copied` takes the input's size at its place, `alone` is a size that no
-    -1 stands beside, `counted` any size.
+    -1 stands beside, `counted` any size. A third input is a tensor that the result goes along with, see `_beside`.
     """
-    call.expect((1, 2))
+    call.expect((1, 3))
+    if call.has(2):
+        return [_beside(call, call.input(0), call.input(2, "other tensor"))]
     source, target, zeros = call.input(0), _target(call), call.attribute("zeros")
     first, end = _span(call)
     inside = source.shape[first:end]
@@ -64,6 +66,25 @@ def infer_reshape(call: Call) -> list[Shape]:
     if math.prod(target) != math.prod(inside):
         raise call.invalid("BT-RESHAPE", f"{math.prod(inside)} elements cannot take shape {target}", BATCH_ADVICE)
     return [bounded(call, [*source.shape[:first], *target, *source.shape[end:]])]
+
+
+def _beside(call: Call, source: Operand, other: Operand) -> Shape:
+    """The shape in which the elements broadcast with another tensor.
+
+    They lie along its axes from the attribute `axis` on, or take its shape where there is no such attribute.
+    """
+    if "axis" not in call.node.attributes:
+        if source.size != other.size:
+            raise call.invalid("BT-SHAPE-BROADCAST", f"{source.size} elements do not take shape {list(other.shape)}")
+        return other.shape
+    axis = call.axis(int(call.attribute("axis")), other.rank) if source.rank else 0
+    behind = other.rank - axis - source.rank
+    if behind < 0 or other.shape[axis : axis + source.rank] != source.shape:
+        raise call.invalid(
+            "BT-SHAPE-BROADCAST",
+            f"shape {list(source.shape)} does not lie along the axes of {list(other.shape)} from axis {axis} on",
+        )
+    return (*source.shape, *(1,) * behind)
 
 
 def infer_squeeze(call: Call) -> list[Shape]:

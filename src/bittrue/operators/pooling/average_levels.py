@@ -1,6 +1,6 @@
 """Averages of windows of quantized values by rules of the slot `window_levels`, as levels of another scale.
 
-Scales and zero points are attributes, in binary64. Padding that counts adds stored zeros; what a window reaches behind
+Scales and zero points are operands, in binary64. Padding that counts adds stored zeros; what a window reaches behind
 the padding is left out.
 """
 
@@ -14,7 +14,8 @@ from ...graph import DATA_TYPES
 from ...rules import window_levels
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import spatial_bytes, tap_count
-from ..quantization.level_storage import limits, pair, scale_and_zero_point, store, undefined
+from ..core.roles import OPERAND_UNARY
+from ..quantization.level_storage import limits, pair, scales_of, store, undefined
 from .average_affine import tap_by_tap
 from .pooling import Images, counted, pool_windows, step_geometry
 
@@ -27,12 +28,12 @@ def lower(call: Call) -> Lowered:
     parameters = {
         **step_geometry(call, found),
         **limits(call),
-        **scale_and_zero_point(call, "input"),
-        **scale_and_zero_point(call, "output"),
+        **scales_of(call, OPERAND_UNARY),
         "counted": counted(call),
     }
     return Lowered(
         parameters,
+        inputs=(0,),
         work=call.output.size * tap_count(found),
         scratch=spatial_bytes(found, x.shape[1], 4) + 32 * call.output.size,
     )

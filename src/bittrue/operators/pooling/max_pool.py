@@ -1,7 +1,7 @@
 """max_pool: the largest element of every window, and where it is.
 
 Attributes are those of `pooling`, and `storage_order` for positions. `outside` ``"edge"``: windows beside the image
-read its edge.
+read its edge. With the attribute `grid`, images hold smaller ones (`max_over_grid`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...rules import plain_range
-from ..core.base import Call, Lowered, Operator, Role, Step
+from ..core.base import Call, Lowered, Operator, Role, Shape, Step
 from ..core.geometry import Window, spatial_bytes, step_windows, tap_count
 from ..core.spatial import padded, sliding
-from .pooling import Images, image_scratch, infer, limits, met, pool_windows, step_geometry
+from . import max_over_grid, pooling
+from .pooling import Images, image_scratch, limits, met, pool_windows, step_geometry
+
+
+def infer(call: Call) -> list[Shape]:
+    """[N, C, ...] gives [N, C, ...'], and [N, ..., C] gives [N, ...', C], for each output."""
+    return max_over_grid.infer(call) if "grid" in call.node.attributes else pooling.infer(call)
 
 
 def lower(call: Call) -> Lowered:
     """Geometry and clamps."""
+    if "grid" in call.node.attributes:
+        return max_over_grid.lower(call)
     found, shape = pool_windows(call), call.input(0).shape
     parameters = {**step_geometry(call, found), **limits(call, wraps=True)}
     for name in ("outside", "storage_order"):
@@ -39,6 +47,8 @@ def _least(dtype: np.dtype) -> float | int:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Along one axis after the other from the lowest finite number on; of equal values the first, NaN never wins."""
+    if "rows" in step.arrays:
+        return max_over_grid.reference(step, inputs)
     x = inputs[0]
     images = Images(step, x)
     out = images.empty(x.dtype)

@@ -14,7 +14,8 @@ from ...graph import DATA_TYPES
 from ...rules import interpolate, levels
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.elementwise import BLOCK
-from ..quantization.level_storage import limits, pair, scale_and_zero_point, store
+from ..core.roles import OPERAND_UNARY
+from ..quantization.level_storage import limits, pair, scales_of, store
 from .resize import LARGEST_EXTENT
 
 
@@ -36,7 +37,7 @@ def _extents(call: Call) -> tuple[int, int]:
 
 def infer(call: Call) -> list[Shape]:
     """The shape with another height and width."""
-    call.expect(1)
+    call.expect((1, 5))
     call.rank(call.input(0), 4)
     shape, (height, width) = call.input(0).shape, _extents(call)
     if call.attribute("channels_last"):
@@ -61,11 +62,11 @@ def lower(call: Call) -> Lowered:
         arrays.update({f"{key}_{side}": value for key, value in prepared.items()})
     parameters = {
         **limits(call),
-        **scale_and_zero_point(call, "input"),
-        **scale_and_zero_point(call, "output"),
+        **scales_of(call, OPERAND_UNARY),
         "channels_last": bool(call.attribute("channels_last")),
     }
-    return Lowered(parameters, arrays, scratch=96 * max(BLOCK, call.output.shape[-1] * call.output.shape[-2]))
+    scratch = 96 * max(BLOCK, call.output.shape[-1] * call.output.shape[-2])
+    return Lowered(parameters, arrays, inputs=(0,), scratch=scratch)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -99,4 +100,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "images of another size, interpolated linearly between quantized values",
+    roles=OPERAND_UNARY,
 )

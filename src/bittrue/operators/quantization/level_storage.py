@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,22 +10,34 @@ import numpy as np
 from ...errors import RunError
 from ...graph import DATA_TYPES, Attribute
 from ...rules.level_sum import Pair
-from ..core.base import Call, Step
+from ..core.base import Call, Role, Step
 from ..core.elementwise import blockwise
+from ..core.role_quantization import of_call
 
 _F32 = np.dtype(np.float32)
 
 
-def scale_and_zero_point(call: Call, name: str) -> dict[str, Attribute]:
-    """Attributes `{name}_scale` and `{name}_zero_point` as step parameters."""
-    return {
-        f"{name}_scale": float(call.attribute(f"{name}_scale")),
-        f"{name}_zero_point": int(call.attribute(f"{name}_zero_point")),
-    }
+def scales_of(call: Call, roles: Sequence[Role]) -> dict[str, Attribute]:
+    """Scale and zero point of these roles as step parameters: `input_scale`, `first_zero_point` ...
+
+    Roles that have none hold real numbers: scale 1, zero point 0.
+    """
+    found: dict[str, Attribute] = {}
+    for role in roles:
+        given, name = of_call(call, role), role.name.split()[0]
+        if given.late:
+            raise call.unsupported(
+                "BT-QUANT-OPERAND",
+                f"scale or zero point of the {role.name} are only known at run time",
+                "give them as constants",
+            )
+        found[f"{name}_scale"] = 1.0 if given.scales is None else float(given.scales.reshape(-1)[0])
+        found[f"{name}_zero_point"] = 0 if given.zero_points is None else int(given.zero_points.reshape(-1)[0])
+    return found
 
 
 def pair(known: Mapping[str, Any] | Step, name: str) -> Pair:
-    """What `scale_and_zero_point` has put into a step."""
+    """What `scales_of` has put into a step."""
     return known[f"{name}_scale"], known[f"{name}_zero_point"]
 
 
@@ -97,7 +109,7 @@ def check(call: Call, prepare: Callable[[], Any]) -> Any:
         return prepare()
     except ValueError as error:
         raise call.invalid(
-            "BT-MULTIPLIER", str(error), "scales and zero points are attributes of this node: check their values"
+            "BT-MULTIPLIER", str(error), "scales and zero points are operands of this node: check their values"
         ) from None
 
 
@@ -114,7 +126,7 @@ __all__ = [
     "codes",
     "limits",
     "pair",
-    "scale_and_zero_point",
+    "scales_of",
     "store",
     "stored_blocks",
     "undefined",

@@ -18,8 +18,11 @@ from ..core.accumulator import multiplier_arrays
 from ..core.base import Call, Lowered, Operand, Operator, Role, Shape, Step, same_shape
 from ..core.elementwise import blockwise, in_lanes
 from ..core.indexing import MAX_EXTENT
-from ..elementwise import level_functions
+from ..elementwise import level_functions, logistic
 from . import quantize_operands, quantize_ranges
+
+
+_ROLES = (Role("output", -1, 1, 2), Role("input", 0, 3, 4))
 
 
 def per_axis_arrays(call: Call, operand: Operand) -> dict[str, np.ndarray]:
@@ -121,13 +124,15 @@ def infer(call: Call) -> list[Shape]:
     """The shape of the input."""
     if len(call.inputs) == 1:
         return same_shape(call)
-    return (quantize_ranges if call.node.attributes.get("ranged") else quantize_operands).infer(call)
+    if call.node.attributes.get("ranged"):
+        return quantize_ranges.infer(call)
+    return logistic.infer(call) if len(call.inputs) > 3 else quantize_operands.infer(call)
 
 
 def lower(call: Call) -> Lowered:
     """The output's scales and zero points for real input, else one multiplier."""
     if "levels" in call.rules:
-        return level_functions.lower(call, "quantize")
+        return level_functions.lower(call, "quantize", _ROLES)
     if "quotient" in call.rules:
         return quantize_operands.lower(call)
     if "range_quantize" in call.rules or "range_requantize" in call.rules:
@@ -152,7 +157,7 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Element by element."""
-    if "levels" in step.rules:
+    if level_functions.made(step):
         return level_functions.reference(step, inputs, "quantize")
     if "quotient" in step.rules:
         return quantize_operands.reference(step, inputs)
@@ -198,7 +203,7 @@ OPERATOR = Operator(
     lower,
     reference,
     "real numbers to integers or narrow floats, or a change of scale",
-    roles=(Role("output", -1, 1, 2), Role("input", 0, 3, 4)),
+    roles=_ROLES,
     elementwise=1,
     quantizes=True,
 )

@@ -27,7 +27,7 @@ from ..core.late import Prepared, Values, prepare_late, prepare_now
 from ..core.roles import OPERAND_UNARY
 from ..core.scalar_operands import check_scalars, pair
 from ..core.stopping import check_stop
-from ..quantization.level_storage import limits, scale_and_zero_point, store
+from ..quantization.level_storage import limits, scales_of, store
 from ..quantization.level_storage import pair as pair_of
 
 _PARAMETERS = (1, 2, 3, 4)
@@ -123,8 +123,7 @@ def _with_rows(lowered: Lowered, call: Call, view: tuple[int, int, int]) -> Lowe
 
 
 def _levels(call: Call) -> Lowered:
-    scales = {**scale_and_zero_point(call, "input"), **scale_and_zero_point(call, "output")}
-    return Lowered({**limits(call), **scales})
+    return Lowered({**limits(call), **scales_of(call, OPERAND_UNARY)}, inputs=(0,))
 
 
 def lower_softmax(call: Call) -> Lowered:

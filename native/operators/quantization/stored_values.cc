@@ -66,16 +66,18 @@ std::unique_ptr<Kernel> from_table(const Step& step, const CoreSet& cores) {
   return std::make_unique<WideTable<float>>(step, table);
 }
 
-// levels(x * factor + addend) of real numbers; a number that is none leaves the step to the reference.
+// Quantized values of real numbers times the reciprocal of the scale; a number that is none leaves the step to the
+// reference.
 class RealToLevels final : public Kernel {
  public:
   RealToLevels(const Step& step, bool even)
       : blocks_({&step.input(0)}, step.output()),
         limits_(limits_of(step)),
-        factor_(static_cast<float>(step.real("factor"))),
-        addend_(static_cast<int32_t>(whole(step.real("addend"), "the addend is no whole number"))),
+        factor_(static_cast<float>(1.0 / step.real("output_scale"))),
+        addend_(static_cast<int32_t>(whole(step.real("output_zero_point"), "a zero point is out of range"))),
         even_(even) {
     require(step.input(0).type == Type::f32, "no native kernel for these types");
+    require(step.real("input_scale") == 1 && step.real("input_zero_point") == 0, "the input is quantized");
   }
 
   void run(const Run& run) const override {
@@ -336,7 +338,7 @@ std::unique_ptr<Kernel> make_level_table(const Step& step, const CoreSet& cores)
   return step.has_array("table") ? from_table(step, cores) : nullptr;
 }
 
-std::unique_ptr<Kernel> make_scale_levels(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_quantized_levels(const Step& step, const CoreSet& cores) {
   if (step.has_array("table")) return from_table(step, cores);
   const std::string& rule = step.rule("levels");
   const bool even = rule == "binary32_multiply_even";
@@ -357,9 +359,5 @@ std::unique_ptr<Kernel> make_add_levels(const Step& step) {
 std::unique_ptr<Kernel> make_average_of_levels(const Step& step) {
   return std::make_unique<AverageOfLevels>(step);
 }
-
-BITTRUE_OPERATOR(leaky_levels, make_level_table)
-BITTRUE_OPERATOR(limit_levels, make_level_table)
-BITTRUE_OPERATOR(scale_levels, make_scale_levels)
 
 }  // namespace bittrue

@@ -1,4 +1,4 @@
-"""max_in_batches: largest quantized value of windows over images that hold a grid of smaller images.
+"""Largest elements of windows over images that hold a grid of smaller images.
 
 Attributes, each for height and width: `kernel` (empty: the whole image), `strides`, `grid` (small images, at least
 2), `batch` (their dimension), `skip`; `pads` (top, left, bottom, right), some of them above 0. Along an axis of size n
@@ -20,11 +20,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...graph import DATA_TYPES
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Shape, Step
 from ..core.geometry import LARGEST, SIZES, Window, numbers, windows
 from ..core.stopping import check_stop
-from ..quantization.level_storage import limits, store
 
 _F32 = np.float32
 # In place of a position: nothing is read, or a stored zero is.
@@ -71,11 +69,11 @@ def _positions(one: Window, grid: int, batch: int, skip: int) -> np.ndarray:
     out_batch = count(batch + before + after - taps, stride)
     share = out_batch + _floor(whole - out_batch * grid, grid - 1)
     found = np.full((out, taps), _ABSENT, np.int64)
-    for picture in range(grid if share > 0 else 0):
-        begin = picture * (batch + gap)
+    for image in range(grid if share > 0 else 0):
+        begin = image * (batch + gap)
         end = begin + batch
-        for place in range(picture * share, min(out, (picture + 1) * share)):
-            first = place * stride - before + skip * picture
+        for place in range(image * share, min(out, (image + 1) * share)):
+            first = place * stride - before + skip * image
             at = first + np.arange(taps)
             zero = (at >= end) & ((at < end + after) | bool(skip))
             # A position before the image's memory is as far outside as one behind it.
@@ -98,7 +96,7 @@ def lower(call: Call) -> Lowered:
         )
     size = math.prod(call.output.shape)
     return Lowered(
-        {**limits(call), "width": width.extent},
+        {"width": width.extent},
         {"rows": rows, "columns": columns},
         work=size * height.taps * width.taps,
         scratch=32 * size,
@@ -108,7 +106,6 @@ def lower(call: Call) -> Lowered:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Tap by tap; a number that is not greater than what is there changes nothing, so NaN is never taken."""
     x, rows, columns = inputs[0], step.arrays["rows"], step.arrays["columns"]
-    dtype = DATA_TYPES[step["dtype"]].numpy
     planes = x.reshape(*x.shape[:2], -1).astype(_F32)
     best = np.full((*x.shape[:2], rows.shape[0], columns.shape[0]), np.finfo(_F32).min, _F32)
     for i in range(rows.shape[1] if best.size else 0):
@@ -120,9 +117,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             place = np.where(zero | absent, 0, row * step["width"] + column)
             value = np.where(zero, _F32(0), planes[:, :, place])
             best = np.where(~absent & (value > best), value, best)
-    return [store(best, step["low"], step["high"], dtype, step.place)]
-
-
-OPERATOR = Operator(
-    "max_in_batches", (), infer, lower, reference, "largest numbers of windows over a grid of images", compares=True
-)
+    return [best]
