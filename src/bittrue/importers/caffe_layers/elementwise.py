@@ -177,8 +177,7 @@ def _power(layer: Layer) -> None:
     limited = power == 1 and shift == point
     if rounds:
         with np.errstate(all="ignore"):
-            step = np.float64(1) / np.float64(scale)
-        operands = layer.constant(step, "scale"), layer.constant(np.int32(point), "zero point")
+            operands = layer.scales((float(np.float64(1) / np.float64(scale)), point), (1.0, 0))
         known: dict[str, Attribute] = {
             **_ends(layer, saturate if limited else 0),
             "multiplies": True,

@@ -21,7 +21,6 @@ from ..core.indexing import MAX_EXTENT
 from ..elementwise import level_functions, logistic
 from . import quantize_operands, quantize_ranges
 
-
 _ROLES = (Role("output", -1, 1, 2), Role("input", 0, 3, 4))
 
 
