@@ -1,9 +1,8 @@
 """Operators on real numbers: random one-node models against ONNX Runtime, and under the specification against
 fractions.
 
-Stems: ceil celu clip erf hard_sigmoid mish parametric_elu quick_gelu reciprocal round_even selu softplus softsign
-thresholded_relu power add_n sum mean reduce_sum_square reduce_l1 reduce_l2
-reduce_log_sum reduce_log_sum_exp reduce_max reduce_min reduce_prod softmax log_softmax matmul conv
+Stems: celu clip erf hard_sigmoid mish parametric_elu quick_gelu round_to_integer selu softplus softsign
+thresholded_relu power add_n sum mean reduce_max reduce_min reduce_prod softmax log_softmax matmul conv
 conv_transpose max_pool average_pool lp_pool batch_normalization
 instance_normalization group_normalization layer_normalization lp_normalization channel_response_normalization.
 """

@@ -1,6 +1,6 @@
-"""add, sub, mul, div, neg, abs, sign, maximum, minimum, floor_mod, remainder,
-shift_left, shift_right, bitwise_and, bitwise_or, bitwise_xor, bitwise_not, equal, less, greater, less_equal,
-greater_equal, not_equal, is_nan, is_infinite, cumsum against ONNX Runtime.
+"""add, sub, mul, div, neg, abs, sign, maximum, minimum, remainder, shift,
+bitwise_and, bitwise_or, bitwise_xor, bitwise_not, equal, less, greater, less_equal,
+greater_equal, not_equal, not_finite, cumsum against ONNX Runtime.
 """
 
 from __future__ import annotations

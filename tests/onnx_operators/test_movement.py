@@ -1,5 +1,5 @@
 """Data movement: reshape, flatten, squeeze, expand_dims, identity, concatenation, split, slice_axes,
-broadcast_to, tile, pad, select_v2, fill, range, shape, space_to_depth, depth_to_space
+broadcast_to, tile, pad, select, fill, range, shape, space_to_depth, depth_to_space
 against ONNX Runtime.
 """
 

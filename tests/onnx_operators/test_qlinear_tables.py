@@ -1,4 +1,4 @@
-"""concatenation, select_v2, logistic and leaky_relu of operands with scales: random one-node models against
+"""concatenation, select, logistic and leaky_relu of operands with scales: random one-node models against
 ONNX Runtime, and against real numbers.
 """
 

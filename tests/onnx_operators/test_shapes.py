@@ -79,7 +79,7 @@ def masking() -> tuple[list[onnx.NodeProto], dict[str, np.ndarray]]:
     [
         (flattening(), {"reshape"}),
         (doubling(), {"concatenation", "reshape", "add"}),
-        (masking(), {"expand_dims", "select_v2"}),
+        (masking(), {"expand_dims", "select"}),
     ],
     ids=["flattening", "doubling", "masking"],
 )

@@ -1,4 +1,4 @@
-"""floor_div and floor_mod against the real runtime."""
+"""FLOOR_DIV and FLOOR_MOD against the real runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bitwise_xor, shift_right, add_n, atan2, sign, fake_quant, bitcast, complex and stored values against the runtime."""
+"""bitwise_xor, shift, add_n, atan2, sign, fake_quant, bitcast, complex and stored values against the runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""select and select_v2 against the real runtime."""
+"""SELECT and SELECT_V2 against the real runtime."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_select_v2(case: Case) -> None:
 
 def test_literal() -> None:
     x, y = np.int8([[1, 2], [3, 4]]), np.int8([[-1, -2], [-3, -4]])
-    # One truth value per row for select, one per column (broadcasting) for select_v2.
+    # One truth value per row for SELECT, one per column (broadcasting) for SELECT_V2.
     for operator, expected in (("SELECT", [[1, 2], [-3, -4]]), ("SELECT_V2", [[1, -2], [3, -4]])):
         model = single(operator, None, [T("bool", (2,)), T("s8", (2, 2)), T("s8", (2, 2))], [T("s8", (2, 2))])
         assert outputs_of(model, np.array([True, False]), x, y) == expected

@@ -1,4 +1,4 @@
-"""neg, square, floor, zeros_like and rank against the real runtime."""
+"""NEG, SQUARE, FLOOR, ZEROS_LIKE and RANK against the real runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// bitwise_and, bitwise_or, bitwise_not, bitwise_xor and shift_right: integers and truth values bit by bit.
+// bitwise_and, bitwise_or, bitwise_not, bitwise_xor and shift: integers and truth values bit by bit.
 #include <algorithm>
 
 #include "operators/core/map.h"
@@ -10,7 +10,7 @@ namespace {
 
 // 8-bit integers are stored unsigned; `flip` leads back to the plan's own value. It is half the range: the highest bit.
 template <class Stored, class T>
-std::unique_ptr<Kernel> make_shift(const Step& step, int flip, bool clamped) {
+std::unique_ptr<Kernel> make_shift_down(const Step& step, int flip, bool clamped) {
   return make_zip<Stored, Stored>(step, [flip, clamped](Stored a, Stored b) {
     const auto x = static_cast<T>(a - flip), places = static_cast<T>(b - flip);
     constexpr int kMost = 8 * sizeof(T) - 1;
@@ -73,18 +73,19 @@ std::unique_ptr<Kernel> make_bitwise_not(const Step& step, const CoreSet&) {
   }
 }
 
-std::unique_ptr<Kernel> make_shift_right(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_shift(const Step& step, const CoreSet&) {
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
+  require(step.integer("up", 0, 1) == 0, "no native kernel moves bits up");
   const bool clamped = step.rule("shift") == "places_clamped";
   if (!clamped && step.rule("shift") != "nothing_beyond") return nullptr;
   switch (type) {
-    case Type::s8: return make_shift<uint8_t, int8_t>(step, flip_of(type), clamped);
-    case Type::u8: return make_shift<uint8_t, uint8_t>(step, 0, clamped);
-    case Type::s16: return make_shift<int16_t, int16_t>(step, 0, clamped);
-    case Type::u16: return make_shift<uint16_t, uint16_t>(step, 0, clamped);
-    case Type::s32: return make_shift<int32_t, int32_t>(step, 0, clamped);
-    case Type::u32: return make_shift<uint32_t, uint32_t>(step, 0, clamped);
+    case Type::s8: return make_shift_down<uint8_t, int8_t>(step, flip_of(type), clamped);
+    case Type::u8: return make_shift_down<uint8_t, uint8_t>(step, 0, clamped);
+    case Type::s16: return make_shift_down<int16_t, int16_t>(step, 0, clamped);
+    case Type::u16: return make_shift_down<uint16_t, uint16_t>(step, 0, clamped);
+    case Type::s32: return make_shift_down<int32_t, int32_t>(step, 0, clamped);
+    case Type::u32: return make_shift_down<uint32_t, uint32_t>(step, 0, clamped);
     default: return nullptr;
   }
 }
@@ -93,6 +94,6 @@ BITTRUE_OPERATOR(bitwise_and, make_bitwise_and)
 BITTRUE_OPERATOR(bitwise_not, make_bitwise_not)
 BITTRUE_OPERATOR(bitwise_or, make_bitwise_or)
 BITTRUE_OPERATOR(bitwise_xor, make_bitwise_xor)
-BITTRUE_OPERATOR(shift_right, make_shift_right)
+BITTRUE_OPERATOR(shift, make_shift)
 
 }  // namespace bittrue

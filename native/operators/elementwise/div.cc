@@ -1,5 +1,6 @@
 // div: first / second. Divisors that stand for 0, and quotients outside of the rule's domain, are the reference's to
 // report.
+#include <cmath>
 #include <limits>
 
 #include "operators/core/rescaling.h"
@@ -30,6 +31,42 @@ std::unique_ptr<Kernel> make_truncated(const Step& step) {
 }
 
 template <class T>
+T floor_quotient(T a, T b) {
+  const T quotient = a / b;
+  return quotient - (quotient * b != a && (a < 0) != (b < 0) ? 1 : 0);
+}
+
+// `Stored` elements hold the values of `T`, moved by `flip`.
+template <class Stored, class T>
+std::unique_ptr<Kernel> make_floor_quotient(const Step& step) {
+  const int flip = flip_of(step.input(0).type);
+  return make_checked_zip<Stored, Stored>(step, [flip](Stored first, Stored second, bool* defined) {
+    const int64_t a = int64_t{first} - flip, b = int64_t{second} - flip;
+    // The one quotient that does not fit wraps in 32 bits.
+    if (b == 0 || (sizeof(T) < 4 && a == std::numeric_limits<T>::min() && b == -1)) {
+      *defined = false;
+      return Stored{0};
+    }
+    return static_cast<Stored>(floor_quotient(a, b) + flip);
+  });
+}
+
+std::unique_ptr<Kernel> make_floored(const Step& step) {
+  switch (step.input(0).type) {
+    case Type::s8: return make_floor_quotient<uint8_t, int8_t>(step);
+    case Type::s16: return make_floor_quotient<int16_t, int16_t>(step);
+    case Type::s32: return make_floor_quotient<int32_t, int32_t>(step);
+    case Type::f32:
+      return make_checked_zip<float, float>(step, [](float a, float b, bool* defined) {
+        if (b == 0) *defined = false;
+        const double quotient = std::floor(static_cast<double>(a) / static_cast<double>(b));
+        return rules::with_first_nan(static_cast<float>(quotient), a, b);
+      });
+    default: return nullptr;
+  }
+}
+
+template <class T>
 std::unique_ptr<Kernel> make_quantized(const Step& step) {
   require(step.rule("divide") == "q31_reciprocal_up_away", "no native rule for this slot");
   const rules::Multiplier multiplier = rescaling(step, "q31_two_step_up_away", "").multiplier;
@@ -52,6 +89,7 @@ std::unique_ptr<Kernel> make_quantized(const Step& step) {
 std::unique_ptr<Kernel> make_div(const Step& step, const CoreSet&) {
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
+  if (step.text("form") == "floored") return make_floored(step);
   if (step.text("form") == "quantized") {
     if (is_8bit(type)) return make_quantized<uint8_t>(step);
     return type == Type::s16 ? make_quantized<int16_t>(step) : nullptr;

@@ -1,4 +1,4 @@
-// neg, square, floor and sign: one exact operation on the stored numbers.
+// neg, square, round and sign: one exact operation on the stored numbers.
 #include <cmath>
 
 #include "arithmetic/fused.h"
@@ -26,9 +26,17 @@ std::unique_ptr<Kernel> make_square(const Step& step, const CoreSet&) {
   return make_map<float, float>(step, [](float x) { return x * x; });
 }
 
-std::unique_ptr<Kernel> make_floor(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_round(const Step& step, const CoreSet&) {
   if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
-  return make_map<float, float>(step, [](float x) { return std::isnan(x) ? x + x : std::floor(x); });
+  const std::string& direction = step.text("direction");
+  if (direction == "down") {
+    return make_map<float, float>(step, [](float x) { return std::isnan(x) ? x + x : std::floor(x); });
+  }
+  if (direction == "up") {
+    return make_map<float, float>(step, [](float x) { return std::isnan(x) ? x + x : std::ceil(x); });
+  }
+  require(direction == "even", "no native rounding of this name");
+  return make_map<float, float>(step, [](float x) { return std::isnan(x) ? x + x : std::nearbyint(x); });
 }
 
 std::unique_ptr<Kernel> make_sign(const Step& step, const CoreSet& cores) {
@@ -39,8 +47,8 @@ std::unique_ptr<Kernel> make_sign(const Step& step, const CoreSet& cores) {
   return make_map<float, float>(step, [](float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x != x ? x : 0.0f; });
 }
 
-BITTRUE_OPERATOR(floor, make_floor)
 BITTRUE_OPERATOR(neg, make_neg)
+BITTRUE_OPERATOR(round_to_integer, make_round)
 BITTRUE_OPERATOR(sign, make_sign)
 BITTRUE_OPERATOR(square, make_square)
 

@@ -148,6 +148,7 @@ class RealSums final : public Kernel {
  public:
   explicit RealSums(const Step& step) : mean_(step.name == "mean") {
     require_reals(step);
+    require(mean_ || step.text("kind") == "sum", "no native function of sums");
     require(step.rule("real_sum") == "binary32_packets_4", "no native rule for this slot");
     const Operand& in = step.input(0);
     const std::vector<int64_t>& axes = step.list("axes");

@@ -1,4 +1,4 @@
-// reduce_max, reduce_min, reduce_prod, reduce_any and reduce_all; the walk that sums share with them.
+// reduce_max, reduce_min and reduce_prod; the walk that sums share with them.
 #include "operators/reduction/reduce.h"
 
 #include <limits>
@@ -89,7 +89,7 @@ class Reduce final : public Kernel {
   bool from_first_;
 };
 
-template <template <class> class Operation, class Last, class First>
+template <template <class> class Operation, class Last, class First, class Truth>
 std::unique_ptr<Kernel> make_extreme(const Step& step) {
   if (step.rules.count("extreme") && step.input(0).type == Type::f32) {
     if (step.rule("extreme") == "nan_else_first") return std::make_unique<Reduce<float, First>>(step, true);
@@ -97,6 +97,7 @@ std::unique_ptr<Kernel> make_extreme(const Step& step) {
     return std::make_unique<Reduce<float, Last>>(step, true);
   }
   switch (step.input(0).type) {
+    case Type::boolean: return std::make_unique<Reduce<uint8_t, Truth>>(step, false);
     case Type::s8:  // stored unsigned, which keeps the order
     case Type::u8: return std::make_unique<Reduce<uint8_t, Operation<uint8_t>>>(step, false);
     case Type::s16: return std::make_unique<Reduce<int16_t, Operation<int16_t>>>(step, false);
@@ -150,9 +151,9 @@ Reduction::Reduction(const Step& step) {
   }
 }
 
-std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) { return make_extreme<Largest, LastLargest, FirstLargest>(step); }
+std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) { return make_extreme<Largest, LastLargest, FirstLargest, Any>(step); }
 
-std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) { return make_extreme<Smallest, LastSmallest, FirstSmallest>(step); }
+std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) { return make_extreme<Smallest, LastSmallest, FirstSmallest, All>(step); }
 
 std::unique_ptr<Kernel> make_reduce_prod(const Step& step, const CoreSet&) {
   if (step.rules.count("real_sum")) return nullptr;
@@ -164,18 +165,6 @@ std::unique_ptr<Kernel> make_reduce_prod(const Step& step, const CoreSet&) {
   }
 }
 
-std::unique_ptr<Kernel> make_reduce_any(const Step& step, const CoreSet&) {
-  if (step.input(0).type != Type::boolean) return nullptr;
-  return std::make_unique<Reduce<uint8_t, Any>>(step, false);
-}
-
-std::unique_ptr<Kernel> make_reduce_all(const Step& step, const CoreSet&) {
-  if (step.input(0).type != Type::boolean) return nullptr;
-  return std::make_unique<Reduce<uint8_t, All>>(step, false);
-}
-
-BITTRUE_OPERATOR(reduce_all, make_reduce_all)
-BITTRUE_OPERATOR(reduce_any, make_reduce_any)
 BITTRUE_OPERATOR(reduce_max, make_reduce_max)
 BITTRUE_OPERATOR(reduce_min, make_reduce_min)
 BITTRUE_OPERATOR(reduce_prod, make_reduce_prod)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .litert import LITERT
+from .litert.elementwise import BROADCAST, NOT_BROADCAST, NOT_ROUNDED
 from .litert.movement import MIRRORED
 from .litert.versions import VERSIONS
 from .table import Numerics, Row
@@ -41,11 +42,11 @@ _OWN: tuple[Row, ...] = (
     Row("fully_connected", ("s16 s8|s4 s64|- -> s16",), _WIDE, _EVIDENCE, requires=_WIDE_CHECKS, limit=_SPLIT_LIMIT),
     Row("fully_connected", ("s16 s8|s4 s32 -> s16",), _FIXED, _EVIDENCE, requires=_WIDE_CHECKS, limit=_SPLIT_LIMIT),
 )
-# Types that came after 1.2, for every operator and for some.
+# Types that came after 1.2, for every operator and for some, or for their rows with a condition.
 _LATER = {"s2", "u4"}
-_LATER_OF = {
-    "div": {"s8", "s16"},
-    "floor": {"f16"},
+_LATER_OF: dict[object, set[str]] = {
+    ("div", NOT_ROUNDED): {"s8", "s16"},
+    "round_to_integer": {"f16"},
     "gather": {"f16"},
     "gather_nd": {"f16"},
     "equal": {"s16"},
@@ -54,8 +55,8 @@ _LATER_OF = {
     "neg": {"s8", "s16", "f16"},
     "not_equal": {"s16"},
     "resize_nearest": {"f16", "bool", "s32", "u32"},
-    "select": {"f16"},
-    "select_v2": {"f16", "f64"},
+    ("select", NOT_BROADCAST): {"f16"},
+    ("select", BROADCAST): {"f16", "f64"},
     "slice": {"f16", "f64", "s4", "u32"},
     "sqrt": {"s8", "s16"},
     "transpose": {"f16", "s4", "u32"},
@@ -76,7 +77,7 @@ _LIMITS = {
 
 def _older(row: Row) -> Row | None:
     """A row of `litert` as 1.2 has it: without the types that came later; None when nothing is left."""
-    later = _LATER | _LATER_OF.get(row.operator, set())
+    later = _LATER | _LATER_OF.get(row.operator, set()) | _LATER_OF.get((row.operator, *row.when), set())
     if row.when == MIRRORED:
         later |= {"u32", "bool", "f64"}
     where = tuple(name for name in row.where if name not in later)

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .litert import LITERT
-from .litert.elementwise import STORED
+from .litert import LITERT, elementwise
+from .litert.elementwise import BROADCAST, NOT_ROUNDED, OF_DIVISOR, STORED
 from .litert.movement import DIMENSIONS, MIRRORED, ONE_VALUE, PAD_RANK
-from .litert.unary import RELUS
+from .litert.reduction import TRUTH_VALUES
+from .litert.unary import RELUS, ROUNDED_DOWN
 from .table import Numerics, Row
 
 _RUN = "run against tflite-micro built with the switch, and recorded"
@@ -216,12 +217,8 @@ _SHARED = {
     "cos": ("f32 -> f32",),
     "cumsum": ("f32 s32 -> f32",),
     "depthwise_conv2d": ("f32 f32 f32 -> f32",),
-    "div": ("f32 f32 -> f32", "s32 s32 -> s32"),
     "equal": ("bool bool -> bool",),
     "exp": ("f32 -> f32",),
-    "floor": ("f32 -> f32",),
-    "floor_div": ("f32 f32 -> f32",),
-    "floor_mod": ("f32 f32 -> f32",),
     "fully_connected": ("f32 f32 - -> f32", "f32 f32 f32 -> f32"),
     "hard_swish": ("f32 -> f32", "s8 -> s8"),
     "l2_normalization": ("f32 -> f32",),
@@ -239,10 +236,8 @@ _SHARED = {
     "not_equal": ("bool bool -> bool",),
     "prelu": ("f32 f32 -> f32", "s8 s8 -> s8", "s16 s8 -> s16"),
     "quantize": ("s8 -> u8", "u8 -> s8"),
-    "reduce_all": ("bool s32 -> bool",),
     "reverse_v2": ("bool s32 -> bool", "s64 s32 -> s64"),
     "rsqrt": ("f32 -> f32",),
-    "select_v2": ("bool s8 s8 -> s8",),
     "sin": ("f32 -> f32",),
     "sqrt": ("f32 -> f32",),
     "square": ("f32 -> f32",),
@@ -257,6 +252,15 @@ _SHARED = {
         "s16 s8 s64 - - - - - - s32 -> s16",
     ),
 }
+_SHARED_WHEN = (
+    ("div", NOT_ROUNDED, "f32 f32 -> f32"),
+    ("div", NOT_ROUNDED, "s32 s32 -> s32"),
+    ("div", elementwise.ROUNDED_DOWN, "f32 f32 -> f32"),
+    ("reduce_min", TRUTH_VALUES, "bool s32 -> bool"),
+    ("remainder", OF_DIVISOR, "f32 f32 -> f32"),
+    ("round_to_integer", ROUNDED_DOWN, "f32 -> f32"),
+    ("select", BROADCAST, "bool s8 s8 -> s8"),
+)
 _REFUSED = tuple(
     replace(row, rules={}, refuses="tflite-micro has no operators on stored values whatever the scales are")
     for row in STORED
@@ -264,16 +268,19 @@ _REFUSED = tuple(
 _SWITCHED = {"q31_two_step_up_away": "q31_one_step_up"}
 
 
-def _shared(operator: str, types: str) -> Row:
+def _shared(operator: str, types: str, *when: tuple[object, ...]) -> Row:
     inputs, outputs = (side.split() for side in types.split("->"))
-    row = LITERT.find(operator, inputs, outputs)
+    row = next((row for row in LITERT.candidates(operator, inputs, outputs) if row.when == when), None)
     if row is None:
         raise LookupError(f"litert has no row for {operator} {types}")
     rules = {slot: _SWITCHED.get(rule, rule) for slot, rule in row.rules.items()}
     return replace(row, types=(types,), where=(), rules=rules, evidence=_RUN)
 
 
-_COMMON_CODE = tuple(_shared(operator, types) for operator, patterns in _SHARED.items() for types in patterns)
+_COMMON_CODE = (
+    *(_shared(operator, types) for operator, patterns in _SHARED.items() for types in patterns),
+    *(_shared(operator, types, condition) for operator, condition, types in _SHARED_WHEN),
+)
 
 SINGLE_ROUNDING = Numerics(
     "single-rounding",

@@ -219,7 +219,7 @@ def _follow(step: Step, layout: Layout) -> bool:
     rank = len(layout.shape(target))
     # What depends on places in memory stays where it is.
     tails = any(slot.endswith("_tail") for slot in step.rules)
-    if tails or "lanes" in step.rules or step.parameters.get("block_size", 0):
+    if tails or "lanes" in step.rules or step.parameters.get("block_size", 0) or step.parameters.get("by_row"):
         return False
     # Arrays that lie along the image's axes as they are.
     if any(array.ndim > 1 for array in step.arrays.values()):

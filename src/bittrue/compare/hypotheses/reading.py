@@ -13,7 +13,7 @@ Change = Callable[[Array], Array]
 # Operators whose operands are stretched to a common shape.
 _STRETCHING = frozenset(
     "add sub mul div maximum minimum less less_equal greater greater_equal equal not_equal squared_difference "
-    "floor_div floor_mod power bitwise_and bitwise_or".split()
+    "remainder power bitwise_and bitwise_or".split()
 )
 
 

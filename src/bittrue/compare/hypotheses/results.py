@@ -19,8 +19,7 @@ Array = np.ndarray
 _ORDERED = (
     "sub",
     "div",
-    "floor_div",
-    "floor_mod",
+    "remainder",
     "power",
     "less",
     "less_equal",

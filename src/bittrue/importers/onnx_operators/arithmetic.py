@@ -27,19 +27,19 @@ def _extreme(operator: str) -> Mapper:
 
 def _mod(source: Source) -> None:
     truncated = source.flag("fmod", False)
-    source.emit("remainder" if truncated else "floor_mod", source.type(0))
+    source.emit("remainder", source.type(0), {"sign_of": "dividend" if truncated else "divisor"})
 
 
 def _bit_shift(source: Source) -> None:
     direction = source.text("direction", "")
     if direction not in ("LEFT", "RIGHT"):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"direction '{direction}' is neither LEFT nor RIGHT")
-    source.emit(f"shift_{direction.lower()}", source.type(0))
+    source.emit("shift", source.type(0), {"up": direction == "LEFT"})
 
 
 def _is_infinite(source: Source) -> None:
-    signs = {name: source.flag(name, True, True) for name in ("detect_negative", "detect_positive")}
-    source.emit("is_infinite", "bool", signs)
+    signs = {sign: source.flag(f"detect_{sign}", True, True) for sign in ("negative", "positive")}
+    source.emit("not_finite", "bool", {"nan": False, **signs})
 
 
 def _cumulative_sum(source: Source) -> None:
@@ -62,7 +62,7 @@ MAPPERS: Mappers = {
     ("", "Greater"): fixed_type("greater", "bool"),
     ("", "GreaterOrEqual"): fixed_type("greater_equal", "bool"),
     ("", "IsInf"): _is_infinite,
-    ("", "IsNaN"): fixed_type("is_nan", "bool"),
+    ("", "IsNaN"): fixed_type("not_finite", "bool", nan=True, negative=False, positive=False),
     ("", "Less"): fixed_type("less", "bool"),
     ("", "LessOrEqual"): fixed_type("less_equal", "bool"),
     ("", "Max"): _extreme("maximum"),

@@ -35,6 +35,11 @@ def _clip(source: Source) -> None:
     source.emit("clip", source.type(0), inputs=[*source.inputs[:1], *ends])
 
 
+def _reciprocal(source: Source) -> None:
+    one = source.constant(np.ones((), source.tensor(0).type.numpy), "one")
+    source.emit("div", source.type(0), inputs=[one, *source.inputs])
+
+
 def _relu(source: Source) -> None:
     dtype = source.type(0)
     if dtype == "f32":
@@ -72,14 +77,14 @@ def _softmax(stem: str) -> Mapper:
 
 
 MAPPERS: Mappers = {
-    ("", "Ceil"): same_type("ceil"),
+    ("", "Ceil"): same_type("round_to_integer", direction="up"),
     ("", "Celu"): with_reals("celu", alpha=1.0),
     ("", "Clip"): _clip,
     ("", "Cos"): same_type("cos"),
     ("", "Elu"): with_reals("parametric_elu", alpha=1.0),
     ("", "Erf"): same_type("erf"),
     ("", "Exp"): same_type("exp"),
-    ("", "Floor"): same_type("floor"),
+    ("", "Floor"): same_type("round_to_integer", direction="down"),
     ("", "Gelu"): _gelu,
     ("", "HardSigmoid"): with_reals("hard_sigmoid", alpha=0.2, beta=0.5),
     ("", "HardSwish"): same_type("hard_swish"),
@@ -90,9 +95,9 @@ MAPPERS: Mappers = {
     ("", "Mish"): same_type("mish"),
     ("", "PRelu"): same_type("prelu"),
     ("", "Pow"): same_type("power"),
-    ("", "Reciprocal"): same_type("reciprocal"),
+    ("", "Reciprocal"): _reciprocal,
     ("", "Relu"): _relu,
-    ("", "Round"): same_type("round_even"),
+    ("", "Round"): same_type("round_to_integer", direction="even"),
     ("", "Selu"): with_reals("selu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
     ("", "Sigmoid"): same_type("logistic"),
     ("", "Sign"): same_type("sign"),

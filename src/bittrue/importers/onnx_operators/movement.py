@@ -155,7 +155,7 @@ def _constant_of_shape(source: Source) -> None:
 
 
 def _where(source: Source) -> None:
-    source.emit("select_v2", source.type(1), {"keeps_declared_shape": False})
+    source.emit("select", source.type(1), {"broadcasts": True, "keeps_declared_shape": False})
 
 
 def _cast(source: Source) -> None:

@@ -78,7 +78,8 @@ def _where(source: Source) -> None:
     """Both tensors come before their scales and zero points."""
     given = [*source.inputs, *(None,) * (9 - len(source.inputs))]
     inputs = [given[position] for position in (0, 1, 4, 2, 3, *range(5, len(given)))]
-    source.emit("select_v2", source.type(1), {"keeps_declared_shape": False}, inputs=inputs)
+    attributes: dict[str, Attribute] = {"broadcasts": True, "keeps_declared_shape": False}
+    source.emit("select", source.type(1), attributes, inputs=inputs)
 
 
 MAPPERS: Mappers = {

@@ -11,12 +11,13 @@ from .base import MICROSOFT, Mapper, Mappers, Source
 _OPERAND = {"ReduceSum": 13}
 
 
-def _reduce(stem: str) -> Mapper:
+def _reduce(stem: str, **functions: Attribute) -> Mapper:
     def apply(source: Source) -> None:
         operand = source.version >= _OPERAND.get(source.op_type, 18)
         attributes: dict[str, Attribute] = {
             "keep_dims": source.flag("keepdims", True, False),
             "keeps_without_axes": False,
+            **functions,
         }
         inputs = list(source.inputs)
         if operand:
@@ -130,16 +131,16 @@ MAPPERS: Mappers = {
     ("", "LayerNormalization"): _layer_normalization,
     ("", "LpNormalization"): _lp_normalization,
     ("", "RMSNormalization"): _layer_normalization,
-    ("", "ReduceL1"): _reduce("reduce_l1"),
-    ("", "ReduceL2"): _reduce("reduce_l2"),
-    ("", "ReduceLogSum"): _reduce("reduce_log_sum"),
-    ("", "ReduceLogSumExp"): _reduce("reduce_log_sum_exp"),
+    ("", "ReduceL1"): _reduce("sum", before="abs"),
+    ("", "ReduceL2"): _reduce("sum", before="square", after="sqrt"),
+    ("", "ReduceLogSum"): _reduce("sum", after="log"),
+    ("", "ReduceLogSumExp"): _reduce("sum", before="exp", after="log"),
     ("", "ReduceMax"): _reduce("reduce_max"),
     ("", "ReduceMean"): _reduce("mean"),
     ("", "ReduceMin"): _reduce("reduce_min"),
     ("", "ReduceProd"): _reduce("reduce_prod"),
     ("", "ReduceSum"): _reduce("sum"),
-    ("", "ReduceSumSquare"): _reduce("reduce_sum_square"),
+    ("", "ReduceSumSquare"): _reduce("sum", before="square"),
     ("", "SimplifiedLayerNormalization"): _layer_normalization,
     (MICROSOFT, "SkipLayerNormalization"): _skip_layer_normalization,
     (MICROSOFT, "SkipSimplifiedLayerNormalization"): _skip_layer_normalization,

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from ..table import Row
 
+NOT_ROUNDED, ROUNDED_DOWN = (("attribute_is", "rounding", value) for value in (None, "down"))
+OF_DIVISOR = ("attribute_is", "sign_of", "divisor")
+SHIFTED_DOWN = ("attribute_is", "up", False)
+BROADCAST, NOT_BROADCAST = (("attribute_is", "broadcasts", value) for value in (True, False))
 _PLAIN = {"plain_range": "type_limits"}
 _ALIGNED = {
     "align": "left_20",
@@ -134,10 +138,11 @@ ROWS: tuple[Row, ...] = (
         _DIVIDED,
         "run; docs/facts/litert.md 2.2",
         where=("s8", "u8", "s16"),
+        when=(NOT_ROUNDED,),
         requires=(_RANK_ONES,),
         limit=_DIV_LIMIT,
     ),
-    Row("div", ("T T -> T",), _PLAIN, "run", where=("s32", "f32"), requires=(_RANK,)),
+    Row("div", ("T T -> T",), _PLAIN, "run", where=("s32", "f32"), when=(NOT_ROUNDED,), requires=(_RANK,)),
     *(
         Row(
             stem,
@@ -171,27 +176,37 @@ ROWS: tuple[Row, ...] = (
         for stem in ("greater", "greater_equal", "less", "less_equal")
     ),
     *(Row(stem, ("bf16 bf16 -> bool",), _RAW, "run", requires=(_RANK,)) for stem in ("greater", "less")),
-    Row("floor_div", ("s32 s32 -> s32",), {}, "run", requires=(_RANK,)),
+    Row("div", ("s32 s32 -> s32",), {}, "run", when=(ROUNDED_DOWN,), requires=(_RANK,)),
     Row(
-        "floor_div",
+        "div",
         ("T T -> T",),
         {},
         "run",
         where=("s8", "s16"),
+        when=(ROUNDED_DOWN,),
         requires=(_RANK,),
         limit="minimum / -1 stops the run: the kernel's result depends on the element's place in its vector loop",
     ),
-    Row("floor_div", ("f32 f32 -> f32",), {}, "run", requires=(_RANK,), limit=_TWO_NANS),
-    Row("floor_mod", ("T T -> T",), {}, "run", where=("s8", "s16"), requires=(_RANK,)),
+    Row("div", ("f32 f32 -> f32",), {}, "run", when=(ROUNDED_DOWN,), requires=(_RANK,), limit=_TWO_NANS),
+    Row("remainder", ("T T -> T",), {}, "run", where=("s8", "s16"), when=(OF_DIVISOR,), requires=(_RANK,)),
     Row(
-        "floor_mod",
+        "remainder",
         ("T T -> T",),
         {},
         "run; minimum mod -1 traps in the kernel and is refused",
         where=("s32", "s64"),
+        when=(OF_DIVISOR,),
         requires=(_RANK,),
     ),
-    Row("floor_mod", ("f32 f32 -> f32",), {"modulo": "zero_of_dividend"}, "run", requires=(_RANK,), limit=_TWO_NANS),
+    Row(
+        "remainder",
+        ("f32 f32 -> f32",),
+        {"modulo": "zero_of_dividend"},
+        "run",
+        when=(OF_DIVISOR,),
+        requires=(_RANK,),
+        limit=_TWO_NANS,
+    ),
     Row(
         "squared_difference",
         ("s8 s8 -> s8",),
@@ -202,8 +217,8 @@ ROWS: tuple[Row, ...] = (
     Row("squared_difference", ("T T -> T",), {}, "run", where=("s32", "f32"), requires=(_RANK,)),
     *(Row(stem, ("bool bool -> bool",), {}, "run", requires=(_RANK,)) for stem in ("bitwise_and", "bitwise_or")),
     Row("bitwise_not", ("bool -> bool",), {}, "run"),
-    Row("select", ("bool T T -> T",), {}, "run", where=_WIDTHS),
-    Row("select_v2", ("bool T T -> T",), {}, "run", where=_WIDTHS, requires=(_RANK,)),
+    Row("select", ("bool T T -> T",), {}, "run", where=_WIDTHS, when=(NOT_BROADCAST,)),
+    Row("select", ("bool T T -> T",), {}, "run", where=_WIDTHS, when=(BROADCAST,), requires=(_RANK,)),
     Row(
         "power",
         ("s32 s32 -> s32",),
@@ -239,7 +254,10 @@ ROWS: tuple[Row, ...] = (
         limit="with several threads and four or more inputs the kernel adds in another order; " + _TWO_NANS,
     ),
     *(
-        Row(stem, ("T T -> T",), rules, "run", where=("s8", "u8", "s16", "u16", "s32", "u32"), requires=(_RANK,))
-        for stem, rules in (("bitwise_xor", {}), ("shift_right", {"shift": "places_clamped"}))
+        Row(stem, ("T T -> T",), rules, "run", ("s8", "u8", "s16", "u16", "s32", "u32"), when=when, requires=(_RANK,))
+        for stem, rules, when in (
+            ("bitwise_xor", {}, ()),
+            ("shift", {"shift": "places_clamped"}, (SHIFTED_DOWN,)),
+        )
     ),
 )

@@ -16,6 +16,7 @@ _SUM = {
     "rescale": "q31_two_step_up_away",
     "store": "zero_point_then_clamp",
 }
+TRUTH_VALUES = ("attribute_is", "truth_values", True)
 _PLAIN = {"plain_range": "type_limits"}
 _POOL = {"activation_range": "binary32_quotient_away"}
 _AVERAGE = {**_POOL, "accumulate": "s32_wrap", "average": "integer_half_away"}
@@ -97,8 +98,7 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_are_zero", 0),),
         limit="as for s8",
     ),
-    Row("reduce_any", ("bool s32 -> bool",), {}, "run"),
-    Row("reduce_all", ("bool s32 -> bool",), {}, "run"),
+    *(Row(stem, ("bool s32 -> bool",), {}, "run", when=(TRUTH_VALUES,)) for stem in ("reduce_max", "reduce_min")),
     Row("arg_max", ("u8|s8|s32|bool s32|s64 -> s32|s64",), {}, "run; docs/facts/litert.md 2.4"),
     Row("arg_max", ("f32 s32|s64 -> s32|s64",), {}, "run", limit=_NAN_LANES),
     Row("arg_min", ("u8|s8|s32|bool s32|s64 -> s32|s64",), {}, "run; docs/facts/litert.md 2.4"),

@@ -8,6 +8,7 @@ _RESCALE = {"scale_form": "binary64", "rescale": "q31_two_step_up_away", "store"
 _RELU = {**_RESCALE, "scale_form": "binary32"}
 _LEAKY = {**_RELU, "sign": "after_rounding"}
 _RELU_RANGE = {**_RELU, "activation_range": "binary32_quotient_away"}
+ROUNDED_DOWN = ("attribute_is", "direction", "down")
 RELUS = ("attribute_is", "activation", "relu", "relu6")
 _TABLE = {"table": "binary32_reciprocal_256_away"}
 _TABLE_S16 = {"table": "binary32_reciprocal_513_linear_up"}
@@ -153,10 +154,10 @@ ROWS: tuple[Row, ...] = (
         refuses="the kernel takes every tensor for 32-bit real numbers without looking and goes past its end",
     ),
     Row("bitcast", (f"{_MOVED} -> {_MOVED}",), {}, "run"),
-    *(Row(stem, ("c64 -> f32",), {}, "run") for stem in ("real", "imag", "abs")),
+    *(Row(stem, ("c64 -> f32",), {}, "run") for stem in ("complex_part", "abs")),
     Row("rfft2d", ("f32 s32 -> c64",), {}, "run", limit=_BINARY64),
     Row("audio_spectrogram", ("f32 -> f32",), {}, "run", limit=_BINARY64),
     Row("mfcc", ("f32 s32 -> f32",), {}, "run", limit=_BINARY64),
-    Row("floor", ("T -> T",), {}, "run", ("f32", "f16", "bf16")),
+    Row("round_to_integer", ("T -> T",), {}, "run", ("f32", "f16", "bf16"), when=(ROUNDED_DOWN,)),
     Row("zeros_like", ("T -> T",), {}, "run", ("s32", "s64", "f32")),
 )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from ..onnxruntime.integers import OF_DIVIDEND, OF_DIVISOR, SHIFT
 from ..onnxruntime.integers import ROWS as _ROWS
-from ..onnxruntime.integers import SHIFT
 from ..onnxruntime.movement import INTEGERS
 from ..table import Row
 
 ROWS: tuple[Row, ...] = (
-    Row("remainder", ("T T -> T",), {"remainder": "exact"}, "vectors", where=INTEGERS),
-    *(Row(f"shift_{way}", ("T T -> T",), SHIFT, "vectors", where=INTEGERS) for way in ("left", "right")),
+    Row("remainder", ("T T -> T",), {"remainder": "exact"}, "vectors", where=INTEGERS, when=(OF_DIVIDEND,)),
+    Row("shift", ("T T -> T",), SHIFT, "vectors", where=INTEGERS),
     *(Row(stem, ("T T -> T",), {}, "vectors", where=("u16", "s16")) for stem in ("maximum", "minimum")),
-    Row("floor_mod", ("T T -> T",), {"modulo": "zero_of_divisor"}, "vectors", where=("f32", "f64")),
+    Row(
+        "remainder",
+        ("T T -> T",),
+        {"modulo": "zero_of_divisor"},
+        "vectors",
+        where=("f32", "f64"),
+        when=(OF_DIVISOR,),
+    ),
     *_ROWS,
 )

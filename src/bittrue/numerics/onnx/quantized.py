@@ -20,7 +20,7 @@ ROWS: tuple[Row, ...] = (
     Row("average_pool", _TABLE, _MEAN, _TEXT, where=BYTES, when=(("attribute_is", "kernel", ()),)),
     Row("average_pool", _TABLE, {"affine_average": "exact_even"}, _TEXT, where=BYTES),
     Row("concatenation", CONCAT, {"combine": "exact_even"}, _TEXT, where=BYTES, when=SCALES),
-    Row("select_v2", WHERE, {"combine": "exact_even"}, _TEXT, where=BYTES),
+    Row("select", WHERE, {"combine": "exact_even"}, _TEXT, where=BYTES),
     Row("leaky_relu", _TABLE, {"table": "exact_256_even"}, _TEXT, where=BYTES),
     Row("logistic", _TABLE, {"table": "exact_256_even"}, _TEXT, where=BYTES),
     Row("softmax", _TABLE, {"affine_softmax": "exact_even"}, _TEXT, where=BYTES),

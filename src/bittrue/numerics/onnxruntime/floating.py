@@ -19,16 +19,14 @@ _SELECTED = ("s8", "u8", "s32", "s64", "f32", "f64")
 CLIPPED = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64")
 _ONE = ("f32 -> f32",)
 _POOL_TYPES = ("T -> T", "T -> T s64")
-REDUCTIONS = tuple(
-    "mean sum reduce_prod reduce_sum_square reduce_l1 reduce_l2 reduce_log_sum reduce_log_sum_exp".split()
-)
+REDUCTIONS = ("mean", "sum", "reduce_prod")
 _LARGE_SUMS = "64-bit integers beyond 2^53 are added up in another order"
 
 # What IEEE 754 or a comparison defines, so that every numerics of this format shares it.
 EXACT: tuple[Row, ...] = (
     Row("add", ("f32 f32 -> f32",), _PLAIN, _RUN, requires=(("skipped_sum_fits",),), limit=_TWO_NANS),
     *(Row(stem, ("f32 f32 -> f32",), _PLAIN, _RUN, limit=_TWO_NANS) for stem in ("sub", "mul", "div")),
-    *(Row(stem, _ONE, {}, _RUN) for stem in ("ceil", "floor", "reciprocal", "round_even", "sign", "sqrt")),
+    *(Row(stem, _ONE, {}, _RUN) for stem in ("round_to_integer", "sign", "sqrt")),
     *(Row(stem, ("T -> T",), {}, _RUN, where=("f32", "f64")) for stem in ("abs", "neg")),
     Row("relu", _ONE, {}, _RUN),
     Row("leaky_relu", _ONE, {"slope": "scaled_below_zero"}, _RUN),
@@ -53,10 +51,15 @@ EXACT: tuple[Row, ...] = (
             {"real_sum": "binary64_trunc_saturate"},
             _RUN,
             where=_INTEGERS,
+            when=when,
             requires=(("axes_exist", 1),),
             limit=_LARGE_SUMS,
         )
-        for stem in ("sum", "mean", "reduce_sum_square", "reduce_l1", "reduce_prod")
+        for stem, when in (
+            ("sum", (("attribute_is", "before", None, "square", "abs"), ("attribute_is", "after", None))),
+            ("mean", ()),
+            ("reduce_prod", ()),
+        )
     ),
 )
 

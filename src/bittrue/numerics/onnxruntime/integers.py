@@ -7,6 +7,7 @@ from .movement import INTEGERS
 
 _WRAPS = {"plain_range": "type_limits"}
 SHIFT = {"shift": "nothing_beyond"}
+OF_DIVISOR, OF_DIVIDEND = (("attribute_is", "sign_of", whose) for whose in ("divisor", "dividend"))
 _SIGNED = ("s8", "s16", "s32", "s64")
 _REAL = ("f32", "f64")
 _ZEROS = "of zeros with different signs, the runtime takes the first or the second one by its vectors' lanes"
@@ -33,10 +34,10 @@ ROWS: tuple[Row, ...] = (
         Row(stem, ("T T -> T",), {"extreme": "nan_else_last"}, "run", where=_REAL, limit=_ZEROS)
         for stem in ("maximum", "minimum")
     ),
-    Row("floor_mod", ("T T -> T",), {}, "run; a divisor of 0 is an error", where=INTEGERS),
+    Row("remainder", ("T T -> T",), {}, "run; a divisor of 0 is an error", where=INTEGERS, when=(OF_DIVISOR,)),
     Row("remainder", ("T T -> T",), {"remainder": "binary64"}, "run; a divisor of 0 is an error", where=INTEGERS),
-    Row("remainder", ("T T -> T",), {}, "run", where=_REAL),
-    *(Row(f"shift_{way}", ("T T -> T",), SHIFT, "run", where=_UNSIGNED) for way in ("left", "right")),
+    Row("remainder", ("T T -> T",), {}, "run", where=_REAL, when=(OF_DIVIDEND,)),
+    Row("shift", ("T T -> T",), SHIFT, "run", where=_UNSIGNED),
     *(Row(f"bitwise_{stem}", ("T T -> T",), {}, "run", where=(*INTEGERS, "bool")) for stem in ("and", "or")),
     Row("bitwise_xor", ("T T -> T",), {}, "run", where=INTEGERS),
     Row("bitwise_not", ("T -> T",), {}, "run", where=(*INTEGERS, "bool")),
@@ -45,8 +46,7 @@ ROWS: tuple[Row, ...] = (
         Row(stem, ("T T -> bool",), {}, "run", where=(*INTEGERS, *_REAL))
         for stem in ("less", "less_equal", "greater", "greater_equal")
     ),
-    Row("is_nan", ("T -> bool",), {}, "run", where=(*_REAL, "f16", "bf16")),
-    Row("is_infinite", ("T -> bool",), {}, "run", where=(*_REAL, "f16", "bf16")),
+    Row("not_finite", ("T -> bool",), {}, "run", where=(*_REAL, "f16", "bf16")),
     Row(
         "cumsum",
         ("T s32|s64 -> T",),

@@ -63,8 +63,8 @@ MOVED: tuple[Row, ...] = (
         requires=(("rank_within", 0, 1),),
     ),
     Row("pad", ("f16 s64 f16|- s64|- -> f16",), {}, _MOVED, limit=QUIET, requires=(("rank_within", 0, 1),)),
-    Row("select_v2", ("bool T T -> T",), {}, _MOVED, where=("f32", "f64", "u8", "s8", "s32", "s64", "u32")),
-    Row("select_v2", ("bool f16 f16 -> f16",), {}, _MOVED, limit=QUIET),
+    Row("select", ("bool T T -> T",), {}, _MOVED, where=("f32", "f64", "u8", "s8", "s32", "s64", "u32")),
+    Row("select", ("bool f16 f16 -> f16",), {}, _MOVED, limit=QUIET),
     Row("fill", ("s64 T -> T",), {}, _MOVED, where=COMMON),
     Row(
         "scatter_nd",

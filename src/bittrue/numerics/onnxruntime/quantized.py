@@ -67,7 +67,7 @@ ROWS: tuple[Row, ...] = (
         requires=(("rank_zero", 1, 2, 3, 4), ("has_windows_with_channels_last",)),
     ),
     Row("concatenation", CONCAT, {"combine": "binary32_divide_even"}, _RUN, where=BYTES, when=SCALES),
-    Row("select_v2", WHERE, {"combine": "binary32_divide_even"}, _RUN, where=BYTES),
+    Row("select", WHERE, {"combine": "binary32_divide_even"}, _RUN, where=BYTES),
     Row("leaky_relu", _TABLE, {"table": "binary32_divide_256_even"}, _RUN, where=BYTES),
     Row(
         "logistic",

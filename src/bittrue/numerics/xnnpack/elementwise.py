@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..litert.elementwise import NOT_ROUNDED
+from ..litert.unary import ROUNDED_DOWN
 from ..table import Row
 from .matrix import CLAMPS, QUANTIZED, SUBNORMAL
 
@@ -38,7 +40,7 @@ _NANS = "where several NaNs meet in a row, the sign of the result's follows the 
 
 ROWS: tuple[Row, ...] = (
     *(
-        Row(stem, _REAL, _UNLIMITED, "run", when=(*_BINARY, CLAMPS), limit=_TWO_NANS)
+        Row(stem, _REAL, _UNLIMITED, "run", when=(*_BINARY, CLAMPS, NOT_ROUNDED), limit=_TWO_NANS)
         for stem in ("add", "sub", "mul", "div")
     ),
     *(
@@ -81,7 +83,8 @@ ROWS: tuple[Row, ...] = (
         when=(*_UNARY, ("slopes_within", 2.0**-8, 128.0, -127.99609375)),
         limit=SUBNORMAL,
     ),
-    *(Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=SUBNORMAL) for stem in ("abs", "square", "floor")),
+    *(Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=SUBNORMAL) for stem in ("abs", "square")),
+    Row("round_to_integer", ("f32 -> f32",), {}, "run", when=(*_UNARY, ROUNDED_DOWN), limit=SUBNORMAL),
     Row("relu", ("f32 -> f32",), {}, "run", when=(*_UNARY, CLAMPS), limit=SUBNORMAL),
     *(Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=_ESTIMATE, inexact=True) for stem in ("sqrt", "rsqrt")),
     *(

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from ...rules import shift
-from ..core.base import Operator, Step, broadcast_shape, nothing_to_prepare, same_shape
+from ..core.base import Call, Lowered, Operator, Step, broadcast_shape, nothing_to_prepare, same_shape
 from ..core.elementwise import blockwise
 
 
@@ -32,9 +32,14 @@ def reference(step: Step, inputs: Sequence[np.ndarray], function: Callable[..., 
     return [blockwise(function, [first, second], first.dtype, first.dtype).view(inputs[0].dtype)]
 
 
-def reference_shift(step: Step, inputs: Sequence[np.ndarray], up: bool) -> list[np.ndarray]:
+def lower_shift(call: Call) -> Lowered:
+    """Whether bits move up."""
+    return Lowered({"up": bool(call.attribute("up"))})
+
+
+def reference_shift(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The rule's way with places."""
-    rule = shift.RULES[step.rules["shift"]]
+    rule, up = shift.RULES[step.rules["shift"]], step["up"]
     return reference(step, inputs, lambda x, places: rule(x, places, up))
 
 
@@ -51,19 +56,7 @@ OPERATORS = (
         "bitwise_not", (), same_shape, nothing_to_prepare, reference_not, "every bit the other way", elementwise=1
     ),
     _operator("bitwise_xor", np.bitwise_xor, "bits in which two integers differ"),
-    *(
-        Operator(
-            stem,
-            ("shift",),
-            broadcast_shape,
-            nothing_to_prepare,
-            partial(reference_shift, up=up),
-            summary,
-            elementwise=2,
-        )
-        for stem, up, summary in (
-            ("shift_left", True, "bits moved up, others lost"),
-            ("shift_right", False, "bits moved down, others lost: floor of first / 2^second"),
-        )
+    Operator(
+        "shift", ("shift",), broadcast_shape, lower_shift, reference_shift, "bits moved up or down", elementwise=2
     ),
 )

@@ -1,4 +1,7 @@
-"""div: first / second, with NumPy broadcasting; slot `real_divide`: how real numbers are divided, if not at once."""
+"""div: first / second, with NumPy broadcasting; slot `real_divide`: how real numbers are divided, if not at once.
+
+The attribute `rounding` may ask for the quotient rounded ``down``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...errors import RunError
-from ...rules import divide, store
+from ...rules import divide, plain_range, store
 from ..core.accumulator import fused_range
 from ..core.base import Call, Lowered, Operator, Step, broadcast_shape
 from ..core.elementwise import blockwise
@@ -17,6 +20,10 @@ from .add import plain, plain_parameters
 def lower(call: Call) -> Lowered:
     """Multiplier and clamps; plain integers may carry a zero point, which then must not occur as a divisor either."""
     first, second = call.input(0), call.input(1)
+    if call.node.attributes.get("rounding") == "down":
+        if "divide" in call.rules:
+            raise call.unsupported("BT-DIVIDE-ROUNDING", "quotients of quantized values are not rounded down")
+        return Lowered({"form": "floored"})
     if "divide" not in call.rules:
         carried = second.type.is_integer and second.tensor.quantization is not None
         return Lowered(parameters={**plain_parameters(call), "refused_divisor": second.zero_point if carried else 0})
@@ -48,6 +55,45 @@ def refuse_divisor(step: Step, divisors: np.ndarray, value: int, meaning: str) -
         )
 
 
+def refuse_overflow(step: Step, lowest: int, a: np.ndarray, b: np.ndarray) -> None:
+    """RunError for `lowest` over -1, whose quotient does not fit its type."""
+    if ((a == lowest) & (b == -1)).any():
+        raise RunError(
+            "BT-DIVIDE-RANGE",
+            f"{lowest} over -1 has no defined result in the kernels",
+            place=step.place,
+            advice="the quotient does not fit the type; keep one of the two values out",
+        )
+
+
+def _floor_of_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """f32(floor(f64(a) / f64(b)))."""
+    with np.errstate(all="ignore"):
+        quotient = np.floor(a.astype(np.float64) / b.astype(np.float64)).astype(np.float32)
+    return plain_range.with_first_nan(quotient, a, b)
+
+
+def _floored(step: Step, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Toward minus infinity, exact for up to 32 bits.
+
+    The one quotient that does not fit, minimum / -1, wraps to the minimum in 32 bits.
+
+    In 8 and 16 bits it stops the run: the kernels convert from binary64, which gives the minimum in some of their
+    loops and the maximum in others.
+    """
+    refuse_divisor(step, second, 0, "0")
+    if first.dtype.kind == "f":
+        return blockwise(_floor_of_quotient, [first, second], first.dtype, first.dtype)
+    lowest = int(np.iinfo(first.dtype).min)
+
+    def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if first.dtype.itemsize < 4:
+            refuse_overflow(step, lowest, a, b)
+        return np.floor_divide(a, b)
+
+    return blockwise(block, [first, second], first.dtype)
+
+
 def _truncated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Quotient toward zero in the type; the one quotient that does not fit, 2^31 in 32 bits, saturates."""
     if a.dtype != np.int32:
@@ -62,6 +108,8 @@ def _truncated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Fixed-point reciprocal, product, rescale and store; or plain division with the fused clamp."""
     first, second = inputs
+    if step["form"] == "floored":
+        return [_floored(step, first, second)]
     if step["form"] == "plain":
         if first.dtype.kind == "f":
             function = divide.REAL[step.rules["real_divide"]] if "real_divide" in step.rules else np.divide

@@ -1,14 +1,14 @@
-"""Functions of one real number, element by element: those with parameters, and those of one IEEE operation."""
+"""Functions of one real number, element by element, most of them with parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from ...rules import real_function
-from ..core.base import Call, Lowered, Operator, Step, nothing_to_prepare, same_shape
+from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise
 
 _F32 = np.dtype(np.float32)
@@ -50,14 +50,6 @@ def _thresholded(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.where(x > x.dtype.type(step["alpha"]), x, x.dtype.type(0))]
 
 
-def _single(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
-    def apply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        with np.errstate(all="ignore"):
-            return [np.asarray(function(inputs[0]), inputs[0].dtype)]
-
-    return apply
-
-
 def _operator(stem: str, summary: str) -> Operator:
     names = _PARAMETERS[stem]
     return Operator(
@@ -89,26 +81,5 @@ OPERATORS = (
         _thresholded,
         "x where x > alpha, else 0",
         elementwise=1,
-    ),
-    Operator(
-        "ceil",
-        (),
-        same_shape,
-        nothing_to_prepare,
-        _single(np.ceil),
-        "smallest integer that is not less",
-        elementwise=1,
-    ),
-    Operator(
-        "round_even",
-        (),
-        same_shape,
-        nothing_to_prepare,
-        _single(np.rint),
-        "nearest integer, ties to even",
-        elementwise=1,
-    ),
-    Operator(
-        "reciprocal", (), same_shape, nothing_to_prepare, _single(lambda x: x.dtype.type(1) / x), "1 / x", elementwise=1
     ),
 )

@@ -1,6 +1,6 @@
-"""select and select_v2: elements of the second input where the first is true, of the third elsewhere.
+"""select: elements of the second input where the first is true, of the third elsewhere.
 
-Scales of select_v2 may be operands: scale and zero point of both tensors, then of the result, behind the tensors.
+Scales may be operands: scale and zero point of both tensors, then of the result, behind the tensors.
 Arrays: `tables` holds 256 entries for every tensor whose integers change; `tables` among the parameters is the row of
 each tensor, or -1. With constant scales the step reads the condition and the tensors.
 """
@@ -41,12 +41,7 @@ def _single(call: Call) -> list[Shape] | None:
     return [declared] if kept and all(math.prod(shape) == 1 for shape in shapes) else None
 
 
-def infer_select(call: Call) -> list[Shape]:
-    """The condition has the values' shape, or is a scalar, or holds one truth value per slice of the first axis."""
-    condition, chosen, other = _shapes(call)
-    found = _single(call)
-    if found is not None:
-        return found
+def _infer_alike(call: Call, condition: Shape, chosen: Shape, other: Shape) -> list[Shape]:
     rows = len(condition) == 1 and bool(chosen) and condition[0] == chosen[0]
     if chosen != other or not (condition == chosen or not condition or rows):
         raise call.invalid(
@@ -57,12 +52,18 @@ def infer_select(call: Call) -> list[Shape]:
     return [chosen]
 
 
-def infer_select_v2(call: Call) -> list[Shape]:
-    """NumPy broadcasting of all three."""
+def infer(call: Call) -> list[Shape]:
+    """NumPy broadcasting of all three.
+
+    Without `broadcasts`, the condition has the values' shape, or is a scalar, or holds one truth value per slice of the
+    first axis.
+    """
     shapes = _shapes(call)
     found = _single(call)
     if found is not None:
         return found
+    if not call.attribute("broadcasts"):
+        return _infer_alike(call, *shapes)
     rank = max(map(len, shapes))
     extents = list(zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True))
     result = tuple(next((e for e in column if e != 1), 1) for column in extents)
@@ -84,7 +85,7 @@ def lower(call: Call) -> Lowered:
         parameters, arrays = prepare_now(call, _PARAMETERS, known, _prepare)
         return Lowered(parameters, arrays, inputs=None if parameters["late"] else (0, 1, 2))
     condition, chosen, _ = _shapes(call)
-    by_row = call.node.operator == "select" and len(condition) == 1 and len(chosen) > 1
+    by_row = not call.attribute("broadcasts") and len(condition) == 1 and len(chosen) > 1
     return Lowered(parameters={"shape": call.output.shape, "by_row": by_row})
 
 
@@ -106,19 +107,14 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.where(condition, chosen, other).reshape(step["shape"])]
 
 
-OPERATORS = (
-    Operator(
-        "select", (), infer_select, lower, reference, "one of two elements, without broadcasting of values", moves=True
-    ),
-    Operator(
-        "select_v2",
-        ("combine",),
-        infer_select_v2,
-        lower,
-        reference,
-        "one of two elements, with broadcasting",
-        roles=_ROLES,
-        moves=True,
-        elementwise=3,
-    ),
+OPERATOR = Operator(
+    "select",
+    ("combine",),
+    infer,
+    lower,
+    reference,
+    "one of two elements",
+    roles=_ROLES,
+    moves=True,
+    elementwise=3,
 )

@@ -1,4 +1,4 @@
-"""neg, square, floor and sign: one exact operation on the quantized values; scales and zero points are ignored."""
+"""neg, square, round_to_integer and sign: one exact operation on the stored values; scales are ignored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ..core.base import Operator, Step, nothing_to_prepare, same_shape
+from ..core.base import Call, Lowered, Operator, Step, nothing_to_prepare, same_shape
 from .logistic import evaluate
 
 
@@ -17,6 +17,22 @@ def reference(
     """`function`; integers wrap, binary32 rounds once, ties to even."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return [np.asarray(function(inputs[0]), inputs[0].dtype)]
+
+
+_ROUNDINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"down": np.floor, "up": np.ceil, "even": np.rint}
+
+
+def lower_round(call: Call) -> Lowered:
+    """The direction: ``down``, ``up``, or ``even`` for the nearest integer."""
+    direction = str(call.attribute("direction"))
+    if direction not in _ROUNDINGS:
+        raise call.invalid("BT-ROUND-DIRECTION", f"direction '{direction}' is not among {list(_ROUNDINGS)}")
+    return Lowered({"direction": direction})
+
+
+def reference_round(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The integer, in the type of the number."""
+    return reference(step, inputs, _ROUNDINGS[step["direction"]])
 
 
 def _negated(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -48,6 +64,14 @@ OPERATORS = (
         elementwise=1,
     ),
     _operator("square", np.square, "the number times itself"),
-    _operator("floor", np.floor, "largest integer that is not greater"),
+    Operator(
+        "round_to_integer",
+        (),
+        same_shape,
+        lower_round,
+        reference_round,
+        "an integer near the number: below it, above it or the nearest one, ties to even",
+        elementwise=1,
+    ),
     _operator("sign", _sign, "-1, 0 or 1"),
 )

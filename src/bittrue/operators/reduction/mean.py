@@ -1,6 +1,7 @@
 """mean and sum: exact sums along axes, in binary32 in row-major order; integers are then rescaled and stored.
 
-Rules of the slot `real_sum` add up in orders of their own. Scales of means may be operands: x, axes, x_scale,
+Rules of the slot `real_sum` add up in orders of their own; for them, a sum may be one of magnitudes, squares or powers,
+and its root or logarithm (attributes `before` and `after`). Scales of means may be operands: x, axes, x_scale,
 x_zero_point, y_scale, y_zero_point.
 """
 
@@ -71,7 +72,7 @@ def _lowered(call: Call, parameters: dict[str, int], arrays: dict[str, np.ndarra
 def lower_mean(call: Call) -> Lowered:
     """The count as part of the multiplier (quantized types) or on its own, and the bound of the sum."""
     if "real_sum" in call.rules:
-        return real_reduce.lower(call)
+        return real_reduce.lower(call, "mean")
     if len(call.inputs) > _SCALES:
         return affine_mean.lower(call, reduced_axes(replace(call, inputs=call.inputs[:_SCALES])), _SCALES)
     count = _count(call)
@@ -113,8 +114,11 @@ def _lowered_by(call: Call, rule: mean.MeanRule, count: int, divisor: int) -> Lo
 
 def lower_sum(call: Call) -> Lowered:
     """The multiplier of the sum and its bound; nothing for types that are not quantized."""
+    kind = real_reduce.function_of_sum(call)
     if "real_sum" in call.rules:
-        return real_reduce.lower(call)
+        return real_reduce.lower(call, kind)
+    if kind != "sum":
+        raise call.unsupported("BT-SUM-FUNCTION", f"'{kind}' of {call.input(0).type.title} has no rule")
     if "accumulate" not in call.rules:
         return _lowered(call, {}, {}, None)
     if "mean" in call.rules:
@@ -139,7 +143,7 @@ def _store(step: Step, rescaled: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def reference_mean(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Sum, divide, store. Without elements: NaN for binary32, 0 for integers, whatever the zero point."""
     if "real_sum" in step.rules:
-        return real_reduce.reference(step, inputs, "mean")
+        return real_reduce.reference(step, inputs)
     if step.parameters.get("late"):
         step = affine_mean.settled(step, inputs)
     x = inputs[0]
@@ -171,7 +175,7 @@ def reference_mean(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
 def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Sum, rescale, store; other integers wrap to their own width. Without elements: 0, whatever the zero point."""
     if "real_sum" in step.rules:
-        return real_reduce.reference(step, inputs, "sum")
+        return real_reduce.reference(step, inputs)
     x = inputs[0]
     if "order" in step.rules and x.size:
         scaled_sums = order.RULES[step.rules["order"]].scaled_sums
@@ -207,7 +211,7 @@ OPERATORS = (
         infer,
         lower_sum,
         reference_sum,
-        "sum along axes",
+        "sum along axes, of magnitudes, squares or powers, and its root or logarithm",
         mistaken_for=("mean", "reduce_max", "reduce_min"),
         reduces=True,
     ),

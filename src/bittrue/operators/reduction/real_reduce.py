@@ -1,4 +1,4 @@
-"""Functions of sums along axes by rules of the slot `real_sum`, which also carries out some sums, means and products.
+"""Sums, means and products along axes by rules of the slot `real_sum`, and functions of sums.
 
 Inputs: x and, optionally, the axes. Without axes everything is reduced, or every element on its own with
 `keeps_without_axes`.
@@ -8,21 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from ...rules import real_sum
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Shape, Step
 from ..core.elementwise import BLOCK
-from .reduce import infer, reduced_axes, row_major
+from .reduce import reduced_axes, row_major
+
+# What happens to every element before they are added, and to their sum, as the rules call it.
+_FUNCTIONS = {
+    ("identity", "identity"): "sum",
+    ("square", "identity"): "sum_square",
+    ("abs", "identity"): "l1",
+    ("square", "sqrt"): "l2",
+    ("identity", "log"): "log_sum",
+    ("exp", "log"): "log_sum_exp",
+}
 
 
-def lower(call: Call) -> Lowered:
-    """Axes and output shape."""
+def function_of_sum(call: Call) -> str:
+    """The rules' name of the sum that `before` and `after` ask for; both are the identity where they are absent."""
+    before, after = (str(call.node.attributes.get(name, "identity")) for name in ("before", "after"))
+    if (before, after) not in _FUNCTIONS:
+        raise call.unsupported("BT-SUM-FUNCTION", f"a sum with '{before}' before and '{after}' after it is not read")
+    return _FUNCTIONS[before, after]
+
+
+def lower(call: Call, kind: str) -> Lowered:
+    """Axes and output shape; `kind` is the reduction's name in the rules, or ``mean``."""
     source = call.input(0)
+    if kind != "mean" and kind not in real_sum.RULES[call.rules["real_sum"]].reductions:
+        raise call.unsupported("BT-SUM-FUNCTION", f"'{kind}' of {source.type.title} has no rule")
     return Lowered(
-        parameters={"axes": reduced_axes(call), "shape": call.output.shape},
+        parameters={"axes": reduced_axes(call), "shape": call.output.shape, "kind": kind},
         work=max(source.size, call.output.size),
         scratch=3 * source.size * max(8, source.type.numpy.itemsize) + 16 * BLOCK,
     )
@@ -63,9 +82,9 @@ def _part(way: real_sum.Way, begin: int, end: int) -> real_sum.Way:
     return way if way.starts is None else replace(way, starts=way.starts[begin:end])
 
 
-def reference(step: Step, inputs: Sequence[np.ndarray], kind: str) -> list[np.ndarray]:
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The rule's reduction of the elements of every output, in row-major order."""
-    x = inputs[0]
+    x, kind = inputs[0], step["kind"]
     rows = row_major(x, step["axes"])
     reduce = real_sum.RULES[step.rules["real_sum"]].reductions["sum" if kind == "mean" else kind]
     way = _way(kind, x.shape, step["axes"], rows.shape)
@@ -79,25 +98,3 @@ def reference(step: Step, inputs: Sequence[np.ndarray], kind: str) -> list[np.nd
             _part(way, begin, begin + per_block),
         )
     return [out.astype(x.dtype, copy=False).reshape(step["shape"])]
-
-
-_SUMS = {
-    "reduce_sum_square": "sum of squares",
-    "reduce_l1": "sum of magnitudes",
-    "reduce_l2": "root of the sum of squares",
-    "reduce_log_sum": "logarithm of the sum",
-    "reduce_log_sum_exp": "logarithm of the sum of e^x",
-}
-
-OPERATORS = tuple(
-    Operator(
-        stem,
-        ("real_sum",),
-        infer,
-        lower,
-        partial(reference, kind=stem.removeprefix("reduce_")),
-        f"{summary}, along axes",
-        reduces=True,
-    )
-    for stem, summary in _SUMS.items()
-)

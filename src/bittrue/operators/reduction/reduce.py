@@ -1,4 +1,4 @@
-"""reduce_max, reduce_min, reduce_any and reduce_all: one value for all elements along some axes."""
+"""reduce_max and reduce_min: one value for all elements along some axes; of truth values, whether any or all hold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def reduced_axes(call: Call) -> tuple[int, ...]:
 
 
 def infer(call: Call) -> list[Shape]:
-    """Reduced axes disappear, or keep a dimension of 1 with `keep_dims`."""
+    """Reduced axes disappear, or keep a dimension of 1 with `keep_dims`; `truth_values` takes no other types."""
+    if call.node.attributes.get("truth_values") and call.input(0).dtype != "bool":
+        raise call.invalid("BT-NODE-TYPE", f"truth values are needed, found {call.input(0).type.title}")
     axes = reduced_axes(call)
     kept = call.attribute("keep_dims")
     shape = call.input(0).shape
@@ -97,11 +99,19 @@ def _first_extreme(x: np.ndarray, axes: Sequence[int], sign: int) -> np.ndarray:
     return np.where(beyond, extreme, end)
 
 
+def _of_truth_values(x: np.ndarray, axes: Sequence[int], sign: int) -> np.ndarray:
+    """Whether any, or all, are true, bit by bit: it shows where a byte is neither 0 nor 1, as in the kernels."""
+    operation, start = (np.bitwise_or, 0) if sign > 0 else (np.bitwise_and, 1)
+    return np.asarray(operation.reduce(x.view(np.uint8), axis=tuple(axes), initial=start), np.uint8).view(np.bool_)
+
+
 def _extreme(operation: np.ufunc, sign: int) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         x, axes = inputs[0], step["axes"]
         rule = extreme.RULES[step.rules["extreme"]] if "extreme" in step.rules else None
-        if rule is not None and (x.size or rule.of_nothing):
+        if x.dtype == np.bool_:
+            result = _of_truth_values(x, axes, sign)
+        elif rule is not None and (x.size or rule.of_nothing):
             result = rule.apply(row_major(x, axes), sign)
         elif x.dtype == np.float32:
             result = _first_extreme(x, axes, sign)
@@ -109,16 +119,6 @@ def _extreme(operation: np.ufunc, sign: int) -> Callable[[Step, Sequence[np.ndar
             limits = np.iinfo(x.dtype)
             result = operation.reduce(x, axis=axes, initial=limits.min if sign > 0 else limits.max)
         return [np.asarray(result, x.dtype).reshape(step["shape"])]
-
-    return reference
-
-
-def _logical(operation: np.ufunc, start: int) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
-    """Bit by bit from `start`, which shows where a byte is neither 0 nor 1, as in the kernels."""
-
-    def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        found = operation.reduce(inputs[0].view(np.uint8), axis=step["axes"], initial=start)
-        return [np.asarray(found, np.uint8).view(np.bool_).reshape(step["shape"])]
 
     return reference
 
@@ -142,24 +142,6 @@ OPERATORS = (
         _extreme(np.minimum, -1),
         "smallest value along axes",
         compares=True,
-        reduces=True,
-    ),
-    Operator(
-        "reduce_any",
-        (),
-        infer,
-        lower,
-        _logical(np.bitwise_or, 0),
-        "whether any element along axes is true",
-        reduces=True,
-    ),
-    Operator(
-        "reduce_all",
-        (),
-        infer,
-        lower,
-        _logical(np.bitwise_and, 1),
-        "whether all elements along axes are true",
         reduces=True,
     ),
 )

@@ -22,7 +22,7 @@ from .reduce import lower as lower_axes
 def lower(call: Call) -> Lowered:
     """Quantized integers: one multiplier, by which every partial product is scaled so that it fits its register."""
     if "real_sum" in call.rules:
-        return real_reduce.lower(call)
+        return real_reduce.lower(call, "prod")
     lowered = lower_axes(call)
     source, output = call.input(0), call.output
     if source.dtype not in ("s8", "s16"):
@@ -70,7 +70,7 @@ def _scaled_product(step: Step, x: np.ndarray) -> list[np.ndarray]:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Factor by factor, as the rules say."""
     if "real_sum" in step.rules:
-        return real_reduce.reference(step, inputs, "prod")
+        return real_reduce.reference(step, inputs)
     x, axes = inputs[0], step["axes"]
     if step.arrays:
         return _scaled_product(step, x)

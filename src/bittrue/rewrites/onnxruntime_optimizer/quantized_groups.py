@@ -371,8 +371,8 @@ def _concat_operands(editor: Editor, group: Group) -> Replacement:
 
 
 def _where_operands(editor: Editor, group: Group) -> Replacement:
-    inputs, _, _ = _plain("select_v2", _none)(editor, group)
-    return [group.target.inputs[0], *inputs], "select_v2", {"keeps_declared_shape": False}
+    inputs, _, _ = _plain("select", _none)(editor, group)
+    return [group.target.inputs[0], *inputs], "select", {"broadcasts": True, "keeps_declared_shape": False}
 
 
 def _conv_operands(editor: Editor, group: Group) -> Replacement:

@@ -1,0 +1,53 @@
+// remainder: what a quotient toward minus infinity leaves, with the divisor's sign. What has no defined result is the
+// reference's to report.
+#include <cmath>
+#include <limits>
+
+#include "operators/core/zip.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+template <class Stored, class T>
+std::unique_ptr<Kernel> make_integers(const Step& step) {
+  const int flip = flip_of(step.input(0).type);
+  return make_checked_zip<Stored, Stored>(step, [flip](Stored first, Stored second, bool* defined) {
+    const int64_t a = int64_t{first} - flip, b = int64_t{second} - flip;
+    if (b == 0 || (sizeof(T) >= 4 && a == std::numeric_limits<T>::min() && b == -1)) {
+      *defined = false;
+      return Stored{0};
+    }
+    const int64_t remainder = a % b;
+    return static_cast<Stored>(remainder + (remainder != 0 && (remainder < 0) != (b < 0) ? b : 0) + flip);
+  });
+}
+
+bool same_types(const Step& step) {
+  return step.input(0).type == step.input(1).type && step.input(0).type == step.output().type;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_remainder(const Step& step, const CoreSet&) {
+  if (!same_types(step)) return nullptr;
+  require(step.text("sign_of") == "divisor", "no native kernel gives the dividend's sign");
+  switch (step.input(0).type) {
+    case Type::s8: return make_integers<uint8_t, int8_t>(step);
+    case Type::s16: return make_integers<int16_t, int16_t>(step);
+    case Type::s32: return make_integers<int32_t, int32_t>(step);
+    case Type::s64: return make_integers<int64_t, int64_t>(step);
+    case Type::f32:
+      require(step.rule("modulo") == "zero_of_dividend", "no native rule for this slot");
+      return make_zip<float, float>(step, [](float a, float b) {
+        const float remainder = std::fmod(a, b);
+        const float moved = remainder != 0 && (b < 0) != (remainder < 0) ? remainder + b : remainder;
+        return rules::with_first_nan(moved, a, b);
+      });
+    default: return nullptr;
+  }
+}
+
+BITTRUE_OPERATOR(remainder, make_remainder)
+
+}  // namespace bittrue
