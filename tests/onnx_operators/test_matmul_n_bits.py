@@ -1,12 +1,14 @@
-"""matmul_n_bits: random one-node models against ONNX Runtime."""
+"""MatMulNBits: random one-node models against ONNX Runtime."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 
 import bittrue
 from support.onnx_models import HERE, MICROSOFT, Refused, cases, check, needs_wide, run_runtime, scale, single
@@ -71,3 +73,17 @@ def test_rows_in_8_bits_by_blocks(request: pytest.FixtureRequest) -> None:
             worst = max(worst, float(np.abs(ours - theirs["y0"]).max() / np.abs(theirs["y0"]).max()))
     assert 0 < worst < 2e-6
     assert exact
+
+
+def test_blocks_of_another_column_are_named(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    content, _ = model(rng, 0, 4)
+    proto = onnx.load_from_string(content)
+    codes = next(tensor for tensor in proto.graph.initializer if tensor.name == "codes")
+    codes.CopyFrom(numpy_helper.from_array(np.roll(numpy_helper.to_array(codes), 1, 0), "codes"))
+    paths = [tmp_path / name for name in ("a.onnx", "b.onnx")]
+    for path, one in zip(paths, (content, proto.SerializeToString()), strict=True):
+        path.write_bytes(one)
+    result: Any = bittrue.compare_models(*map(str, paths), seeds=range(1))
+    (pair,) = (p for p in result.pairs if p.a == "y0")
+    assert [cause.name for cause in pair.verdict.causes] == ["weights shifted by one along axis 0"]

@@ -74,7 +74,7 @@ def random_model(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
 def _kept(graph: Graph) -> list[tuple[object, ...]]:
     """Bits, dimensions and block of every product whose weights are codes."""
     names = ("bits", "k", "n", "block_size")
-    return [tuple(n.attributes[name] for name in names) for n in graph.nodes if n.operator == "matmul_n_bits"]
+    return [tuple(n.attributes[name] for name in names) for n in graph.nodes if n.source == "MatMulNBits"]
 
 
 @pytest.mark.parametrize("part", range(2))

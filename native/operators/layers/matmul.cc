@@ -38,6 +38,7 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
+  if (step.integers.count("block_size") != 0) return nullptr;
   if (step.texts.count("form") != 0) return make_tensor_products(step, cores);
   if (step.rules.count("real_product") != 0) return make_real_product(step, cores);
   if (step.rules.count("store") != 0) return make_quantized(step, cores);

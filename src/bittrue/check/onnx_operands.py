@@ -51,6 +51,8 @@ class Parameters:
 def parameters_of(graph: Graph, node: Node) -> Iterator[Parameters]:
     """Scales and zero points of a node's operands, in the order of its inputs."""
     operator = find_operator(node.operator)
+    if "bits" in node.attributes:
+        return  # zero points are packed
     for role in operator.roles if operator is not None else ():
         scale, point = at(node.inputs, role.scale), at(node.inputs, role.zero_point)
         owner = at(node.outputs, 0) if role.position < 0 else at(node.inputs, role.position)

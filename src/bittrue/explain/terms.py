@@ -107,7 +107,11 @@ def terms_of(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms | No
     x, w = (position_of(operator, *names) for names in (("input", "first input"), ("weights", "second input")))
     if operator is None or not operator.multiplies or x is None or w is None:
         return None
-    if step.parameters.get("late") or any(array is not None and not array.size for array in inputs):
+    if (
+        step.parameters.get("late")
+        or step.parameters.get("block_size")
+        or any(array is not None and not array.size for array in inputs)
+    ):
         return None
     layer = _Layer(operator, step, inputs, Seats(x, w, position_of(operator, "bias")))
     terms = _convolution(layer, element) if "S" in operator.weights else _product(layer, element)

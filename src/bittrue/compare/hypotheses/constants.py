@@ -122,7 +122,7 @@ def _axes(order: str, rank: int) -> str:
 
 
 def _values(axes: str) -> Iterator[tuple[str, str, Change]]:
-    yield "weights -128 read as -127", "weights of -128 count as -127", lambda w: np.maximum(w, -127)
+    yield "weights -128 read as -127", "weights of -128 count as -127", lambda w: np.maximum(w.astype(int), -127)
     text = "the weights have the wrong sign, and -128 becomes 127"
     yield "weights negated", text, lambda w: np.clip(-w.astype(np.int64), -128, 127)
     yield "weights shifted right by one bit", "the weights lose their lowest bit", lambda w: (w >> 1) << 1

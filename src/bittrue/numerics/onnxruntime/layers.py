@@ -24,20 +24,20 @@ _SCALED_SUMS = {"accumulate": "s32_wrap", "scale_back": "binary32_product_of_sca
 _AXES = "more than three spatial axes, and convolutions of no channels, are refused"
 _RUN = "run; docs/facts/onnxruntime.md 2"
 
-_N_BITS = ("f32 u8 f32 u8|f32|- - f32|- -> f32",)
+_N_BITS = ("f32 u8 f32|- - - f32 u8|f32|- -> f32",)
 _PRODUCT = {"real_product": "binary32_fused_blocks"}
 
 ROWS: tuple[Row, ...] = (
     Row(
-        "matmul_n_bits",
+        "matmul",
         _N_BITS,
         when=(("attribute_is", "from_dequantization", True), ("attribute_is", "bits", 2)),
         refuses="the runtime joins DequantizeLinear of 2-bit weights with the product, and mixes up their order",
     ),
     *(
         Row(
-            "matmul_n_bits",
-            ("f32 u8 f32 u8|- - f32|- -> f32",),
+            "matmul",
+            ("f32 u8 f32|- - - f32 u8|- -> f32",),
             {"row_blocks": "binary32_over_127"},
             "run; see the limit",
             when=(*when, ("attribute_is", "accuracy_level", 4), ("constant_inputs", 1)),
@@ -50,7 +50,7 @@ ROWS: tuple[Row, ...] = (
         )
     ),
     Row(
-        "matmul_n_bits",
+        "matmul",
         _N_BITS,
         _PRODUCT,
         "run on x86-64 with AVX-512 and FMA, one thread: 500 random single-node models, every bit",

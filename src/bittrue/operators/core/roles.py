@@ -53,11 +53,14 @@ def seats_of(operator: Operator | None) -> Seats | None:
 def weights_order(operator: Operator, known: Mapping[str, Attribute]) -> str:
     """The axes of the weights: ``O`` output channels, ``I`` input channels of a group, ``S`` all spatial axes, ``1``.
 
-    Empty for operators without weights, or whose layers have no form. Matrices are ``OI`` or ``IO``; `known`, the
-    attributes or parameters, may exchange them by ``transpose_b``, and name the order of filters as ``filter_layout``.
+    Empty for operators without weights, or whose layers have no form, and for packed blocks. Matrices are ``OI`` or
+    ``IO``; `known`, the attributes or parameters, may exchange them by ``transpose_b``, and name the order of filters
+    as ``filter_layout``.
     """
     if "filter_layout" in known:
         return str(known["filter_layout"])
+    if known.get("block_size"):
+        return ""
     return operator.weights[::-1] if known.get("transpose_b") else operator.weights
 
 
@@ -138,6 +141,8 @@ def layer_form(operator: Operator | None, step: Step, source: tuple[int, ...], w
         return None
     known = step.parameters
     order = weights_order(operator, known)
+    if not order:
+        return None
     if "S" not in order:
         if len(w) != 2 or (known.get("transpose_a") and len(source) != 2):
             return None

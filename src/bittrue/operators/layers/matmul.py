@@ -8,6 +8,8 @@ for a plain product.
 Integers: acc = sum over k of (a - z_a)(b - z_b), plus c where it is an integer. acc is the result (s32), or is rescaled
 and stored (8 bits), or is made real (f32); alpha is a factor of the multiplier, c is not scaled by it. With `ranged`,
 ends of ranges stand in place of the scales and zero points of a and of the result; b's scale counts values per unit.
+
+Weights in blocks, packed (`block_size`, `bits`): see `matmul_blocks`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.base import Call, Lowered, Operator, Role, Shape, Step
-from . import matmul_integer, matmul_real, matmul_tensors
+from . import matmul_blocks, matmul_integer, matmul_real, matmul_tensors
 from .integer_layers import REQUANTIZE_SLOTS
 from .matmul_integer import A_POINT, A_SCALE, B_POINT, B_SCALE, Y_POINT, Y_SCALE, A, B, C
 
@@ -52,6 +54,8 @@ def _exchanged(shape: Shape, call: Call, name: str) -> Shape:
 
 def infer(call: Call) -> list[Shape]:
     """As NumPy's matmul; c broadcasts over a matrix, or is one number per column."""
+    if "block_size" in call.node.attributes:
+        return matmul_blocks.infer(call)
     call.expect((2, 9))
     shape = _product_shape(call)
     if any(call.has(position) for position in range(A_SCALE, Y_POINT + 1)):
@@ -78,6 +82,8 @@ def _check_addend(call: Call, shape: Shape) -> None:
 def lower(call: Call) -> Lowered:
     """What the row's arithmetic needs."""
     rules = call.rules
+    if "block_size" in call.node.attributes:
+        return matmul_blocks.lower(call)
     if "real_product" in rules:
         return matmul_real.lower(call)
     of_tensors = "accumulate" not in rules or "activation_range" in rules or "quantize_symmetric" in rules
@@ -86,6 +92,8 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The product by the step's arithmetic."""
+    if "block_size" in step.parameters:
+        return matmul_blocks.reference(step, inputs)
     if "real_product" in step.rules:
         return matmul_real.reference(step, inputs)
     return (matmul_tensors if "form" in step.parameters else matmul_integer).reference(step, inputs)
@@ -95,7 +103,7 @@ OPERATOR = Operator(
     "matmul",
     (
         *("real_product", *REQUANTIZE_SLOTS, "scale_back"),
-        *("activation_range", "quantize_symmetric", "quantize_asymmetric", "sum_of_products"),
+        *("activation_range", "quantize_symmetric", "quantize_asymmetric", "sum_of_products", "row_blocks"),
     ),
     infer,
     lower,

@@ -92,15 +92,15 @@ def _replace(editor: Editor, node: Node, pair: Node) -> None:
     inputs = [
         node.inputs[0],
         editor.constant(packed, "codes", "u8"),
+        node.inputs[2] if len(node.inputs) > 2 else None,
+        *(None, None),
         editor.constant(scales, "scales", "f32"),
         editor.constant(_pack(points, bits), "zero_points", "u8"),
-        None,
-        node.inputs[2] if len(node.inputs) > 2 else None,
     ]
     editor.remove(node)
     editor.add(
         node,
-        "matmul_n_bits",
+        "matmul",
         inputs,
         node.outputs,
         {

@@ -34,7 +34,7 @@ def _swaps(order: tuple[int, ...]) -> tuple[bool, bool]:
 
 def is_real_product(editor: Editor, node: Node) -> bool:
     """Whether a node is a matrix product of real numbers."""
-    return node.operator == "matmul" and editor.type(node.inputs[0]) == "f32"
+    return node.operator == "matmul" and editor.type(node.inputs[0]) == editor.type(node.inputs[1]) == "f32"
 
 
 def mark_transposed(editor: Editor) -> None:

@@ -1,9 +1,9 @@
-"""matmul_n_bits: a[..., K] times weights of 2, 4 or 8 bits in blocks along K, with a scale and a zero point each.
+"""What `matmul` does with weights of 2, 4 or 8 bits in blocks along K, with a scale and a zero point each.
 
-Operands: a, quantized values q u8[N, blocks, block_size * bits / 8] (the first of a byte in its lowest bits), scales[N,
-blocks], zero points (u8, packed like q in every row, or f32[N, blocks]; absent: the middle of the type), nothing,
-bias[N]. w[n, k] = f32((q - zero point) * scale), with real zero points f32(f32(q * scale) - f32(scale * zero point));
-the result is a w^T + bias. Attributes: `n`, `k`, `bits`, `block_size`.
+Operands: a[..., K], quantized values q u8[N, blocks, block_size * bits / 8] (the first of a byte in its lowest bits),
+bias[N], and as scale and zero point of b: scales[N, blocks], zero points (u8, packed like q in every row, or f32[N,
+blocks]; absent: the middle of the type). w[n, k] = f32((q - zero point) * scale), with real zero points f32(f32(q *
+scale) - f32(scale * zero point)); the result is a w^T + bias. Attributes: `n`, `k`, `bits`, `block_size`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from ...arithmetic import floats
 from ...arithmetic.matmul import exact_matmul
 from ...rules import real_product, row_blocks
 from ...rules.real_product import Layout
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Shape, Step
+from ..core.role_quantization import at
 
 _BLOCKS = (16, 32, 64, 128, 256)
+BIAS, SCALE, POINT = 2, 5, 6
 
 
 def infer(call: Call) -> list[Shape]:
     """a's shape with N in place of K."""
-    call.expect((3, 6))
+    call.expect((6, 7))
     n, k, bits, block = (int(call.attribute(name)) for name in ("n", "k", "bits", "block_size"))
     if bits not in (2, 4, 8):
         raise call.unsupported("BT-BLOCK-BITS", f"weights of {bits} bits, expected 2, 4 or 8")
@@ -37,13 +39,13 @@ def infer(call: Call) -> list[Shape]:
     if not a.rank or a.shape[-1] != k:
         raise call.invalid("BT-MATMUL-DEPTH", f"rows of shape {list(a.shape)} meet weights of {k} elements")
     blocks = -(-k // block)
-    real = call.has(3) and call.input(3).dtype == "f32"
+    real = _real_points(call)
     in_row = blocks if real else -(-blocks * bits // 8)
     for position, role, wanted in (
         (1, "the quantized values", (n, blocks, block * bits // 8)),
-        (2, "the scales", (n, blocks)),
-        (3, "the zero points", (n, in_row)),
-        (5, "the bias", (n,)),
+        (SCALE, "the scales", (n, blocks)),
+        (POINT, "the zero points", (n, in_row)),
+        (BIAS, "the bias", (n,)),
     ):
         if call.has(position):
             shape = call.input(position).shape
@@ -54,12 +56,16 @@ def infer(call: Call) -> list[Shape]:
     return [(*a.shape[:-1], n)]
 
 
+def _real_points(call: Call) -> bool:
+    return call.has(POINT) and call.input(POINT).dtype == "f32"
+
+
 def lower(call: Call) -> Lowered:
     """Dimensions, and whether kernels for constant weights carry the product out."""
     n, k = int(call.attribute("n")), int(call.attribute("k"))
     known = {name: int(call.attribute(name)) for name in ("n", "k", "bits", "block_size")}
     packed = call.input(1).value is not None and known["bits"] == 4
-    packed = packed and not (call.has(3) and call.input(3).dtype == "f32")
+    packed = packed and not _real_points(call)
     return Lowered({**known, "packed": packed}, work=call.output.size * k, scratch=16 * n * k + 8 * call.output.size)
 
 
@@ -73,23 +79,25 @@ def _points(step: Step, inputs: Sequence[Any]) -> np.ndarray:
     """Zero points of integers, one per block [N, blocks, 1]."""
     n, k, bits, block = (step[name] for name in ("n", "k", "bits", "block_size"))
     blocks = -(-k // block)
-    if len(inputs) < 4 or inputs[3] is None:
+    points = at(inputs, POINT)
+    if points is None:
         return np.full((n, blocks, 1), 1 << (bits - 1), np.uint8)
-    return _codes(inputs[3].reshape(n, -1), bits)[:, :blocks, None]
+    return _codes(points.reshape(n, -1), bits)[:, :blocks, None]
 
 
 def _unpacked(step: Step, inputs: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Quantized values u8[N, blocks, block_size] and scales [N, blocks, 1]."""
     n, blocks = step["n"], -(-step["k"] // step["block_size"])
-    return _codes(inputs[1].reshape(n, blocks, -1), step["bits"]), inputs[2].reshape(n, blocks, 1)
+    return _codes(inputs[1].reshape(n, blocks, -1), step["bits"]), inputs[SCALE].reshape(n, blocks, 1)
 
 
 def _weights(step: Step, inputs: Sequence[Any]) -> np.ndarray:
     """w[N, K], binary32."""
     codes, scales = _unpacked(step, inputs)
+    points = at(inputs, POINT)
     with np.errstate(all="ignore"):
-        if len(inputs) > 3 and inputs[3] is not None and inputs[3].dtype == np.float32:
-            real = codes.astype(np.float32) * scales - scales * inputs[3].reshape(scales.shape)
+        if points is not None and points.dtype == np.float32:
+            real = codes.astype(np.float32) * scales - scales * points.reshape(scales.shape)
         else:
             real = (codes.astype(np.float32) - _points(step, inputs).astype(np.float32)) * scales
     return np.asarray(real.reshape(step["n"], -1)[:, : step["k"]])
@@ -112,7 +120,7 @@ def _by_integers(step: Step, rows: np.ndarray, inputs: Sequence[Any]) -> np.ndar
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """All rows make one product with the weights as real numbers."""
-    a, bias = inputs[0], inputs[5] if len(inputs) > 5 else None
+    a, bias = inputs[0], inputs[BIAS]
     rows = a.reshape(-1, step["k"])
     if "row_blocks" in step.rules:
         result = _by_integers(step, rows, inputs)
@@ -126,14 +134,3 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if len(rows):
         result = product.apply(rows, _weights(step, inputs).T, bias, 1.0, 1.0, layout)
     return [result.reshape(*a.shape[:-1], step["n"])]
-
-
-OPERATOR = Operator(
-    "matmul_n_bits",
-    ("real_product", "row_blocks"),
-    infer,
-    lower,
-    reference,
-    "matrix product with weights of 2, 4 or 8 bits that have a scale and a zero point per block",
-    multiplies=True,
-)
