@@ -26,6 +26,7 @@ IMPLIED: dict[str, dict[str, object]] = {
     "BIDIRECTIONAL_SEQUENCE_RNN": {"operands": "separate", "sequence": True, "bidirectional": True},
     "CONV_3D": {"filter_layout": "SIO"},
     "CONV_3D_TRANSPOSE": {"filter_layout": "SOI"},
+    "DILATE": {"mode": "gaps"},
     "IF": {"plans_both": True},
     "LSTM": {"operands": "separate", "sequence": False, "bidirectional": False},
     "MIRROR_PAD": {"widths": "pairs"},
@@ -48,9 +49,11 @@ IMPLIED: dict[str, dict[str, object]] = {
     "SPLIT": {"keeps_axis": True, "open_size": False, "uneven": False},
     "SPLIT_V": {"keeps_axis": True, "open_size": True, "uneven": False},
     "STABLEHLO_ADD": {"stored_values": True},
+    "STABLEHLO_GATHER": {"boxes": True},
     "STABLEHLO_MAXIMUM": {"stored_values": True},
     "STABLEHLO_MINIMUM": {"stored_values": True},
     "STABLEHLO_MULTIPLY": {"stored_values": True},
+    "STABLEHLO_PAD": {"mode": "gaps"},
     "TRANSPOSE_CONV": {"filter_layout": "OSI"},
     "UNIDIRECTIONAL_SEQUENCE_LSTM": {"operands": "separate", "sequence": True, "bidirectional": False},
     "UNIDIRECTIONAL_SEQUENCE_RNN": {"operands": "separate", "sequence": True, "bidirectional": False},
@@ -67,11 +70,11 @@ _SCALES = " ".join(f"{what}{number}" for number in range(3) for what in ("scale"
 # Operands in TFLite's order, and in that of our operator; all others have the same order.
 OPERANDS: dict[str, tuple[str, str]] = {
     "CONV_3D_TRANSPOSE": ("shape weights input bias", f"input weights bias {_SCALES} shape"),
-    "DILATE": ("input factors value", "input value factors"),
     "MATRIX_DIAG": ("diagonal", "matrices diagonal"),
     "SCATTER_ND": ("coordinates updates shape", "tensor coordinates updates shape"),
     "SPARSE_TO_DENSE": ("coordinates shape updates default", "tensor coordinates updates shape default"),
     "SPLIT": ("axis input", "input sizes axis"),
+    "STABLEHLO_PAD": ("input value", "input widths value"),
     "TRANSPOSE_CONV": ("shape weights input bias", f"input weights bias {_SCALES} shape"),
 }
 
@@ -269,7 +272,7 @@ def test_operators_with_a_form_of_our_own_agree(source: str, padding: int) -> No
                 all_different(options, padding)
                 setattr(operator, slot, options)
                 setattr(operator, slot + "Type", number)
-    has_none = source.startswith(("RELU", "STABLEHLO_"))
+    has_none = source.startswith(("RELU", "STABLEHLO_")) and source not in ("STABLEHLO_GATHER", "STABLEHLO_PAD")
     assert (operator.builtinOptions is None and operator.builtinOptions2 is None) == has_none
     model.operatorCodes = [operator_code(getattr(tfl.BuiltinOperator, source))]
     model.subgraphs[0].inputs, model.subgraphs[0].operators = [0, 3], [operator]

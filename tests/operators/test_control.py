@@ -238,7 +238,7 @@ def test_text_trace_and_profile_name_the_graphs(executor: str) -> None:
     assert seen == [0]
     assert {name.partition("::")[0] for name in traced if "::" in name} == {"graph1", "graph2", "graph3", "graph4"}
     (step,) = session.profile(*feed, rounds=2).steps
-    assert step.operator == "while"
+    assert step.operator == "loop"
     assert step.seconds > 0
 
 

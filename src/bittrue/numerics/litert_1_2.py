@@ -11,6 +11,7 @@ from dataclasses import replace
 from .litert import LITERT
 from .litert.elementwise import BROADCAST, NOT_BROADCAST, NOT_ROUNDED
 from .litert.movement import MIRRORED
+from .litert.selection import BOXES, GAPS
 from .litert.versions import VERSIONS
 from .table import Numerics, Row
 
@@ -99,9 +100,9 @@ def _inherited(row: Row) -> bool:
     """Integer fully-connected layers have rows of their own; what 1.2 computes differently has none."""
     if row.operator.endswith("lstm") or row.operator.startswith("stablehlo_"):
         return row.types[0].startswith("s8")
-    if row.operator == "dilate":
-        # STABLEHLO_PAD has its factors in attributes.
-        return row.types != ("T T -> T",)
+    if row.when in (BOXES, GAPS):
+        # STABLEHLO_GATHER is not known, nor is STABLEHLO_PAD, which has its factors in attributes.
+        return row.types == ("T s32 T -> T",)
     return row.operator != "fully_connected" or row.types[0].startswith("f32")
 
 

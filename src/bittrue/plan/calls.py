@@ -17,12 +17,16 @@ def uses(node: Node) -> Iterator[int]:
     """Indices of the graphs that a node calls."""
     operator = find(node.operator)
     for use in operator.graphs if operator is not None else ():
+        if use.optional and use.attribute not in node.attributes:
+            continue
         index = node.attributes.get(use.attribute)
         yield index if isinstance(index, int) else -1
 
 
 def never_called(call: Call, use: GraphUse) -> bool:
     """Whether it is known at plan time that a node does not call a graph, which need not fit then."""
+    if use.optional and use.attribute not in call.node.attributes:
+        return True
     chosen = use.when is not None and not call.attribute("plans_both")
     known = call.input(0).value if chosen and call.has(0) else None
     return known is not None and known.size == 1 and bool(known.reshape(-1)[0]) != use.when

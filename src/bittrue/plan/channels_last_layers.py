@@ -201,7 +201,12 @@ def _reduction(step: Step, layout: Layout) -> bool:
 
 def _pad(step: Step, layout: Layout) -> bool:
     source, target = step.inputs[0], step.outputs[0]
-    if source is None or step.arrays or not layout.only_twin(source) or not layout.is_picture(target):
+    if (
+        source is None
+        or "before" not in step.parameters
+        or not layout.only_twin(source)
+        or not layout.is_picture(target)
+    ):
         return False
     parameters = dict(step.parameters)
     for side in ("before", "after"):

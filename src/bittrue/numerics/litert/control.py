@@ -20,7 +20,7 @@ ROWS: tuple[Row, ...] = (
         limit=f"{_STATE}; {_TWICE}",
         requires=(("results_differ",),),
     ),
-    Row("while", (f"{_ANY}... -> {_ANY}...",), {}, _RUN, limit=f"{_STATE}; {_MOVED}"),
+    Row("loop", (f"{_ANY}... -> {_ANY}...",), {}, _RUN, limit=f"{_STATE}; {_MOVED}"),
     Row(
         "stablehlo_composite",
         (f"{_ANY}... -> {_ANY}...", f"{_ANY}... -> "),

@@ -12,6 +12,8 @@ _COMMON = ("s8", "u8", "s16", "s32", "s64", "f32")
 _MOVED = "run; docs/facts/litert.md 2.7"
 # How a border is filled, and the rank that the kernel of one value takes.
 MIRRORED, ONE_VALUE = (("attribute_is", "mode", "reflect", "symmetric"),), (("attribute_is", "mode", "constant"),)
+# Coordinates of slices, not of boxes.
+SLICES = (("attribute_is", "boxes", False, None),)
 DIMENSIONS = (("attribute_is", "of", "dimensions"),)
 PAD_RANK = (("rank_within", 0, 0, 5),)
 _HALF_BYTES = "an odd number of elements behind the axis is refused: the kernel leaves parts of the output unwritten"
@@ -73,7 +75,14 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("gather", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),
     Row("gather", ("s4 s16|s32|s64 -> s4",), {}, _MOVED, requires=(("slices_are_whole_bytes",),), limit=_HALF_BYTES),
-    Row("gather_nd", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),
+    Row(
+        "gather_nd",
+        ("T s16|s32|s64 -> T",),
+        {},
+        _MOVED,
+        where=(*_COMMON, "f16", "bf16", "bool"),
+        when=SLICES,
+    ),
     *_same_or_zero("batch_to_space", "T s32 s32 -> T", 0, where=("s8", "u8", "s16")),
     Row("batch_to_space", ("T s32 s32 -> T",), {}, _MOVED, where=("bool", *_WIDE_TYPES[1:])),
     *_same_or_zero("space_to_batch", "T s32 s32 -> T", 0, where=("s8", "u8", "s16")),

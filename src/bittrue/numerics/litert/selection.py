@@ -21,6 +21,8 @@ _DIAGONAL = ("s8", "u8", "s16", "s32", "u32", "s64", "f32")
 _AS_BINARY32 = "elements of any other type are moved as if they were binary32, whatever their size"
 _REALS = ("f16", "bf16", "f32", "f64", "c64", "c128")
 _MOVED = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", *_REALS, "bool")
+# Boxes at corners, as StableHLO's gather has them, and borders with gaps between elements, too.
+BOXES, GAPS = (("attribute_is", "boxes", True),), (("attribute_is", "mode", "gaps"),)
 
 ROWS: tuple[Row, ...] = (
     Row(
@@ -73,9 +75,15 @@ ROWS: tuple[Row, ...] = (
     Row("non_max_suppression", ("f32 f32 s32 f32 f32 -> s32 s32",), {}, _RUN),
     Row("non_max_suppression", ("f32 f32 s32 f32 f32 f32 -> s32 f32 s32",), {}, _RUN, limit=_EXPONENTIAL),
     Row(
-        "dilate", ("T T s32 -> T",), {}, _RUN, where=_MOVED, limit="empty tensors are refused: the kernel reads beyond"
+        "pad",
+        ("T s32 T -> T",),
+        {},
+        _RUN,
+        where=_MOVED,
+        when=GAPS,
+        limit="empty tensors are refused: the kernel reads beyond",
     ),
-    Row("dilate", ("T T -> T",), {}, _RUN, where=_MOVED),
+    Row("pad", ("T - T -> T",), {}, _RUN, where=_MOVED, when=GAPS),
     Row(
         "reduce_window",
         ("T T s64 s64 s64 -> T",),
@@ -86,10 +94,11 @@ ROWS: tuple[Row, ...] = (
         "truth values are refused: the kernel stores numbers above 1",
     ),
     Row(
-        "stablehlo_gather",
+        "gather_nd",
         ("T s32|s64 -> T",),
         {},
         _RUN,
+        when=BOXES,
         where=tuple(t for t in _MOVED if t != "c128"),
         limit="attributes that the operator's specification forbids are refused: the kernel checks few of them",
     ),

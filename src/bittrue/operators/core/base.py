@@ -105,12 +105,14 @@ class GraphUse:
             values only of inputs that never change.
         when: input 0 decides by this truth value whether the graph is called; where it is known that it is not, the
             graph is not planned, unless the node's attribute `plans_both` says that both must fit.
+        optional: a node without the attribute does not call the graph.
     """
 
     attribute: str
     first_input: int | None = 0
     repeats: str | None = None
     when: bool | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True)

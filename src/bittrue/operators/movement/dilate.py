@@ -1,4 +1,4 @@
-"""dilate: elements spread apart, with one value between and around them; negative borders crop."""
+"""Elements spread apart, with one value between and around them; negative borders crop."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Shape, Step
 from ..core.indexing import bounded
 
 _MOST_AXES = 8
 
 
 def _by_factors(call: Call) -> list[tuple[int, int, int]]:
-    """The third input: how far apart elements come; nothing around them."""
-    source, factors = call.input(0), call.integers(2, "factors")
-    call.rank(call.input(2), 1)
+    """The second input: how far apart elements come; nothing around them."""
+    source, factors = call.input(0), call.integers(1, "factors")
+    call.rank(call.input(1), 1)
     if source.rank < 1 or len(factors) != source.rank or any(factor < 1 for factor in factors):
         raise call.invalid("BT-DILATE", f"factors {factors} must be {source.rank} numbers of at least 1")
     if not source.size:
@@ -25,7 +25,7 @@ def _by_factors(call: Call) -> list[tuple[int, int, int]]:
 
 def _paddings(call: Call) -> list[tuple[int, int, int]]:
     """(low, high, interior) per axis."""
-    if call.has(2):
+    if call.has(1):
         return _by_factors(call)
     source = call.input(0)
     found = [tuple(call.attribute(name)) for name in ("edge_padding_low", "edge_padding_high", "interior_padding")]
@@ -39,8 +39,8 @@ def _paddings(call: Call) -> list[tuple[int, int, int]]:
 
 def infer(call: Call) -> list[Shape]:
     """Negative paddings at the edges crop; when nothing is left along one axis, every size becomes 0."""
-    call.expect((2, 3))
-    if call.input(1, "value").size < 1:
+    call.expect(3)
+    if call.input(2, "value").size < 1:
         raise call.invalid("BT-DILATE", "the value between elements is empty")
     shape = [
         extent + max(extent - 1, 0) * inner + low + high
@@ -58,7 +58,7 @@ def lower(call: Call) -> Lowered:
             "factors": tuple(inner + 1 for _, _, inner in paddings),
             "shape": call.output.shape,
         },
-        inputs=(0, 1),
+        inputs=(0, 2),
     )
 
 
@@ -74,8 +74,3 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if all(part.stop > part.start for part in source):
         out[tuple(target)] = x[tuple(source)]
     return [out]
-
-
-OPERATOR = Operator(
-    "dilate", (), infer, lower, reference, "one value between and around elements, or a crop", moves=True
-)

@@ -13,6 +13,7 @@ import numpy as np
 from ...errors import RunError
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
+from . import gather_boxes
 
 
 def _axes(call: Call) -> tuple[int, int]:
@@ -142,12 +143,19 @@ def along(step: Step, positions: np.ndarray, shape: Shape) -> tuple[np.ndarray, 
     return tuple(grids)
 
 
+def _boxes(call: Call) -> bool:
+    """Whether coordinates are corners of boxes, which are moved inside, and not of slices."""
+    return bool(call.node.attributes.get("boxes", False))
+
+
 def _batch_axes(call: Call) -> int:
     return int(str(call.node.attributes.get("batch_dims", 0)))
 
 
 def infer_nd(call: Call) -> list[Shape]:
-    """[batch, ..., k] positions pick slices of the axes after the batch axes and the k that follow them."""
+    """[batch, ..., k] positions pick slices of the axes after the batch axes and the k that follow them; or boxes."""
+    if _boxes(call):
+        return gather_boxes.infer(call)
     call.expect(2)
     source, positions, batch = call.input(0), call.input(1, "positions"), _batch_axes(call)
     depth = positions.shape[-1] if positions.rank else 0
@@ -168,7 +176,9 @@ def infer_nd(call: Call) -> list[Shape]:
 
 
 def lower_nd(call: Call) -> Lowered:
-    """Dimensions that positions address, behind how many batches, and the shape of the result."""
+    """Dimensions that positions address, behind how many batches, and the shape of the result; or boxes."""
+    if _boxes(call):
+        return gather_boxes.lower(call)
     source, positions, batch = call.input(0).shape, call.input(1).shape, _batch_axes(call)
     return Lowered(
         {
@@ -193,7 +203,9 @@ def merged(step: Step, positions: np.ndarray, rows: int, extents: Sequence[int])
 
 
 def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Rows of the tensor with its addressed axes merged into one, batch by batch."""
+    """Rows of the tensor with its addressed axes merged into one, batch by batch; or boxes."""
+    if "sizes" in step.parameters:
+        return gather_boxes.reference(step, inputs)
     extents, batch, count = step["extents"], step["batch"], step["count"]
     flat = merged(step, inputs[1], batch * count, extents)
     if not math.prod(step["shape"]):
@@ -205,5 +217,5 @@ def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATORS = (
     Operator("gather", (), infer, lower, reference, "slices or elements picked along one axis", moves=True),
-    Operator("gather_nd", (), infer_nd, lower_nd, reference_nd, "slices picked by coordinates", moves=True),
+    Operator("gather_nd", (), infer_nd, lower_nd, reference_nd, "slices or boxes picked by coordinates", moves=True),
 )

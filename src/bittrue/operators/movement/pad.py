@@ -2,9 +2,9 @@
 
 The border holds one value (`mode` constant: the third input as it is stored, else real zero in the output's
 parameters), the tensor mirrored (reflect: without its edge, symmetric: with it), its edge repeated (edge), or its other
-end (wrap). `widths` says how the second input holds the widths: `pairs` [rank, 2] of (before, after), none negative; a
-`list` of all before, then all after, of the axes that the fourth input names or of all; or that list, possibly as the
-one row of a matrix (`list_or_row`).
+end (wrap); or one value stands between elements, too (gaps, `dilate.py`). `widths` says how the second input holds the
+widths: `pairs` [rank, 2] of (before, after), none negative; a `list` of all before, then all after, of the axes that
+the fourth input names or of all; or that list, possibly as the one row of a matrix (`list_or_row`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from ...graph import Attribute
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded, parameters_or_zero
+from . import dilate
 
 _LARGEST = 2**31 - 1
 _MODES = ("constant", "reflect", "symmetric", "edge", "wrap")
@@ -53,6 +54,8 @@ def _widths(call: Call) -> list[tuple[int, int]]:
 
 def infer(call: Call) -> list[Shape]:
     """Each dimension grows by the widths before and after it."""
+    if call.attribute("mode") == "gaps":
+        return dilate.infer(call)
     call.expect((2, 4))
     mode, source = call.attribute("mode"), call.input(0)
     if mode not in _MODES or (mode == "wrap" and not source.size):
@@ -84,6 +87,8 @@ def _has_border(call: Call, mode: str, extent: int, pair: tuple[int, int]) -> bo
 
 def lower(call: Call) -> Lowered:
     """A box and a value, a mirror, or the source position of every position of each axis."""
+    if call.attribute("mode") == "gaps":
+        return dilate.lower(call)
     mode, source, out, widths = call.attribute("mode"), call.input(0), call.output, _widths(call)
     before = tuple(pair[0] for pair in widths)
     grows = all(width >= 0 for pair in widths for width in pair)
@@ -134,6 +139,8 @@ def _with_value(call: Call, before: tuple[int, ...]) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A filled array with the input in the middle; or one axis after the other, by position."""
+    if "factors" in step.parameters:
+        return dilate.reference(step, inputs)
     out = inputs[0]
     if "value_is_input" in step.parameters:
         value = inputs[2].reshape(()) if step["value_is_input"] else step["value"]

@@ -1,4 +1,4 @@
-"""stablehlo_gather: boxes of one size cut out of a tensor, at corners that are given for each."""
+"""Boxes of one size cut out of a tensor, at corners that are given for each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Shape, Step
 from ..core.indexing import bounded, fresh
 
 
@@ -91,8 +91,3 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     offsets = step["offsets"]
     picked = np.take(x.reshape(-1), flat).reshape((*batch, *(shape[axis] for axis in offsets)))
     return [fresh(np.moveaxis(picked, range(len(batch), picked.ndim), offsets), shape)]
-
-
-OPERATOR = Operator(
-    "stablehlo_gather", (), infer, lower, reference, "boxes of one size cut out at given corners", moves=True
-)
