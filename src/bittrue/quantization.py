@@ -81,7 +81,7 @@ def quantize(
         raise InputError("BT-DTYPE", f"nothing is divided in {rounding}", advice=f"types are {', '.join(_PRECISIONS)}")
     attributes = {"saturate": int(saturate), "precision": rounding}
     scales, points = _operands(real, scales, zero_point, target, axis, block_size)
-    return _run(table, "quantize", real, scales, points, target, target, axis, block_size, attributes)
+    return _run(table, "quantize", real, _name(real), scales, points, target, target, axis, block_size, attributes)
 
 
 def dequantize(
@@ -127,7 +127,7 @@ def dequantize(
     kept = _name(scales) if _name(scales) in ("f32", "f16", "bf16") else "f32"
     target = data_type(kept) if output_dtype is None else named_type(output_dtype)
     scales, points = _operands(array, scales, zero_point, source, axis, block_size)
-    return _run(table, "dequantize", array, scales, points, source, target, axis, block_size, {})
+    return _run(table, "dequantize", array, source.name, scales, points, source, target, axis, block_size, {})
 
 
 def _takes_operands(table: Numerics, operator: str) -> bool:
@@ -227,6 +227,7 @@ def _run(
     table: Numerics,
     operator: str,
     data: np.ndarray,
+    data_name: str,
     scales: np.ndarray,
     points: np.ndarray,
     stored: DataType,
@@ -236,7 +237,6 @@ def _run(
     attributes: dict[str, Any],
 ) -> np.ndarray:
     """A graph of one node, planned and run."""
-    data_name = stored.name if operator == "dequantize" else _name(data)
     tensors = (
         Tensor("x", data_name, data.shape),
         Tensor("scale", _name(scales), scales.shape, data=np.ascontiguousarray(scales).reshape(-1)),

@@ -20,36 +20,6 @@ WORDS = frozenset(
     "distinct equal exp floor identity log maximum mean minimum pad power range rank real shape split square sum where"
     " quantize dequantize".split()
 )
-# File: how many lists and comparisons it has, and why they are no property of operators. Numbers only go down.
-_NARRATOR = "which narrator knows the formula; operators without one are told by their traits"
-_FORMULA = "a formula of its own that a fault or an exact result is made with, like a rule"
-_KERNEL = "what our own C++ kernels can do for steps, and what steps they have with channels last"
-_VERDICT = "a verdict has words of its own for these"
-EXCEPTIONS: dict[str, tuple[int, str]] = {
-    "check/refusals.py": (1, "the nodes that rules BT4xx speak of in their own words"),
-    "check/rules/bt502_undefined_result.py": (1, "results that one runtime leaves undefined"),
-    "cli/demo.py": (1, "the layer that the demonstration shows, of a model that we ship"),
-    "compare/hypotheses/fixed_point.py": (1, _FORMULA),
-    "compare/hypotheses/movement.py": (3, _VERDICT),
-    "compare/hypotheses/results.py": (6, _VERDICT),
-    "compare/hypotheses/scales.py": (1, _VERDICT),
-    "compare/hypotheses/unfused.py": (1, "what one runtime's optimiser made its operators of"),
-    "compare/hypotheses/unrounded.py": (2, _FORMULA),
-    "compare/hypotheses/comparisons.py": (2, _FORMULA),
-    "compare/hypotheses/exact_results.py": (2, _FORMULA),
-    "compare/hypotheses/prepared.py": (1, "numbers of steps that no executor reads"),
-    "compare/hypotheses/reading.py": (1, "which mutants the published score counts"),
-    "compare/hypotheses/table_entries.py": (1, "which mutants the published score counts"),
-    "conformance/recorded/tvm_qnn_case.py": (1, "functions of one runtime that recorded cases call"),
-    "explain/element.py": (5, _NARRATOR),
-    "explain/elementwise.py": (2, _NARRATOR),
-    "explain/lookup.py": (4, _NARRATOR),
-    "plan/channels_last.py": (1, _KERNEL),
-    "plan/channels_last_layers.py": (2, _KERNEL),
-    "plan/passes.py": (6, _KERNEL),
-    "plan/plan.py": (1, "the one operator that gives a variable its name"),
-    "quantization.py": (1, "one of the two operators that the function makes"),
-}
 
 
 def _strings(node: ast.AST) -> list[str]:
@@ -93,13 +63,8 @@ def files() -> Iterator[Path]:
 
 def test_no_lists_of_operators() -> None:
     found = {str(path.relative_to(PACKAGE)): list(lists_of_stems(path)) for path in files()}
-    for name, lists in found.items():
-        allowed, why = EXCEPTIONS.get(name, (0, ""))
-        shown = "".join(f"\n  line {line}: {', '.join(stems)}" for line, stems in lists)
-        assert len(lists) <= allowed, f"{name} lists operators; a trait of `Operator` says it once:{shown}"
-        assert len(lists) == allowed, f"{name} has {len(lists)} lists left: lower its number"
-        assert not allowed or len(why) > 20, name
-    assert not EXCEPTIONS.keys() - found.keys()
+    shown = [f"{name}:{line}: {', '.join(stems)}" for name, lists in found.items() for line, stems in lists]
+    assert not shown, "a trait of `Operator` says it once:\n" + "\n".join(shown)
 
 
 @pytest.mark.parametrize(

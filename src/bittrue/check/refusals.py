@@ -10,9 +10,9 @@ from .surveys import survey
 
 UNDEFINED, NO_ROW, VERSION, REFUSED = "undefined", "no row", "version", "refused"
 _BY_CODE = {"BT-UNDEFINED": UNDEFINED, "BT-OPERATOR": NO_ROW, "BT-OPERATOR-VERSION": VERSION}
-# What rules about scales and zero points that are operands (BT4xx) say in their own words.
+# What rules about scales and zero points that are operands (BT4xx) say in their own words of these nodes.
 _PARAMETERS = {"BT-BIAS-LENGTH", "BT-QUANT-AXIS", "BT-QUANT-BLOCK", "BT-SHAPE-AXIS"}
-_PARAMETERS_OF = {"quantize", "dequantize", "conv", "matmul"}
+_PARAMETERS_OF = {"QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul"}
 
 
 def kind_of(refusal: Refusal) -> str:
@@ -24,6 +24,6 @@ def refusals(subject: Subject, kind: str) -> Iterator[tuple[Survey, Refusal]]:
     """The refused nodes of one kind under the subject's numerics."""
     made = survey(subject)
     for refusal in made.refused:
-        parameters = refusal.node.operator in _PARAMETERS_OF and refusal.error.code in _PARAMETERS
+        parameters = refusal.node.source in _PARAMETERS_OF and refusal.error.code in _PARAMETERS
         if kind_of(refusal) == kind and not parameters:
             yield made, refusal

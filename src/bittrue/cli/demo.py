@@ -157,7 +157,7 @@ def _predictions(
 
 def _explain(out: Terminal, session: api.Session, inputs: np.ndarray) -> None:
     """One convolution output where the rounding rule decides the quantized value, worked out by hand."""
-    step = next(s for s in session.plan.steps if s.operator == "conv2d" and s["filter_h"] == 3)
+    step = next(s for s in session.plan.steps if s.parameters.get("filter_h") == 3 and s.accumulator is not None)
     tensor = session.plan.tensors[step.outputs[0]].name
     others = {rule: _plan_with(session, step, rule) for rule in _OTHER_RULES}
     for position, x in enumerate(inputs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -11,8 +11,8 @@ from rich.console import RenderableType
 
 from .. import api, numerics
 from ..errors import InputError
-from ..graph import Graph, Node, Tensor
-from ..operators import find
+from ..graph import Graph, Tensor
+from ..plan.able import Able, numerics_able
 from ..plan.inexact import counted, may_differ
 from ..plan.support import node_types
 from ..runners.processor import processor_note
@@ -33,7 +33,11 @@ from .tables import Column, table
     help="List the layers of u8 by s8 products that give other results on processors without VNNI.",
 )
 @click.option(
-    "--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="New shape of an input, for --saturation."
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME=1,8,8,3",
+    help="New shape of an input that is open.",
 )
 @click.option(
     "--weights",
@@ -60,8 +64,9 @@ def command(
     if saturation:
         show_saturation(loaded, parse_shapes(shapes), as_json)
         return
+    able = numerics_able(loaded.graphs, parse_shapes(shapes))
     if as_json:
-        say_json(_as_json(loaded))
+        say_json(_as_json(loaded, able))
         return
     out = console()
     out.print(f"{loaded.format} model, {loaded.file.size:,} bytes  {loaded.file.producer}")
@@ -71,13 +76,13 @@ def command(
         out.print(f"graph {position} '{graph.name}'{signature}", style="bold")
         told = shown_shapes(graph, loaded.format)
         out.print(_ports(graph, told, out.width))
-        out.print(_census(graph, out.width))
+        out.print(_census(graph, position, able, out.width))
         if nodes:
             out.print(_nodes(graph, out.width))
         if tensors:
             out.print(_tensors(graph, told, out.width))
-    names = ", ".join(_whole(loaded.graphs)) or "none"
-    out.print(f"numerics that have rows for all operators: {names}")
+    for line in _told(able):
+        out.print(line)
     for note in (*loaded.notes, *_limits(loaded)):
         out.print(f"note: {note}")
 
@@ -109,40 +114,37 @@ def _ports(graph: Graph, shapes: list[str], width: int) -> RenderableType:
     return table(columns, rows, width, "inputs and outputs")
 
 
-def _able(graph: Graph, node: Node) -> list[str]:
-    """The numerics that have a row for a node: its operator, version and types."""
-    if not find(node.operator):
-        return []
-    types = node_types(graph, node)
-    return [
-        name for name in numerics.names() if numerics.find(name).runs(node.operator, node.source, node.version, *types)
-    ]
-
-
-def _whole(graphs: Sequence[Graph]) -> list[str]:
-    """Which numerics have a row for every operator of a model."""
-    found = set(numerics.names()).intersection(*(_able(graph, node) for graph in graphs for node in graph.nodes))
-    return [name for name in numerics.names() if name in found]
-
-
-def _census(graph: Graph, width: int) -> RenderableType:
+def _census(graph: Graph, position: int, able: Able, width: int) -> RenderableType:
     columns = [Column("count", right=True), Column("operator", "text"), Column("stem", "text", least=2)]
     columns += [Column("version", least=3), Column("inputs", "text"), Column("outputs", "text")]
     columns += [Column("numerics that run it", "text")]
-    census: Counter[tuple[str, str, int, str, str, str]] = Counter()
+    census: Counter[tuple[str, str, int, str, str, tuple[str, ...]]] = Counter()
     for node in graph.nodes:
         inputs, outputs = node_types(graph, node)
-        names = ", ".join(_able(graph, node))
+        names = tuple(name for name, nodes in able.nodes.items() if node.index in nodes[position])
         census[(node.operator, node.source, node.version, ", ".join(inputs), ", ".join(outputs), names)] += 1
-    everywhere = set(_whole([graph]))
     rows = []
-    for (stem, source, version, inputs_text, outputs_text, able_text), count in census.most_common():
+    for (stem, source, version, inputs_text, outputs_text, names), count in census.most_common():
         # Those that run all of the model are named once, below.
-        able = able_text.split(", ") if able_text else []
-        others = [name for name in able if name not in everywhere]
-        told = ", ".join((["those below"] if everywhere else []) + others) if able else "none yet"
+        others = [name for name in names if name not in able.whole]
+        told = ", ".join((["those below"] if able.whole else []) + others) if names else "none yet"
         rows.append((str(count), source, stem, str(version), inputs_text, outputs_text, told))
     return table(columns, rows, width, f"{len(graph.nodes)} operators")
+
+
+def _told(able: Able) -> Iterator[str]:
+    """Which numerics run the model, and why others that have rows for all operators do not."""
+    names = ", ".join(able.whole) or "none"
+    if able.open is None:
+        yield f"numerics that run it: {names}"
+    else:
+        yield f"numerics that have rows for all operators: {names}"
+        yield f"note: {able.open}; then it is said which of them run it"
+    reasons: dict[str, list[str]] = {}
+    for name, error in able.refused.items():
+        reasons.setdefault(str(error), []).append(name)
+    for reason, refusing in reasons.items():
+        yield f"{', '.join(refusing)} {'refuse' if len(refusing) > 1 else 'refuses'} it: {reason}"
 
 
 def _nodes(graph: Graph, width: int) -> RenderableType:
@@ -170,7 +172,7 @@ def _tensors(graph: Graph, shapes: list[str], width: int) -> RenderableType:
     return table(columns, rows, width, f"{len(graph.tensors)} tensors; node: what computes it")
 
 
-def _as_json(loaded: api.Model) -> dict[str, Any]:
+def _as_json(loaded: api.Model, able: Able) -> dict[str, Any]:
     def tensor(t: Tensor) -> dict[str, Any]:
         q = t.quantization
         return {
@@ -194,7 +196,9 @@ def _as_json(loaded: api.Model) -> dict[str, Any]:
         "producer": loaded.file.producer,
         "bytes": loaded.file.size,
         "notes": list(loaded.notes),
-        "numerics": _whole(loaded.graphs),
+        "numerics": list(able.whole),
+        "refused": {name: str(error) for name, error in able.refused.items()},
+        "open": None if able.open is None else str(able.open),
         "graphs": [
             {
                 "name": g.name,

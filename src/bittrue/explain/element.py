@@ -10,7 +10,8 @@ import numpy as np
 from ..api import Session
 from ..errors import InputError, InternalError, UnsupportedError
 from ..names import by_number, did_you_mean
-from ..operators import Step, find
+from ..operators import Operator, Step, find
+from ..operators.core.functions import BILINEAR, IDENTITY
 from ..plan import Plan
 from ..runtime.graphs import carry_out, initial_state, untrusted
 from . import conversions, elementwise, lookup, windows
@@ -23,39 +24,49 @@ from .movement import filled, joined, moved
 from .site import Number, Site, Work, shown_name
 
 Narrator = Callable[[Site, Work], "Number | None"]
-_TOLD: dict[str, tuple[Narrator, ...]] = {
-    **dict.fromkeys(("add", "sub"), (elementwise.add,)),
-    "relu": (elementwise.change_of_scale,),
-    **dict.fromkeys(("maximum", "minimum"), (elementwise.extreme,)),
-    **dict.fromkeys(
-        ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal"), (elementwise.comparison,)
-    ),
-    **dict.fromkeys(
-        ("logistic", "tanh", "exp", "log", "elu", "gelu", "hard_swish", "rsqrt", "function_of_codes"), (lookup.read,)
-    ),
-    **dict.fromkeys(("mean", "sum"), (windows.reduced,)),
-    **dict.fromkeys(("arg_max", "arg_min"), (lookup.position,)),
-    "average_pool": (windows.average_pool, windows.affine_average_pool),
-    "concatenation": (joined,),
-    "dequantize": (conversions.dequantize_by_operands, conversions.dequantize),
-    "leaky_relu": (elementwise.leaky_relu,),
-    "max_pool": (windows.max_pool,),
-    "mul": (elementwise.mul,),
-    "quantize": (elementwise.change_of_scale, conversions.quantize, conversions.quantize_by_operands),
-    "resize_bilinear": (lookup.resized,),
-    "softmax": (lookup.soft_maximum,),
-    "squared_difference": (elementwise.squared_difference,),
-}
+
+
+def _slot(name: str) -> Callable[[Operator], bool]:
+    return lambda operator: name in operator.slots
+
+
+# Which operators a narrator may know, by traits and slots, in order; a narrator gives None for steps that it does not
+# know.
+_TOLD: tuple[tuple[Callable[[Operator], bool], Narrator], ...] = (
+    (lambda operator: bool(operator.signs), elementwise.add),
+    (_slot("product"), elementwise.mul),
+    (lambda operator: "align" in operator.slots and not operator.signs, elementwise.squared_difference),
+    (lambda operator: operator.function is IDENTITY, elementwise.change_of_scale),
+    (lambda operator: operator.largest is not None and bool(operator.elementwise), elementwise.extreme),
+    (lambda operator: operator.truth is not None, elementwise.comparison),
+    (_slot("table"), lookup.read),
+    (_slot("sign"), elementwise.leaky_relu),
+    (_slot("softmax"), lookup.soft_maximum),
+    (lambda operator: operator.function is BILINEAR, lookup.resized),
+    (lambda operator: operator.positions, lookup.position),
+    (lambda operator: operator.reduces, windows.reduced),
+    (_slot("average"), windows.average_pool),
+    (_slot("affine_average"), windows.affine_average_pool),
+    (lambda operator: operator.layout == "largest of windows", windows.max_pool),
+    (_slot("quantize"), conversions.quantize),
+    (lambda operator: operator.quantizes, conversions.quantize_by_operands),
+    (lambda operator: operator.dequantizes, conversions.dequantize_by_operands),
+    (lambda operator: operator.dequantizes, conversions.dequantize),
+    (lambda operator: operator.joins, joined),
+)
 
 
 def narrators(stem: str) -> tuple[Narrator, ...]:
     """Those that may know an operator, in order; the first that knows the step tells, else `general`."""
-    told, operator = _TOLD.get(stem, ()), find(stem)
-    if operator is not None and operator.moves:
-        return (*told, moved, filled)
-    if operator is not None and operator.multiplies:
+    operator = find(stem)
+    if operator is None:
+        return ()
+    if operator.multiplies:
         return (layer, real_layer)
-    return (*told, elementwise.pointwise) if operator is not None and operator.elementwise else told
+    told = tuple(narrator for knows, narrator in _TOLD if knows(operator))
+    if operator.moves:
+        return (*told, moved, filled)
+    return (*told, elementwise.pointwise) if operator.elementwise else told
 
 
 def explain_element(

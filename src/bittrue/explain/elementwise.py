@@ -107,7 +107,8 @@ def _aligned(site: Site, work: Work, centered: int, prefix: str) -> int:
 def add(site: Site, work: Work) -> Number | None:
     """add and sub in all their forms."""
     site = rules_here(site)
-    step, form, sign = site.step, site.step["form"], -1 if site.step.operator == "sub" else 1
+    step, form, operator = site.step, site.step["form"], find(site.step.operator)
+    sign = operator.signs[1] if operator is not None else 1
     if form == "operands":
         return _operands(site, work)
     if form in ("plain", "of_many", "ranges") or site.array(0).dtype.kind not in "iu":
@@ -344,7 +345,8 @@ def leaky_relu(site: Site, work: Work) -> Number | None:
 
 def extreme(site: Site, work: Work) -> Number | None:
     """maximum and minimum of the integers as stored."""
-    if site.step.rules:
+    operator = find(site.step.operator)
+    if site.step.rules or operator is None:
         return None
     values = []
     for position, label in ((0, "first"), (1, "second")):
@@ -353,7 +355,7 @@ def extreme(site: Site, work: Work) -> Number | None:
         values.append(array[index])
         work.add(label, str(array[index]), f"'{site.name(position)}' {place(index)}")
     first, second = values
-    larger = site.step.operator == "maximum"
+    larger = bool(operator.largest)
     with np.errstate(invalid="ignore"):
         taken = first if (first > second if larger else first < second) else second
     which = "larger" if larger else "smaller"
@@ -363,7 +365,10 @@ def extreme(site: Site, work: Work) -> Number | None:
 
 def comparison(site: Site, work: Work) -> Number | None:
     """Truth values of two numbers, rescaled first where the rule says so."""
-    step, sides = site.step, []
+    step, operator = site.step, find(site.step.operator)
+    if operator is None or operator.truth is None:
+        return None
+    sides = []
     for position, label in ((0, "first"), (1, "second")):
         array = site.array(position)
         index = place_in(array.shape, site.element)
@@ -379,7 +384,7 @@ def comparison(site: Site, work: Work) -> Number | None:
             work.add(f"{label} rescaled", integer(int(value)), formula("compare", rule))
         sides.append(value)
     with np.errstate(invalid="ignore"):
-        result = bool(getattr(np, step.operator)(*sides))
+        result = bool(operator.truth(*sides))
     work.add(step.operator.replace("_", " "), str(result), f"{sides[0]} and {sides[1]}")
     return result
 

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..arithmetic import fixed_point
+from ..operators import Function, find
+from ..operators.core.functions import LOGISTIC
 from ..rules import formula, interpolate, softmax, table
 from .decimals import TIES, decimal, integer, nearness, place, real, signed
 from .site import Number, Site, Work, scale_of
-
-# What the source of a file calls a function, to the function, for people: tables are what counts.
-_FUNCTIONS: dict[str, tuple[str, Callable[[float], float]]] = {
-    "logistic": ("1 / (1 + exp(-x))", lambda x: 1 / (1 + math.exp(-x))),
-    "tanh": ("tanh(x)", math.tanh),
-    "exp": ("exp(x)", math.exp),
-    "log": ("log(x)", math.log),
-    "elu": ("x or exp(x) - 1", lambda x: x if x >= 0 else math.expm1(x)),
-    "hard_swish": ("x * clamp(x / 6 + 1/2, 0, 1)", lambda x: x * min(max(x / 6 + 0.5, 0), 1)),
-    "rsqrt": ("1 / sqrt(x)", lambda x: 1 / math.sqrt(x)),
-    "gelu": ("x * (1 + erf(x / sqrt(2))) / 2", lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2),
-}
 
 
 def read(site: Site, work: Work) -> Number | None:
@@ -50,12 +39,11 @@ def read(site: Site, work: Work) -> Number | None:
 _LOGISTIC = frozenset({"logistic", "sigmoid", "qlinearsigmoid", "nn.sigmoid", "qnn.sigmoid", "int8sigmoid"})
 
 
-def _named(site: Site) -> tuple[str, Callable[[float], float]] | None:
-    operator = site.step.operator
-    if operator == "logistic" and site.step.source.lower() not in _LOGISTIC:
-        # Other functions are carried out as lookups, too.
-        return None
-    return _FUNCTIONS.get(operator)
+def _named(site: Site) -> Function | None:
+    operator = find(site.step.operator)
+    function = None if operator is None else operator.function
+    # Other functions are carried out as the logistic one's lookups, too.
+    return None if function is LOGISTIC and site.step.source.lower() not in _LOGISTIC else function
 
 
 def _function(site: Site, work: Work, q: int) -> None:
@@ -70,14 +58,12 @@ def _function(site: Site, work: Work, q: int) -> None:
     known = _named(site)
     if known is None:
         return
-    try:
-        value = known[1](argument)
-    except (ValueError, OverflowError, ZeroDivisionError):
-        return
+    with np.errstate(all="ignore"):
+        value = float(known.of(site.step, np.asarray(argument)))
     if not math.isfinite(value):
         return
     exact = Fraction(value) / Fraction(float(output_scale))
-    work.add("function", real(value), f"{known[0]}, in binary64")
+    work.add("function", real(value), f"{known.text}, in binary64")
     near = nearness(exact, "see the rule for ties")
     moved = f"/ {real(output_scale)}, zero point {int(output.zero_points[0])} to be added"
     work.add("in output steps", decimal(exact), f"{moved}; {near}")
@@ -125,7 +111,7 @@ def _entries(work: Work, entries: np.ndarray, row: np.ndarray, at: int, largest:
 def resized(site: Site, work: Work) -> Number | None:
     """resize_bilinear: four neighbours and their weights."""
     step, x = site.step, site.array(0)
-    if "low_y" not in step.arrays or "interpolate" not in step.rules or step.operator != "resize_bilinear":
+    if "low_y" not in step.arrays or "interpolate" not in step.rules:
         return None
     n, y, column, c = site.element
     arrays, rule = step.arrays, step.rules["interpolate"]
@@ -160,8 +146,8 @@ def _blend(corners: list[int], down: Fraction, across: Fraction) -> Fraction:
 def position(site: Site, work: Work) -> Number | None:
     """arg_max and arg_min: the row, and the first (or last) extreme in it."""
     step, x = site.step, site.array(0)
-    axis = step.parameters.get("axis")
-    if not isinstance(axis, int) or x.dtype.kind not in "iu":
+    axis, operator = step.parameters.get("axis"), find(step.operator)
+    if not isinstance(axis, int) or x.dtype.kind not in "iu" or operator is None:
         return None
     axis %= x.ndim
     index: list[Any] = list(site.element)
@@ -170,7 +156,7 @@ def position(site: Site, work: Work) -> Number | None:
     else:
         index.insert(axis, slice(None))
     row = x[tuple(index)]
-    largest, last = step.operator == "arg_max", bool(step["last"])
+    largest, last = bool(operator.largest), bool(step["last"])
     seen = row[::-1] if last else row
     at = int(seen.argmax() if largest else seen.argmin())
     at = row.size - 1 - at if last else at

@@ -31,6 +31,7 @@ class Row:
         inexact: the limit is that results differ from the runtime's in bits, as `limit` says how and how often. Plans
             say so at every such step, and differential tests compare nothing that follows from it.
         refuses: when set, the row's meaning is that this runtime has no defined result, and why.
+        advice: for rows that refuse, what to do instead.
         on_request: only a node that asks for it by an attribute takes this row, whatever the numerics' own choice is;
             comparisons of tables leave it out.
     """
@@ -45,6 +46,7 @@ class Row:
     limit: str = ""
     inexact: bool = False
     refuses: str = ""
+    advice: str = "use types that the runtime's kernel checks and supports, or another numerics"
     on_request: bool = False
 
     def matches(self, inputs: Iterable[str], outputs: Iterable[str]) -> bool:

@@ -11,7 +11,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from .core.base import Bound, Call, Lowered, Operand, Operator, Role, Step, Subgraph, ValueUnknown, World
+from .core.base import Bound, Call, Function, Lowered, Operand, Operator, Role, Step, Subgraph, ValueUnknown, World
 
 
 @cache
@@ -55,6 +55,7 @@ def find(stem: str) -> Operator | None:
 __all__ = [
     "Bound",
     "Call",
+    "Function",
     "Lowered",
     "Operand",
     "Operator",

@@ -199,10 +199,12 @@ class Rewrite:
     Attributes:
         handler: rewrites a step, or says that it cannot.
         eight_bits: whether it can for images of 8-bit integers only.
+        anchor: whether its channels are wanted last in any case; others follow what they read.
     """
 
     handler: Handler
     eight_bits: bool = False
+    anchor: bool = False
 
 
 def _follow(step: Step, layout: Layout) -> bool:
@@ -303,33 +305,26 @@ def _concatenation(step: Step, layout: Layout) -> bool:
     return True
 
 
-# Rewrites by operator, apart from those of layers.
-MOVEMENT: dict[str, Rewrite] = {
-    "transpose": Rewrite(_transpose),
-    "concatenation": Rewrite(_concatenation),
-}
+# By `Operator.layout`, apart from those of layers.
+MOVEMENT: dict[str, Rewrite] = {"permutation": Rewrite(_transpose), "axis": Rewrite(_concatenation)}
 
 
-def _by_trait(stem: str) -> Rewrite | None:
-    """The rewrite of an operator that has none of its own."""
+def _rewrite_of(stem: str, known: Mapping[str, Rewrite]) -> Rewrite | None:
     operator = find(stem)
-    if operator is not None and operator.keeps_order:
+    if operator is None or operator.layout:
+        return None if operator is None else known[operator.layout]
+    if operator.keeps_order:
         return Rewrite(_reshape)
-    return Rewrite(_follow) if operator is not None and operator.elementwise else None
+    return Rewrite(_follow) if operator.elementwise else None
 
 
-def rewritten(schedule: Schedule, anchors: Mapping[str, Rewrite], layers: Mapping[str, Rewrite]) -> Schedule:
-    """The pass.
-
-    Args:
-        anchors: operators that want their channels last in any case.
-        layers: others that follow what they read, besides those of this file.
-    """
-    if not any(step.operator in anchors for step in schedule.steps):
-        return schedule
-    special = {**anchors, **layers, **MOVEMENT}
-    found = {stem: special.get(stem) or _by_trait(stem) for stem in {step.operator for step in schedule.steps}}
+def rewritten(schedule: Schedule, layers: Mapping[str, Rewrite]) -> Schedule:
+    """The pass; `layers` are rewrites by `Operator.layout` besides those of this file."""
+    known = {**layers, **MOVEMENT}
+    found = {stem: _rewrite_of(stem, known) for stem in {step.operator for step in schedule.steps}}
     rewrites = {stem: rewrite for stem, rewrite in found.items() if rewrite is not None}
+    if not any(rewrite.anchor for rewrite in rewrites.values()):
+        return schedule
     layout = Layout(schedule, {stem: rewrite.eight_bits for stem, rewrite in rewrites.items()})
     for step in schedule.steps:
         rewrite = rewrites.get(step.operator)

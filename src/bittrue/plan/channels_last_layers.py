@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import Bound, Step
+from ..operators import Bound, Step, find
 from ..operators.core.role_quantization import at
+from ..operators.core.roles import position_of
 from ..operators.layers.integer_layers import is_plain
 from .channels_last import TO_FIRST, TO_LAST, Layout, Rewrite, last_axis_of, last_shape
 
@@ -231,15 +232,18 @@ def _resample(step: Step, layout: Layout) -> bool:
     return True
 
 
-def _sums(step: Step, layout: Layout) -> bool:
-    """What follows a convolution's sums channel by channel; another image may be added."""
+def _channels(step: Step, layout: Layout) -> bool:
+    """What has numbers per channel: it is told where the channels are. Sums of two images have both turned."""
     source, target = step.inputs[0], step.outputs[0]
     if source is None or not layout.only_twin(source) or not layout.is_picture(target):
         return False
+    if "channels_last" not in step.parameters or step.parameters.get("late"):
+        return False
     inputs = list(step.inputs)
-    for position in (0, 2):
+    addend = position_of(find(step.operator), "addend")
+    for position in (0, addend):
         picture = at(inputs, position)
-        if picture is None:
+        if position is None or picture is None:
             continue
         if len(layout.shape(picture)) != len(layout.shape(source)):
             return False
@@ -249,30 +253,14 @@ def _sums(step: Step, layout: Layout) -> bool:
     return True
 
 
-def _normalization(step: Step, layout: Layout) -> bool:
-    """Factors and summands per channel of an image that is there with channels last."""
-    source, target = step.inputs[0], step.outputs[0]
-    if source is None or "range_normalization" not in step.rules or step["late"]:
-        return False
-    if not layout.only_twin(source) or not layout.is_picture(target):
-        return False
-    parameters = {**step.parameters, "channels_last": True}
-    twin = layout.last(source, step)
-    layout.emit(replace(step, inputs=(twin,), outputs=(layout.produce(target),), parameters=parameters))
-    return True
-
-
-ANCHORS: dict[str, Rewrite] = {
-    "average_pool": Rewrite(_average_pool, eight_bits=True),
-    "conv": Rewrite(_conv, eight_bits=True),
-    "max_pool": Rewrite(_max_pool),
-}
+# By `Operator.layout`.
 LAYERS: dict[str, Rewrite] = {
-    "batch_normalization": Rewrite(_normalization),
-    "dynamic_quantize_linear": Rewrite(_dynamic_quantize_linear),
-    "finish_sums": Rewrite(_sums),
-    "sum": Rewrite(_reduction, eight_bits=True),
-    "mean": Rewrite(_reduction, eight_bits=True),
-    "pad": Rewrite(_pad),
-    "resample_nearest": Rewrite(_resample),
+    "filters": Rewrite(_conv, eight_bits=True, anchor=True),
+    "averages of windows": Rewrite(_average_pool, eight_bits=True, anchor=True),
+    "largest of windows": Rewrite(_max_pool, anchor=True),
+    "channels": Rewrite(_channels),
+    "order": Rewrite(_dynamic_quantize_linear),
+    "axes": Rewrite(_reduction, eight_bits=True),
+    "border": Rewrite(_pad),
+    "positions": Rewrite(_resample),
 }

@@ -15,13 +15,9 @@ from ..errors import BittrueError, InputError
 from ..names import near_or_all
 from ..operators import Step, find
 from .channels_last import rewritten
-from .channels_last_layers import ANCHORS, LAYERS
+from .channels_last_layers import LAYERS
 from .plan import Plan
 from .schedule import Part, Schedule, Then
-
-# Operators whose kernels can write rows that are not side by side, and those that can read them.
-_WRITES_PARTS = frozenset({"conv2d", "max_pool", "average_pool", "concatenation"})
-_READS_PARTS = frozenset({"conv2d", "concatenation"})
 
 
 @dataclass
@@ -88,7 +84,7 @@ def _along_an_axis(step: Step) -> bool:
 
 def _channels_last(schedule: Schedule) -> Schedule:
     """Channels-first images are worked on with channels last."""
-    return rewritten(schedule, ANCHORS, LAYERS)
+    return rewritten(schedule, LAYERS)
 
 
 def _identities(schedule: Schedule) -> Schedule:
@@ -215,7 +211,8 @@ def _additions(schedule: Schedule) -> Schedule:
             ready = plan.tensors[other].kind in ("input", "computed") and uses.writer.get(other, -1) < before
             alone = uses.only_reader(source) == position and source not in plan.outputs
             alone = alone and source not in schedule.parts and source not in shared
-            simple = made_by.operator == "conv2d" and made_by["groups"] == 1 and "fused_table" not in made_by.arrays
+            simple = _is_convolution(made_by) and made_by.parameters.get("groups") == 1
+            simple = simple and "fused_table" not in made_by.arrays
             if not (ready and alone and simple) or made_by.outputs[0] in then:
                 continue
             inputs = (*made_by.inputs, *(None,) * (3 - len(made_by.inputs)), other)
@@ -236,7 +233,8 @@ def _shared(schedule: Schedule) -> set[int]:
 
 def _is_addition(step: Step) -> bool:
     """Whether a sum's operands are two tensors of quantized values, each with one scale."""
-    form = step.parameters.get("form") if step.operator == "add" else None
+    operator = find(step.operator)
+    form = step.parameters.get("form") if operator is not None and operator.signs == (1, 1) else None
     if form == "operands":
         return not step["late"] and step.rules["affine_sum"] == "binary32_fused_even"
     return form == "rescaled" and "lanes" not in step.rules
@@ -253,7 +251,7 @@ def _concatenations(schedule: Schedule) -> Schedule:
     # The last one first: the memory of an inner concatenation has been placed by then.
     for position in reversed(range(len(steps))):
         step = steps[position]
-        if step is None or step.operator != "concatenation" or step.parameters.get("late"):
+        if step is None or not _joins_rows(step) or step.parameters.get("late"):
             continue
         whole = step.outputs[0]
         shape, item = plan.tensors[whole].shape, plan.tensors[whole].type.numpy.itemsize
@@ -296,23 +294,32 @@ def _can_live_inside(
     if axis != len(shape) - 1 or writer is None:
         return False
     made_by = steps[writer]
-    if made_by is None or made_by.operator not in _WRITES_PARTS or not _writes_pixels(made_by):
+    if made_by is None or not _writes_pixels(made_by):
         return False
     read_by = [steps[r] for r in readers]
-    if any(reader is None or reader.operator not in _READS_PARTS for reader in read_by):
-        return False
+    for reader in read_by:
+        operator = None if reader is None else find(reader.operator)
+        if operator is None or not operator.reads_rows:
+            return False
     return _joined_once(read_by)
 
 
 def _writes_pixels(step: Step) -> bool:
     """Whether the step's kernel writes pixel by pixel: of pools, those with channels last that add up integers."""
-    if not step.parameters.get("channels_last", True):
+    operator = find(step.operator)
+    if operator is None or not operator.writes_rows or not step.parameters.get("channels_last", True):
         return False
     return not step.rules.keys() & {"affine_average", "window_levels"}
 
 
+def _joins_rows(step: Step) -> bool:
+    """Whether a step puts tensors side by side along one of their axes."""
+    operator = find(step.operator)
+    return operator is not None and operator.joins and "tables" in step.parameters
+
+
 def _joined_once(readers: Sequence[Step | None]) -> bool:
-    return sum(reader is not None and reader.operator == "concatenation" for reader in readers) == 1
+    return sum(reader is not None and _joins_rows(reader) for reader in readers) == 1
 
 
 def _noted(

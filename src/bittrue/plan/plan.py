@@ -90,7 +90,7 @@ class Source:
             (str(node.attributes["container"]), str(node.attributes["shared_name"]))
             for graph in self.graphs
             for node in graph.nodes
-            if node.operator == "var_handle"
+            if "shared_name" in node.attributes and "container" in node.attributes
         )
         return {name: number for number, name in enumerate(dict.fromkeys(names))}
 

@@ -84,9 +84,8 @@ def _refuse_unsupported(graph: Graph, numerics: Numerics, called: Mapping[str, G
 
 def undefined(place: str, row: Row, numerics: Numerics) -> UnsupportedError:
     """The error about a node that a row refuses."""
-    return UnsupportedError(
-        "BT-UNDEFINED", row.refuses, place=place, advice=f"numerics '{numerics.name}' has no defined result"
-    )
+    message = f"numerics '{numerics.name}' has no defined result: {row.refuses}"
+    return UnsupportedError("BT-UNDEFINED", message, place=place, advice=row.advice)
 
 
 def open_shape(tensor: Tensor) -> InputError:

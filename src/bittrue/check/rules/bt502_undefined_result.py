@@ -20,14 +20,9 @@ def find(subject: Subject) -> Iterator[Finding]:
             node=node,
             place=refusal.error.place,
             found=refusal.error.code,
-            advice=_ADVICE.get(refusal.node.operator, "use types that the runtime's kernel checks and supports"),
+            advice=refusal.error.advice,
         )
 
-
-_ADVICE = {
-    "svdf": "run it with TensorFlow Lite Micro, or convert it again with a state and weights_time of int16",
-    "elu": "use the runtime's optimised kernels, or RELU",
-}
 
 RULE = Rule(
     code="BT502",

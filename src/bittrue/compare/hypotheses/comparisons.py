@@ -11,26 +11,23 @@ from ...plan import Plan
 from .case import Case, Hypothesis, Values
 from .common import Array, of_computation
 
-_EXTREMES: dict[str, Callable[[Array, Array], Array]] = {"maximum": np.maximum, "minimum": np.minimum}
-
 
 def comparisons(case: Case) -> Iterator[Hypothesis]:
     """Numbers compared in other forms, ties and order of positions."""
-    operator = case.step.operator
-    if len(case.plan.steps) != 1:
+    operator = find(case.step.operator)
+    if operator is None or len(case.plan.steps) != 1:
         return
-    found = find(operator)
-    if found is not None and found.truth is not None:
+    if operator.truth is not None:
         for title, text, form in _FORMS:
-            yield of_computation(title, text, _compared(found.truth, form))
-    if operator in _EXTREMES:
+            yield of_computation(title, text, _compared(operator.truth, form))
+    if operator.largest is not None and operator.elementwise:
         yield of_computation(
             "quantized values compared unsigned",
             "quantized values are compared as unsigned numbers",
-            _unsigned(operator),
+            _unsigned(np.maximum if operator.largest else np.minimum),
         )
-    if operator in ("arg_max", "arg_min"):
-        for title, text, position in _positions(operator == "arg_max"):
+    if operator.largest is not None and operator.positions:
+        for title, text, position in _positions(operator.largest):
             yield of_computation(title, text, _found(position))
 
 
@@ -99,7 +96,7 @@ def _compared(truth: Callable[[Array, Array], Array], form: _Form) -> Callable[[
     return compute
 
 
-def _unsigned(operator: str) -> Callable[[Plan, Values], Array]:
+def _unsigned(choose: Callable[..., Array]) -> Callable[[Plan, Values], Array]:
     def compute(plan: Plan, values: Values) -> Array:
         found = []
         for index in plan.steps[0].inputs:
@@ -109,7 +106,7 @@ def _unsigned(operator: str) -> Callable[[Plan, Values], Array]:
         if found[0].dtype.kind != "i":
             raise ValueError("quantized values are unsigned")
         unsigned = np.dtype(f"u{found[0].dtype.itemsize}")
-        return _EXTREMES[operator](*(f.view(unsigned) for f in found)).view(found[0].dtype)
+        return choose(*(f.view(unsigned) for f in found)).view(found[0].dtype)
 
     return compute
 

@@ -10,6 +10,20 @@ from typing import Any
 import numpy as np
 
 from ...operators import Step, find
+from ...operators.core.functions import (
+    BILINEAR,
+    LENGTH_ONE,
+    LOG_SOFTMAX,
+    LOGISTIC,
+    SOFTMAX,
+    SUM,
+    TANH,
+    Function,
+    blended,
+    log_shares,
+    of_length_one,
+    shares,
+)
 from ...operators.core.role_quantization import at, of_node
 from ...plan import Plan
 from .case import Case, Hypothesis, Values
@@ -22,17 +36,23 @@ Formula = Callable[[Step, "list[Array]"], Array]
 
 def exact_results(case: Case) -> Iterator[Hypothesis]:
     """Every tie on the exact and on the binary32 result; approximations rounded to nearest."""
-    operator = case.step.operator
-    if len(case.plan.steps) != 1 or case.theirs[0].dtype.kind not in "iu":
+    operator = find(case.step.operator)
+    if operator is None or len(case.plan.steps) != 1 or case.theirs[0].dtype.kind not in "iu":
         return
-    if operator in _FORMULAS:
+    function = operator.function
+    if function is not None and (function in _APPROXIMATIONS or function is SUM):
+        exact = function
+
+        def formula(step: Step, x: list[Array]) -> Array:
+            return exact.of(step, x[0])
+
         for title, dtype in (("exact", np.longdouble), ("binary32", np.float32)):
             for tie, words, rounds in TIES:
                 text = f"the {title} result is rounded {words}"
-                computed = _rounded(case, _FORMULAS[operator], dtype, rounds)
+                computed = _rounded(case, formula, dtype, rounds)
                 yield of_computation(f"{title} function, {tie}", text, computed, "rounding")
-    for title, text, formula in _APPROXIMATIONS.get(operator, ()):
-        yield of_computation(title, text, _rounded(case, formula, np.float64, _half_up))
+    for title, text, other in _APPROXIMATIONS.get(function, ()):
+        yield of_computation(title, text, _rounded(case, other, np.float64, _half_up))
 
 
 def _half_up(value: Array) -> Array:
@@ -81,66 +101,6 @@ def _rounded(
         return np.clip(whole, kind.min, kind.max).astype(out.type.numpy).reshape(out.shape)
 
     return compute
-
-
-def _logistic(step: Step, x: list[Array]) -> Array:
-    return 1 / (1 + np.exp(-x[0]))
-
-
-def _tanh(step: Step, x: list[Array]) -> Array:
-    return np.tanh(x[0])
-
-
-def _shares(x: Array) -> Array:
-    powers = np.exp(x - x.max(-1, keepdims=True))
-    return np.asarray(powers / powers.sum(-1, keepdims=True))
-
-
-def _softmax(step: Step, x: list[Array]) -> Array:
-    return _shares(x[0])
-
-
-def _log_softmax(step: Step, x: list[Array]) -> Array:
-    apart = x[0] - x[0].max(-1, keepdims=True)
-    return apart - np.log(np.exp(apart).sum(-1, keepdims=True))
-
-
-def _l2(step: Step, x: list[Array]) -> Array:
-    squares = (x[0] * x[0]).sum(-1, keepdims=True)
-    return np.where(squares > 0, x[0] / np.sqrt(np.where(squares > 0, squares, 1)), 0)
-
-
-def _sum(step: Step, x: list[Array]) -> Array:
-    return x[0].sum(axis=tuple(step["axes"]))
-
-
-def _mixed(step: Step, x: Array, whole: Callable[[Array], Array]) -> Array:
-    """Bilinear with the step's own positions and weights, the weights changed by `whole`."""
-    arrays = step.arrays
-    ways = []
-    for side in ("y", "x"):
-        share = whole(arrays[f"weight_{side}"].astype(x.dtype) / x.dtype.type(1024))
-        ways.append((arrays[f"low_{side}"], arrays[f"high_{side}"], share))
-    (top, bottom, down), (left, right, across) = ways
-    across = across[:, None]
-    rows = [x[:, lines][:, :, left] * (1 - across) + x[:, lines][:, :, right] * across for lines in (top, bottom)]
-    down = down[:, None, None]
-    return np.asarray(rows[0] * (1 - down) + rows[1] * down)
-
-
-def _bilinear(step: Step, x: list[Array]) -> Array:
-    return _mixed(step, x[0], lambda share: share)
-
-
-_FORMULAS: dict[str, Formula] = {
-    "logistic": _logistic,
-    "tanh": _tanh,
-    "softmax": _softmax,
-    "log_softmax": _log_softmax,
-    "l2_normalization": _l2,
-    "sum": _sum,
-    "resize_bilinear": _bilinear,
-}
 
 
 def _bits(bits: int) -> Callable[[Array], Array]:
@@ -240,14 +200,6 @@ def _squares(step: Step, x: list[Array]) -> Array:
     return np.asarray(x[0] / np.where(squares > 0, squares, 1))
 
 
-def _normal(x: Array) -> Array:
-    return _l2(None, [x])  # type: ignore[arg-type]
-
-
-def _logarithms(x: Array) -> Array:
-    return _log_softmax(None, [x])  # type: ignore[arg-type]
-
-
 def _only_maximum(step: Step, x: list[Array]) -> Array:
     return np.asarray(x[0] - x[0].max(-1, keepdims=True))
 
@@ -262,11 +214,11 @@ def _narrow_logarithm(bits: int) -> Formula:
 
 
 def _weighted(whole: Callable[[Array], Array]) -> Formula:
-    return lambda step, x: _mixed(step, x[0], whole)
+    return lambda step, x: blended(step, x[0], whole)
 
 
 def _nearest(step: Step, x: list[Array]) -> Array:
-    return _mixed(step, x[0], np.rint)
+    return blended(step, x[0], np.rint)
 
 
 def _twice(step: Step, x: list[Array]) -> Array:
@@ -284,8 +236,8 @@ def _twice(step: Step, x: list[Array]) -> Array:
 
 
 _Named = tuple[str, str, Formula]
-_APPROXIMATIONS: dict[str, tuple[_Named, ...]] = {
-    "logistic": (
+_APPROXIMATIONS: dict[Function | None, tuple[_Named, ...]] = {
+    LOGISTIC: (
         *(
             (f"straight lines {w} wide", f"between points {w} apart it is a straight line", _pieces(_sigmoid, w))
             for w in (0.0625, 0.125, 0.25, 0.5, 1.0)
@@ -304,7 +256,7 @@ _APPROXIMATIONS: dict[str, tuple[_Named, ...]] = {
         ),
         ("base two", "2^x instead of e^x", lambda s, x: 1 / (1 + np.exp2(-x[0]))),
     ),
-    "tanh": (
+    TANH: (
         *(
             (f"straight lines {w} wide", f"between points {w} apart it is a straight line", _pieces(np.tanh, w))
             for w in (0.0625, 0.125, 0.25, 0.5, 1.0)
@@ -322,14 +274,14 @@ _APPROXIMATIONS: dict[str, tuple[_Named, ...]] = {
         ),
         ("logistic of the same input", "2 logistic(x) - 1 instead", lambda s, x: 2 * _sigmoid(x[0]) - 1),
     ),
-    "softmax": (
+    SOFTMAX: (
         ("base two", "2^x instead of e^x", _base_two),
         *(
             (f"exponentials of {b} bits", f"exponentials are kept in {b} bits", _narrow_sum(b))
             for b in (7, 8, 10, 12, 15)
         ),
-        ("along the axis before", "it works along the axis before the last one", _other_axis(_shares)),
-        ("over all axes", "it works on all elements at once", _all_axes(_shares)),
+        ("along the axis before", "it works along the axis before the last one", _other_axis(shares)),
+        ("over all axes", "it works on all elements at once", _all_axes(shares)),
         ("maximum not subtracted", "the largest number of a row is not subtracted", _without_maximum),
         ("cut off at 4", "what lies 4 below the maximum counts as nothing", _cut_off(-4.0)),
         ("cut off at 8", "what lies 8 below the maximum counts as nothing", _cut_off(-8.0)),
@@ -340,16 +292,16 @@ _APPROXIMATIONS: dict[str, tuple[_Named, ...]] = {
         ),
         ("hard maximum", "the largest number alone is 1", lambda s, x: (x[0] == x[0].max(-1, keepdims=True)) * 1.0),
     ),
-    "log_softmax": (
-        ("along the axis before", "it works along the axis before the last one", _other_axis(_logarithms)),
-        ("over all axes", "it works on all elements at once", _all_axes(_logarithms)),
+    LOG_SOFTMAX: (
+        ("along the axis before", "it works along the axis before the last one", _other_axis(log_shares)),
+        ("over all axes", "it works on all elements at once", _all_axes(log_shares)),
         ("logarithm of the sum left out", "only the maximum is subtracted", _only_maximum),
         *(
             (f"logarithm of {b} bits", f"the logarithm has {b} bits behind the point", _narrow_logarithm(b))
             for b in (1, 2, 3, 4, 6)
         ),
     ),
-    "l2_normalization": (
+    LENGTH_ONE: (
         *(
             (f"inverse root of {b} bits", f"the inverse root has {b} bits", _inverse_root(b))
             for b in (6, 8, 10, 12, 15)
@@ -357,10 +309,10 @@ _APPROXIMATIONS: dict[str, tuple[_Named, ...]] = {
         ("largest magnitude as norm", "it is divided by the largest magnitude", _largest_norm),
         ("sum of magnitudes as norm", "it is divided by the sum of magnitudes", _l1),
         ("root left out", "it is divided by the sum of squares", _squares),
-        ("along the axis before", "it works along the axis before the last one", _other_axis(_normal)),
-        ("over all axes", "it works on all elements at once", _all_axes(_normal)),
+        ("along the axis before", "it works along the axis before the last one", _other_axis(of_length_one)),
+        ("over all axes", "it works on all elements at once", _all_axes(of_length_one)),
     ),
-    "resize_bilinear": (
+    BILINEAR: (
         ("nearest instead of bilinear", "the nearest pixel is taken", _nearest),
         ("rounded twice", "it is rounded after rows and after columns", _twice),
         *(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ...operators import Step
+from ...operators import Step, find
 from ...plan import Plan
 from ..result import Cause
 from .case import Case, Hypothesis, Values
@@ -60,8 +60,10 @@ def fixed_point(case: Case) -> Iterator[Hypothesis]:
     step = case.step
     if last_layer(case.plan) is step:
         yield from _layer(case, step)
-    elif step.operator in _SUMS and step.parameters.get("form") == "rescaled" and _encoded(step, _STEPS):
-        yield from _sum(case)
+        return
+    operator = find(step.operator)
+    if operator is not None and operator.signs and step.parameters.get("form") == "rescaled" and _encoded(step, _STEPS):
+        yield from _sum(case, operator.signs)
 
 
 def _encoded(step: Step, names: Sequence[tuple[str, str]]) -> bool:
@@ -136,12 +138,11 @@ def _toward_zero(value: Array) -> Array:
     return whole + np.sign(value) * (np.abs(value - whole) > 0.5)
 
 
-_SUMS = {"add": 1, "sub": -1}
 # Operands are shifted left by so many bits before they are rescaled.
 _ALIGN = {"left_20": 20, "left_15": 15}
 
 
-def _sum(case: Case) -> Iterator[Hypothesis]:
+def _sum(case: Case, signs: tuple[int, ...]) -> Iterator[Hypothesis]:
     left = _ALIGN.get(case.step.rules.get("align", ""))
     if left is None:
         return
@@ -151,14 +152,16 @@ def _sum(case: Case) -> Iterator[Hypothesis]:
             def compute(
                 plan: Plan, values: Values, rescaled: Callable[..., Array] = rescaled, last: bool = last
             ) -> Array:
-                return _added(plan, values, left, rescaled, last)
+                return _added(plan, values, signs, left, rescaled, last)
 
             where = " where the sum is rescaled" if last else ""
             named = Cause(cause.name + where, cause.text.replace(":", f"{where}:", 1), cause.kind, cause.benign)
             yield Hypothesis(named, "rescale store", compute=compute)
 
 
-def _added(plan: Plan, values: Values, left: int, rescaled: Callable[..., Array], last: bool) -> Array:
+def _added(
+    plan: Plan, values: Values, signs: tuple[int, ...], left: int, rescaled: Callable[..., Array], last: bool
+) -> Array:
     (step,) = plan.steps
     parts = []
     usual = _in_two_steps("ties up", "ties away")
@@ -168,7 +171,7 @@ def _added(plan: Plan, values: Values, left: int, rescaled: Callable[..., Array]
         value = tensor.value if tensor.value is not None else values[tensor.name]
         raised = (value.astype(np.int64) - int(step[point])) << left
         parts.append((usual if last else rescaled)(raised, *(step.arrays[name] for name in names)))
-    total = parts[0] + _SUMS[step.operator] * parts[1]
+    total = signs[0] * parts[0] + signs[1] * parts[1]
     output = plan.tensors[step.outputs[0]]
     result = _stored(step, rescaled(total, *(step.arrays[name] for name in _STEP)))
     return result.astype(output.type.numpy).reshape(output.shape)

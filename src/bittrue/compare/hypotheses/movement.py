@@ -24,11 +24,11 @@ def movement(case: Case) -> Iterator[Hypothesis]:
     step = case.plan.steps[0]
     if "value_is_input" in step.parameters:
         yield from _pads(step)
-    if step.operator == "transpose":
+    if "permutation" in step.parameters:
         yield _computed("permutation inverted", "the inverse permutation is applied", "order", _inverted)
-    if step.operator in ("arg_max", "arg_min") and not step["last"]:
-        yield _computed("last of equal values", "of equal values the last one is found", "order", _last)
     operator = find(step.operator)
+    if operator is not None and operator.positions and not step["last"]:
+        yield _computed("last of equal values", "of equal values the last one is found", "order", _last)
     if operator is not None and operator.compares and operator.truth is None:
         yield _unsigned()
     if operator is not None and operator.truth is not None:
@@ -84,8 +84,9 @@ def _inverted(plan: Plan, values: Values) -> np.ndarray:
 def _last(plan: Plan, values: Values) -> np.ndarray:
     step = plan.steps[0]
     x, axis = _operand(plan, values, step, 0), int(step["axis"])
-    find = np.argmax if step.operator == "arg_max" else np.argmin
-    found = x.shape[axis] - 1 - find(np.flip(x, axis), axis)
+    operator = find(step.operator)
+    search = np.argmax if operator is not None and operator.largest else np.argmin
+    found = x.shape[axis] - 1 - search(np.flip(x, axis), axis)
     output = plan.tensors[plan.outputs[0]]
     return np.asarray(found).astype(output.type.numpy).reshape(output.shape)
 

@@ -33,24 +33,15 @@ _SHAPES = frozenset(
 )
 # Windows are moved in every way by `windows`.
 _WINDOWS = ("filter_", "stride_", "dilation_", "pad_", "groups", "multiplier")
-# Numbers that are kept for people and passes, and that no executor reads.
-_UNREAD = {
-    "max_pool": ("output_zero_point", "pad_bottom", "pad_right", "storage_order"),
-    "average_pool": ("output_zero_point", "pad_bottom", "pad_right"),
-    "batch_to_space": ("value",),
-    "concatenation": ("low", "axis"),
-    "log_softmax": ("multiplier", "exponent"),
-    "logistic": ("minimum", "maximum"),
-    "tanh": ("minimum",),
-}
 
 
 def prepared(case: Case) -> Iterator[Hypothesis]:
     """Parameters and arrays of the step that writes the result, one at a time."""
     step = case.step
-    layer = seats_of(find(step.operator)) is not None
+    operator = find(step.operator)
+    layer, unread = seats_of(operator) is not None, () if operator is None else operator.unread
     for name, value in step.parameters.items():
-        if name in _SHAPES or name in _UNREAD.get(step.operator, ()) or isinstance(value, bool):
+        if name in _SHAPES or name in unread or isinstance(value, bool):
             continue
         if layer and name.startswith(_WINDOWS):
             continue
@@ -73,7 +64,7 @@ def prepared(case: Case) -> Iterator[Hypothesis]:
                     size = "large" if by > 0 else "small"
                     yield _parameter(name, f"{words}[{place}] one too {size}", _moved(place, by))
     for name, array in step.arrays.items():
-        if array.dtype.kind == "i" and array.size <= 64 and name not in _UNREAD.get(step.operator, ()):
+        if array.dtype.kind == "i" and array.size <= 64 and name not in unread:
             yield from _array(name, array)
 
 

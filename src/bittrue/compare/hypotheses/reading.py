@@ -6,20 +6,18 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ...operators import find
 from .case import Case, Hypothesis
 from .common import Array, of_inputs
 
 Change = Callable[[Array], Array]
-# Operators whose operands are stretched to a common shape.
-_STRETCHING = frozenset(
-    "add sub mul div maximum minimum less less_equal greater greater_equal equal not_equal squared_difference "
-    "remainder power bitwise_and bitwise_or".split()
-)
 
 
 def reading(case: Case) -> Iterator[Hypothesis]:
     """Every input that is no constant: its quantized values, its layout, its shape."""
-    graph = case.segment.graph
+    graph, operator = case.segment.graph, find(case.step.operator)
+    # Operands are stretched to a common shape.
+    stretching = operator is not None and operator.elementwise == 2
     names = [graph.tensors[i].name for i in graph.inputs]
     for number, name in enumerate(names):
         value = case.values[0][name]
@@ -32,7 +30,7 @@ def reading(case: Case) -> Iterator[Hypothesis]:
         for title, text, change in (*_codes(value), *_layouts(value)):
             yield of_inputs(f"{whose} {title}", f"{whose}: {text}", {name: change})
         shape = case.theirs[0].shape
-        if case.step.operator in _STRETCHING:
+        if stretching:
             for title, text, wide in _broadcasts(value, shape):
                 yield of_inputs(f"{whose} {title}", f"{whose}: {text}", {name: wide})
     if len(names) == 2:

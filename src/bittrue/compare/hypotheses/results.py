@@ -9,26 +9,13 @@ from itertools import permutations
 import numpy as np
 
 from ...graph import Graph, Node
+from ...operators import Operator, find
 from ...plan import Plan
 from ..result import Cause
 from .case import Case, Hypothesis, Values
 from .regions import regions
 
 Array = np.ndarray
-# Operators whose operands have an order.
-_ORDERED = (
-    "sub",
-    "div",
-    "remainder",
-    "power",
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-    "add",
-    "mul",
-)
-_MANY = ("concatenation", "pack")
 
 
 def results(case: Case) -> Iterator[Hypothesis]:
@@ -175,9 +162,13 @@ def _replaced(case: Case, name: str, text: str, given: Callable[[Sequence[Values
 
 def _orders(case: Case) -> Iterator[Hypothesis]:
     node = case.segment.graph.nodes[-1]
-    if node.operator in _ORDERED and len(node.inputs) == 2 and case.segment.node is node:
+    operator = find(node.operator)
+    if operator is None:
+        return
+    ordered = operator.elementwise == 2 and not operator.commutes
+    if ordered and len(node.inputs) == 2 and case.segment.node is node:
         yield _reordered(node, (1, 0), "operands swapped", "the operands are swapped")
-    joins = node.operator in _MANY and "given" not in node.attributes
+    joins = operator.joins and "given" not in node.attributes
     if joins and 1 < len(node.inputs) <= 4:
         for order in permutations(range(len(node.inputs))):
             if order != tuple(range(len(node.inputs))):
@@ -192,27 +183,27 @@ def _orders(case: Case) -> Iterator[Hypothesis]:
     elif joins and len(node.inputs) > 4:
         order = tuple(reversed(range(len(node.inputs))))
         yield _reordered(node, order, "operands in reversed order", "the operands come in reversed order")
-    if node.operator == "sub":
-        yield _other(node, "add", "sum instead of difference", "the operands are added")
-    if node.operator == "add":
-        yield _other(node, "sub", "difference instead of sum", "the second operand is subtracted")
-    for one, two in (("average_pool", "max_pool"), ("maximum", "minimum"), ("arg_max", "arg_min")):
-        for mine, theirs in ((one, two), (two, one)):
-            if node.operator == mine:
-                yield _other(node, theirs, f"{theirs} instead of {mine}", f"it is a {theirs}, no {mine}")
+    for stem in operator.mistaken_for:
+        other = find(stem)
+        if other is not None:
+            yield _other(node, operator, other)
 
 
 def _reordered(node: Node, order: tuple[int, ...], name: str, text: str) -> Hypothesis:
     return _node(node, name, text, "operands", lambda n: replace(n, inputs=tuple(n.inputs[i] for i in order)))
 
 
-def _other(node: Node, operator: str, name: str, text: str) -> Hypothesis:
+def _other(node: Node, mine: Operator, other: Operator) -> Hypothesis:
     from ... import numerics as numerics_tables  # the row of the other operator is A's own
+
+    both = mine.signs and other.signs
+    wrong, right = (("sum" if min(o.signs) > 0 else "difference") if both else o.stem for o in (other, mine))
 
     def numerics(old: object) -> object:
         return numerics_tables.find(old.name)  # type: ignore[attr-defined]
 
-    found = _node(node, name, text, "operator", lambda n: replace(n, operator=operator))
+    name, text = f"{wrong} instead of {right}", f"it is a {wrong}, no {right}"
+    found = _node(node, name, text, "operator", lambda n: replace(n, operator=other.stem))
     return replace(found, numerics=numerics)  # type: ignore[arg-type]
 
 

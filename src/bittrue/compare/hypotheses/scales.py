@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from ...graph import Graph
-from ...operators import Step
+from ...operators import Step, find
 from ...plan import Plan
 from ...rules import rescale
 from ..result import Cause
@@ -54,7 +54,8 @@ def _channels(found: list[Operand]) -> Iterator[Hypothesis]:
 
 
 def _powers(case: Case, found: list[Operand]) -> Iterator[Hypothesis]:
-    layer = is_layer(main_node(case)) or main_node(case).operator == "mul"
+    operator = find(main_node(case).operator)
+    layer = is_layer(main_node(case)) or (operator is not None and "product" in operator.slots)
     for operand in found:
         if layer and operand.role not in ("weight", "first input"):
             continue

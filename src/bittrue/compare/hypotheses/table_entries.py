@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...operators import Step
+from ...operators import Step, find
 from .case import Case, Hypothesis
 from .common import Array, of_computation, of_step
 
@@ -85,13 +85,15 @@ def _with(name: str, change: Change) -> Callable[[Step], Step]:
     return changed
 
 
-# Steps that are functions of one quantized value.
-_FUNCTIONS = ("logistic", "tanh", "quantize", "relu", "hard_swish", "leaky_relu", "abs", "sqrt")
-
-
 def _entries(case: Case) -> Iterator[Hypothesis]:
     """A device that has a table with one wrong entry; its user may never meet it, a suite has to."""
-    if case.step.operator not in _FUNCTIONS or len(case.plan.steps) != 1:
+    operator = find(case.step.operator)
+    if (
+        operator is None
+        or operator.elementwise != 1
+        or len(case.plan.steps) != 1
+        or case.ours[0].dtype.kind not in "iu"
+    ):
         return
     graph = case.segment.graph
     (index,) = graph.inputs[:1]

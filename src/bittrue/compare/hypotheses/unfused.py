@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,41 +18,23 @@ from .case import Case, Hypothesis
 Attributes = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class _Fused:
-    """The operator on real numbers, and its attributes."""
-
-    operator: str
-    attributes: Callable[[Attributes], dict[str, Any]] = lambda a: {}
-
-
-def _pool(attributes: Attributes) -> dict[str, Any]:
-    if attributes["channels_last"]:
+def _on_reals(attributes: Attributes) -> dict[str, Any]:
+    """What the node's own attributes say of the same operator on real numbers."""
+    if attributes.get("channels_last"):
         raise ValueError("channels come last")
-    return {**attributes, "counted": "padded" if attributes.get("counted") == "taps" else "inside"}
-
-
-_FUSED: dict[str, _Fused] = {
-    "add": _Fused("add"),
-    "mul": _Fused("mul"),
-    "average_pool": _Fused("average_pool", _pool),
-    "leaky_relu": _Fused("leaky_relu", dict),
-    "logistic": _Fused("logistic"),
-    "softmax": _Fused("softmax", dict),
-    "conv": _Fused("conv", dict),
-    "matmul": _Fused("matmul", dict),
-}
+    if "counted" not in attributes:
+        return dict(attributes)
+    return {**attributes, "counted": "padded" if attributes["counted"] == "taps" else "inside"}
 
 
 def unfused(case: Case) -> Iterator[Hypothesis]:
     """The segment's last node computed on real numbers."""
     node = case.segment.node
-    if node.operator not in _FUSED or at(node.inputs, _role(node, "output").scale) is None:
-        return
-    if node.attributes.get("ranged"):
+    scales = [at(node.inputs, _role(node, name).scale) for name in ("input", "first input", "output")]
+    if scales[-1] is None or scales[0] is scales[1] is None or node.attributes.get("ranged"):
         return
     text = (
-        f"being computed as `{_FUSED[node.operator].operator}` on binary32 numbers between dequantization and "
+        f"being computed as `{node.operator}` on binary32 numbers between dequantization and "
         f"quantization instead of as `{node.operator}` on integers: another order of operations, benign"
     )
     yield Hypothesis(
@@ -69,8 +51,6 @@ def _role(node: Node, name: str) -> Role:
 
 def _taken_apart(graph: Graph, index: int) -> Graph:
     node = next(n for n in graph.nodes if n.index == index)
-    fused, operator = _FUSED[node.operator], find(node.operator)
-    assert operator is not None, "it was found before"
     tensors, nodes = list(graph.tensors), []
     number = max(n.index for n in graph.nodes) + 1
 
@@ -111,7 +91,7 @@ def _taken_apart(graph: Graph, index: int) -> Graph:
             Tensor(f"scale of the bias of {node}", "f32", both.shape if per_axis else (), data=both.astype(np.float32))
         )
         reals.append(real(bias, len(tensors) - 1, None, 0))
-    result = add(fused.operator, fused.operator, tuple(reals), fused.attributes(node.attributes))
+    result = add(node.operator, node.operator, tuple(reals), _on_reals(node.attributes))
     attributes = {"axis": 1, "block_size": 0, "domain": "", "saturate": 1, "precision": "f32"}
     inputs = (result, *(at(node.inputs, p) for p in (_role(node, "output").scale, _role(node, "output").zero_point)))
     add("quantize", "QuantizeLinear", inputs, attributes, node.outputs[0])

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...graph import data_type
 from ...operators import Role, Step, find
+from ...operators.core.functions import IDENTITY, MEAN, Function
 from ...operators.core.role_quantization import of_step
 from ...plan import Plan
 from .layers import carry_out
@@ -93,8 +94,9 @@ _Made = tuple["Array | None", "Array | None", "Array | None"]
 
 
 def _sum(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
-    sign = -1 if step.operator == "sub" else 1
-    return None, None, codes[0] * (scales[0] / out) + sign * (codes[1] * (scales[1] / out))
+    operator = find(step.operator)
+    one, two = (operator.signs if operator is not None else ()) or (1, 1)
+    return None, None, one * (codes[0] * (scales[0] / out)) + two * (codes[1] * (scales[1] / out))
 
 
 def _product(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
@@ -125,16 +127,8 @@ def _mean(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: P
 
 
 _Make = Callable[[Step, "list[Array]", "list[Real]", Real, Plan], _Made]
-_OPERATORS: dict[str, _Make] = {
-    "add": _sum,
-    "sub": _sum,
-    "mul": _product,
-    "quantize": _one,
-    "relu": _one,
-    "mean": _mean,
-    # Of a whole image, which the mean along axes has carried out.
-    "average_pool": _mean,
-}
+# Of a whole image, an average is the mean along axes that has carried it out.
+_FUNCTIONS: dict[Function | None, _Make] = {IDENTITY: _one, MEAN: _mean}
 # What slots alone say of a step.
 _SLOTS: dict[str, _Make] = {"affine_sum": _sum, "affine_product": _product}
 
@@ -143,4 +137,12 @@ def _formula(plan: Plan, step: Step) -> _Make | None:
     pool = pool_of(plan, step)
     if pool is not None:
         return _average if pool.kind == "average" else None
-    return _OPERATORS.get(step.operator) or next((_SLOTS[slot] for slot in step.rules if slot in _SLOTS), None)
+    operator = find(step.operator)
+    if operator is None:
+        return None
+    if operator.signs:
+        return _sum
+    if "product" in operator.slots:
+        return _product
+    made = _FUNCTIONS.get(operator.function)
+    return made or next((_SLOTS[slot] for slot in step.rules if slot in _SLOTS), None)

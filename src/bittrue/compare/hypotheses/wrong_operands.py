@@ -37,7 +37,7 @@ def wrong_operands(case: Case) -> Iterator[Hypothesis]:
                 what = f"operand {position + 1}"
                 yield _constant(index, f"{what} {title}", f"{what}: {text}", change)
     truths = [o.stem for o in registry().values() if o.truth and operator.truth and o is not operator]
-    for other in (*operator.mistaken_for, *truths):
+    for other in truths:
         yield _operator(node, other)
     for name, value in node.attributes.items():
         if name in _SHAPES or (windows and name.startswith(("stride_", "dilation_", "filter_"))):

@@ -291,12 +291,6 @@ CLAIMS: tuple[Claim, ...] = (
         numerics=("litert",),
     ),
     Claim(
-        ("QLinearMatMul", "QDQ MatMul"),
-        r"first input and second input scales swapped",
-        "the multiplier is made from their product, and a product does not care",
-        numerics=_ONNX,
-    ),
-    Claim(
         _WHOLE,
         r"result in (NCHW|NHWC) order|height and width of the result swapped|result flipped left to right",
         "height and width of the result are 1: no element moves",

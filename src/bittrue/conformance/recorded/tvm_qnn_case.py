@@ -48,8 +48,8 @@ def trial(case: Case) -> Trial:
     ``bias``. What neither says is left to the numerics.
     """
     name = case.operator.removeprefix("qnn.").removeprefix("nn.")
-    function = getattr(qnn, name, None) if name in qnn.__all__ and name not in _NO_OPERATORS else None
-    if not callable(function):
+    function = _function(name)
+    if function is None:
         raise UnsupportedError("BT-VECTORS-OPERATOR", f"no function '{case.operator}'", place=case.place)
     attributes = dict(case.attributes)
     epilogue = attributes.get("epilogue") or []
@@ -113,6 +113,12 @@ def _called(function: Callable[..., Any], arguments: Mapping[str, Any], case: Ca
         raise damaged(f"{case.operator} does not take these arguments: {error}", case.place) from None
 
 
+def _function(name: str) -> Callable[..., Any] | None:
+    """The public function of that name that makes a tensor of tensors."""
+    found = getattr(qnn, name, None) if name in qnn.__all__ and name not in _NO_OPERATORS else None
+    return found if callable(found) else None
+
+
 def _after(name: str, result: Any, later: Mapping[str, Any], case: Case) -> Any:
     """The epilogue's operator `name` applied to `result`."""
     given = {key.removeprefix(f"{name}_"): value for key, value in later.items() if key.startswith(f"{name}_")}
@@ -123,6 +129,7 @@ def _after(name: str, result: Any, later: Mapping[str, Any], case: Case) -> Any:
         return qnn.bias_add(result, bias, **{"axis": 1 if first else -1, **given})
     if name == "requantize":
         return _called(qnn.requantize, {"data": result, "input_zero_point": 0, **given}, case)
-    if name in ("clip", "relu"):
-        return _called(getattr(qnn, name), {"data": result, **given}, case)
+    function = _function(name)
+    if function is not None:
+        return _called(function, {"data": result, **given}, case)
     raise UnsupportedError("BT-VECTORS-OPERATOR", f"no epilogue '{name}'", place=case.place)

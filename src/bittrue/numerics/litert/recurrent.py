@@ -118,5 +118,6 @@ ROWS: tuple[Row, ...] = (
             "SVDF with an int8 state or int8 weights_time is a microcontroller extension: this runtime's kernel takes "
             "both for int16 without a check and reads and writes past their ends"
         ),
+        advice="run it with TensorFlow Lite Micro, or convert it again with a state and weights_time of int16",
     ),
 )

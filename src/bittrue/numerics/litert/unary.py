@@ -65,6 +65,7 @@ ROWS: tuple[Row, ...] = (
         ("* -> *",),
         evidence="run: version 1 does not load",
         refuses="this runtime's reference resolver does not register ELU; its optimized one does",
+        advice="use the runtime's optimised kernels, or RELU",
     ),
     Row("gelu", ("T -> T",), _TABLE, "run", ("s8", "u8")),
     Row("gelu", ("s16 -> s16",), _TABLE_S16, "run"),

@@ -367,6 +367,19 @@ Lower = Callable[[Call], Lowered]
 Reference = Callable[..., "list[np.ndarray]"]
 
 
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of real numbers; those that several ask for stand in `functions`.
+
+    Attributes:
+        text: the formula, for people.
+        of: the result for a step and its real input; the step says where axes and positions are.
+    """
+
+    text: str
+    of: Callable[[Step, np.ndarray], np.ndarray]
+
+
 # `Operator.elementwise` of operators that take any number of inputs.
 EVERY = 1 << 16
 
@@ -415,15 +428,25 @@ class Operator:
         multiplies: `Lowered.work` counts multiply-accumulates; elsewhere it counts elements.
         moves: results are elements of the inputs as they are, or one value that fills what no input reaches.
         keeps_order: the result is the first input's elements in the same order.
+        joins: its inputs, as many as there are, lie side by side in the result.
+        layout: what of a step changes when the channels of its image come last, where more does than operands: a name
+            of `plan.channels_last`. Element-wise operators and those that keep the order need none.
+        writes_rows, reads_rows: native kernels can write, or read, rows that do not lie side by side in memory.
+        signs: of sums of two inputs, the sign that each input has in it.
+        function: of real numbers, that it stands for, where explanations or faults speak of it.
+        commutes: whichever input comes first, results have the same bits.
         elementwise: so many inputs, the first ones of a step whose scales are known, broadcast to the result: an
             element follows from one element of each and from what is the same for all; `EVERY` for all inputs.
         quantizes: it makes quantized values of real numbers, or of quantized values of other parameters.
         dequantizes: it makes real numbers of quantized values.
         reduces: its second input or its attribute `axes` is a set of axes, along which it makes one element of many.
         compares: which of its values are larger decides what it gives.
+        largest: of operators that look for one of several values: whether that is the largest or the smallest one.
+        positions: the result is where that value is.
         truth: for comparisons, what they say of two arrays of numbers.
         mistaken_for: stems of operators of the same operands that a faulty device may compute instead; comparisons are
             mistaken for each other anyway.
+        unread: parameters and arrays of its steps that serve people and passes, and that no executor reads.
     """
 
     stem: str
@@ -443,13 +466,23 @@ class Operator:
     multiplies: bool = False
     moves: bool = False
     keeps_order: bool = False
+    joins: bool = False
+    layout: str = ""
+    writes_rows: bool = False
+    reads_rows: bool = False
+    signs: tuple[int, ...] = ()
+    function: Function | None = None
+    commutes: bool = False
     elementwise: int = 0
     quantizes: bool = False
     dequantizes: bool = False
     reduces: bool = False
     compares: bool = False
+    largest: bool | None = None
+    positions: bool = False
     truth: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
     mistaken_for: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def nothing_to_prepare(call: Call) -> Lowered:

@@ -257,8 +257,9 @@ OPERATORS = (
         reference,
         "element-wise sum",
         roles=OPERAND_PAIR,
+        signs=(1, 1),
         elementwise=2,
-        mistaken_for=("mul", "maximum", "minimum"),
+        mistaken_for=("sub", "mul", "maximum", "minimum"),
     ),
     Operator(
         "sub",
@@ -268,7 +269,8 @@ OPERATORS = (
         reference,
         "element-wise difference",
         roles=PAIR,
+        signs=(1, -1),
         elementwise=2,
-        mistaken_for=("mul", "maximum", "minimum"),
+        mistaken_for=("add", "mul", "maximum", "minimum"),
     ),
 )

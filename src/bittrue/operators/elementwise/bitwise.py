@@ -45,7 +45,14 @@ def reference_shift(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
 
 def _operator(stem: str, function: Callable[[np.ndarray, np.ndarray], np.ndarray], summary: str) -> Operator:
     return Operator(
-        stem, (), broadcast_shape, nothing_to_prepare, partial(reference, function=function), summary, elementwise=2
+        stem,
+        (),
+        broadcast_shape,
+        nothing_to_prepare,
+        partial(reference, function=function),
+        summary,
+        elementwise=2,
+        commutes=True,
     )
 
 

@@ -73,6 +73,7 @@ OPERATORS = tuple(
         elementwise=2,
         compares=True,
         truth=comparison,
+        commutes=stem in ("equal", "not_equal"),
     )
     for stem, comparison in _COMPARISONS.items()
 )

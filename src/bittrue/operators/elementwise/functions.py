@@ -9,7 +9,8 @@ import numpy as np
 
 from ...arithmetic import elementary
 from ...rules import real_function
-from ..core.base import Call, Lowered, Operator, Step, same_shape
+from ..core import functions
+from ..core.base import Call, Function, Lowered, Operator, Step, same_shape
 from .logistic import evaluate, read_table, table_lowered
 
 
@@ -46,7 +47,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray], function: str) -> list[n
     return [read_table(step, inputs[0]) if "table" in step.arrays else evaluate(step, inputs[0], function)]
 
 
-def _operator(stem: str, summary: str) -> Operator:
+def _operator(stem: str, summary: str, function: Function | None = None) -> Operator:
     slots = ("table", "real_function") if stem in _TABLED else ("real_function",)
     return Operator(
         stem,
@@ -56,13 +57,14 @@ def _operator(stem: str, summary: str) -> Operator:
         partial(reference, function=stem),
         summary,
         elementwise=1,
+        function=function,
     )
 
 
 OPERATORS = (
-    _operator("exp", "e^x"),
-    _operator("log", "natural logarithm"),
-    _operator("elu", "x where x >= 0, else e^x - 1"),
+    _operator("exp", "e^x", functions.EXP),
+    _operator("log", "natural logarithm", functions.LOG),
+    _operator("elu", "x where x >= 0, else e^x - 1", functions.ELU),
     _operator("sin", "sine"),
     _operator("cos", "cosine"),
 )

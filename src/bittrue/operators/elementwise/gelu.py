@@ -10,6 +10,7 @@ from ...arithmetic import elementary
 from ...rules import real_gelu
 from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import BLOCK
+from ..core.functions import GELU
 from .logistic import read_table, table_lowered
 
 _HALF, _ONE = np.float32(0.5), np.float32(1)
@@ -56,4 +57,5 @@ OPERATOR = Operator(
     reference,
     "x times the normal distribution function",
     elementwise=1,
+    function=GELU,
 )

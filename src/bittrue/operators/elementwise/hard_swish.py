@@ -11,6 +11,7 @@ from ...graph import DATA_TYPES
 from ...rules import hard_swish
 from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise
+from ..core.functions import HARD_SWISH
 from .logistic import evaluate, table_lowered
 
 
@@ -62,4 +63,5 @@ OPERATOR = Operator(
     reference,
     "x * clamp(x / 6 + 1/2, 0, 1)",
     elementwise=1,
+    function=HARD_SWISH,
 )

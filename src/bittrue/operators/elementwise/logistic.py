@@ -16,8 +16,9 @@ import numpy as np
 from ...arithmetic import elementary, fused, tables
 from ...graph import DATA_TYPES, Attribute
 from ...rules import real_function, sigmoid, table
-from ..core.base import Call, Lowered, Operator, Role, Shape, Step, same_shape
+from ..core.base import Call, Function, Lowered, Operator, Role, Shape, Step, same_shape
 from ..core.elementwise import blockwise
+from ..core.functions import LOGISTIC, TANH
 from ..core.late import Prepared, Values, prepare_late, prepare_now
 from ..core.roles import OPERAND_UNARY
 from ..core.scalar_operands import check_scalars, pair
@@ -141,21 +142,29 @@ def reference(step: Step, inputs: Sequence[np.ndarray], function: str) -> list[n
     return [blockwise(lambda q: apply(q, multiplier, right_shift, samples), [inputs[0]], np.dtype(np.int16))]
 
 
-def _operator(stem: str, summary: str, mistaken_for: tuple[str, ...], roles: tuple[Role, ...] = ()) -> Operator:
+def _operator(
+    stem: str,
+    function: Function,
+    mistaken_for: tuple[str, ...],
+    unread: tuple[str, ...],
+    roles: tuple[Role, ...] = (),
+) -> Operator:
     return Operator(
         stem,
         ("table", "sigmoid", "real_function", *(("levels",) if roles else ())),
         infer if roles else same_shape,
         partial(lower, function=stem),
         partial(reference, function=stem),
-        summary,
+        function.text,
         roles=roles,
         elementwise=1,
         mistaken_for=mistaken_for,
+        function=function,
+        unread=unread,
     )
 
 
 OPERATORS = (
-    _operator("logistic", "1 / (1 + exp(-x))", ("tanh", "relu", "hard_swish"), OPERAND_UNARY),
-    _operator("tanh", "hyperbolic tangent", ("logistic", "relu")),
+    _operator("logistic", LOGISTIC, ("tanh", "relu", "hard_swish"), ("minimum", "maximum"), OPERAND_UNARY),
+    _operator("tanh", TANH, ("logistic", "relu"), ("minimum",)),
 )

@@ -49,6 +49,8 @@ def _operator(stem: str, comparison: Callable[[np.ndarray, np.ndarray], np.ndarr
         f"the {word} of two elements",
         elementwise=2,
         compares=True,
+        largest=sign > 0,
+        commutes=True,
         mistaken_for=(other, "add", "mul", "sub"),
     )
 

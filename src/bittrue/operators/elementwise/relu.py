@@ -11,6 +11,7 @@ from ...rules import activation_range
 from ..core.accumulator import signed_span
 from ..core.base import Call, Lowered, Operator, Step
 from ..core.elementwise import blockwise
+from ..core.functions import IDENTITY
 from ..core.roles import OPERAND_UNARY
 from ..quantization.quantize import rescale_blocks, rescale_input
 from . import level_functions
@@ -88,4 +89,5 @@ OPERATOR = Operator(
     "clamp to an interval: max(x, 0), min(max(x, 0), 6) and others",
     roles=OPERAND_UNARY,
     elementwise=1,
+    function=IDENTITY,
 )

@@ -11,6 +11,7 @@ from ...graph import DATA_TYPES
 from ...rules import inverse_root, square_root
 from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise
+from ..core.functions import INVERSE_ROOT
 from .logistic import read_table, table_lowered
 
 
@@ -108,5 +109,6 @@ OPERATORS = (
         reference_rsqrt,
         "one over the square root",
         elementwise=1,
+        function=INVERSE_ROOT,
     ),
 )

@@ -63,4 +63,5 @@ OPERATOR = Operator(
     reference,
     "element-wise squared difference",
     elementwise=2,
+    commutes=True,
 )

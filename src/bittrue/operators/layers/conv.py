@@ -76,4 +76,5 @@ OPERATOR = Operator(
     roles=OPERAND_LAYER,
     weights="OIS",
     multiplies=True,
+    layout="filters",
 )

@@ -144,4 +144,6 @@ OPERATOR = Operator(
     weights="OSI",
     channels_last=True,
     multiplies=True,
+    writes_rows=True,
+    reads_rows=True,
 )

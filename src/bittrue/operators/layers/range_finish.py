@@ -17,7 +17,7 @@ import numpy as np
 from ...graph import Attribute, data_type
 from ...rules.range_layer import ADD, SUM
 from ...rules.range_levels import scale_of
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Operator, Role, Shape, Step
 from ..quantization.range_operands import check_range, ends_of
 
 _ZERO = np.float32(0)
@@ -111,4 +111,6 @@ OPERATOR = Operator(
     lower,
     reference,
     "a layer's sums with their bias and another tensor, as sums, quantized values or real numbers",
+    roles=(Role("input", 0), Role("addend", 2)),
+    layout="channels",
 )

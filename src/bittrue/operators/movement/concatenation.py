@@ -214,4 +214,9 @@ OPERATOR = Operator(
     reference,
     "inputs side by side along one axis",
     moves=True,
+    joins=True,
+    layout="axis",
+    writes_rows=True,
+    reads_rows=True,
+    unread=("low", "axis"),
 )

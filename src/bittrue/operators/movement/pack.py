@@ -38,4 +38,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.stack(inputs, axis=step["axis"])]
 
 
-OPERATOR = Operator("pack", (), infer, lower, reference, "tensors stacked along a new axis", moves=True)
+OPERATOR = Operator("pack", (), infer, lower, reference, "tensors stacked along a new axis", moves=True, joins=True)

@@ -170,4 +170,13 @@ def _mirror(step: Step, axis: int, extent: int) -> np.ndarray:
     return np.concatenate([ahead, np.arange(extent), behind])
 
 
-OPERATOR = Operator("pad", (), infer, lower, reference, "a border around a tensor, or pieces cut off", moves=True)
+OPERATOR = Operator(
+    "pad",
+    (),
+    infer,
+    lower,
+    reference,
+    "a border around a tensor, or pieces cut off",
+    moves=True,
+    layout="border",
+)

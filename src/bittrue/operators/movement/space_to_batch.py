@@ -138,5 +138,6 @@ OPERATORS = (
         reference_batch_to_space,
         "batches become blocks of positions",
         moves=True,
+        unread=("value",),
     ),
 )

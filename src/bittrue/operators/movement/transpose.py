@@ -47,4 +47,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [fresh(view, view.shape)]
 
 
-OPERATOR = Operator("transpose", (), infer, lower, reference, "axes in another order", moves=True)
+OPERATOR = Operator("transpose", (), infer, lower, reference, "axes in another order", moves=True, layout="permutation")

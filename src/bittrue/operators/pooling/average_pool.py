@@ -17,6 +17,7 @@ from ...graph import DATA_TYPES
 from ...rules import average, order, plain_range
 from ..core.accumulator import finish_accumulator, proven_bound
 from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.functions import MEAN
 from ..core.geometry import tap_count
 from ..core.roles import OPERAND_UNARY
 from ..core.scalar_operands import check_scalars
@@ -147,5 +148,9 @@ OPERATOR = Operator(
     reference,
     "average of every window",
     roles=OPERAND_UNARY,
-    mistaken_for=("lp_pool",),
+    mistaken_for=("max_pool", "lp_pool"),
+    unread=("output_zero_point", "pad_bottom", "pad_right"),
+    function=MEAN,
+    layout="averages of windows",
+    writes_rows=True,
 )

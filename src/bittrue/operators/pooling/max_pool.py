@@ -138,5 +138,10 @@ OPERATOR = Operator(
     reference,
     "largest element of every window",
     compares=True,
+    largest=True,
+    mistaken_for=("average_pool",),
+    unread=("output_zero_point", "pad_bottom", "pad_right", "storage_order"),
     roles=(Role("input", 0), Role("output", -1)),
+    layout="largest of windows",
+    writes_rows=True,
 )

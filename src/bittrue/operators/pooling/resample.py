@@ -235,6 +235,7 @@ OPERATORS = (
         reference_nearest,
         "another size, nearest element",
         moves=True,
+        layout="positions",
     ),
     Operator(
         "resample_linear", ("weighted",), infer_linear, lower_linear, reference_linear, "another size, interpolated"

@@ -10,6 +10,7 @@ from ...arithmetic import floats
 from ...rules import interpolate
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.elementwise import BLOCK
+from ..core.functions import BILINEAR
 
 # Positions are computed in binary32 or in 32 bits with 10 fractional ones; both are trustworthy below 2^21.
 LARGEST_EXTENT = 1 << 20
@@ -137,6 +138,7 @@ OPERATORS = (
         lower_bilinear,
         reference_bilinear,
         "images of another size, interpolated linearly both ways",
+        function=BILINEAR,
     ),
     Operator(
         "resize_nearest",

@@ -53,4 +53,5 @@ OPERATOR = Operator(
     nothing_to_prepare,
     reference,
     "real numbers to u8, with scale and zero point of the tensor's own range",
+    layout="order",
 )

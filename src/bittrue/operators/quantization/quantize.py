@@ -17,6 +17,7 @@ from ...rules import quantize as quantize_rules
 from ..core.accumulator import multiplier_arrays
 from ..core.base import Call, Lowered, Operand, Operator, Role, Shape, Step, same_shape
 from ..core.elementwise import blockwise, in_lanes
+from ..core.functions import IDENTITY
 from ..core.indexing import MAX_EXTENT
 from ..elementwise import level_functions, logistic
 from . import quantize_operands, quantize_ranges
@@ -204,5 +205,6 @@ OPERATOR = Operator(
     "real numbers to integers or narrow floats, or a change of scale",
     roles=_ROLES,
     elementwise=1,
+    function=IDENTITY,
     quantizes=True,
 )

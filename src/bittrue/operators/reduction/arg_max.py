@@ -73,11 +73,19 @@ def _without_nan(x: np.ndarray, axis: int, largest: bool) -> np.ndarray:
     return np.where(masked, first_number, position).squeeze(axis)
 
 
-OPERATORS = (
-    Operator(
-        "arg_max", (), infer, lower, _position_of(True), "position of the largest value along an axis", compares=True
-    ),
-    Operator(
-        "arg_min", (), infer, lower, _position_of(False), "position of the smallest value along an axis", compares=True
-    ),
-)
+def _operator(stem: str, other: str, largest: bool, word: str) -> Operator:
+    return Operator(
+        stem,
+        (),
+        infer,
+        lower,
+        _position_of(largest),
+        f"position of the {word} value along an axis",
+        compares=True,
+        largest=largest,
+        positions=True,
+        mistaken_for=(other,),
+    )
+
+
+OPERATORS = (_operator("arg_max", "arg_min", True, "largest"), _operator("arg_min", "arg_max", False, "smallest"))

@@ -9,6 +9,7 @@ import numpy as np
 from ...rules import normalize
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.elementwise import BLOCK
+from ..core.functions import LENGTH_ONE
 
 
 def infer(call: Call) -> list[Shape]:
@@ -55,4 +56,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [out]
 
 
-OPERATOR = Operator("l2_normalization", ("normalize",), infer, lower, reference, "rows scaled to length 1")
+OPERATOR = Operator(
+    "l2_normalization", ("normalize",), infer, lower, reference, "rows scaled to length 1", function=LENGTH_ONE
+)

@@ -16,6 +16,7 @@ import numpy as np
 from ...rules import lanes, mean, order, rescale, scale_form, store
 from ..core.accumulator import finish_accumulator, multiplier_arrays, proven_bound, signed_span
 from ..core.base import Bound, Call, Lowered, Operator, Role, Shape, Step
+from ..core.functions import MEAN, SUM
 from ..core.scalar_operands import check_scalars
 from . import affine_mean, real_reduce
 from .reduce import in_order, infer, reduced_axes, row_major, starts_with_first
@@ -203,7 +204,9 @@ OPERATORS = (
         "average along axes",
         roles=(Role("input", 0, _SCALES, _SCALES + 1), Role("output", -1, _SCALES + 2, _SCALES + 3)),
         mistaken_for=("sum", "reduce_max", "reduce_min"),
+        function=MEAN,
         reduces=True,
+        layout="axes",
     ),
     Operator(
         "sum",
@@ -213,6 +216,8 @@ OPERATORS = (
         reference_sum,
         "sum along axes, of magnitudes, squares or powers, and its root or logarithm",
         mistaken_for=("mean", "reduce_max", "reduce_min"),
+        function=SUM,
         reduces=True,
+        layout="axes",
     ),
 )

@@ -221,6 +221,7 @@ OPERATORS = (
         lower_batch,
         reference_batch,
         "by given means and variances",
+        layout="channels",
     ),
     Operator("instance_normalization", _SLOTS, infer_instance, _lowered, reference_instance, "every image by its own"),
     Operator(

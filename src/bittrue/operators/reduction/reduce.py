@@ -132,6 +132,7 @@ OPERATORS = (
         _extreme(np.maximum, 1),
         "largest value along axes",
         compares=True,
+        largest=True,
         reduces=True,
     ),
     Operator(
@@ -142,6 +143,7 @@ OPERATORS = (
         _extreme(np.minimum, -1),
         "smallest value along axes",
         compares=True,
+        largest=False,
         reduces=True,
     ),
 )

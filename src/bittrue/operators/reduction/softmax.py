@@ -23,6 +23,7 @@ from ...rules.store import rescale_and_store
 from ..core.accumulator import multiplier_arrays
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.elementwise import BLOCK
+from ..core.functions import LOG_SOFTMAX, SOFTMAX
 from ..core.late import Prepared, Values, prepare_late, prepare_now
 from ..core.roles import OPERAND_UNARY
 from ..core.scalar_operands import check_scalars, pair
@@ -260,6 +261,7 @@ OPERATORS = (
         "probabilities along an axis",
         roles=OPERAND_UNARY,
         mistaken_for=("log_softmax", "logistic"),
+        function=SOFTMAX,
     ),
     Operator(
         "log_softmax",
@@ -269,5 +271,7 @@ OPERATORS = (
         reference_log_softmax,
         "logarithms of probabilities",
         mistaken_for=("softmax",),
+        function=LOG_SOFTMAX,
+        unread=("multiplier", "exponent"),
     ),
 )
