@@ -323,7 +323,7 @@ def _multiplier_of_scales(site: Site, work: Work, values: dict[str, Any], channe
 def leaky_relu(site: Site, work: Work) -> Number | None:
     """leaky_relu of quantized numbers: the sign of the input chooses between two multipliers."""
     step = site.step
-    if not step.arrays or "rescale" not in step.rules:
+    if not step.arrays or "negated" not in step.parameters or "rescale" not in step.rules:
         return None
     centered = operand(site, work, 0, "input", int(step["input_zero_point"]))
     prefix = "identity_" if centered >= 0 else "alpha_"
