@@ -21,18 +21,10 @@ _LEAST_IN_CHANNEL = 6
 _WHOLE = ("stale", "result", "codes", "layout")
 
 
-def faults(case: Case, aliases: bool = False) -> Iterator[Hypothesis]:
-    """Every fault of every family that can be thought of for this tensor.
-
-    Args:
-        aliases: also under the names of those that come to the same here. Whoever compares causes of several cases
-            needs them: what cannot be told apart in one case can be in another.
-    """
+def faults(case: Case) -> Iterator[Hypothesis]:
+    """Every fault of every family that can be thought of for this tensor."""
     for family in FAMILIES:
-        for hypothesis in family(case):
-            yield hypothesis
-            if aliases:
-                yield from (replace(hypothesis, cause=cause, aliases=()) for cause in hypothesis.aliases)
+        yield from family(case)
 
 
 def rare_faults(case: Case) -> Iterator[Hypothesis]:

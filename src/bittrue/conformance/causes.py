@@ -7,18 +7,17 @@ unexplained.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product
 
 import numpy as np
 
 from .. import numerics as numerics_tables
 from ..compare.description import Sample, describe
-from ..compare.hypotheses import SECONDS, Case, Hypothesis, budget_of, rows
+from ..compare.hypotheses import FAMILIES, RARE, SECONDS, UNCOUNTED, Case, Hypothesis, budget_of, rows
 from ..compare.samples import samples_of
-from ..compare.search import faults, pairs, rare_faults
+from ..compare.search import pairs
 from ..compare.segments import Segment, segments
 from ..errors import BittrueError
 from ..plan.planner import rewritten_graph
@@ -58,6 +57,29 @@ STAGES = tuple(WORDS)
 SINGLE = STAGES[:2]
 
 
+Source = Callable[[Case], Iterable[Hypothesis]]
+
+
+def _with_aliases(family: Source) -> Source:
+    """What cannot be told apart in one case can be in another: every hypothesis under all its names."""
+
+    def source(case: Case) -> Iterator[Hypothesis]:
+        for hypothesis in family(case):
+            yield hypothesis
+            yield from (replace(hypothesis, cause=cause, aliases=()) for cause in hypothesis.aliases)
+
+    return source
+
+
+# Rules go by rows, which may be others in another case; the name of a fault comes from the same family everywhere.
+_RULES: tuple[Source, ...] = (rows.used_slots, rows.used_pairs, rows.unused_slots)
+# A rare fault is named where nothing likelier holds for all cases.
+_SOURCES: Mapping[str, tuple[Source, ...]] = {
+    "likely": (*_RULES[:2], *map(_with_aliases, FAMILIES), _RULES[2]),
+    "rare": (*UNCOUNTED, *RARE),
+}
+
+
 class Search:
     """What the search for causes of one operator's differences may still cost, and what it left out.
 
@@ -95,21 +117,27 @@ class _Part(Case):
     def __init__(self, search: Search, segment: Segment, given: Mapping[str, np.ndarray], theirs: np.ndarray) -> None:
         super().__init__(segment, [given], [theirs])
         self._search = search
+        self._made: dict[Source, Mapping[str, list[Hypothesis]]] = {}
 
     def predict(self, hypotheses: Sequence[Hypothesis], position: int) -> np.ndarray | None:
         """All parts are paid from the same search."""
         self._search.left -= _PART + self.plan.work
         return super().predict(hypotheses, position)
 
-    @cached_property
-    def by_name(self) -> dict[str, list[Hypothesis]]:
-        """Hypotheses of one name may come in several ways (ports, axes): the first few of each."""
-        found: dict[str, list[Hypothesis]] = {}
-        for hypothesis in (*_likely(self), *rare_faults(self)):
-            alike = found.setdefault(hypothesis.cause.name, [])
-            if len(alike) < _MOST_ALIKE:
-                alike.append(hypothesis)
-        return found
+    def named(self, name: str, sources: Sequence[Source]) -> list[Hypothesis]:
+        """Hypotheses of one name may come in several ways (ports, axes): the first few."""
+        return [h for source in sources for h in self._of(source).get(name, ())][:_MOST_ALIKE]
+
+    def _of(self, source: Source) -> Mapping[str, list[Hypothesis]]:
+        """What one source makes of this case, by name. Some of them run the case to guess a number."""
+        if source not in self._made:
+            found: dict[str, list[Hypothesis]] = {}
+            for hypothesis in source(self):
+                alike = found.setdefault(hypothesis.cause.name, [])
+                if len(alike) < _MOST_ALIKE:
+                    alike.append(hypothesis)
+            self._made[source] = found
+        return self._made[source]
 
 
 Found = dict[Names, tuple[Hypothesis, ...]]
@@ -128,6 +156,8 @@ class Differences:
         self._evidence, self._numerics = evidence, numerics
         self._search = Search() if search is None else search
         self._parts: dict[int, list[_Part] | None] = {}
+        # Where hypotheses of a name come from.
+        self._sources: dict[str, dict[Source, None]] = {}
 
     # Rules meet numbers that they were not made for: what comes out then is compared with the device all the same.
     @np.errstate(all="ignore")
@@ -148,10 +178,14 @@ class Differences:
         others.sort(key=lambda e: sum(value.size for value in (*e.case.inputs.values(), *e.outputs.values())))
         found = (self._doubles if stage == "two" else self._singles)(self._of(first), stage)
         for evidence in others:
-            found = {names: h for names, h in found.items() if _hold(names, self._of(evidence))} if found else {}
+            found = {names: h for names, h in found.items() if self._hold(names, self._of(evidence))} if found else {}
         # What cannot be computed in a case that is right has nothing to change there.
         for evidence in (e for e in self._evidence if not e.fails):
-            found = {names: h for names, h in found.items() if not _changes(names, self._of(evidence))} if found else {}
+            found = (
+                {names: h for names, h in found.items() if not self._changes(names, self._of(evidence))}
+                if found
+                else {}
+            )
         return _class(found) if found else None
 
     @np.errstate(all="ignore")
@@ -182,16 +216,19 @@ class Differences:
     def _singles(self, parts: Sequence[_Part], stage: str) -> Found:
         """Single hypotheses, by name, that give every output of a case."""
         part = max(parts, key=lambda p: p.differing)
+        others = [p for p in parts if p is not part]
         found: Found = {}
-        for hypothesis in _MAKE[stage](part):
-            if self._search.left <= 0:
-                self._search.cut[WORDS[stage]] = None
-                break
-            name = (hypothesis.cause.name,)
-            if name not in found and part.holds(hypothesis) and _hold(name, [p for p in parts if p is not part]):
-                found[name] = (hypothesis,)
-                if len(found) >= _MOST_CANDIDATES:
-                    break
+        for source in _SOURCES[stage]:
+            for hypothesis in source(part):
+                if self._search.left <= 0:
+                    self._search.cut[WORDS[stage]] = None
+                    return found
+                name = hypothesis.cause.name
+                self._sources.setdefault(name, dict.fromkeys(_RULES))[source] = None
+                if (name,) not in found and part.holds(hypothesis) and self._hold((name,), others):
+                    found[(name,)] = (hypothesis,)
+                    if len(found) >= _MOST_CANDIDATES:
+                        return found
         return found
 
     def _doubles(self, parts: Sequence[_Part], stage: str) -> Found:
@@ -205,13 +242,43 @@ class Differences:
             if self._search.left <= least:
                 break
             names = tuple(h.cause.name for h in hypotheses)
-            if part.holds(*hypotheses) and _hold(names, [p for p in parts if p is not part]):
+            if part.holds(*hypotheses) and self._hold(names, [p for p in parts if p is not part]):
                 found[names] = hypotheses
                 if len(found) >= _MOST_ALSO:
                     break
         if self._search.left <= 0:
             self._search.cut[WORDS[stage]] = None
         return found
+
+    def _present(self, names: Names, part: _Part) -> list[list[Hypothesis]]:
+        """The hypotheses of each name, of those that there are in this case."""
+        found = [part.named(name, tuple(self._sources[name])) for name in names]
+        return [ways for ways in found if ways]
+
+    def _hold(self, names: Names, parts: Sequence[_Part]) -> bool:
+        """Whether hypotheses of these names give every byte of all parts. What is not there changes nothing."""
+        for part in parts:
+            present = self._present(names, part)
+            if not present and not part.differing:
+                continue
+            if not any(part.holds(*one) for one in _choices(present)):
+                return False
+        return True
+
+    def _changes(self, names: Names, parts: Sequence[_Part]) -> bool:
+        """Whether hypotheses of these names would change a case that is right."""
+        for part in parts:
+            right = part.theirs[0].tobytes()
+            known = False
+            for one in _choices(self._present(names, part)):
+                predicted = part.predict(one, 0)
+                if predicted is not None and predicted.tobytes() == right:
+                    break
+                known = known or predicted is not None
+            else:
+                if known:
+                    return True
+        return False
 
 
 def find_class(evidence: Sequence[Evidence], numerics: str) -> Class | None:
@@ -250,50 +317,10 @@ def _parts(evidence: Evidence, numerics: str, search: Search) -> list[_Part]:
     return [_Part(search, found[name], given, evidence.outputs[name]) for name in names]
 
 
-def _likely(part: Case) -> Iterator[Hypothesis]:
-    yield from rows.used_slots(part)
-    yield from rows.used_pairs(part)
-    yield from faults(part, aliases=True)
-    yield from rows.unused_slots(part)
-
-
-# A rare fault is named where nothing likelier holds for all cases.
-_MAKE: Mapping[str, Callable[[Case], Iterator[Hypothesis]]] = {"likely": _likely, "rare": rare_faults}
-
-
-def _hold(names: Names, parts: Sequence[_Part]) -> bool:
-    """Whether hypotheses of these names give every byte of all parts."""
-    return all(_give(names, part) for part in parts)
-
-
-def _give(names: Names, part: _Part) -> bool:
-    chosen = [part.by_name.get(name, []) for name in names]
-    present = [h for h in chosen if h]
-    if not part.differing:
-        # What does not exist here changes nothing here.
-        return not present or any(part.holds(*one) for one in _choices(present))
-    return bool(present) and any(part.holds(*one) for one in _choices(present))
-
-
 def _choices(present: Sequence[Sequence[Hypothesis]]) -> Iterator[tuple[Hypothesis, ...]]:
     """Every way that the hypotheses of these names may come in."""
-    if len(present) == 1:
-        yield from ((h,) for h in present[0])
-    else:
-        yield from ((one, two) for one in present[0] for two in present[1])
-
-
-def _changes(names: Names, parts: Sequence[_Part]) -> bool:
-    """Whether hypotheses of these names would change a case that is right."""
-    for part in parts:
-        present = [h for h in (part.by_name.get(name, []) for name in names) if h]
-        if not present:
-            continue
-        predicted = [part.predict(one, 0) for one in _choices(present)]
-        known = [p for p in predicted if p is not None]
-        if known and not any(p.tobytes() == part.theirs[0].tobytes() for p in known):
-            return True
-    return False
+    if present:
+        yield from product(*present)
 
 
 def _class(found: Found) -> Class:
