@@ -104,7 +104,7 @@ def damaged(path: Path, content: bytes, change: Callable[[dict[str, Any]], objec
 def call_itself(description: dict[str, Any]) -> None:
     """The body of the outer loop calls the outer loop's graphs."""
     attributes = description["source"]["graphs"][2]["nodes"][0]["attributes"]
-    attributes["cond_subgraph_index"], attributes["body_subgraph_index"] = 1, 2
+    attributes["condition_graph"], attributes["body_graph"] = 1, 2
 
 
 @pytest.mark.parametrize(
