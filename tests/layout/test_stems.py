@@ -17,7 +17,7 @@ PACKAGE = REPOSITORY / "src" / "bittrue"
 ROOMS = ("operators", "importers", "numerics", "arithmetic", "rules", "rewrites", "compat/tvm_qnn", "conformance/suite")
 # Stems that are ordinary words, too: a list of nothing but these says nothing.
 WORDS = frozenset(
-    "distinct equal exp floor identity log maximum mean minimum pad power range rank real shape split square sum where"
+    "distinct equal exp floor identity log maximum mean minimum pad power range rank real shape split sum where"
     " quantize dequantize".split()
 )
 

@@ -1,10 +1,10 @@
 """Operators on real numbers: random one-node models against ONNX Runtime, and under the specification against
 fractions.
 
-Stems: celu clip erf hard_sigmoid mish parametric_elu quick_gelu round_to_integer selu softplus softsign
+Stems: elu clip erf hard_sigmoid mish gelu round_to_integer softplus softsign
 thresholded_relu power add_n sum mean reduce_max reduce_min reduce_prod softmax log_softmax matmul conv
 conv_transpose max_pool average_pool lp_pool batch_normalization
-instance_normalization group_normalization layer_normalization lp_normalization channel_response_normalization.
+group_normalization layer_normalization lp_normalization local_response_normalization.
 """
 
 from __future__ import annotations

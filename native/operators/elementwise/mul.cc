@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "operators/elementwise/operand_pairs.h"
+#include "operators/core/map.h"
 #include "operators/core/rescaling.h"
 #include "operators/core/zip.h"
 #include "rules/product.h"
@@ -32,6 +33,10 @@ struct Times {
 }  // namespace
 
 std::unique_ptr<Kernel> make_mul(const Step& step, const CoreSet& cores) {
+  if (step.text("form") == "square") {
+    require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "squares are of real numbers");
+    return make_map<float, float>(step, [](float x) { return x * x; });
+  }
   if (step.text("form") == "plain") return make_plain_zip<Times>(step);
   if (step.text("form") == "ranges") return make_ranged_mul(step);
   if (step.text("form") == "operands") return make_operand_mul(step);

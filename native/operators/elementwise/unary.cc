@@ -1,4 +1,4 @@
-// neg, square, round and sign: one exact operation on the stored numbers.
+// neg, round_to_integer and sign: one exact operation on the stored numbers.
 #include <cmath>
 
 #include "arithmetic/fused.h"
@@ -19,11 +19,6 @@ std::unique_ptr<Kernel> make_neg(const Step& step, const CoreSet& cores) {
     return make_map<uint64_t, uint64_t>(step, [](uint64_t q) { return uint64_t{0} - q; });
   }
   return make_integer_map(step, cores, [](int64_t q) { return -q; });
-}
-
-std::unique_ptr<Kernel> make_square(const Step& step, const CoreSet&) {
-  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
-  return make_map<float, float>(step, [](float x) { return x * x; });
 }
 
 std::unique_ptr<Kernel> make_round(const Step& step, const CoreSet&) {
@@ -50,6 +45,5 @@ std::unique_ptr<Kernel> make_sign(const Step& step, const CoreSet& cores) {
 BITTRUE_OPERATOR(neg, make_neg)
 BITTRUE_OPERATOR(round_to_integer, make_round)
 BITTRUE_OPERATOR(sign, make_sign)
-BITTRUE_OPERATOR(square, make_square)
 
 }  // namespace bittrue

@@ -44,9 +44,17 @@ def _convolution(axes: str, dilated: bool) -> Callable[[Attributes], dict[str, A
     return form
 
 
+def _neighbours(given: Attributes) -> dict[str, Attribute]:
+    """The channel at the end of the radius does not count."""
+    radius = int(given["radius"])  # type: ignore[arg-type]
+    numbers = {name: given[name] for name in ("bias", "alpha", "beta")}
+    return {**numbers, "before": radius, "after": radius - 1, "divisor": 1, "channels_last": True}
+
+
 # Options table to what makes its fields our attributes; the others are as they should be.
 FORMS: Mapping[str, Callable[[Attributes], dict[str, Attribute]]] = {
     "Conv3DOptions": _convolution("dhw", True),
+    "LocalResponseNormalizationOptions": _neighbours,
     "Pool2DOptions": _pool,
     "TransposeConvOptions": _convolution("hw", False),
 }

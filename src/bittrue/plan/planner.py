@@ -480,7 +480,7 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
         return False
     if any(operand.tensor.is_variable for operand in call.outputs):
         return False
-    known = all(o is None or o.value is not None for o in call.inputs)
+    known = all(index is None or index in state.values for index in step.inputs)
     if not known and not operator.needs_only_shapes:
         return False
     sizes = [math.prod(state.shapes[i]) * state.graph.tensors[i].type.numpy.itemsize for i in step.outputs]

@@ -449,7 +449,7 @@ MAPPERS: Mapping[str, Mapper] = {
     "greater": _compare("Greater"),
     "greater_equal": _compare("GreaterOrEqual"),
     "hard_swish": _hard_swish,
-    "l2_normalization": _l2_normalization,
+    "lp_normalization": _l2_normalization,
     "leaky_relu": _leaky_relu,
     "less": _compare("Less"),
     "less_equal": _compare("LessOrEqual"),

@@ -69,7 +69,7 @@ def _leaky(source: Source) -> None:
     if kind == "gelu":
         _unary(source, "gelu", {"approximate": False})
     else:
-        _unary(source, "leaky_relu" if kind == "leaky" else "parametric_elu", {"alpha": slope})
+        _unary(source, "leaky_relu" if kind == "leaky" else "elu", {"alpha": slope})
 
 
 def _clip(source: Source) -> None:

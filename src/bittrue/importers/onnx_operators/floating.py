@@ -35,6 +35,10 @@ def _clip(source: Source) -> None:
     source.emit("clip", source.type(0), inputs=[*source.inputs[:1], *ends])
 
 
+def _celu(source: Source) -> None:
+    source.emit("elu", source.type(0), {"alpha": source.real("alpha", 1.0), "continuous": True})
+
+
 def _reciprocal(source: Source) -> None:
     one = source.constant(np.ones((), source.tensor(0).type.numpy), "one")
     source.emit("div", source.type(0), inputs=[one, *source.inputs])
@@ -67,6 +71,10 @@ def _biased_gelu(approximate: bool) -> Mapper:
     return apply
 
 
+def _quick_gelu(source: Source) -> None:
+    source.emit("gelu", source.type(0), {"form": "logistic", "alpha": source.real("alpha", 1.702)})
+
+
 def _softmax(stem: str) -> Mapper:
     def apply(source: Source) -> None:
         flattened = source.version < 13
@@ -78,10 +86,10 @@ def _softmax(stem: str) -> Mapper:
 
 MAPPERS: Mappers = {
     ("", "Ceil"): same_type("round_to_integer", direction="up"),
-    ("", "Celu"): with_reals("celu", alpha=1.0),
+    ("", "Celu"): _celu,
     ("", "Clip"): _clip,
     ("", "Cos"): same_type("cos"),
-    ("", "Elu"): with_reals("parametric_elu", alpha=1.0),
+    ("", "Elu"): with_reals("elu", alpha=1.0),
     ("", "Erf"): same_type("erf"),
     ("", "Exp"): same_type("exp"),
     ("", "Floor"): same_type("round_to_integer", direction="down"),
@@ -98,7 +106,7 @@ MAPPERS: Mappers = {
     ("", "Reciprocal"): _reciprocal,
     ("", "Relu"): _relu,
     ("", "Round"): same_type("round_to_integer", direction="even"),
-    ("", "Selu"): with_reals("selu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
+    ("", "Selu"): with_reals("elu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
     ("", "Sigmoid"): same_type("logistic"),
     ("", "Sign"): same_type("sign"),
     ("", "Sin"): same_type("sin"),
@@ -112,5 +120,5 @@ MAPPERS: Mappers = {
     (MICROSOFT, "BiasGelu"): _biased_gelu(False),
     (MICROSOFT, "FastGelu"): _biased_gelu(True),
     (MICROSOFT, "Gelu"): same_type("gelu", approximate=False),
-    (MICROSOFT, "QuickGelu"): with_reals("quick_gelu", alpha=1.702),
+    (MICROSOFT, "QuickGelu"): _quick_gelu,
 }

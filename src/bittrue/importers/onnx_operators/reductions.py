@@ -61,7 +61,8 @@ def _layer_normalization(source: Source) -> None:
 
 
 def _instance_normalization(source: Source) -> None:
-    source.emit("instance_normalization", source.type(0), {"epsilon": source.real("epsilon", 1e-5)})
+    attributes: dict[str, Attribute] = {"epsilon": source.real("epsilon", 1e-5), "per_group": False}
+    source.emit("group_normalization", source.type(0), attributes)
 
 
 def _group_normalization(source: Source) -> None:
@@ -114,13 +115,19 @@ def _lp_normalization(source: Source) -> None:
 
 
 def _lrn(source: Source) -> None:
+    size = source.integer("size", 0)
+    if size < 1:
+        raise source.invalid("BT-NORM-SIZE", f"size is {size}, expected at least 1")
     attributes: dict[str, Attribute] = {
-        "size": source.integer("size", 0),
+        "before": (size - 1) // 2,
+        "after": size // 2,
+        "divisor": size,
+        "channels_last": False,
         "alpha": source.real("alpha", 0.0001),
         "beta": source.real("beta", 0.75),
         "bias": source.real("bias", 1.0),
     }
-    source.emit("channel_response_normalization", source.type(0), attributes)
+    source.emit("local_response_normalization", source.type(0), attributes)
 
 
 MAPPERS: Mappers = {

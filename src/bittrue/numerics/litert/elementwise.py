@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..table import Row
 
 NOT_ROUNDED, ROUNDED_DOWN = (("attribute_is", "rounding", value) for value in (None, "down"))
+SQUARES = ("attribute_is", "squares", True)
 OF_DIVISOR = ("attribute_is", "sign_of", "divisor")
 SHIFTED_DOWN = ("attribute_is", "up", False)
 BROADCAST, NOT_BROADCAST = (("attribute_is", "broadcasts", value) for value in (True, False))
@@ -101,6 +102,7 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_are_zero",), _RANK_ONES),
     ),
     Row("sub", ("T T -> T",), _PLAIN, "run", where=("s32", "s64", "f32"), requires=(_RANK,)),
+    Row("mul", ("f32 f32 -> f32",), {"plain_range": "unlimited"}, "run", when=(SQUARES,)),
     Row(
         "mul",
         ("T T -> T",),

@@ -104,20 +104,20 @@ ROWS: tuple[Row, ...] = (
     Row("arg_min", ("u8|s8|s32|bool s32|s64 -> s32|s64",), {}, "run; docs/facts/litert.md 2.4"),
     Row("arg_min", ("f32 s32|s64 -> s32|s64",), {}, "run", limit=_NAN_LANES),
     Row(
-        "l2_normalization",
+        "lp_normalization",
         ("s8 -> s8",),
         {"normalize": "q31_exponent_plus_7_two_step_up_away"},
         "run; docs/facts/litert.md 2.3",
         requires=(("output_is", 1 / 128, 0),),
     ),
     Row(
-        "l2_normalization",
+        "lp_normalization",
         ("u8 -> u8",),
         {"normalize": "q31_times_128_two_step_up_away"},
         "run; docs/facts/litert.md 2.3",
         requires=(("output_is", 1 / 128, 128),),
     ),
-    Row("l2_normalization", ("f32 -> f32",), {"normalize": "binary32_divide"}, "run"),
+    Row("lp_normalization", ("f32 -> f32",), {"normalize": "binary32_divide"}, "run"),
     Row(
         "softmax",
         ("s8 -> s8",),

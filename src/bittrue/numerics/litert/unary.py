@@ -145,7 +145,6 @@ ROWS: tuple[Row, ...] = (
     Row("abs", ("s16 -> s16",), _RELU, "run", requires=(("zero_points_are_zero",),)),
     Row("abs", ("T -> T",), {}, "run", ("s32", "f32")),
     Row("neg", ("T -> T",), {}, "run; docs/facts/litert.md 2.3", ("s8", "s16", "s32", "s64", "f32", "f16", "bf16")),
-    Row("square", ("f32 -> f32",), {}, "run"),
     Row("sign", ("T -> T",), {}, "run", ("f32", "f64", "s32")),
     Row("fake_quant", ("f32 -> f32",), {}, "run"),
     Row(
@@ -160,5 +159,5 @@ ROWS: tuple[Row, ...] = (
     Row("audio_spectrogram", ("f32 -> f32",), {}, "run", limit=_BINARY64),
     Row("mfcc", ("f32 s32 -> f32",), {}, "run", limit=_BINARY64),
     Row("round_to_integer", ("T -> T",), {}, "run", ("f32", "f16", "bf16"), when=(ROUNDED_DOWN,)),
-    Row("zeros_like", ("T -> T",), {}, "run", ("s32", "s64", "f32")),
+    Row("fill", ("T -> T",), {}, "run", ("s32", "s64", "f32"), when=(("attribute_is", "like", True),)),
 )

@@ -53,7 +53,7 @@ ROWS: tuple[Row, ...] = (
     Row("slice_axes", ("T s64 s64 s64 -> T",), {}, _RUN, where=_CODES),
     *(
         _inexact(stem, _ONE, "real_function")
-        for stem in ("exp", "log", "logistic", "parametric_elu", "softplus", "softsign", "tanh")
+        for stem in ("exp", "log", "logistic", "elu", "softplus", "softsign", "tanh")
     ),
     _inexact("gelu", _ONE, "real_gelu"),
     rows_by_rank(1, 3, 5),

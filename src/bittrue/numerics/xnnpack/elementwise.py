@@ -83,7 +83,7 @@ ROWS: tuple[Row, ...] = (
         when=(*_UNARY, ("slopes_within", 2.0**-8, 128.0, -127.99609375)),
         limit=SUBNORMAL,
     ),
-    *(Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=SUBNORMAL) for stem in ("abs", "square")),
+    Row("abs", ("f32 -> f32",), {}, "run", when=_UNARY, limit=SUBNORMAL),
     Row("round_to_integer", ("f32 -> f32",), {}, "run", when=(*_UNARY, ROUNDED_DOWN), limit=SUBNORMAL),
     Row("relu", ("f32 -> f32",), {}, "run", when=(*_UNARY, CLAMPS), limit=SUBNORMAL),
     *(Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=_ESTIMATE, inexact=True) for stem in ("sqrt", "rsqrt")),

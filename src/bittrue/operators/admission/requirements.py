@@ -550,7 +550,8 @@ def _expect_row(call: Call, part: Operand, x: Operand) -> None:
 
 def neighbours_are_odd(call: Call) -> None:
     """A normalization over neighbouring channels takes an odd number of them, and positive numbers alpha and beta."""
-    size, alpha, beta = (call.attribute(name) for name in ("size", "alpha", "beta"))
+    before, after, alpha, beta = (call.attribute(name) for name in ("before", "after", "alpha", "beta"))
+    size = before + after + 1
     if size % 2 == 0 or not alpha > 0 or not beta > 0:
         raise call.invalid(
             "BT-NORM-SIZE", f"size is {size}, alpha {alpha}, beta {beta}: expected an odd size, positive alpha and beta"

@@ -1,4 +1,4 @@
-"""exp, log, elu, sin and cos: 8 bits by a table with one entry per input, 16 bits by one that is interpolated."""
+"""exp, log, sin and cos: 8 bits by a table with one entry per input, 16 bits by one that is interpolated."""
 
 from __future__ import annotations
 
@@ -25,13 +25,8 @@ def _log_from(call: Call) -> real_function.Function:
     return log
 
 
-def _elu(x: np.ndarray) -> np.ndarray:
-    return np.where(x < 0, elementary.expm1(x), x.astype(np.float32))
-
-
 # Stem to the function whose values the table of a call holds.
 _TABLED: dict[str, Callable[[Call], real_function.Function]] = {
-    "elu": lambda call: _elu,
     "exp": lambda call: elementary.exp,
     "log": _log_from,
 }
@@ -64,7 +59,6 @@ def _operator(stem: str, summary: str, function: Function | None = None) -> Oper
 OPERATORS = (
     _operator("exp", "e^x", functions.EXP),
     _operator("log", "natural logarithm", functions.LOG),
-    _operator("elu", "x where x >= 0, else e^x - 1", functions.ELU),
     _operator("sin", "sine"),
     _operator("cos", "cosine"),
 )

@@ -1,15 +1,15 @@
-"""gelu: x times the normal distribution function of x, exactly or by tanh; integers by tables."""
+"""gelu: x times the normal distribution function of x, exactly, by tanh or a logistic function; integers by tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ...arithmetic import elementary
-from ...rules import real_gelu
+from ...rules import real_function, real_gelu
 from ..core.base import Call, Lowered, Operator, Step, same_shape
-from ..core.elementwise import BLOCK
+from ..core.elementwise import BLOCK, blockwise
 from ..core.functions import GELU
 from .logistic import read_table, table_lowered
 
@@ -29,8 +29,16 @@ def _approximate(x: np.ndarray) -> np.ndarray:
     return np.asarray(_HALF * x * (_ONE + elementary.tanh(inner)))
 
 
+def _functions(rules: Mapping[str, str]) -> Mapping[str, real_function.Function]:
+    return real_function.RULES[rules["real_function"]].functions if "real_function" in rules else {}
+
+
 def lower(call: Call) -> Lowered:
     """The finished table; real numbers need only to know which form."""
+    if call.node.attributes.get("form") == "logistic":
+        if "quick_gelu" not in _functions(call.rules):
+            raise call.unsupported("BT-GELU-FORM", "no rule for x times a logistic function of it")
+        return Lowered({"alpha": float(np.float32(call.attribute("alpha")))})
     approximate = bool(call.attribute("approximate"))
     if call.output.type.is_integer:
         return table_lowered(call, _approximate if approximate else _exact)
@@ -42,6 +50,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x = inputs[0]
     if "table" in step.arrays:
         return [read_table(step, x)]
+    if "alpha" in step.parameters:
+        quick, alpha = _functions(step.rules)["quick_gelu"], step["alpha"]
+        with np.errstate(all="ignore"):
+            return [blockwise(lambda part: quick(part, alpha=alpha), [x], x.dtype, np.dtype(np.float32))]
     rule = real_gelu.RULES[step.rules["real_gelu"]]
     flat, out = x.reshape(-1), np.empty(x.size, x.dtype)
     for begin in range(0, x.size, BLOCK):
@@ -51,7 +63,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "gelu",
-    ("table", "real_gelu"),
+    ("table", "real_gelu", "real_function"),
     same_shape,
     lower,
     reference,

@@ -1,4 +1,7 @@
-"""mul: first * second, with NumPy broadcasting; scales may be operands (`operand_pairs`)."""
+"""mul: first * second, with NumPy broadcasting; scales may be operands (`operand_pairs`).
+
+A square is the product of a tensor with itself: its step reads one input.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,10 @@ def lower(call: Call) -> Lowered:
     if operand_pairs.has_operands(call):
         return operand_pairs.lower(call, "affine_product")
     first, second, output = call.input(0), call.input(1), call.output
+    if call.node.attributes.get("squares"):
+        if call.rules.get("plain_range") != "unlimited" or output.dtype != "f32":
+            raise call.unsupported("BT-OPERATOR", f"squares of {output.type.title} have no rule")
+        return Lowered(parameters={"form": "square"}, inputs=(0,))
     if "product" not in call.rules or ("plain_range" in call.rules and output.tensor.quantization is None):
         return Lowered(parameters=plain_parameters(call))
     if not product.RULES[call.rules["product"]].rescaled:
@@ -46,6 +53,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return range_pairs.reference(step, inputs)
     if step["form"] == "operands":
         return operand_pairs.reference(step, inputs, "affine_product")
+    if step["form"] == "square":
+        with np.errstate(all="ignore"):
+            return [np.asarray(np.square(inputs[0]))]
     first, second = inputs
     if step["form"] == "plain":
         return [plain(step, np.multiply, first, second)]

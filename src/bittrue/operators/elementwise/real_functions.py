@@ -15,13 +15,9 @@ _F32 = np.dtype(np.float32)
 
 # Stem to the names of its parameters.
 _PARAMETERS = {
-    "celu": ("alpha",),
     "erf": (),
     "hard_sigmoid": ("alpha", "beta"),
     "mish": (),
-    "parametric_elu": ("alpha",),
-    "quick_gelu": ("alpha",),
-    "selu": ("alpha", "gamma"),
     "softplus": (),
     "softsign": (),
     "thresholded_relu": ("alpha",),
@@ -64,13 +60,9 @@ def _operator(stem: str, summary: str) -> Operator:
 
 
 OPERATORS = (
-    _operator("celu", "max(x, 0) + min(alpha (e^(x / alpha) - 1), 0)"),
     _operator("erf", "error function"),
     _operator("hard_sigmoid", "clamp(alpha x + beta, 0, 1)"),
     _operator("mish", "x tanh(log(1 + e^x))"),
-    _operator("parametric_elu", "x where x >= 0, else alpha (e^x - 1)"),
-    _operator("quick_gelu", "x / (1 + e^(-alpha x))"),
-    _operator("selu", "gamma x where x > 0, else gamma alpha (e^x - 1)"),
     _operator("softplus", "log(1 + e^x)"),
     _operator("softsign", "x / (1 + |x|)"),
     Operator(

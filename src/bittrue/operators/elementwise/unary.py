@@ -1,4 +1,4 @@
-"""neg, square, round_to_integer and sign: one exact operation on the stored values; scales are ignored."""
+"""neg, round_to_integer and sign: one exact operation on the stored values; scales are ignored."""
 
 from __future__ import annotations
 
@@ -63,7 +63,6 @@ OPERATORS = (
         "the number with the opposite sign",
         elementwise=1,
     ),
-    _operator("square", np.square, "the number times itself"),
     Operator(
         "round_to_integer",
         (),

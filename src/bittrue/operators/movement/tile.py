@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ...graph import DATA_TYPES
+from ..core.base import Call, Lowered, Operator, Shape, Step, same_shape
 from ..core.indexing import bounded, fresh
 
 
@@ -56,7 +57,9 @@ def reference_broadcast(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nda
 
 
 def infer_fill(call: Call) -> list[Shape]:
-    """The first input."""
+    """The first input; with `like`, that input's own shape."""
+    if call.node.attributes.get("like"):
+        return same_shape(call)
     call.expect(2)
     call.rank(call.input(0, "shape"), 1)
     call.rank(call.input(1, "value"), 0)
@@ -65,12 +68,21 @@ def infer_fill(call: Call) -> list[Shape]:
 
 def reference_fill(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """One value everywhere."""
+    if "dtype" in step.parameters:
+        return [np.zeros(step["shape"], DATA_TYPES[step["dtype"]].numpy)]
     return [np.full(step["shape"], inputs[1], inputs[1].dtype)]
 
 
 def lower(call: Call) -> Lowered:
     """The output shape."""
     return Lowered(parameters={"shape": call.output.shape})
+
+
+def lower_fill(call: Call) -> Lowered:
+    """The output shape; with `like`, zeros of a type, for which nothing is read."""
+    if call.node.attributes.get("like"):
+        return Lowered(parameters={"shape": call.output.shape, "dtype": call.output.dtype}, inputs=())
+    return lower(call)
 
 
 OPERATORS = (
@@ -84,5 +96,7 @@ OPERATORS = (
         "dimensions of 1 repeated to a shape",
         moves=True,
     ),
-    Operator("fill", (), infer_fill, lower, reference_fill, "one value in a given shape"),
+    Operator(
+        "fill", (), infer_fill, lower_fill, reference_fill, "one value in a given shape, or zeros in another tensor's"
+    ),
 )

@@ -1,4 +1,8 @@
-"""local_response_normalization: y[c] = x[c] * (bias + alpha * sum of squares of neighbouring channels) ^ -beta."""
+"""local_response_normalization: x[c] * (bias + alpha / divisor * sum of squares of channels near c) ^ -beta.
+
+Neighbours are `before` channels ahead of c, and `after` behind it. Rules of the slot `real_normalization` take channels
+first, and as many on one side as on the other, or one more behind.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +11,52 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...rules import real_normalization
 from ..core.base import Call, Lowered, Operator, Shape, Step
 
 # Elements worked on at a time.
 _BLOCK = 1 << 16
 
 
+_NUMBERS = ("bias", "alpha", "beta")
+
+
 def infer(call: Call) -> list[Shape]:
-    """[N, H, W, C] gives the same shape."""
+    """The input's shape: [N, H, W, C] with `channels_last`, or [N, C, ...]."""
     call.expect(1)
-    call.rank(call.input(0), 4)
+    low, high = (4, 4) if call.attribute("channels_last") else (3, 8)
+    call.rank(call.input(0), low, high)
     return [call.input(0).shape]
 
 
-def lower(call: Call) -> Lowered:
-    """The radius, and the three numbers as binary32."""
-    radius, depth = call.attribute("radius"), call.input(0).shape[3]
-    if abs(radius) + depth >= 2**31:
-        raise call.invalid("BT-LRN-RADIUS", f"radius {radius} leaves 32 bits beside {depth} channels")
+def _lower_first(call: Call, before: int, after: int) -> Lowered:
+    x, size = call.input(0), before + after + 1
+    if size < 1 or before != (size - 1) // 2 or call.attribute("divisor") != size or call.attribute("channels_last"):
+        raise call.invalid(
+            "BT-NORM-SIZE", f"{before} channels before and {after} behind have no rule here, or it wants channels first"
+        )
     return Lowered(
-        parameters={"radius": radius, **{name: float(call.attribute(name)) for name in ("bias", "alpha", "beta")}},
-        work=call.output.size * max(1, min(2 * radius, depth)),
+        parameters={"size": size, **{name: float(np.float32(call.attribute(name))) for name in _NUMBERS}},
+        work=x.size * min(size, x.shape[1] + 1),
+        scratch=64 * x.size,
+    )
+
+
+def lower(call: Call) -> Lowered:
+    """The neighbours, and the three numbers as binary32."""
+    before, after = int(call.attribute("before")), int(call.attribute("after"))
+    if "real_normalization" in call.rules:
+        return _lower_first(call, before, after)
+    if after != before - 1 or call.attribute("divisor") != 1 or not call.attribute("channels_last"):
+        raise call.invalid(
+            "BT-NORM-SIZE", f"{before} channels before and {after} behind have no rule here, or it wants channels last"
+        )
+    depth = call.input(0).shape[3]
+    if abs(before) + depth >= 2**31:
+        raise call.invalid("BT-LRN-RADIUS", f"radius {before} leaves 32 bits beside {depth} channels")
+    return Lowered(
+        parameters={"radius": before, **{name: float(call.attribute(name)) for name in _NUMBERS}},
+        work=call.output.size * max(1, min(2 * before, depth)),
     )
 
 
@@ -40,8 +69,18 @@ def _power(base: float, exponent: float) -> float:
             return float(np.float64(base) ** exponent)
 
 
+def _across(step: Step, x: np.ndarray) -> np.ndarray:
+    if not x.size:
+        return x.copy()
+    rule = real_normalization.RULES[step.rules["real_normalization"]]
+    view = x.reshape(*x.shape[:2], -1)
+    return rule.across(view, step["size"], step["alpha"], step["beta"], step["bias"]).reshape(x.shape)
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Squares of channels c - radius to c + radius - 1 are added in order in binary32; the power is binary64's."""
+    if "real_normalization" in step.rules:
+        return [_across(step, inputs[0])]
     x, radius = inputs[0], step["radius"]
     depth = x.shape[3]
     rows = x.reshape(-1, depth)
@@ -64,7 +103,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "local_response_normalization",
-    (),
+    ("real_normalization",),
     infer,
     lower,
     reference,

@@ -1,6 +1,4 @@
-"""Normalizations of real numbers, channels first: batch, instance, layer, group, root mean square, length, across
-channels.
-"""
+"""Normalizations of real numbers, channels first: batch, group, layer, root mean square."""
 
 from __future__ import annotations
 
@@ -70,28 +68,22 @@ def reference_batch(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
 
 # -- by rows
 # -------------------------------------------------------------------------------------------------------------
-def infer_instance(call: Call) -> list[Shape]:
-    """The input's shape [N, C, ...]; scale and bias per channel."""
-    call.expect(3)
-    x = call.input(0)
-    call.rank(x, 3, 8)
-    _per_channel(call, (1, 2), x.shape[1], "channel")
-    return [x.shape]
+def _groups(call: Call) -> int:
+    """How many groups there are; without the attribute `groups`, every channel is one."""
+    groups = call.node.attributes.get("groups")
+    return max(1, call.input(0).shape[1]) if groups is None else int(str(groups))
 
 
-def reference_instance(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Every image on its own."""
-    x, scale, bias = inputs
-    rule = real_normalization.RULES[step.rules["real_normalization"]]
-    rows = x.reshape(x.shape[0] * x.shape[1], -1)
-    per_row = [np.tile(part, x.shape[0])[:, None] for part in (scale, bias)]
-    return [rule.by_rows(rows, *per_row, step["epsilon"], True, "instance")[0].reshape(x.shape)]
+def lower_group(call: Call) -> Lowered:
+    """The number of groups, and whether each is one channel by the file's operator."""
+    kind = "instance" if call.node.attributes.get("groups") is None else "group"
+    return _lowered(call, groups=_groups(call), kind=kind)
 
 
 def infer_group(call: Call) -> list[Shape]:
     """The input's shape [N, C, ...]; scale and bias per channel, or per group with `per_group`."""
     call.expect(3)
-    x, groups = call.input(0), int(call.attribute("groups"))
+    x, groups = call.input(0), _groups(call)
     call.rank(x, 3, 8)
     if groups < 1 or x.shape[1] % groups:
         raise call.invalid("BT-NORM-GROUPS", f"{x.shape[1]} channels do not fall into {groups} groups")
@@ -110,7 +102,7 @@ def reference_group(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
         channels = np.repeat(part, x.shape[1] // part.size) if part.size else part
         whole = np.repeat(channels, inner).reshape(groups, rows.shape[1])
         parts.append(np.tile(whole, (x.shape[0], 1)))
-    return [rule.by_rows(rows, *parts, step["epsilon"], True, "group")[0].reshape(x.shape)]
+    return [rule.by_rows(rows, *parts, step["epsilon"], True, step["kind"])[0].reshape(x.shape)]
 
 
 def infer_layer(call: Call) -> list[Shape]:
@@ -162,57 +154,6 @@ def reference_layer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
     return [result.reshape(x.shape), mean.reshape(few), inverse.reshape(few)][: len(step.outputs)]
 
 
-# -- length and neighbours
-# -------------------------------------------------------------------------------------------------
-def infer_same(call: Call) -> list[Shape]:
-    """The input's shape."""
-    call.expect(1)
-    return [call.input(0).shape]
-
-
-def lower_length(call: Call) -> Lowered:
-    """The axis and the kind of length."""
-    p = int(call.attribute("p"))
-    if p not in (1, 2):
-        raise call.invalid("BT-NORM-P", f"p is {p}, expected 1 or 2")
-    x = call.input(0)
-    return Lowered(parameters={"axis": call.axis(int(call.attribute("axis")), x.rank), "p": p}, scratch=64 * x.size)
-
-
-def reference_length(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Rows along the axis over their lengths."""
-    x = np.moveaxis(inputs[0], step["axis"], -1)
-    if not x.size:
-        return [inputs[0].copy()]
-    rule = real_normalization.RULES[step.rules["real_normalization"]]
-    rows = rule.by_length(np.ascontiguousarray(x).reshape(-1, x.shape[-1]), step["p"])
-    return [np.ascontiguousarray(np.moveaxis(rows.reshape(x.shape), -1, step["axis"]))]
-
-
-def lower_across(call: Call) -> Lowered:
-    """Window and constants."""
-    x, size = call.input(0), int(call.attribute("size"))
-    call.rank(x, 3, 8)
-    if size < 1:
-        raise call.invalid("BT-NORM-SIZE", f"size is {size}, expected at least 1")
-    names = ("alpha", "beta", "bias")
-    return Lowered(
-        parameters={"size": size, **{name: float(np.float32(call.attribute(name))) for name in names}},
-        work=x.size * min(size, x.shape[1] + 1),
-        scratch=64 * x.size,
-    )
-
-
-def reference_across(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """x over a power of the sum of squares of neighbouring channels."""
-    x = inputs[0]
-    if not x.size:
-        return [x.copy()]
-    rule = real_normalization.RULES[step.rules["real_normalization"]]
-    view = x.reshape(*x.shape[:2], -1)
-    return [rule.across(view, step["size"], step["alpha"], step["beta"], step["bias"]).reshape(x.shape)]
-
-
 OPERATORS = (
     Operator(
         "batch_normalization",
@@ -223,20 +164,15 @@ OPERATORS = (
         "by given means and variances",
         layout="channels",
     ),
-    Operator("instance_normalization", _SLOTS, infer_instance, _lowered, reference_instance, "every image by its own"),
     Operator(
         "group_normalization",
         _SLOTS,
         infer_group,
-        lambda call: _lowered(call, groups=int(call.attribute("groups"))),
+        lower_group,
         reference_group,
-        "groups of channels by their own mean and variance",
+        "groups of channels, or every channel, by their own mean and variance",
     ),
     Operator(
         "layer_normalization", _SLOTS, infer_layer, lower_layer, reference_layer, "all axes from one on by their own"
-    ),
-    Operator("lp_normalization", _SLOTS, infer_same, lower_length, reference_length, "an axis over its length"),
-    Operator(
-        "channel_response_normalization", _SLOTS, infer_same, lower_across, reference_across, "x over its neighbours"
     ),
 )

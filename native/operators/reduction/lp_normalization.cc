@@ -1,4 +1,4 @@
-// l2_normalization: every row of the last axis divided by its Euclidean length.
+// lp_normalization: every row of the last axis divided by its Euclidean length.
 #include <algorithm>
 #include <limits>
 
@@ -92,7 +92,7 @@ class NormalizeReal final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_l2_normalization(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_lp_normalization(const Step& step, const CoreSet&) {
   const Type type = step.input(0).type;
   const std::string& rule = step.rule("normalize");
   if (type == Type::f32 && rule == "binary32_divide") return std::make_unique<NormalizeReal>(step);
@@ -109,6 +109,6 @@ std::unique_ptr<Kernel> make_l2_normalization(const Step& step, const CoreSet&) 
   return nullptr;
 }
 
-BITTRUE_OPERATOR(l2_normalization, make_l2_normalization)
+BITTRUE_OPERATOR(lp_normalization, make_lp_normalization)
 
 }  // namespace bittrue

@@ -1,4 +1,4 @@
-"""l2_normalization against the real runtime."""
+"""L2_NORMALIZATION against the real runtime."""
 
 from __future__ import annotations
 
