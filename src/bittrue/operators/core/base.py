@@ -221,7 +221,10 @@ class Call:
     def attribute(self, name: str) -> Any:
         """Attribute `name`; importers resolve every default, so absence is a typed error."""
         if name not in self.node.attributes:
-            raise self.invalid("BT-NODE-ATTRIBUTE", f"attribute '{name}' is missing")
+            advice = (
+                "the row may be about another format's operator; `bittrue inspect` lists the numerics that run a model"
+            )
+            raise self.invalid("BT-NODE-ATTRIBUTE", f"attribute '{name}' is missing", advice)
         return self.node.attributes[name]
 
     def constant(self, position: int, role: str) -> np.ndarray:
