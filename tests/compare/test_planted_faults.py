@@ -237,7 +237,7 @@ WHOLE: list[tuple[str, Callable[[], bytes], Callable[[Values, np.ndarray], np.nd
     ("result in NCHW order", lambda: pair_model("ADD"), lambda v, y: y.transpose(0, 3, 1, 2).reshape(y.shape)),
     ("result flipped left to right", lambda: pair_model("MUL"), lambda v, y: y[:, :, ::-1]),
     ("input passed through", lambda: pair_model("ADD"), lambda v, y: v["b"]),
-    ("half_pixel_centers is False", lambda: resize_model(half=True), lambda v, y: _nearest(v["x"])),
+    ("asymmetric in place of half_pixel", lambda: resize_model(half=True), lambda v, y: _nearest(v["x"])),
     ("result transposed", softmax_model, lambda v, y: y.T.copy()),
 ]
 

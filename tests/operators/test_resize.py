@@ -1,4 +1,4 @@
-"""resize_bilinear and resize_nearest against the real runtime."""
+"""resize_linear and resize_nearest against the real runtime."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ STEMS = {
     "Int8ConvTranspose": ["conv_transpose"],
     "Int8FC": ["flatten", "fully_connected"],
     "Int8MaxPoolRelu": ["max_pool"],
-    "Int8ResizeNearest": ["resample_nearest"],
+    "Int8ResizeNearest": ["resize_nearest"],
     "Int8RoIAlign": ["roi_align"],
     "Int8Slice": ["slice_axes"],
 }

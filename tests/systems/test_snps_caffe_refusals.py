@@ -167,7 +167,7 @@ def test_stems_of_these_layers() -> None:
         reached |= {node.operator for node in model.graphs[0].nodes}
     assert reached == set(
         "add average_pool clip concatenation leaky_relu logistic max_pool mul power quantize relu reshape "
-        "resize_levels softmax".split()
+        "resize_linear softmax".split()
     )
 
 

@@ -1,4 +1,4 @@
-// resize_bilinear and resize_nearest: pictures of another height and width.
+// resize_linear with channels last and positions that follow from the sizes.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include "core/kernel.h"
 #include "core/share.h"
 #include "operators/movement/strided_copy.h"
-#include "operators/movement/table_copy.h"
+#include "operators/pooling/resize.h"
 #include "operators/core/registry.h"
 
 namespace bittrue {
@@ -273,41 +273,6 @@ class Bilinear final : public Kernel {
   Positions<typename Rule::Weight> rows_, columns_;
 };
 
-class Nearest final : public Kernel {
- public:
-  explicit Nearest(const Step& step) : copy_(make(step)) {}
-  void run(const Run& run) const override { copy_.run(run.inputs[0], run.outputs[0], run.pool); }
-  bool packs(size_t input) const override { return input == 1; }
-  std::string note() const override { return "table of positions"; }
-
- private:
-  static std::vector<int64_t> table(const Array& positions, int64_t extent, int64_t out, int64_t stride) {
-    require(positions.count == out, "one position per output position is needed");
-    std::vector<int64_t> result;
-    for (int64_t i = 0; i < out; ++i) {
-      const int64_t position = positions.integer(i);
-      require(position >= 0 && position < extent, "a position leaves the picture");
-      result.push_back(position * stride);
-    }
-    return result;
-  }
-
-  static TableCopy make(const Step& step) {
-    const Operand &in = step.input(0), &out = step.output();
-    require_same_type(in, out);
-    require(in.rank() == 4 && out.rank() == 4 && in.shape[0] == out.shape[0] && in.shape[3] == out.shape[3],
-            "the shapes do not fit");
-    if (out.elements == 0) return TableCopy({{{}, 0}}, 1);
-    const std::vector<int64_t> source = byte_strides(in), target = byte_strides(out);
-    return TableCopy({{plain_table(in.shape[0], source[0]), target[0]},
-                      {table(step.array("rows"), in.shape[1], out.shape[1], source[1]), target[1]},
-                      {table(step.array("columns"), in.shape[2], out.shape[2], source[2]), target[2]}},
-                     in.row_bytes());
-  }
-
-  TableCopy copy_;
-};
-
 template <bool kAway>
 std::unique_ptr<Kernel> make_ten_bits(const Step& step) {
   switch (step.input(0).type) {
@@ -320,7 +285,9 @@ std::unique_ptr<Kernel> make_ten_bits(const Step& step) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_resize_bilinear(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_resize_linear(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("weighted")) return make_weighted_resize(step, cores);
+  require(step.integer("first_axis") == 1, "channels are not last");
   const std::string& rule = step.rule("interpolate");
   const Type type = step.input(0).type;
   if (rule == "ten_bits_half_away") return make_ten_bits<true>(step);
@@ -351,9 +318,6 @@ std::unique_ptr<Kernel> make_resize_bilinear(const Step& step, const CoreSet&) {
   return nullptr;
 }
 
-std::unique_ptr<Kernel> make_resize_nearest(const Step& step, const CoreSet&) { return std::make_unique<Nearest>(step); }
-
-BITTRUE_OPERATOR(resize_bilinear, make_resize_bilinear)
-BITTRUE_OPERATOR(resize_nearest, make_resize_nearest)
+BITTRUE_OPERATOR(resize_linear, make_resize_linear)
 
 }  // namespace bittrue

@@ -109,9 +109,9 @@ def _entries(work: Work, entries: np.ndarray, row: np.ndarray, at: int, largest:
 
 
 def resized(site: Site, work: Work) -> Number | None:
-    """resize_bilinear: four neighbours and their weights."""
+    """resize_linear: four neighbours and their weights."""
     step, x = site.step, site.array(0)
-    if "low_y" not in step.arrays or "interpolate" not in step.rules:
+    if "interpolate" not in step.rules or "dtype" in step.parameters:
         return None
     n, y, column, c = site.element
     arrays, rule = step.arrays, step.rules["interpolate"]

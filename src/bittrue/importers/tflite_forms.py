@@ -51,10 +51,18 @@ def _neighbours(given: Attributes) -> dict[str, Attribute]:
     return {**numbers, "before": radius, "after": radius - 1, "divisor": 1, "channels_last": True}
 
 
+def _resizing(given: Attributes) -> dict[str, Attribute]:
+    modes = {"align_corners": given["align_corners"], "half_pixel": given["half_pixel_centers"]}
+    transformation = "_".join(mode for mode, wanted in modes.items() if wanted) or "asymmetric"
+    return {"transformation": transformation, "channels_last": True}
+
+
 # Options table to what makes its fields our attributes; the others are as they should be.
 FORMS: Mapping[str, Callable[[Attributes], dict[str, Attribute]]] = {
     "Conv3DOptions": _convolution("dhw", True),
     "LocalResponseNormalizationOptions": _neighbours,
     "Pool2DOptions": _pool,
+    "ResizeBilinearOptions": _resizing,
+    "ResizeNearestNeighborOptions": _resizing,
     "TransposeConvOptions": _convolution("hw", False),
 }

@@ -322,6 +322,7 @@ STEMS: dict[str, str] = {
     "RELU6": "relu",
     "RELU_0_TO_1": "relu",
     "RELU_N1_TO_1": "relu",
+    "RESIZE_BILINEAR": "resize_linear",
     "RESIZE_NEAREST_NEIGHBOR": "resize_nearest",
     "NON_MAX_SUPPRESSION_V4": "non_max_suppression",
     "NON_MAX_SUPPRESSION_V5": "non_max_suppression",

@@ -164,7 +164,7 @@ _REDUCTIONS: tuple[Row, ...] = (
         _RUN,
         where=("s8", "s16"),
     ),
-    Row("resize_bilinear", ("s8 s32 -> s8",), {"interpolate": "ten_bits_half_up"}, _RUN),
+    Row("resize_linear", ("s8 s32 -> s8",), {"interpolate": "ten_bits_half_up"}, _RUN),
     Row("resize_nearest", ("T s32 -> T",), {}, _RUN, where=("s8", "s16", "f32")),
     *(
         Row(stem, ("s8 s32 -> s8",), {}, _RUN, requires=(("same_parameters", 0),))

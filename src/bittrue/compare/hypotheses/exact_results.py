@@ -32,6 +32,7 @@ from .roundings import TIES
 
 # From centred real inputs (each in its dtype) and the step to the real result.
 Formula = Callable[[Step, "list[Array]"], Array]
+_Change = Callable[[Array], Array]
 
 
 def exact_results(case: Case) -> Iterator[Hypothesis]:
@@ -224,15 +225,7 @@ def _nearest(step: Step, x: list[Array]) -> Array:
 def _twice(step: Step, x: list[Array]) -> Array:
     """Rounded after the rows, and again after the columns."""
     quantum = np.abs(x[0][np.abs(x[0]) > 0]).min(initial=1.0)
-    arrays = step.arrays
-    across = (arrays["weight_x"].astype(np.float64) / 1024)[:, None]
-    down = (arrays["weight_y"].astype(np.float64) / 1024)[:, None, None]
-    lines = []
-    for side in ("low_y", "high_y"):
-        picture = x[0][:, arrays[side]]
-        lines.append(picture[:, :, arrays["low_x"]] * (1 - across) + picture[:, :, arrays["high_x"]] * across)
-    lines = [np.floor(line / quantum + 0.5) * quantum for line in lines]
-    return np.asarray(lines[0] * (1 - down) + lines[1] * down)
+    return blended(step, x[0], between=lambda line: np.floor(line / quantum + 0.5) * quantum)
 
 
 _Named = tuple[str, str, Formula]

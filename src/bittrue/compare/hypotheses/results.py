@@ -216,8 +216,6 @@ def _axes(case: Case) -> Iterator[Hypothesis]:
             if other != axis % max(1, rank):
                 yield _attribute(node, "axis", other, f"along axis {other}", f"it works along axis {other}, not {axis}")
     for flag, text in (
-        ("half_pixel_centers", "pixel centres"),
-        ("align_corners", "aligned corners"),
         ("keep_dims", "kept dimensions"),
         ("exclusive", "exclusive sums"),
         ("reverse", "reversed sums"),
@@ -226,15 +224,12 @@ def _axes(case: Case) -> Iterator[Hypothesis]:
         if isinstance(value, bool):
             kind = "without" if value else "with"
             yield _attribute(node, flag, not value, f"{flag} is {not value}", f"it works {kind} {text}")
-    if node.attributes.get("half_pixel_centers") and not node.attributes.get("align_corners"):
-        both = {"half_pixel_centers": False, "align_corners": True}
-        yield _node(
-            node,
-            "align_corners instead of half_pixel_centers",
-            "corners are aligned instead of pixel centres",
-            "attribute",
-            lambda n: replace(n, attributes={**n.attributes, **both}),
-        )
+    own = node.attributes.get("transformation")
+    if isinstance(own, str):
+        for mode in ("asymmetric", "half_pixel", "align_corners"):
+            if mode != own:
+                text = f"positions are those of {mode}, not of {own}"
+                yield _attribute(node, "transformation", mode, f"{mode} in place of {own}", text)
     for name in ("alpha", "beta"):
         value = node.attributes.get(name)
         if isinstance(value, float) and value != 1.0:

@@ -128,7 +128,7 @@ def _resize(source: Source) -> None:
         "always": True,
     }
     inputs = [source.inputs[0], None, source.constant(np.array(factors, np.float32), "factors")]
-    source.emit("resample_nearest", "u8", source.requested(), attributes, inputs=inputs)
+    source.emit("resize_nearest", "u8", source.requested(), attributes, inputs=inputs)
 
 
 def _to_channels(*order: int) -> Mapper:

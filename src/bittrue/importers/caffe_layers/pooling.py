@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...graph import Attribute
 from .base import METHODS, Chain, Layer, Mappers
 
@@ -120,25 +122,35 @@ def _resize_bilinear(layer: Layer) -> None:
     if parameter.half_pixel_centers and parameter.pytorch_half_pixel:
         raise layer.invalid("BT-RESIZE-MODE", "half_pixel_centers and pytorch_half_pixel exclude each other")
     quantized = _is_quantized(parameter)
+    half = "half_pixel" if parameter.half_pixel_centers else "pytorch_half_pixel"
+    centres = parameter.half_pixel_centers or parameter.pytorch_half_pixel
+    if parameter.align_corners and centres:
+        raise layer.invalid("BT-RESIZE-MODE", "align_corners and half pixels exclude each other")
+    transformation = "align_corners" if parameter.align_corners else half if centres else "asymmetric"
     attributes: dict[str, Attribute] = {
         **_ends(layer, parameter.saturate),
         "channels_last": parameter.data_format == "NHWC",
-        "align_corners": parameter.align_corners,
-        "half_pixel": parameter.half_pixel_centers,
-        "single_first": parameter.pytorch_half_pixel,
+        "transformation": transformation,
         "quantized": quantized,
         "quantize_method": METHODS[parameter.quantize_method],
     }
+    sizes, factors = [], []
     for side in ("height", "width"):
         given = parameter.HasField(f"output_{side}")
         extent = getattr(parameter, f"output_{side}")
         if given and extent < 1:
             raise layer.invalid("BT-RESIZE-SIZE", f"output_{side} is {extent}")
-        attributes |= {f"output_{side}": extent if given else 0, f"scale_{side}": getattr(parameter, f"scale_{side}")}
+        sizes.append(extent if given else 0)
+        factors.append(getattr(parameter, f"scale_{side}"))
     # Integers by the document, too, which quantizes with the output's scale.
     whole = parameter.output_scale != 1
-    inputs = (*layer.bottoms, *layer.scales_of(parameter, "input", "output"))
-    layer.emit("resize_levels", layer.result_type(parameter.saturate, whole), attributes, inputs=inputs)
+    inputs = (
+        *layer.bottoms,
+        layer.constant(np.array(sizes, np.int32), "sizes"),
+        layer.constant(np.array(factors, np.float32), "factors"),
+        *layer.scales_of(parameter, "input", "output"),
+    )
+    layer.emit("resize_linear", layer.result_type(parameter.saturate, whole), attributes, inputs=inputs)
 
 
 def _spatial_batching_pooling(layer: Layer) -> None:

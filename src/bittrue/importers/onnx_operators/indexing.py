@@ -153,14 +153,13 @@ def _resize(source: Source) -> None:
         scales = source.reals("scales")
         factors = inputs[1:] if scales is None else [source.constant(np.array(scales, np.float32), "scales")]
         inputs = [*inputs[:1], None, *factors]
-    elif len(inputs) > 1:
-        # The region only matters for transformations that are not made.
-        inputs[1] = None
+    else:
+        # The region, input 1, only matters for transformations that are not made.
+        given, sizes = (inputs[at] if at < len(inputs) else None for at in (2, 3))
+        inputs = [*inputs[:1], sizes, *([] if given is None else [given])]
     if mode == "nearest":
         attributes["nearest"] = rounding
-    source.emit(
-        "resample_nearest" if mode == "nearest" else "resample_linear", source.type(0), attributes, inputs=inputs
-    )
+    source.emit("resize_nearest" if mode == "nearest" else "resize_linear", source.type(0), attributes, inputs=inputs)
 
 
 MAPPERS: Mappers = {

@@ -112,7 +112,7 @@ _MOVED = (
         )
     ),
     Row("slice_axes", ("u8 s64 s64 s64|- -> u8",), {}, _RUN, requires=(*_SAME, ("slices_one_axis",))),
-    Row("resample_nearest", ("u8 - f32 -> u8",), {"nearest": "ties_within_a_millionth"}, _RUN, requires=_SAME),
+    Row("resize_nearest", ("u8 - f32 -> u8",), {"nearest": "ties_within_a_millionth"}, _RUN, requires=_SAME),
     Row("shape", ("u8 -> s64",), {}, "the definition"),
     Row("transpose", ("f32 s64 -> f32",), {}, "the definition"),
 )

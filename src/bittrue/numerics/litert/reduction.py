@@ -154,7 +154,7 @@ ROWS: tuple[Row, ...] = (
         limit=_LONG_ROWS,
     ),
     Row(
-        "resize_bilinear",
+        "resize_linear",
         ("T s32 -> T",),
         {"interpolate": "ten_bits_half_away"},
         "run; docs/facts/litert.md 2.4",
@@ -162,13 +162,13 @@ ROWS: tuple[Row, ...] = (
         limit="sizes for which the kernel reads beyond the image are refused",
     ),
     Row(
-        "resize_bilinear",
+        "resize_linear",
         ("u8 s32 -> u8",),
         {"interpolate": "binary32_products_half_up"},
         "run; docs/facts/litert.md 2.4",
     ),
     Row(
-        "resize_bilinear",
+        "resize_linear",
         ("f32 s32 -> f32",),
         {"interpolate": "binary32_products"},
         "run",

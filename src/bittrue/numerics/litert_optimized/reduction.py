@@ -58,16 +58,16 @@ ROWS: tuple[Row, ...] = (
         for stem in ("reduce_max", "reduce_min")
     ),
     Row("reduce_prod", ("f32 s32 -> f32",), _FIRST, "run", requires=(("input_has_no_scale",),)),
-    Row("resize_bilinear", ("u8 s32 -> u8",), {"interpolate": "binary32_weights_half_up"}, "run"),
+    Row("resize_linear", ("u8 s32 -> u8",), {"interpolate": "binary32_weights_half_up"}, "run"),
     Row(
-        "resize_bilinear",
+        "resize_linear",
         ("f32 s32 -> f32",),
         {"interpolate": "binary32_halves"},
         "run",
         when=(("doubles_picture",),),
         limit=_NAN_SIGN,
     ),
-    Row("resize_bilinear", ("f32 s32 -> f32",), {"interpolate": "binary32_weights"}, "run", limit=_NAN_SIGN),
+    Row("resize_linear", ("f32 s32 -> f32",), {"interpolate": "binary32_weights"}, "run", limit=_NAN_SIGN),
     Row(
         "resize_nearest",
         ("T s32 -> T",),

@@ -6,6 +6,7 @@ from ..table import Row
 
 _SCALE = "-|f64 -|s32"
 _ONE = (f"f32|u8|s8 {_SCALE} {_SCALE} -> f32|u8|s8",)
+_RESIZED = (f"f32|u8|s8 s32 f32 {_SCALE} {_SCALE} -> f32|u8|s8",)
 _RUN = "run: recorded cases of the built system; docs/facts/snps_caffe.md"
 _UNQUANTIZED = ("attribute_is", "quantized", False)
 _FULL = (("windows_have_elements",),)
@@ -56,8 +57,8 @@ ROWS: tuple[Row, ...] = (
         limit="windows over a grid of images that read past the image are refused",
     ),
     Row("max_pool", ("T -> T",), {}, f"{_RUN} 6", where=("u8", "s8"), requires=_FULL),
-    Row("resize_levels", _ONE, _LERP, f"{_RUN} 8", when=(_UNQUANTIZED,)),
-    Row("resize_levels", _ONE, {**_LERP, "levels": "whole_away"}, f"{_RUN} 8"),
+    Row("resize_linear", _RESIZED, _LERP, f"{_RUN} 8", when=(_UNQUANTIZED,)),
+    Row("resize_linear", _RESIZED, {**_LERP, "levels": "whole_away"}, f"{_RUN} 8"),
 )
 
 # What the system's document says differently.
@@ -72,8 +73,8 @@ DOCUMENT_ROWS: tuple[Row, ...] = (
         limit=_EMPTY,
     ),
     Row(
-        "resize_levels",
-        _ONE,
+        "resize_linear",
+        _RESIZED,
         {**_LERP, "levels": "binary32_divide_away"},
         "read: QUANTIZED_OP.md, ResizeBilinear ~: dequantize, interpolate, quantize",
         when=(_method("tflite"), ("attribute_is", "quantized", True)),

@@ -47,7 +47,7 @@ ROWS: tuple[Row, ...] = (
         requires=_SAME,
     ),
     Row(
-        "resize_bilinear",
+        "resize_linear",
         ("T s32 -> T",),
         {"interpolate": "eleven_bits_half_up"},
         "run",
@@ -62,7 +62,7 @@ ROWS: tuple[Row, ...] = (
         requires=_SAME,
     ),
     Row(
-        "resize_bilinear",
+        "resize_linear",
         ("f32 s32 -> f32",),
         {"interpolate": "binary32_differences"},
         "run",

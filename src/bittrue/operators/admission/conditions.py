@@ -17,7 +17,7 @@ from ..core.granularity import blocks_interleave
 from ..core.lanes import broadcast_runs
 from ..layers.whole_conv import every_channel_its_group, every_output_its_group, single_tap
 from ..pooling.pooling import pool_windows
-from ..pooling.resample import resized_axes
+from ..pooling.resized_places import resized_axes
 from ..reduction.reduce import reduced_axes
 
 
@@ -122,9 +122,8 @@ def reduces_rows(call: Call) -> bool:
 
 def doubles_picture(call: Call) -> bool:
     """Height and width of [N, H, W, C] are doubled, with corners and centres of pixels left where they are."""
-    modes = call.node.attributes.get("align_corners"), call.node.attributes.get("half_pixel_centers")
     before, after = call.input(0).shape[1:3], call.output.shape[1:3]
-    return not any(modes) and tuple(after) == tuple(2 * extent for extent in before)
+    return call.attribute("transformation") == "asymmetric" and tuple(after) == tuple(2 * extent for extent in before)
 
 
 def resized_channels_last(call: Call) -> bool:

@@ -14,6 +14,11 @@ import numpy as np
 from .base import Function, Step
 
 Array = np.ndarray
+_Change = Callable[[Array], Array]
+
+
+def _same(x: Array) -> Array:
+    return x
 
 
 def shares(x: Array) -> Array:
@@ -34,18 +39,29 @@ def of_length_one(x: Array) -> Array:
     return np.where(squares > 0, x / np.sqrt(np.where(squares > 0, squares, 1)), 0)
 
 
-def blended(step: Step, x: Array, whole: Callable[[Array], Array] = lambda share: share) -> Array:
-    """Images between their pixels, by the step's own positions and weights, the weights changed by `whole`."""
+def _weights_of(step: Step, side: str) -> Array:
+    """What the higher one of two positions counts, between 0 and 1."""
     arrays = step.arrays
-    ways = []
-    for side in ("y", "x"):
-        share = whole(arrays[f"weight_{side}"].astype(x.dtype) / x.dtype.type(1024))
-        ways.append((arrays[f"low_{side}"], arrays[f"high_{side}"], share))
-    (top, bottom, down), (left, right, across) = ways
-    across = across[:, None]
-    rows = [x[:, lines][:, :, left] * (1 - across) + x[:, lines][:, :, right] * across for lines in (top, bottom)]
-    down = down[:, None, None]
-    return np.asarray(rows[0] * (1 - down) + rows[1] * down)
+    weights = arrays[f"weight_{side}"] if f"weight_{side}" in arrays else arrays[f"weight_high_{side}"]
+    if weights.dtype.kind == "f":
+        return weights
+    return weights / (2048 if step.rules.get("interpolate", "").startswith("eleven") else 1024)
+
+
+def blended(step: Step, x: Array, whole: _Change = _same, between: _Change = _same) -> Array:
+    """Images between their pixels, by the step's own positions and weights.
+
+    The weights are changed by `whole`, and rows by `between` before they are blended.
+    """
+    first, arrays = step["first_axis"], step.arrays
+    x = x.reshape(-1, *x.shape[first : first + 2], math.prod(x.shape[first + 2 :]))
+    down, across = (whole(_weights_of(step, side).astype(x.dtype)) for side in "yx")
+    across, down = across[:, None], down[:, None, None]
+    lines = []
+    for side in ("low", "high"):
+        line = x[:, arrays[f"{side}_y"]]
+        lines.append(between(line[:, :, arrays["low_x"]] * (1 - across) + line[:, :, arrays["high_x"]] * across))
+    return np.asarray(lines[0] * (1 - down) + lines[1] * down)
 
 
 def _elu(step: Step, x: Array) -> Array:

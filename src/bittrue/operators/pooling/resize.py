@@ -1,64 +1,135 @@
-"""resize_bilinear and resize_nearest: images of another height and width."""
+"""resize_nearest and resize_linear: tensors of another size; inputs and attributes are those of `resized_places`.
+
+Each output place has a place in the input, and takes the nearest element there, or what the neighbours along two axes
+give: by a rule of the slot `interpolate`, whose positions follow from the sizes, or of `weighted`, with a weight for
+each of two positions. Quantized values may be stored as real numbers, with scales as operands behind the factors; slot
+`levels` then: absent, results stay as they are; a rule on stored numbers takes results as they are; any other one gets
+results of real numbers.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from ...arithmetic import floats
-from ...rules import interpolate
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ...graph import DATA_TYPES, Attribute
+from ...rules import interpolate, levels, nearest
+from ..core.base import Call, Lowered, Operator, Role, Shape, Step
 from ..core.elementwise import BLOCK
 from ..core.functions import BILINEAR
+from ..quantization.level_storage import limits, pair, scales_of, store
+from .resized_places import (
+    F32,
+    by_factors,
+    first_axis,
+    image_shape,
+    modes,
+    nearest_positions,
+    of_images,
+    resized_axes,
+    source_places,
+    transformation,
+)
 
-# Positions are computed in binary32 or in 32 bits with 10 fractional ones; both are trustworthy below 2^21.
-LARGEST_EXTENT = 1 << 20
-
-
-def _infer(call: Call, smallest: int) -> list[Shape]:
-    call.expect(2)
-    source, size = call.input(0), call.input(1, "size")
-    call.rank(source, 4)
-    call.rank(size, 1)
-    extents = call.integers(1, "size")
-    if len(extents) != 2 or min(extents) < smallest:
-        raise call.invalid("BT-RESIZE-SIZE", f"the size must be two numbers of at least {smallest}, found {extents}")
-    if min(source.shape[1:3]) < 1 and 0 not in (*extents, source.shape[0], source.shape[3]):
-        raise call.invalid("BT-RESIZE-EMPTY", f"an image of shape {list(source.shape)} has no pixel to read")
-    if max(*extents, *source.shape[1:3]) > LARGEST_EXTENT:
-        raise call.unsupported(
-            "BT-RESIZE-EXTENT",
-            f"{source.shape[1:3]} to {extents}: dimensions above {LARGEST_EXTENT} are not implemented",
-        )
-    return [(source.shape[0], extents[0], extents[1], source.shape[3])]
-
-
-def infer_bilinear(call: Call) -> list[Shape]:
-    """[N, H, W, C] gives [N, H', W', C], H' and W' at least 1, from the second input."""
-    if call.attribute("align_corners") and call.attribute("half_pixel_centers"):
-        raise call.invalid("BT-RESIZE-MODE", "align_corners and half_pixel_centers exclude each other")
-    return _infer(call, 1)
+_ROLES = (Role("input", 0, 3, 4), Role("output", -1, 5, 6))
 
 
 def infer_nearest(call: Call) -> list[Shape]:
-    """[N, H, W, C] gives [N, H', W', C], H' and W' from the second input."""
-    return _infer(call, 0)
+    """The new sizes."""
+    return [image_shape(call, 0) if of_images(call) else by_factors(call)[0]]
 
 
-def lower_bilinear(call: Call) -> Lowered:
-    """Two source positions and a weight for every output row and column."""
-    source, output = call.input(0), call.output
-    rule = interpolate.RULES[call.rules["interpolate"]]
-    arrays = {}
-    for axis, side in ((1, "y"), (2, "x")):
+def infer_linear(call: Call) -> list[Shape]:
+    """The same; two axes change."""
+    if of_images(call):
+        if all(modes(call)):
+            raise call.invalid("BT-RESIZE-MODE", "align_corners and half_pixel_centers exclude each other")
+        return [image_shape(call, 1)]
+    shape, factors = by_factors(call)
+    if resized_axes(call) is None:
+        raise call.unsupported(
+            "BT-RESIZE-LINEAR",
+            f"factors {[float(f) for f in factors]}: only the last two axes of 2 or 4, or axes 1 and 2 "
+            "of 4, are interpolated",
+            "resize in several steps",
+        )
+    return [shape]
+
+
+def lower_nearest(call: Call) -> Lowered:
+    """The input position of every output position, axis by axis.
+
+    Nothing moves where the shape stays, unless places follow from sizes or the attribute `always` is set.
+    """
+    source, shape = call.input(0), call.output.shape
+    if of_images(call):
+        first = first_axis(call)
+        found = [
+            nearest_positions(extent, out, *modes(call)) if axis in (first, first + 1) else np.arange(out)
+            for axis, (extent, out) in enumerate(zip(source.shape, shape, strict=True))
+        ]
+    elif shape == source.shape and not call.node.attributes.get("always", False):
+        return Lowered({"shape": shape}, operator="reshape", inputs=(0,))
+    else:
+        found = [
+            _rounded(call, factor, extent, out)
+            for factor, extent, out in zip(by_factors(call)[1], source.shape, shape, strict=True)
+        ]
+    arrays = {f"positions_{axis}": np.asarray(positions, np.int64) for axis, positions in enumerate(found)}
+    item = source.type.numpy.itemsize
+    return Lowered({"shape": shape}, arrays, inputs=(0,), scratch=2 * (call.output.size + source.size) * item)
+
+
+def _rounded(call: Call, factor: np.float32, extent: int, out: int) -> np.ndarray:
+    """Positions of an axis; without resizing there is nothing to round."""
+    positions = np.arange(out)
+    if factor != 1:
+        places = source_places(transformation(call), factor, extent, out)
+        positions = nearest.RULES[call.rules["nearest"]](places, call.attribute("nearest"), bool(factor < 1))
+    return np.clip(positions, 0, max(extent - 1, 0))
+
+
+def reference_nearest(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Picked one axis after the other."""
+    out = inputs[0]
+    if 0 in step["shape"]:
+        return [np.empty(step["shape"], out.dtype)]
+    for axis in range(out.ndim):
+        positions = step.arrays[f"positions_{axis}"]
+        if positions.size != out.shape[axis] or (positions != np.arange(positions.size)).any():
+            out = np.take(out, positions, axis=axis)
+    return [np.array(out, order="C")]
+
+
+def lower_linear(call: Call) -> Lowered:
+    """Two positions for every row and column, and one weight or two."""
+    shape, source = call.output.shape, call.input(0)
+    if of_images(call):
+        axis, arrays = first_axis(call), _of_sizes(call)
+    else:
+        axes = resized_axes(call)
+        if shape == source.shape or axes is None:
+            return Lowered({"shape": shape}, operator="reshape", inputs=(0,))
+        axis, arrays = axes[0], _of_factors(call, axes)
+    parameters: dict[str, Attribute] = {"shape": shape, "first_axis": axis}
+    if "low" in call.node.attributes:
+        parameters |= {**limits(call), **scales_of(call, _ROLES)}
+    inner = math.prod(shape[axis + 1 :])
+    return Lowered(parameters, arrays, inputs=(0,), scratch=128 * max(BLOCK, inner) + 8 * call.output.size)
+
+
+def _of_sizes(call: Call) -> dict[str, np.ndarray]:
+    """Positions and weights that follow from the sizes of the image before and after."""
+    rule, arrays, first = interpolate.RULES[call.rules["interpolate"]], {}, first_axis(call)
+    for axis, side in zip((first, first + 1), "yx", strict=True):
+        extent, out = call.input(0).shape[axis], call.output.shape[axis]
+        # A single pixel is the first one there: as if there were no others.
+        if transformation(call) == "pytorch_half_pixel" and out == 1:
+            extent = 1
         try:
-            prepared = rule.prepare(
-                max(1, source.shape[axis]),
-                output.shape[axis],
-                call.attribute("align_corners"),
-                call.attribute("half_pixel_centers"),
-            )
+            prepared = rule.prepare(max(1, extent), out, *modes(call))
         except ValueError as error:
             raise call.invalid(
                 "BT-RESIZE-RANGE",
@@ -66,87 +137,91 @@ def lower_bilinear(call: Call) -> Lowered:
                 "the step between positions was rounded up too far; enlarge in several steps",
             ) from None
         arrays.update({f"{key}_{side}": value for key, value in prepared.items()})
-    return Lowered(arrays=arrays, scratch=96 * max(BLOCK, output.shape[2] * output.shape[3]))
+    return arrays
 
 
-def reference_bilinear(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Image by image, some output rows at a time."""
-    x = inputs[0]
-    arrays = step.arrays
-    out = np.empty((x.shape[0], arrays["low_y"].size, arrays["low_x"].size, x.shape[3]), x.dtype)
+def _of_factors(call: Call, axes: tuple[int, int]) -> dict[str, np.ndarray]:
+    """Positions and weights that follow from the factors."""
+    rule, factors, arrays = interpolate.WEIGHTED[call.rules["weighted"]], by_factors(call)[1], {}
+    for axis, side in zip(axes, "yx", strict=True):
+        extent = call.input(0).shape[axis]
+        places = source_places(transformation(call), factors[axis], extent, call.output.shape[axis])
+        places = np.maximum(F32(0), np.minimum(places, F32(extent - 1)))
+        low = np.minimum(places.astype(np.int64), extent - 1)
+        high = np.minimum(low + 1, extent - 1)
+        arrays[f"low_{side}"], arrays[f"high_{side}"] = low, high
+        arrays[f"weight_low_{side}"], arrays[f"weight_high_{side}"] = rule.prepare(places, low, high)
+    return arrays
+
+
+def reference_linear(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Image by image, [rows, columns, channels behind them], some rows at a time."""
+    x, shape, first = inputs[0], step["shape"], step["first_axis"]
+    out = np.empty(shape, DATA_TYPES[step["dtype"]].numpy if "dtype" in step.parameters else x.dtype)
     if not out.size:
         return [out]
-    apply = interpolate.RULES[step.rules["interpolate"]].apply
-    wide = np.float32 if x.dtype == np.float32 else np.int64
-    weight_x = arrays["weight_x"][:, None]
-    per_block = max(1, BLOCK // (out.shape[2] * out.shape[3]))
-    for n in range(x.shape[0]):
-        for top in range(0, out.shape[1], per_block):
+    blend = _weighted if "weighted" in step.rules else _quantized if "dtype" in step.parameters else _interpolated
+    inner = math.prod(shape[first + 2 :])
+    per_block = max(1, BLOCK // (shape[first + 1] * inner))
+    sources = x.reshape(-1, *x.shape[first : first + 2], inner)
+    targets = out.reshape(-1, *shape[first : first + 2], inner)
+    for source, target in zip(sources, targets, strict=True):
+        for top in range(0, shape[first], per_block):
             rows = slice(top, top + per_block)
-            low, high = (x[n][arrays[f"{end}_y"][rows]].astype(wide) for end in ("low", "high"))
-            corners = tuple(part[:, arrays[f"{end}_x"]] for end in ("low", "high") for part in (low, high))
-            out[n, rows] = apply(corners, arrays["weight_y"][rows, None, None], weight_x)
+            parts = [source[step.arrays[f"{end}_y"][rows]] for end in ("low", "high")]
+            target[rows] = blend(step, parts, rows).astype(out.dtype)
     return [out]
 
 
-def nearest_positions(extent: int, out: int, align_corners: bool, half_pixel: bool) -> np.ndarray:
-    """min(f((i + h) * s), dimension - 1) in binary32, h = 1/2 with half-pixel centres.
-
-    s = dimension / out and f rounds down; with `align_corners` s = (dimension - 1) / (out - 1) (for out > 1) and f
-    rounds to nearest, ties away from zero. Source: docs/facts/litert.md 2.4 (RESIZE_NEAREST_NEIGHBOR), verified by
-    running.
-
-    >>> nearest_positions(2, 4, False, False).tolist(), nearest_positions(3, 5, True, False).tolist()
-    ([0, 0, 1, 1], [0, 1, 1, 2, 2])
-    """
-    if not out:
-        return np.zeros(0, np.int64)
-    f32 = np.float32
-    step = f32(extent - 1) / f32(out - 1) if align_corners and out > 1 else f32(extent) / f32(out)
-    position = (np.arange(out).astype(f32) + f32(0.5 if half_pixel else 0.0)) * step
-    whole = floats.round_away(position) if align_corners else np.floor(position)
-    return np.maximum(np.minimum(whole.astype(np.int64), extent - 1), 0)
+def _interpolated(step: Step, parts: Sequence[np.ndarray], rows: slice) -> np.ndarray:
+    """The rule's blend of the upper and lower rows."""
+    arrays = step.arrays
+    wide = [part.astype(np.float32 if part.dtype == np.float32 else np.int64) for part in parts]
+    one, two, three, four = (part[:, arrays[f"{end}_x"]] for end in ("low", "high") for part in wide)
+    apply = interpolate.RULES[step.rules["interpolate"]].apply
+    return apply((one, two, three, four), arrays["weight_y"][rows, None, None], arrays["weight_x"][:, None])
 
 
-def lower_nearest(call: Call) -> Lowered:
-    """The source row and column of every output row and column."""
-    source, output = call.input(0), call.output
-    modes = call.attribute("align_corners"), call.attribute("half_pixel_centers")
-    return Lowered(
-        arrays={
-            "rows": nearest_positions(source.shape[1], output.shape[1], *modes),
-            "columns": nearest_positions(source.shape[2], output.shape[2], *modes),
-        }
-    )
+def _quantized(step: Step, parts: Sequence[np.ndarray], rows: slice) -> np.ndarray:
+    """The same of quantized values in binary32, or of the real numbers that they stand for, limited."""
+    rule = levels.RULES[step.rules["levels"]] if "levels" in step.rules else None
+    values = [part.astype(np.float32) for part in parts]
+    if rule is not None and not rule.stored:
+        values = [levels.real(part, *pair(step, "input")) for part in values]
+    y = _interpolated(step, values, rows)
+    if rule is not None:
+        y = rule.apply(y, *pair(step, "output"))
+    return store(y, step["low"], step["high"], DATA_TYPES[step["dtype"]].numpy, step.place)
 
 
-def reference_nearest(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Pixels picked by row and column, image by image."""
-    x = inputs[0]
-    rows, columns = step.arrays["rows"], step.arrays["columns"]
-    out = np.empty((x.shape[0], rows.size, columns.size, x.shape[3]), x.dtype)
-    for n in range(x.shape[0] if out.size else 0):
-        out[n] = x[n][rows[:, None], columns]
-    return [out]
+def _weighted(step: Step, parts: Sequence[np.ndarray], rows: slice) -> np.ndarray:
+    """The rule's blend with a weight for each of the two rows and columns."""
+    arrays = step.arrays
+    weights = [arrays[f"weight_{end}_y"][rows, None, None] for end in ("low", "high")]
+    weights += [arrays[f"weight_{end}_x"][:, None] for end in ("low", "high")]
+    corners = [part[:, arrays[f"{end}_x"]] for part in parts for end in ("low", "high")]
+    return interpolate.WEIGHTED[step.rules["weighted"]].apply(corners, weights)
 
 
 OPERATORS = (
     Operator(
-        "resize_bilinear",
-        ("interpolate",),
-        infer_bilinear,
-        lower_bilinear,
-        reference_bilinear,
-        "images of another size, interpolated linearly both ways",
-        function=BILINEAR,
-    ),
-    Operator(
         "resize_nearest",
-        (),
+        ("nearest",),
         infer_nearest,
         lower_nearest,
         reference_nearest,
-        "images of another size, nearest pixel",
+        "another size, nearest element",
         moves=True,
+        layout="positions",
+    ),
+    Operator(
+        "resize_linear",
+        ("interpolate", "weighted", "levels"),
+        infer_linear,
+        lower_linear,
+        reference_linear,
+        "another size, interpolated linearly along two axes",
+        roles=_ROLES,
+        function=BILINEAR,
     ),
 )

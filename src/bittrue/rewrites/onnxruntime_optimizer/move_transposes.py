@@ -20,8 +20,8 @@ _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 _CODES = ("u8", "s8")
 # Quantized values whose channels lie last in the runtime leave these that way; others only where what follows wants
 # them so.
-_STAYS = ("max_pool", "resample_linear")
-_PASSES = ("average_pool", "clip", "leaky_relu", "logistic", "resample_nearest")
+_STAYS = ("max_pool", "resize_linear")
+_PASSES = ("average_pool", "clip", "leaky_relu", "logistic", "resize_nearest")
 _JOINS = ("add", "concatenation", "mul")
 
 
@@ -59,7 +59,7 @@ def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
                 last.add(result)
         elif _stays_last(editor, node, last):
             last.add(result)
-            if node.operator == "resample_linear" and source is not None:
+            if node.operator == "resize_linear" and source is not None:
                 _resample_between(editor, node, source)
 
 

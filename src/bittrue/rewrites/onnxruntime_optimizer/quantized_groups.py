@@ -169,7 +169,7 @@ def _blocks(editor: Editor, group: Group) -> str:
 
 
 def _resize(editor: Editor, group: Group) -> str:
-    if group.target.operator != "resample_nearest":
+    if group.target.operator != "resize_nearest":
         return "only the nearest mode has an integer kernel"
     return _movement(editor, group, _SIXTEEN)
 

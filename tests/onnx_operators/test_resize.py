@@ -1,4 +1,4 @@
-"""resample_nearest and resample_linear (Resize and Upsample of all versions) against ONNX Runtime."""
+"""resize_nearest and resize_linear (Resize and Upsample of all versions) against ONNX Runtime."""
 
 from __future__ import annotations
 

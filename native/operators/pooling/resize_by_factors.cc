@@ -1,9 +1,10 @@
-// resample_nearest and resample_linear: tensors of another size, channels first.
+// resize_nearest, and resize_linear with two weights for every place: tensors of another size, channels first.
 #include <cstring>
 
 #include "core/kernel.h"
 #include "operators/movement/strided_copy.h"
 #include "operators/movement/table_copy.h"
+#include "operators/pooling/resize.h"
 #include "operators/core/registry.h"
 
 namespace bittrue {
@@ -141,11 +142,11 @@ class Linear final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_resample_nearest(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_resize_nearest(const Step& step, const CoreSet&) {
   return std::make_unique<Picked>(step);
 }
 
-std::unique_ptr<Kernel> make_resample_linear(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_weighted_resize(const Step& step, const CoreSet&) {
   require(step.rule("weighted") == "binary32_weights_in_order", "no native rule for this slot");
   switch (step.input(0).type) {
     case Type::f32: return std::make_unique<Linear<float, 0>>(step);
@@ -155,7 +156,6 @@ std::unique_ptr<Kernel> make_resample_linear(const Step& step, const CoreSet&) {
   }
 }
 
-BITTRUE_OPERATOR(resample_linear, make_resample_linear)
-BITTRUE_OPERATOR(resample_nearest, make_resample_nearest)
+BITTRUE_OPERATOR(resize_nearest, make_resize_nearest)
 
 }  // namespace bittrue
