@@ -3,8 +3,8 @@
 Each output place has a place in the input, and takes the nearest element there, or what the neighbours along two axes
 give: by a rule of the slot `interpolate`, whose positions follow from the sizes, or of `weighted`, with a weight for
 each of two positions. Quantized values may be stored as real numbers, with scales as operands behind the factors; slot
-`levels` then: absent, results stay as they are; a rule on stored numbers takes results as they are; any other one gets
-results of real numbers.
+`levels` then: absent, results stay as they are; a rule on quantized values takes results as they are; any other one
+gets results of real numbers.
 """
 
 from __future__ import annotations
