@@ -2,7 +2,8 @@
 
 Scale and zero point are operands of the node, at the positions that `Operator.roles` says, or belong to the role's own
 tensor. Operands stand in one order for all operators: the data, in the order of the roles; then for every role its
-scale and its zero point (inputs, weights, output). Absent ones are None, and left out at the end. With the attribute
+scale and its zero point (inputs, weights, output; those of quantize begin with the output: real numbers have none).
+Absent ones are None, and left out at the end. With the attribute
 `ranged`, the same operands hold the ends of ranges, which are no scales and zero points.
 """
 
