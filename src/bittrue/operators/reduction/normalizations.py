@@ -99,6 +99,10 @@ def reference_group(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
     inner = math.prod(x.shape[2:])
     parts = []
     for part in inputs[1:]:
+        if part.size == groups:
+            # One number for a row.
+            parts.append(np.tile(part, x.shape[0])[:, None])
+            continue
         channels = np.repeat(part, x.shape[1] // part.size) if part.size else part
         whole = np.repeat(channels, inner).reshape(groups, rows.shape[1])
         parts.append(np.tile(whole, (x.shape[0], 1)))
