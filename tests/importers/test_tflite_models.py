@@ -27,6 +27,7 @@ IMPLIED: dict[str, dict[str, object]] = {
     "CONV_3D": {"filter_layout": "SIO"},
     "CONV_3D_TRANSPOSE": {"filter_layout": "SOI"},
     "DILATE": {"mode": "gaps"},
+    "EMBEDDING_LOOKUP": {"axis": 0, "batch_dims": 0, "table": True},
     "IF": {"plans_both": True},
     "LSTM": {"operands": "separate", "sequence": False, "bidirectional": False},
     "MIRROR_PAD": {"widths": "pairs"},
@@ -70,6 +71,7 @@ _SCALES = " ".join(f"{what}{number}" for number in range(3) for what in ("scale"
 # Operands in TFLite's order, and in that of our operator; all others have the same order.
 OPERANDS: dict[str, tuple[str, str]] = {
     "CONV_3D_TRANSPOSE": ("shape weights input bias", f"input weights bias {_SCALES} shape"),
+    "EMBEDDING_LOOKUP": ("positions table", "table positions"),
     "MATRIX_DIAG": ("diagonal", "matrices diagonal"),
     "SCATTER_ND": ("coordinates updates shape", "tensor coordinates updates shape"),
     "SPARSE_TO_DENSE": ("coordinates shape updates default", "tensor coordinates updates shape default"),
@@ -272,7 +274,8 @@ def test_operators_with_a_form_of_our_own_agree(source: str, padding: int) -> No
                 all_different(options, padding)
                 setattr(operator, slot, options)
                 setattr(operator, slot + "Type", number)
-    has_none = source.startswith(("RELU", "STABLEHLO_")) and source not in ("STABLEHLO_GATHER", "STABLEHLO_PAD")
+    without = source.startswith(("RELU", "STABLEHLO_")) or source == "EMBEDDING_LOOKUP"
+    has_none = without and source not in ("STABLEHLO_GATHER", "STABLEHLO_PAD")
     assert (operator.builtinOptions is None and operator.builtinOptions2 is None) == has_none
     model.operatorCodes = [operator_code(getattr(tfl.BuiltinOperator, source))]
     model.subgraphs[0].inputs, model.subgraphs[0].operators = [0, 3], [operator]

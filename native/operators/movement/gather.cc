@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/kernel.h"
+#include "operators/movement/embedding_lookup.h"
 #include "operators/movement/strided_copy.h"
 #include "operators/movement/table_copy.h"
 #include "operators/core/registry.h"
@@ -199,6 +200,7 @@ class GatherNd final : public Picked {
 }  // namespace
 
 std::unique_ptr<Kernel> make_gather(const Step& step, const CoreSet&) {
+  if (step.has_array("scales")) return make_embedding_lookup(step);
   return std::make_unique<Gather>(step, GatherShape(step));
 }
 

@@ -311,6 +311,7 @@ STEMS: dict[str, str] = {
     "L2_POOL_2D": "lp_pool",
     "DENSIFY": "identity",
     "DILATE": "pad",
+    "EMBEDDING_LOOKUP": "gather",
     "WHILE": "loop",
     "MATRIX_DIAG": "matrix_set_diag",
     "MIRROR_PAD": "pad",
@@ -369,6 +370,7 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "CONV_3D": {"filter_layout": "SIO"},
     "CONV_3D_TRANSPOSE": {"filter_layout": "SOI"},
     **{f"STABLEHLO_{name}": {"stored_values": True} for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY")},
+    "EMBEDDING_LOOKUP": {"axis": 0, "batch_dims": 0, "table": True},
     "IF": {"plans_both": True},
     "STABLEHLO_GATHER": {"boxes": True},
     **{name: {"mode": "gaps"} for name in ("DILATE", "STABLEHLO_PAD")},
@@ -410,6 +412,7 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
 # Builtin name -> the file's input of each of our operands, None for one that it cannot have; others follow.
 ORDERS: dict[str, tuple[int | None, ...]] = {
     "CONV_3D_TRANSPOSE": (2, 1, 3, *(None,) * 6, 0),
+    "EMBEDDING_LOOKUP": (1, 0),
     "MATRIX_DIAG": (None, 0),
     "SCATTER_ND": (None, 0, 1, 2),
     "SPARSE_TO_DENSE": (None, 0, 2, 1, 3),

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from .litert import LITERT
 from .litert.elementwise import BROADCAST, NOT_BROADCAST, NOT_ROUNDED
-from .litert.movement import MIRRORED
+from .litert.movement import MIRRORED, NO_TABLE
 from .litert.selection import BOXES, GAPS
 from .litert.versions import VERSIONS
 from .table import Numerics, Row
@@ -48,7 +48,8 @@ _LATER = {"s2", "u4"}
 _LATER_OF: dict[object, set[str]] = {
     ("div", NOT_ROUNDED): {"s8", "s16"},
     "round_to_integer": {"f16"},
-    "gather": {"f16"},
+    ("gather", *NO_TABLE): {"f16"},
+    ("pad", *MIRRORED): {"u32", "bool", "f64"},
     "gather_nd": {"f16"},
     "equal": {"s16"},
     "greater": {"s16"},
@@ -79,8 +80,6 @@ _LIMITS = {
 def _older(row: Row) -> Row | None:
     """A row of `litert` as 1.2 has it: without the types that came later; None when nothing is left."""
     later = _LATER | _LATER_OF.get(row.operator, set()) | _LATER_OF.get((row.operator, *row.when), set())
-    if row.when == MIRRORED:
-        later |= {"u32", "bool", "f64"}
     where = tuple(name for name in row.where if name not in later)
     if row.where:
         later = _LATER

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from .litert import LITERT, elementwise
 from .litert.elementwise import BROADCAST, NOT_ROUNDED, OF_DIVISOR, STORED
-from .litert.movement import DIMENSIONS, MIRRORED, ONE_VALUE, PAD_RANK, SLICES
+from .litert.movement import DIMENSIONS, MIRRORED, NO_TABLE, ONE_VALUE, PAD_RANK, SLICES
 from .litert.reduction import TRUTH_VALUES
 from .litert.unary import RELUS, ROUNDED_DOWN
 from .table import Numerics, Row
@@ -195,7 +195,7 @@ _MOVEMENT: tuple[Row, ...] = (
     Row("split", ("T -|s32 s32 -> T...",), {}, _RUN, where=("s8", "s16", "s32", "f32")),
     Row("pack", ("T... -> T",), {}, _RUN, where=("s8", "s16", "s32", "s64", "f32")),
     Row("split", ("T -> T...",), {}, _RUN, where=("s8", "s32", "f32")),
-    Row("gather", ("T s32 -> T",), {}, _RUN, where=("s8", "f32")),
+    Row("gather", ("T s32 -> T",), {}, _RUN, where=("s8", "f32"), when=NO_TABLE),
     Row("gather_nd", ("T s32 -> T",), {}, _RUN, where=("s8", "f32"), when=SLICES),
     Row("space_to_depth", ("T -> T",), {}, _RUN, where=("s8", "f32")),
     Row("depth_to_space", ("T -> T",), {}, _RUN, where=("s8", "f32")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..table import Row
+from .movement import TABLE
 
 _CONVOLUTION = {
     "accumulate": "s32_wrap",
@@ -174,14 +175,15 @@ ROWS: tuple[Row, ...] = (
     Row("matmul", ("f32 f32 -> f32",), {}, "run", limit=_TWO_NANS),
     Row("conv", ("f32 f32 f32|- -> f32",), _IN_ORDER, "run", limit=_TWO_NANS),
     Row(
-        "embedding_lookup",
-        ("s32 T -> T",),
+        "gather",
+        ("T s32 -> T",),
         {},
         "run",
+        when=TABLE,
         where=("f32", "f16", "f64", "s8", "u8", "s16", "s32", "u32", "s64", "bool"),
         limit="a table without rows is refused; the kernel leaves the output as it was",
     ),
-    Row("embedding_lookup", ("s32 s8|u8|s4|s2 -> f32|f16",), {}, "run"),
+    Row("gather", ("s8|u8|s4|s2 s32 -> f32|f16",), {}, "run", when=TABLE),
     # DENSIFY: the importer has made the constant dense.
     Row("identity", ("T -> T",), {}, "run", where=("f32", "f16", "s8"), requires=(("known", 0),)),
     # What the rows above leave of these types.

@@ -13,6 +13,8 @@ _MOVED = "run; docs/facts/litert.md 2.7"
 # How a border is filled, and the rank that the kernel of one value takes.
 MIRRORED, ONE_VALUE = (("attribute_is", "mode", "reflect", "symmetric"),), (("attribute_is", "mode", "constant"),)
 # Coordinates of slices, not of boxes.
+# EMBEDDING_LOOKUP, and GATHER.
+TABLE, NO_TABLE = (("attribute_is", "table", True),), (("attribute_is", "table", False, None),)
 SLICES = (("attribute_is", "boxes", False, None),)
 DIMENSIONS = (("attribute_is", "of", "dimensions"),)
 PAD_RANK = (("rank_within", 0, 0, 5),)
@@ -73,8 +75,16 @@ ROWS: tuple[Row, ...] = (
         when=ONE_VALUE,
         requires=PAD_RANK,
     ),
-    Row("gather", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),
-    Row("gather", ("s4 s16|s32|s64 -> s4",), {}, _MOVED, requires=(("slices_are_whole_bytes",),), limit=_HALF_BYTES),
+    Row("gather", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool"), when=NO_TABLE),
+    Row(
+        "gather",
+        ("s4 s16|s32|s64 -> s4",),
+        {},
+        _MOVED,
+        when=NO_TABLE,
+        requires=(("slices_are_whole_bytes",),),
+        limit=_HALF_BYTES,
+    ),
     Row(
         "gather_nd",
         ("T s16|s32|s64 -> T",),

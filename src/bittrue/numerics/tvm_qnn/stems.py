@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..litert.movement import DIMENSIONS, ONE_VALUE
+from ..litert.movement import DIMENSIONS, NO_TABLE, ONE_VALUE
 from ..table import Row
 from .variants import READ, UNDEFINED, Variant, variants
 
@@ -206,7 +206,6 @@ def _movement(own: Variant) -> tuple[Row, ...]:
         ("strided_slice", "T s32 s32 s32 -> T"),
         ("split", "T -|s32|s64 s32 -> T..."),
         ("tile", "T s32|s64 -> T"),
-        ("gather", "T s32|s64 -> T"),
         ("space_to_depth", "T -> T"),
         ("depth_to_space", "T -> T"),
         ("resize_nearest", "T s32 -> T"),
@@ -246,6 +245,7 @@ def _movement(own: Variant) -> tuple[Row, ...]:
             where=(*_CODES, "s32", "f32"),
             requires=(("one_element", 1),),
         ),
+        Row("gather", ("T s32|s64 -> T",), {}, _MOVES, where=(*_CODES, "s32", "f32"), when=NO_TABLE),
         Row("split", ("T -> T...",), {}, _MOVES, where=(*_CODES, "s32", "f32")),
         Row("shape", ("* -> s32|s64",), {}, _MOVES, when=DIMENSIONS),
         Row("cast", ("s8|u8|s16|s32 -> s8|u8|s16|s32",), {}, f"{READ}, modulo the width of the type"),

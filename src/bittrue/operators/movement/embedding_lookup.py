@@ -1,4 +1,4 @@
-"""embedding_lookup: rows of a table, by position; narrow integers may become real numbers on the way."""
+"""Rows of a table, by position, whose narrow integers become real numbers on the way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import RunError
 from ...graph import Attribute, data_type
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Shape, Step
 from ..core.indexing import bounded
 
 # Elements of a byte, and the factor by which kernels enlarge them before they multiply.
@@ -18,9 +18,9 @@ _ENLARGED = {"s8": 1, "u8": 1, "s4": 16, "s2": 64}
 
 
 def infer(call: Call) -> list[Shape]:
-    """Positions [N] and a table [R, ...] give [N, ...]."""
+    """A table [R, ...] and positions [N] give [N, ...]."""
     call.expect(2)
-    positions, table = call.input(0, "positions"), call.input(1, "table")
+    table, positions = call.input(0, "table"), call.input(1, "positions")
     call.rank(positions, 1)
     if table.rank < 2:
         raise call.invalid("BT-SHAPE-RANK", f"the table must have rank 2 or more, found shape {list(table.shape)}")
@@ -31,7 +31,7 @@ def infer(call: Call) -> list[Shape]:
 
 def _scales(call: Call) -> np.ndarray:
     """One binary32 scale for all rows or one per row; 0 without parameters."""
-    table = call.input(1)
+    table = call.input(0)
     quantization = table.tensor.quantization
     if quantization is None:
         return np.zeros(1, np.float32)
@@ -46,41 +46,32 @@ def _scales(call: Call) -> np.ndarray:
 
 
 def lower(call: Call) -> Lowered:
-    """Where rows begin and, for narrow integers that become real, what they are multiplied by."""
-    table, output = call.input(1), call.output
-    columns = math.prod(table.shape[1:])
-    parameters: dict[str, Attribute] = {"rows": table.shape[0], "columns": columns, "output_shape": tuple(output.shape)}
-    if table.dtype == output.dtype:
-        if table.tensor.quantization is not None and table.quantization.per_axis:
-            raise call.invalid("BT-QUANT-PER-AXIS", f"'{table.name}' has several scales, which only real outputs take")
-        return Lowered(parameters={**parameters, "form": "copy"})
+    """Where rows begin, and what they are multiplied by."""
+    table = call.input(0)
     enlarged = _ENLARGED[table.dtype]
-    return Lowered(
-        parameters={
-            **parameters,
-            "form": "real",
-            "output_dtype": output.dtype,
-            # A row whose elements begin inside of a byte is read from that byte's first element on.
-            "per_byte": _PER_BYTE[table.dtype],
-            "enlarged": enlarged,
-        },
-        arrays={"scales": _scales(call) / np.float32(enlarged)},
-    )
+    parameters: dict[str, Attribute] = {
+        "rows": table.shape[0],
+        "columns": math.prod(table.shape[1:]),
+        "shape": call.output.shape,
+        "type": call.output.dtype,
+        # A row whose elements begin inside of a byte is read from that byte's first element on.
+        "per_byte": _PER_BYTE[table.dtype],
+        "enlarged": enlarged,
+    }
+    return Lowered(parameters, {"scales": _scales(call) / np.float32(enlarged)})
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """copy: the row; real: f32(q * enlarged) * f32(scale / enlarged), rounded once more for a 16-bit output."""
-    positions, table = inputs[0].astype(np.int64), inputs[1]
+    """f32(q * enlarged) * f32(scale / enlarged), rounded once more for a 16-bit output."""
+    table, positions = inputs[0], inputs[1].astype(np.int64)
     bad = (positions < 0) | (positions >= step["rows"])
     if bad.any():
         raise RunError(
-            "BT-EMBEDDING-POSITION",
+            "BT-GATHER-POSITION",
             f"position {int(positions[bad][0])} must be between 0 and {step['rows'] - 1}",
             place=step.place,
             advice="positions are neither wrapped nor clamped",
         )
-    if step["form"] == "copy":
-        return [table[positions]]
     columns, per_byte = step["columns"], step["per_byte"]
     begins = positions * columns // per_byte * per_byte
     # Kernels read every type as a signed one.
@@ -89,7 +80,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     scales = step.arrays["scales"]
     with np.errstate(all="ignore"):
         real = values * (scales if scales.size == 1 else scales[positions][:, None])
-        return [real.astype(data_type(step["output_dtype"]).numpy).reshape(step["output_shape"])]
-
-
-OPERATOR = Operator("embedding_lookup", (), infer, lower, reference, "rows of a table by position", moves=True)
+        return [real.astype(data_type(step["type"]).numpy).reshape(step["shape"])]

@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import RunError
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
-from . import gather_boxes
+from . import embedding_lookup, gather_boxes
 
 
 def _axes(call: Call) -> tuple[int, int]:
@@ -44,6 +44,11 @@ def wrapped(step: Step, positions: np.ndarray, extent: int) -> np.ndarray:
     return np.where(found < 0, found + extent, found)
 
 
+def _of_table(call: Call) -> bool:
+    """Whether rows of a table are picked, which may become real numbers."""
+    return bool(call.node.attributes.get("table", False))
+
+
 def _by_element(call: Call) -> bool:
     """Whether positions have the tensor's rank, and each one picks an element."""
     return bool(call.node.attributes.get("elements", False))
@@ -55,6 +60,8 @@ def _wraps(call: Call) -> bool:
 
 def infer(call: Call) -> list[Shape]:
     """The axis gives way to the axes of the positions that are not batch axes; `elements`: the positions' shape."""
+    if _of_table(call):
+        return embedding_lookup.infer(call)
     call.expect(2)
     if _by_element(call):
         return _infer_elements(call)
@@ -65,6 +72,12 @@ def infer(call: Call) -> list[Shape]:
 
 def lower(call: Call) -> Lowered:
     """The tensor as [batch, outer, axis, inner] and the positions as [batch, count]; or the axis alone."""
+    if _of_table(call):
+        table = call.input(0)
+        if table.dtype != call.output.dtype:
+            return embedding_lookup.lower(call)
+        if table.tensor.quantization is not None and table.quantization.per_axis:
+            raise call.invalid("BT-QUANT-PER-AXIS", f"'{table.name}' has several scales, which only real outputs take")
     if _by_element(call):
         axis = call.axis(call.attribute("axis"), call.input(0).rank)
         return Lowered({"axis": axis}, scratch=24 * call.input(1).size)
@@ -87,6 +100,8 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Picked along axis 2 of [batch, outer, axis, inner]; or out[i, j, ...] = in[i, positions[i, j, ...], ...]."""
+    if "enlarged" in step.parameters:
+        return embedding_lookup.reference(step, inputs)
     if "axis" in step.parameters:
         return [np.ascontiguousarray(inputs[0][along(step, inputs[1], inputs[0].shape)])]
     x = inputs[0].reshape(step["batch"], step["outer"], step["extent"], step["inner"])
