@@ -76,7 +76,7 @@ def test_description_is_json_and_holds_the_operands() -> None:
     ]
     assert tensors["weights"]["scale"] == [float(scale) for scale in suite_cases.CONV_SCALES]
     assert (tensors["weights"]["axis"], tensors["input0"]["zero_point"], tensors["input0"]["axis"]) == (0, [3], None)
-    assert found["attributes"]["stride_h"] == 1
+    assert found["attributes"]["strides"] == [1, 1]
     assert found["plan"]["steps"][0]["clamp"] == {"low": -128, "high": 127}
 
 

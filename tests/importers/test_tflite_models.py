@@ -16,8 +16,9 @@ from importers.tflite_build import node as build_node
 
 OPERATORS = {value: name for name, value in vars(tfl.BuiltinOperator).items() if not name.startswith("_")}
 ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
-CONVOLUTIONS = ("CONV_3D", "CONV_3D_TRANSPOSE", "TRANSPOSE_CONV")
+CONVOLUTIONS = ("CONV_2D", "CONV_3D", "CONV_3D_TRANSPOSE", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
 POOLS = ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
+WINDOWS = (*POOLS, *CONVOLUTIONS)
 
 # What an operator's name alone says in TFLite and is an attribute of ours: written out again, not from the importer.
 IMPLIED: dict[str, dict[str, object]] = {
@@ -113,9 +114,6 @@ def expected_windows(given: dict[str, object]) -> dict[str, object]:
         "strides": tuple(given.pop(f"stride{axis}") for axis in axes),
         "dilations": tuple(given.pop(f"dilation{axis}Factor") for axis in axes if f"dilation{axis}Factor" in given),
         "pads": (),
-        "kernel_shape": (),
-        "groups": 1,
-        "channels_last": True,
     }
     found["padding"], found["size"] = (("same_upper", "floor"), ("explicit", "truncated_sum"))[given.pop("padding")]
     return found
@@ -128,6 +126,8 @@ def expected_attributes(source: str, options: object) -> dict[str, object]:
     found: dict[str, object] = dict(IMPLIED.get(source, {}))
     given = dict(vars(options))
     if isinstance(options, (tfl.Conv3DOptionsT, tfl.TransposeConvOptionsT)):
+        found |= {"kernel_shape": (), "groups": 1, "channels_last": True, **expected_windows(given)}
+    if isinstance(options, (tfl.Conv2DOptionsT, tfl.DepthwiseConv2DOptionsT)):
         found |= expected_windows(given)
     for camel, value in given.items():
         name = snake(camel)
@@ -255,7 +255,7 @@ def all_different(options: object, padding: int) -> None:
 
 @pytest.mark.parametrize(
     ("source", "padding"),
-    [(name, 0) for name in sorted({*IMPLIED, *OPERANDS, *POOLS})] + [(name, 1) for name in (*POOLS, *CONVOLUTIONS)],
+    [(name, 0) for name in sorted({*IMPLIED, *OPERANDS, *WINDOWS})] + [(name, 1) for name in WINDOWS],
 )
 def test_operators_with_a_form_of_our_own_agree(source: str, padding: int) -> None:
     model = dense()

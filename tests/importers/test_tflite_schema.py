@@ -123,12 +123,12 @@ def test_missing_options_give_defaults(code: int) -> None:
 def test_names_used_by_the_operators() -> None:
     conv = one_node(tfl.BuiltinOperator.CONV_2D, "", None)
     assert conv.attributes == {
-        "padding": "same",
-        "stride_w": 0,
-        "stride_h": 0,
+        "padding": "same_upper",
+        "size": "floor",
+        "pads": (),
+        "strides": (0, 0),
+        "dilations": (1, 1),
         "activation": "none",
-        "dilation_w": 1,
-        "dilation_h": 1,
         "bias_type": "f32",
     }
     pool = one_node(tfl.BuiltinOperator.MAX_POOL_2D, "", None)

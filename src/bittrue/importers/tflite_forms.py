@@ -25,7 +25,7 @@ def _pool(given: Attributes) -> dict[str, Attribute]:
     }
 
 
-def _convolution(axes: str, dilated: bool) -> Callable[[Attributes], dict[str, Attribute]]:
+def _convolution(axes: str, dilated: bool = True, **more: Attribute) -> Callable[[Attributes], dict[str, Attribute]]:
     def form(given: Attributes) -> dict[str, Attribute]:
         same = given["padding"] == "same"
         windows = ("padding", *(f"{what}_{axis}" for what in ("stride", "dilation") for axis in axes))
@@ -36,9 +36,7 @@ def _convolution(axes: str, dilated: bool) -> Callable[[Attributes], dict[str, A
             "pads": (),
             "padding": "same_upper" if same else "explicit",
             "size": "floor" if same else "truncated_sum",
-            "kernel_shape": (),
-            "groups": 1,
-            "channels_last": True,
+            **more,
         }
 
     return form
@@ -59,10 +57,12 @@ def _resizing(given: Attributes) -> dict[str, Attribute]:
 
 # Options table to what makes its fields our attributes; the others are as they should be.
 FORMS: Mapping[str, Callable[[Attributes], dict[str, Attribute]]] = {
-    "Conv3DOptions": _convolution("dhw", True),
+    "Conv2DOptions": _convolution("hw"),
+    "Conv3DOptions": _convolution("dhw", kernel_shape=(), groups=1, channels_last=True),
+    "DepthwiseConv2DOptions": _convolution("hw"),
     "LocalResponseNormalizationOptions": _neighbours,
     "Pool2DOptions": _pool,
     "ResizeBilinearOptions": _resizing,
     "ResizeNearestNeighborOptions": _resizing,
-    "TransposeConvOptions": _convolution("hw", False),
+    "TransposeConvOptions": _convolution("hw", False, kernel_shape=(), groups=1, channels_last=True),
 }

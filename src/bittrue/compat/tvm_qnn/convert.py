@@ -145,12 +145,11 @@ class _Converter:
     # -- operators -------------------------------------------------------------------------------------------------
     def padding(self, node: Node, taps: Sequence[int]) -> tuple[int, int, int, int]:
         """Top, left, bottom, right."""
-        if node.attributes["padding"] == "valid":
+        if node.attributes["padding"] == "explicit":
             return (0, 0, 0, 0)
         extents = self._shape(node.inputs[0])[1:3]
-        strides, dilations = (
-            [int(str(node.attributes.get(f"{what}_{side}", 1))) for side in "hw"] for what in ("stride", "dilation")
-        )
+        given = [node.attributes[name] or (1, 1) for name in ("strides", "dilations")]
+        strides, dilations = (numbers if isinstance(numbers, tuple) else () for numbers in given)
         try:
             rows, columns = (
                 window(*one, padding="same_upper") for one in zip(extents, taps, strides, dilations, strict=True)
@@ -214,9 +213,9 @@ class _Converter:
             self.scale(w),
             kernel_size=taps,
             channels=count,
-            strides=(a["stride_h"], a["stride_w"]),
+            strides=a["strides"],
             padding=self.padding(node, taps),
-            dilation=(a["dilation_h"], a["dilation_w"]),
+            dilation=a["dilations"],
             groups=groups,
             data_layout="NHWC",
             kernel_layout=layout,

@@ -14,7 +14,7 @@ import numpy as np
 from ...graph import Attribute, Quantization, data_type
 from .expr import Expr
 from .lowering import LOWERINGS
-from .windows import padding_name
+from .windows import NO_PADDING, padding_rules
 from .writer import ONE_VALUE, Writer, quantization
 
 
@@ -366,14 +366,13 @@ def _emit_conv2d(
     # From [O, I, h, w]; depthwise kernels are [C * multiplier, 1, h, w].
     turned = writer.transpose(kernel, (1, 2, 3, 0) if depthwise else (0, 2, 3, 1), layer.operator)
     turned = writer.quantized(turned, weights)
-    (stride_h, stride_w), (dilation_h, dilation_w) = a["strides"], a["dilation"]
-    source, padding = _padded(writer, layer, source)
+    source, (padding, size) = _padded(writer, layer, source)
     attributes |= {
+        "strides": tuple(a["strides"]),
+        "dilations": tuple(a["dilation"]),
+        "pads": (),
         "padding": padding,
-        "stride_h": stride_h,
-        "stride_w": stride_w,
-        "dilation_h": dilation_h,
-        "dilation_w": dilation_w,
+        "size": size,
     }
     shape = layer.shape
     if first:
@@ -394,19 +393,19 @@ def _emit_conv2d(
     return writer.transpose(index, (0, 3, 1, 2), layer.operator) if first else index
 
 
-def _padded(writer: Writer, layer: Expr, source: int) -> tuple[int, str]:
-    """The data, padded by an operator of its own where `same` and `valid` do not say it, and which of them does."""
+def _padded(writer: Writer, layer: Expr, source: int) -> tuple[int, tuple[str, str]]:
+    """The data, padded by an operator of its own where no rules say it, and the rules for padding and size."""
     tensor = writer.tensors[source]
     pads = list(layer.attributes["padding"])
     extents, out = tensor.shape[1:3], layer.shape[2:] if layer.attributes["data_layout"] == "NCHW" else layer.shape[1:3]
     taps, strides, dilation = layer.inputs[1].shape[2:], layer.attributes["strides"], layer.attributes["dilation"]
-    name = padding_name(extents, taps, strides, dilation, pads, out)
-    if name is not None:
-        return source, name
+    rules = padding_rules(extents, taps, strides, dilation, pads, out)
+    if rules is not None:
+        return source, rules
     top, left, bottom, right = pads
     amounts = np.array([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
     shape = [extent + int(sum(amount)) for extent, amount in zip(tensor.shape, amounts, strict=True)]
     paddings = writer.constant(amounts, "s32", "paddings")
     operands = (source, paddings)
     index = writer.node("pad", layer.operator, operands, tensor.dtype, shape, ONE_VALUE, tensor.quantization)
-    return index, "valid"
+    return index, NO_PADDING

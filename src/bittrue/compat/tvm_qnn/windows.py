@@ -28,25 +28,29 @@ def placed(
         raise checks.wrong(function, parameter, str(error), code="BT-QNN-SHAPE") from None
 
 
-def padding_name(
+# Rules for padding and size of layers that a step of its own pads.
+NO_PADDING = "explicit", "truncated_sum"
+
+
+def padding_rules(
     shape: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int],
     dilation: Sequence[int],
     pads: Sequence[int],
     out: Sequence[int],
-) -> str | None:
-    """`valid` or `same` where that means these pads (top, left, bottom, right) and dimensions; None where neither
-    does.
+) -> tuple[str, str] | None:
+    """The rules for padding and size, without padding or the same as ever, that mean these pads (top, left, bottom,
+    right) and dimensions; None where neither do.
     """
-    for name, rule in (("valid", "explicit"), ("same", "same_upper")):
+    for rules in (NO_PADDING, ("same_upper", "floor")):
         try:
-            found = [window(*one, padding=rule) for one in zip(shape, taps, strides, dilation, strict=True)]
+            found = [window(*one, padding=rules[0]) for one in zip(shape, taps, strides, dilation, strict=True)]
         except WindowError:
             continue
         sides = (*(one.before for one in found), *(one.after for one in found))
         if sides == tuple(pads) and [one.out for one in found] == list(out):
-            return name
+            return rules
     return None
 
 

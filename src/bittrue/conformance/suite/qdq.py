@@ -180,13 +180,14 @@ class Writer:
 Mapper = Callable[[Writer], str]
 
 
-def _window(w: Writer, kernel: tuple[int, int], dilations: tuple[int, int] = (1, 1)) -> dict[str, list[int]]:
+def _window(w: Writer, kernel: Sequence[int]) -> dict[str, list[int]]:
     """Attributes of a window; padding as numbers, since runtimes differ about SAME with dilation."""
-    strides = [int(w.attributes["stride_h"]), int(w.attributes["stride_w"])]
+    strides, dilations = ([int(v) for v in w.attributes[name]] for name in ("strides", "dilations"))
     found = {"kernel_shape": list(kernel), "strides": strides}
-    if dilations != (1, 1):
-        found["dilations"] = list(dilations)
-    if w.attributes["padding"] == "same":
+    if set(dilations) - {1}:
+        found["dilations"] = dilations
+    if w.attributes["padding"] == "same_upper":
+        dilations = dilations or [1] * len(kernel)
         axes = zip(w.tensor(0).shape[1:3], kernel, strides, dilations, strict=True)
         sides = [window(*axis, padding="same_upper") for axis in axes]
         found["pads"] = [one.before for one in sides] + [one.after for one in sides]
@@ -200,10 +201,7 @@ def _bias_scale(w: Writer, weights: int = 1) -> np.ndarray | None:
 
 def _convolution(w: Writer, order: tuple[int, int, int, int], depthwise: bool) -> str:
     filters = w.tensor(1).shape
-    kernel = filters[1], filters[2]
-    attributes: dict[str, object] = dict(
-        _window(w, kernel, (int(w.attributes["dilation_h"]), int(w.attributes["dilation_w"])))
-    )
+    attributes: dict[str, object] = dict(_window(w, filters[1:3]))
     channels = w.tensor(0).shape[3]
     group = channels if depthwise else channels // max(filters[3], 1)
     if group > 1:
@@ -239,13 +237,7 @@ def _fully_connected(w: Writer) -> str:
 
 def _pool(operator: str) -> Mapper:
     def mapper(w: Writer) -> str:
-        kernel, strides = ([int(v) for v in w.attributes[name]] for name in ("kernel", "strides"))
-        found = {"kernel_shape": kernel, "strides": strides}
-        if w.attributes["padding"] == "same_upper":
-            axes = zip(w.tensor(0).shape[1:3], kernel, strides, strict=True)
-            sides = [window(*axis, padding="same_upper") for axis in axes]
-            found["pads"] = [one.before for one in sides] + [one.after for one in sides]
-        made = w.add(operator, w.real(0, CHANNELS_FIRST), **found)
+        made = w.add(operator, w.real(0, CHANNELS_FIRST), **_window(w, w.attributes["kernel"]))
         return w.transposed(w.quantized(w.clamped(made)), CHANNELS_LAST)
 
     return mapper

@@ -49,11 +49,10 @@ def window(source: Source, *, dilated: bool = True) -> dict[str, Attribute]:
     if not dilated and dilation != (1, 1):
         raise source.unsupported("BT-CAFFE2-WINDOW", f"dilations {list(dilation)} are not read here")
     return {
-        "stride_h": stride[0],
-        "stride_w": stride[1],
-        "dilation_h": dilation[0],
-        "dilation_w": dilation[1],
+        "strides": stride,
+        "dilations": dilation,
         "padding": "explicit",
+        "size": "floor",
         "pads": _pads(source),
     }
 
@@ -118,12 +117,8 @@ def _transposed(source: Source) -> None:
     if source.integer("group", 1) != 1:
         raise source.invalid("BT-CONV-CHANNELS", "a transposed convolution has one group", "the runtime refuses others")
     adjust = _pair(source, "adj", "adjs", 0)
-    given = window(source, dilated=False)
     attributes: dict[str, Attribute] = {
-        "strides": (given["stride_h"], given["stride_w"]),  # type: ignore[dict-item]
-        "dilations": (),
-        "padding": given["padding"],
-        "pads": given["pads"],
+        **window(source, dilated=False),
         "output_padding": adjust,
         "kernel_shape": (),
         "groups": 1,
@@ -171,16 +166,12 @@ def _pool(operator: str, *, keeps: bool) -> Mapper:
         taps = (0, 0) if whole else _pair(source, "kernel", "kernels", 0)
         given = window(source, dilated=False)
         source.integer("group", 1)
-        strides = given["stride_h"], given["stride_w"]
-        if whole and (strides, given["pads"]) != ((1, 1), (0,) * 4):
+        if whole and (given["strides"], given["pads"]) != ((1, 1), (0,) * 4):
             raise source.invalid("BT-CAFFE2-WINDOW", "global_pooling has stride 1 and no pads")
         attributes: dict[str, Attribute] = {
+            **given,
             "kernel": () if whole else taps,
-            "strides": strides,  # type: ignore[dict-item]
             "dilations": (),
-            "pads": given["pads"],
-            "padding": "explicit",
-            "size": "floor",
             "channels_last": True,
             "activation": activation,
         }

@@ -12,9 +12,9 @@ import numpy as np
 
 from ...rules import accumulate, scale_form
 from ..core.base import Call, Operand
-from ..core.geometry import windows_by_letter
 from ..core.granularity import blocks_interleave
 from ..core.lanes import broadcast_runs
+from ..layers.conv_geometry import listed_windows
 from ..layers.whole_conv import every_channel_its_group, every_output_its_group, single_tap
 from ..pooling.pooling import pool_windows
 from ..pooling.resized_places import resized_axes
@@ -148,13 +148,12 @@ def taps_in_pairs(call: Call) -> bool:
     Filters are [1, h, w, C * multiplier], or [C * multiplier, h, w, 1] with a group for each channel.
     """
     source, filters = call.input(0).shape, call.input(1).shape
-    plain = {call.attribute(f"dilation_{side}") for side in "hw"} == {1}
-    strides = call.attribute("stride_h"), call.attribute("stride_w")
+    plain, strides = set(call.attribute("dilations")) == {1}, tuple(call.attribute("strides"))
     if filters[1:3] != (3, 3) or source[3] % 8 or not plain or strides not in ((1, 1), (2, 2)):
         return False
     if filters[0 if call.node.operator == "depthwise_conv2d" else 3] != 1:
         return False
-    sides = windows_by_letter(call, source[1:3], (3, 3))
+    sides = listed_windows(call, source[1:3], (3, 3))
     return {pad for side in sides for pad in (side.before, side.after)} == {1}
 
 
@@ -280,11 +279,7 @@ def transposed_filter_fits(call: Call) -> bool:
 def filters_of_one_pixel(call: Call) -> bool:
     """A convolution in one group whose filters are one pixel large and move by one."""
     weights, source = call.input(1).shape, call.input(0).shape
-    return (
-        weights[1:3] == (1, 1)
-        and weights[3] == source[-1]
-        and call.attribute("stride_h") == call.attribute("stride_w") == 1
-    )
+    return weights[1:3] == (1, 1) and weights[3] == source[-1] and tuple(call.attribute("strides")) == (1, 1)
 
 
 def filters_of_one_channel(call: Call, most_taps: int) -> bool:

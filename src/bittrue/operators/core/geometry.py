@@ -332,28 +332,6 @@ def _each(call: Call, axes: Sequence[Callable[[], Window]]) -> tuple[Window, ...
     return tuple(found)
 
 
-def by_letter(call: Call, name: str, count: int) -> tuple[int, ...]:
-    """The attributes `name`_d, `name`_h and `name`_w, as many of the last ones as there are axes."""
-    return tuple(int(call.attribute(f"{name}_{letter}")) for letter in _LETTERS[-count:])
-
-
-def named_rules(call: Call, count: int) -> tuple[tuple[int, ...], str, str]:
-    """Pads and rules for padding and size, from the attributes `padding` (same, valid, explicit) and `pads`."""
-    padding = str(call.attribute("padding"))
-    if padding == "explicit":
-        return numbers(call, "pads", 2 * count, 0), "explicit", "floor"
-    return (0,) * (2 * count), *(("same_upper", "floor") if padding == "same" else ("explicit", "truncated_sum"))
-
-
-def windows_by_letter(
-    call: Call, extents: Sequence[int], taps: Sequence[int], *, dilated: bool = True, most: int = LARGEST
-) -> tuple[Window, ...]:
-    """`windows` of a node with attributes `stride_h`, `stride_w` ..., `padding`, and `pads` where that is explicit."""
-    count = len(extents)
-    dilations = by_letter(call, "dilation", count) if dilated else ()
-    return windows(call, extents, taps, by_letter(call, "stride", count), dilations, *named_rules(call, count), most)
-
-
 def spatial_parameters(found: Sequence[Window]) -> dict[str, Attribute]:
     """The geometry as step parameters: of height and width, and of depth where there are three axes.
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..core.accumulator import fused_range, multiplier_arrays, proven_bound, signed_span, stored_type, weight_sums
 from ..core.base import Call, Lowered, Operator, Shape, Step
-from ..core.geometry import Window, spatial_bytes, spatial_parameters, windows_by_letter
+from ..core.geometry import Window, spatial_bytes, spatial_parameters
 from ..core.roles import LAYER
 from . import hybrid_layers, integer_conv, real_layers
-from .conv_geometry import check_bias
+from .conv_geometry import check_bias, listed_windows
 from .hybrid_layers import HYBRID_SLOTS
 from .integer_layers import check_bias_type, check_weight_scales
 from .real_layers import REAL_SLOTS
@@ -36,7 +36,7 @@ def _geometry(call: Call) -> tuple[Window, Window, int]:
         )
     if weights.shape[0] % groups:
         raise call.invalid("BT-CONV-CHANNELS", f"{weights.shape[0]} filters cannot be split into {groups} groups")
-    vertical, horizontal = windows_by_letter(call, source.shape[1:3], weights.shape[1:3])
+    vertical, horizontal = listed_windows(call, source.shape[1:3], weights.shape[1:3])
     return vertical, horizontal, groups
 
 

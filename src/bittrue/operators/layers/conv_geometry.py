@@ -54,6 +54,14 @@ def check_bias(call: Call, channels: int, position: int = 2) -> None:
         raise call.invalid("BT-BIAS-LENGTH", f"bias has {size} values for {channels} output channels")
 
 
+def listed_windows(call: Call, extents: Sequence[int], taps: Sequence[int]) -> tuple[Window, ...]:
+    """Windows by the attributes `strides`, `dilations`, `pads` and the rules `padding` and `size`."""
+    lists = call.attribute("strides"), call.attribute("dilations"), call.attribute("pads")
+    # Kernels of three axes keep strides in 32 bits.
+    most = LARGEST if len(taps) < 3 else _MOST
+    return windows(call, extents, taps, *lists, str(call.attribute("padding")), str(call.attribute("size")), most)
+
+
 def convolution_windows(call: Call) -> tuple[tuple[Window, ...], int]:
     """The windows and the number of groups; a typed error where channels, groups and kernel do not fit together."""
     source, weights = call.input(0), call.input(1, "weights")
@@ -76,11 +84,7 @@ def convolution_windows(call: Call) -> tuple[tuple[Window, ...], int]:
         )
     if "padding" not in call.node.attributes:
         return spatial_windows(call, shape, taps), groups
-    lists = call.attribute("strides"), call.attribute("dilations"), call.attribute("pads")
-    padding, size = str(call.attribute("padding")), str(call.attribute("size"))
-    # Kernels of three axes keep strides in 32 bits.
-    most = LARGEST if len(taps) < 3 else _MOST
-    return windows(call, shape[2:], taps, *lists, padding, size, most), groups
+    return listed_windows(call, shape[2:], taps), groups
 
 
 # Where convolutions have a tensor of the result's shape that their sums begin with.
@@ -136,9 +140,7 @@ def _stated_geometry(call: Call, extents: Shape, taps: Shape) -> tuple[Window, .
         raise call.invalid(
             "BT-SHAPE-OUTPUT", f"output shape {list(shape)} has not the batch {x.shape[0]} and the {filters} filters"
         )
-    lists = call.attribute("strides"), call.attribute("dilations")
-    padding, size = str(call.attribute("padding")), str(call.attribute("size"))
-    found = windows(call, inner, taps, *lists, (), padding, size, _MOST if len(taps) == 3 else LARGEST)
+    found = listed_windows(call, inner, taps)
     if spatial_shape(found) != extents:
         raise call.invalid(
             "BT-SHAPE-OUTPUT",

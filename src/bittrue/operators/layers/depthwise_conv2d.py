@@ -18,12 +18,12 @@ from ..core.accumulator import (
     weight_sums,
 )
 from ..core.base import Call, Lowered, Operator, Shape, Step
-from ..core.geometry import Window, spatial_bytes, spatial_parameters, step_windows, windows_by_letter
+from ..core.geometry import Window, spatial_bytes, spatial_parameters, step_windows
 from ..core.lanes import stored_in_lanes
 from ..core.roles import LAYER
 from ..core.spatial import padded, sliding
 from . import hybrid_layers, real_layers
-from .conv_geometry import check_bias
+from .conv_geometry import check_bias, listed_windows
 from .integer_layers import check_weight_scales
 from .real_layers import REAL_SLOTS
 from .window_sums import depthwise_sums
@@ -47,7 +47,7 @@ def _geometry(call: Call) -> tuple[Window, ...]:
         raise call.invalid(
             "BT-CONV-CHANNELS", f"{source.shape[3]} input channels are no {call.attribute('groups')} groups of one"
         )
-    return windows_by_letter(call, source.shape[1:3], weights.shape[1:3])
+    return listed_windows(call, source.shape[1:3], weights.shape[1:3])
 
 
 def infer(call: Call) -> list[Shape]:
