@@ -1,6 +1,6 @@
 """Every operator of bittrue.qnn against loops over Python integers, written from the formulas alone.
 
-Stems: conv, matmul, conv_transpose, function_of_codes, leaky_relu, softmax,
+Stems: conv, matmul, conv_transpose, leaky_relu, softmax,
 average_pool, simulated_quantize, simulated_dequantize, max_pool, quantize, dequantize.
 """
 

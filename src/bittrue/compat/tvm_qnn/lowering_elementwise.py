@@ -117,7 +117,8 @@ def _on_codes(stem: str, **more: Attribute) -> Callable[[Writer, Expr, Sequence[
     def lowering(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
         index = writer.quantized(inputs[0], quantization(*pair(expr, "input")))
         rounding = rounding_of(expr) if "rounding" in expr.attributes else {}
-        rest = {name: value for name, value in expr.attributes.items() if name not in ("rounding", "compute_dtype")}
+        unused = ("rounding", "compute_dtype", "function")
+        rest = {name: value for name, value in expr.attributes.items() if name not in unused}
         given = quantization(*pair(expr, "output"))
         attributes = {**rest, **rounding, **more}
         return writer.node(stem, expr.operator, (index,), expr.dtype, expr.shape, attributes, given, expr.name)
@@ -133,7 +134,7 @@ ELEMENTWISE: dict[str, Callable[[Writer, Expr, Sequence[int]], int]] = {
     "qnn.softmax": _on_codes("softmax", by_shifts=True),
     "qnn.subtract": _sum,
     **{
-        f"qnn.{name}": _on_codes("function_of_codes")
+        f"qnn.{name}": _on_codes({"hardswish": "hard_swish", "sigmoid": "logistic"}.get(name, name), in_steps=True)
         for name in ("abs", "erf", "exp", "hardswish", "log", "rsqrt", "sigmoid", "sqrt", "tanh")
     },
 }

@@ -60,14 +60,18 @@ def rows(own: Variant) -> tuple[Row, ...]:
         *variants(own, lambda v: _requantize(v, False)),
         *variants(own, _leaky_relu),
         *variants(own, _softmax),
-        Row(
-            "function_of_codes",
-            ("T -> T",),
-            {"table": "binary32_divide_256_away"},
-            f"{READ}, canonicalizations.py; 16 check values",
-            where=("s8", "u8"),
-            limit="exp, tanh, erf and log are rounded to nearest; those of NumPy and SciPy, which make the tables"
-            " there, may differ in the last place and by that in a quantized value",
+        *(
+            Row(
+                stem,
+                ("T -> T",),
+                {"table": "binary32_divide_256_away", "table_function": "binary32_steps"},
+                f"{READ}, canonicalizations.py; 16 check values",
+                where=("s8", "u8"),
+                when=(("attribute_is", "in_steps", True),),
+                limit="exp, tanh, erf and log are rounded to nearest; those of NumPy and SciPy, which make the tables"
+                " there, may differ in the last place and by that in a quantized value",
+            )
+            for stem in ("abs", "erf", "exp", "hard_swish", "log", "logistic", "rsqrt", "sqrt", "tanh")
         ),
         Row(
             "average_pool",

@@ -11,6 +11,7 @@ from ...rules import rescale, store
 from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise
 from ..quantization.quantize import rescale_input
+from .rounded_table import with_rounded_table
 
 
 def lower(call: Call) -> Lowered:
@@ -46,4 +47,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(one, [inputs[0]], DATA_TYPES[step["dtype"]].numpy)]
 
 
-OPERATOR = Operator("abs", ("scale_form", "rescale", "store"), same_shape, lower, reference, "magnitude", elementwise=1)
+OPERATOR = with_rounded_table(
+    Operator("abs", ("scale_form", "rescale", "store"), same_shape, lower, reference, "magnitude", elementwise=1)
+)

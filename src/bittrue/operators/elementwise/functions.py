@@ -12,6 +12,7 @@ from ...rules import real_function
 from ..core import functions
 from ..core.base import Call, Function, Lowered, Operator, Step, same_shape
 from .logistic import evaluate, read_table, table_lowered
+from .rounded_table import with_rounded_table
 
 
 def _log_from(call: Call) -> real_function.Function:
@@ -57,8 +58,8 @@ def _operator(stem: str, summary: str, function: Function | None = None) -> Oper
 
 
 OPERATORS = (
-    _operator("exp", "e^x", functions.EXP),
-    _operator("log", "natural logarithm", functions.LOG),
+    with_rounded_table(_operator("exp", "e^x", functions.EXP)),
+    with_rounded_table(_operator("log", "natural logarithm", functions.LOG)),
     _operator("sin", "sine"),
     _operator("cos", "cosine"),
 )

@@ -13,6 +13,7 @@ from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise
 from ..core.functions import HARD_SWISH
 from .logistic import evaluate, table_lowered
+from .rounded_table import with_rounded_table
 
 
 def _real(x: np.ndarray) -> np.ndarray:
@@ -55,13 +56,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(lambda q: entries[q - minimum], [inputs[0]], DATA_TYPES[step["dtype"]].numpy)]
 
 
-OPERATOR = Operator(
-    "hard_swish",
-    ("hard_swish", "real_function", "table"),
-    same_shape,
-    lower,
-    reference,
-    "x * clamp(x / 6 + 1/2, 0, 1)",
-    elementwise=1,
-    function=HARD_SWISH,
+OPERATOR = with_rounded_table(
+    Operator(
+        "hard_swish",
+        ("hard_swish", "real_function", "table"),
+        same_shape,
+        lower,
+        reference,
+        "x * clamp(x / 6 + 1/2, 0, 1)",
+        elementwise=1,
+        function=HARD_SWISH,
+    )
 )

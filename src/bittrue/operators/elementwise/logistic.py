@@ -15,7 +15,7 @@ import numpy as np
 
 from ...arithmetic import elementary, fused, tables
 from ...graph import DATA_TYPES, Attribute
-from ...rules import real_function, sigmoid, table
+from ...rules import real_function, sigmoid, table, table_function
 from ..core.base import Call, Function, Lowered, Operator, Role, Shape, Step, same_shape
 from ..core.elementwise import blockwise
 from ..core.functions import LOGISTIC, TANH
@@ -105,6 +105,10 @@ def lower(call: Call, function: str) -> Lowered:
     """The finished table of 8 bits, or the argument's multiplier and the samples of 16 bits; reals need nothing."""
     if "levels" in call.rules:
         return level_functions.lower(call, function)
+    if "table_function" in call.rules:
+        chosen = table_function.RULES[call.rules["table_function"]].functions[function]
+        with np.errstate(all="ignore"):
+            return table_lowered(call, lambda x: np.asarray(chosen(x.astype(np.float32)), np.float32))
     if not call.output.type.is_integer:
         return Lowered()
     if len(call.inputs) > 1:
@@ -151,7 +155,7 @@ def _operator(
 ) -> Operator:
     return Operator(
         stem,
-        ("table", "sigmoid", "real_function", *(("levels",) if roles else ())),
+        ("table", "table_function", "sigmoid", "real_function", *(("levels",) if roles else ())),
         infer if roles else same_shape,
         partial(lower, function=stem),
         partial(reference, function=stem),

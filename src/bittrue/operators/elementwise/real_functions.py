@@ -10,6 +10,7 @@ import numpy as np
 from ...rules import real_function
 from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise
+from .rounded_table import with_rounded_table
 
 _F32 = np.dtype(np.float32)
 
@@ -60,7 +61,7 @@ def _operator(stem: str, summary: str) -> Operator:
 
 
 OPERATORS = (
-    _operator("erf", "error function"),
+    with_rounded_table(_operator("erf", "error function")),
     _operator("hard_sigmoid", "clamp(alpha x + beta, 0, 1)"),
     _operator("mish", "x tanh(log(1 + e^x))"),
     _operator("softplus", "log(1 + e^x)"),

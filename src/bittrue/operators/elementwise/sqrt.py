@@ -13,6 +13,7 @@ from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise
 from ..core.functions import INVERSE_ROOT
 from .logistic import read_table, table_lowered
+from .rounded_table import with_rounded_table
 
 
 def _not_negative(step: Step, q: np.ndarray) -> None:
@@ -100,15 +101,19 @@ def reference_rsqrt(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
 
 
 OPERATORS = (
-    Operator("sqrt", ("square_root",), same_shape, lower_sqrt, reference_sqrt, "square root", elementwise=1),
-    Operator(
-        "rsqrt",
-        ("inverse_root", "table"),
-        same_shape,
-        lower_rsqrt,
-        reference_rsqrt,
-        "one over the square root",
-        elementwise=1,
-        function=INVERSE_ROOT,
+    with_rounded_table(
+        Operator("sqrt", ("square_root",), same_shape, lower_sqrt, reference_sqrt, "square root", elementwise=1)
+    ),
+    with_rounded_table(
+        Operator(
+            "rsqrt",
+            ("inverse_root", "table"),
+            same_shape,
+            lower_rsqrt,
+            reference_rsqrt,
+            "one over the square root",
+            elementwise=1,
+            function=INVERSE_ROOT,
+        )
     ),
 )
