@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from support.onnx_models import cases, check, single
+from support.onnx_models import build, cases, check, single
 from support.onnx_operands import Case, bits, kind, one_type, ordinary, shape
 
 I64 = np.int64
@@ -296,3 +296,25 @@ def test_random_models(request: pytest.FixtureRequest, build: Callable[[np.rando
         content, feeds = single(op_type, inputs, outputs, attributes, opset=opset, constants=constants)
         outcomes.add(check(content, feeds, may_refuse=["BT-SLICE-END"]))
     assert "equal" in outcomes
+
+
+def test_borders_of_images_with_channels_last(request: pytest.FixtureRequest) -> None:
+    for rng in cases(request, usual=60):
+        channels = int(rng.integers(1, 9))
+        constants = {
+            "one": np.float32(1),
+            "zero": np.uint8(rng.integers(3)),
+            "kernel": rng.integers(0, 3, (channels, channels, 1, 1)).astype(np.uint8),
+            "widths": (rng.integers(0, 3, (2, 4)) * (0, 0, 1, 1)).reshape(-1).astype(np.int64),
+        }
+        scales = ["one", "zero", "kernel", "one", "zero", "one", "zero"]
+        nodes = [
+            helper.make_node("QLinearConv", ["x", *scales], ["image"]),
+            helper.make_node(
+                "Pad", ["image", "widths"], ["padded"], mode=str(rng.choice(["constant", "reflect", "edge"]))
+            ),
+            helper.make_node("QLinearConv", ["padded", *scales], ["y"]),
+        ]
+        x = rng.integers(0, 30, (1, channels, *(int(v) for v in rng.integers(3, 8, 2)))).astype(np.uint8)
+        content, feeds = build(nodes, {"x": x}, {"y": TensorProto.UINT8}, constants)
+        check(content, feeds)
