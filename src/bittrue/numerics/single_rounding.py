@@ -278,8 +278,8 @@ def _shared(operator: str, types: str, *when: tuple[object, ...]) -> Row:
 
 
 _COMMON_CODE = (
-    *(_shared(operator, types) for operator, patterns in _SHARED.items() for types in patterns),
     *(_shared(operator, types, condition) for operator, condition, types in _SHARED_WHEN),
+    *(_shared(operator, types) for operator, patterns in _SHARED.items() for types in patterns),
 )
 
 SINGLE_ROUNDING = Numerics(
