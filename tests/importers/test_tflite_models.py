@@ -119,6 +119,13 @@ def expected_windows(given: dict[str, object]) -> dict[str, object]:
     return found
 
 
+def expected_resizing(given: dict[str, object]) -> dict[str, object]:
+    """Where a result's position lies in the image."""
+    corners, half = given.pop("alignCorners"), given.pop("halfPixelCenters")
+    names = {(True, True): "align_corners_half_pixel", (True, False): "align_corners", (False, True): "half_pixel"}
+    return {"transformation": names.get((bool(corners), bool(half)), "asymmetric"), "channels_last": True}
+
+
 def expected_attributes(source: str, options: object) -> dict[str, object]:
     """The generated options object in bittrue's words, by rules written for this test only."""
     if isinstance(options, tfl.Pool2DOptionsT):
@@ -129,6 +136,8 @@ def expected_attributes(source: str, options: object) -> dict[str, object]:
         found |= {"kernel_shape": (), "groups": 1, "channels_last": True, **expected_windows(given)}
     if isinstance(options, (tfl.Conv2DOptionsT, tfl.DepthwiseConv2DOptionsT)):
         found |= expected_windows(given)
+    if isinstance(options, (tfl.ResizeBilinearOptionsT, tfl.ResizeNearestNeighborOptionsT)):
+        found |= expected_resizing(given)
     for camel, value in given.items():
         name = snake(camel)
         if name == "quant_spec":
