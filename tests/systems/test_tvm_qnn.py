@@ -1,7 +1,7 @@
 """Every operator of bittrue.qnn against loops over Python integers, written from the formulas alone.
 
 Stems: conv, matmul, conv_transpose, leaky_relu, softmax,
-average_pool, simulated_quantize, simulated_dequantize, max_pool, quantize, dequantize.
+average_pool, max_pool, quantize, dequantize.
 """
 
 from __future__ import annotations

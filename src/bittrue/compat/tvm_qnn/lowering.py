@@ -120,11 +120,12 @@ def _conv2d_transpose(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 
 
 def _simulated(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    kind = "output" if expr.operator.endswith("simulated_quantize") else "input"
+    stem = "quantize" if expr.operator.endswith("simulated_quantize") else "dequantize"
+    kind = "output" if stem == "quantize" else "input"
     scale, point = (np.atleast_1d(array) for array in pair(expr, kind))
     operands = (inputs[0], writer.constant(scale, "f32", "scales"), writer.constant(point, "s32", "zero_points"))
-    stem = expr.operator.removeprefix("qnn.")
-    return writer.node(stem, expr.operator, operands, "f32", expr.shape, expr.attributes, name=expr.name)
+    attributes = {**expr.attributes, "in_reals": True}
+    return writer.node(stem, expr.operator, operands, "f32", expr.shape, attributes, name=expr.name)
 
 
 def _matmul(writer: Writer, expr: Expr, inputs: Sequence[int], points: tuple[str, str]) -> int:

@@ -125,8 +125,9 @@ def rows(own: Variant) -> tuple[Row, ...]:
                 ("f32 f32 s32 -> f32",),
                 {},
                 f"{READ}, op/simulated_quantize.cc and topi/nn/qnn.py; no check values",
+                when=(("attribute_is", "in_reals", True),),
             )
-            for stem in ("simulated_quantize", "simulated_dequantize")
+            for stem in ("quantize", "dequantize")
         ),
         *(
             Row(

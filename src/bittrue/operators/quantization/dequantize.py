@@ -13,12 +13,14 @@ import numpy as np
 from ...rules import quantize as quantize_rules
 from ..core.base import Call, Lowered, Operator, Role, Step
 from ..core.elementwise import blockwise, in_lanes
-from . import dequantize_operands, quantize_ranges
+from . import dequantize_operands, quantize_in_reals, quantize_ranges
 from .quantize import body_parameter, infer, per_axis_arrays
 
 
 def lower(call: Call) -> Lowered:
     """Scales and zero points; nothing for 16-bit floats, which are only widened."""
+    if quantize_in_reals.asked(call):
+        return quantize_in_reals.lower(call)
     if "narrow" in call.rules:
         return dequantize_operands.lower(call)
     if "range_dequantize" in call.rules:
@@ -34,6 +36,8 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Element by element."""
+    if "in_reals" in step.parameters:
+        return quantize_in_reals.reference_dequantize(step, inputs)
     if "narrow" in step.rules:
         return dequantize_operands.reference(step, inputs)
     if "ranged" in step.parameters:

@@ -20,7 +20,7 @@ from ..core.elementwise import blockwise, in_lanes
 from ..core.functions import IDENTITY
 from ..core.indexing import MAX_EXTENT
 from ..elementwise import level_functions, logistic
-from . import quantize_operands, quantize_ranges
+from . import quantize_in_reals, quantize_operands, quantize_ranges
 
 _ROLES = (Role("output", -1, 1, 2), Role("input", 0, 3, 4))
 
@@ -126,11 +126,15 @@ def infer(call: Call) -> list[Shape]:
         return same_shape(call)
     if call.node.attributes.get("ranged"):
         return quantize_ranges.infer(call)
+    if quantize_in_reals.asked(call):
+        return quantize_in_reals.infer(call)
     return logistic.infer(call) if len(call.inputs) > 3 else quantize_operands.infer(call)
 
 
 def lower(call: Call) -> Lowered:
     """The output's scales and zero points for real input, else one multiplier."""
+    if quantize_in_reals.asked(call):
+        return quantize_in_reals.lower(call)
     if "levels" in call.rules:
         return level_functions.lower(call, "quantize", _ROLES)
     if "quotient" in call.rules:
@@ -157,6 +161,8 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Element by element."""
+    if "in_reals" in step.parameters:
+        return quantize_in_reals.reference_quantize(step, inputs)
     if level_functions.made(step):
         return level_functions.reference(step, inputs, "quantize")
     if "quotient" in step.rules:

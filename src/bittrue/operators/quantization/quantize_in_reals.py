@@ -1,9 +1,8 @@
-"""simulated_quantize and simulated_dequantize: quantized values as real numbers, per element of an axis with parameters
-in turn.
+"""quantize and dequantize of quantized values that are real numbers, per element of an axis with parameters in turn.
 
-Inputs: x (f32), scales (f32 vector), zero points (s32 vector). Element i of the axis has scale i mod their number and
-zero point i mod theirs. simulated_quantize: min(f32(round_away(f32(x / scale)) + zero point), high), then at least low,
-for attributes `low` and `high`; NaN gives high. simulated_dequantize: f32(f32(x - zero point) * scale).
+Inputs: x (f32), scales (f32 vector), zero points (s32 vector); attributes `in_reals` and `axis`. Element i of the axis
+has scale i mod their number and zero point i mod theirs. quantize: min(f32(round_away(f32(x / scale)) + zero point),
+high), then at least low, for attributes `low` and `high`; NaN gives high. dequantize: f32(f32(x - zero point) * scale).
 """
 
 from __future__ import annotations
@@ -13,10 +12,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...arithmetic.floats import round_away
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Shape, Step
 from ..core.elementwise import blockwise
 
 _F32 = np.dtype(np.float32)
+
+
+def asked(call: Call) -> bool:
+    """Whether the node's quantized values are real numbers."""
+    return bool(call.node.attributes.get("in_reals"))
 
 
 def infer(call: Call) -> list[Shape]:
@@ -36,7 +40,7 @@ def lower(call: Call) -> Lowered:
     rank = call.input(0).rank
     axis = call.axis(call.attribute("axis"), rank) if rank else 0
     ends = {name: float(call.attribute(name)) for name in ("low", "high") if name in call.node.attributes}
-    return Lowered({"axis": axis, **ends})
+    return Lowered({"axis": axis, "in_reals": True, **ends})
 
 
 def _spread(step: Step, x: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -76,25 +80,3 @@ def reference_dequantize(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nd
             return (x - zero_point) * scale
 
     return _element_by_element(step, inputs, one)
-
-
-OPERATORS = (
-    Operator(
-        "simulated_quantize",
-        (),
-        infer,
-        lower,
-        reference_quantize,
-        "quantized values of real numbers that stay real numbers",
-        elementwise=1,
-    ),
-    Operator(
-        "simulated_dequantize",
-        (),
-        infer,
-        lower,
-        reference_dequantize,
-        "real numbers of quantized values that are real numbers",
-        elementwise=1,
-    ),
-)
