@@ -354,13 +354,11 @@ def _blocks(operator: str) -> Mapper:
     return mapper
 
 
-def _resize_bilinear(w: Writer) -> str:
+def _resize_linear(w: Writer) -> str:
     height, width = w.integers(1)
     shape = w.tensor(0).shape
     sizes = w.model.constant(np.array([shape[0], shape[3], height, width], np.int64))
-    mode = "half_pixel" if w.attributes["half_pixel_centers"] else "asymmetric"
-    if w.attributes["align_corners"]:
-        mode = "align_corners"
+    mode = str(w.attributes["transformation"]).replace("align_corners_half_pixel", "align_corners")
     made = w.add("Resize", w.real(0, CHANNELS_FIRST), "", "", sizes, mode="linear", coordinate_transformation_mode=mode)
     return w.transposed(w.quantized(made), CHANNELS_LAST)
 
@@ -460,7 +458,7 @@ MAPPERS: Mapping[str, Mapper] = {
     "reduce_min": _reduce("ReduceMin"),
     "relu": _relu,
     "reshape": _shape_change,
-    "resize_bilinear": _resize_bilinear,
+    "resize_linear": _resize_linear,
     "shape": _shape,
     "slice": _slice,
     "softmax": _softmax,
