@@ -27,6 +27,7 @@ class Layer:
         factors: the real multipliers, of the three scales; None: those of .tflite files, or of `real`.
         usual: how the runtime rounds; None: as `real` and `kind` say.
         dtype: of what is stored.
+        bits: of multipliers; 53 where the runtime multiplies by binary64 numbers.
     """
 
     kind: str
@@ -47,15 +48,16 @@ class Layer:
     factors: Any = None
     usual: Any = None
     dtype: str = "int8"
+    bits: int = 31
 
 
 def encode(real: float, bits: int = 31) -> tuple[int, int]:
-    """Multiplier of `bits` bits and exponent: real = m * 2^(e - bits)."""
+    """Multiplier of `bits` bits and exponent: real = m * 2^(e - 31)."""
     fraction, exponent = np.frexp(np.float64(real))
-    m = int(np.floor(fraction * 2**bits + 0.5))
+    m = int(fraction * 2**bits + (0.5 if bits < 53 else 0))
     if m == 1 << bits:
         m, exponent = m >> 1, exponent + 1
-    return m, int(exponent)
+    return m, int(exponent) + 31 - bits
 
 
 def two_step(acc: int, m: int, e: int) -> int:
@@ -79,13 +81,34 @@ def one_step_away(acc: int, m: int, e: int) -> int:
 
 
 def floored(acc: int, m: int, e: int) -> int:
-    """Rounded down."""
+    """Rounded down; a binary64 product where multipliers are such numbers."""
+    if m >> 31:
+        return int(np.floor(float(acc) * np.ldexp(float(m), e - 31)))
     return (acc * m) >> (31 - e)
 
 
 def truncated(acc: int, m: int, e: int) -> int:
-    """Rounded toward zero."""
+    """Rounded toward zero; a binary64 product where multipliers are such numbers."""
+    if m >> 31:
+        return int(float(acc) * np.ldexp(float(m), e - 31))
     return (abs(acc) * m >> (31 - e)) * (1 if acc >= 0 else -1)
+
+
+def _to_nearest(goes_up: Any) -> Any:
+    """The product rounded once; `goes_up(acc, whole)` says which ties go up."""
+
+    def rounding(acc: int, m: int, e: int) -> int:
+        right = 31 - e
+        whole, rest = acc * m >> right, acc * m & ((1 << right) - 1)
+        half = (1 << right) >> 1
+        return whole + (rest > half or (rest == half and goes_up(acc, whole)))
+
+    return rounding
+
+
+ties_even = _to_nearest(lambda acc, whole: whole % 2 != 0)
+ties_down = _to_nearest(lambda acc, whole: False)
+ties_toward_zero = _to_nearest(lambda acc, whole: acc < 0)
 
 
 def real_even(acc: int, m: int, e: int) -> int:
@@ -100,8 +123,16 @@ def each(function: Any, acc: Array, ms: list[tuple[int, int]]) -> Array:
     return np.array(out, np.int64).reshape(acc.shape)
 
 
-def multipliers(layer: Layer, bits: int = 31) -> list[tuple[int, int]]:
+def binary64_away(acc: int, m: int, e: int) -> int:
+    """Binary64 product, ties away from zero."""
+    value = float(acc) * float(np.ldexp(float(m), e - 31))
+    whole = int(value)
+    return whole + (1 if value > 0 else -1) * (abs(value - whole) >= 0.5)
+
+
+def multipliers(layer: Layer) -> list[tuple[int, int]]:
     """Per channel."""
+    bits = layer.bits
     if layer.factors is not None:
         return [encode(float(f), bits) for f in layer.factors(layer.in_scale, layer.weight_scales, layer.out_scale)]
     scale = np.float32(layer.in_scale)
@@ -186,7 +217,8 @@ def run(
         finish: stores what is rescaled, given the layer.
         scaled: changes the list of multipliers.
     """
-    acc = sums(layer, x, pad_with, keep) + layer.bias
+    # Registers have 32 bits.
+    acc = (sums(layer, x, pad_with, keep) + layer.bias + (1 << 31)) % (1 << 32) - (1 << 31)
     if register is not None:
         acc = register(acc)
     ms = multipliers(layer)

@@ -25,41 +25,46 @@ Planted = Callable[[Format, Net, Tensors], Array]
 
 
 def pooled(x: Array, net: Net, **ways: Any) -> Array:
-    """The maximum of 3 x 3 neighbours."""
-    return device.pool(x, 3, 1, (1, 1, 1, 1), net.inner[1:3], "max", **ways)
+    """The maximum of neighbours."""
+    return device.pool(x, net.taps, net.step, net.pool, net.inner[1:3], "max", **ways)
 
 
 def padded_maximum(x: Array, net: Net) -> Array:
     """The same with code 0 around the images."""
-    wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    return device.pool(wide, 3, 1, (0, 0, 0, 0), net.inner[1:3], "max")
+    wide = np.pad(x, ((0, 0), net.pool[:2], net.pool[2:], (0, 0)))
+    return device.pool(wide, net.taps, net.step, (0, 0, 0, 0), net.inner[1:3], "max")
 
 
 def floored_average(form: Format, x: Array, net: Net) -> Array:
-    """The average of 3 x 3 neighbours rounded down: scales and zero points are equal, so they play no part."""
+    """The average of neighbours rounded down. Zero points are integers: they play no part where scales are equal."""
     total, count = windows(x, net)
-    if form.counts_padding:
-        count, total = count * 0 + 9, total + (9 - count) * net.zeros["m"]
-    return (total // count).astype(x.dtype)
+    whole = count * 0 + net.taps**2 if form.counts_padding else count
+    factor = np.float64(np.float32(net.scales["m"])) / np.float64(np.float32(net.scales["p"]))
+    value = np.floor((total - count * net.zeros["m"]) * factor / whole) + net.zeros["p"]
+    kind = np.iinfo(x.dtype)
+    return np.asarray(np.clip(value, kind.min, kind.max).astype(x.dtype))
 
 
 def rows(form: Format, x: Array) -> Array:
     """What the fully-connected layer reads: images in the order of the file."""
-    return (x if form.channels_last else first(x)).reshape(1, -1)
+    return x if x.ndim == 2 else (x if form.channels_last else first(x)).reshape(1, -1)
+
+
+# How every tensor follows from those before.
+USUAL: dict[str, Planted] = {
+    "c": lambda f, n, t: device.run(n.c, t["x"]),
+    "d": lambda f, n, t: device.run(n.d, t["c"]),
+    "s": lambda f, n, t: f.add(t["c"], t["d"], n),
+    "m": lambda f, n, t: pooled(t["s"], n),
+    "p": lambda f, n, t: f.average(t["m"], n),
+    "y": lambda f, n, t: device.run(n.y, rows(f, t["p"])),
+}
 
 
 def run(form: Format, net: Net, x: Array, at: str = "", fault: Planted | None = None) -> dict[str, Array]:
     """Every tensor; the one called `at` comes from `fault`, and those behind it follow from that."""
     found = {"x": x}
-    usual: dict[str, Planted] = {
-        "c": lambda f, n, t: device.run(n.c, t["x"]),
-        "d": lambda f, n, t: device.run(n.d, t["c"]),
-        "s": lambda f, n, t: f.add(t["c"], t["d"], n),
-        "m": lambda f, n, t: pooled(t["s"], n),
-        "p": lambda f, n, t: f.average(t["m"], n),
-        "y": lambda f, n, t: device.run(n.y, rows(f, t["p"])),
-    }
-    for name, right in usual.items():
+    for name, right in USUAL.items():
         found[name] = (fault if fault is not None and name == at else right)(form, net, found)
     return found
 
@@ -101,6 +106,17 @@ def wrong(at: str, **fields: Any) -> Planted:
     return planted
 
 
+def neighbour(at: str) -> Planted:
+    """A layer with the weights of the channel before."""
+
+    def planted(form: Format, net: Net, tensors: Tensors) -> Array:
+        layer, source = _layer(form, net, at)
+        weights = np.roll(layer.weights, 1, 3 if layer.kind == "depthwise" else 0)
+        return device.run(replace(layer, weights=weights), source(tensors))
+
+    return planted
+
+
 def way(at: str, **ways: Any) -> Planted:
     """A layer computed in another way."""
 
@@ -113,7 +129,7 @@ def way(at: str, **ways: Any) -> Planted:
 
 def after(at: str, change: Callable[[Array], Array]) -> Planted:
     """A right result, changed."""
-    return lambda form, net, tensors: change(run(form, net, tensors["x"])[at])
+    return lambda form, net, tensors: change(USUAL[at](form, net, tensors))
 
 
 def added(**changes: Callable[[Net], Any]) -> Planted:
@@ -195,6 +211,25 @@ def _possible(form: Format, net: Net) -> str:
     return ""
 
 
+def _once(ties: str, *others: str) -> tuple[str, ...]:
+    """A product that is rounded once, whatever the multiplier is made of, and the rule of that name."""
+    products = ("exact product", "product with a 31-bit multiplier", "binary64 product", "the same product")
+    return (*(f"{product}, {ties}" for product in products), *others)
+
+
+def _own(rounding: Any) -> Callable[[Format, Net], str]:
+    def reason(form: Format, net: Net) -> str:
+        c = device.run(net.c, image(form, net))
+        same = (device.run(net.d, c) == device.run(net.d, c, rounding=rounding)).all()
+        return "the system does so itself" if same else ""
+
+    return reason
+
+
+def _tie(title: str, rounding: Any, names: tuple[str, ...]) -> Fault:
+    return Fault(title, "d", way("d", rounding=rounding), names, _own(rounding), powers=True)
+
+
 def named(form: Format, net: Net, fault: Fault) -> str:
     """The cause that a comparison names; empty where that is not the fault, or where there is more."""
     result = compared(form, net, image(form, net), fault.at, fault.planted)
@@ -217,6 +252,7 @@ class Fault:
         planted: the device with it.
         names: of the causes that are right.
         reason: why a format cannot tell, if so.
+        powers: whether it shows only where scales are powers of two.
     """
 
     title: str
@@ -224,6 +260,11 @@ class Fault:
     planted: Planted
     names: tuple[str, ...]
     reason: Callable[[Format, Net], str] = _possible
+    powers: bool = False
+
+    def net(self, form: Format) -> Net:
+        """One in which it shows."""
+        return form.net(1, powers=True, size=(22, 18)) if self.powers else form.net(1)
 
 
 FAULTS: dict[str, Fault] = {
@@ -237,10 +278,20 @@ FAULTS: dict[str, Fault] = {
     "pad-code-dw": Fault(
         "padding holds 0, depthwise", "d", way("d", pad_with=0), ("padding with quantized value 0",), _no_zero
     ),
-    "floor": Fault("rounding down", "c", way("c", rounding=device.floored), ("exact product, floor",)),
-    "trunc": Fault("rounding toward zero", "c", way("c", rounding=device.truncated), ("exact product, trunc",)),
+    "floor": Fault("rounding down", "c", way("c", rounding=device.floored), _once("floor")),
+    "trunc": Fault("rounding toward zero", "c", way("c", rounding=device.truncated), _once("trunc")),
+    "ties-even": _tie(
+        "ties to even",
+        device.ties_even,
+        _once("ties even", "rescale=binary32_multiply_even", "rescale=binary32_multiply_even_wide"),
+    ),
+    "ties-away": _tie("ties away from zero", device.one_step_away, _once("ties away", "rescale=q31_one_step_away")),
+    "ties-up": _tie(
+        "ties up", device.one_step, _once("ties up", "rescale=q31_one_step_up", "rescale=q31_one_step_up_wrap")
+    ),
+    "ties-zero": _tie("ties toward zero", device.ties_toward_zero, _once("ties toward zero")),
     "trunc-fc": Fault(
-        "rounding toward zero, fully-connected", "y", way("y", rounding=device.truncated), ("exact product, trunc",)
+        "rounding toward zero, fully-connected", "y", way("y", rounding=device.truncated), _once("trunc")
     ),
     "in-zero": Fault("input's zero point ignored", "c", wrong("c", in_zero=0), ("input zero point ignored",), _no_zero),
     "in-zero-fc": Fault(
@@ -254,7 +305,11 @@ FAULTS: dict[str, Fault] = {
         "weights' zero point ignored", "c", wrong("c", weight_zero=0), ("weight zero point ignored",), _no_weight_zero
     ),
     "out-zero": Fault(
-        "output's zero point ignored", "d", wrong("d", out_zero=0), ("output zero point ignored",), _no_zero
+        "output's zero point ignored",
+        "d",
+        wrong("d", out_zero=0),
+        ("output zero point ignored", "store=clamp_alone"),
+        _no_zero,
     ),
     "pads-v": Fault(
         "pads of top and bottom swapped",
@@ -285,13 +340,13 @@ FAULTS: dict[str, Fault] = {
     "w-roll": Fault(
         "weights of the neighbouring channel",
         "c",
-        wrong("c", weights=lambda w: np.roll(w, 1, 0)),
+        neighbour("c"),
         ("weights shifted by one output channel",),
     ),
     "w-roll-dw": Fault(
         "weights of the neighbouring channel, depthwise",
         "d",
-        wrong("d", weights=lambda w: np.roll(w, 1, 3)),
+        neighbour("d"),
         ("weights shifted by one output channel",),
     ),
     "s-roll": Fault(

@@ -6,7 +6,7 @@ maximum, average, fully-connected layer. Tensors are called x, c, d, s, m, p, y;
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +36,7 @@ class Net:
         scales, zeros: of the tensors.
         c, d, y: the layers as a device has them.
         pool: pads of both pools.
+        taps, step: size and stride of their windows.
     """
 
     shape: tuple[int, ...]
@@ -46,6 +47,8 @@ class Net:
     d: device.Layer
     y: device.Layer
     pool: tuple[int, int, int, int] = (1, 1, 1, 1)
+    taps: int = 3
+    step: int = 1
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Format:
     counts_padding: bool = False
 
     def net(self, seed: int = 0, **changes: Any) -> Net:
-        """Random weights; other sizes on request."""
+        """Random weights; other sizes on request, and scales that are powers of two, so that products have ties."""
         rng = np.random.default_rng(seed)
         size, channels, filters = (changes.get(k, v) for k, v in (("size", (10, 8)), ("channels", 4), ("filters", 6)))
         stride, dilation = changes.get("stride", (2, 2)), (2, 2)
@@ -97,6 +100,9 @@ class Format:
         out = tuple((size[k] + sum(pads[2 * k : 2 * k + 2]) - 3) // stride[k] + 1 for k in range(2))
         zeros = {"x": -11, "c": -20, "d": 7, "s": -5, "m": -5, "p": -5, "y": 9}
         scales = {"x": 0.043, "c": 0.17, "d": 0.25, "s": 0.31, "m": 0.31, "p": 0.31, "y": 2.5}
+        powers = changes.get("powers", False)
+        if powers:
+            scales = {k: 2.0 ** round(float(np.log2(scale))) for k, scale in scales.items()}
         if self.symmetric:
             zeros = dict.fromkeys(zeros, 0)
         elif self.dtype == "uint8":
@@ -104,15 +110,20 @@ class Format:
         kind = np.iinfo(np.uint8 if self.weight_zero else np.int8)
 
         def weights(*shape: int) -> Array:
-            return rng.integers(kind.min + 1, kind.max + 1, shape).astype(kind.dtype)
+            drawn = rng.integers(kind.min + 1, kind.max + 1, shape)
+            if powers:
+                drawn = self.weight_zero + (drawn - self.weight_zero) // 32
+            return drawn.astype(kind.dtype)
 
         def layer(name: str, kind: str, given: str, w: Array, count: int, reach: int, **fields: Any) -> device.Layer:
             many = self.per_channel and kind != "dense"
             steps = rng.uniform(0.005, 0.011, count).astype(F32) if many else np.full(count, 0.008, F32)
+            if powers:
+                steps = F32(2) ** (np.arange(count) % 2 - 3).astype(F32) if many else np.full(count, 0.25, F32)
             return device.Layer(
                 kind,
                 w,
-                rng.integers(-reach, reach, count).astype(np.int32),
+                (rng.integers(-reach, reach, count) // (32 if powers else 1)).astype(np.int32),
                 scales[given],
                 zeros[given],
                 steps,
@@ -173,12 +184,17 @@ def away(x: Any) -> Array:
     return (np.sign(x) * np.floor(np.abs(x) + 0.5)).astype(np.int64)
 
 
+def tapped(x: Array, net: Net) -> Iterator[Array]:
+    """Tap by tap what the windows of the average read, 0 in the padding."""
+    wide = np.pad(x, ((0, 0), net.pool[:2], net.pool[2:], (0, 0)))
+    rows, columns = (slice(0, (n - 1) * net.step + 1, net.step) for n in net.inner[1:3])
+    for i, j in np.ndindex(net.taps, net.taps):
+        yield wide[:, i:, j:][:, rows, columns]
+
+
 def windows(x: Array, net: Net) -> tuple[Array, Array]:
     """Per position of the average: the elements inside, as sums of (x - 0), and how many there are."""
-    wide = np.pad(x.astype(np.int64), ((0, 0), (1, 1), (1, 1), (0, 0)))
-    ones = np.pad(np.ones(x.shape, np.int64), ((0, 0), (1, 1), (1, 1), (0, 0)))
-    h, w = x.shape[1:3]
-    total, count = (sum(v[:, i : i + h, j : j + w] for i in range(3) for j in range(3)) for v in (wide, ones))
+    total, count = (sum(tapped(v, net)) for v in (x.astype(np.int64), np.ones(x.shape, np.int64)))
     return np.asarray(total), np.asarray(count)
 
 
@@ -238,7 +254,7 @@ def q31_add(a: Array, b: Array, net: Net, **wrong: Any) -> Array:
 def whole_average(x: Array, net: Net, count_all: bool = False, rounding: Any = away) -> Array:
     """Ties away from zero; zero points play no part."""
     total, count = windows(x, net)
-    return clip(rounding(total / (count * 0 + 9 if count_all else count)), str(x.dtype))
+    return clip(rounding(total / (count * 0 + net.taps**2 if count_all else count)), str(x.dtype))
 
 
 # -- ONNX --------------------------------------------------------------------------------------------------------------
@@ -369,16 +385,11 @@ def fused_add(a: Array, b: Array, net: Net, scales: Any = None, zeros: Any = Non
 
 
 def real_average(x: Array, net: Net, count_all: bool = False, rounding: Any = even) -> Array:
-    scale, zero = F32(net.scales["p"]), net.zeros["p"]
-    wide = np.pad((x.astype(F32) - F32(zero)) * scale, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    before, zero = F32(net.scales["m"]), net.zeros["m"]
     _, count = windows(x, net)
-    h, w = x.shape[1:3]
-    total = np.zeros(x.shape, F32)
-    for i in range(3):
-        for j in range(3):
-            total = total + wide[:, i : i + h, j : j + w]
-    value = total / (count * 0 + 9 if count_all else count).astype(F32) / scale
-    return clip(rounding(value + F32(zero)), str(x.dtype))
+    total = sum(tapped((x.astype(F32) - F32(zero)) * before, net), F32(0))
+    value = total / (count * 0 + net.taps**2 if count_all else count).astype(F32) / F32(net.scales["p"])
+    return clip(rounding(value + F32(net.zeros["p"])), str(x.dtype))
 
 
 # -- Caffe2 ------------------------------------------------------------------------------------------------------------
@@ -442,7 +453,7 @@ def shared_add(a: Array, b: Array, net: Net, scales: Any = None, zeros: Any = No
 def all_taps_average(x: Array, net: Net, count_all: bool = True, rounding: Any = away) -> Array:
     scale, zero = F32(net.scales["p"]), net.zeros["p"]
     total, count = windows(x, net)
-    count = count if not count_all else count * 0 + 9
+    count = count if not count_all else count * 0 + net.taps**2
     inside = windows(np.ones_like(x), net)[0]
     return clip(
         rounding((total - zero * inside).astype(F32) * F32(scale / (scale * count.astype(F32)))) + zero, str(x.dtype)
@@ -687,7 +698,9 @@ def two_products_add(a: Array, b: Array, net: Net, scales: Any = None, zeros: An
 
 def even_average(x: Array, net: Net, count_all: bool = False, rounding: Any = even) -> Array:
     total, count = windows(x, net)
-    return clip(rounding(total.astype(F32) / (count * 0 + 9 if count_all else count).astype(F32)), str(x.dtype))
+    return clip(
+        rounding(total.astype(F32) / (count * 0 + net.taps**2 if count_all else count).astype(F32)), str(x.dtype)
+    )
 
 
 _NAMES = {name: name for name in "xcdsmpy"}
@@ -701,7 +714,7 @@ _TVM = {
     "y": "qnn.dense",
 }
 _MXNET = {name: f"{name}_output{'0' if name == 'x' else ''}" for name in "xcdsmpy"}
-_Q31 = {"conv": device.two_step, "depthwise": device.two_step, "dense": device.one_step}
+_Q31 = {"conv": device.two_step, "depthwise": device.two_step, "dense": device.one_step_away}
 _REAL = dict.fromkeys(("conv", "depthwise", "dense"), device.real_even)
 _UP = dict.fromkeys(("conv", "depthwise", "dense"), device.one_step)
 FORMATS: dict[str, Format] = {

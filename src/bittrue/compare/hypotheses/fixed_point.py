@@ -132,6 +132,14 @@ def _layer(case: Case, step: Step) -> Iterator[Hypothesis]:
                 _cause(case, name, f"the same product rounded {text}"), "rescale store", layer={"end": ended}
             )
 
+        def exact(layer: Layer, acc: Array) -> Array:
+            product = acc.astype(np.longdouble) * layer.step.arrays["factor"].astype(np.longdouble)
+            return _stored(layer.step, _toward_zero(product).astype(np.int64)).astype(layer.dtype)
+
+        tie, text = _TOWARD_ZERO
+        cause = _cause(case, f"exact product, {tie}", f"the exact product with the binary32 multiplier rounded {text}")
+        yield Hypothesis(cause, "rescale store", layer={"end": exact})
+
 
 def _toward_zero(value: Array) -> Array:
     whole = np.trunc(value)
