@@ -1,5 +1,5 @@
-// Functions of levels of quantized tensors: 8-bit inputs by a table with one entry per value, sums by a table for each
-// operand, averages with channels last, and real numbers that become levels of 8 bits.
+// Functions of quantized values that real numbers or 8 bits hold: 8-bit inputs by a table with one entry per value, sums by a table for each
+// operand, averages with channels last, and real numbers that become quantized values of 8 bits.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -17,7 +17,7 @@
 namespace bittrue {
 namespace {
 
-// Levels beyond this are limited anyway, and binary32 holds every integer and half up to here.
+// Quantized values beyond this are limited anyway, and binary32 holds every integer and half up to here.
 constexpr float kFar = 1048576.0f;
 
 // Nearest integer, ties away from zero, of |x| <= kFar: the float below one half keeps numbers below a tie there.
@@ -173,7 +173,7 @@ std::unique_ptr<Kernel> sum_by_shifts(const Step& step) {
     int64_t largest = 0;
     for (int byte = 0; byte < 256; ++byte) {
       const int64_t moved = value_of_byte(step.input(operand).type, byte) - zero_point;
-      require(moved >= -2048 && moved < 2048, "a level leaves 32 bits when it is shifted");
+      require(moved >= -2048 && moved < 2048, "a quantized value leaves 32 bits when it is shifted");
       tables[operand][byte] = rules::q31_two_step_up_away(moved * 1048576, m);
       largest = std::max(largest, std::abs(tables[operand][byte]));
     }

@@ -1,6 +1,6 @@
-"""Slot `level_sum`: the sum of two quantized numbers as a level of a third quantized tensor, without limits.
+"""Slot `level_sum`: the sum of two quantized values as one of a third tensor, without limits.
 
-Real numbers are scale * (level - zero point); levels are integers, kept in binary32 or in integers.
+Real numbers are scale * (quantized value - zero point); quantized values are integers, kept in binary32 or in integers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TWO_STEP = "q31_two_step_up_away"
 @dataclass(frozen=True)
 class LevelSumRule:
     """`prepare(first, second, output)` takes a binary64 scale and a zero point of each; `apply(a, b, arrays)` takes
-    levels that broadcast and gives int64. Both raise ValueError for what has no defined result.
+    quantized values that broadcast and gives int64. Both raise ValueError for what has no defined result.
     """
 
     prepare: Callable[[Pair, Pair, Pair], Prepared]
@@ -59,14 +59,14 @@ def rescaled(values: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarr
     return rescale.apply(_TWO_STEP, values, prepared)
 
 
-def integers(levels: np.ndarray, nearest: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Levels as int64, those between integers by `nearest`; ValueError for what 32 bits do not hold."""
-    if levels.dtype.kind != "f":
-        return levels.astype(np.int64)
+def integers(values: np.ndarray, nearest: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Quantized values as int64, those between integers by `nearest`; ValueError for what 32 bits do not hold."""
+    if values.dtype.kind != "f":
+        return values.astype(np.int64)
     with np.errstate(invalid="ignore"):
-        whole = nearest(levels)
+        whole = nearest(values)
         if not (np.abs(whole) < 2.0**31).all():
-            raise ValueError("a level that 32 bits do not hold")
+            raise ValueError("a quantized value that 32 bits do not hold")
     return whole.astype(np.int64)
 
 
@@ -86,17 +86,19 @@ def _part(prepared: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarr
     return {key: prepared[prefix + key] for key in ("multiplier", "exponent")}
 
 
-def align_twenty(levels: np.ndarray, prepared: Mapping[str, np.ndarray], prefix: str, zero_point: int) -> np.ndarray:
+def align_twenty(values: np.ndarray, prepared: Mapping[str, np.ndarray], prefix: str, zero_point: int) -> np.ndarray:
     """One operand of "q31_left_20_two_step" before the sum."""
-    moved = integers(levels, np.trunc) - zero_point
+    moved = integers(values, np.trunc) - zero_point
     # -2^31 is a number of 32 bits, 2^31 is none.
     if moved.size and (int(moved.min()) < -(2**11) or int(moved.max()) >= 2**11):
-        raise ValueError("a level 2^11 or more away from its zero point leaves 32 bits when it is shifted by 20")
+        raise ValueError(
+            "a quantized value 2^11 or more away from its zero point leaves 32 bits when it is shifted by 20"
+        )
     return rescale.apply(_TWO_STEP, moved << 20, _part(prepared, prefix))
 
 
 def _apply_twenty(a: np.ndarray, b: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
-    """A tie, a negative tie, and a sum that is no whole level of either operand.
+    """A tie, a negative tie, and a sum that is no quantized value of either operand.
 
     >>> rule = RULES["q31_left_20_two_step"]
     >>> halves = rule.prepare((0.5, 0), (0.5, 0), (1.0, 1))
@@ -157,7 +159,7 @@ RULES: dict[str, LevelSumRule] = {
         _prepare_twenty,
         _apply_twenty,
         "t = 2 * max(scales); R(R((a - za) * 2^20, sa / t) + R((b - zb) * 2^20, sb / t), t / (2^20 * output scale)) + "
-        "output zero point, R = q31_two_step_up_away, ratios in binary64; levels are truncated to integers",
+        "output zero point, R = q31_two_step_up_away, ratios in binary64; quantized values are truncated to integers",
         "docs/facts/snps_caffe.md 5 (EltwiseSum t), verified by replaying its vectors",
     ),
     "binary32_of_21_bits_away": LevelSumRule(
@@ -165,7 +167,7 @@ RULES: dict[str, LevelSumRule] = {
         _apply_21_bits,
         "round_away(f32(f32(acc) / 2^k)) + output zero point, acc = (a - za) * A + (b - zb) * B in 64 bits, A and B = "
         "round_away(2^k * f32(f32(scale) / f32(output scale))), k the smallest number >= 0 with 2^k * f32(f32(larger "
-        "scale) / f32(output scale)) >= 2^21; levels are rounded to integers, ties away from zero",
+        "scale) / f32(output scale)) >= 2^21; quantized values are rounded to integers, ties away from zero",
         "docs/facts/snps_caffe.md 5 (EltwiseSum c), verified by replaying its vectors",
     ),
 }

@@ -1,6 +1,6 @@
-"""Slot `levels`: real numbers as levels of a quantized tensor, in binary32 throughout and without limits.
+"""Slot `levels`: real numbers as quantized values, in binary32 throughout and without limits.
 
-A level is an integer unless a rule says that nothing is rounded; NaN and infinities pass through. A zero point of 0
+A quantized value is an integer unless a rule says that nothing is rounded; NaN and infinities pass through. A zero point of 0
 is not added, so that zeros keep their sign.
 """
 

@@ -1,4 +1,4 @@
-"""Slot `window_levels`: the average of the quantized values in a window as a level of another quantized tensor.
+"""Slot `window_levels`: the average of the quantized values in a window as one of another tensor.
 
 Quantized values are added in binary32, one by one, row by row. Numbers that count but are not there are stored zeros.
 """
@@ -33,7 +33,7 @@ def _divide_away(total: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 
 def _two_step(total: np.ndarray, count: np.ndarray, source: Pair, output: Pair) -> np.ndarray:
-    """5 / 2 and -5 / 2; with another scale, rescaling comes first: 3 levels of 1/2 are 1.5, so 2, and 2 / 3 is 1.
+    """5 / 2 and -5 / 2; with another scale, rescaling comes first: 3 steps of 1/2 are 1.5, so 2, and 2 / 3 is 1.
 
     >>> rule = RULES["q31_two_step_then_away"]
     >>> rule.apply(np.float32([5, -5]), np.int64([2]), (1.0, 7), (1.0, 7)).tolist()

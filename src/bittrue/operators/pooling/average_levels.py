@@ -1,4 +1,4 @@
-"""Averages of windows of quantized values by rules of the slot `window_levels`, as levels of another scale.
+"""Averages of windows of quantized values by rules of the slot `window_levels`, as those of another scale.
 
 Scales and zero points are operands, in binary64. Padding that counts adds stored zeros; what a window reaches behind
 the padding is left out.
@@ -49,8 +49,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             break
         try:
             total = tap_by_tap(images, image.astype(_F32))
-            levels = rule.apply(total, count, pair(step, "input"), pair(step, "output"))
+            averages = rule.apply(total, count, pair(step, "input"), pair(step, "output"))
         except ValueError as error:
             raise undefined(str(error), step.place) from None
-        result[...] = store(levels, step["low"], step["high"], dtype, step.place)
+        result[...] = store(averages, step["low"], step["high"], dtype, step.place)
     return [images.result(out)]

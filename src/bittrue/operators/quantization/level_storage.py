@@ -1,4 +1,4 @@
-"""Levels of quantized tensors as they are stored: in binary32, where they may be any number, or in 8 bits."""
+"""Quantized values as they are stored: in binary32, where they may be any number, or in 8 bits."""
 
 from __future__ import annotations
 
