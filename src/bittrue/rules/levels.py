@@ -1,7 +1,7 @@
 """Slot `levels`: real numbers as quantized values, in binary32 throughout and without limits.
 
-A quantized value is an integer unless a rule says that nothing is rounded; NaN and infinities pass through. A zero point of 0
-is not added, so that zeros keep their sign.
+A quantized value is an integer unless a rule says that nothing is rounded; NaN and infinities pass through. A zero
+point of 0 is not added, so that zeros keep their sign.
 """
 
 from __future__ import annotations
