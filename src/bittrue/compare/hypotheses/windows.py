@@ -170,7 +170,7 @@ def _pools(case: Case, pool: Pool) -> Iterator[Hypothesis]:
         yield from _counts(case)
         if "average" not in case.step.rules:
             return
-        for what, outside in (("zeros", 0), ("zero points", point)):
+        for what, outside in (("zeros", 0), ("zero points", point or 0)):
             yield Hypothesis(
                 _cause("average counts padding", f"padded positions count as {what} in the average"),
                 "average",
@@ -178,6 +178,10 @@ def _pools(case: Case, pool: Pool) -> Iterator[Hypothesis]:
             )
         return
     for name, code in (("quantized value 0", 0), ("the zero point", point)):
+        kind = case.theirs[0].dtype
+        if code is None or (kind.kind in "iu" and code == np.iinfo(kind).min):
+            # The lowest value is never the maximum.
+            continue
         yield Hypothesis(
             _cause(f"padding with {name}", f"padded positions hold {name} and take part in the maximum"),
             "padding",
@@ -205,9 +209,9 @@ def _counts(case: Case) -> Iterator[Hypothesis]:
         yield Hypothesis(_cause(name, text), "average", graph=graph)
 
 
-def _zero_point(case: Case) -> int:
-    """That of what the pool reads."""
-    return next((int(o.zero_points[0]) for o in operands(case) if o.role == "input"), 0)
+def _zero_point(case: Case) -> int | None:
+    """That of what the pool reads; None where only quantized values are known."""
+    return next((int(o.zero_points[0]) for o in operands(case) if o.role == "input"), None)
 
 
 def _input(plan: Plan, values: Values) -> tuple[np.ndarray, Step]:

@@ -137,6 +137,24 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         ("AVERAGE_POOL_2D",),
+        r"dilation [hw] (one too small|is 0)",
+        "with a dilation of 0 windows have a place only where they have one tap along the axis, and a tap alone has no "
+        "distance to another",
+    ),
+    Claim(
+        ("MAX_POOL_2D",),
+        r"arithmetic of (onnx|snps_caffe|mxnet).*",
+        "a maximum has no arithmetic: numerics differ in the clamp, and these have none, so they run models without "
+        "an activation alone",
+    ),
+    Claim(
+        ("QDQ MaxPool",),
+        r"arithmetic of (single-rounding|caffe2).*",
+        "a maximum has no arithmetic, and nothing is clamped where no activation is fused",
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("AVERAGE_POOL_2D",),
         r"exact result, ties away, zero point added before rounding",
         "that is the specified rounding in other words: quantized values are averaged with their zero point, ties away "
         "from 0",
