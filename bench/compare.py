@@ -3,7 +3,7 @@
     python bench/compare.py [--models FOLDER] [--onnx FOLDER] [--output bench/results/compare] [--only TEXT]
 
 Runs LiteRT's reference kernels against XNNPACK and against its optimised kernels, on random values and, where the model
-takes one, on a picture; bittrue's numerics against each other; every ``tf2onnx_NAME.onnx`` of the folder against
+takes one, on an image; bittrue's numerics against each other; every ``tf2onnx_NAME.onnx`` of the folder against
 ``NAME.tflite``, both ways round; ONNX Runtime without optimisation against its levels. Each comparison is a process of
 its own: seconds are wall clock from start to end, MiB the largest process of it. Writes OUTPUT.md and OUTPUT.json.
 """
@@ -39,20 +39,20 @@ ACROSS, ORT = "One network in two formats", "ONNX Runtime against itself"
 
 @dataclass(frozen=True)
 class Job:
-    """One comparison: its table, what the row calls it, the sides, and a picture."""
+    """One comparison: its table, what the row calls it, the sides, and an image."""
 
     table: str
     model: str
     against: str
     a: str
     b: str
-    picture: Path | None = None
+    image: Path | None = None
 
 
-def picture_of(path: Path) -> Path | None:
-    """A picture for models whose only input is one; speech spectrograms are not square."""
+def image_of(path: Path) -> Path | None:
+    """An image for models whose only input is one; speech spectrograms are not square."""
     graph = bittrue.load(path).graph
-    shape = [extent for extent in graph.tensors[graph.inputs[0]].shape if extent != 1] if len(graph.inputs) == 1 else []
+    shape = [size for size in graph.tensors[graph.inputs[0]].shape if size != 1] if len(graph.inputs) == 1 else []
     if len(shape) == 3 and shape[2] == 3 and shape[0] == shape[1]:
         return SHARED / "images" / "grace_hopper.bmp"
     if len(shape) == 2 and shape[0] == shape[1] and shape[0] >= 28:
@@ -65,9 +65,9 @@ def litert_jobs(models: list[Path]) -> Iterator[Job]:
     for path in models:
         query = "?mend=1" if path.stem in MENDED else ""
         for kind in ("xnnpack", "optimized"):
-            for picture in dict.fromkeys((None, picture_of(path))):
+            for image in dict.fromkeys((None, image_of(path))):
                 a, b = f"litert:builtin_ref {path}{query}", f"litert:{kind} {path}{query}"
-                yield Job(LITERT, path.stem, f"builtin_ref, {kind}", a, b, picture)
+                yield Job(LITERT, path.stem, f"builtin_ref, {kind}", a, b, image)
 
 
 def numerics_jobs(models: list[Path]) -> Iterator[Job]:
@@ -95,11 +95,11 @@ def onnx_jobs(models: list[Path], folder: Path) -> Iterator[Job]:
 def measure(job: Job, limit: float) -> dict[str, Any]:
     """What one comparison says, as a row."""
     row: dict[str, Any] = {"table": job.table, "model": job.model, "against": job.against}
-    row["input"] = job.picture.name if job.picture else "random"
+    row["input"] = job.image.name if job.image else "random"
     with tempfile.TemporaryDirectory() as folder:
         result, words = Path(folder) / "result.json", Path(folder) / "stderr"
         command = [sys.executable, "-c", COMMAND, "compare", job.a, job.b, "--json"]
-        command += ["-i", str(job.picture)] if job.picture else []
+        command += ["-i", str(job.image)] if job.image else []
         started = time.perf_counter()
         with result.open("wb") as out, words.open("wb") as err:
             pid = os.posix_spawn(
@@ -198,7 +198,7 @@ def page(rows: list[dict[str, Any]]) -> str:
         "",
         f"{datetime.date.today().isoformat()}, {cpu_name()}, {os.cpu_count()} cores (load {os.getloadavg()[1]:.1f}), "
         f"Python {platform.python_version()}, {', '.join(versions)}, bittrue {bittrue.__version__}. "
-        "Made by `python bench/compare.py`; one seed or one picture per row.",
+        "Made by `python bench/compare.py`; one seed or one image per row.",
         "",
         "*isolated*: elements that differ when A's arithmetic gets B's inputs of the same operator, of all operators. "
         "*unexplained*: those of them that no recomputation under a named rule gives. *s*: wall clock of the whole "

@@ -36,7 +36,7 @@ DEFAULT = (
     "tiny_resnet8_int8",
     "tiny_ad_int8",
 )
-# What issue 2 asks for, in seconds per picture on one core.
+# What issue 2 asks for, in seconds per image on one core.
 BUDGET = {"coral_tf2_mobilenet_v2_1.0_224_ptq": 1.0, "inception_v3_299_int8": 6.0}
 
 

@@ -33,7 +33,7 @@ of ONNX), but for one thing. Mutants are
 
 - every other rule of each slot of the operator's step, and whole rows of the other numerics: other ties, single for
   double rounding and the reverse, other forms of the multiplier, other tables;
-- faults: a zero point left out, off by one, or taken from another operand; padding off by one or with other codes;
+- faults: a zero point left out, off by one, or taken from another operand; padding off by one or of other values;
   clamps with other ends; 16-bit saturation, narrow or truncated accumulators; multipliers of 8 to 24 bits or off in
   the last bit; operands, axes, layouts and shapes mixed up; elements that vector loops forget; wrong table entries;
   approximated functions, and so on.

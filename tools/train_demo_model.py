@@ -61,41 +61,41 @@ MIN_ACCURACY = 0.97
 
 DEFAULT_FOLDER = Path(__file__).resolve().parent.parent / "src" / "bittrue" / "data" / "demo"
 
-Pictures = npt.NDArray[np.uint8]
+Images = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 
 
-def load_split() -> tuple[Pictures, Pictures, Labels, Labels]:
+def load_split() -> tuple[Images, Images, Labels, Labels]:
     """Return the training images, test images, training labels and test labels."""
     digits = load_digits()
-    pictures = digits.images.astype(np.uint8)[..., np.newaxis]
+    images = digits.images.astype(np.uint8)[..., np.newaxis]
     labels = digits.target.astype(np.uint8)
-    if not np.array_equal(pictures[..., 0], digits.images) or pictures.max() > 16:
+    if not np.array_equal(images[..., 0], digits.images) or images.max() > 16:
         raise ValueError("the digits are expected to have whole grey values from 0 to 16")
     train_x, test_x, train_y, test_y = train_test_split(
-        pictures, labels, test_size=TEST_SHARE, stratify=labels, random_state=SEED
+        images, labels, test_size=TEST_SHARE, stratify=labels, random_state=SEED
     )
     return train_x, test_x, train_y, test_y
 
 
-def to_float(pictures: Pictures) -> Floats:
+def to_float(images: Images) -> Floats:
     """Return what the float net sees: grey values divided by 16, held below 1 by 1/256."""
-    values: Floats = np.minimum(pictures.astype(np.float32) / 16.0, 255.0 / 256.0).astype(np.float32)
+    values: Floats = np.minimum(images.astype(np.float32) / 16.0, 255.0 / 256.0).astype(np.float32)
     return values
 
 
-def quantize(pictures: Pictures, scale: float, zero_point: int) -> npt.NDArray[np.int8]:
+def quantize(images: Images, scale: float, zero_point: int) -> npt.NDArray[np.int8]:
     """Return the int8 input of the quantized model for images with grey values 0..16."""
-    q = np.round(pictures.astype(np.float64) / 16.0 / scale) + zero_point
+    q = np.round(images.astype(np.float64) / 16.0 / scale) + zero_point
     return np.clip(q, -128, 127).astype(np.int8)
 
 
 def build_net(batch_size: int | None = None) -> tf.keras.Model:
     """Return the untrained net: a residual block with a depthwise convolution, then a classifier."""
     layers = tf.keras.layers
-    picture = layers.Input((8, 8, 1), batch_size=batch_size, name="picture")
-    stem = layers.Conv2D(CHANNELS, 3, padding="same", activation="relu", name="stem")(picture)
+    image = layers.Input((8, 8, 1), batch_size=batch_size, name="image")
+    stem = layers.Conv2D(CHANNELS, 3, padding="same", activation="relu", name="stem")(image)
     x = layers.DepthwiseConv2D(3, padding="same", activation="relu6", name="depthwise")(stem)
     x = layers.Conv2D(CHANNELS, 1, name="pointwise")(x)
     x = layers.Add(name="residual")([stem, x])
@@ -105,23 +105,23 @@ def build_net(batch_size: int | None = None) -> tf.keras.Model:
     x = layers.Flatten(name="flatten")(x)
     x = layers.Dropout(0.2, seed=SEED, name="dropout")(x)
     x = layers.Dense(10, name="scores")(x)
-    return tf.keras.Model(picture, layers.Softmax(name="probabilities")(x), name="digits")
+    return tf.keras.Model(image, layers.Softmax(name="probabilities")(x), name="digits")
 
 
-def train(net: tf.keras.Model, pictures: Pictures, labels: Labels) -> None:
+def train(net: tf.keras.Model, images: Images, labels: Labels) -> None:
     """Fit the net for a fixed number of epochs, with a learning rate that falls to zero."""
-    steps = EPOCHS * -(-len(pictures) // BATCH_SIZE)
+    steps = EPOCHS * -(-len(images) // BATCH_SIZE)
     rate = tf.keras.optimizers.schedules.CosineDecay(LEARNING_RATE, steps)
     net.compile(tf.keras.optimizers.Adam(rate), "sparse_categorical_crossentropy")
-    net.fit(to_float(pictures), labels, batch_size=BATCH_SIZE, epochs=EPOCHS, verbose=0)
+    net.fit(to_float(images), labels, batch_size=BATCH_SIZE, epochs=EPOCHS, verbose=0)
 
 
-def convert(net: tf.keras.Model, calibration: Pictures) -> bytes:
+def convert(net: tf.keras.Model, calibration: Images) -> bytes:
     """Return the net as a TFLite model with int8 input and output and a batch size of 1."""
 
     def representative_data() -> Iterator[list[Floats]]:
-        for picture in to_float(calibration):
-            yield [picture[np.newaxis]]
+        for image in to_float(calibration):
+            yield [image[np.newaxis]]
 
     single = build_net(batch_size=1)
     single.set_weights(net.get_weights())
@@ -135,7 +135,7 @@ def convert(net: tf.keras.Model, calibration: Pictures) -> bytes:
     return model
 
 
-def classify(model_file: Path, pictures: Pictures) -> npt.NDArray[np.int64]:
+def classify(model_file: Path, images: Images) -> npt.NDArray[np.int64]:
     """Return the class that the int8 model gives to each of the images."""
     interpreter = tf.lite.Interpreter(model_path=str(model_file))
     interpreter.allocate_tensors()
@@ -147,8 +147,8 @@ def classify(model_file: Path, pictures: Pictures) -> npt.NDArray[np.int64]:
     print(f"input:  {source['shape'].tolist()} int8, scale {scale!r}, zero point {zero_point}")
     out_scale, out_zero_point = result["quantization"]
     print(f"output: {result['shape'].tolist()} int8, scale {out_scale!r}, zero point {out_zero_point}")
-    classes = np.empty(len(pictures), np.int64)
-    for i, q in enumerate(quantize(pictures, scale, zero_point)):
+    classes = np.empty(len(images), np.int64)
+    for i, q in enumerate(quantize(images, scale, zero_point)):
         interpreter.set_tensor(source["index"], q[np.newaxis])
         interpreter.invoke()
         classes[i] = interpreter.get_tensor(result["index"])[0].argmax()

@@ -21,12 +21,12 @@ os.dup2(2, 1)
 warnings.simplefilter("ignore")
 
 
-def answer(folder: Path, picture: np.ndarray, run: Callable[[], np.ndarray], described: dict[str, Any]) -> None:
+def answer(folder: Path, image: np.ndarray, run: Callable[[], np.ndarray], described: dict[str, Any]) -> None:
     """Save input and output of one run, describe the network, then answer every line of standard input.
 
     A line is a number of runs, its answer their seconds.
     """
-    np.save(folder / "input.npy", picture)
+    np.save(folder / "input.npy", image)
     np.save(folder / "output.npy", run())
     print(json.dumps(described), file=_ANSWERS, flush=True)
     for line in sys.stdin:

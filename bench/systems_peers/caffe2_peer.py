@@ -31,11 +31,11 @@ class Network:
         predict, fills: the two nets.
     """
 
-    def __init__(self, engine: str, picture: np.ndarray) -> None:
+    def __init__(self, engine: str, image: np.ndarray) -> None:
         self.engine, self.rng = engine, np.random.default_rng(0)
         self.predict, self.fills = caffe2_pb2.NetDef(name="network"), caffe2_pb2.NetDef(name="fills")
         self.predict.external_input.append("data")
-        workspace.FeedBlob("data", picture)
+        workspace.FeedBlob("data", image)
 
     def add(self, operator: str, inputs: list[Blob], output: Blob = "", **arguments: object) -> Blob:
         """One operator, on the default engine where the other one has none."""
@@ -162,8 +162,8 @@ def main() -> None:
     folder, (name, _, engine) = Path(sys.argv[1]), sys.argv[2].partition("-")
     size = int(sys.argv[3]) if len(sys.argv) > 3 else 224
     workspace.GlobalInit(["caffe2", "--caffe2_log_level=3", "--caffe2_threadpool_force_inline=1"])
-    picture = np.random.default_rng(1).standard_normal((1, size, size, 3)).astype(np.float32)
-    network = Network(engine.upper(), picture)
+    image = np.random.default_rng(1).standard_normal((1, size, size, 3)).astype(np.float32)
+    network = Network(engine.upper(), image)
     x = network.add("Int8Quantize", ["data"], Y_scale=4 / 127, Y_zero_point=128)
     network.classify({f.__name__: f for f in (resnet18, mobilenet_v1, mobilenet_v2)}[name](network, x))
     (folder / "predict_net.pb").write_bytes(network.predict.SerializeToString())
@@ -171,14 +171,14 @@ def main() -> None:
     workspace.CreateNet(network.predict)
 
     def run() -> np.ndarray:
-        workspace.FeedBlob("data", picture)
+        workspace.FeedBlob("data", image)
         workspace.RunNet("network")
         found: np.ndarray = workspace.FetchBlob("result")
         return found
 
     version = torch.__version__
     described = {"title": f"Caffe2 of PyTorch {version}", "model": str(folder / "predict_net.pb"), "numerics": "caffe2"}
-    answer(folder, picture, run, described)
+    answer(folder, image, run, described)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def build(folder: Path, name: str, size: int) -> tuple[Any, np.ndarray]:
         states[key] = mx.nd.array(
             rng.uniform(0.5, 1.5, value.shape) if variance else 0.1 * rng.standard_normal(value.shape)
         )
-    pictures = rng.standard_normal((4, *shape[1:])).astype(np.float32)
+    images = rng.standard_normal((4, *shape[1:])).astype(np.float32)
     symbol, weights, states = quantize_model(
         sym=symbol.get_backend_symbol("MKLDNN_QUANTIZE"),
         arg_params=weights,
@@ -55,36 +55,36 @@ def build(folder: Path, name: str, size: int) -> tuple[Any, np.ndarray]:
         ctx=mx.cpu(),
         excluded_sym_names=[],
         calib_mode="naive",
-        calib_data=mx.io.NDArrayIter(data=pictures, batch_size=1),
+        calib_data=mx.io.NDArrayIter(data=images, batch_size=1),
         num_calib_examples=4,
         quantized_dtype="auto",
         logger=logging.getLogger("quantization"),
     )
     symbol = symbol.get_backend_symbol("MKLDNN_QUANTIZE")
     mx.model.save_checkpoint(str(folder / "network"), 0, symbol, weights, states)
-    picture = rng.standard_normal(shape).astype(np.float32)
-    given = {"data": mx.nd.array(picture), **weights, **states}
+    image = rng.standard_normal(shape).astype(np.float32)
+    given = {"data": mx.nd.array(image), **weights, **states}
     bound = symbol.bind(
         mx.cpu(),
         args={key: given[key] for key in symbol.list_arguments()},
         aux_states={key: given[key] for key in symbol.list_auxiliary_states()},
         grad_req="null",
     )
-    return bound, picture
+    return bound, image
 
 
 def main() -> None:
     """Build, describe, then run as often as asked."""
     folder, name = Path(sys.argv[1]), sys.argv[2]
-    bound, picture = build(folder, name, int(sys.argv[3]) if len(sys.argv) > 3 else 224)
+    bound, image = build(folder, name, int(sys.argv[3]) if len(sys.argv) > 3 else 224)
 
     def run() -> np.ndarray:
-        bound.arg_dict["data"][:] = picture
+        bound.arg_dict["data"][:] = image
         found: np.ndarray = bound.forward(is_train=False)[0].asnumpy()
         return found
 
     described = {"title": f"MXNet {mx.__version__}", "model": str(folder / "network-symbol.json"), "numerics": "mxnet"}
-    answer(folder, picture, run, described)
+    answer(folder, image, run, described)
 
 
 if __name__ == "__main__":

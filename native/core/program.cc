@@ -41,13 +41,13 @@ int64_t row_count(const Operand& operand) {
 }
 
 // Bytes from the first to the last byte of an operand.
-int64_t extent(const Operand& operand) {
+int64_t dimension(const Operand& operand) {
   const int64_t rows = row_count(operand);
   return rows == 0 ? 0 : (rows - 1) * operand.row_stride + operand.row_bytes();
 }
 
 // The end of a tensor's memory in the arena.
-int64_t end(const TensorSpec& tensor) { return tensor.offset + extent(tensor.operand); }
+int64_t end(const TensorSpec& tensor) { return tensor.offset + dimension(tensor.operand); }
 
 void check_operand(const TensorSpec& tensor, int64_t arena) {
   const Operand& operand = tensor.operand;
@@ -58,7 +58,7 @@ void check_operand(const TensorSpec& tensor, int64_t arena) {
   }
   if (elements != operand.elements) throw std::invalid_argument("shape and element count differ");
   if (tensor.home != Home::arena) return;
-  if (operand.row_stride < operand.row_bytes() || tensor.offset < 0 || extent(operand) > arena - tensor.offset) {
+  if (operand.row_stride < operand.row_bytes() || tensor.offset < 0 || dimension(operand) > arena - tensor.offset) {
     throw std::invalid_argument("a tensor leaves the arena");
   }
 }

@@ -61,9 +61,9 @@ class Matmul {
   virtual void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const = 0;
 };
 
-// Depthwise convolution of one picture whose channels are all filtered once:
+// Depthwise convolution of one image whose channels are all filtered once:
 // acc[y][x][c] = bias[c] + sum over taps i, j of (in[y*stride_h + i*dilation_h][x*stride_w + j*dilation_w - pad_left][c])
-// * weights[i][j][c], where positions left or right of the picture read `zero_point`.
+// * weights[i][j][c], where positions left or right of the image read `zero_point`.
 struct DepthwiseSpec {
   int64_t channels = 0;
   int64_t taps_h = 0, taps_w = 0, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
@@ -82,7 +82,7 @@ class Depthwise {
   // Output rows that one call produces best.
   virtual int64_t preferred_rows() const = 0;
   // `rows` holds (count - 1) * stride_h + (taps_h - 1) * dilation_h + 1 pointers to input rows of width * channels bytes;
-  // rows above or below the picture point to a row filled with the zero point. `out` holds `count` output rows.
+  // rows above or below the image point to a row filled with the zero point. `out` holds `count` output rows.
   virtual void run(const uint8_t* const* rows, int64_t count, uint8_t* const* out, uint8_t* scratch) const = 0;
 };
 

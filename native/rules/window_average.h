@@ -7,7 +7,7 @@
 
 namespace bittrue::rules {
 
-// What becomes of the sum of differences to the zero point over a window with `count` elements inside the picture.
+// What becomes of the sum of differences to the zero point over a window with `count` elements inside the image.
 template <bool kFused>
 struct ScaledAverage;
 

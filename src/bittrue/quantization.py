@@ -310,12 +310,12 @@ def _parameters(
         return scales.reshape(()), zero_points.reshape(())
     if not -array.ndim <= axis < array.ndim:
         raise InputError("BT-QUANT-AXIS", f"axis {axis} is outside an array of {array.ndim} dimensions")
-    extent = array.shape[axis]
+    size = array.shape[axis]
     shape = [1] * array.ndim
-    shape[axis] = extent
-    if scales.size not in (1, extent) or zero_points.size not in (1, extent):
-        raise InputError("BT-QUANT-AXIS", f"axis {axis} has size {extent}, found {scales.size} scales")
+    shape[axis] = size
+    if scales.size not in (1, size) or zero_points.size not in (1, size):
+        raise InputError("BT-QUANT-AXIS", f"axis {axis} has size {size}, found {scales.size} scales")
     return (
-        np.broadcast_to(scales.reshape(-1), (extent,)).reshape(shape),
-        np.broadcast_to(zero_points.reshape(-1), (extent,)).reshape(shape),
+        np.broadcast_to(scales.reshape(-1), (size,)).reshape(shape),
+        np.broadcast_to(zero_points.reshape(-1), (size,)).reshape(shape),
     )

@@ -101,9 +101,9 @@ def test_quantization_by_the_specification(dtype: str, scale_type: str) -> None:
             found = bittrue.quantize(x, scale, zero, dtype, precision=asked, saturate=number < 2, numerics="onnx")
             by_scale = {"float8_e8m0fnu": "float32" if x_type == "int32" else x_type, "int32": "float64"}
             precision = named_type(asked or by_scale.get(scale_type, scale_type)).name
-            codes = found if dtype in INTEGERS else found.view(np.uint8)
+            quantized = found if dtype in INTEGERS else found.view(np.uint8)
             divisor = to_precision(Fraction(float(scale)), precision)
-            for value, code in zip(x, codes, strict=True):
+            for value, code in zip(x, quantized, strict=True):
                 real = to_precision(to_precision(Fraction(float(value)), precision) / divisor, precision)
                 assert int(code) == expected(real, Fraction(zero), dtype, number < 2), (value, scale, precision)
 
@@ -156,8 +156,8 @@ def test_special_numbers_by_the_specification() -> None:
     x = F32([np.nan, np.inf, -np.inf, 3e38, -0.0])
     assert bittrue.quantize(x, 1e-30, 3, "int8", numerics="onnx").tolist() == [-128, 127, -128, 127, 3]
     assert bittrue.quantize(F32([0, 1, -1]), 0.0, 3, "int8", numerics="onnx").tolist() == [-128, 127, -128]
-    codes = bittrue.quantize(x, 1.0, 0, "float8_e5m2", numerics="onnx").view(np.uint8).tolist()
-    assert codes == [0x7E, 0x7B, 0xFB, 0x7B, 0x80]
+    quantized = bittrue.quantize(x, 1.0, 0, "float8_e5m2", numerics="onnx").view(np.uint8).tolist()
+    assert quantized == [0x7E, 0x7B, 0xFB, 0x7B, 0x80]
     moved = bittrue.quantize(F32([1, 3]), 1.0, 0.5, "float4_e2m1", numerics="onnx")
     assert moved.astype(F32).tolist() == [1.5, 4]
 

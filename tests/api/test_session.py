@@ -23,7 +23,7 @@ def session() -> bittrue.Session:
     return bittrue.load(bittrue.demo_model()).prepare(numerics="litert")
 
 
-def picture(seed: int = 0) -> np.ndarray:
+def image(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(-128, 128, (1, 8, 8, 1)).astype(np.int8)
 
 
@@ -31,8 +31,8 @@ def test_every_tensor_of_the_demo_equals_the_runtime(session: bittrue.Session) -
     graph = bittrue.load(bittrue.demo_model()).graph
     wanted = [i for node in graph.nodes for i in node.outputs]
     for seed in range(20):
-        traced = session.trace(picture(seed))
-        answer = oracle().run(bittrue.demo_model(), [[picture(seed)]], wanted)
+        traced = session.trace(image(seed))
+        answer = oracle().run(bittrue.demo_model(), [[image(seed)]], wanted)
         for index in wanted:
             assert_same(graph.tensors[index].name, traced[graph.tensors[index].name], answer.values[index])
 
@@ -46,16 +46,16 @@ def test_demo_accuracy(session: bittrue.Session) -> None:
 
 
 def test_names_positions_and_signature_names_are_one(session: bittrue.Session) -> None:
-    x = picture()
+    x = image()
     (name,) = (port.name for port in session.inputs)
     expected = session.run(x)
-    for outputs in (session.run({name: x}), session.run({"picture": x}), session.run(picture=x)):
+    for outputs in (session.run({name: x}), session.run({"image": x}), session.run(image=x)):
         assert list(outputs) == [port.name for port in session.outputs]
         assert all(outputs[key].tobytes() == expected[key].tobytes() for key in expected)
 
 
 def test_trace_is_in_execution_order_and_ends_in_the_output(session: bittrue.Session) -> None:
-    traced = session.trace(picture())
+    traced = session.trace(image())
     names = list(traced)
     assert names[0] == session.inputs[0].name
     assert names[-1] == session.outputs[0].name
@@ -63,7 +63,7 @@ def test_trace_is_in_execution_order_and_ends_in_the_output(session: bittrue.Ses
 
 
 def test_results_belong_to_the_caller(session: bittrue.Session) -> None:
-    x = picture()
+    x = image()
     first = session.run(x)
     kept = {name: value.copy() for name, value in first.items()}
     for value in first.values():
@@ -101,7 +101,7 @@ def test_floats_are_refused_with_the_way_out(session: bittrue.Session) -> None:
         ((), {}, "BT-INPUT-MISSING"),
         ((np.zeros((1, 8, 8, 1), np.int8), 3), {}, "BT-INPUT-COUNT"),
         (({"nobody": np.zeros((1, 8, 8, 1), np.int8)},), {}, "BT-INPUT-NAME"),
-        ((np.zeros((1, 8, 8, 1), np.int8),), {"picture": np.zeros((1, 8, 8, 1), np.int8)}, "BT-INPUT-NAME"),
+        ((np.zeros((1, 8, 8, 1), np.int8),), {"image": np.zeros((1, 8, 8, 1), np.int8)}, "BT-INPUT-NAME"),
         ((np.zeros((1, 8, 8, 1), np.uint8),), {}, "BT-INPUT-TYPE"),
         ((np.zeros((1, 8, 8, 1), np.int64),), {}, "BT-INPUT-TYPE"),
         ((np.zeros((8, 8), np.int8),), {}, "BT-INPUT-SHAPE"),
@@ -126,9 +126,9 @@ def test_wrong_inputs(session: bittrue.Session, arguments: tuple, named: dict, c
         ({"graph": 7}, "BT-GRAPH"),
         ({"graph": "nobody"}, "BT-GRAPH"),
         ({"shapes": {"nobody": (1, 8, 8, 1)}}, "BT-INPUT-NAME"),
-        ({"shapes": {"picture": (1, -8, 8, 1)}}, "BT-INPUT-SHAPE"),
-        ({"shapes": {"picture": (1, 8.5, 8, 1)}}, "BT-INPUT-SHAPE"),
-        ({"shapes": {"picture": "1,8,8,1"}}, "BT-INPUT-SHAPE"),
+        ({"shapes": {"image": (1, -8, 8, 1)}}, "BT-INPUT-SHAPE"),
+        ({"shapes": {"image": (1, 8.5, 8, 1)}}, "BT-INPUT-SHAPE"),
+        ({"shapes": {"image": "1,8,8,1"}}, "BT-INPUT-SHAPE"),
     ],
 )
 def test_wrong_preparations(options: dict, code: str) -> None:
@@ -140,7 +140,7 @@ def test_wrong_preparations(options: dict, code: str) -> None:
 def test_sizes_beyond_the_limit_are_refused_before_any_allocation() -> None:
     model = bittrue.load(bittrue.demo_model())
     with pytest.raises(bittrue.ResourceError) as caught:
-        model.prepare(shapes={"picture": (10**9, 8, 8, 1)})
+        model.prepare(shapes={"image": (10**9, 8, 8, 1)})
     assert "memory_limit" in str(caught.value)
     with pytest.raises(bittrue.ResourceError):
         model.prepare(memory_limit=100)
@@ -196,13 +196,13 @@ def test_wrong_quantization(arguments: tuple, code: str) -> None:
 
 def test_a_part_of_the_model_by_tensor_names() -> None:
     model = bittrue.load(bittrue.demo_model())
-    whole = model.prepare().trace(picture())
+    whole = model.prepare().trace(image())
     name = list(whole)[3]
     part = model.prepare(outputs=[name])
     assert len(part.plan.steps) == 3
-    assert part.run(picture())[name].tobytes() == whole[name].tobytes()
+    assert part.run(image())[name].tobytes() == whole[name].tobytes()
     both = model.prepare(outputs=[name, model.graph.tensors[model.graph.outputs[0]].name])
-    assert len(both.run(picture())) == 2
+    assert len(both.run(image())) == 2
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_what_comes_before_an_unknown_operator_runs() -> None:
     assert list(model.prepare(outputs=["scores"]).run(np.int8([[1, 2, 3, 4]]))) == ["scores"]
 
 
-def test_errors_name_inputs_whose_extents_were_left_open() -> None:
+def test_errors_name_inputs_whose_sizes_were_left_open() -> None:
     graph = helper.make_graph(
         [helper.make_node("Conv", ["x", "w"], ["y"])],
         "graph",

@@ -33,13 +33,13 @@ def conv(
     version: int = 3,
 ) -> bytes:
     """x [1,2,2,2] * w [3,1,1,2] + b [3] = y [1,2,2,3], with changes; without changes all is as it should be."""
-    codes = np.array([[1, -2], [127, 3], [-127, 4]]).reshape(3, 1, 1, 2)
+    quantized = np.array([[1, -2], [127, 3], [-127, 4]]).reshape(3, 1, 1, 2)
     return single(
         "CONV_2D",
         CONV,
         [
             tensor(T("s8", [1, 2, 2, 2], 0.5, -3, name="x"), x or {}),
-            tensor(T("s8", [3, 1, 1, 2], [0.25, 0.5, 0.125], data=codes, name="w"), w or {}),
+            tensor(T("s8", [3, 1, 1, 2], [0.25, 0.5, 0.125], data=quantized, name="w"), w or {}),
             tensor(T("s32", [3], [0.125, 0.25, 0.0625], data=np.array([100, -2, 3]), name="b"), b or {}),
         ],
         [tensor(T("s8", [1, 2, 2, 3], 1.0, 7, name="y"), y or {})],
@@ -48,10 +48,10 @@ def conv(
 
 
 def conv_u8(**b: Any) -> bytes:
-    codes = np.arange(6).reshape(3, 1, 1, 2)
+    quantized = np.arange(6).reshape(3, 1, 1, 2)
     return conv(
         {"dtype": "u8", "zero_point": 3},
-        {"dtype": "u8", "scale": 0.25, "zero_point": 2, "data": codes},
+        {"dtype": "u8", "scale": 0.25, "zero_point": 2, "data": quantized},
         {"scale": 0.125, **b},
         {"dtype": "u8"},
         version=1,
@@ -69,13 +69,13 @@ def conv_s16(**changes: dict[str, Any]) -> bytes:
 
 
 def depthwise(w: dict[str, Any] | None = None, b: dict[str, Any] | None = None) -> bytes:
-    codes = np.arange(8).reshape(1, 2, 2, 2)
+    quantized = np.arange(8).reshape(1, 2, 2, 2)
     return single(
         "DEPTHWISE_CONV_2D",
         DEPTHWISE,
         [
             T("s8", [1, 2, 2, 2], 0.5, -3, name="x"),
-            tensor(T("s8", [1, 2, 2, 2], [0.25, 0.5], axis=3, data=codes, name="w"), w or {}),
+            tensor(T("s8", [1, 2, 2, 2], [0.25, 0.5], axis=3, data=quantized, name="w"), w or {}),
             tensor(T("s32", [2], [0.125, 0.25], data=np.array([1, -2]), name="b"), b or {}),
         ],
         [T("s8", [1, 1, 1, 2], 1.0, 7, name="y")],
@@ -85,13 +85,13 @@ def depthwise(w: dict[str, Any] | None = None, b: dict[str, Any] | None = None) 
 
 def dense(w: dict[str, Any] | None = None, b: dict[str, Any] | None = None, x: dict[str, Any] | None = None) -> bytes:
     """x [1,2] times w [3,2] plus b [3], per-tensor."""
-    codes = np.array([[1, -2], [127, 3], [-127, 4]])
+    quantized = np.array([[1, -2], [127, 3], [-127, 4]])
     return single(
         "FULLY_CONNECTED",
         DENSE,
         [
             tensor(T("s8", [1, 2], 0.5, -3, name="x"), x or {}),
-            tensor(T("s8", [3, 2], 0.25, data=codes, name="w"), w or {}),
+            tensor(T("s8", [3, 2], 0.25, data=quantized, name="w"), w or {}),
             tensor(T("s32", [3], 0.125, data=np.array([100, -2, 3]), name="b"), b or {}),
         ],
         [T("s8", [1, 3], 1.0, 7, name="y")],
@@ -177,8 +177,8 @@ def svdf_of_int8() -> bytes:
 
 
 def hybrid() -> bytes:
-    codes = np.ones((3, 2))
-    inputs = [T("f32", [1, 2], name="x"), T("s8", [3, 2], 0.25, data=codes, name="w"), None]
+    quantized = np.ones((3, 2))
+    inputs = [T("f32", [1, 2], name="x"), T("s8", [3, 2], 0.25, data=quantized, name="w"), None]
     return single("FULLY_CONNECTED", DENSE, inputs, [T("f32", [1, 3], name="y")], version=3)
 
 

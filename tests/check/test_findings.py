@@ -84,7 +84,7 @@ def test_faults_in_later_graphs_are_found_there() -> None:
     assert [f.node for f in bittrue.check_model(made.two_layers(), select=["BT305"]).findings] == [0, 1]
 
 
-def test_refusals_that_open_extents_explain_are_notes() -> None:
+def test_refusals_that_open_sizes_explain_are_notes() -> None:
     x = T("s8", [1, 4], 0.5, name="x", signature=[-1, 4])
     shape = T("s32", [1], data=np.array([8]))
     content = single("RESHAPE", ("ReshapeOptions", {"newShape": [8]}), [x, shape], [T("s8", [8], 0.5, name="y")])
@@ -115,8 +115,8 @@ def test_sources_of_every_kind(tmp_path: Path) -> None:
 
 def test_result_is_valid_json() -> None:
     # A weight scale of 0 for a channel of zeros makes the ratio infinite.
-    codes = np.array([[1, -2], [0, 0], [-127, 4]]).reshape(3, 1, 1, 2)
-    content = made.conv(w={"scale": [0.25, 0.0, 0.125], "data": codes}, b={"scale": [0.125, 0.25, 0.0625]})
+    quantized = np.array([[1, -2], [0, 0], [-127, 4]]).reshape(3, 1, 1, 2)
+    content = made.conv(w={"scale": [0.25, 0.0, 0.125], "data": quantized}, b={"scale": [0.125, 0.25, 0.0625]})
     result = bittrue.check_model(content)
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert plain["format"] == "bittrue-check-1"

@@ -230,7 +230,7 @@ def test_lossy_requantization() -> None:
     real = T("f32", (4,))
     before, behind = T("s8", (4,), 0.1, 0), T("s8", (4,), 0.3, 0)
     pair = chain([("DEQUANTIZE", None, [before], [real]), ("QUANTIZE", None, [real], [behind])])
-    assert only(pair, "BT610").numbers["codes"] == 256
+    assert only(pair, "BT610").numbers["values"] == 256
 
 
 def test_unused_weight_range() -> None:

@@ -37,7 +37,7 @@ def test_what_is_refused_is_refused() -> None:
 
 
 @pytest.mark.parametrize("scales", [(0.5, 0.25), (0.5, 3.0)])
-def test_codes_are_copied(scales: tuple[float, float]) -> None:
+def test_quantized_values_are_copied(scales: tuple[float, float]) -> None:
     """The bytes are the same whatever the output's parameters are."""
     x = np.array([-128, 5, 127], np.int8)
     assert litert(models.tile(scales[0]), x)[0].tolist() == litert(models.tile(scales[1]), x)[0].tolist()

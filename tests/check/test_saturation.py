@@ -34,16 +34,20 @@ def one_window(rng: np.random.Generator, op_type: str) -> tuple[dict[str, Any], 
     K quantized values of the first operand stand in memory.
     """
     k, n = int(rng.integers(1, 8)), int(rng.integers(1, 5))
-    codes = rng.choice([-128, -65, -64, -1, 0, 63, 64, 65, 127], (n, k)).astype(S8)
+    quantized = rng.choice([-128, -65, -64, -1, 0, 63, 64, 65, 127], (n, k)).astype(S8)
     if op_type == "MatMulInteger":
-        return {"a": np.zeros((1, k), U8), "b": np.ascontiguousarray(codes.T)}, {}, codes, np.arange(k)
+        return {"a": np.zeros((1, k), U8), "b": np.ascontiguousarray(quantized.T)}, {}, quantized, np.arange(k)
     scales: dict[str, Any] = {"y_scale": F32(1000), "y_zero": U8(128)}
     if op_type in ("QLinearMatMul", "QGemm"):
         turned = op_type == "QGemm" and rng.random() < 0.5
         inputs: dict[str, Any] = {"a": np.zeros((1, k), U8), "a_scale": ONE, "a_zero": U8(0)}
-        inputs |= {"b": codes.copy() if turned else np.ascontiguousarray(codes.T), "b_scale": ONE, "b_zero": S8(0)}
+        inputs |= {
+            "b": quantized.copy() if turned else np.ascontiguousarray(quantized.T),
+            "b_scale": ONE,
+            "b_zero": S8(0),
+        }
         inputs |= {"c": None} if op_type == "QGemm" else {}
-        return {**inputs, **scales}, {"transB": 1} if turned else {}, codes, np.arange(k)
+        return {**inputs, **scales}, {"transB": 1} if turned else {}, quantized, np.arange(k)
     depth, taps = int(rng.integers(2, 5)), int(rng.integers(1, 4))
     k = depth * taps
     weights = rng.choice([-128, -64, 0, 63, 64, 127], (n, depth, taps)).astype(S8)
@@ -110,7 +114,7 @@ def test_the_known_example() -> None:
     (layer,) = layers(content)
     assert (layer.smallest, layer.largest, layer.low, layer.high) == (127, 127, 0, 255)
     assert layer.worst is not None
-    assert (layer.worst.codes, layer.worst.total, layer.worst.reachable) == ((127, 127), 64770, True)
+    assert (layer.worst.quantized, layer.worst.total, layer.worst.reachable) == ((127, 127), 64770, True)
     assert layer.loss == 8 * (64770 - 32767)
 
 

@@ -61,8 +61,8 @@ def test_convolutions(seed: int, depthwise: bool) -> None:
         height, width = max(height, (taps[0] - 1) * dilation + 1), max(width, (taps[1] - 1) * dilation + 1)
     stored = np.ascontiguousarray(w[..., 0].transpose(1, 2, 0)[None]) if depthwise else w
     reach = [(t - 1) * dilation + 1 for t in taps]
-    extents = (height, width)
-    out = [-(-e // stride) if padding == 0 else -(-(e - r + 1) // stride) for e, r in zip(extents, reach, strict=True)]
+    sizes = (height, width)
+    out = [-(-e // stride) if padding == 0 else -(-(e - r + 1) // stride) for e, r in zip(sizes, reach, strict=True)]
     options: dict[str, Any] = {"padding": padding, "strideH": stride, "strideW": stride}
     options |= {"dilationHFactor": dilation, "dilationWFactor": dilation}
     if depthwise:

@@ -179,10 +179,10 @@ def test_files_are_refused_before_anything_runs(demo: Path, tmp_path: Path) -> N
 
 def test_the_first_fault_is_worked_out_behind_benign_differences(demo: Path, tmp_path: Path) -> None:
     session = bittrue.load(demo).prepare("single-rounding")
-    picture = np.random.default_rng(0).integers(-128, 128, (1, 8, 8, 1), np.int8)
-    values = session.trace({session.inputs[0].name: picture})
+    image = np.random.default_rng(0).integers(-128, 128, (1, 8, 8, 1), np.int8)
+    values = session.trace({session.inputs[0].name: image})
     stem, scores = list(values)[1:9:7]
-    tensors = {session.inputs[0].name: picture, stem: values[stem], scores: values[scores] + np.int8(1)}
+    tensors = {session.inputs[0].name: image, stem: values[stem], scores: values[scores] + np.int8(1)}
     np.savez(tmp_path / "dump.npz", **tensors)
     text = run(demo, f"trace:{tmp_path}").stdout
     benign, fault = text.index("verdict on node 0 CONV_2D"), text.index("verdict on node 7 FULLY_CONNECTED")

@@ -30,7 +30,7 @@ RELU = (False, True, False)
 
 
 def as_tflite() -> bytes:
-    tensors = [T("s8", (1, *SIZE, CHANNELS), SCALES[0], ZEROS[0], name="picture")]
+    tensors = [T("s8", (1, *SIZE, CHANNELS), SCALES[0], ZEROS[0], name="image")]
     nodes = []
     for i, (weights, scales, bias) in enumerate(zip(WEIGHTS, WEIGHT_SCALES, BIASES, strict=True)):
         count = len(bias)
@@ -103,7 +103,7 @@ def expected(a: str, b: str, seeds: range) -> tuple[list[int], list[int]]:
     cumulative, isolated = [0, 0, 0], [0, 0, 0]
     for seed in seeds:
         x = np.random.default_rng(seed).integers(-128, 127, ours.inputs[0].shape, dtype=np.int8, endpoint=True)
-        one = ours.trace({"picture": x})
+        one = ours.trace({"image": x})
         two = theirs.trace({"x": np.ascontiguousarray(x.transpose(0, 3, 1, 2))})
         last = x
         for i in range(3):
@@ -136,7 +136,7 @@ def test_layers_are_matched_and_laid_out_anew(files: Any, names: dict[int, str])
     seeds = range(12)
     result = bittrue.compare_models(a, b, seeds=seeds)
     assert [(p.a, p.b, p.layout) for p in result.pairs] == [
-        ("picture", "x", "NCHW to NHWC"),
+        ("image", "x", "NCHW to NHWC"),
         *((f"layer{i}", names.get(i, f"t{i}"), "NCHW to NHWC") for i in range(3)),
     ]
     plain = files({})
@@ -155,7 +155,7 @@ def test_layers_are_matched_and_laid_out_anew(files: Any, names: dict[int, str])
 def test_the_other_way_round(files: Any) -> None:
     a, b = files({})
     rng = np.random.default_rng(8)
-    inputs = [{"picture": rng.integers(-128, 128, (1, *SIZE, CHANNELS)).astype(np.int8)} for _ in range(12)]
+    inputs = [{"image": rng.integers(-128, 128, (1, *SIZE, CHANNELS)).astype(np.int8)} for _ in range(12)]
     there = bittrue.compare_models(a, b, inputs, explain=False)
     back = bittrue.compare_models(b, a, inputs, explain=False)
     shared = [p for p in back.pairs if p.dtype_a == p.dtype_b == "s8"]
@@ -169,13 +169,13 @@ def test_node_by_node_offers_real_numbers_and_integers_are_taken(files: Any) -> 
     """Without fusion B shows sums and dequantized values of the same size: none of them takes an integer's place."""
     a, b = files({})
     result = bittrue.compare_models(a, f"{b}@onnx", seeds=range(4), explain=False)
-    assert [(p.a, p.b) for p in result.pairs] == [("picture", "x"), *((f"layer{i}", f"t{i}") for i in range(3))]
+    assert [(p.a, p.b) for p in result.pairs] == [("image", "x"), *((f"layer{i}", f"t{i}") for i in range(3))]
 
 
 def test_real_inputs_get_the_numbers_that_the_codes_stand_for(files: Any) -> None:
     a, b = files({}, real_input=True)
     result = bittrue.compare_models(a, b, seeds=range(4), explain=False)
-    assert (result.pairs[0].a, result.pairs[0].b) == ("picture", "x")
+    assert (result.pairs[0].a, result.pairs[0].b) == ("image", "x")
     assert result.pairs[0].cumulative.equal
     assert "real numbers" in result.pairs[0].note
     assert any("as real numbers, NHWC to NCHW" in note for note in result.b.notes)

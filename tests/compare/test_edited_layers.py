@@ -115,8 +115,8 @@ def test_edits_are_named(form: str, name: str, edit: Callable[[Layer], dict[str,
     part = layer_of(model, model.prepare(own, shapes=shapes), own)
     other = edited.prepare(own, shapes=shapes)
     port = other.inputs[0]
-    codes = np.random.default_rng(1).integers(-128, 128, port.shape)
-    feed = codes * np.float32(0.05) if form == "caffe2" else codes
+    quantized = np.random.default_rng(1).integers(-128, 128, port.shape)
+    feed = quantized * np.float32(0.05) if form == "caffe2" else quantized
     recorded = other.trace(feed.astype(port.dtype))
     values = [{tensor: recorded[tensor] for tensor in part.shapes}]
     found = verdict(part, values, [recorded[part.name]])

@@ -15,7 +15,7 @@ from support.recordings import Tensor, recording
 RNG = np.random.default_rng(11)
 
 
-def codes(*shape: int) -> np.ndarray:
+def quantized(*shape: int) -> np.ndarray:
     return RNG.integers(-128, 128, shape).astype(np.int8)
 
 
@@ -59,7 +59,7 @@ def test_a_layout_can_be_undone(b: tuple[int, ...]) -> None:
 
 
 def test_layout_of_a_cube_is_found_by_its_values() -> None:
-    x = codes(1, 6, 6, 6)
+    x = quantized(1, 6, 6, 6)
     a = recording({"x": x})
     for value, expected in ((near(x), "same"), (near(nchw(x)), "NCHW to NHWC")):
         (found,) = match(a, recording({"x": value}), same_names=True)
@@ -68,15 +68,15 @@ def test_layout_of_a_cube_is_found_by_its_values() -> None:
 
 
 def test_names_decide_within_one_model_whatever_the_values() -> None:
-    x, y = codes(1, 4, 4, 2), codes(1, 4, 4, 2)
+    x, y = quantized(1, 4, 4, 2), quantized(1, 4, 4, 2)
     (found, other) = match(recording({"x": x, "y": y}), recording({"x": y, "y": x}), same_names=True)
     assert [(m.a.name, m.b.name, m.how) for m in (found, other)] == [("x", "x", "name"), ("y", "y", "name")]
 
 
 def test_another_name_is_found_by_values_and_never_by_shape_alone() -> None:
-    x, y, z = (codes(1, 4, 5, 3) for _ in range(3))
+    x, y, z = (quantized(1, 4, 5, 3) for _ in range(3))
     a = recording({"x": x, "y": y, "lonely": z})
-    b = recording({"t2": near(nchw(y)), "t1": near(nchw(x)), "other": codes(1, 3, 4, 5)})
+    b = recording({"t2": near(nchw(y)), "t1": near(nchw(x)), "other": quantized(1, 3, 4, 5)})
     found = match(a, b, same_names=False)
     assert [(m.a.name, m.b.name, m.how, str(m.layout)) for m in found] == [
         ("x", "t1", "values", "NCHW to NHWC"),
@@ -85,14 +85,14 @@ def test_another_name_is_found_by_values_and_never_by_shape_alone() -> None:
 
 
 def test_two_that_fit_equally_well_are_left_alone() -> None:
-    x = codes(1, 40, 5)
+    x = quantized(1, 40, 5)
     a = recording({"x": Tensor(x, 0.1)})
     b = recording({"one": Tensor(near(x), 0.1), "two": Tensor(near(x), 0.1)})
     assert match(a, b, same_names=False) == []
 
 
 def test_copies_of_one_tensor_are_paired_in_order() -> None:
-    x = codes(1, 6, 1, 1)
+    x = quantized(1, 6, 1, 1)
     a = recording({"pooled": x.reshape(1, 1, 1, 6), "flat": x.reshape(1, 6)})
     b = recording({"p": x, "f": x.reshape(1, 6)})
     found = match(a, b, same_names=False)
@@ -100,7 +100,7 @@ def test_copies_of_one_tensor_are_paired_in_order() -> None:
 
 
 def test_stored_integers_go_before_the_real_numbers_that_they_stand_for() -> None:
-    x = codes(1, 8, 8, 4)
+    x = quantized(1, 8, 8, 4)
     real = (nchw(x).astype(np.float32) - 3) * np.float32(0.25)
     a = recording({"x": Tensor(x, 0.25, 3)})
     b = recording({"unrounded": real + np.float32(0.01), "q": Tensor(nchw(x), 0.25, 3), "back": real})
@@ -109,7 +109,7 @@ def test_stored_integers_go_before_the_real_numbers_that_they_stand_for() -> Non
 
 
 def test_names_with_converters_suffixes() -> None:
-    x = codes(1, 8, 8, 4)
+    x = quantized(1, 8, 8, 4)
     a = recording({"net/conv1": Tensor(x, 0.5)})
     b = recording({"net/conv1_prequant__73:0": Tensor(near(nchw(x)), 0.5)})
     (found,) = match(a, b, same_names=False)
@@ -120,24 +120,24 @@ def test_names_with_converters_suffixes() -> None:
 
 def test_a_fault_does_not_hide_behind_its_values() -> None:
     """One is left on each side, of one size, type and scale, between matched neighbours: its values do not matter."""
-    x, y, z = codes(1, 30), codes(1, 40), codes(1, 50)
+    x, y, z = quantized(1, 30), quantized(1, 40), quantized(1, 50)
     a = recording({"x": Tensor(x, 0.5), "broken": Tensor(y, 0.25), "z": Tensor(z, 0.5)})
-    good = {"t1": Tensor(near(x), 0.5), "t2": Tensor(codes(1, 40), 0.25), "t3": Tensor(near(z), 0.5)}
+    good = {"t1": Tensor(near(x), 0.5), "t2": Tensor(quantized(1, 40), 0.25), "t3": Tensor(near(z), 0.5)}
     found = {m.a.name: (m.b.name, m.how) for m in match(a, recording(good), same_names=False)}
     assert found["broken"] == ("t2", "order and shape")
     late = {"t1": good["t1"], "t3": good["t3"], "t2": good["t2"]}
     assert "broken" not in {m.a.name for m in match(a, recording(late), same_names=False)}
-    scaled = {**good, "t2": Tensor(codes(1, 40), 0.5)}
+    scaled = {**good, "t2": Tensor(quantized(1, 40), 0.5)}
     assert "broken" not in {m.a.name for m in match(a, recording(scaled), same_names=False)}
 
 
 def test_constants_prove_nothing() -> None:
     a = recording({"x": np.full((1, 9), 7, np.int8)})
-    assert match(a, recording({"t": np.full((1, 9), 7, np.int8), "u": codes(1, 9)}), same_names=False) == []
+    assert match(a, recording({"t": np.full((1, 9), 7, np.int8), "u": quantized(1, 9)}), same_names=False) == []
 
 
 def test_what_the_user_says_goes_first() -> None:
-    x, y = codes(1, 9), codes(1, 9)
+    x, y = quantized(1, 9), quantized(1, 9)
     a, b = recording({"x": x, "y": y}), recording({"x": x, "y": y})
     found = match(a, b, True, [("x", "y")])
     assert [(m.a.name, m.b.name, m.how) for m in found] == [("x", "y", "given")]
@@ -153,8 +153,8 @@ def test_what_the_user_says_goes_first() -> None:
     ],
 )
 def test_what_the_user_cannot_say(given: list[tuple[str, str]], place: str) -> None:
-    a = recording({"x": codes(1, 9), "y": codes(1, 9)})
-    b = recording({"x": codes(1, 9), "y": codes(1, 9), "wide": codes(1, 10)})
+    a = recording({"x": quantized(1, 9), "y": quantized(1, 9)})
+    b = recording({"x": quantized(1, 9), "y": quantized(1, 9), "wide": quantized(1, 10)})
     with pytest.raises(InputError, match=place):
         match(a, b, True, given)
 
@@ -173,7 +173,7 @@ def test_values_that_are_no_numbers_match_nothing(dtype: type) -> None:
 
 
 def test_meaning_of_types() -> None:
-    x = codes(1, 50)
+    x = quantized(1, 50)
     unsigned = (x.view(np.uint8) ^ np.uint8(128)).view(np.uint8)
     a = recording({"x": Tensor(x, 0.5, -3)})["x"]
     moved = recording({"x": Tensor(unsigned, 0.5, 125)})["x"]
@@ -208,7 +208,7 @@ def test_meaning_of_types() -> None:
 
 
 def test_thousands_of_tensors_of_one_size_come_to_an_end() -> None:
-    values = [codes(3, 4) for _ in range(500)]
+    values = [quantized(3, 4) for _ in range(500)]
     a = recording({f"a{i}": value for i, value in enumerate(values)})
     b = recording({f"b{i}": value.reshape(12) for i, value in enumerate(values)})
     found = match(a, b, same_names=False)

@@ -62,8 +62,8 @@ def _kept(bits: int) -> Any:
 def _after(change: Any) -> Fault:
     """A right result, changed."""
 
-    def run(layer: device.Layer, codes: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(change(device.run(layer, codes)))
+    def run(layer: device.Layer, quantized: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(change(device.run(layer, quantized)))
 
     return run
 
@@ -155,7 +155,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("name", "tensor", "fault"), FAULTS)
 def test_a_faulty_device(model: Path, tmp_path: Path, name: str, tensor: str, fault: Fault) -> None:
-    result = compared(model, tmp_path, NETWORK.run(NETWORK.picture(), tensor, fault))
+    result = compared(model, tmp_path, NETWORK.run(NETWORK.image(), tensor, fault))
     assert result.first is not None
     assert result.first.a == tensor
     assert causes(result, tensor) == [name], result.first.verdict
@@ -164,7 +164,7 @@ def test_a_faulty_device(model: Path, tmp_path: Path, name: str, tensor: str, fa
 
 
 def test_the_device_without_a_fault(model: Path, tmp_path: Path) -> None:
-    assert compared(model, tmp_path, NETWORK.run(NETWORK.picture())).equal
+    assert compared(model, tmp_path, NETWORK.run(NETWORK.image())).equal
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,13 @@ def test_two_roundings_one_after_the_other(tmp_path: Path, name: str, shift: Any
     network = Network(17, 15, 3, 8)
     path = tmp_path / "larger.tflite"
     path.write_bytes(network.model())
-    result = compared(path, tmp_path / "dump", network.run(network.picture(), "d", way(rounding=then(shift))))
+    result = compared(path, tmp_path / "dump", network.run(network.image(), "d", way(rounding=then(shift))))
     assert causes(result, "d") == [name]
     assert next(p for p in result.pairs if p.a == "d").verdict.benign  # type: ignore[union-attr]
 
 
 def test_a_dump_that_is_not_what_the_device_computed_with(model: Path, tmp_path: Path) -> None:
-    good = NETWORK.run(NETWORK.picture())
+    good = NETWORK.run(NETWORK.image())
     shown = {**good, "d": np.roll(good["d"].reshape(-1), 1).reshape(good["d"].shape)}
     result = compared(model, tmp_path, shown)
     assert causes(result, "d") == ["result shifted by one element"]
@@ -194,7 +194,7 @@ def test_a_dump_that_is_not_what_the_device_computed_with(model: Path, tmp_path:
 
 def test_one_bit_of_a_dump(model: Path, tmp_path: Path) -> None:
     """The operator that reads the tensor proves that it was computed right, so nothing is left unexplained."""
-    good = NETWORK.run(NETWORK.picture())
+    good = NETWORK.run(NETWORK.image())
     changed = good["d"].copy()
     changed.reshape(-1)[37] ^= 8
     result = compared(model, tmp_path, {**good, "d": changed})
@@ -210,12 +210,12 @@ def test_one_bit_of_a_dump(model: Path, tmp_path: Path) -> None:
 
 
 def test_memory_that_was_used_again(model: Path, tmp_path: Path) -> None:
-    good = NETWORK.run(NETWORK.picture())
+    good = NETWORK.run(NETWORK.image())
     assert causes(compared(model, tmp_path, {**good, "s": good["p"]}), "s") == ["another tensor's values"]
 
 
 def test_bytes_that_are_misread(model: Path, tmp_path: Path) -> None:
-    good = NETWORK.run(NETWORK.picture())
+    good = NETWORK.run(NETWORK.image())
     result = compared(model, tmp_path / "unsigned", good, d="uint8")
     assert causes(result, "d") == ["bytes read as another type"]
     swapped = {**good, "d": good["d"].astype(np.int16).byteswap()}
@@ -223,7 +223,7 @@ def test_bytes_that_are_misread(model: Path, tmp_path: Path) -> None:
 
 
 def test_a_dump_with_another_shape_is_a_difference(model: Path, tmp_path: Path) -> None:
-    good = NETWORK.run(NETWORK.picture())
+    good = NETWORK.run(NETWORK.image())
     result = compared(model, tmp_path, {**good, "d": good["d"][:, 1:]})
     assert not result.equal
     assert result.first is not None
@@ -232,12 +232,12 @@ def test_a_dump_with_another_shape_is_a_difference(model: Path, tmp_path: Path) 
 
 
 def test_one_corrupted_element_is_a_bug_and_no_rule(model: Path, tmp_path: Path) -> None:
-    def corrupted(layer: device.Layer, codes: np.ndarray) -> np.ndarray:
-        y = device.run(layer, codes)
+    def corrupted(layer: device.Layer, quantized: np.ndarray) -> np.ndarray:
+        y = device.run(layer, quantized)
         y.reshape(-1)[37] ^= 0x40
         return y
 
-    result = compared(model, tmp_path, NETWORK.run(NETWORK.picture(), "d", corrupted))
+    result = compared(model, tmp_path, NETWORK.run(NETWORK.image(), "d", corrupted))
     verdict = next(p.verdict for p in result.pairs if p.a == "d")
     assert verdict is not None
     assert not verdict.exact
@@ -247,13 +247,13 @@ def test_one_corrupted_element_is_a_bug_and_no_rule(model: Path, tmp_path: Path)
 def test_a_channel_of_small_differences_is_no_other_rounding(model: Path, tmp_path: Path) -> None:
     """All of one channel differ by one: rounding up would give that, but roundings are those of all channels."""
 
-    def raised(layer: device.Layer, codes: np.ndarray) -> np.ndarray:
-        y = device.run(layer, codes, rounding=exactly("ceil"))
-        right = device.run(layer, codes)
+    def raised(layer: device.Layer, quantized: np.ndarray) -> np.ndarray:
+        y = device.run(layer, quantized, rounding=exactly("ceil"))
+        right = device.run(layer, quantized)
         y[..., :2], y[..., 3:] = right[..., :2], right[..., 3:]
         return y
 
-    result = compared(model, tmp_path, NETWORK.run(NETWORK.picture(), "d", raised))
+    result = compared(model, tmp_path, NETWORK.run(NETWORK.image(), "d", raised))
     verdict = next(p.verdict for p in result.pairs if p.a == "d")
     assert verdict is not None
     assert not verdict.benign

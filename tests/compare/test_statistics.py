@@ -61,7 +61,7 @@ def test_integers_are_exact(dtype: type, shape: tuple[int, ...]) -> None:
         assert found.per_channel == tuple(per_channel)
     if len(shape) == 4:
         plane = np.asarray(found.plane)
-        assert plane.shape == tuple(min(extent, 64) for extent in shape[1:3])
+        assert plane.shape == tuple(min(size, 64) for size in shape[1:3])
         if max(shape[1:3]) <= 64:
             assert np.array_equal(plane, changed.sum((0, 3)) / (2 * shape[0] * shape[3]))
         rows = np.arange(shape[1]) * plane.shape[0] // shape[1]

@@ -143,7 +143,7 @@ def assert_crops_are_runnable(path: Path, exact: dict[str, tuple[int, int]]) -> 
     document, known = opened(path), whole_trace(path)
     titles = []
     for dimension in document.dimensions():
-        low, high = dimension.extent // 3, dimension.extent // 3 + max(1, dimension.extent // 2)
+        low, high = dimension.size // 3, dimension.size // 3 + max(1, dimension.size // 2)
         smaller = document.cropped(dimension, low, high)
         values = {name: known[name] for name in document.inputs}
         for name, axis in dimension.axes:
@@ -239,15 +239,15 @@ def test_onnx(tmp_path: Path, group: int) -> None:
     document = document.cut((), ["y"], known)
     dimensions = document.dimensions()
     for dimension in dimensions:
-        smaller = document.cropped(dimension, 1, dimension.extent)
+        smaller = document.cropped(dimension, 1, dimension.size)
         cropped = dict(values)
         for name, axis in dimension.axes:
             if name in cropped:
-                cropped[name] = taken(cropped[name], axis, 1, dimension.extent)
+                cropped[name] = taken(cropped[name], axis, 1, dimension.size)
         y = in_onnxruntime(smaller.content(), cropped)["y"]
         assert y.shape == bittrue.load(smaller.content()).prepare("onnx").run(cropped)["y"].shape
         if ("y", 3) in dimension.axes:
-            assert y.shape == (2, 6, 5, dimension.extent - 1)
+            assert y.shape == (2, 6, 5, dimension.size - 1)
     kernels = {f"axis {axis} of 'wd'" for axis in (2, 3)}
     inputs = {f"axis {axis} of 'x'" for axis in range(4)}
     columns = {"axis 3 of 'y'"}

@@ -328,11 +328,11 @@ def elements(text: str, element: int, word: int, per_word: int, order: str, endi
         return [sum(part << (word * i) for i, part in enumerate(group)) for group in groups]
     found = []
     for value in words:
-        codes = [(value >> (element * i)) & ((1 << element) - 1) for i in range(per_word)]
-        codes = codes if order == "low" else codes[::-1]
+        quantized = [(value >> (element * i)) & ((1 << element) - 1) for i in range(per_word)]
+        quantized = quantized if order == "low" else quantized[::-1]
         if endianness == "big":
-            codes = [int.from_bytes(code.to_bytes(element // 8, "little"), "big") for code in codes]
-        found += codes
+            quantized = [int.from_bytes(code.to_bytes(element // 8, "little"), "big") for code in quantized]
+        found += quantized
     return found
 
 

@@ -34,7 +34,7 @@ def test_kernels_equal_definitions(name: str) -> None:
         distances = tie_distances(step, acc)
         assert acc.shape == session.plan.tensors[step.outputs[0]].shape
         for _ in range(8):
-            element = tuple(int(rng.integers(extent)) for extent in acc.shape)
+            element = tuple(int(rng.integers(size)) for size in acc.shape)
             terms = terms_of(step, inputs, element)
             assert terms is not None
             total = int(terms.products.sum()) + int(terms.bias or 0)

@@ -21,7 +21,7 @@ def test_explanations_end_at_the_trace(name: str) -> None:
     for step in session.plan.steps:
         tensor = session.plan.tensors[step.outputs[0]].name
         for _ in range(10):
-            element = tuple(int(rng.integers(extent)) for extent in values[tensor].shape)
+            element = tuple(int(rng.integers(size)) for size in values[tensor].shape)
             found = explain_element(session, values, tensor, element)
             assert found.stored == values[tensor][element]
             assert found.lines[-1].label == "stored"

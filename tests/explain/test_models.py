@@ -50,7 +50,7 @@ def test_every_tensor_of_a_shared_model(path: Path, numerics: str) -> None:
     for step in (steps[i] for i in sorted(rng.permutation(len(steps))[:most])):
         for index in step.outputs:
             tensor = session.plan.tensors[index].name
-            element = tuple(int(rng.integers(extent)) for extent in values[tensor].shape)
+            element = tuple(int(rng.integers(size)) for size in values[tensor].shape)
             found = explain_element(session, values, tensor, element)
             assert found.stored == values[tensor][element]
 

@@ -22,7 +22,7 @@ def test_explanations_end_at_the_trace(name: str) -> None:
     values = session.trace({p.name: random_values(rng, p.dtype, p.shape) for p in session.inputs})
     tensor = session.outputs[0].name
     for _ in range(12):
-        element = tuple(int(rng.integers(extent)) for extent in values[tensor].shape)
+        element = tuple(int(rng.integers(size)) for size in values[tensor].shape)
         found = explain_element(session, values, tensor, element)
         assert found.stored == values[tensor][element]
         labels = [line.label for line in found.lines]

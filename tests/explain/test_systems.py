@@ -45,7 +45,7 @@ def test_every_operator() -> None:
             tensor = plan.tensors[step.outputs[0]].name
             if not values[tensor].size:
                 continue
-            element = tuple(int(rng.integers(extent)) for extent in values[tensor].shape)
+            element = tuple(int(rng.integers(size)) for size in values[tensor].shape)
             found = explain_element(plan, values, tensor, element)
             assert found.stored == values[tensor][element] or found.stored != found.stored
             told[step.operator]["result" not in [line.label for line in found.lines]] += 1

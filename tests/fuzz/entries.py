@@ -151,7 +151,7 @@ def _explain(original: Path, path: Path, seed: int) -> str:
                 tensor = session.plan.tensors[index]
                 if not traced[tensor.name].size:
                     continue
-                element = tuple(int(rng.integers(extent)) for extent in traced[tensor.name].shape)
+                element = tuple(int(rng.integers(size)) for size in traced[tensor.name].shape)
                 work_out = partial(bittrue.explain_element, session, traced, tensor.name, element)
                 tried(lambda work_out=work_out: str(bool(work_out().lines)))
         return "result"

@@ -95,7 +95,7 @@ def test_input_files(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     value = np.zeros(ports[0].shape, np.int8)
     plain, packed = io.BytesIO(), io.BytesIO()
     np.save(plain, value)
-    np.savez_compressed(packed, picture=value)
+    np.savez_compressed(packed, image=value)
     outcomes = set()
     for seed in range(count(request, 800)):
         suffix, content = ((".npy", plain), (".npz", packed))[seed % 2]

@@ -310,12 +310,12 @@ def test_inputs_that_are_no_tensors() -> None:
         refused(model(inputs=[info]), "BT-ONNX-TYPE")
 
 
-@pytest.mark.parametrize("extents", [[-2], [1] * 65, [1 << 40, 1 << 40, 0]])
-def test_shapes_that_are_none(extents: list[int]) -> None:
+@pytest.mark.parametrize("sizes", [[-2], [1] * 65, [1 << 40, 1 << 40, 0]])
+def test_shapes_that_are_none(sizes: list[int]) -> None:
     made = model()
     del made.graph.input[0].type.tensor_type.shape.dim[:]
-    for extent in extents:
-        made.graph.input[0].type.tensor_type.shape.dim.add(dim_value=extent)
+    for size in sizes:
+        made.graph.input[0].type.tensor_type.shape.dim.add(dim_value=size)
     refused(made, "BT-ONNX-SHAPE")
 
 

@@ -26,10 +26,10 @@ def array_of(name: str, shape: tuple[int, ...]) -> np.ndarray:
     kind = helper.tensor_dtype_to_np_dtype(NUMBERS[name])
     rng = np.random.default_rng(7)
     if name in NARROW:
-        codes = rng.integers(0, 1 << NARROW[name], shape).astype(np.uint8)
+        quantized = rng.integers(0, 1 << NARROW[name], shape).astype(np.uint8)
         if name == "f4e2m1":
-            return codes.view(kind)
-        signed = codes.astype(np.int16)
+            return quantized.view(kind)
+        signed = quantized.astype(np.int16)
         if name[0] == "s":
             signed = np.where(signed >= 1 << NARROW[name] - 1, signed - (1 << NARROW[name]), signed)
         return signed.astype(np.int8 if name[0] == "s" else np.uint8).astype(kind)
@@ -61,7 +61,7 @@ def test_raw_data(name: str, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("name", NUMERIC)
 @pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 7), (2, 0, 3)])
 def test_typed_fields(name: str, shape: tuple[int, ...]) -> None:
-    """The package writes the fields; values that are NaN have codes of its choice."""
+    """The package writes the fields; values that are NaN have quantized values of its choice."""
     array = array_of(name, shape)
     if array.dtype.kind in "fcV" or hasattr(ml_dtypes, array.dtype.name):
         with np.errstate(all="ignore"):

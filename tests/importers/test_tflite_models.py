@@ -91,7 +91,7 @@ def snake(name: str) -> str:
 
 
 def expected_pool(options: tfl.Pool2DOptionsT) -> dict[str, object]:
-    """Windows rows first. Without padding their number is (extent + stride - filter) / stride, cut off."""
+    """Windows rows first. Without padding their number is (size + stride - filter) / stride, cut off."""
     given = dict(vars(options))
     found = {
         "kernel": (given.pop("filterHeight"), given.pop("filterWidth")),

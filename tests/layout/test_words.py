@@ -23,8 +23,6 @@ WORDS = {
 # (File, text): why it stays.
 ALLOWED = {
     ("rules/narrow.py", "unsigned codes"): "bits of floating-point numbers are no quantized values",
-    ("operators/core/geometry.py", "extent"): "the field of a window that an example prints",
-    ("docs/api.md", "extent"): "an argument that another package's call has by this name",
 }
 
 
@@ -82,6 +80,15 @@ def test_pages_have_the_words_of_the_field() -> None:
         name = str(path.relative_to(REPOSITORY))
         for number, word, better in found(path):
             assert (name, word) in ALLOWED, f"{name}:{number} says '{word}': write {better}"
+
+
+@pytest.mark.parametrize("folder", ["src", "native", "tests", "tools", "bench", "examples"])
+def test_names_have_the_words_of_the_field(folder: str) -> None:
+    for path in sorted((REPOSITORY / folder).rglob("*")):
+        if path.suffix not in (".py", ".cc", ".h") or path == Path(__file__):
+            continue
+        wrong = re.search("[Pp]icture|[Ee]xtent", path.read_text())
+        assert wrong is None, f"{path.relative_to(REPOSITORY)} says '{wrong and wrong.group()}': write image, size"
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def _field(number: int, content: bytes | int | str) -> bytes:
 
 def onnx_relu(name: str, element_type: int) -> bytes:
     """An ONNX model, encoded by hand: one Relu over [1, 4] of an element type (1: float32, 3: int8)."""
-    shape = b"".join(_field(1, _field(1, extent)) for extent in (1, 4))
+    shape = b"".join(_field(1, _field(1, size)) for size in (1, 4))
     kind = _field(1, _field(1, element_type) + _field(2, shape))
     node = _field(1, name) + _field(2, "y") + _field(4, "Relu")
     graph = (

@@ -82,13 +82,13 @@ PICTURES = {
 }
 
 
-@pytest.mark.parametrize(("model", "picture"), [(m, p) for m, names in PICTURES.items() for p in names])
-def test_pictures(model: str, picture: str, record_property: Callable[[str, object], None]) -> None:
+@pytest.mark.parametrize(("model", "image"), [(m, p) for m, names in PICTURES.items() for p in names])
+def test_images(model: str, image: str, record_property: Callable[[str, object], None]) -> None:
     path = SHARED / "models" / f"{model}.tflite"
     port = bittrue.load(path).prepare("litert").inputs[0]
-    values, _ = read_image(SHARED / "images" / picture, port, None)
+    values, _ = read_image(SHARED / "images" / image, port, None)
     tensors, count = compare(path, [[values]])
-    record_property("compared", f"{model} on {picture}: {tensors} tensors, {count:,} values, 0 mismatches")
+    record_property("compared", f"{model} on {image}: {tensors} tensors, {count:,} values, 0 mismatches")
 
 
 def test_state_with_undefined_layout_is_refused() -> None:

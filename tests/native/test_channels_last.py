@@ -19,8 +19,8 @@ class Network:
         self.dtype = np.uint8 if rng.random() < 0.6 else np.int8
         self.nodes: list[NodeProto] = []
         self.constants: dict[str, np.ndarray] = {}
-        extents = [int(v) for v in rng.integers(5, 13, spatial)]
-        self.shapes = {"x": (int(rng.integers(1, 3)), int(rng.integers(1, 9)), *extents)}
+        sizes = [int(v) for v in rng.integers(5, 13, spatial)]
+        self.shapes = {"x": (int(rng.integers(1, 3)), int(rng.integers(1, 9)), *sizes)}
         self.scales = {"x": self._quantization("x")}
         self.last = "x"
 

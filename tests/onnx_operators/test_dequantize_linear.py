@@ -85,7 +85,7 @@ def test_random_models_of_the_contributed_operator(request: pytest.FixtureReques
 
 @pytest.mark.parametrize("opset", range(10, 27))
 def test_every_opset_and_type(opset: int) -> None:
-    """What ONNX Runtime accepts and refuses: all types of x, scale and output, all codes of 8-bit floats."""
+    """What ONNX Runtime accepts and refuses: all types of x, scale and output, all quantized values of 8-bit floats."""
     outcomes = []
     reals = [F32, F16, np.dtype(ml_dtypes.bfloat16), np.dtype(ml_dtypes.float8_e8m0fnu)]
     for source in (*INTEGERS, S32, *FLOATS, *NARROWER):
@@ -144,8 +144,8 @@ def test_packed_constants(kind: str, raw: bool) -> None:
     dtype = helper.tensor_dtype_to_np_dtype(number)
     bits = int(kind.removeprefix("U").removeprefix("INT").removeprefix("FLOAT")[0])
     for size in (1, 2, 3, 5, 8, 11):
-        codes = (np.arange(size) * 7 + 3) % (1 << bits)
-        q = (codes + limits(dtype)[0]).astype(dtype) if "INT" in kind else codes.astype(np.uint8).view(dtype)
+        quantized = (np.arange(size) * 7 + 3) % (1 << bits)
+        q = (quantized + limits(dtype)[0]).astype(dtype) if "INT" in kind else quantized.astype(np.uint8).view(dtype)
         proto = helper.make_tensor("x", number, [size], q)
         if raw:
             proto = numpy_helper.from_array(q, "x")

@@ -19,11 +19,11 @@ S64 = TensorProto.INT64
 Builder = Callable[[np.random.Generator], Case]
 
 
-def positions(rng: np.random.Generator, size: Any, extent: int, dtype: Any = I64, wrong: float = 0.02) -> np.ndarray:
+def positions(rng: np.random.Generator, size: Any, dimension: int, dtype: Any = I64, wrong: float = 0.02) -> np.ndarray:
     """Positions from either end, now and then one outside."""
-    found = np.asarray(rng.integers(-extent, extent, size) if extent else np.zeros(size, I64))
+    found = np.asarray(rng.integers(-dimension, dimension, size) if dimension else np.zeros(size, I64))
     if rng.random() < wrong:
-        found = np.where(rng.random(size) < 0.3, extent, found)
+        found = np.where(rng.random(size) < 0.3, dimension, found)
     return np.asarray(found, dtype)
 
 
@@ -36,11 +36,11 @@ def gather(rng: np.random.Generator) -> Case:
 
 
 def within(rng: np.random.Generator, x: np.ndarray, axis: int) -> list[int]:
-    extents = [int(rng.integers(1, e + 1)) if e else 0 for e in x.shape]
-    extents[axis] = int(rng.integers(0, 6)) if x.shape[axis] else 0
+    sizes = [int(rng.integers(1, e + 1)) if e else 0 for e in x.shape]
+    sizes[axis] = int(rng.integers(0, 6)) if x.shape[axis] else 0
     if rng.random() < 0.03:
-        extents[0] = 9
-    return extents
+        sizes[0] = 9
+    return sizes
 
 
 def gather_elements(rng: np.random.Generator) -> Case:
@@ -127,10 +127,10 @@ def one_hot(rng: np.random.Generator) -> Case:
 
 
 def best_boxes(rng: np.random.Generator) -> Case:
-    pictures, classes, count = (int(v) for v in (rng.integers(1, 3), rng.integers(1, 3), rng.integers(0, 14)))
+    images, classes, count = (int(v) for v in (rng.integers(1, 3), rng.integers(1, 3), rng.integers(0, 14)))
     whole = rng.random() < 0.5
-    boxes = rng.integers(0, 6, (pictures, count, 4)) if whole else rng.random((pictures, count, 4)) * 3
-    scores = numbers(rng, (pictures, classes, count), "f4")
+    boxes = rng.integers(0, 6, (images, count, 4)) if whole else rng.random((images, count, 4)) * 3
+    scores = numbers(rng, (images, classes, count), "f4")
     inputs: dict[str, np.ndarray | None] = {"boxes": boxes.astype(np.float32), "scores": scores}
     if rng.random() < 0.95:
         inputs["most"] = np.array([rng.integers(0, 8)], I64)
@@ -143,11 +143,11 @@ def best_boxes(rng: np.random.Generator) -> Case:
 
 def compress(rng: np.random.Generator) -> Case:
     x = bits(rng, shape(rng, 1, 4), one_type(rng))
-    attributes, extent = {}, x.size
+    attributes, size = {}, x.size
     if rng.random() < 0.7:
         axis = int(rng.integers(-x.ndim, x.ndim))
-        attributes, extent = {"axis": axis}, x.shape[axis]
-    condition = rng.random(int(rng.integers(0, extent + 1))) < 0.5
+        attributes, size = {"axis": axis}, x.shape[axis]
+    condition = rng.random(int(rng.integers(0, size + 1))) < 0.5
     return "Compress", {"x": x, "c": condition}, [kind(x.dtype)], attributes, int(rng.integers(11, 25))
 
 

@@ -65,8 +65,8 @@ def test_only_the_branch_that_is_called_needs_to_fit() -> None:
     kept = graph([helper.make_node("Identity", ["x"], ["k"])], [], [("k", S32)])
     nodes = [
         helper.make_node("Shape", ["x"], ["shape"]),
-        helper.make_node("Gather", ["shape", "one"], ["extent"]),
-        helper.make_node("Equal", ["extent", "one"], ["single"]),
+        helper.make_node("Gather", ["shape", "one"], ["size"]),
+        helper.make_node("Equal", ["size", "one"], ["single"]),
         helper.make_node("If", ["single"], ["y"], then_branch=squeezed, else_branch=kept),
     ]
     constants = {"one": one, "axes": np.array([1], np.int64)}

@@ -25,7 +25,7 @@ def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[
     attributes: dict[str, Any] = {"K": k, "N": n, "bits": bits, "block_size": block}
     if level:
         attributes["accuracy_level"] = level
-    codes = rng.integers(0, 256, (n, blocks, block * bits // 8)).astype(np.uint8)
+    quantized = rng.integers(0, 256, (n, blocks, block * bits // 8)).astype(np.uint8)
     scales = scale(rng, (n, blocks))
     points: np.ndarray | None = None
     drawn = rng.random()
@@ -36,13 +36,13 @@ def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[
     flat = rng.random() < 0.2
     operands: dict[str, np.ndarray | None] = {
         "a": rng.standard_normal((*batch, rows, k)).astype(np.float32),
-        "codes": codes,
+        "values": quantized,
         "scales": scales.reshape(-1) if flat else scales,
         "points": points.reshape(-1) if flat and points is not None else points,
         "order": None,
         "bias": rng.standard_normal(n).astype(np.float32) if rng.random() < 0.4 else None,
     }
-    constants = ["codes", "scales", "points", "bias"] if rng.random() < 0.8 else []
+    constants = ["values", "scales", "points", "bias"] if rng.random() < 0.8 else []
     constants = [name for name in constants if operands[name] is not None]
     return single("MatMulNBits", operands, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=constants)
 
@@ -79,8 +79,8 @@ def test_blocks_of_another_column_are_named(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     content, _ = model(rng, 0, 4)
     proto = onnx.load_from_string(content)
-    codes = next(tensor for tensor in proto.graph.initializer if tensor.name == "codes")
-    codes.CopyFrom(numpy_helper.from_array(np.roll(numpy_helper.to_array(codes), 1, 0), "codes"))
+    quantized = next(tensor for tensor in proto.graph.initializer if tensor.name == "values")
+    quantized.CopyFrom(numpy_helper.from_array(np.roll(numpy_helper.to_array(quantized), 1, 0), "values"))
     paths = [tmp_path / name for name in ("a.onnx", "b.onnx")]
     for path, one in zip(paths, (content, proto.SerializeToString()), strict=True):
         path.write_bytes(one)

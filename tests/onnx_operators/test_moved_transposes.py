@@ -43,8 +43,8 @@ def test_sums(request: pytest.FixtureRequest, part: int) -> None:
         _check(nodes, {"x": x}, {}, TensorProto.FLOAT)
 
 
-class _Codes:
-    """A random chain of operators on codes [1, C, H, W] that ends with a linear resampling, or goes on behind it."""
+class _Quantized:
+    """A random chain of operators on values [1, C, H, W] that ends with a linear resampling, or goes on behind it."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -108,9 +108,9 @@ class _Codes:
 
 @pytest.mark.parametrize("part", range(2))
 def test_codes(request: pytest.FixtureRequest, part: int) -> None:
-    """Linear resampling of codes whose channels come to lie last in the runtime, and of others."""
+    """Linear resampling of quantized values whose channels come to lie last in the runtime, and of others."""
     for rng in cases(request, part, 2):
-        maker = _Codes(rng)
+        maker = _Quantized(rng)
         maker.grow()
         kind = TensorProto.UINT8 if maker.dtype == np.uint8 else TensorProto.INT8
         _check(maker.nodes, maker.inputs, maker.constants, kind)

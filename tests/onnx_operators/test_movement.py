@@ -25,12 +25,12 @@ def factor(rng: np.random.Generator, count: int) -> list[int]:
         while count and count % prime == 0:
             found.append(prime)
             count //= prime
-    extents = [1] * int(rng.integers(1, 5))
+    sizes = [1] * int(rng.integers(1, 5))
     for prime in found:
-        extents[rng.integers(len(extents))] *= prime
+        sizes[rng.integers(len(sizes))] *= prime
     if count != 1:
-        extents[rng.integers(len(extents))] *= count
-    return extents
+        sizes[rng.integers(len(sizes))] *= count
+    return sizes
 
 
 def reshape(rng: np.random.Generator) -> Case:
@@ -56,9 +56,9 @@ def flatten(rng: np.random.Generator) -> Case:
 
 
 def squeeze(rng: np.random.Generator) -> Case:
-    extents = [int(e) if rng.random() < 0.4 else 1 for e in shape(rng)]
-    x = bits(rng, extents, one_type(rng))
-    ones = [a - (x.ndim if rng.random() < 0.4 else 0) for a, e in enumerate(extents) if e == 1 and rng.random() < 0.6]
+    sizes = [int(e) if rng.random() < 0.4 else 1 for e in shape(rng)]
+    x = bits(rng, sizes, one_type(rng))
+    ones = [a - (x.ndim if rng.random() < 0.4 else 0) for a, e in enumerate(sizes) if e == 1 and rng.random() < 0.6]
     if rng.random() < 0.1:
         ones.append(int(rng.integers(-6, 6)))
     opset = int(rng.integers(11, 25))

@@ -10,9 +10,9 @@ import pytest
 from support.onnx_models import KIND, MICROSOFT, cases, check, integers, single
 
 
-def _attributes(rng: np.random.Generator, extents: list[int]) -> dict[str, Any]:
-    count = len(extents)
-    taps = [int(rng.integers(1, min(extent, 4) + 2)) for extent in extents]
+def _attributes(rng: np.random.Generator, sizes: list[int]) -> dict[str, Any]:
+    count = len(sizes)
+    taps = [int(rng.integers(1, min(size, 4) + 2)) for size in sizes]
     attributes: dict[str, Any] = {"kernel_shape": taps}
     for name in ("strides", "dilations"):
         if rng.random() < 0.5:
@@ -31,9 +31,9 @@ def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
     outcomes = set()
     for rng in cases(request, part, 2):
         dtype, count = (np.uint8, np.int8)[rng.integers(2)], int(rng.integers(1, 4))
-        extents = [int(v) for v in rng.integers(1, (30, 11, 7)[count - 1], count)]
-        shape = (int(rng.integers(1, 3)), *extents, int(rng.integers(1, 40)))
+        sizes = [int(v) for v in rng.integers(1, (30, 11, 7)[count - 1], count)]
+        shape = (int(rng.integers(1, 3)), *sizes, int(rng.integers(1, 40)))
         x = integers(rng, shape, dtype)
-        content, feeds = single("NhwcMaxPool", {"x": x}, [KIND[x.dtype]], _attributes(rng, extents), domain=MICROSOFT)
+        content, feeds = single("NhwcMaxPool", {"x": x}, [KIND[x.dtype]], _attributes(rng, sizes), domain=MICROSOFT)
         outcomes.add(check(content, feeds))
     assert outcomes == {"equal", "refused"}

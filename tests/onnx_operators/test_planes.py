@@ -12,7 +12,7 @@ _UNARY = ("Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish", "A
 _BINARY = ("Add", "Mul", "Sub", "Sum", "Concat")
 
 
-def test_random_pictures(request: pytest.FixtureRequest) -> None:
+def test_random_images(request: pytest.FixtureRequest) -> None:
     for rng in cases(request, usual=120):
         channels = int(rng.choice([16, 32]))
         x = rng.normal(size=(1, channels, *(int(v) for v in rng.integers(2, 9, 2)))).astype(np.float32)

@@ -19,7 +19,7 @@ def _shapes(rng: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]
         common = (*common[:-1], int(rng.integers(1, 70)))
     found = []
     for _ in range(2):
-        kept = tuple(extent if rng.random() < 0.7 else 1 for extent in common) if rng.random() < 0.6 else common
+        kept = tuple(size if rng.random() < 0.7 else 1 for size in common) if rng.random() < 0.6 else common
         found.append(kept[rng.integers(len(kept) + 1) :] if rng.random() < 0.2 else kept)
     return found[0], found[1]
 
@@ -65,11 +65,11 @@ def test_random_models(request: pytest.FixtureRequest, part: int, operator: str)
 def test_every_pair_of_bytes(operator: str) -> None:
     """All 65536 pairs, scales that make ties, and those for which the order of the two products shows."""
     rng = np.random.default_rng(5)
-    codes = np.arange(256).astype(np.uint8)
+    quantized = np.arange(256).astype(np.uint8)
     for scales in [(0.5, 0.25, 1.0), (0.125, 0.125, 0.0625), (0.05, 0.07, 0.1), (2.0**-20, 3.0, 2.0**-24 * 3)]:
         for dtype in (np.uint8, np.int8):
             zeros = [zero_point(rng, dtype) for _ in range(3)]
-            column, row = codes.view(dtype).reshape(256, 1), codes.view(dtype).reshape(1, 256)
+            column, row = quantized.view(dtype).reshape(256, 1), quantized.view(dtype).reshape(1, 256)
             for a, b in ((column, row), (np.tile(column, (1, 256)), row), (column, np.tile(row, (256, 1)))):
                 inputs = {
                     "a": a,

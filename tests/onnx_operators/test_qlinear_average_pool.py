@@ -15,9 +15,9 @@ from support.onnx_models import KIND, MICROSOFT, cases, check, integers, scale, 
 
 def _case(rng: np.random.Generator) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     count, dtype = int(rng.integers(1, 4)), (np.uint8, np.int8)[rng.integers(2)]
-    extents = [int(v) for v in rng.integers(1, (30, 11, 7)[count - 1], count)]
+    sizes = [int(v) for v in rng.integers(1, (30, 11, 7)[count - 1], count)]
     batch, channels, last = int(rng.integers(1, 3)), int(rng.integers(1, 10)), bool(rng.integers(2))
-    taps = [int(rng.integers(1, min(extent, 5) + 3)) for extent in extents]
+    taps = [int(rng.integers(1, min(size, 5) + 3)) for size in sizes]
     attributes: dict[str, Any] = {"kernel_shape": taps, "channels_last": int(last)}
     if rng.random() < 0.7:
         attributes["strides"] = [int(v) for v in rng.integers(1, 4, count)]
@@ -34,7 +34,7 @@ def _case(rng: np.random.Generator) -> tuple[dict[str, np.ndarray], dict[str, An
         # Many averages in range, and ties.
         scales[1] = np.asarray(scales[0] * np.float32(rng.choice([0.25, 0.5, 0.75, 1, 1.5, 2])))
     inputs = {
-        "x": integers(rng, (batch, *extents, channels) if last else (batch, channels, *extents), dtype),
+        "x": integers(rng, (batch, *sizes, channels) if last else (batch, channels, *sizes), dtype),
         "x_scale": scales[0],
         "x_zero": zero_point(rng, dtype),
         "y_scale": scales[1],
@@ -82,7 +82,7 @@ def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
     assert outcomes == {"equal", "refused", "deadly"}
 
 
-def test_whole_pictures(request: pytest.FixtureRequest) -> None:
+def test_whole_images(request: pytest.FixtureRequest) -> None:
     outcomes = {check(*_single(*_whole(rng), rng)) for rng in cases(request)}
     assert outcomes == {"equal", "refused"}
 
@@ -100,7 +100,7 @@ def _exact(inputs: dict[str, np.ndarray], attributes: dict[str, Any], shape: tup
     for place in itertools.product(*map(range, shape[2:])):
         first = [p * s - b for p, s, b in zip(place, strides, pads, strict=False)]
         box = tuple(
-            slice(max(0, f), max(0, min(f + t, extent))) for f, t, extent in zip(first, taps, x.shape[2:], strict=True)
+            slice(max(0, f), max(0, min(f + t, size))) for f, t, size in zip(first, taps, x.shape[2:], strict=True)
         )
         window = x[(slice(None), slice(None), *box)].astype(np.int64) - z
         total = window.sum(axis=tuple(range(2, window.ndim)))

@@ -31,7 +31,7 @@ def geometry(rng: np.random.Generator) -> tuple[dict[str, Any], tuple[int, ...],
     if rng.random() < 0.25:
         groups, depth, filters = int(rng.integers(1, 12)), 1, int(rng.integers(1, 3))
     taps = [int(v) for v in rng.integers(1, 4, axes)]
-    extents = [int(v) for v in rng.integers(1, 9 - 2 * axes + 3, axes)]
+    sizes = [int(v) for v in rng.integers(1, 9 - 2 * axes + 3, axes)]
     attributes: dict[str, Any] = {}
     if rng.random() < 0.5:
         attributes["strides"] = [int(v) for v in rng.integers(1, 4, axes)]
@@ -48,7 +48,7 @@ def geometry(rng: np.random.Generator) -> tuple[dict[str, Any], tuple[int, ...],
     batch = int(rng.integers(0, 4))
     return (
         attributes,
-        (batch, groups * depth, *extents),
+        (batch, groups * depth, *sizes),
         (groups * filters, depth, *taps),
         depth * int(np.prod(taps)),
     )

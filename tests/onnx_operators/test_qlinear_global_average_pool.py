@@ -29,10 +29,10 @@ def _inputs(rng: np.random.Generator, shape: tuple[int, ...]) -> dict[str, np.nd
     }
 
 
-def _picture(rng: np.random.Generator) -> tuple[tuple[int, ...], bool]:
+def _image(rng: np.random.Generator) -> tuple[tuple[int, ...], bool]:
     last, batch, channels = bool(rng.integers(2)), int(rng.integers(1, 4)), int(rng.integers(1, 40))
-    extents = tuple(int(v) for v in rng.integers(1, 10, rng.integers(1, 4)))
-    return ((batch, *extents, channels) if last else (batch, channels, *extents)), last
+    sizes = tuple(int(v) for v in rng.integers(1, 10, rng.integers(1, 4)))
+    return ((batch, *sizes, channels) if last else (batch, channels, *sizes)), last
 
 
 def _single(operator: str, inputs: dict[str, Any], attributes: dict[str, Any], rng: np.random.Generator) -> Any:
@@ -44,7 +44,7 @@ def _single(operator: str, inputs: dict[str, Any], attributes: dict[str, Any], r
 def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
     outcomes = set()
     for rng in cases(request, part, 2):
-        shape, last = _picture(rng)
+        shape, last = _image(rng)
         attributes = {"channels_last": int(last)}
         outcomes.add(check(*_single("QLinearGlobalAveragePool", _inputs(rng, shape), attributes, rng)))
     assert outcomes == {"equal", "refused"}
@@ -91,7 +91,7 @@ def _exact(inputs: dict[str, np.ndarray], axes: tuple[int, ...], kept: bool) -> 
 
 def test_specification(request: pytest.FixtureRequest) -> None:
     for rng in cases(request):
-        shape, last = _picture(rng)
+        shape, last = _image(rng)
         inputs, attributes = _inputs(rng, shape), {"channels_last": int(last)}
         axes = tuple(range(1, len(shape) - 1)) if last else tuple(range(2, len(shape)))
         expected = {"y0": _exact(inputs, axes, True)}

@@ -111,7 +111,7 @@ def scale_shape(rng: np.random.Generator, shape: tuple[int, ...], result: tuple[
     beyond its output.
     """
     if rng.random() < 0.5:
-        kept = tuple(extent if rng.random() < 0.5 else 1 for extent in result)
+        kept = tuple(size if rng.random() < 0.5 else 1 for size in result)
         shape = kept[int(rng.integers(len(kept) + 1)) :]
     fits = len(shape) <= len(result) and all(p in (1, q) for p, q in zip(shape[::-1], result[::-1], strict=False))
     return shape if fits else ()

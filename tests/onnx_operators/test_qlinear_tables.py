@@ -30,8 +30,8 @@ def _concat(rng: np.random.Generator) -> tuple[dict[str, np.ndarray], dict[str, 
     axis = int(rng.integers(len(shape)))
     inputs = {"y_scale": _scale(rng, far_apart), "y_zero": zero_point(rng, dtype)}
     for i in range(rng.integers(1, 6)):
-        extents = [*shape[:axis], int(rng.integers(1, 9)), *shape[axis + 1 :]]
-        inputs[f"x{i}"] = integers(rng, extents, dtype)
+        sizes = [*shape[:axis], int(rng.integers(1, 9)), *shape[axis + 1 :]]
+        inputs[f"x{i}"] = integers(rng, sizes, dtype)
         same = rng.random() < 0.3
         inputs[f"scale{i}"] = inputs["y_scale"] if same else _scale(rng, far_apart)
         inputs[f"zero{i}"] = inputs["y_zero"] if same else zero_point(rng, dtype)
@@ -43,7 +43,7 @@ def _where(rng: np.random.Generator) -> tuple[dict[str, np.ndarray], dict[str, A
     common = tuple(int(v) for v in rng.integers(1, 7, rng.integers(1, 5)))
     shapes = []
     for _ in range(3):
-        kept = tuple(extent if rng.random() < 0.7 else 1 for extent in common) if rng.random() < 0.5 else common
+        kept = tuple(size if rng.random() < 0.7 else 1 for size in common) if rng.random() < 0.5 else common
         shapes.append(kept[rng.integers(len(kept) + 1) :] if rng.random() < 0.2 else kept)
     scales, zeros = (
         [make() for _ in range(3)] for make in (lambda: _scale(rng, far_apart), lambda: zero_point(rng, dtype))

@@ -38,12 +38,12 @@ def places(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[tuple[int,
     kind = rng.integers(3 if 0 not in shape else 2) if shape else 0
     if kind == 0:
         return ((), (1,))[rng.integers(2)], {} if rng.random() < 0.7 else {"axis": axis}
-    extent = shape[axis]
+    size = shape[axis]
     if kind == 1:
-        return (extent + int(rng.random() < 0.03),), {"axis": axis}
-    block = int(rng.integers(1, extent + 3))
+        return (size + int(rng.random() < 0.03),), {"axis": axis}
+    block = int(rng.integers(1, size + 3))
     wanted = list(shape)
-    wanted[axis] = -(-extent // block) + int(rng.random() < 0.03)
+    wanted[axis] = -(-size // block) + int(rng.random() < 0.03)
     return tuple(wanted), {"axis": axis, "block_size": block}
 
 
@@ -156,8 +156,8 @@ def test_ties_and_their_neighbours_at_every_zero_point(target: str) -> None:
 def test_both_sides_of_every_tie_of_8_bit_floats(target: str, saturate: int) -> None:
     """All numbers of the type, what lies between neighbours and beyond the largest one, in f32 and f16."""
     dtype = next(t for t in FLOATS if t.name == target)
-    codes = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
-    finite = np.unique(codes[np.isfinite(codes)])
+    quantized = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
+    finite = np.unique(quantized[np.isfinite(quantized)])
     largest = np.float32(FORMATS[bittrue.graph.data_type(target).name].maximum)
     beyond = largest * np.linspace(1, 1.3, 301, dtype=np.float32)
     ties = np.concatenate([finite, (finite[1:] + finite[:-1]) / 2, beyond, -beyond, np.float32(SPECIAL)])

@@ -1,4 +1,4 @@
-"""Products with dequantized weights alone: ONNX Runtime keeps the codes of the same ones, in the same blocks."""
+"""Products with dequantized weights alone: ONNX Runtime keeps the bytes of the same ones, in the same blocks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def random_model(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
         if way > 0.5:
             block = int(rng.choice([8, 16, 16, 24, 32, 32, 64, 128]))
             attributes["block_size"] = block
-            few = tuple(-(-extent // block) if place == axis else extent for place, extent in enumerate(shape))
+            few = tuple(-(-size // block) if place == axis else size for place, size in enumerate(shape))
     scales = ((rng.random(few) + 0.5) / 10).astype(np.float32)
     constants = [
         helper.make_tensor("w", kind, shape, rng.integers(low, high, shape).reshape(-1)),
@@ -72,14 +72,14 @@ def random_model(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
 
 
 def _kept(graph: Graph) -> list[tuple[object, ...]]:
-    """Bits, dimensions and block of every product whose weights are codes."""
+    """Bits, dimensions and block of every product whose weights are quantized values."""
     names = ("bits", "k", "n", "block_size")
     return [tuple(n.attributes[name] for name in names) for n in graph.nodes if n.source == "MatMulNBits"]
 
 
 @pytest.mark.parametrize("part", range(2))
 def test_kept(request: pytest.FixtureRequest, part: int) -> None:
-    """The same products keep codes, in the same blocks."""
+    """The same products keep quantized values, in the same blocks."""
     seen = 0
     for rng in cases(request, part, 2):
         content = random_model(rng)[0]

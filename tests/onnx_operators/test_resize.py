@@ -72,11 +72,11 @@ def test_random_models(request: pytest.FixtureRequest, mode: str) -> None:
 def test_ties_of_nearest(request: pytest.FixtureRequest) -> None:
     """Places at, and a few units beside, the middle between two elements."""
     for rng in cases(request):
-        extent, middle = 64, int(rng.integers(0, 40)) + 0.5
+        size, middle = 64, int(rng.integers(0, 40)) + 0.5
         factor = np.float32(1 / middle)
         for _ in range(int(rng.integers(0, 6))):
             factor = np.nextafter(factor, np.float32(rng.choice([0, 9])))
-        x = np.arange(extent, dtype=np.float32)
+        x = np.arange(size, dtype=np.float32)
         attributes = {"nearest_mode": str(rng.choice(NEAREST)), "coordinate_transformation_mode": "asymmetric"}
         inputs = {"x": x, "roi": None, "scales": np.array([factor])}
         content, feeds = single("Resize", inputs, [kind("f4")], attributes, opset=19, constants=["scales"])

@@ -94,12 +94,12 @@ def test_random_convolutions(request: pytest.FixtureRequest, part: int) -> None:
         for _, o, place in np.ndindex(out.shape):
             channels = slice(o // each * depth, o // each * depth + depth)
             # Tap by tap, and in each its channels.
-            codes = x[channels, place : place + taps].T.reshape(-1).tolist()
+            quantized = x[channels, place : place + taps].T.reshape(-1).tolist()
             filters = inputs["w"][o].T.reshape(-1).astype(int).tolist()
             if depth == each == 1:
-                total = sum((a - x_zero) * b for a, b in zip(codes, filters, strict=True))
+                total = sum((a - x_zero) * b for a, b in zip(quantized, filters, strict=True))
             else:
-                total = plain(codes, filters, x_zero, 0)
+                total = plain(quantized, filters, x_zero, 0)
             # 2048 is a power of two: the quotient is exact.
             out[0, o, place] = min(max(round(total / 2048) + 128, 0), 255)
         content, feeds = single("QLinearConv", inputs, [KIND[np.dtype(np.uint8)]], attributes, constants=["w"])

@@ -57,7 +57,7 @@ def products(draw: st.DrawFn) -> tuple[bytes, int]:
     batch = draw(st.lists(st.integers(1, 3), max_size=3))
     batches = []
     for _ in "xy":
-        some = [draw(st.sampled_from([extent, extent, 1])) for extent in batch]
+        some = [draw(st.sampled_from([size, size, 1])) for size in batch]
         batches.append(tuple(some[draw(st.integers(0, len(some))) :]))
     types = KINDS[kind]
     points = [draw(zero_points(t)) if t == "s8" and "s16" not in types else 0 for t in types]
@@ -104,7 +104,7 @@ def hybrids(draw: st.DrawFn) -> tuple[bytes, list[np.ndarray]]:
     batch = draw(st.lists(st.integers(1, 3), max_size=3))
     batches = []
     for _ in "xy":
-        some = [draw(st.sampled_from([extent, extent, 1])) for extent in batch]
+        some = [draw(st.sampled_from([size, size, 1])) for size in batch]
         batches.append(tuple(some[draw(st.integers(0, len(some))) :]))
     adj, seed = (draw(st.booleans()), draw(st.booleans())), draw(seeds)
     left, right = (*batches[0], rows, depth), (*batches[1], depth, columns)

@@ -81,8 +81,8 @@ class Both:
             "timeMajor": self.time_major,
             "asymmetricQuantizeInputs": self.asymmetric,
         }
-        extents = [2 * self.outputs] if self.merge else [self.outputs] * 2
-        outputs = [T("f32", (*first, extent)) for extent in extents]
+        sizes = [2 * self.outputs] if self.merge else [self.outputs] * 2
+        outputs = [T("f32", (*first, size)) for size in sizes]
         table = ("BidirectionalSequenceLSTMOptions", options)
         return single("BIDIRECTIONAL_SEQUENCE_LSTM", table, inputs, outputs, version=3)
 

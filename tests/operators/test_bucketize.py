@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from support.differential import check
 from support.elementwise import outputs_of, plain_values
-from support.movement import extents
+from support.movement import sizes
 from support.selection import Case, given_as, refused, refused_by_both
 from support.strategies import seeds
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    dtype, shape = draw(st.sampled_from(["s32", "s64", "f32", "f64"])), draw(extents(0, 3))
+    dtype, shape = draw(st.sampled_from(["s32", "s64", "f32", "f64"])), draw(sizes(0, 3))
     rng = np.random.default_rng(draw(seeds))
     boundaries = np.sort(plain_values(rng, "f32", (draw(st.integers(1, 9)),)))
     if dtype == "f64":

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check
-from support.movement import extents, feeds, nearly, parameters, runs_in_runtime, tensor
+from support.movement import feeds, nearly, parameters, runs_in_runtime, sizes, tensor
 from support.strategies import seeded, seeds
 
 TYPES = ("s4", "s8", "s8", "s8", "u8", "s16", "s32", "u32", "s64", "f16", "bf16", "f32", "bool")
@@ -24,7 +24,7 @@ def concatenate(inputs: list[T], output: T, axis: int = 0, activation: int = 0) 
 @st.composite
 def concatenation(draw: st.DrawFn) -> bytes:
     dtype = draw(st.sampled_from(TYPES))
-    shape = draw(extents(1, 4))
+    shape = draw(sizes(1, 4))
     axis = draw(st.integers(0, len(shape) - 1))
     common = draw(parameters(dtype))
     inputs = []

@@ -137,7 +137,7 @@ def test_grouped_convolution_by_hand() -> None:
 
 
 @pytest.mark.parametrize("padding", [0, 1])
-def test_depthwise_filter_far_larger_than_the_picture(padding: int) -> None:
+def test_depthwise_filter_far_larger_than_the_image(padding: int) -> None:
     """Most taps only ever meet padding."""
     x = T("s8", (1, 8, 7, 2), 0.5, 3)
     w = T("s8", (1, 200, 301, 2), 0.5, 0, 3, seeded("s8", (1, 200, 301, 2), 9))

@@ -28,16 +28,16 @@ def options(
 def convolution(draw: st.DrawFn, transposed: bool = False) -> tuple[bytes, int]:
     batch, channels, filters = draw(st.integers(1, 2)), draw(st.integers(1, 5)), draw(st.integers(1, 10))
     padding, seed = draw(st.integers(0, 1)), draw(seeds)
-    taps, strides, dilations, extents, outs = [], [], [], [], []
+    taps, strides, dilations, sizes, outs = [], [], [], [], []
     for _ in range(3):
         count, stride, dilation = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 2]))
-        extent = draw(st.integers(1, 5))
+        size = draw(st.integers(1, 5))
         reach = (count - 1) * dilation + 1
-        taps.append(count), strides.append(stride), dilations.append(dilation), extents.append(extent)
-        outs.append((extent - 1) * stride + (reach if padding else 1) + draw(st.integers(0, stride - 1)))
+        taps.append(count), strides.append(stride), dilations.append(dilation), sizes.append(size)
+        outs.append((size - 1) * stride + (reach if padding else 1) + draw(st.integers(0, stride - 1)))
     made = options(padding, tuple(strides), tuple(dilations), draw(activations))
     bias = draw(st.sampled_from([[], [T("f32", (filters,), data=seeded("f32", (filters,), seed))]]))
-    x = T("f32", (batch, *extents, channels))
+    x = T("f32", (batch, *sizes, channels))
     shape = (*taps, filters, channels) if transposed else (*taps, channels, filters)
     w = T("f32", shape, data=seeded("f32", shape, seed) if draw(st.integers(0, 3)) else None)
     inputs = [x, w, *bias]

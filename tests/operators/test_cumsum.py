@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.differential import check
 from support.elementwise import outputs_of, plain_values
-from support.movement import extents
+from support.movement import sizes
 from support.selection import Case, given_as, refused_by_both
 from support.strategies import seeds
 
@@ -17,7 +17,7 @@ from support.strategies import seeds
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     dtype = draw(st.sampled_from(["s32", "s64", "f32"]))
-    shape = draw(extents(1, 4, draw(st.sampled_from([4, 4, 9]))))
+    shape = draw(sizes(1, 4, draw(st.sampled_from([4, 4, 9]))))
     rng = np.random.default_rng(draw(seeds))
     x = plain_values(rng, dtype, shape)
     axis = draw(st.integers(-len(shape), len(shape) - 1))

@@ -27,7 +27,7 @@ def sparse(
 ) -> tuple[np.ndarray, object]:
     """The stored values of `dense`, and its description."""
     rank, blocked = dense.ndim, list(blocks)
-    split = [part for d, extent in enumerate(dense.shape) for part in (extent // blocks.get(d, 1), blocks.get(d, 1))]
+    split = [part for d, size in enumerate(dense.shape) for part in (size // blocks.get(d, 1), blocks.get(d, 1))]
     tree = dense.reshape(split).transpose(
         [2 * a if a < rank else 2 * blocked[a - rank] + 1 for a in order]
         + [2 * d + 1 for d in range(rank) if d not in blocks]

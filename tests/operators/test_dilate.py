@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.build import NUMPY
 from support.differential import check, random_values
 from support.elementwise import outputs_of
-from support.movement import EVERY, extents
+from support.movement import EVERY, sizes
 from support.selection import Case, given_as, refused, refused_by_both
 from support.strategies import seeds
 
@@ -19,7 +19,7 @@ TYPES = st.sampled_from((*EVERY, "c128"))
 
 @st.composite
 def dilate(draw: st.DrawFn) -> Case:
-    dtype, shape = draw(TYPES), draw(extents(1, 5, 3).filter(lambda found: 0 not in found))
+    dtype, shape = draw(TYPES), draw(sizes(1, 5, 3).filter(lambda found: 0 not in found))
     rng = np.random.default_rng(draw(seeds))
     factors = [draw(st.integers(1, 3)) for _ in shape]
     single = draw(st.sampled_from([(), (1,)]))
@@ -45,7 +45,7 @@ def padding(x: object, value: object, low: object, high: object, inner: object, 
 
 @st.composite
 def stablehlo_pad(draw: st.DrawFn) -> Case:
-    dtype, shape = draw(TYPES), draw(extents(1, 4))
+    dtype, shape = draw(TYPES), draw(sizes(1, 4))
     rng = np.random.default_rng(draw(seeds))
     low, high = ([draw(st.integers(-4, 4)) for _ in shape] for _ in range(2))
     inner = [draw(st.integers(0, 2)) for _ in shape]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.build import NUMPY
 from support.differential import check, random_values
 from support.elementwise import outputs_of
-from support.movement import EVERY, extents
+from support.movement import EVERY, sizes
 from support.selection import Case, given_as, refused_by_both
 from support.strategies import seeds
 
@@ -19,7 +19,7 @@ TYPES = st.sampled_from(("s4", *EVERY, "c128"))
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    dtype, shape = draw(TYPES), draw(extents(0, 5))
+    dtype, shape = draw(TYPES), draw(sizes(0, 5))
     rng = np.random.default_rng(draw(seeds))
     box = tuple(int(rng.integers(0 if draw(st.integers(0, 9)) == 0 else min(1, e), e + 1)) for e in shape)
     corner = rng.integers(-2, 5, len(shape))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check, only_output
-from support.movement import COMMON, constant, extents, feeds, parameters, runs_in_runtime, tensor
+from support.movement import COMMON, constant, feeds, parameters, runs_in_runtime, sizes, tensor
 from support.strategies import seeded, seeds
 
 TYPES = (*COMMON, "f16", "bf16", "bool")
@@ -20,12 +20,12 @@ POSITIONS = st.sampled_from(["s32", "s32", "s64", "s16"])
 @st.composite
 def gather(draw: st.DrawFn) -> tuple[bytes, np.ndarray | None]:
     """A model, and the positions when they are an input of it."""
-    dtype, shape = draw(st.sampled_from((*TYPES, "s4"))), draw(extents(1, 4))
+    dtype, shape = draw(st.sampled_from((*TYPES, "s4"))), draw(sizes(1, 4))
     if dtype == "s4" and draw(st.booleans()):
         shape = (*shape, 2)
     axis = draw(st.integers(0, len(shape) - 1))
     batch = draw(st.integers(0, axis))
-    count = (*shape[:batch], *draw(extents(0, 2, 3)))
+    count = (*shape[:batch], *draw(sizes(0, 2, 3)))
     rng = np.random.default_rng(draw(seeds))
     wild = draw(st.integers(0, 9)) == 0
     positions = rng.integers(-1 if wild else 0, max(1, shape[axis] + wild), count)
@@ -45,12 +45,12 @@ def gather(draw: st.DrawFn) -> tuple[bytes, np.ndarray | None]:
 
 @st.composite
 def gather_nd(draw: st.DrawFn) -> tuple[bytes, np.ndarray | None]:
-    dtype, shape = draw(st.sampled_from(TYPES)), draw(extents(0 if draw(st.integers(0, 20)) == 0 else 1, 4))
+    dtype, shape = draw(st.sampled_from(TYPES)), draw(sizes(0 if draw(st.integers(0, 20)) == 0 else 1, 4))
     depth = draw(st.integers(0, len(shape)))
-    count = (*draw(extents(0, 2, 3)), depth)
+    count = (*draw(sizes(0, 2, 3)), depth)
     rng = np.random.default_rng(draw(seeds))
     wild = draw(st.integers(0, 9)) == 0
-    columns = [rng.integers(-1 if wild else 0, max(1, extent + wild), count[:-1]) for extent in shape[:depth]]
+    columns = [rng.integers(-1 if wild else 0, max(1, size + wild), count[:-1]) for size in shape[:depth]]
     positions = np.stack(columns, axis=-1) if depth else np.zeros(count, np.int64)
     fixed = draw(st.booleans())
     index = T(draw(POSITIONS), count, data=positions if fixed else None)

@@ -83,8 +83,8 @@ def convolution(draw: st.DrawFn, depthwise: bool) -> tuple[bytes, list[np.ndarra
     w = T(dtype, shape, scale, 0, axis, integers(rng, dtype, shape, draw(st.booleans())))
     bias = (rng.standard_normal(filters) * draw(st.sampled_from([0.0, 1.0, 1e30]))).astype(np.float32)
     b = T("f32", (filters,), data=bias) if not depthwise or draw(st.integers(0, 3)) else None
-    picture = (draw(st.integers(1, 2)), draw(st.integers(1, 9)), draw(st.integers(1, 9)), channels)
-    x = activity(rng, picture, draw(ACTIVITY))
+    image = (draw(st.integers(1, 2)), draw(st.integers(1, 9)), draw(st.integers(1, 9)), channels)
+    x = activity(rng, image, draw(ACTIVITY))
     name = "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D"
     table = "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions"
     inputs = [T("f32", x.shape), w, *([] if b is None else [b])]
@@ -213,7 +213,7 @@ def test_threads(rows: int, asymmetric: bool) -> None:
 
 
 @needs_native
-def test_pictures_in_pieces() -> None:
+def test_images_in_pieces() -> None:
     """Sums beyond 2^24 in binary32: taps and channels are added up in pieces."""
     rng = np.random.default_rng(3)
     for depth in (600, 300, 40):

@@ -44,11 +44,11 @@ class Basic:
             types = [("u8", 1 / 128, 128), ("s16", self.cell_scale, 0)]
         (small, scale, zero_point), (wide, cell_scale, _) = types
 
-        def near(extent: int, variable: bool = False) -> T:
-            return T(small, (self.batch, extent), scale, zero_point, variable=variable)
+        def near(size: int, variable: bool = False) -> T:
+            return T(small, (self.batch, size), scale, zero_point, variable=variable)
 
-        def cell(extent: int, given: float | None, variable: bool = False) -> T:
-            return T(wide, (self.batch, extent), given, variable=variable)
+        def cell(size: int, given: float | None, variable: bool = False) -> T:
+            return T(wide, (self.batch, size), given, variable=variable)
 
         inputs = [near(self.features), near(self.cells, self.variable), *constants]
         inputs.append(cell(self.cells, cell_scale, self.variable))

@@ -11,7 +11,7 @@ import bittrue
 from support.build import T, single
 from support.differential import check
 from support.elementwise import outputs_of, plain_values
-from support.movement import extents
+from support.movement import sizes
 from support.selection import Case, given_as, refused, refused_by_both
 from support.strategies import seeds
 
@@ -20,7 +20,7 @@ TYPES = st.sampled_from(["s8", "u8", "s16", "s32", "u32", "s64", "f32"])
 
 @st.composite
 def cases(draw: st.DrawFn, set_diagonal: bool) -> Case:
-    dtype, shape = draw(TYPES), draw(extents(2 if set_diagonal else 1, 4))
+    dtype, shape = draw(TYPES), draw(sizes(2 if set_diagonal else 1, 4))
     rng = np.random.default_rng(draw(seeds))
     operands = [(dtype, plain_values(rng, dtype, shape, 0x7F812345))]
     if set_diagonal:

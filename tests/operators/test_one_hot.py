@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.differential import check
 from support.elementwise import outputs_of, plain_values
-from support.movement import extents
+from support.movement import sizes
 from support.selection import Case, given_as, refused_by_both
 from support.strategies import seeds
 
@@ -19,7 +19,7 @@ TYPES = st.sampled_from(["s8", "u8", "s32", "s64", "f32", "bool"])
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     dtype, index = draw(TYPES), draw(st.sampled_from(["s32", "s64"]))
-    shape, depth = draw(extents(0, 3)), draw(st.integers(0, 5))
+    shape, depth = draw(sizes(0, 3)), draw(st.integers(0, 5))
     rng = np.random.default_rng(draw(seeds))
     indices = rng.integers(-1, depth + 2, shape)
     if index == "s64" and draw(st.booleans()):

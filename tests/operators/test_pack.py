@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check
-from support.movement import COMMON, extents, feeds, nearly, parameters, runs_in_runtime, tensor
+from support.movement import COMMON, feeds, nearly, parameters, runs_in_runtime, sizes, tensor
 from support.strategies import seeded, seeds
 
 
 @st.composite
 def pack(draw: st.DrawFn) -> bytes:
-    dtype, shape = draw(st.sampled_from((*COMMON, "u32"))), draw(extents(0, 4))
+    dtype, shape = draw(st.sampled_from((*COMMON, "u32"))), draw(sizes(0, 4))
     common = draw(parameters(dtype))
     inputs = []
     for _ in range(draw(st.integers(1, 4))):

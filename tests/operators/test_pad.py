@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check
-from support.movement import COMMON, EVERY, constant, extents, feeds, nearly, parameters, runs_in_runtime, tensor
+from support.movement import COMMON, EVERY, constant, feeds, nearly, parameters, runs_in_runtime, sizes, tensor
 from support.strategies import seeded, seeds
 
 
 @st.composite
 def pad(draw: st.DrawFn) -> bytes:
     dtype = draw(st.sampled_from(("s8", "u8", "s16", *COMMON, "f16", "bf16", "bool")))
-    shape = draw(extents(0, 5, 3))
+    shape = draw(sizes(0, 5, 3))
     lowest = -1 if draw(st.integers(0, 15)) == 0 else 0
     paddings = draw(st.lists(st.tuples(*[st.integers(lowest, 3)] * 2), min_size=len(shape), max_size=len(shape)))
     if len(shape) == 4 and draw(st.booleans()):
@@ -36,9 +36,9 @@ def pad(draw: st.DrawFn) -> bytes:
 @st.composite
 def mirror_pad(draw: st.DrawFn) -> bytes:
     dtype = draw(st.sampled_from((*EVERY, "s8", "u8", "s16")))
-    shape = draw(extents(0, 4))
+    shape = draw(sizes(0, 4))
     mode = draw(st.integers(0, 1))
-    reach = [max(0, extent - (mode == 0)) + (draw(st.integers(0, 20)) == 0) for extent in shape]
+    reach = [max(0, size - (mode == 0)) + (draw(st.integers(0, 20)) == 0) for size in shape]
     paddings = [(draw(st.integers(0, limit)), draw(st.integers(0, limit))) for limit in reach]
     rows = constant(paddings, draw(st.sampled_from(["s32", "s64"])), (len(paddings), 2))
     common = draw(parameters(dtype))

@@ -37,8 +37,8 @@ def model(name: str, dtype: str, shape: tuple[int, ...], filters: tuple[int, int
 @st.composite
 def pool(draw: st.DrawFn, name: str) -> tuple[bytes, int]:
     dtype = draw(TYPES)
-    extents = st.integers(1, 9) if draw(st.integers(0, 19)) else st.integers(0, 2)
-    shape = (draw(st.integers(1, 2)), draw(extents), draw(extents), draw(st.integers(1, 5)))
+    sizes = st.integers(1, 9) if draw(st.integers(0, 19)) else st.integers(0, 2)
+    shape = (draw(st.integers(1, 2)), draw(sizes), draw(sizes), draw(st.integers(1, 5)))
     taps = st.one_of(st.integers(1, 4), st.integers(1, 12), st.sampled_from([0, 40, 60000, 65536, 65537, 10**6]))
     options = {
         "padding": draw(st.integers(0, 1)),
@@ -74,7 +74,7 @@ def test_max_pool2d(case: tuple[bytes, int]) -> None:
 
 
 @given(
-    extents=st.tuples(st.integers(1, 2), st.integers(1, 9), st.integers(1, 9), st.integers(1, 20)),
+    sizes=st.tuples(st.integers(1, 2), st.integers(1, 9), st.integers(1, 9), st.integers(1, 20)),
     filters=st.tuples(st.integers(1, 12), st.integers(1, 12)),
     strides=st.tuples(st.integers(1, 4), st.integers(1, 4)),
     padding=st.integers(0, 1),
@@ -83,7 +83,7 @@ def test_max_pool2d(case: tuple[bytes, int]) -> None:
     seed=seeds,
 )
 def test_l2_pool2d(
-    extents: tuple[int, ...],
+    sizes: tuple[int, ...],
     filters: tuple[int, int],
     strides: tuple[int, int],
     padding: int,
@@ -92,10 +92,10 @@ def test_l2_pool2d(
     seed: int,
 ) -> None:
     content = model(
-        "L2_POOL_2D", "f32", extents, filters,
+        "L2_POOL_2D", "f32", sizes, filters,
         strideH=strides[0], strideW=strides[1], padding=padding, fusedActivationFunction=activation,
     )  # fmt: skip
-    x = (np.random.default_rng(seed).standard_normal(extents) * scale).astype(np.float32)
+    x = (np.random.default_rng(seed).standard_normal(sizes) * scale).astype(np.float32)
     check(content, [[x]])
 
 
@@ -134,7 +134,7 @@ def test_max_by_hand() -> None:
     assert only_output(content, x).reshape(2, 2).tolist() == [[7, 5], [7, 2]]
 
 
-def test_huge_windows_cost_no_more_than_the_picture() -> None:
+def test_huge_windows_cost_no_more_than_the_image() -> None:
     x = np.random.default_rng(0).integers(-128, 128, (1, 64, 64, 8)).astype(np.int8)
     for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
         content = model(name, "s8", x.shape, (65000, 65000))

@@ -18,7 +18,7 @@ from support.unary import reals
 def operands(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """An input's shape and alpha's: leading axes missing, some dimensions 1, now and then too large for the input."""
     shape = draw(shapes(0, 5))
-    alpha = tuple(1 if draw(st.booleans()) else extent for extent in shape)
+    alpha = tuple(1 if draw(st.booleans()) else size for size in shape)
     if shape and draw(st.integers(0, 9)) == 0:
         return (1, *shape[1:]), alpha
     return shape, alpha[draw(st.integers(0, len(alpha))) :]

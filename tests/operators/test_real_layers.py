@@ -130,7 +130,7 @@ def test_long_sums(depth: int, units: int, rows: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 12, 13, 24, 3, 40), (1, 9, 9, 3, 5, 70), (2, 7, 7, 130, 1, 19)])
-def test_larger_pictures(shape: tuple[int, ...]) -> None:
+def test_larger_images(shape: tuple[int, ...]) -> None:
     batch, height, width, depth, taps, filters = shape
     rng = np.random.default_rng(7)
     x = values(rng, (batch, height, width, depth), "normal")

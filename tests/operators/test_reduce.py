@@ -35,8 +35,8 @@ def axes_of(draw: st.DrawFn, rank: int) -> T:
 
 @st.composite
 def shape_of(draw: st.DrawFn) -> tuple[int, ...]:
-    extents = st.integers(1, 6) if draw(st.integers(0, 15)) else st.integers(0, 3)
-    return tuple(draw(st.lists(extents, min_size=0 if draw(st.integers(0, 9)) == 0 else 1, max_size=5)))
+    sizes = st.integers(1, 6) if draw(st.integers(0, 15)) else st.integers(0, 3)
+    return tuple(draw(st.lists(sizes, min_size=0 if draw(st.integers(0, 9)) == 0 else 1, max_size=5)))
 
 
 @st.composite

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.differential import check
 from support.elementwise import outputs_of, plain_values
-from support.movement import extents
+from support.movement import sizes
 from support.selection import Case, given_as, refused, refused_by_both
 from support.strategies import seeds
 
@@ -27,7 +27,7 @@ def cases(draw: st.DrawFn) -> Case:
     dtype, function = draw(st.sampled_from(TYPES)), draw(st.sampled_from(list(FUNCTIONS)))
     if dtype == "bool" and function == "add":
         function = "any"
-    shape = draw(extents(1, 4, 6).filter(lambda found: 0 not in found))
+    shape = draw(sizes(1, 4, 6).filter(lambda found: 0 not in found))
     rng = np.random.default_rng(draw(seeds))
     geometry = [[draw(st.integers(1, 3)) for _ in shape] for _ in range(3)]
     nan = 0x7FC12345 if function in ("minimum", "maximum") else None

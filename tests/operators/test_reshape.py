@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check
-from support.movement import EVERY, constant, extents, feeds, nearly, parameters, runs_in_runtime, tensor
+from support.movement import EVERY, constant, feeds, nearly, parameters, runs_in_runtime, sizes, tensor
 from support.strategies import seeds
 
 TYPES = st.sampled_from((*EVERY, "s4", "u4", "c128"))
@@ -18,7 +18,7 @@ TYPES = st.sampled_from((*EVERY, "s4", "u4", "c128"))
 
 @st.composite
 def reshape(draw: st.DrawFn) -> bytes:
-    dtype, shape = draw(TYPES), draw(extents())
+    dtype, shape = draw(TYPES), draw(sizes())
     split = list(shape)
     if draw(st.booleans()):
         split = draw(st.permutations(split))
@@ -42,7 +42,7 @@ def reshape(draw: st.DrawFn) -> bytes:
 def squeeze(draw: st.DrawFn) -> bytes:
     dtype = draw(TYPES)
     shape = draw(st.lists(st.sampled_from([1, 1, 2, 3, 0]), max_size=6).map(tuple))
-    axes = [i for i, extent in enumerate(shape) if extent == 1 and draw(st.booleans())]
+    axes = [i for i, size in enumerate(shape) if size == 1 and draw(st.booleans())]
     axes = [axis - len(shape) if draw(st.booleans()) else axis for axis in axes]
     if draw(st.integers(0, 4)) == 0:
         axes.append(draw(st.integers(-4, 4)))
@@ -52,7 +52,7 @@ def squeeze(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def expand_dims(draw: st.DrawFn) -> bytes:
-    dtype, shape = draw(TYPES), draw(extents())
+    dtype, shape = draw(TYPES), draw(sizes())
     given_parameters = draw(parameters(dtype))
     axis = constant(
         [draw(st.integers(-len(shape) - 2, len(shape) + 1))],

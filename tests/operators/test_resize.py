@@ -25,8 +25,8 @@ def model(name: str, x: T, size: list[int], align: bool = False, half: bool = Fa
 @st.composite
 def resize(draw: st.DrawFn, name: str, types: tuple[str, ...], largest: int = 40) -> tuple[bytes, int]:
     dtype = draw(st.sampled_from(types))
-    extent = st.integers(1, 9)
-    shape = (draw(st.integers(1, 2)), draw(extent), draw(extent), draw(st.integers(1, 4)))
+    dimension = st.integers(1, 9)
+    shape = (draw(st.integers(1, 2)), draw(dimension), draw(dimension), draw(st.integers(1, 4)))
     size = [draw(st.integers(0 if draw(st.integers(0, 30)) == 0 else 1, largest)) for _ in range(2)]
     mode = draw(st.sampled_from([(False, False), (True, False), (False, True), (False, True), (True, True)]))
     x, y = T(dtype, shape), T(dtype, ())
@@ -45,7 +45,7 @@ def test_resize_bilinear(case: tuple[bytes, int]) -> None:
 
 
 @given(resize("RESIZE_BILINEAR", ("u8", "f32"), 300))
-def test_resize_bilinear_in_binary32_to_large_pictures(case: tuple[bytes, int]) -> None:
+def test_resize_bilinear_in_binary32_to_large_images(case: tuple[bytes, int]) -> None:
     content, seed = case
     check(content, feeds_for(content, seed))
 
@@ -111,7 +111,7 @@ def test_refused(content: bytes, code: str) -> None:
         assert check(content, feeds_for(content, 0)) == "refused"
 
 
-def test_absurd_extents() -> None:
+def test_absurd_sizes() -> None:
     content = model("RESIZE_NEAREST_NEIGHBOR", T("s8", (1, 1, 1, 1), 0.5), [2**31 - 1, 0])
     with pytest.raises(bittrue.UnsupportedError, match="BT-RESIZE-EXTENT"):
         bittrue.load(content).prepare()

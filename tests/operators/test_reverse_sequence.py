@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.differential import check
 from support.elementwise import outputs_of, plain_values
-from support.movement import extents
+from support.movement import sizes
 from support.selection import Case, given_as, refused, refused_by_both
 from support.strategies import seeds
 
@@ -17,7 +17,7 @@ from support.strategies import seeds
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     dtype = draw(st.sampled_from(["u8", "s16", "s32", "s64", "f32"]))
-    shape = draw(extents(2, 4, 5).filter(lambda found: 0 not in found))
+    shape = draw(sizes(2, 4, 5).filter(lambda found: 0 not in found))
     along, batch = draw(st.permutations(range(len(shape))))[:2]
     rng = np.random.default_rng(draw(seeds))
     lengths = rng.integers(-2, shape[along] + 1, shape[batch])

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check
-from support.movement import COMMON, constant, extents, feeds, parameters, runs_in_runtime, tensor
+from support.movement import COMMON, constant, feeds, parameters, runs_in_runtime, sizes, tensor
 from support.strategies import seeds
 
 
 @st.composite
 def reverse(draw: st.DrawFn) -> tuple[bytes, np.ndarray | None]:
-    dtype, shape = draw(st.sampled_from((*COMMON, "f16", "bf16", "bool"))), draw(extents(1, 5))
+    dtype, shape = draw(st.sampled_from((*COMMON, "f16", "bf16", "bool"))), draw(sizes(1, 5))
     first = draw(st.integers(0, len(shape) - 1))
     axes = draw(st.permutations(range(first, draw(st.integers(first + 1, len(shape))))))
     axes = [axis - len(shape) if draw(st.booleans()) else axis for axis in axes]

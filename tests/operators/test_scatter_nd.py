@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.differential import check
 from support.elementwise import outputs_of, plain_values
-from support.movement import extents
+from support.movement import sizes
 from support.selection import Case, given_as, refused_by_both
 from support.strategies import seeds
 
@@ -17,12 +17,12 @@ from support.strategies import seeds
 @st.composite
 def scatter_nd(draw: st.DrawFn) -> Case:
     dtype = draw(st.sampled_from(["s8", "u8", "s32", "s64", "f32", "bool"]))
-    target = draw(extents(1, 4, 4))
+    target = draw(sizes(1, 4, 4))
     depth = draw(st.integers(1, len(target)))
-    outer = draw(extents(0, 2, 5))
+    outer = draw(sizes(0, 2, 5))
     rng = np.random.default_rng(draw(seeds))
     wild = draw(st.integers(0, 9)) == 0
-    columns = [rng.integers(-1 if wild else 0, max(1, extent + wild), outer) for extent in target[:depth]]
+    columns = [rng.integers(-1 if wild else 0, max(1, size + wild), outer) for size in target[:depth]]
     updates = plain_values(rng, dtype, (*outer, *target[depth:]))
     if not updates.ndim:
         outer, columns, updates = (1,), [column.reshape(1) for column in columns], updates.reshape(1)
@@ -39,11 +39,11 @@ def test_scatter_nd(case: Case) -> None:
 def sparse_to_dense(draw: st.DrawFn) -> Case:
     dtype = draw(st.sampled_from(["s8", "u8", "s32", "s64", "f32"]))
     rank = draw(st.integers(0, 2))
-    target = draw(extents(1, 4, 4)) if rank == 2 else draw(extents(1, 1, 6))
+    target = draw(sizes(1, 4, 4)) if rank == 2 else draw(sizes(1, 1, 6))
     count = draw(st.integers(1, 5)) if rank else 1
     rng = np.random.default_rng(draw(seeds))
     wild = draw(st.integers(0, 9)) == 0
-    columns = [rng.integers(-1 if wild else 0, max(1, extent + wild), count) for extent in target]
+    columns = [rng.integers(-1 if wild else 0, max(1, size + wild), count) for size in target]
     indices = np.stack(columns, axis=-1).reshape([(), (count,), (count, len(target))][rank])
     single = draw(st.integers(0, 2)) == 0
     values = plain_values(rng, dtype, () if single else (count,), 0x7F812345)

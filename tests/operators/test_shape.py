@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, chain, single
 from support.differential import check
-from support.movement import EVERY, constant, extents, feeds, runs_in_runtime, tensor
+from support.movement import EVERY, constant, feeds, runs_in_runtime, sizes, tensor
 from support.strategies import seeds
 
 TYPE_NUMBERS = {"f32": 0, "s32": 2, "s64": 4}
 
 
-@given(st.sampled_from(EVERY), extents(0, 6), st.sampled_from(["s32", "s64"]), seeds)
+@given(st.sampled_from(EVERY), sizes(0, 6), st.sampled_from(["s32", "s64"]), seeds)
 def test_shape(dtype: str, shape: tuple[int, ...], out: str, seed: int) -> None:
     options = ("ShapeOptions", {"outType": TYPE_NUMBERS[out]})
     content = single("SHAPE", options, [tensor(dtype, shape)], [T(out, ())])
@@ -29,11 +29,11 @@ def test_shape(dtype: str, shape: tuple[int, ...], out: str, seed: int) -> None:
 def flatten(dtype: str = "s8", shape: tuple[int, ...] = (1, 4, 2, 3), size: int = 24) -> tuple[bytes, T]:
     """What a converter makes of a flatten layer: the batch size read from the tensor, the rest fixed."""
     x, y = T(dtype, shape, 0.5, 3, name="x"), T(dtype, (), 0.5, 3, name="y")
-    extents_, batch, target = T("s32", (len(shape),)), T("s32", ()), T("s32", (2,))
+    sizes_, batch, target = T("s32", (len(shape),)), T("s32", ()), T("s32", (2,))
     options = ("StridedSliceOptions", {"shrinkAxisMask": 1})
     nodes = [
-        ("SHAPE", ("ShapeOptions", {"outType": 2}), [x], [extents_]),
-        ("STRIDED_SLICE", options, [extents_, constant([0]), constant([1]), constant([1])], [batch]),
+        ("SHAPE", ("ShapeOptions", {"outType": 2}), [x], [sizes_]),
+        ("STRIDED_SLICE", options, [sizes_, constant([0]), constant([1]), constant([1])], [batch]),
         ("PACK", ("PackOptions", {"valuesCount": 2}), [batch, constant(size, shape=())], [target]),
         ("RESHAPE", None, [x, target], [y]),
     ]

@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check
-from support.movement import EVERY, constant, extents, feeds, parameters, runs_in_runtime, tensor
+from support.movement import EVERY, constant, feeds, parameters, runs_in_runtime, sizes, tensor
 from support.strategies import seeds
 
 
 @st.composite
 def slices(draw: st.DrawFn) -> bytes:
-    dtype, shape = draw(st.sampled_from((*EVERY, "s4"))), draw(extents(0, 6, 4))
+    dtype, shape = draw(st.sampled_from((*EVERY, "s4"))), draw(sizes(0, 6, 4))
     begin, size, result = [], [], []
-    for extent in shape:
-        start = draw(st.integers(0, extent))
-        length = draw(st.integers(0, extent - start))
+    for dimension in shape:
+        start = draw(st.integers(0, dimension))
+        length = draw(st.integers(0, dimension - start))
         if draw(st.integers(0, 3)) == 0:
-            length = extent - start
+            length = dimension - start
         result.append(length)
         begin.append(start)
-        size.append(-1 if length == extent - start and draw(st.booleans()) else length)
+        size.append(-1 if length == dimension - start and draw(st.booleans()) else length)
     if shape and draw(st.integers(0, 9)) == 0:
         at = draw(st.integers(0, len(shape) - 1))
         begin[at] += draw(st.integers(-5, 5))

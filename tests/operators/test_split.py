@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check
-from support.movement import COMMON, constant, extents, feeds, nearly, parameters, runs_in_runtime, tensor
+from support.movement import COMMON, constant, feeds, nearly, parameters, runs_in_runtime, sizes, tensor
 from support.strategies import seeds
 
 
@@ -22,7 +22,7 @@ def _axis(draw: st.DrawFn, axis: int, rank: int) -> int:
 
 @st.composite
 def split(draw: st.DrawFn) -> bytes:
-    dtype, shape = draw(st.sampled_from(COMMON)), list(draw(extents(1, 4)))
+    dtype, shape = draw(st.sampled_from(COMMON)), list(draw(sizes(1, 4)))
     axis, count = draw(st.integers(0, len(shape) - 1)), draw(st.integers(1, 4))
     shape[axis] = count * draw(st.integers(0, 3)) + (draw(st.integers(0, 15)) == 0)
     x = tensor(dtype, shape, draw(parameters(dtype)))
@@ -34,25 +34,25 @@ def split(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def split_v(draw: st.DrawFn) -> bytes:
-    dtype, shape = draw(st.sampled_from(COMMON)), list(draw(extents(1, 4)))
-    axis, sizes = draw(st.integers(0, len(shape) - 1)), draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
-    shape[axis] = sum(sizes)
+    dtype, shape = draw(st.sampled_from(COMMON)), list(draw(sizes(1, 4)))
+    axis, parts = draw(st.integers(0, len(shape) - 1)), draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
+    shape[axis] = sum(parts)
     if draw(st.booleans()):
-        sizes[draw(st.integers(0, len(sizes) - 1))] = -1
+        parts[draw(st.integers(0, len(parts) - 1))] = -1
     if draw(st.integers(0, 15)) == 0:
-        sizes[0] = draw(st.integers(-3, 9))
+        parts[0] = draw(st.integers(-3, 9))
     x = tensor(dtype, shape, draw(parameters(dtype)))
-    outputs = [tensor(dtype, (), draw(parameters(dtype))) for _ in sizes]
-    options = ("SplitVOptions", {"numSplits": len(sizes)})
+    outputs = [tensor(dtype, (), draw(parameters(dtype))) for _ in parts]
+    options = ("SplitVOptions", {"numSplits": len(parts)})
     place = constant(_axis(draw, axis, len(shape)), shape=draw(st.sampled_from([(), (1,)])))
     kind = draw(st.sampled_from(["s32", "s64"]))
-    return single("SPLIT_V", options, [x, constant(sizes, kind), place], outputs, version=2)
+    return single("SPLIT_V", options, [x, constant(parts, kind), place], outputs, version=2)
 
 
 @st.composite
 def unpack(draw: st.DrawFn) -> bytes:
     dtype = draw(st.sampled_from(["s8", "u8", "s16", "s32", "f16", "bf16", "f32", "bool"]))
-    shape = draw(extents(1, 4))
+    shape = draw(sizes(1, 4))
     axis = draw(st.integers(0, len(shape) - 1))
     common = draw(parameters(dtype))
     outputs = [tensor(dtype, (), draw(nearly(dtype, common)) if i == 0 else common) for i in range(shape[axis] or 1)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.build import NUMPY, T, single
 from support.differential import check, random_values
 from support.elementwise import outputs_of
-from support.movement import EVERY, extents
+from support.movement import EVERY, sizes
 from support.selection import Case, refused
 from support.strategies import seeds
 
@@ -42,21 +42,21 @@ def gather(
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    dtype, shape = draw(st.sampled_from(EVERY)), draw(extents(1, 4, 5).filter(lambda found: 0 not in found))
+    dtype, shape = draw(st.sampled_from(EVERY)), draw(sizes(1, 4, 5).filter(lambda found: 0 not in found))
     rng = np.random.default_rng(draw(seeds))
-    sizes = [draw(st.integers(1, extent)) for extent in shape]
+    pieces = [draw(st.integers(1, size)) for size in shape]
     collapsed = sorted(draw(st.sets(st.sampled_from(range(len(shape))))))
     for axis in collapsed:
-        sizes[axis] = 1
+        pieces[axis] = 1
     axes = draw(st.permutations(range(len(shape))))[: draw(st.integers(1, len(shape)))]
-    batch = list(draw(extents(0, 2, 3)))
+    batch = list(draw(sizes(0, 2, 3)))
     rank = len(batch) + len(shape) - len(collapsed)
     offsets = sorted(draw(st.permutations(range(rank)))[: len(shape) - len(collapsed)])
     vector = draw(st.integers(0, len(batch)))
     corners = rng.integers(-2, 7, [*batch[:vector], len(axes), *batch[vector:]])
     x = random_values(rng, np.dtype(NUMPY[dtype]), shape)
     index = draw(st.sampled_from(["s32", "s64"]))
-    return gather(x, corners, sizes, collapsed, offsets, axes, vector, dtype, index)
+    return gather(x, corners, pieces, collapsed, offsets, axes, vector, dtype, index)
 
 
 @given(cases())

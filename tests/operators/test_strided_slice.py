@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bittrue
 from support.build import T, single
-from support.movement import EVERY, check_defined, constant, extents, feeds, parameters, runs_in_runtime, tensor
+from support.movement import EVERY, check_defined, constant, feeds, parameters, runs_in_runtime, sizes, tensor
 from support.strategies import seeds
 
 UNDEFINED = {"BT-STRIDED-SLICE-RANGE", "BT-STRIDED-SLICE"}
@@ -22,7 +22,7 @@ def strided(x: T, begin: T, end: T, strides: T, y: T, **options: object) -> byte
 @st.composite
 def masked(draw: st.DrawFn, wild: bool) -> bytes:
     """Indices of one tensor, with masks that make sense or (wild) any bits."""
-    dtype, shape = draw(st.sampled_from(EVERY)), draw(extents(0, 5, 4))
+    dtype, shape = draw(st.sampled_from(EVERY)), draw(sizes(0, 5, 4))
     count = draw(st.integers(0, len(shape) + 2)) if wild else draw(st.integers(0, len(shape)))
     begin = [draw(st.integers(-6, 6)) for _ in range(count)]
     end = [draw(st.integers(-6, 6)) for _ in range(count)]
@@ -34,8 +34,8 @@ def masked(draw: st.DrawFn, wild: bool) -> bytes:
         for axis in range(count):
             if masks["shrinkAxisMask"] >> axis & 1 and draw(st.integers(0, 9)):
                 strides[axis] = 1
-                extent = shape[axis] if axis < len(shape) else 1
-                begin[axis] = draw(st.integers(-extent, max(0, extent - 1)))
+                dimension = shape[axis] if axis < len(shape) else 1
+                begin[axis] = draw(st.integers(-dimension, max(0, dimension - 1)))
     if wild:
         masks["ellipsisMask"], masks["newAxisMask"] = draw(bits), draw(bits)
     elif count and draw(st.booleans()):
@@ -53,12 +53,12 @@ def masked(draw: st.DrawFn, wild: bool) -> bytes:
 @st.composite
 def offset(draw: st.DrawFn) -> tuple[bytes, np.ndarray | None]:
     """End counts from begin, which may be an input."""
-    dtype, shape = draw(st.sampled_from(EVERY)), draw(extents(1, 4, 4))
+    dtype, shape = draw(st.sampled_from(EVERY)), draw(sizes(1, 4, 4))
     begin, end, strides = [], [], []
-    for extent in shape:
-        start = draw(st.integers(0, extent))
-        begin.append(start - extent if extent and start < extent and draw(st.booleans()) else start)
-        end.append(draw(st.integers(0, extent - start)))
+    for size in shape:
+        start = draw(st.integers(0, size))
+        begin.append(start - size if size and start < size and draw(st.booleans()) else start)
+        end.append(draw(st.integers(0, size - start)))
         strides.append(draw(st.sampled_from([1, 1, 2])))
     shrink = draw(st.integers(0, 2 ** len(shape) - 1)) if draw(st.booleans()) else 0
     if draw(st.integers(0, 9)) == 0:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check
-from support.movement import EVERY, constant, extents, feeds, nearly, parameters, runs_in_runtime, tensor
+from support.movement import EVERY, constant, feeds, nearly, parameters, runs_in_runtime, sizes, tensor
 from support.strategies import seeded, seeds
 
 TYPES = st.sampled_from(EVERY)
@@ -19,7 +19,7 @@ SIZES = st.sampled_from(["s32", "s64"])
 
 @st.composite
 def tile(draw: st.DrawFn) -> bytes:
-    dtype, shape = draw(TYPES), draw(extents(0, 5, 3))
+    dtype, shape = draw(TYPES), draw(sizes(0, 5, 3))
     lowest = -1 if draw(st.integers(0, 20)) == 0 else 0
     multiples = [draw(st.sampled_from([1, 1, 2, 3, lowest])) for _ in shape]
     if draw(st.integers(0, 20)) == 0:
@@ -30,9 +30,9 @@ def tile(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def broadcast_to(draw: st.DrawFn) -> bytes:
-    dtype, shape = draw(st.sampled_from((*EVERY, "c128"))), draw(extents(0, 4, 3))
-    target = [*draw(extents(0, 2, 3)), *shape]
-    kept = [1 if draw(st.booleans()) else extent for extent in shape]
+    dtype, shape = draw(st.sampled_from((*EVERY, "c128"))), draw(sizes(0, 4, 3))
+    target = [*draw(sizes(0, 2, 3)), *shape]
+    kept = [1 if draw(st.booleans()) else size for size in shape]
     if target and draw(st.integers(0, 15)) == 0:
         target[draw(st.integers(0, len(target) - 1))] = draw(st.sampled_from([2, -1]))
     if target and draw(st.integers(0, 20)) == 0:
@@ -43,7 +43,7 @@ def broadcast_to(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def fill(draw: st.DrawFn) -> bytes:
-    dtype, shape = draw(TYPES), list(draw(extents(0, 5)))
+    dtype, shape = draw(TYPES), list(draw(sizes(0, 5)))
     if shape and draw(st.integers(0, 20)) == 0:
         shape[0] = -1
     common = draw(parameters(dtype))

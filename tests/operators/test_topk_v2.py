@@ -11,7 +11,7 @@ import bittrue
 from support.build import NUMPY, T, single
 from support.differential import check
 from support.elementwise import plain_values
-from support.movement import constant, extents, feeds, runs_in_runtime
+from support.movement import constant, feeds, runs_in_runtime, sizes
 from support.strategies import seeds
 
 TYPES = st.sampled_from(["s8", "u8", "s16", "s32", "s64", "f32"])
@@ -19,7 +19,7 @@ TYPES = st.sampled_from(["s8", "u8", "s16", "s32", "s64", "f32"])
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[bytes, list[list[np.ndarray]]]:
-    dtype, shape = draw(TYPES), draw(extents(1, 3, draw(st.sampled_from([4, 40]))))
+    dtype, shape = draw(TYPES), draw(sizes(1, 3, draw(st.sampled_from([4, 40]))))
     k = draw(st.integers(-1, shape[-1] + (draw(st.integers(0, 9)) == 0)))
     rng = np.random.default_rng(draw(seeds))
     values = plain_values(rng, dtype, shape, 0x7F812345)

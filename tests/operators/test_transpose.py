@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check
-from support.movement import EVERY, constant, extents, feeds, parameters, runs_in_runtime, tensor
+from support.movement import EVERY, constant, feeds, parameters, runs_in_runtime, sizes, tensor
 from support.strategies import seeds
 
 
 @st.composite
 def transpose(draw: st.DrawFn) -> bytes:
-    dtype, shape = draw(st.sampled_from((*EVERY, "s4"))), draw(extents(1, 6, 3))
+    dtype, shape = draw(st.sampled_from((*EVERY, "s4"))), draw(sizes(1, 6, 3))
     order = draw(st.permutations(range(len(shape))))
     order = [axis - len(shape) if draw(st.booleans()) else axis for axis in order]
     if draw(st.integers(0, 15)) == 0:

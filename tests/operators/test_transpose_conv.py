@@ -13,11 +13,11 @@ from support.differential import check, feeds_for, only_output
 from support.strategies import activations, scales, seeded, seeds, zero_points
 
 
-def output_extents(extent: int, taps: int, stride: int, padding: int) -> range:
-    """Output dimensions whose convolution has `extent` outputs."""
+def output_sizes(size: int, taps: int, stride: int, padding: int) -> range:
+    """Output dimensions whose convolution has `size` outputs."""
     if padding == 0:
-        return range((extent - 1) * stride + 1, extent * stride + 1)
-    return range((extent - 1) * stride + taps, extent * stride + taps)
+        return range((size - 1) * stride + 1, size * stride + 1)
+    return range((size - 1) * stride + taps, size * stride + taps)
 
 
 @st.composite
@@ -27,12 +27,12 @@ def transposed(draw: st.DrawFn) -> tuple[bytes, int]:
     kind, hybrid = ("f32", True) if kind == "hybrid" else (kind, False)
     bias_type = {"s16": draw(st.sampled_from(["s32", "s64"])), "f32": "f32"}.get(kind, "s32")
     filters, depth, padding = draw(st.integers(1, 20)), draw(st.integers(1, 9)), draw(st.integers(0, 1))
-    extents = []
+    sizes = []
     for _ in "hw":
-        extent, taps, stride = draw(st.integers(1, 6)), draw(st.integers(1, 5)), draw(st.integers(1, 4))
-        out = draw(st.sampled_from(output_extents(extent, taps, stride, padding)))
-        extents.append((extent, taps, stride, out))
-    (height, taps_h, stride_h, out_h), (width, taps_w, stride_w, out_w) = extents
+        size, taps, stride = draw(st.integers(1, 6)), draw(st.integers(1, 5)), draw(st.integers(1, 4))
+        out = draw(st.sampled_from(output_sizes(size, taps, stride, padding)))
+        sizes.append((size, taps, stride, out))
+    (height, taps_h, stride_h, out_h), (width, taps_w, stride_w, out_w) = sizes
     seed, batch = draw(seeds), draw(st.integers(1, 2))
     rng = np.random.default_rng(seed)
     plain = kind == "f32"

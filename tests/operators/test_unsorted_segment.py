@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.differential import check
 from support.elementwise import outputs_of, plain_values
-from support.movement import extents
+from support.movement import sizes
 from support.selection import Case, given_as, refused_by_both
 from support.strategies import seeds
 
@@ -18,7 +18,7 @@ KINDS = ("SUM", "PROD", "MAX", "MIN")
 
 @st.composite
 def cases(draw: st.DrawFn, kind: str) -> Case:
-    dtype, shape = draw(st.sampled_from(["s32", "f32"])), draw(extents(1, 4, 5))
+    dtype, shape = draw(st.sampled_from(["s32", "f32"])), draw(sizes(1, 4, 5))
     rng = np.random.default_rng(draw(seeds))
     # Which of two NaNs survives a sum or a product is up to the compiler.
     data = plain_values(rng, dtype, shape, 0x7FC12345 if kind in ("MAX", "MIN") else None)

@@ -33,68 +33,68 @@ def _positions(one: Window) -> list[list[int]]:
 @given(found())
 def test_counts_are_those_of_positions_counted_one_by_one(one: Window) -> None:
     places = _positions(one)
-    assert one.counts().tolist() == [sum(0 <= p < one.extent for p in row) for row in places]
+    assert one.counts().tolist() == [sum(0 <= p < one.size for p in row) for row in places]
     assert one.counts("padded").tolist() == [
-        sum(-one.before <= p < one.extent + one.after for p in row) for row in places
+        sum(-one.before <= p < one.size + one.after for p in row) for row in places
     ]
     assert one.counts("taps").tolist() == [one.taps]
     if one.out:
         assert one.reached == places[-1][-1] - places[0][0] + 1
-        assert one.behind == (places[-1][0] >= one.extent)
+        assert one.behind == (places[-1][0] >= one.size)
 
 
 @given(found())
 def test_a_tap_meets_the_positions_that_lie_inside(one: Window) -> None:
     places = _positions(one)
     for tap in range(one.taps):
-        inside = [(o, row[tap]) for o, row in enumerate(places) if 0 <= row[tap] < one.extent]
+        inside = [(o, row[tap]) for o, row in enumerate(places) if 0 <= row[tap] < one.size]
         windows, positions = one.met(tap)
-        rows = range(*windows.indices(one.out)), range(*positions.indices(one.extent))
+        rows = range(*windows.indices(one.out)), range(*positions.indices(one.size))
         assert list(zip(*rows, strict=True)) == inside
         assert tap in one.taps_met() or not inside
 
 
 @given(st.integers(1, 14), small, small, small)
-def test_same_gives_a_window_for_every_stride(extent: int, taps: int, stride: int, dilation: int) -> None:
+def test_same_gives_a_window_for_every_stride(size: int, taps: int, stride: int, dilation: int) -> None:
     for name, rule in PADDINGS.items():
         if rule is None or (not rule.dilated and dilation > 1):
             continue
-        one = window(extent, taps, stride, dilation, padding=name)
-        assert one.out == -(-extent // stride), name
+        one = window(size, taps, stride, dilation, padding=name)
+        assert one.out == -(-size // stride), name
         lower, total = name.startswith("same_lower"), one.before + one.after
         if total >= 0:
             assert one.before - one.after in ((0, 1) if lower else (0, -1)), name
-            assert total == max(0, (one.out - 1) * stride + one.reach - extent), name
+            assert total == max(0, (one.out - 1) * stride + one.reach - size), name
         else:
-            assert total == one.reached - extent, name
+            assert total == one.reached - size, name
             assert rule.crops != "none", name
 
 
 @given(st.integers(1, 14), small, small, small, st.integers(0, 3), st.integers(0, 3))
 def test_a_transposed_window_is_the_window_over_its_result(
-    extent: int, taps: int, stride: int, dilation: int, before: int, after: int
+    size: int, taps: int, stride: int, dilation: int, before: int, after: int
 ) -> None:
     try:
-        one = transposed_window(extent, taps, stride, dilation, (before, after))
+        one = transposed_window(size, taps, stride, dilation, (before, after))
     except WindowError:
         return
-    assert one == window(one.extent, taps, stride, dilation, (before, after))
+    assert one == window(one.size, taps, stride, dilation, (before, after))
 
 
 @given(WILD, WILD, WILD, WILD, st.tuples(WILD, WILD), WILD, st.sampled_from(list(product(PADDINGS, SIZES))))
 def test_numbers_out_of_range_are_an_error_of_windows(
-    extent: int, taps: int, stride: int, dilation: int, pads: tuple[int, int], more: int, rules: tuple[str, str]
+    size: int, taps: int, stride: int, dilation: int, pads: tuple[int, int], more: int, rules: tuple[str, str]
 ) -> None:
     for make in (
-        lambda: window(extent, taps, stride, dilation, pads, *rules),
-        lambda: transposed_window(extent, taps, stride, dilation, pads, more, rules[0]),
+        lambda: window(size, taps, stride, dilation, pads, *rules),
+        lambda: transposed_window(size, taps, stride, dilation, pads, more, rules[0]),
     ):
         try:
             one = make()
         except WindowError:
             continue
         assert 0 <= one.out < 2**33
-        assert 0 <= one.extent < 2**31
+        assert 0 <= one.size < 2**31
 
 
 def test_a_last_window_behind_the_image_is_left_out_where_the_rule_says_so() -> None:

@@ -53,8 +53,8 @@ def show(browser: Browser, page: Path, size: tuple[int, int], dark: bool = False
 
 def pixels(path: Path) -> np.ndarray:
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-    with image.open(path) as picture:
-        return np.asarray(picture.convert("RGB")).astype(np.int64)
+    with image.open(path) as image:
+        return np.asarray(image.convert("RGB")).astype(np.int64)
 
 
 @pytest.mark.parametrize(("size", "dark"), [(DESKTOP, False), (PHONE, True)])
@@ -84,7 +84,7 @@ def test_charts_are_drawn_in_colours_that_stand_out(
     show(browser, pages[name], size, dark)
     figures = browser.evaluate(_FIGURES)
     assert figures
-    picture = pixels(browser.screenshot(tmp_path / "page.png", whole=True))
+    image = pixels(browser.screenshot(tmp_path / "page.png", whole=True))
     colour = browser.evaluate("getComputedStyle(document.querySelector('main > section')).backgroundColor")
     background = np.array([int(value) for value in colour[4:-1].split(",")])
     drawn = 0
@@ -93,7 +93,7 @@ def test_charts_are_drawn_in_colours_that_stand_out(
         if not plots:
             continue
         drawn += 1
-        shot = picture[top:bottom, left:right]
+        shot = image[top:bottom, left:right]
         apart = np.abs(shot - background).sum(axis=2)
         # Axes and texts alone are grey: marks have a colour. The smallest mark there is: one point of a scatter.
         coloured = (shot.max(axis=2) - shot.min(axis=2) > 60) & (apart > 120)

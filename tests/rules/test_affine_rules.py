@@ -18,9 +18,9 @@ F32 = np.float32
 scales = st.one_of(
     st.floats(2.0**-20, 2.0**20, width=32), st.integers(-149, 127).map(lambda e: 2.0**e), st.sampled_from([0.1, 3.0])
 )
-codes = st.integers(-128, 127)
-pairs = st.tuples(scales, codes)
-quadruple = st.tuples(pairs, pairs, pairs, codes, codes)
+quantized = st.integers(-128, 127)
+pairs = st.tuples(scales, quantized)
+quadruple = st.tuples(pairs, pairs, pairs, quantized, quantized)
 
 
 def _clamp(value: int, low: int = -128, high: int = 127) -> int:
@@ -28,7 +28,7 @@ def _clamp(value: int, low: int = -128, high: int = 127) -> int:
 
 
 # Products and quotients that stay far from subnormal numbers and from infinity.
-moderate = st.tuples(*[st.tuples(st.floats(2.0**-10, 2.0**10, width=32), codes)] * 3, codes, codes)
+moderate = st.tuples(*[st.tuples(st.floats(2.0**-10, 2.0**10, width=32), quantized)] * 3, quantized, quantized)
 
 
 @given(moderate)
@@ -69,10 +69,10 @@ def test_exact_sum_and_product_are_the_oracle(case: tuple) -> None:
         assert found.tolist() == [expected]
 
 
-windows = st.lists(codes, min_size=1, max_size=30)
+windows = st.lists(quantized, min_size=1, max_size=30)
 
 
-@given(st.floats(2.0**-10, 2.0**10, width=32), st.floats(2.0**-10, 2.0**10, width=32), codes, codes, windows)
+@given(st.floats(2.0**-10, 2.0**10, width=32), st.floats(2.0**-10, 2.0**10, width=32), quantized, quantized, windows)
 def test_binary32_average_is_the_oracle(s: float, t: float, z: int, w: int, window: list[int]) -> None:
     rule = affine_average.RULES["binary32_in_order_even"]
     prepared = rule.prepare((s, z), (t, w), -128, 127)
@@ -95,7 +95,7 @@ def test_average_of_codes_is_the_oracle(window: list[int], repeats: int) -> None
     assert rule.finish(np.array([total]), np.int64(count), prepared, -128, 127).tolist() == [expected]
 
 
-@given(scales, scales, codes, codes, windows)
+@given(scales, scales, quantized, quantized, windows)
 def test_exact_average_is_the_oracle(s: float, t: float, z: int, w: int, window: list[int]) -> None:
     rule = affine_average.RULES["exact_even"]
     prepared = rule.prepare((s, z), (t, w), -128, 127)
@@ -105,7 +105,7 @@ def test_exact_average_is_the_oracle(s: float, t: float, z: int, w: int, window:
     assert found.tolist() == [_clamp(exact.nearest(real, "even") + w), w]
 
 
-@given(st.floats(2.0**-9, 0.5, width=32), st.floats(2.0**-9, 1, width=32), codes, windows)
+@given(st.floats(2.0**-9, 0.5, width=32), st.floats(2.0**-9, 1, width=32), quantized, windows)
 def test_binary32_softmax_is_the_oracle(s: float, t: float, w: int, row: list[int]) -> None:
     """Exponentials by decimal numbers; the logarithm of the largest sum is that of the C library, rounded."""
     rule, context = affine_softmax.RULES["binary32_table_even"], Context(prec=50)
@@ -125,7 +125,7 @@ def test_binary32_softmax_is_the_oracle(s: float, t: float, w: int, row: list[in
     assert rule.apply(np.int64([row]), prepared, -128, 127).tolist() == [expected]
 
 
-@given(st.floats(2.0**-9, 2, width=32), st.floats(2.0**-9, 1, width=32), codes, windows)
+@given(st.floats(2.0**-9, 2, width=32), st.floats(2.0**-9, 1, width=32), quantized, windows)
 def test_exact_softmax_is_the_oracle(s: float, t: float, w: int, row: list[int]) -> None:
     rule, context = affine_softmax.RULES["exact_even"], Context(prec=90)
     powers = [Fraction(context.exp(Decimal(s) * (q - max(row)))) for q in row]

@@ -128,7 +128,7 @@ def test_rows_are_told_apart() -> None:
     """`rows`: what shares a scale."""
     x = np.zeros((2, 3, 3, 4), F32)
     shapes = {name: rule(x).shape for name, rule in quantize_rows.ROWS.items()}
-    assert shapes == {"per_picture": (2, 36), "per_pixel": (18, 4)}
+    assert shapes == {"per_image": (2, 36), "per_pixel": (18, 4)}
 
 
 @given(

@@ -14,7 +14,7 @@ from bittrue.rules import softmax, table
 
 F32 = np.float32
 scales = st.floats(2.0**-10, 2, width=32)
-codes = st.integers(-128, 127)
+quantized = st.integers(-128, 127)
 
 
 def nearest(value: Fraction) -> Fraction:
@@ -26,7 +26,7 @@ def stored(real: Fraction, scale: float, zero_point: int, low: int = -128, high:
     return min(max(steps + zero_point, low), high)
 
 
-@given(scales, codes, scales, codes)
+@given(scales, quantized, scales, quantized)
 def test_tables_by_fractions(scale: float, zero_point: int, output_scale: float, output_zero_point: int) -> None:
     rule = table.RULES["binary32_divide_256_away"]
     found = rule.build(lambda x: x * F32(0.75), scale, zero_point, output_scale, output_zero_point, -128, 127)
@@ -60,7 +60,7 @@ def test_tangent_by_fractions(x: float) -> None:
     assert Fraction(float(tables.tanh_by_exponentials(F32(x)))) == expected
 
 
-@given(st.lists(codes, min_size=1, max_size=12), scales, codes, st.floats(2.0**-10, 1, width=32))
+@given(st.lists(quantized, min_size=1, max_size=12), scales, quantized, st.floats(2.0**-10, 1, width=32))
 def test_softmax_by_fractions(row: list[int], scale: float, zero_point: int, output_scale: float) -> None:
     rule = softmax.RULES["binary32_reals_away"]
     prepared = {

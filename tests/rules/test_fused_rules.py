@@ -15,9 +15,9 @@ from bittrue.rules import affine_scale, affine_sum, affine_sum_of_many, combine,
 from support.rounding import f32
 
 F32 = np.float32
-codes = st.integers(0, 255)
+quantized = st.integers(0, 255)
 moderate = st.one_of(st.floats(2.0**-10, 2.0**10, width=32), st.sampled_from([0.5, 1.0, 0.25]))
-pair = st.tuples(moderate, codes)
+pair = st.tuples(moderate, quantized)
 
 
 def even(value: Fraction) -> int:
@@ -33,7 +33,7 @@ def fits(value: int, bits: int) -> int:
     return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else -(2 ** (bits - 1))
 
 
-@given(pair, pair, pair, codes, codes)
+@given(pair, pair, pair, quantized, quantized)
 def test_two_input_sums(first: tuple, second: tuple, output: tuple, a: int, b: int) -> None:
     (s, z), (t, w), (u, v) = first, second, output
     s, t, u = Fraction(s), Fraction(t), Fraction(u)
@@ -57,7 +57,7 @@ def test_two_input_sums_without_a_number() -> None:
         assert rule.apply(np.uint8([255, 0]), np.uint8([255, 0]), prepared, 0, 255).tolist() == expected, name
 
 
-@given(st.lists(pair, min_size=1, max_size=5), pair, st.lists(codes, min_size=5, max_size=5))
+@given(st.lists(pair, min_size=1, max_size=5), pair, st.lists(quantized, min_size=5, max_size=5))
 def test_sums_of_many(inputs: list[tuple], output: tuple, stored: list[int]) -> None:
     scales = [Fraction(scale) for scale, _ in inputs]
     ends = [f32(s * (end - z)) for s, (_, z) in zip(scales, inputs, strict=True) for end in (0, 255)]
@@ -89,7 +89,7 @@ def test_sums_of_many_at_the_ends() -> None:
         rule.prepare([(3e38, 0)], (1.0, 0), 0, 255)
 
 
-@given(pair, pair, codes, st.tuples(*[st.floats(-50, 50, width=32)] * 3), st.floats(2.0**-10, 100, width=32))
+@given(pair, pair, quantized, st.tuples(*[st.floats(-50, 50, width=32)] * 3), st.floats(2.0**-10, 100, width=32))
 def test_affine_scale(source: tuple, output: tuple, q: int, vectors: tuple, variance: float) -> None:
     (s, z), (u, v) = source, output
     gamma, beta, mean = (Fraction(number) for number in vectors)
@@ -167,7 +167,7 @@ def test_fused_quantization_without_a_number() -> None:
     assert rule(x, F32(1), np.int64(7), 0, 255).tolist() == [255, 255, 0, 255, 0, 255, 0]
 
 
-@given(pair, pair, codes)
+@given(pair, pair, quantized)
 def test_combination_by_one_factor(source: tuple, output: tuple, q: int) -> None:
     (s, z), (u, v) = source, output
     expected = clamp(even(f32((q - z) * f32(Fraction(s) / Fraction(u)))) + v)

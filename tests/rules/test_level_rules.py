@@ -19,7 +19,7 @@ from support.rounding import f32
 F32 = np.float32
 scales = st.one_of(st.floats(2.0**-12, 2.0**6), st.sampled_from([1.0, 0.5, 0.25, 0.1, 3.0, 1 / 3]))
 points = st.one_of(st.integers(-300, 300), st.sampled_from([0, 128, 255, -128]))
-codes = st.integers(-128, 255)
+elements = st.integers(-128, 255)
 
 
 def packed(value: float) -> Fraction:
@@ -87,7 +87,7 @@ def has_multiplier(real: float) -> bool:
     return math.frexp(real)[0] * 2.0**31 < 2.0**31 - 0.5
 
 
-@given(scales, scales, scales, points, points, points, codes, codes)
+@given(scales, scales, scales, points, points, points, elements, elements)
 def test_sums_by_shifts_are_the_oracle(s: float, t: float, u: float, z: int, w: int, v: int, a: int, b: int) -> None:
     rule, unit = level_sum.RULES["q31_left_20_two_step"], 2 * max(s, t)
     aligned = two_step((a - z) << 20, s / unit) + two_step((b - w) << 20, t / unit)
@@ -98,7 +98,7 @@ def test_sums_by_shifts_are_the_oracle(s: float, t: float, u: float, z: int, w: 
     assert found.tolist() == [expected]
 
 
-@given(scales, scales, scales, points, points, points, codes, codes)
+@given(scales, scales, scales, points, points, points, elements, elements)
 def test_sums_of_21_bits_are_the_oracle(s: float, t: float, u: float, z: int, w: int, v: int, a: int, b: int) -> None:
     rule = level_sum.RULES["binary32_of_21_bits_away"]
     one, two = (f32(packed(scale) / packed(u)) for scale in (s, t))
@@ -150,7 +150,7 @@ def test_levels_without_a_defined_sum() -> None:
             rule.apply(F32([level]), F32([0]), prepared)
 
 
-windows = st.lists(codes, min_size=1, max_size=30)
+windows = st.lists(elements, min_size=1, max_size=30)
 
 
 @given(scales, scales, points, points, windows)
@@ -223,19 +223,19 @@ def test_examples_tell_rules_apart(slot: str) -> None:
 
 @pytest.mark.parametrize(("align", "half"), [(False, False), (True, False), (False, True)])
 @given(st.integers(1, 40), st.integers(1, 60))
-def test_positions_of_pixels_are_the_oracle(align: bool, half: bool, extent: int, out: int) -> None:
-    step = f32(Fraction(extent - 1, out - 1)) if align and out > 1 else f32(Fraction(extent, out))
+def test_positions_of_pixels_are_the_oracle(align: bool, half: bool, size: int, out: int) -> None:
+    step = f32(Fraction(size - 1, out - 1)) if align and out > 1 else f32(Fraction(size, out))
     low, high, weight = [], [], []
     for i in range(out):
         at = f32(f32((i + Fraction(1, 2)) * step) - Fraction(1, 2)) if half else f32(i * step)
         low.append(max(math.floor(at), 0))
-        high.append(min(math.ceil(at), extent - 1))
+        high.append(min(math.ceil(at), size - 1))
         weight.append(at - low[-1])
-    if max(low) >= extent:
+    if max(low) >= size:
         with pytest.raises(ValueError, match="reads input position"):
-            interpolate.RULES["binary32_differences_unlimited"].prepare(extent, out, align, half)
+            interpolate.RULES["binary32_differences_unlimited"].prepare(size, out, align, half)
         return
-    found = interpolate.RULES["binary32_differences_unlimited"].prepare(extent, out, align, half)
+    found = interpolate.RULES["binary32_differences_unlimited"].prepare(size, out, align, half)
     assert found["low"].tolist() == low
     assert found["high"].tolist() == high
     assert [Fraction(float(one)) for one in found["weight"]] == weight

@@ -41,7 +41,7 @@ def test_codes_of_real_weights(seed: int, per_channel: bool) -> None:
     # Some biases leave 32 bits.
     bias = (rng.standard_normal(channels) * np.exp(rng.uniform(-4, 30))).astype(np.float32)
     data = ends(rng, float(np.exp(rng.uniform(-4, 4))))
-    codes, wide, scales = rules.binary32_half_levels(weights, bias, data, dtype, per_channel)
+    quantized, wide, scales = rules.binary32_half_levels(weights, bias, data, dtype, per_channel)
     own, largest = scale(data, dtype), [max(abs(Fraction(float(w))) for w in row) for row in weights]
     for channel, row in enumerate(weights):
         s = f32(LEVELS["s8"] / (largest[channel] if per_channel else max(largest)))
@@ -50,21 +50,21 @@ def test_codes_of_real_weights(seed: int, per_channel: bool) -> None:
             s = min(s, f32(f32(Fraction(2**30 if b > 0 else -(2**30)) / b) / own))
         assert scales[channel if per_channel else 0] == float(s)
         expected = [limited(exact.nearest(f32(Fraction(float(w)) * s), "even"), -128, 127) for w in row]
-        assert codes[channel].tolist() == expected
+        assert quantized[channel].tolist() == expected
         moved = exact.nearest(f32(b * f32(s * own)), "even")
         assert int(wide[channel]) == limited(moved, -(2**31), 2**31 - 128)
 
 
 def test_channels_without_weights_count_for_nothing() -> None:
     zeros, none = np.zeros((1, 2), np.float32), np.zeros(1, np.float32)
-    codes, wide, scales = rules.binary32_half_levels(zeros, none, (np.float32(-1), np.float32(1)), "s8", True)
+    quantized, wide, scales = rules.binary32_half_levels(zeros, none, (np.float32(-1), np.float32(1)), "s8", True)
     assert math.isinf(scales[0])
-    assert (codes.tolist(), wide.tolist()) == ([[127, 127]], [0])
+    assert (quantized.tolist(), wide.tolist()) == ([[127, 127]], [0])
 
 
 @pytest.mark.parametrize("rule", sorted(BIAS))
 @pytest.mark.parametrize("seed", range(60))
-def test_bias_codes(rule: str, seed: int) -> None:
+def test_quantized_bias(rule: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     dtype = str(rng.choice(["s8", "u8"]))
     weights, bias = rng.integers(-127, 128, (2, 3)).astype(np.int8), rng.integers(-127, 128, 2).astype(np.int8)
@@ -77,7 +77,7 @@ def test_bias_codes(rule: str, seed: int) -> None:
     if rule == "binary32_rescale_trunc":
         reach = max(abs(Fraction(float(end))) for end in other)
         factor = f32(f32(f32(d * w) * reach) / LEVELS["s8"])
-        codes = [int(f32(int(value) * factor)) for value in bias]
+        quantized = [int(f32(int(value) * factor)) for value in bias]
     else:
         reach = max(abs(Fraction(float(end))) for end in other)
         factor, most = f32(f32(d * w) / b), f32(f32(Fraction(2**30) / reach) / b)
@@ -86,14 +86,14 @@ def test_bias_codes(rule: str, seed: int) -> None:
             ratio = f32(f32(f32(factor * b) / d) / w)
             expected = [[exact.nearest(f32(int(v) * ratio), "away") for v in row] for row in weights]
             w = f32(w * ratio)
-        codes = [exact.nearest(f32(int(value) * factor), "away") for value in bias]
+        quantized = [exact.nearest(f32(int(value) * factor), "away") for value in bias]
     assert found.tolist() == expected
     assert scales.tolist() == [float(w)]
-    assert wide.tolist() == [value if -(2**31) <= value < 2**31 else -(2**31) for value in codes]
+    assert wide.tolist() == [value if -(2**31) <= value < 2**31 else -(2**31) for value in quantized]
 
 
-def test_bias_codes_are_told_apart() -> None:
-    """One bias of 3 whose quantized value is 2.5: bias_codes away from zero, and without the fraction."""
+def test_quantized_bias_are_told_apart() -> None:
+    """One bias of 3 whose quantized value is 2.5: quantized_bias away from zero, and without the fraction."""
     one = np.float32(-127.5), np.float32(127.5)
     bias = np.float32(-106.25), np.float32(106.25)
     weights = np.ones((1, 1), np.int8)

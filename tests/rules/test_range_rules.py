@@ -18,7 +18,7 @@ spans = st.one_of(
     st.floats(2.0**-12, 2.0**12, width=32), st.sampled_from([0.5, 1.0, 2.0, 1.25, 127.5, 255.5]), st.just(1.0)
 )
 types = st.sampled_from(["s8", "u8"])
-codes = st.integers(0, 255)
+quantized = st.integers(0, 255)
 
 
 def _clamp(value: Fraction, dtype: str) -> int:
@@ -30,7 +30,7 @@ def _code(code: int, dtype: str) -> int:
     return code if dtype == "u8" else code - 128
 
 
-@given(types, types, spans, spans, codes)
+@given(types, types, spans, spans, quantized)
 def test_change_is_the_oracle(dtype: str, output: str, span: float, output_span: float, code: int) -> None:
     q = _code(code, dtype)
     one, other = f32(LEVELS[dtype] / Fraction(span)), f32(LEVELS[output] / Fraction(output_span))
@@ -44,7 +44,7 @@ def _narrow(q: int, factor: Fraction) -> int:
     return _clamp(f32(q * factor), "s8")
 
 
-@given(types, types, spans, spans, st.none() | spans, codes, codes)
+@given(types, types, spans, spans, st.none() | spans, quantized, quantized)
 def test_sum_is_the_oracle(
     first: str, second: str, span: float, other: float, wanted: float | None, one: int, two: int
 ) -> None:
@@ -68,7 +68,7 @@ def test_sum_is_the_oracle(
     assert rule.apply(np.array([a]), np.array([b]), prepared, low, high).tolist() == [expected]
 
 
-@given(spans, spans, st.none() | st.floats(2.0**-30, 2.0**12, width=32), codes, codes)
+@given(spans, spans, st.none() | st.floats(2.0**-30, 2.0**12, width=32), quantized, quantized)
 def test_product_is_the_oracle(span: float, other: float, wanted: float | None, one: int, two: int) -> None:
     a, b = np.array([one - 128]), np.array([two - 128])
     product, r, t = (one - 128) * (two - 128), Fraction(span), Fraction(other)
@@ -90,7 +90,7 @@ def test_product_is_the_oracle(span: float, other: float, wanted: float | None, 
 reals = st.floats(-4, 4, width=32).map(lambda x: float(np.float32(round(x * 4096) / 4096)))
 
 
-@given(types, codes, reals, reals, reals, st.floats(2.0**-6, 16, width=32), spans, spans)
+@given(types, quantized, reals, reals, reals, st.floats(2.0**-6, 16, width=32), spans, spans)
 def test_normalization_is_the_oracle(
     dtype: str, code: int, gamma: float, beta: float, mean: float, variance: float, span: float, wanted: float
 ) -> None:
@@ -167,7 +167,7 @@ def test_quantizations_are_the_oracle(x: float, given_ends: tuple[float, float],
     assert rule(np.array([x], np.float32), _pair(given_ends), dtype).tolist() == [expected]
 
 
-@given(codes, ends, types)
+@given(quantized, ends, types)
 def test_dequantizations_are_the_oracle(code: int, given_ends: tuple[float, float], dtype: str) -> None:
     q = _code(code, dtype)
     low, high = (Fraction(end) for end in given_ends)

@@ -352,13 +352,13 @@ def test_normalizations_are_rounded_once() -> None:
             rule.by_length(rows, 2),
             [nearest(Decimal(float(v)) / length) for row, length in zip(rows, lengths, strict=True) for v in row],
         )
-        picture = numbers(22, (2, 5, 3), 2)
+        image = numbers(22, (2, 5, 3), 2)
         expected = []
-        for n, c, k in np.ndindex(*picture.shape):
-            window = picture[n, max(0, c - 1) : c + 2, k]
+        for n, c, k in np.ndindex(*image.shape):
+            window = image[n, max(0, c - 1) : c + 2, k]
             base = 2 + Decimal(float(F32(0.3))) / 3 * sum((Decimal(float(v)) ** 2 for v in window), Decimal(0))
-            expected.append(nearest(Decimal(float(picture[n, c, k])) * (-Decimal("0.75") * base.ln()).exp()))
-        same(rule.across(picture, 3, float(F32(0.3)), 0.75, 2.0), expected)
+            expected.append(nearest(Decimal(float(image[n, c, k])) * (-Decimal("0.75") * base.ln()).exp()))
+        same(rule.across(image, 3, float(F32(0.3)), 0.75, 2.0), expected)
 
 
 def test_normalization_by_a_difference_rounds_every_operation() -> None:

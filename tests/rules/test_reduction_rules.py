@@ -310,8 +310,8 @@ def test_table_softmax_against_integers(scale: float) -> None:
 def test_ten_bit_interpolation_against_fractions(mode: tuple[bool, bool], tie: str) -> None:
     rule = interpolate.RULES[f"ten_bits_half_{tie}"]
     rng = np.random.default_rng(4)
-    for extent, out in ((2, 4), (5, 7), (7, 3), (1, 6), (9, 1), (6, 40), (3, 3)):
-        y = rule.prepare(extent, out, *mode)
+    for size, out in ((2, 4), (5, 7), (7, 3), (1, 6), (9, 1), (6, 40), (3, 3)):
+        y = rule.prepare(size, out, *mode)
         pixels = rng.integers(-128, 128, (4, out))
         corners = tuple(pixels)
         weight_y, weight_x = y["weight"], y["weight"][::-1]
@@ -323,7 +323,7 @@ def test_ten_bit_interpolation_against_fractions(mode: tuple[bool, bool], tie: s
             assert found[i] == exact.nearest(value, tie)
         # Positions lie within half a 1024th per step of the true ones.
         align, half = mode
-        step = Fraction(extent - 1, out - 1) if align and out > 1 else Fraction(extent, out)
+        step = Fraction(size - 1, out - 1) if align and out > 1 else Fraction(size, out)
         for i in range(out):
             true = (i + Fraction(half, 2)) * step - Fraction(half, 2)
             position = int(y["low"][i]) + Fraction(int(y["weight"][i]), 1024)
@@ -331,7 +331,7 @@ def test_ten_bit_interpolation_against_fractions(mode: tuple[bool, bool], tie: s
 
 
 @pytest.mark.parametrize("name", sorted(interpolate.RULES))
-def test_positions_outside_the_picture_are_refused(name: str) -> None:
+def test_positions_outside_the_image_are_refused(name: str) -> None:
     rule = interpolate.RULES[name]
     if name.startswith("ten_bits"):
         with pytest.raises(ValueError, match="output position 64 reads input position 2 of 2"):

@@ -27,9 +27,9 @@ def test_largest_becomes_127(block: int, depth: int) -> None:
     rows = (rng.standard_normal((3, depth)) * np.exp2(rng.uniform(-6, 6, (3, depth)))).astype(F32)
     rows[0, : depth // 2] = np.round(rows[0, : depth // 2] * 2) / 2
     rows[2] = 0
-    codes, scales = row_blocks.RULES["binary32_over_127"](rows, block)
+    quantized, scales = row_blocks.RULES["binary32_over_127"](rows, block)
     blocks = -(-depth // block)
-    assert codes.shape == (3, blocks, block)
+    assert quantized.shape == (3, blocks, block)
     for m in range(3):
         for n in range(blocks):
             part = rows[m, n * block : (n + 1) * block]
@@ -37,4 +37,4 @@ def test_largest_becomes_127(block: int, depth: int) -> None:
             assert scales[m, n] == nearest(largest / 127)
             inverse = Fraction(float(nearest(127 / largest))) if largest else Fraction(0)
             wanted = [round(Fraction(float(nearest(Fraction(float(v)) * inverse)))) for v in part]
-            assert codes[m, n].tolist() == [*wanted, *[0] * (block - len(part))]
+            assert quantized[m, n].tolist() == [*wanted, *[0] * (block - len(part))]

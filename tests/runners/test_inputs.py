@@ -67,7 +67,7 @@ def test_files_fill_inputs_in_order_and_by_name(tmp_path: Path) -> None:
     assert second.remarks == ["input 'a': random values, seed 0"]
 
 
-def test_pictures(tmp_path: Path) -> None:
+def test_images(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
     pixels = np.random.default_rng(0).integers(0, 256, (4, 6, 3)).astype(np.uint8)
     image.fromarray(pixels).save(tmp_path / "b.png")

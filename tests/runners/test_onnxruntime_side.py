@@ -58,7 +58,7 @@ def test_levels(
 ) -> None:
     path = models[name, form]
     ours = open_side(str(path)).record(inputs(path))
-    codes = {t.name for t in ours if t.dtype in ("u8", "s8")}
+    quantized = {t.name for t in ours if t.dtype in ("u8", "s8")}
     for level in LEVELS:
         recording = record(path, level=level)
         key = {"disable": "DISABLE_ALL"}.get(level, f"ENABLE_{level.upper()}")
@@ -71,13 +71,16 @@ def test_levels(
             assert (value.shape, bittrue.graph.data_type(tensor.dtype).numpy) == (tensor.shape, value.dtype)
         if level not in _FUSED:
             continue
-        shared = codes & {t.name for t in recording}
+        shared = quantized & {t.name for t in recording}
         # In the model's own layout and under its names, whatever the runtime does to images.
-        assert len(shared) >= len(codes) - 1
+        assert len(shared) >= len(quantized) - 1
         for tensor in shared:
             assert recording[tensor].shape == ours[tensor].shape
             assert recording[tensor].load().tobytes() == ours[tensor].load().tobytes(), (level, tensor)
-        record_property("compared", f"{name} {form} {level}: {len(shared)} of {len(codes)} tensors of codes, 0 differ")
+        record_property(
+            "compared",
+            f"{name} {form} {level}: {len(shared)} of {len(quantized)} tensors of quantized values, 0 differ",
+        )
 
 
 def run_at(path: Path, level: str) -> dict[str, bytes]:
@@ -204,7 +207,7 @@ def test_odd_outputs(tmp_path: Path) -> None:
     assert any("'narrow'" in note for note in recording.notes)
 
 
-def test_free_extents(tmp_path: Path) -> None:
+def test_free_sizes(tmp_path: Path) -> None:
     node, last = helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Neg", ["r"], ["y"])
     content, _ = build([node, last], {"x": np.zeros((1, 4), np.float32)}, {"y": TensorProto.FLOAT})
     model = onnx.load_from_string(content)

@@ -20,12 +20,12 @@ def session() -> bittrue.Session:
     return bittrue.load(bittrue.demo_model()).prepare(executor="reference")
 
 
-def picture() -> np.ndarray:
+def image() -> np.ndarray:
     return np.random.default_rng(0).integers(-128, 128, (1, 8, 8, 1)).astype(np.int8)
 
 
 def test_every_step_has_a_time(session: bittrue.Session) -> None:
-    found = session.profile(picture(), rounds=4)
+    found = session.profile(image(), rounds=4)
     assert [step.position for step in found.steps] == list(range(len(session.plan.steps)))
     assert all(step.seconds > 0 for step in found.steps)
     assert found.seconds == pytest.approx(sum(step.seconds for step in found.steps))
@@ -39,7 +39,7 @@ def test_every_step_has_a_time(session: bittrue.Session) -> None:
 
 
 def test_it_prints_and_is_plain_data(session: bittrue.Session) -> None:
-    found = session.profile({session.inputs[0].name: picture()}, rounds=1)
+    found = session.profile({session.inputs[0].name: image()}, rounds=1)
     lines = str(found).splitlines()
     assert sum(line.startswith("#") for line in lines) == len(session.plan.steps)
     for word in ("GMAC/s", "of peak", "GB/s", "share", "executor reference"):
@@ -118,10 +118,10 @@ def test_peak_comes_from_the_native_part(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_wrong_arguments(session: bittrue.Session) -> None:
     with pytest.raises(bittrue.InputError) as caught:
-        session.profile(picture(), rounds=0)
+        session.profile(image(), rounds=0)
     assert caught.value.code == "BT-ROUNDS"
     with pytest.raises(bittrue.InputError):
-        session.profile(picture().astype(np.float32))
+        session.profile(image().astype(np.float32))
 
 
 def test_isa_is_for_executors_that_have_some() -> None:

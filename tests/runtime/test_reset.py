@@ -89,8 +89,8 @@ def lstm() -> bytes:
     """A small layer of four gates."""
     rng = np.random.default_rng(5)
 
-    def weights(extent: int) -> T:
-        return T("s8", (3, extent), 0.01, 0, 0, rng.integers(-127, 128, (3, extent)).astype(np.int8))
+    def weights(size: int) -> T:
+        return T("s8", (3, size), 0.01, 0, 0, rng.integers(-127, 128, (3, size)).astype(np.int8))
 
     inputs: list[T | None] = [T("s8", (1, 2, 4), 0.02, 3), *(weights(4) for _ in range(4))]
     inputs += [*(weights(3) for _ in range(4)), None, None, None]

@@ -44,7 +44,7 @@ def network(
     text, bottoms = [], []
     for position, shape in enumerate(shapes):
         name = f"x{position}"
-        dims = " ".join(f"dim: {extent}" for extent in shape)
+        dims = " ".join(f"dim: {size}" for size in shape)
         text.append(f'layer {{ name: "{name}" type: "Input" top: "{name}" input_param {{ shape {{ {dims} }} }} }}')
         wanted = kinds[position] if kinds else "f32"
         if wanted != "f32":

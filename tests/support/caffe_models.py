@@ -49,7 +49,7 @@ class Files:
 
     def __post_init__(self) -> None:
         for name, shape in self.inputs.items():
-            dims = " ".join(f"dim: {extent}" for extent in shape)
+            dims = " ".join(f"dim: {size}" for size in shape)
             self.text += f'input: "{name}" input_shape {{ {dims} }}\n'
 
     def add(

@@ -26,7 +26,7 @@ def broadcast_shapes(draw: st.DrawFn, count: int = 2) -> tuple[Shape, ...]:
         full[draw(st.integers(0, rank - 1))] = 0
     shapes = []
     for _ in range(count):
-        kept = [1 if draw(st.integers(0, 3)) == 0 else extent for extent in full]
+        kept = [1 if draw(st.integers(0, 3)) == 0 else size for size in full]
         shapes.append(tuple(kept[draw(st.sampled_from([0, 0, 0, 1, rank])) :]))
     if draw(st.integers(0, 3)) == 0:
         shapes = [tuple(full)] * count

@@ -24,7 +24,7 @@ Inputs = dict[str, "np.ndarray | None"]
 Draw = tuple[str, str, Inputs, dict[str, Any], Any]
 
 
-def _codes(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def _quantized(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Over the whole type, or near its ends, where pairs saturate."""
     if rng.random() < 0.4:
         return integers(rng, shape, dtype)
@@ -48,10 +48,10 @@ def _convolution(rng: np.random.Generator, real: bool) -> Draw:
         attributes["pads"] = [int(v) for v in rng.integers(0, 2, 2 * axes)]
     if rng.random() < 0.4:
         attributes["strides"] = [int(v) for v in rng.integers(1, 3, axes)]
-    extents = tuple(int(v) for v in rng.integers(3, 7, axes))
-    x = _codes(rng, (int(rng.integers(1, 3)), groups * depth, *extents), U8)
+    sizes = tuple(int(v) for v in rng.integers(3, 7, axes))
+    x = _quantized(rng, (int(rng.integers(1, 3)), groups * depth, *sizes), U8)
     filters = groups * each
-    w = _codes(rng, (filters, depth, *taps), S8)
+    w = _quantized(rng, (filters, depth, *taps), S8)
     if not real:
         # Here the weights are the left factor.
         x, w = x.view(S8) ^ S8(-128), w.view(U8) ^ U8(128)
@@ -85,7 +85,7 @@ def _product(rng: np.random.Generator, op_type: str) -> Draw:
     if op_type == "QGemm":
         attributes = {"transA": int(rng.random() < 0.3), "transB": int(rng.random() < 0.5), "alpha": 0.7}
         left, right = left[:: -1 if attributes["transA"] else 1], (n, k) if attributes["transB"] else (k, n)
-    a, b = _codes(rng, left, U8), _codes(rng, right, S8)
+    a, b = _quantized(rng, left, U8), _quantized(rng, right, S8)
     columns = _maybe(rng, (n,) if len(right) == 2 else (*right[:-2], 1, n))
     a_zero, b_zero = zero_point(rng, U8), zero_point(rng, S8, columns)
     a_scale, b_scale = scale(rng), scale(rng, columns)

@@ -85,7 +85,7 @@ class Network:
             ZEROS["y"],
         )
 
-    def picture(self, seed: int = 101) -> Array:
+    def image(self, seed: int = 101) -> Array:
         return np.random.default_rng(seed).integers(-128, 128, self.shape).astype(np.int8)
 
     def model(self) -> bytes:
@@ -125,15 +125,15 @@ class Network:
         def made(name: str, usual: Fault, *arguments: Any) -> Array:
             return (fault or usual)(*arguments) if name == at else usual(*arguments)
 
-        def dense(layer: device.Layer, codes: Array) -> Array:
-            return device.run(layer, codes, rounding=device.one_step)
+        def dense(layer: device.Layer, quantized: Array) -> Array:
+            return device.run(layer, quantized, rounding=device.one_step)
 
         found = {"x": x, "c": made("c", device.run, self.c, x)}
         found["d"] = made("d", device.run, self.d, found["c"])
         scales, zeros = (tuple(table[name] for name in "cds") for table in (SCALES, ZEROS))
         found["s"] = made("s", device.add, found["c"], found["d"], scales, zeros)
         ways = {"size": 3, "stride": 1, "pads": (1, 1, 1, 1), "out": self.inner[1:3], "mode": "average"}
-        found["p"] = made("p", lambda codes, keywords: device.pool(codes, **keywords), found["s"], ways)
+        found["p"] = made("p", lambda quantized, keywords: device.pool(quantized, **keywords), found["s"], ways)
         found["y"] = made("y", dense, self.y, found["p"])
         return found
 
@@ -141,17 +141,17 @@ class Network:
 def wrong(**fields: Any) -> Fault:
     """A layer with other parameters: values, or functions of the right ones."""
 
-    def run(layer: device.Layer, codes: Array) -> Array:
+    def run(layer: device.Layer, quantized: Array) -> Array:
         changed = {k: v(getattr(layer, k)) if callable(v) else v for k, v in fields.items()}
         rounding = device.one_step if layer.kind == "dense" else device.two_step
-        return device.run(replace(layer, **changed), codes, rounding=rounding)
+        return device.run(replace(layer, **changed), quantized, rounding=rounding)
 
     return run
 
 
 def way(**ways: Any) -> Fault:
     """A layer computed in another way."""
-    return lambda layer, codes: device.run(layer, codes, **ways)
+    return lambda layer, quantized: device.run(layer, quantized, **ways)
 
 
 def dump(tensors: Mapping[str, Array], folder: Path, types: Mapping[str, str] | None = None) -> Path:

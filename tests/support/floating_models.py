@@ -185,8 +185,8 @@ def _conv(rng: np.random.Generator) -> Model:
     if rng.random() < 0.15:
         groups, depth, each = int(rng.choice([1, 1, 2])), int(rng.choice([16, 20, 32, 17, 136])), 16
     taps = tuple(int(v) for v in rng.integers(1, 4, rank))
-    extents = tuple(int(v) for v in rng.integers(4, 11 if rank < 3 else 7, rank))
-    x = reals(rng, (int(rng.integers(1, 3)), groups * depth, *extents))
+    sizes = tuple(int(v) for v in rng.integers(4, 11 if rank < 3 else 7, rank))
+    x = reals(rng, (int(rng.integers(1, 3)), groups * depth, *sizes))
     w = reals(rng, (groups * each, depth, *taps), 1)
     bias = reals(rng, (groups * each,)) if rng.random() < 0.6 else None
     attributes = {**window_attributes(rng, taps, False), "group": groups}
@@ -202,8 +202,8 @@ def _conv_transpose(rng: np.random.Generator) -> Model:
     groups = int(rng.choice([1, 1, 2]))
     depth, each = (int(v) for v in rng.integers(1, 5, 2))
     taps = tuple(int(v) for v in rng.integers(1, 4, rank))
-    extents = tuple(int(v) for v in rng.integers(1, 7, rank))
-    x = reals(rng, (int(rng.integers(1, 3)), groups * depth, *extents))
+    sizes = tuple(int(v) for v in rng.integers(1, 7, rank))
+    x = reals(rng, (int(rng.integers(1, 3)), groups * depth, *sizes))
     w = reals(rng, (groups * depth, each, *taps), 1)
     bias = reals(rng, (groups * each,)) if rng.random() < 0.6 else None
     attributes = {**window_attributes(rng, taps, True), "group": groups}
@@ -211,7 +211,7 @@ def _conv_transpose(rng: np.random.Generator) -> Model:
     if rng.random() < 0.3:
         attributes["output_padding"] = [int(rng.integers(0, s)) for s in strides]
     elif rng.random() < 0.2 and "pads" not in attributes:
-        attributes["output_shape"] = [e * s + int(rng.integers(0, 2)) for e, s in zip(extents, strides, strict=True)]
+        attributes["output_shape"] = [e * s + int(rng.integers(0, 2)) for e, s in zip(sizes, strides, strict=True)]
     return single(
         "ConvTranspose",
         {"x": x, "w": w, "bias": bias},
@@ -260,8 +260,8 @@ def pool(op: str) -> Generator:
         rank = int(rng.choice([1, 2, 2, 3]))
         dtype = rng.choice([F32, F32, np.int8, np.uint8]) if op == "MaxPool" else F32
         taps = tuple(int(v) for v in rng.integers(1, 4, rank))
-        extents = tuple(int(v) for v in rng.integers(4, 10 if rank < 3 else 7, rank))
-        shape = (int(rng.integers(1, 3)), int(rng.integers(1, 20)), *extents)
+        sizes = tuple(int(v) for v in rng.integers(4, 10 if rank < 3 else 7, rank))
+        shape = (int(rng.integers(1, 3)), int(rng.integers(1, 20)), *sizes)
         x = reals(rng, shape) if dtype == F32 else integers(rng, shape, dtype)
         opset = int(rng.choice([12, 19, 22])) if op != "LpPool" else int(rng.choice([18, 22]))
         attributes = {
@@ -284,7 +284,7 @@ def pool(op: str) -> Generator:
     return generate
 
 
-def pictures(op: str) -> Generator:
+def images(op: str) -> Generator:
     def generate(rng: np.random.Generator) -> Model:
         shape = (int(rng.integers(1, 3)), int(rng.integers(1, 20)), *shape_of(rng, 1, 3, 12))
         return single(op, {"x": reals(rng, shape)}, [_FLOAT])
@@ -425,8 +425,8 @@ GENERATORS: Mapping[str, Generator] = {
     "Floor": unary("Floor"),
     "Gelu": unary("Gelu", small),
     "Gemm": _gemm,
-    "GlobalAveragePool": pictures("GlobalAveragePool"),
-    "GlobalMaxPool": pictures("GlobalMaxPool"),
+    "GlobalAveragePool": images("GlobalAveragePool"),
+    "GlobalMaxPool": images("GlobalMaxPool"),
     "GroupNormalization": _group,
     "HardSigmoid": unary("HardSigmoid", small, alpha=(-1, 1), beta=(-1, 1)),
     "HardSwish": unary("HardSwish", small),

@@ -105,8 +105,8 @@ class _Writer:
         if x is None or size is None or zero is None:
             return None
         info = np.iinfo(zero.dtype)
-        codes = np.rint(np.clip(x / size, -1e6, 1e6)) + zero.astype(np.int64)
-        return np.asarray(np.clip(codes, info.min, info.max).astype(zero.dtype))
+        quantized = np.rint(np.clip(x / size, -1e6, 1e6)) + zero.astype(np.int64)
+        return np.asarray(np.clip(quantized, info.min, info.max).astype(zero.dtype))
 
     def _transposed(self, node: Node) -> str:
         order, before = None, None

@@ -29,8 +29,8 @@ def quantize(scale: Any, zero_point: Any = NONE, opset: int = 21, data: np.ndarr
     return single("QuantizeLinear", inputs, [kind], attributes, opset=opset, constants=constants)[0]
 
 
-def dequantize(scale: Any, zero_point: Any, codes: np.ndarray, **attributes: Any) -> bytes:
-    inputs = {"x": codes, "scale": np.asarray(scale, F32), "zero": np.asarray(zero_point)}
+def dequantize(scale: Any, zero_point: Any, quantized: np.ndarray, **attributes: Any) -> bytes:
+    inputs = {"x": quantized, "scale": np.asarray(scale, F32), "zero": np.asarray(zero_point)}
     return single("DequantizeLinear", inputs, [TensorProto.FLOAT], attributes, constants=("scale", "zero"))[0]
 
 

@@ -50,10 +50,10 @@ def constant(values: object, dtype: str = "s32", shape: Sequence[int] | None = N
     return T(dtype, array.shape if shape is None else tuple(shape), data=array)
 
 
-def extents(low_rank: int = 0, high_rank: int = 4, largest: int = 4) -> st.SearchStrategy[tuple[int, ...]]:
+def sizes(low_rank: int = 0, high_rank: int = 4, largest: int = 4) -> st.SearchStrategy[tuple[int, ...]]:
     """Small shapes, a dimension of 0 among them now and then."""
-    extent = st.one_of(st.integers(1, largest), st.integers(1, largest), st.integers(0, largest))
-    return st.lists(extent, min_size=low_rank, max_size=high_rank).map(tuple)
+    size = st.one_of(st.integers(1, largest), st.integers(1, largest), st.integers(0, largest))
+    return st.lists(size, min_size=low_rank, max_size=high_rank).map(tuple)
 
 
 def feeds(content: bytes, seed: int) -> list[list[np.ndarray]]:

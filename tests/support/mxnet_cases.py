@@ -71,15 +71,15 @@ def span(operands: Mapping[str, np.ndarray], name: str) -> Fraction:
 def pooling(call: Call) -> np.ndarray:
     """Windows one by one."""
     x, attributes = call.operands["data"], call.attributes
-    extents, count = x.shape[2:], x.ndim - 2
+    sizes, count = x.shape[2:], x.ndim - 2
     kernel, stride = attributes["kernel"], attributes.get("stride", (1,) * count)
     pad = attributes.get("pad", (0,) * count)
     average = attributes["pool_type"] == "avg"
     inside_only = attributes.get("count_include_pad", True) is False
     if attributes.get("global_pool"):
-        kernel, stride, pad, outs = extents, (1,) * count, (0,) * count, (1,) * count
+        kernel, stride, pad, outs = sizes, (1,) * count, (0,) * count, (1,) * count
     else:
-        rooms = [e + 2 * p - k for e, p, k in zip(extents, pad, kernel, strict=True)]
+        rooms = [e + 2 * p - k for e, p, k in zip(sizes, pad, kernel, strict=True)]
         up = attributes.get("pooling_convention") == "full"
         outs = tuple(1 + (-(-r // s) if up else r // s) for r, s in zip(rooms, stride, strict=True))
     result = np.zeros((*x.shape[:2], *outs), x.dtype)
@@ -89,9 +89,7 @@ def pooling(call: Call) -> np.ndarray:
             *(range(o * s - p, o * s - p + k) for o, s, p, k in zip(at[2:], stride, pad, kernel, strict=True))
         )
         taps = [
-            int(x[(*at[:2], *place)])
-            for place in places
-            if all(0 <= i < e for i, e in zip(place, extents, strict=True))
+            int(x[(*at[:2], *place)]) for place in places if all(0 <= i < e for i, e in zip(place, sizes, strict=True))
         ]
         size = len(taps) if inside_only else math.prod(kernel)
         quotient = f32(f32(Fraction(sum(taps))) / size) if average else None
@@ -248,7 +246,7 @@ def expected(call: Call) -> list[np.ndarray]:
 
 
 # -- random calls ------------------------------------------------------------------------------------------------------
-def _codes(rng: np.random.Generator, dtype: str, shape: Sequence[int]) -> np.ndarray:
+def _quantized(rng: np.random.Generator, dtype: str, shape: Sequence[int]) -> np.ndarray:
     low, high = _LIMITS[dtype]
     x = rng.integers(low, high + 1, shape).astype(dtype)
     extremes = rng.random(shape) < 0.05
@@ -280,7 +278,7 @@ def random_call(operator: str, rng: np.random.Generator) -> Call:
     if name == "pooling":
         return _pooling_call(rng, dtype)
     if name in ("act", "flatten"):
-        operands["data"] = _codes(rng, "int8" if name == "act" else dtype, _shape(rng, int(rng.integers(2, 5))))
+        operands["data"] = _quantized(rng, "int8" if name == "act" else dtype, _shape(rng, int(rng.integers(2, 5))))
         operands["min_data"], operands["max_data"] = _range(rng)
         if name == "act":
             attributes["act_type"] = "relu"
@@ -289,7 +287,7 @@ def random_call(operator: str, rng: np.random.Generator) -> Call:
         positions = rng.uniform(-2, rows + 2, _shape(rng, int(rng.integers(1, 4)))).astype(np.float32)
         kind = rng.choice(["float32", "float64", "int32", "int8", "uint8", "int64"])
         operands["data"] = np.maximum(positions, 0).astype(kind) if kind == "uint8" else positions.astype(kind)
-        operands["weight"] = _codes(rng, "int8", (rows, width))
+        operands["weight"] = _quantized(rng, "int8", (rows, width))
         operands["min_weight"], operands["max_weight"] = _range(rng)
         attributes = {"input_dim": rows, "output_dim": width}
     elif name == "concat":
@@ -299,7 +297,7 @@ def random_call(operator: str, rng: np.random.Generator) -> Call:
         for number in range(count):
             shape[axis] = int(rng.integers(1, 5))
             own = str(rng.choice(["int8", "uint8"])) if mixed else dtype
-            operands[f"arg{number}"] = _codes(rng, own, shape)
+            operands[f"arg{number}"] = _quantized(rng, own, shape)
         for number in range(count):
             low, high = shared if rng.random() < 0.3 else _range(rng)
             operands[f"arg{number}_min"], operands[f"arg{number}_max"] = low, high
@@ -308,7 +306,7 @@ def random_call(operator: str, rng: np.random.Generator) -> Call:
         shape = _shape(rng, int(rng.integers(1, 5)))
         other = dtype if rng.random() < 0.5 else str(rng.choice(["int8", "uint8"]))
         types = ("int8", "int8") if name == "elemwise_mul" else (dtype, other)
-        operands["lhs"], operands["rhs"] = (_codes(rng, one, shape) for one in types)
+        operands["lhs"], operands["rhs"] = (_quantized(rng, one, shape) for one in types)
         operands["lhs_min"], operands["lhs_max"] = _range(rng)
         operands["rhs_min"], operands["rhs_max"] = _range(rng)
         if rng.random() < 0.6:
@@ -318,7 +316,7 @@ def random_call(operator: str, rng: np.random.Generator) -> Call:
             attributes["enable_float_output"] = True
     else:
         shape = _shape(rng, int(rng.integers(2, 5)))
-        operands["data"] = _codes(rng, dtype, shape)
+        operands["data"] = _quantized(rng, dtype, shape)
         for one in ("gamma", "beta", "moving_mean"):
             operands[one] = rng.normal(0, 1, shape[1]).astype(np.float32)
         operands["moving_var"] = rng.uniform(0.01, 3, shape[1]).astype(np.float32)
@@ -332,10 +330,10 @@ def random_call(operator: str, rng: np.random.Generator) -> Call:
 def _pooling_call(rng: np.random.Generator, dtype: str) -> Call:
     count = 2 if rng.random() < 0.85 else 3
     while True:
-        extents = _shape(rng, count, 10 if count == 2 else 6)
+        sizes = _shape(rng, count, 10 if count == 2 else 6)
         kernel, stride = _shape(rng, count, 5), _shape(rng, count, 5)
         pad = tuple(int(rng.integers(0, k)) for k in kernel)
-        rooms = [e + 2 * p - k for e, p, k in zip(extents, pad, kernel, strict=True)]
+        rooms = [e + 2 * p - k for e, p, k in zip(sizes, pad, kernel, strict=True)]
         if min(rooms) >= 0:
             break
     attributes: dict[str, Any] = {"kernel": kernel, "pool_type": str(rng.choice(["max", "avg"]))}
@@ -347,10 +345,10 @@ def _pooling_call(rng: np.random.Generator, dtype: str) -> Call:
         # Averages of nothing are refused.
         starts = [-(-r // s) * s - p for r, s, p in zip(rooms, stride, pad, strict=True)]
         empty = attributes["pooling_convention"] == "full" and any(
-            start >= e for start, e in zip(starts, extents, strict=True)
+            start >= e for start, e in zip(starts, sizes, strict=True)
         )
         if attributes["pool_type"] == "avg" and not empty and rng.random() < 0.5:
             attributes["count_include_pad"] = False
-    x = _codes(rng, dtype, (int(rng.integers(1, 3)), int(rng.integers(1, 5)), *extents))
+    x = _quantized(rng, dtype, (int(rng.integers(1, 3)), int(rng.integers(1, 5)), *sizes))
     low, high = _range(rng)
     return Call("_contrib_quantized_pooling", {"data": x, "min_data": low, "max_data": high}, attributes)

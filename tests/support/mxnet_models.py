@@ -108,9 +108,9 @@ def residual(channels: int = 4, deep: bool = False) -> Network:
         min_calib_range="-9.5" if not deep else "-90000",
         max_calib_range="11.0" if not deep else "80000",
     )
-    codes = rng.integers(-127, 128, (3, channels * 16)).astype(np.int8)
+    quantized = rng.integers(-127, 128, (3, channels * 16)).astype(np.int8)
     layer = [
-        net.variable("fc_weight", codes),
+        net.variable("fc_weight", quantized),
         net.variable("fc_bias", rng.integers(-127, 128, 3).astype(np.int8)),
     ]
     ends = [net.variable(name, np.float32([v])) for name, v in (("wl", -0.5), ("wh", 0.4), ("bl", -2), ("bh", 2.5))]

@@ -80,11 +80,11 @@ def _made(op_type: str, operands: Mapping[str, Any], types: Sequence[int], **oth
 def _by_hand() -> Iterator[Base]:
     """Operators of ONNX Runtime's own, and versions that the package has no tests of any more."""
     x = np.float32([[3, -1, 3], [2, 5, -7], [3, 0, 1]])
-    picture = np.arange(100, dtype=np.float32).reshape(1, 4, 5, 5)
-    codes = picture.astype(np.uint8)
+    image = np.arange(100, dtype=np.float32).reshape(1, 4, 5, 5)
+    elements = image.astype(np.uint8)
     s, z = np.float32(0.1), np.uint8(3)
     row = x[0]
-    quantized = {"x": codes, "s": s, "z": z, "s2": s, "z2": z}
+    quantized = {"x": elements, "s": s, "z": z, "s2": s, "z2": z}
     ours = {"domain": MICROSOFT}
     yield _made("SimplifiedLayerNormalization", {"x": x, "scale": row}, [_F32], axis=-1)
     yield _made("RMSNormalization", {"x": x, "scale": row}, [_F32], opset=23)
@@ -100,12 +100,12 @@ def _by_hand() -> Iterator[Base]:
     yield _made("TopK", {"x": x}, [_F32, _S64], axis=1, k=2, opset=9)
     yield _made("Dropout", {"x": x}, [_F32], ratio=0.5, opset=11)
     yield _made("Dropout", {"x": x}, [_F32], seed=3, opset=13)
-    yield _made("Upsample", {"x": picture, "scales": np.float32([1, 1, 2, 2])}, [_F32], mode="nearest", opset=9,
+    yield _made("Upsample", {"x": image, "scales": np.float32([1, 1, 2, 2])}, [_F32], mode="nearest", opset=9,
                 constants=("scales",))  # fmt: skip
-    yield _made("Upsample", {"x": picture}, [_F32], mode="linear", scales=[1.0, 1.0, 2.0, 2.0], opset=8)
-    yield _made("Resize", {"x": picture, "scales": np.float32([1, 1, 2, 2])}, [_F32], mode="nearest", opset=10,
+    yield _made("Upsample", {"x": image}, [_F32], mode="linear", scales=[1.0, 1.0, 2.0, 2.0], opset=8)
+    yield _made("Resize", {"x": image, "scales": np.float32([1, 1, 2, 2])}, [_F32], mode="nearest", opset=10,
                 constants=("scales",))  # fmt: skip
-    yield _made("Resize", {"x": picture, "roi": np.float32([]), "scales": None, "sizes": np.int64([7, 7])}, [_F32],
+    yield _made("Resize", {"x": image, "roi": np.float32([]), "scales": None, "sizes": np.int64([7, 7])}, [_F32],
                 mode="linear", axes=[2, 3], coordinate_transformation_mode="half_pixel", opset=19,
                 constants=("roi", "sizes"),
                 keep_aspect_ratio_policy="stretch", extrapolation_value=1.0, exclude_outside=0, antialias=0,
@@ -113,17 +113,17 @@ def _by_hand() -> Iterator[Base]:
     for op_type in ("Softmax", "LogSoftmax"):
         yield _made(op_type, {"x": x}, [_F32], axis=1, opset=11)
     for op_type in ("GlobalAveragePool", "GlobalMaxPool"):
-        yield _made(op_type, {"x": picture}, [_F32])
-    yield _made("Flatten", {"x": picture}, [_F32], axis=1, opset=9)
+        yield _made(op_type, {"x": image}, [_F32])
+    yield _made("Flatten", {"x": image}, [_F32], axis=1, opset=9)
     yield _made("OneHot", {"i": np.int64([1, 2]), "d": np.int64(3), "v": np.float32([0, 1])}, [_F32], axis=-1, opset=11)
-    yield _made("GroupNormalization", {"x": picture, "s": np.float32([1, 2]), "b": np.float32([1, 2])}, [_F32],
+    yield _made("GroupNormalization", {"x": image, "s": np.float32([1, 2]), "b": np.float32([1, 2])}, [_F32],
                 num_groups=2, opset=18)  # fmt: skip
-    yield _made("GroupNormalization", {"x": picture, "s": np.ones(4, np.float32), "b": np.ones(4, np.float32)}, [_F32],
+    yield _made("GroupNormalization", {"x": image, "s": np.ones(4, np.float32), "b": np.ones(4, np.float32)}, [_F32],
                 num_groups=2, opset=21, stash_type=1)  # fmt: skip
     four = np.ones(4, np.float32)
-    yield _made("BatchNormalization", {"x": picture, "s": four, "b": four, "m": four, "v": four}, [_F32], opset=8,
+    yield _made("BatchNormalization", {"x": image, "s": four, "b": four, "m": four, "v": four}, [_F32], opset=8,
                 spatial=1, momentum=0.5)  # fmt: skip
-    yield _made("BatchNormalization", {"x": picture, "s": four, "b": four, "m": four, "v": four}, [_F32], opset=15,
+    yield _made("BatchNormalization", {"x": image, "s": four, "b": four, "m": four, "v": four}, [_F32], opset=15,
                 training_mode=0)  # fmt: skip
     yield _made("Gelu", {"x": x}, [_F32], approximate="none", opset=20)
     for op_type in ("And", "Or", "Xor"):
@@ -153,14 +153,16 @@ def _by_hand() -> Iterator[Base]:
     yield _made("QLinearSigmoid", quantized, [_U8], constants=("s", "z", "s2", "z2"), **ours)
     yield _softmax(quantized)
     yield _made("QLinearReduceMean", quantized, [_U8], axes=[1], keepdims=1, constants=("s", "z", "s2", "z2"), **ours)
-    yield _made("QLinearConcat", {"s2": s, "z2": z, "x": codes, "s": s, "z": z, "y": codes, "sy": s, "zy": z}, [_U8],
-                axis=1, constants=("s", "z", "s2", "z2", "sy", "zy"), **ours)  # fmt: skip
-    pair = {"x": codes, "s": s, "z": z, "y": codes, "sy": s, "zy": z, "s2": s, "z2": z}
+    yield _made("QLinearConcat", {"s2": s, "z2": z, "x": elements, "s": s, "z": z, "y": elements, "sy": s, "zy": z},
+                [_U8], axis=1, constants=("s", "z", "s2", "z2", "sy", "zy"), **ours)  # fmt: skip
+    pair = {"x": elements, "s": s, "z": z, "y": elements, "sy": s, "zy": z, "s2": s, "z2": z}
     for op_type in ("QLinearAdd", "QLinearMul"):
         yield _made(op_type, pair, [_U8], constants=("s", "z", "s2", "z2", "sy", "zy"), **ours)
-    yield _made("QLinearWhere", {"c": codes > 9, **pair}, [_U8], constants=("s", "z", "s2", "z2", "sy", "zy"), **ours)
+    yield _made(
+        "QLinearWhere", {"c": elements > 9, **pair}, [_U8], constants=("s", "z", "s2", "z2", "sy", "zy"), **ours
+    )
     kernel = np.ones((4, 4, 2, 2), np.uint8)
-    product = {"x": codes, "s": s, "z": z, "w": kernel, "sw": s, "zw": z, "s2": s, "z2": z}
+    product = {"x": elements, "s": s, "z": z, "w": kernel, "sw": s, "zw": z, "s2": s, "z2": z}
     yield _made("QLinearConv", product, [_U8], kernel_shape=[2, 2], strides=[1, 1], pads=[0, 0, 0, 0], dilations=[1, 1],
                 group=1, channels_last=0, constants=("w", "s", "z", "s2", "z2", "sw", "zw"), **ours)  # fmt: skip
     matrix = x.astype(np.int8).view(np.uint8)
@@ -175,7 +177,7 @@ def _by_hand() -> Iterator[Base]:
     yield _made("MatMulNBits", {"a": np.ones((2, 32), np.float32), "b": np.full((3, 1, 16), 0x93, np.uint8),
                 "s": np.float32([0.1, 0.2, 0.3])}, [_F32], K=32, N=3, bits=4, block_size=32, accuracy_level=0,
                 constants=("b", "s"), **ours)  # fmt: skip
-    yield _made("NhwcMaxPool", {"x": codes.transpose(0, 2, 3, 1).copy()}, [_U8], kernel_shape=[2, 2], strides=[1, 1],
+    yield _made("NhwcMaxPool", {"x": elements.transpose(0, 2, 3, 1).copy()}, [_U8], kernel_shape=[2, 2], strides=[1, 1],
                 pads=[0, 0, 1, 1], dilations=[1, 1], **ours)  # fmt: skip
     per_axis = {"s": np.float32([0.1, 0.2, 0.3]), "z": np.uint8([1, 2, 3])}
     yield _made("QuantizeLinear", {"x": x, **per_axis}, [_U8], axis=1, constants=("s", "z"), **ours)

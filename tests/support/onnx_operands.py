@@ -46,8 +46,8 @@ def numbers(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> np.nd
 
 def shape(rng: np.random.Generator, low: int = 0, high: int = 5, empty: float = 0.03) -> tuple[int, ...]:
     """Dimensions up to 5, now and then 0."""
-    extents = rng.integers(1, 6, int(rng.integers(low, high + 1)))
-    return tuple(int(e) if rng.random() > empty else 0 for e in extents)
+    sizes = rng.integers(1, 6, int(rng.integers(low, high + 1)))
+    return tuple(int(e) if rng.random() > empty else 0 for e in sizes)
 
 
 def broadcastable(rng: np.random.Generator, base: Sequence[int]) -> list[int]:

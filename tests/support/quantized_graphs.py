@@ -266,9 +266,9 @@ class GraphMaker:
         size = product
         if not self.usually():
             size = np.asarray(product * self.pick(2, np.float32(1.004), np.float32(1.00000012), 1), np.float32)
-        codes = self.rng.integers(-1000, 1000, count).astype(np.int32)
+        quantized = self.rng.integers(-1000, 1000, count).astype(np.int32)
         zero = None if self.rng.random() < 0.7 else np.full(size.shape, 0 if self.usually() else 1, np.int32)
-        return self.dequantize(Value(self.constant(codes), (count,), codes.dtype, size, zero), axis=0)
+        return self.dequantize(Value(self.constant(quantized), (count,), quantized.dtype, size, zero), axis=0)
 
     def _weights(self, shape: tuple[int, ...], axis: int, like: Value) -> tuple[str, np.ndarray]:
         """Constant weights: 8 bits per tensor or per channel, or real ones."""
@@ -281,18 +281,18 @@ class GraphMaker:
         zero = zero_point(self.rng, dtype, size.shape)
         if self.usually():
             zero = np.zeros(size.shape, dtype)
-        codes = integers(self.rng, shape, dtype)
+        quantized = integers(self.rng, shape, dtype)
         attributes = {"axis": axis} if per_channel else {}
         draw = self.rng.random() if self.moved else 1.0
         if draw < 0.1 and not per_channel:
-            flat = Value(self.constant(codes.reshape(-1)), (codes.size,), dtype, size, zero)
+            flat = Value(self.constant(quantized.reshape(-1)), (quantized.size,), dtype, size, zero)
             return self.node("Reshape", self.dequantize(flat), self.constant(np.array(shape)))[0], size
         if draw < 0.3:
-            turned = Value(self.constant(np.ascontiguousarray(codes.T)), shape[::-1], dtype, size, zero)
+            turned = Value(self.constant(np.ascontiguousarray(quantized.T)), shape[::-1], dtype, size, zero)
             if per_channel:
                 attributes = {"axis": len(shape) - 1 - axis}
             return self.node("Transpose", self.dequantize(turned, **attributes))[0], size
-        return self.dequantize(Value(self.constant(codes), shape, dtype, size, zero), **attributes), size
+        return self.dequantize(Value(self.constant(quantized), shape, dtype, size, zero), **attributes), size
 
     def conv(self) -> None:
         value = self.operand(rank=4)

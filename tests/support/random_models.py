@@ -36,7 +36,7 @@ def _one(rng: np.random.Generator, choices: Sequence[Any]) -> Any:
     return choices[int(rng.integers(len(choices)))]
 
 
-class _Picture:
+class _Image:
     """A tensor [1, channels, size, size] that blocks are put on."""
 
     def __init__(self, m: Layers, x: str, channels: int, size: int) -> None:
@@ -133,11 +133,11 @@ _BLOCKS = ("plain", "residual", "excite", "branches", "split", "shuffle", "shrin
 def random_network(rng: np.random.Generator) -> onnx.ModelProto:
     """A convolution, two to five blocks, and a classifier."""
     m, size = Layers(rng), _one(rng, (8, 9, 12))
-    picture = _Picture(m, "x", 3, size)
-    picture.conv(8, 3, stride=_one(rng, (1, 2)))
+    image = _Image(m, "x", 3, size)
+    image.conv(8, 3, stride=_one(rng, (1, 2)))
     for _ in range(int(rng.integers(2, 6))):
-        getattr(picture, _one(rng, _BLOCKS))()
-    picture.classify()
+        getattr(image, _one(rng, _BLOCKS))()
+    image.classify()
     return m.model((1, 3, size, size), (1, 5))
 
 

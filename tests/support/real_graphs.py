@@ -61,12 +61,12 @@ class RealGraphMaker:
         fitting = [name for name, known in self.shapes.items() if len(known) == rank]
         if fitting and self.rng.random() < 0.8:
             return str(self.pick(*fitting[-3:]))
-        extents = [int(e) for e in self.rng.integers(1, 9, rank)]
+        sizes = [int(e) for e in self.rng.integers(1, 9, rank)]
         if rank == 4:
-            extents = [1, int(self.pick(3, 4, 8, 16)), int(self.pick(4, 5)), int(self.pick(4, 6))]
+            sizes = [1, int(self.pick(3, 4, 8, 16)), int(self.pick(4, 5)), int(self.pick(4, 6))]
         if rank < 4:
-            extents[-1] = int(self.pick(5, 8, 13, 16, 37, 260))
-        return self.tensor(*extents)
+            sizes[-1] = int(self.pick(5, 8, 13, 16, 37, 260))
+        return self.tensor(*sizes)
 
     def node(self, op_type: str, shape: tuple[int, ...], *inputs: str, **attributes: Any) -> str:
         name = self.name(op_type.lower())
@@ -96,7 +96,7 @@ class RealGraphMaker:
             inputs.append(self.constant(self.reals(filters)))
         pads = int(self.pick(0, taps // 2))
         shift = (taps - 1 - 2 * pads) * (-1 if turned else 1)
-        space = tuple(extent - shift for extent in shape[2:])
+        space = tuple(size - shift for size in shape[2:])
         result = (shape[0], filters, *space)
         attributes = {"group": groups, "pads": [pads] * (2 * (rank - 2))}
         y = self.node("ConvTranspose" if turned else "Conv", result, *inputs, **attributes)

@@ -15,7 +15,7 @@ def _case(identity: str, content: bytes, inputs: dict[str, np.ndarray], **more: 
     return SuiteCase(identity, "litert", operator, types, aim.replace("-", " "), "tflite", content, inputs, **more)
 
 
-def codes(seed: int, shape: tuple[int, ...], dtype: type = np.int8) -> np.ndarray:
+def quantized(seed: int, shape: tuple[int, ...], dtype: type = np.int8) -> np.ndarray:
     """Any quantized values of the type."""
     ends = np.iinfo(dtype)
     return np.random.default_rng(seed).integers(ends.min, ends.max, shape, endpoint=True).astype(dtype)
@@ -36,7 +36,7 @@ def convolution(number: int = 0, note: str = "any") -> SuiteCase:
     ]
     options = {"padding": "VALID", "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
     content = one_operator("CONV_2D", operands, [Operand("s8", (1, 2, 3, 3), 1.0, -4)], options)
-    return _case(f"CONV_2D/s8/ties/{number:03d}", content, {"input0": codes(number, (1, 3, 4, 2))}, note=note)
+    return _case(f"CONV_2D/s8/ties/{number:03d}", content, {"input0": quantized(number, (1, 3, 4, 2))}, note=note)
 
 
 def rejected() -> SuiteCase:
@@ -60,14 +60,14 @@ def forbidden() -> SuiteCase:
         [Operand("s8", (6,), 0.5, 128)],
         {"new_shape": [6]},
     )
-    return _case("RESHAPE/s8/rejects/000", content, {"input0": codes(4, (2, 3))}, rejects="a zero point of 128")
+    return _case("RESHAPE/s8/rejects/000", content, {"input0": quantized(4, (2, 3))}, rejects="a zero point of 128")
 
 
 def addition() -> SuiteCase:
     """s16 and two inputs."""
     operands = [Operand("s16", (2, 5), 0.001), Operand("s16", (2, 5), 0.002)]
     content = one_operator("ADD", operands, [Operand("s16", (2, 5), 0.003)], {"pot_scale_int16": False})
-    fed = {"input0": codes(1, (2, 5), np.int16), "input1": codes(2, (2, 5), np.int16)}
+    fed = {"input0": quantized(1, (2, 5), np.int16), "input1": quantized(2, (2, 5), np.int16)}
     return _case("ADD/s16/random/000", content, fed)
 
 
@@ -77,7 +77,7 @@ def splitting() -> SuiteCase:
     outputs = [Operand("u8", (2, 3), 0.25, 9, name=f"part{i}") for i in range(2)]
     content = one_operator("SPLIT", [axis, Operand("u8", (2, 6), 0.25, 9)], outputs, {"num_splits": 2})
     return _case(
-        "SPLIT/u8/shapes/000", content, {"input1": codes(3, (2, 6), np.uint8)}, note="a comment */ ends ??/ here"
+        "SPLIT/u8/shapes/000", content, {"input1": quantized(3, (2, 6), np.uint8)}, note="a comment */ ends ??/ here"
     )
 
 
@@ -95,7 +95,7 @@ def cases() -> list[SuiteCase]:
 
 def onnx_case(rejects: str = "") -> SuiteCase:
     """QLinearConv with one output; with `rejects`, weights of too few channels."""
-    weights = codes(5, (2, 1 if rejects else 2, 1, 1))
+    weights = quantized(5, (2, 1 if rejects else 2, 1, 1))
     constants = {
         "x_scale": np.float32(0.5),
         "x_zero_point": np.uint8(7),
@@ -121,6 +121,6 @@ def onnx_case(rejects: str = "") -> SuiteCase:
         aim,
         "onnx",
         model.SerializeToString(deterministic=True),
-        {"x": codes(6, (1, 2, 3, 3), np.uint8)},
+        {"x": quantized(6, (1, 2, 3, 3), np.uint8)},
         rejects=rejects,
     )

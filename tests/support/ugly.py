@@ -241,7 +241,7 @@ def _declared(model: Any, graph: Any, rng: np.random.Generator) -> None:
     if not computed:
         return
     tensor = _pick(rng, computed)
-    shape = [int(extent) for extent in (tensor.shape if tensor.shape is not None else ())]
+    shape = [int(size) for size in (tensor.shape if tensor.shape is not None else ())]
     others = [[], [1], [0], shape[::-1], [1, *shape], shape[:-1], [*shape, 1], [1] * len(shape), [-1] * len(shape)]
     others += [[*shape[:i], shape[i] + 1, *shape[i + 1 :]] for i in range(len(shape))]
     tensor.shape = np.array(_pick(rng, others), np.int32)
@@ -271,7 +271,7 @@ def _shape(model: Any, graph: Any, rng: np.random.Generator) -> None:
     if not inputs:
         return
     chosen = _pick(rng, inputs)
-    shape = [int(extent) for extent in (chosen.shape if chosen.shape is not None else ())]
+    shape = [int(size) for size in (chosen.shape if chosen.shape is not None else ())]
     kind = int(rng.integers(5))
     if kind == 0:
         _reshape(model, chosen, [])
@@ -283,11 +283,11 @@ def _shape(model: Any, graph: Any, rng: np.random.Generator) -> None:
             _reshape(model, tensor, [*more, *(int(e) for e in (tensor.shape if tensor.shape is not None else ()))])
     elif shape:
         axis = int(rng.integers(len(shape)))
-        extent = int(_pick(rng, (0, 0, 1, shape[axis] + 1, 2)))
+        size = int(_pick(rng, (0, 0, 1, shape[axis] + 1, 2)))
         alike = [t for t in inputs if t.shape is not None and len(t.shape) == len(shape)]
         for tensor in alike if rng.random() < 0.6 else [chosen]:
             if tensor is chosen or int(tensor.shape[axis]) == shape[axis]:
-                _reshape(model, tensor, [*tensor.shape[:axis], extent, *tensor.shape[axis + 1 :]])
+                _reshape(model, tensor, [*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]])
 
 
 def _names(model: Any, graph: Any, rng: np.random.Generator) -> None:

@@ -31,7 +31,7 @@ EXECUTORS = ["reference", *(["native"] if native_module() is not None else [])]
 # Array, scale, zero point.
 Quantized = tuple[np.ndarray, float, int]
 
-codes = st.integers(0, 255)
+quantized = st.integers(0, 255)
 scales = st.one_of(st.floats(2.0**-8, 2.0**2, width=32), st.sampled_from([0.5, 0.25, 1.0]))
 
 
@@ -129,16 +129,16 @@ def convolutions(draw: Any) -> dict[str, Any]:
     taps = (3, 3) if usual else draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
     stride = draw(st.integers(1, 2))
     pads = (1,) * 4 if usual else draw(st.tuples(*[st.integers(0, 2)] * 4))
-    extents = [draw(st.integers(max(1, t - pads[i] - pads[i + 2]), 5)) for i, t in enumerate(taps)]
+    sizes = [draw(st.integers(max(1, t - pads[i] - pads[i + 2]), 5)) for i, t in enumerate(taps)]
     return {
-        "x": (array_of(draw, (1, *extents, groups * depth)), draw(scales), draw(codes)),
-        "w": (array_of(draw, (filters, *taps, depth)), draw(scales), draw(codes)),
+        "x": (array_of(draw, (1, *sizes, groups * depth)), draw(scales), draw(quantized)),
+        "w": (array_of(draw, (filters, *taps, depth)), draw(scales), draw(quantized)),
         "bias": draw(st.lists(st.integers(-5000, 5000), min_size=filters, max_size=filters)),
         "groups": groups,
         "stride": stride,
         "pads": pads,
         "relu": draw(st.booleans()),
-        "y": (draw(st.floats(2.0**-3, 2.0**14, width=32)), draw(codes)),
+        "y": (draw(st.floats(2.0**-3, 2.0**14, width=32)), draw(quantized)),
     }
 
 
@@ -176,7 +176,7 @@ def test_convolutions(case: dict[str, Any]) -> None:
     padded = np.full((x.shape[1] + pads[0] + pads[2], x.shape[2] + pads[1] + pads[3], x.shape[3]), xz, np.int64)
     padded[pads[0] : pads[0] + x.shape[1], pads[1] : pads[1] + x.shape[2]] = x[0]
     m = factor(xs, ws, scale)
-    for y, column, o in product(*(range(extent) for extent in found.shape[1:])):
+    for y, column, o in product(*(range(size) for size in found.shape[1:])):
         first = o // (filters // groups) * depth
         window = padded[y * stride : y * stride + high, column * stride : column * stride + wide]
         left = window[:, :, first : first + depth].reshape(-1).tolist()
@@ -192,10 +192,10 @@ def test_convolutions(case: dict[str, Any]) -> None:
 @given(st.data())
 def test_fully_connected(data: Any) -> None:
     rows, depth, columns = (data.draw(st.integers(1, 6)) for _ in range(3))
-    x, xs, xz = array_of(data.draw, (rows, depth)), data.draw(scales), data.draw(codes)
-    w, ws, wz = array_of(data.draw, (columns, depth)), data.draw(scales), data.draw(codes)
+    x, xs, xz = array_of(data.draw, (rows, depth)), data.draw(scales), data.draw(quantized)
+    w, ws, wz = array_of(data.draw, (columns, depth)), data.draw(scales), data.draw(quantized)
     biases = data.draw(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=columns, max_size=columns))
-    asked, zero_point = data.draw(st.floats(2.0**-30, 2.0**20, width=32)), data.draw(codes)
+    asked, zero_point = data.draw(st.floats(2.0**-30, 2.0**20, width=32)), data.draw(quantized)
     relu = data.draw(st.booleans())
     bias = (np.array(biases, np.int32), float(f32(Fraction(xs) * Fraction(ws))), 0)
     found, scale, moved = run(
@@ -219,9 +219,9 @@ def test_fully_connected(data: Any) -> None:
 def test_sums_of_two(data: Any) -> None:
     """The last n mod 32 elements go by another formula."""
     count = data.draw(st.sampled_from([1, 31, 32, 40, 65]))
-    a, s, z = array_of(data.draw, (count,)), data.draw(scales), data.draw(codes)
-    b, t, w = array_of(data.draw, (count,)), data.draw(scales), data.draw(codes)
-    asked, zero_point = data.draw(scales), data.draw(codes)
+    a, s, z = array_of(data.draw, (count,)), data.draw(scales), data.draw(quantized)
+    b, t, w = array_of(data.draw, (count,)), data.draw(scales), data.draw(quantized)
+    asked, zero_point = data.draw(scales), data.draw(quantized)
     operator = data.draw(st.sampled_from(["Int8Add", "Int8Sum", "Int8SumRelu"]))
     found, scale, v = run(operator, [(a, s, z), (b, t, w)], Y_scale=asked, Y_zero_point=zero_point)
     relu = operator == "Int8SumRelu"
@@ -241,8 +241,8 @@ def test_sums_of_two(data: Any) -> None:
 def test_sums_of_others(data: Any) -> None:
     """One input, or three and more, by way of 16 bits: add_n."""
     count = data.draw(st.sampled_from([1, 3, 4, 7, 40]))
-    inputs = [(array_of(data.draw, (2, 3)), data.draw(scales), data.draw(codes)) for _ in range(count)]
-    asked, zero_point = data.draw(scales), data.draw(codes)
+    inputs = [(array_of(data.draw, (2, 3)), data.draw(scales), data.draw(quantized)) for _ in range(count)]
+    asked, zero_point = data.draw(scales), data.draw(quantized)
     relu = data.draw(st.booleans())
     found, scale, v = run("Int8SumRelu" if relu else "Int8Sum", inputs, Y_scale=asked, Y_zero_point=zero_point)
     ends = [f32(Fraction(s) * (end - z)) for _, s, z in inputs for end in (0, 255)]
@@ -263,9 +263,9 @@ def test_sums_of_others(data: Any) -> None:
 @given(st.data())
 def test_products(data: Any) -> None:
     shape = data.draw(st.sampled_from([(1,), (33,), (2, 3, 5)]))
-    a, s, z = array_of(data.draw, shape), data.draw(scales), data.draw(codes)
-    b, t, w = array_of(data.draw, shape), data.draw(scales), data.draw(codes)
-    asked, v = data.draw(scales), data.draw(codes)
+    a, s, z = array_of(data.draw, shape), data.draw(scales), data.draw(quantized)
+    b, t, w = array_of(data.draw, shape), data.draw(scales), data.draw(quantized)
+    asked, v = data.draw(scales), data.draw(quantized)
     found, *_ = run("Int8Mul", [(a, s, z), (b, t, w)], Y_scale=asked, Y_zero_point=v)
     m = factor(s, t, asked)
     for p, q, y in zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), found.reshape(-1).tolist(), strict=True):
@@ -275,9 +275,9 @@ def test_products(data: Any) -> None:
 @settings(deadline=None, max_examples=15)
 @given(st.data())
 def test_concatenation(data: Any) -> None:
-    extents = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
-    inputs = [(array_of(data.draw, (2, extent)), data.draw(scales), data.draw(codes)) for extent in extents]
-    asked, v = data.draw(scales), data.draw(codes)
+    sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    inputs = [(array_of(data.draw, (2, size)), data.draw(scales), data.draw(quantized)) for size in sizes]
+    asked, v = data.draw(scales), data.draw(quantized)
     found, *_ = run("Int8Concat", inputs, axis=1, Y_scale=asked, Y_zero_point=v)
     column = 0
     for x, s, z in inputs:
@@ -293,8 +293,8 @@ def test_pools(data: Any) -> None:
     taps = data.draw(st.integers(1, 4))
     stride, pad = data.draw(st.integers(1, 3)), data.draw(st.integers(0, taps - 1))
     shape = (1, *(data.draw(st.integers(max(1, taps - 2 * pad), 6)) for _ in range(2)), data.draw(st.integers(1, 9)))
-    x, s, z = array_of(data.draw, shape), data.draw(scales), data.draw(codes)
-    asked, v = data.draw(scales), data.draw(codes)
+    x, s, z = array_of(data.draw, shape), data.draw(scales), data.draw(quantized)
+    asked, v = data.draw(scales), data.draw(quantized)
     average = data.draw(st.booleans())
     found, scale, moved = run(
         "Int8AveragePool" if average else "Int8MaxPool",
@@ -306,7 +306,7 @@ def test_pools(data: Any) -> None:
         Y_zero_point=v,
     )
     assert (scale, moved) == ((asked, v) if average else (s, z))
-    for i, j, c in product(*(range(extent) for extent in found.shape[1:])):
+    for i, j, c in product(*(range(size) for size in found.shape[1:])):
         rows = range(max(i * stride - pad, 0), min(i * stride - pad + taps, shape[1]))
         columns = range(max(j * stride - pad, 0), min(j * stride - pad + taps, shape[2]))
         window = [int(x[0, y, column, c]) for y, column in product(rows, columns)]
@@ -323,8 +323,8 @@ def test_pools(data: Any) -> None:
 def test_normalization(data: Any) -> None:
     """batch_normalization; variances whose roots and reciprocals are exact, fewer channels than a vector has."""
     channels = data.draw(st.integers(1, 3))
-    x, s, z = array_of(data.draw, (1, 2, channels)), data.draw(scales), data.draw(codes)
-    asked, zero_point = data.draw(scales), data.draw(codes)
+    x, s, z = array_of(data.draw, (1, 2, channels)), data.draw(scales), data.draw(quantized)
+    asked, zero_point = data.draw(scales), data.draw(quantized)
     numbers = st.lists(st.floats(-4, 4, width=32), min_size=channels, max_size=channels)
     gamma, beta, mean = (np.float32(data.draw(numbers)) for _ in range(3))
     roots = np.float32(data.draw(st.lists(st.sampled_from([0.5, 1, 2, 4]), min_size=channels, max_size=channels)))
@@ -375,11 +375,11 @@ def test_engines_differ_and_the_file_chooses() -> None:
 
 def test_refusals() -> None:
     """What the engine refuses, and what it computes from memory that belongs to nothing."""
-    picture = (np.zeros((1, 4, 4, 8), np.uint8), 0.5, 0)
+    image = (np.zeros((1, 4, 4, 8), np.uint8), 0.5, 0)
     bias = (np.zeros(16, np.int32), 0.25, 0)
     window = {"kernel": 3, "pad": 1, "group": 8, "Y_scale": 1.0, "Y_zero_point": 0}
     with pytest.raises(UnsupportedError, match="numbers that belong to nothing"):
-        run("Int8Conv", [picture], [(np.zeros((16, 3, 3, 1), np.uint8), 0.5, 0), bias], **window)
+        run("Int8Conv", [image], [(np.zeros((16, 3, 3, 1), np.uint8), 0.5, 0), bias], **window)
     row = (np.zeros((1, 2), np.uint8), 0.5, 0)
     weights = (np.zeros((16, 2), np.uint8), 0.5, 0)
     scaled: dict[str, float] = {"Y_scale": 1.0, "Y_zero_point": 0}

@@ -219,7 +219,7 @@ DAMAGE = {
     "sparse": (_one_array(struct.pack("<Iiiq", 0xF993FAC9, 1, 1, 3) + _PLACE), "BT-MXNET-SPARSE"),
     "storage": (_one_array(struct.pack("<Iiiq", 0xF993FAC9, 7, 1, 3) + _PLACE), "BT-MXNET-PARAMS"),
     "rank": (_one_array(struct.pack("<Iii", 0xF993FAC9, 0, 99) + _PLACE), "BT-MXNET-PARAMS"),
-    "extent": (_one_array(struct.pack("<Iiiq", 0xF993FAC9, 0, 1, -3) + _PLACE), "BT-MXNET-PARAMS"),
+    "size": (_one_array(struct.pack("<Iiiq", 0xF993FAC9, 0, 1, -3) + _PLACE), "BT-MXNET-PARAMS"),
     "huge": (_one_array(struct.pack("<Iiiq", 0xF993FAC9, 0, 1, 1 << 60) + _PLACE), "BT-MXNET-PARAMS"),
     "type": (_one_array(struct.pack("<Iiiq", 0xF993FAC9, 0, 1, 3) + struct.pack("<iii", 1, 0, 77)), "BT-MXNET-PARAMS"),
     "count": (struct.pack("<QQQ", 0x112, 0, 1 << 40), "BT-MXNET-PARAMS"),

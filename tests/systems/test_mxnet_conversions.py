@@ -1,4 +1,4 @@
-"""Conversions between real numbers, codes and sums on the native executor: the bits of the reference, and no fallback.
+"""Conversions between real numbers, quantized values and sums run natively: the bits of the reference, and no fallback.
 
 Their rules have oracles in tests/rules/test_range_rules.py. 1 500 calls were run with MXNet 1.9.1, and 1 500 with
 MXNet 1.8.0 without oneDNN.

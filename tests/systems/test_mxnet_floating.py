@@ -201,8 +201,8 @@ def test_a_model_with_real_numbers_at_both_ends() -> None:
     assert marked == {"Convolution", "FullyConnected", "SoftmaxOutput"}
     trace = session.trace({"data": _WHOLE})
     sums = np.einsum("nchw,oc->nohw", _WHOLE, parameters["w"][:, :, 0, 0])
-    codes = np.rint(np.maximum(sums, 0).astype(F32) * (F32(127.5) / F32(64))).clip(-128, 127).astype(np.int8)
-    assert trace["n5_output"].tobytes() == codes.max(axis=3, keepdims=True).tobytes()
+    quantized = np.rint(np.maximum(sums, 0).astype(F32) * (F32(127.5) / F32(64))).clip(-128, 127).astype(np.int8)
+    assert trace["n5_output"].tobytes() == quantized.max(axis=3, keepdims=True).tobytes()
     rows = trace["n8_output"]
     assert rows.shape == (2, 3)
 

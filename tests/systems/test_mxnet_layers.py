@@ -32,7 +32,7 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
     "finish_sums, with another tensor": (
         [("s32", (2, 3)), ("s32", (3,)), ("s8", (2, 3)), *[("f32", (1,))] * 7],
         ["s8"],
-        {**RELU, "codes": "u8"},
+        {**RELU, "data_type": "u8"},
     ),
     "range_of, product": (
         [("f32", (1,))] * 4,
@@ -67,17 +67,17 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
     "finish_sums, real": (
         [("s32", (2, 3)), ("s32", (3,)), (ABSENT, (1,)), ("f32", (1,)), ("f32", (1,)), ("f32", (3,))],
         ["f32"],
-        {**RELU, "codes": "s8"},
+        {**RELU, "data_type": "s8"},
     ),
     "range_weights": (
         [("f32", (3, 4)), ("f32", (3,)), ("f32", (1,)), ("f32", (1,))],
         ["s8", "s32", "f32"],
-        {"codes": "s8", "per_channel": True},
+        {"data_type": "s8", "per_channel": True},
     ),
     "range_weights, of quantized ones": (
         [("s8", (3, 4)), ("s8", (3,)), *[("f32", (1,))] * 6],
         ["s8", "s32", "f32"],
-        {"codes": "s8", "fused": True},
+        {"data_type": "s8", "fused": True},
     ),
     "range_of, symmetric": ([("f32", (1,))] * 2, ["f32", "f32"], {"of": "symmetric", "unsigned": True}),
 }

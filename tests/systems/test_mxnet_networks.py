@@ -99,7 +99,7 @@ def test_a_sum_in_the_middle_between_two_numbers_is_rounded_once() -> None:
         for name, value in values.items()
     ]
     tensors.append(Tensor("y", "s8", (1, 64)))
-    flags: dict[str, Attribute] = {"relu_first": False, "relu_last": False, "codes": "s8"}
+    flags: dict[str, Attribute] = {"relu_first": False, "relu_last": False, "data_type": "s8"}
     node = Node(0, "finish_sums", "sum", 1, flags, tuple(map(names.index, order)), (len(names),))
     graph = Graph("g", tuple(tensors), (node,), tuple(map(names.index, given)), (len(names),))
     plan = make_plan(graph, find("mxnet"))

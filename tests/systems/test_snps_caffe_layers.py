@@ -312,10 +312,10 @@ def test_softmax_without_levels_says_that_it_may_differ() -> None:
     assert run(model, [np.float32([[0, 0, 0, 0]])]).tolist() == [[0.25] * 4]
 
 
-def pooled(extent: int, taps: int, stride: int, before: int, after: int, ceil: bool, clips: bool) -> int:
-    steps = (extent + before + after - taps) / stride
+def pooled(size: int, taps: int, stride: int, before: int, after: int, ceil: bool, clips: bool) -> int:
+    steps = (size + before + after - taps) / stride
     out = (math.ceil(steps) if ceil else math.floor(steps)) + 1
-    return out - (clips and (out - 1) * stride >= extent + before)
+    return out - (clips and (out - 1) * stride >= size + before)
 
 
 @given(
@@ -427,7 +427,7 @@ def test_resize_bilinear(
     if mode:
         fields[mode] = True
     model = network("ResizeBilinear", "resize_bilinear_param", [shape], fields, [kind])
-    pictures = np.moveaxis(x, -1, 1) if layout == "NHWC" else x
+    images = np.moveaxis(x, -1, 1) if layout == "NHWC" else x
     quantized = so != 1 or zo != 0
 
     def place(i: int, before: int, after: int) -> tuple[int, int, float]:
@@ -445,7 +445,7 @@ def test_resize_bilinear(
             (top, bottom, fy), (left, right, fx) = place(i, h, oh), place(j, w, ow)
             if max(top, left) >= 0 and (top >= h or left >= w):
                 return
-            q = [float(pictures[n, c, row, column]) for row in (top, bottom) for column in (left, right)]
+            q = [float(images[n, c, row, column]) for row in (top, bottom) for column in (left, right)]
             if by_document:
                 q = [real(one, si, zi) for one in q]
             upper = f32(q[0] + f32(f32(q[1] - q[0]) * fx))

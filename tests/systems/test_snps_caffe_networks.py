@@ -52,11 +52,11 @@ def network(method: str, several: bool) -> Files:
     return files
 
 
-def results(files: Files, pictures: np.ndarray, numerics: str, executor: str) -> np.ndarray:
+def results(files: Files, images: np.ndarray, numerics: str, executor: str) -> np.ndarray:
     session = bittrue.load(files.network, weights=files.learned).prepare(
-        numerics, executor=executor, shapes={"image": pictures.shape}
+        numerics, executor=executor, shapes={"image": images.shape}
     )
-    found: np.ndarray = session.run({"image": pictures})["f"]
+    found: np.ndarray = session.run({"image": images})["f"]
     return found
 
 
@@ -66,7 +66,7 @@ PICTURES = np.random.default_rng(3).uniform(-2.5, 2.5, (3, 3, 12, 10)).astype(np
 @pytest.mark.parametrize("method", ["tflite", "ONNX", "Caffe2"])
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("numerics", ["snps_caffe", "snps_caffe-ev", "snps_caffe-sr", "snps_caffe-document"])
-def test_executors_agree_and_batches_are_pictures(numerics: str, several: bool, method: str) -> None:
+def test_executors_agree_and_batches_are_images(numerics: str, several: bool, method: str) -> None:
     files = network(method, several)
     together = results(files, PICTURES, numerics, "reference")
     np.testing.assert_array_equal(results(files, PICTURES, numerics, "auto"), together)

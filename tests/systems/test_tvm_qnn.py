@@ -84,7 +84,7 @@ def requantized(
     return found if dtype == "int32" else clip(found, dtype)
 
 
-def codes(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+def quantized(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     low, high = RANGES[dtype]
     return rng.integers(low, high + 1, shape).astype(dtype)
 
@@ -105,7 +105,7 @@ def test_requantize(choice: tuple[str, str], seed: int) -> None:
     source = str(rng.choice(["int8", "uint8", "int16", "int32"]))
     target = str(rng.choice(["int8", "uint8", "int16", "int32"]))
     shape = (3, 4, 5)
-    x = codes(rng, source, shape)
+    x = quantized(rng, source, shape)
     if source == "int32" and rng.random() < 0.7:
         x = (x >> int(rng.integers(4, 24))).astype(np.int32)
     axis = int(rng.integers(-3, 3)) if rng.random() < 0.6 else None
@@ -149,9 +149,9 @@ def test_conv2d(seed: int) -> None:
     taps, stride, reach = rng.integers(1, 4, 2), rng.integers(1, 3, 2), rng.integers(1, 3, 2)
     pads = tuple(int(v) for v in rng.integers(0, 3, 4))
     height, width = (int((taps[k] - 1) * reach[k] + rng.integers(1, 5)) for k in (0, 1))
-    x = codes(rng, source, (2, inside, height, width))
+    x = quantized(rng, source, (2, inside, height, width))
     out = inside * many if depthwise else out
-    w = codes(rng, kernel_type, (inside, many, *taps) if depthwise else (out, depth, *taps))
+    w = quantized(rng, kernel_type, (inside, many, *taps) if depthwise else (out, depth, *taps))
     z_x, z_w = point(rng, source), point(rng, kernel_type)
     several = rng.random() < 0.4
     points = rng.integers(-5, 6, out).astype(np.int32) if several else np.int32(z_w)
@@ -204,8 +204,8 @@ def test_conv2d_transpose(seed: int) -> None:
     inside = groups * int(rng.integers(1, 3))
     taps, stride, reach = rng.integers(1, 4, 2), rng.integers(1, 4, 2), rng.integers(1, 3, 2)
     more = [int(rng.integers(0, s)) for s in stride]
-    x = codes(rng, source, (2, inside, 3, 4))
-    w = codes(rng, kernel_type, (inside, per_group, *taps))
+    x = quantized(rng, source, (2, inside, 3, 4))
+    w = quantized(rng, kernel_type, (inside, per_group, *taps))
     z_x, z_w = point(rng, source), point(rng, kernel_type)
     full = [(x.shape[2 + k] - 1) * stride[k] + (taps[k] - 1) * reach[k] + 1 + more[k] for k in (0, 1)]
     pads = [int(rng.integers(0, max(1, full[k % 2] // 2))) for k in range(4)]
@@ -241,13 +241,13 @@ def test_conv2d_transpose(seed: int) -> None:
 def test_dense_and_batch_matmul(seed: int) -> None:
     rng = np.random.default_rng(seed)
     source, kernel_type = str(rng.choice(["int8", "uint8", "int16"])), str(rng.choice(["int8", "uint8"]))
-    x, w = codes(rng, source, (3, 70)), codes(rng, kernel_type, (5, 70))
+    x, w = quantized(rng, source, (3, 70)), quantized(rng, kernel_type, (5, 70))
     z_x = point(rng, source)
     z_w: Any = rng.integers(-128, 128, 5) if seed % 2 else point(rng, kernel_type)
     expected = (x.astype(object) - z_x) @ (w.astype(object) - np.reshape(z_w, (-1, 1))).T
     found = qnn.dense(x, w, z_x, z_w, 0.5, np.full(5, 0.5), units=5)
     assert found.tolist() == [[wrap(int(v)) for v in row] for row in expected]
-    a, b = codes(rng, "int8", (2, 3, 9)), codes(rng, kernel_type, (int(rng.choice([1, 2])), 4, 9))
+    a, b = quantized(rng, "int8", (2, 3, 9)), quantized(rng, kernel_type, (int(rng.choice([1, 2])), 4, 9))
     z_a, z_b = point(rng, "int8"), point(rng, kernel_type)
     product_ = (a.astype(np.int64) - z_a) @ (b.astype(np.int64) - z_b).transpose(0, 2, 1)
     np.testing.assert_array_equal(qnn.batch_matmul(a, b, z_a, z_b, 0.5, 0.5), product_)
@@ -262,7 +262,7 @@ def test_sums_and_products(choice: tuple[str, str], seed: int) -> None:
     rng = np.random.default_rng(seed)
     dtype = str(rng.choice(["int8", "uint8", "int16"]))
     several = seed % 2 == 1
-    a, b = codes(rng, dtype, (2, 3, 4)), codes(rng, dtype, (2, 3, 4) if several else (3, 1))
+    a, b = quantized(rng, dtype, (2, 3, 4)), quantized(rng, dtype, (2, 3, 4) if several else (3, 1))
     count = (3,) if several else ()
     scales = [np.exp(rng.uniform(-5, -1, count)).astype(F32) for _ in "ab"]
     points = [point(rng, dtype) for _ in "abc"]
@@ -292,7 +292,7 @@ def test_sums_and_products(choice: tuple[str, str], seed: int) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
 def test_concatenate(choice: tuple[str, str], dtype: str) -> None:
     rng = np.random.default_rng(3)
-    parts = [codes(rng, dtype, (2, n, 3)) >> (12 if dtype == "int32" else 0) for n in (1, 2, 1)]
+    parts = [quantized(rng, dtype, (2, n, 3)) >> (12 if dtype == "int32" else 0) for n in (1, 2, 1)]
     s_out, z_out = F32(0.3), 5
     scales, points = [F32(0.21), s_out, s_out], [7, z_out, z_out - 1]
     with qnn.requantize_config(rounding=choice[0], compute_dtype=choice[1]):
@@ -335,7 +335,7 @@ def test_leaky_relu(choice: tuple[str, str], dtype: str, alpha: float) -> None:
 def test_softmax(choice: tuple[str, str], seed: int) -> None:
     rng = np.random.default_rng(seed)
     axis = int(rng.integers(-3, 3))
-    x = codes(rng, "int8", (2, 3, 7)) >> int(rng.integers(0, 4))
+    x = quantized(rng, "int8", (2, 3, 7)) >> int(rng.integers(0, 4))
     scale, s_out, z_out = F32(rng.choice([0.1, 1.0, 0.013, 0.4])), F32(rng.choice([1 / 256, 0.02])), -128
     with qnn.requantize_config(rounding=choice[0], compute_dtype=choice[1]):
         found = np.moveaxis(qnn.softmax(x, scale, 3, s_out, z_out, axis), axis, -1)
@@ -362,17 +362,17 @@ def test_pools(seed: int) -> None:
     if seed % 3 == 0:
         pads, reach = [0] * 4, np.array([1, 1])
     height, width = (int((taps[k] - 1) * reach[k] + rng.integers(1, 6)) for k in (0, 1))
-    x = codes(rng, dtype, (2, 3, height, width))
+    x = quantized(rng, dtype, (2, 3, height, width))
     given = x if layout == "NCHW" else x.transpose(0, 2, 3, 1)
     s_in, z_in = F32(0.3), point(rng, dtype)
     s_out, z_out = (s_in, z_in) if seed % 2 else (F32(0.41), point(rng, dtype))
     window: dict[str, Any] = {"pool_size": taps.tolist(), "strides": stride.tolist(), "padding": pads}
     window |= {"dilation": reach.tolist(), "ceil_mode": ceil, "layout": layout}
     out, ends = [], []
-    for k, extent in enumerate((height, width)):
-        span = extent + pads[k] + pads[k + 2] - (taps[k] - 1) * reach[k] - 1
+    for k, size in enumerate((height, width)):
+        span = size + pads[k] + pads[k + 2] - (taps[k] - 1) * reach[k] - 1
         out.append(int((span + (stride[k] - 1 if ceil else 0)) // stride[k] + 1))
-        ends.append(extent + pads[k + 2] - 1)
+        ends.append(size + pads[k + 2] - 1)
     starts = [[i * int(stride[k]) - pads[k] for i in range(out[k])] for k in (0, 1)]
     outside = any(starts[k][-1] > ends[k] for k in (0, 1))
     averages = np.zeros((2, 3, *out), np.int64)

@@ -165,10 +165,12 @@ def test_computed_scales(count: int | None) -> None:
         for executor in EXECUTORS:
             session = qnn.model(outputs).prepare(executor=executor)
             found = list(session.run(x=data, s=scale, z=point).values())
-            codes = qnn.quantize(data, scale, point, axis=1, out_dtype=dtype)
-            np.testing.assert_array_equal(found[0], codes)
-            np.testing.assert_array_equal(found[1], qnn.dequantize(codes, scale, point, axis=1))
-            np.testing.assert_array_equal(found[2], qnn.dequantize(codes, scale, point, axis=1, out_dtype="float16"))
+            quantized = qnn.quantize(data, scale, point, axis=1, out_dtype=dtype)
+            np.testing.assert_array_equal(found[0], quantized)
+            np.testing.assert_array_equal(found[1], qnn.dequantize(quantized, scale, point, axis=1))
+            np.testing.assert_array_equal(
+                found[2], qnn.dequantize(quantized, scale, point, axis=1, out_dtype="float16")
+            )
     with pytest.raises(InputError, match="input_scale"):
         qnn.requantize(np.int32([1]), s, 0, 1.0, 0)
 

@@ -11,7 +11,7 @@ import bittrue
 from bittrue import qnn
 from bittrue.errors import UnsupportedError
 from support.shared import SHARED, needs_shared
-from systems.test_tvm_qnn_fusion import NUMERICS, random_layer, run_or_error, some_codes
+from systems.test_tvm_qnn_fusion import NUMERICS, random_layer, run_or_error, some_quantized
 
 CONVERTED = (
     "inception_v3_299_int8",
@@ -43,13 +43,13 @@ def random_inputs(model: bittrue.Model, seed: int) -> list[np.ndarray]:
     return [rng.integers(k.min, k.max + 1, port.shape).astype(port.dtype) for k, port in kinds]
 
 
-def picture(extent: int) -> np.ndarray:
+def image(size: int) -> np.ndarray:
     """A portrait as s8 [1, dimension, dimension, 3], pixels picked without interpolation."""
     data = np.fromfile(SHARED / "images" / "grace_hopper.bmp", np.uint8)
     start, width, height = (int(data[at : at + 4].view("<i4")[0]) for at in (10, 18, 22))
     rows = data[start : start + (width * 3 + 3) // 4 * 4 * abs(height)].reshape(abs(height), -1)
     pixels = rows[:: -1 if height > 0 else 1, : 3 * width].reshape(abs(height), width, 3)[..., ::-1]
-    rows_at, columns_at = (np.arange(extent) * e // extent for e in pixels.shape[:2])
+    rows_at, columns_at = (np.arange(size) * e // size for e in pixels.shape[:2])
     return (pixels[rows_at][:, columns_at].astype(np.int16) - 128).astype(np.int8)[None]
 
 
@@ -76,12 +76,12 @@ def test_rebuilt_files_give_the_same_bytes(name: str) -> None:
 @needs_shared
 @pytest.mark.parametrize("name", ["inception_v3_299_int8", "coral_tf2_mobilenet_v2_1.0_224_ptq"])
 def test_every_tensor_of_the_target_networks(name: str) -> None:
-    """All tensors that nodes compute, whatever their names and order; an image and random codes."""
+    """All tensors that nodes compute, whatever their names and order; an image and random quantized values."""
     model = file(name)
     rebuilt = qnn.from_tflite(model).model()
     assert sorted(n.operator for n in model.graph.nodes) == sorted(n.operator for n in rebuilt.graph.nodes)
     port = model.prepare(numerics="litert").inputs[0]
-    shown = picture(port.shape[1]) if port.dtype == np.int8 else (picture(port.shape[1]).view(np.uint8) ^ 128)
+    shown = image(port.shape[1]) if port.dtype == np.int8 else (image(port.shape[1]).view(np.uint8) ^ 128)
     for given in (shown, *random_inputs(model, 2)):
         one, other = (
             sorted(v.tobytes() for v in m.prepare(numerics="litert", executor="reference").trace(given).values())
@@ -132,7 +132,7 @@ def test_random_layers_there_and_back(seed: int) -> None:
         return
     again = qnn.from_tflite(model).model()
     assert [n.operator.removesuffix("_v2") for n in again.graph.nodes] == found
-    x, name = some_codes(rng, dtype, shape), NUMERICS[seed % len(NUMERICS)]
+    x, name = some_quantized(rng, dtype, shape), NUMERICS[seed % len(NUMERICS)]
     results = [run_or_error(m, name, x, "native") for m in (model, again)]
     if isinstance(results[0], str):
         assert results[0] == results[1]

@@ -17,7 +17,7 @@ NUMERICS = [
 TYPES = {"int8": np.int8, "uint8": np.uint8, "int16": np.int16}
 
 
-def some_codes(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+def some_quantized(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     kind = np.iinfo(TYPES[dtype])
     return rng.integers(kind.min, kind.max + 1, shape).astype(TYPES[dtype])
 
@@ -75,7 +75,7 @@ def random_layer(rng: np.random.Generator) -> tuple[Any, tuple[int, ...], str]:
         kernel_zero = 0 if p["kernel_scale"].ndim else kernel_zero
         shape: tuple[int, ...] = (rows, depth)
         x = qnn.var("x", shape, dtype)
-        weights = some_codes(rng, kernel_dtype, (units, depth))
+        weights = some_quantized(rng, kernel_dtype, (units, depth))
         y = qnn.dense(
             x, weights, zero, kernel_zero, p["input_scale"], p["kernel_scale"], units, "int64" if wide else "int32"
         )
@@ -95,8 +95,8 @@ def random_layer(rng: np.random.Generator) -> tuple[Any, tuple[int, ...], str]:
             pads = tuple(int(v) for v in rng.integers(0, 3, 4))
         elif rng.random() < 0.6:  # as TensorFlow pads
             total = [
-                max(0, (-(-extent // s) - 1) * s + (k - 1) * d + 1 - extent)
-                for extent, s, k, d in zip((height, width), strides, kernel_size, dilation, strict=True)
+                max(0, (-(-size // s) - 1) * s + (k - 1) * d + 1 - size)
+                for size, s, k, d in zip((height, width), strides, kernel_size, dilation, strict=True)
             ]
             pads = (total[0] // 2, total[1] // 2, total[0] - total[0] // 2, total[1] - total[1] // 2)
         p = layer_parameters(rng, out, kernel_dtype, depth * kernel_size[0] * kernel_size[1])
@@ -104,7 +104,7 @@ def random_layer(rng: np.random.Generator) -> tuple[Any, tuple[int, ...], str]:
         shape = (2, height, width, channels) if layout == "NHWC" else (2, channels, height, width)
         x = qnn.var("x", shape, dtype)
         depthwise = groups > 1 and depth == 1
-        weights = some_codes(
+        weights = some_quantized(
             rng, kernel_dtype, (channels, per_group, *kernel_size) if depthwise else (out, depth, *kernel_size)
         )
         y = qnn.conv2d(
@@ -156,7 +156,7 @@ def test_one_operator_gives_the_bytes_of_its_nodes(seed: int) -> None:
         assert "fully_connected" not in operators_of(apart)
         assert "conv2d" not in operators_of(apart)
         fused_some += bool({"fully_connected", "conv2d", "depthwise_conv2d"} & set(operators_of(fused)))
-        x = some_codes(rng, dtype, shape)
+        x = some_quantized(rng, dtype, shape)
         name = NUMERICS[int(rng.integers(len(NUMERICS)))]
         expected = run_or_error(apart, name, x, "reference")
         for executor in ("reference", "native"):
@@ -181,7 +181,7 @@ def same_either_way(y: Any, numerics: str, operators: list[str], **inputs: np.nd
 def test_other_operators_with_what_is_around_them(numerics: str) -> None:
     rng = np.random.default_rng(3)
     a, b = (qnn.var(name, (2, 6, 6, 4), "int8") for name in "ab")
-    given = {name: some_codes(rng, "int8", (2, 6, 6, 4)) for name in "ab"}
+    given = {name: some_quantized(rng, "int8", (2, 6, 6, 4)) for name in "ab"}
     parameters = (0.1, 3, 0.07, -5, np.float32(0.12), -10)
     for function, stem in ((qnn.add, "add"), (qnn.subtract, "sub"), (qnn.mul, "mul")):
         made = function(a, b, *parameters)
@@ -206,20 +206,20 @@ def test_other_operators_with_what_is_around_them(numerics: str) -> None:
 def test_layers_of_the_rfc(numerics: str) -> None:
     rng = np.random.default_rng(4)
     x = qnn.var("x", (1, 8, 8, 3), "uint8")
-    kernel, scales = some_codes(rng, "int8", (3, 3, 3, 6)), np.float32(rng.uniform(0.001, 0.01, 6))
+    kernel, scales = some_quantized(rng, "int8", (3, 3, 3, 6)), np.float32(rng.uniform(0.001, 0.01, 6))
     y = qnn.quantized_conv2d(
         x, kernel, 0.02, 128, scales, 0, 0.1, 100, "uint8", data_layout="NHWC", kernel_layout="HWIO",
         kernel_size=(3, 3), channels=6,
     )  # fmt: skip
-    picture = some_codes(rng, "uint8", (1, 8, 8, 3))
-    same_either_way(y, numerics, ["conv2d"], x=picture)
+    image = some_quantized(rng, "uint8", (1, 8, 8, 3))
+    same_either_way(y, numerics, ["conv2d"], x=image)
 
 
 def test_what_does_not_fit_stays_apart() -> None:
     """Each of these differs in one thing from a layer that becomes one operator."""
     rng = np.random.default_rng(5)
     x = qnn.var("x", (3, 4), "int8")
-    weights = some_codes(rng, "int8", (5, 4))
+    weights = some_quantized(rng, "int8", (5, 4))
     scale, kernel, out = np.float32(0.3), np.float32(0.7), np.float32(0.9)
     several = np.full(5, kernel)
 

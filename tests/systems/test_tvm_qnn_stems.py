@@ -105,7 +105,7 @@ ACTIVATIONS = ("none", "relu", "relu6", "relu_n1_to_1")
 def combined(
     operator: str, pairs: tuple[Pair, Pair, Pair], dtype: str, variant: tuple[str, bool], p: int, q: int
 ) -> int:
-    """Two codes, as a code of the output."""
+    """Two quantized values, as a code of the output."""
     one, two, out = pairs
     low, high = LIMITS[dtype]
     if operator == "mul":
@@ -141,20 +141,21 @@ def test_concatenation_and_change_of_scale(numerics: str) -> None:
     for trial in range(12):
         dtype = ("s8", "u8")[trial % 2]
         one, two, out = (some_pair(rng, dtype) for _ in range(3))
-        codes = np.arange(LIMITS[dtype][0], LIMITS[dtype][1] + 1).astype(NUMPY[dtype])
+        quantized = np.arange(LIMITS[dtype][0], LIMITS[dtype][1] + 1).astype(NUMPY[dtype])
         moved = [
-            [requantized(int(q), given, out, VARIANTS[numerics], *LIMITS[dtype]) for q in codes] for given in (one, two)
+            [requantized(int(q), given, out, VARIANTS[numerics], *LIMITS[dtype]) for q in quantized]
+            for given in (one, two)
         ]
-        shape = codes.shape
+        shape = quantized.shape
         joined = model_of(
             "concatenation",
             [(dtype, shape, one), (dtype, shape, two)],
             (dtype, (512,), out),
             {"axis": 0, "activation": "none"},
         )
-        check(joined, [codes, codes], np.array(moved[0] + moved[1]).astype(codes.dtype), numerics)
+        check(joined, [quantized, quantized], np.array(moved[0] + moved[1]).astype(quantized.dtype), numerics)
         changed = model_of("quantize", [(dtype, shape, one)], (dtype, shape, out))
-        check(changed, [codes], np.array(moved[0]).astype(codes.dtype), numerics)
+        check(changed, [quantized], np.array(moved[0]).astype(quantized.dtype), numerics)
 
 
 @pytest.mark.parametrize("numerics", VARIANTS)
@@ -166,12 +167,14 @@ def test_clamps_of_their_own(activation: str, numerics: str) -> None:
         dtype = ("s8", "u8")[trial % 2]
         given, out = some_pair(rng, dtype), some_pair(rng, dtype)
         low, high = clamp_of(activation, given, dtype)
-        codes = np.arange(LIMITS[dtype][0], LIMITS[dtype][1] + 1).astype(NUMPY[dtype])
+        quantized = np.arange(LIMITS[dtype][0], LIMITS[dtype][1] + 1).astype(NUMPY[dtype])
         expected = [
-            requantized(min(max(int(q), low), high), given, out, VARIANTS[numerics], *LIMITS[dtype]) for q in codes
+            requantized(min(max(int(q), low), high), given, out, VARIANTS[numerics], *LIMITS[dtype]) for q in quantized
         ]
-        model = model_of("relu", [(dtype, codes.shape, given)], (dtype, codes.shape, out), {"activation": activation})
-        check(model, [codes], np.array(expected).astype(codes.dtype), numerics)
+        model = model_of(
+            "relu", [(dtype, quantized.shape, given)], (dtype, quantized.shape, out), {"activation": activation}
+        )
+        check(model, [quantized], np.array(expected).astype(quantized.dtype), numerics)
 
 
 def test_clamps_that_may_wrap_are_refused() -> None:
@@ -183,7 +186,7 @@ def test_clamps_that_may_wrap_are_refused() -> None:
 
 @pytest.mark.parametrize("numerics", VARIANTS)
 def test_means(numerics: str) -> None:
-    """The average of codes drops its fraction; the quotient is a code."""
+    """The average of quantized values drops its fraction; the quotient is a code."""
     rng = np.random.default_rng(4)
     for trial in range(18):
         dtype = ("s8", "u8", "s16")[trial % 3]
@@ -211,11 +214,11 @@ def test_pools(padding: str) -> None:
         taps, strides = rng.integers(1, 5, 2), rng.integers(1, 3, 2)
         rows: list[list[list[range]]] = [[], []]
         for axis in (0, 1):
-            extent, tap, stride = x.shape[1 + axis], int(taps[axis]), int(strides[axis])
-            out = -(-extent // stride) if padding == "same" else (extent - tap) // stride + 1
-            before = max(0, (out - 1) * stride + tap - extent) // 2 if padding == "same" else 0
+            size, tap, stride = x.shape[1 + axis], int(taps[axis]), int(strides[axis])
+            out = -(-size // stride) if padding == "same" else (size - tap) // stride + 1
+            before = max(0, (out - 1) * stride + tap - size) // 2 if padding == "same" else 0
             starts = [k * stride - before for k in range(out)]
-            rows[axis] = [range(max(s, 0), min(s + tap, extent)) for s in starts]  # type: ignore[assignment]
+            rows[axis] = [range(max(s, 0), min(s + tap, size)) for s in starts]  # type: ignore[assignment]
         shape = (1, len(rows[0]), len(rows[1]), 19)
         activation = ACTIVATIONS[trial % 4]
         low, high = clamp_of(activation, pair, dtype)
@@ -267,15 +270,15 @@ def test_functions_of_codes(operator: str) -> None:
         low, high = LIMITS[dtype]
         given, out = some_pair(rng, dtype), some_pair(rng, dtype)
         given = (min(given[0], 0.1), given[1])
-        codes = np.arange(low, high + 1).astype(NUMPY[dtype])
+        quantized = np.arange(low, high + 1).astype(NUMPY[dtype])
         expected = []
-        for q in codes:
+        for q in quantized:
             value = FUNCTIONS[operator](f32((int(q) - given[1]) * Fraction(float(F32(given[0])))))
             steps = exact.nearest(f32(value / Fraction(float(F32(out[0])))), "away")
             expected.append(min(max(steps + out[1], low), high))
         attributes = {"alpha": 0.1} if operator == "leaky_relu" else {}
-        model = model_of(operator, [(dtype, codes.shape, given)], (dtype, codes.shape, out), attributes)
-        check(model, [codes], np.array(expected).astype(codes.dtype), list(VARIANTS)[trial % 6])
+        model = model_of(operator, [(dtype, quantized.shape, given)], (dtype, quantized.shape, out), attributes)
+        check(model, [quantized], np.array(expected).astype(quantized.dtype), list(VARIANTS)[trial % 6])
 
 
 @pytest.mark.parametrize("length", [1, 5, 300])

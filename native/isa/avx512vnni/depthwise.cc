@@ -8,7 +8,7 @@
 // weights. One-row filters (1 x k, k >= 5) take four horizontal taps into a dword instead.
 //
 // The interleaved columns ("dwords" below) lie in scratch memory, in channel order: dwords[column][channel], columns
-// outside of the picture included. Outputs are computed in units of 16 neighbouring bytes of the output row. If the
+// outside of the image included. Outputs are computed in units of 16 neighbouring bytes of the output row. If the
 // channels do not fill units well, `group` neighbouring pixels are treated as one pixel of group * channels channels,
 // which is the same convolution as long as output pixels step by one column; for stride 2 the even and the odd columns
 // are stored apart ("phases"), which makes it so.
@@ -319,7 +319,7 @@ class DepthwiseCore final : public Depthwise {
     const int64_t* offsets;
     UnitsFunction functions[2];
   };
-  // Columns under one strip: outside of the picture, inside, outside.
+  // Columns under one strip: outside of the image, inside, outside.
   struct Columns {
     int64_t first, left, inside, right;
   };

@@ -79,7 +79,7 @@ template <Form form, bool plain, bool fourth>
 void run_group(const GroupRun& given) {
   const GroupRun run = given;  // which stores of bytes cannot change
   const Store stored = run.requantizer->store();
-  // Pixels [begin, end) lie within the picture, but for the first column under the first of them.
+  // Pixels [begin, end) lie within the image, but for the first column under the first of them.
   const int64_t begin = std::min(run.out_width, run.pad_left / 2);
   const int64_t end = std::max(begin, std::min(run.out_width, (run.width + run.pad_left - 1) / 2));
   Column first = load_or_pad<fourth>(run, -run.pad_left);

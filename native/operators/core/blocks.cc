@@ -44,12 +44,12 @@ Blocks::Blocks(const std::vector<const Operand*>& inputs, const Operand& output,
   for (size_t i = 0; i < output.shape.size(); ++i) {
     if (output.shape[i] == 1) continue;
     Axis axis;
-    axis.extent = output.shape[i];
+    axis.dimension = output.shape[i];
     for (int k = 0; k <= inputs_; ++k) axis.strides[k] = strides[k][i];
     bool merges = !axes_.empty();
-    for (int k = 0; k <= inputs_ && merges; ++k) merges = axes_.back().strides[k] == axis.strides[k] * axis.extent;
+    for (int k = 0; k <= inputs_ && merges; ++k) merges = axes_.back().strides[k] == axis.strides[k] * axis.dimension;
     if (merges) {
-      axis.extent *= axes_.back().extent;
+      axis.dimension *= axes_.back().dimension;
       axes_.back() = axis;
     } else {
       axes_.push_back(axis);
@@ -57,7 +57,7 @@ Blocks::Blocks(const std::vector<const Operand*>& inputs, const Operand& output,
   }
   if (axes_.empty()) {
     Axis axis;
-    axis.extent = 1;
+    axis.dimension = 1;
     for (int k = 0; k < inputs_; ++k) axis.strides[k] = item_[k];
     axis.strides[inputs_] = type_bytes(output.type);
     axes_.push_back(axis);
@@ -71,21 +71,21 @@ Blocks::Blocks(const std::vector<const Operand*>& inputs, const Operand& output,
   cut_ = axes_.size() - 1;
   inner_ = 1;
   while (cut_ > 0) {
-    const int64_t inside = inner_ * axes_[cut_].extent;
+    const int64_t inside = inner_ * axes_[cut_].dimension;
     if (inside >= block_elements || axes_[cut_ - 1].strides[inputs_] != inside * last.strides[inputs_]) break;
     inner_ = inside;
     --cut_;
   }
-  step_ = std::min(axes_[cut_].extent, std::max<int64_t>(1, block_elements / inner_));
-  chunks_ = (axes_[cut_].extent + step_ - 1) / step_;
+  step_ = std::min(axes_[cut_].dimension, std::max<int64_t>(1, block_elements / inner_));
+  chunks_ = (axes_[cut_].dimension + step_ - 1) / step_;
   blocks_ = chunks_;
-  for (size_t i = 0; i < cut_; ++i) blocks_ *= axes_[i].extent;
+  for (size_t i = 0; i < cut_; ++i) blocks_ *= axes_[i].dimension;
   for (int k = 0; k < inputs_; ++k) {
     direct_[k] = true;
     int64_t stride = item_[k];
     for (size_t i = axes_.size(); i-- > cut_;) {
-      direct_[k] = direct_[k] && (axes_[i].strides[k] == stride || axes_[i].extent == 1);
-      stride *= axes_[i].extent;
+      direct_[k] = direct_[k] && (axes_[i].strides[k] == stride || axes_[i].dimension == 1);
+      stride *= axes_[i].dimension;
     }
     scratch_offset_[k] = worker_bytes_;
     if (!direct_[k]) worker_bytes_ += (step_ * inner_ * item_[k] + 63) / 64 * 64;
@@ -94,26 +94,26 @@ Blocks::Blocks(const std::vector<const Operand*>& inputs, const Operand& output,
 
 int64_t Blocks::inner_elements(size_t axis) const {
   int64_t elements = 1;
-  for (size_t i = axis + 1; i < axes_.size(); ++i) elements *= axes_[i].extent;
+  for (size_t i = axis + 1; i < axes_.size(); ++i) elements *= axes_[i].dimension;
   return elements;
 }
 
-void Blocks::spread(int input, size_t axis, int64_t extent, const uint8_t* source, uint8_t* target) const {
+void Blocks::spread(int input, size_t axis, int64_t dimension, const uint8_t* source, uint8_t* target) const {
   const int64_t stride = axes_[axis].strides[input];
   const int64_t bytes = inner_elements(axis) * item_[input];
   if (stride == bytes && axis + 1 == axes_.size()) {
-    std::memcpy(target, source, static_cast<size_t>(extent * bytes));
+    std::memcpy(target, source, static_cast<size_t>(dimension * bytes));
     return;
   }
-  const int64_t positions = stride == 0 ? 1 : extent;
+  const int64_t positions = stride == 0 ? 1 : dimension;
   for (int64_t i = 0; i < positions; ++i) {
     if (axis + 1 == axes_.size()) {
       std::memcpy(target + i * bytes, source + i * stride, static_cast<size_t>(bytes));
     } else {
-      spread(input, axis + 1, axes_[axis + 1].extent, source + i * stride, target + i * bytes);
+      spread(input, axis + 1, axes_[axis + 1].dimension, source + i * stride, target + i * bytes);
     }
   }
-  if (stride == 0) repeat(target, bytes, extent * bytes);
+  if (stride == 0) repeat(target, bytes, dimension * bytes);
 }
 
 int64_t Blocks::place(const Run& run, int64_t block, State& state, uint8_t** out) const {
@@ -122,12 +122,12 @@ int64_t Blocks::place(const Run& run, int64_t block, State& state, uint8_t** out
   for (int k = 0; k <= inputs_; ++k) offsets[k] = first * axes_[cut_].strides[k];
   int64_t rest = block / chunks_;
   for (size_t i = cut_; i-- > 0;) {
-    const int64_t position = rest % axes_[i].extent;
-    rest /= axes_[i].extent;
+    const int64_t position = rest % axes_[i].dimension;
+    rest /= axes_[i].dimension;
     for (int k = 0; k <= inputs_; ++k) offsets[k] += position * axes_[i].strides[k];
   }
-  const int64_t extent = std::min(step_, axes_[cut_].extent - first);
-  const int64_t count = extent * inner_;
+  const int64_t dimension = std::min(step_, axes_[cut_].dimension - first);
+  const int64_t count = dimension * inner_;
   *out = run.outputs[0] + offsets[inputs_];
   for (int k = 0; k < inputs_; ++k) {
     const uint8_t* source = run.inputs[k] + offsets[k];
@@ -137,7 +137,7 @@ int64_t Blocks::place(const Run& run, int64_t block, State& state, uint8_t** out
     }
     uint8_t* target = state.scratch + scratch_offset_[k];
     if (state.spread_from[k] != source || state.spread_count[k] < count) {
-      spread(k, cut_, extent, source, target);
+      spread(k, cut_, dimension, source, target);
       state.spread_from[k] = source;
       state.spread_count[k] = count;
     }

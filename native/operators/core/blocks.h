@@ -47,7 +47,7 @@ class Blocks {
 
  private:
   struct Axis {
-    int64_t extent = 0;
+    int64_t dimension = 0;
     int64_t strides[kMaxInputs + 1] = {};  // bytes; the output's comes last
   };
   struct State {
@@ -58,7 +58,7 @@ class Blocks {
   };
 
   int64_t place(const Run& run, int64_t block, State& state, uint8_t** out) const;
-  void spread(int input, size_t axis, int64_t extent, const uint8_t* source, uint8_t* target) const;
+  void spread(int input, size_t axis, int64_t dimension, const uint8_t* source, uint8_t* target) const;
   int64_t inner_elements(size_t axis) const;
 
   int inputs_ = 0;

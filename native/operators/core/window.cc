@@ -6,7 +6,7 @@ Window read_window(const Step& step) {
   constexpr int64_t kMost = int64_t{1} << 31;
   const Operand& in = step.input(0);
   const Operand& out = step.output();
-  require(in.rank() == 4 && out.rank() == 4, "pictures have four axes");
+  require(in.rank() == 4 && out.rank() == 4, "images have four axes");
   Window w{};
   w.batch = in.shape[0], w.in_h = in.shape[1], w.in_w = in.shape[2], w.in_c = in.shape[3];
   w.filter_h = step.integer("filter_h", 1, kMost), w.filter_w = step.integer("filter_w", 1, kMost);
@@ -22,13 +22,13 @@ Window read_window(const Step& step) {
 
 Window read_full_window(const Step& step) {
   const Window w = read_window(step);
-  const auto fits = [](int64_t extent, int64_t filter, int64_t stride, int64_t dilation, int64_t out) {
-    const int64_t room = extent - (filter - 1) * dilation - 1;
+  const auto fits = [](int64_t dimension, int64_t filter, int64_t stride, int64_t dilation, int64_t out) {
+    const int64_t room = dimension - (filter - 1) * dilation - 1;
     return filter <= (int64_t{1} << 16) && room >= 0 && room / stride + 1 == out;
   };
   require(fits(w.in_h + w.pad_top + w.pad_bottom, w.filter_h, w.stride_h, w.dilation_h, w.out_h) &&
               fits(w.in_w + w.pad_left + w.pad_right, w.filter_w, w.stride_w, w.dilation_w, w.out_w),
-          "the windows do not fill the padded picture");
+          "the windows do not fill the padded image");
   return w;
 }
 

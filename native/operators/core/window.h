@@ -1,4 +1,4 @@
-// The geometry of a window that moves over a picture [N, H, W, C]: read from a step and checked against its tensors.
+// The geometry of a window that moves over an image [N, H, W, C]: read from a step and checked against its tensors.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Window {
 // NoKernel when the numbers contradict the shapes of input 0 and output 0.
 Window read_window(const Step& step);
 
-// The same for convolutions, whose windows fill the padded picture: as many outputs as fit, not one more or less.
+// The same for convolutions, whose windows fill the padded image: as many outputs as fit, not one more or less.
 Window read_full_window(const Step& step);
 
 }  // namespace bittrue

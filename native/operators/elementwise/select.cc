@@ -14,7 +14,7 @@ namespace {
 
 // One axis of the output; strides of the three inputs in elements, 0 where one is repeated. The output is dense.
 struct SelectAxis {
-  int64_t extent, condition, chosen, other;
+  int64_t dimension, condition, chosen, other;
 };
 
 // Without a branch: conditions are hard to predict.
@@ -55,10 +55,10 @@ class Select final : public Kernel {
 
   void run(const Run& run) const override {
     const SelectAxis& row = axes_.back();
-    const int64_t rows = elements_ == 0 ? 0 : elements_ / row.extent;
+    const int64_t rows = elements_ == 0 ? 0 : elements_ / row.dimension;
     // Long rows are cut into parts.
     constexpr int64_t kPart = 16 << 10;
-    const int64_t part = std::min(row.extent, kPart), parts = rows == 0 ? 0 : (row.extent + part - 1) / part;
+    const int64_t part = std::min(row.dimension, kPart), parts = rows == 0 ? 0 : (row.dimension + part - 1) / part;
     const int64_t units = rows * parts;
     int64_t tasks = run.pool.threads() > 1 ? elements_ / kPart : 1;
     tasks = cut(std::min<int64_t>(tasks, 4 * run.pool.threads()), elements_, kTaskMostBytes, units);
@@ -67,14 +67,14 @@ class Select final : public Kernel {
         const int64_t first = unit % parts * part;
         int64_t rest = unit / parts, c = first * row.condition, t = first * row.chosen, f = first * row.other;
         for (size_t a = axes_.size() - 1; a-- > 0;) {
-          const int64_t at = rest % axes_[a].extent;
-          rest /= axes_[a].extent;
+          const int64_t at = rest % axes_[a].dimension;
+          rest /= axes_[a].dimension;
           c += at * axes_[a].condition, t += at * axes_[a].chosen, f += at * axes_[a].other;
         }
         select_row(run.inputs[0] + c, reinterpret_cast<const T*>(run.inputs[1]) + t,
                    reinterpret_cast<const T*>(run.inputs[2]) + f,
-                   reinterpret_cast<T*>(run.outputs[0]) + unit / parts * row.extent + first, row,
-                   std::min(part, row.extent - first));
+                   reinterpret_cast<T*>(run.outputs[0]) + unit / parts * row.dimension + first, row,
+                   std::min(part, row.dimension - first));
       }
     });
   }
@@ -107,7 +107,7 @@ std::unique_ptr<Kernel> make_copying(const Step& step) {
   require(condition.dense() && chosen.dense() && other.dense() && out.dense(), "all sides must be dense");
   std::vector<SelectAxis> axes;
   if (out.elements == 1) {
-    // The output may have any number of axes of extent 1.
+    // The output may have any number of axes of dimension 1.
     require(condition.elements == 1 && chosen.elements == 1 && other.elements == 1, "the shapes do not fit");
   } else {
     const bool by_row = step.integer("by_row", 0, 1) != 0;
@@ -116,12 +116,12 @@ std::unique_ptr<Kernel> make_copying(const Step& step) {
                f = strides_under(other.shape, out.shape, false);
     for (size_t a = 0; a < out.shape.size(); ++a) {
       const SelectAxis axis{out.shape[a], c[a], t[a], f[a]};
-      if (axis.extent == 1) continue;
+      if (axis.dimension == 1) continue;
       if (!axes.empty()) {
         SelectAxis& last = axes.back();
-        if (last.condition == axis.condition * axis.extent && last.chosen == axis.chosen * axis.extent &&
-            last.other == axis.other * axis.extent) {
-          last = {last.extent * axis.extent, axis.condition, axis.chosen, axis.other};
+        if (last.condition == axis.condition * axis.dimension && last.chosen == axis.chosen * axis.dimension &&
+            last.other == axis.other * axis.dimension) {
+          last = {last.dimension * axis.dimension, axis.condition, axis.chosen, axis.other};
           continue;
         }
       }

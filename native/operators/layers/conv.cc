@@ -1,4 +1,4 @@
-// conv of real numbers with channels first, by the rule binary32_fused_blocks: every picture is unfolded into panels of
+// conv of real numbers with channels first, by the rule binary32_fused_blocks: every image is unfolded into panels of
 // positions, which filters meet as the rows of a matrix product.
 #include <algorithm>
 #include <atomic>
@@ -44,7 +44,7 @@ class RealConvolution final : public Kernel {
     block_ = std::max<int64_t>(1, step.integer("block", 0, depth_));
     terms_ = round_up(depth_, block_) * h_.taps * w_.taps;
     require(terms_ <= int64_t{1} << 24, "a filter is very large");
-    require(!step.has_input(9), "sums begin with another picture");
+    require(!step.has_input(9), "sums begin with another image");
     require(step.integer("channels_last", 0, 1) == 0, "channels are last");
     find_order(step.integer("split", 0, int64_t{1} << 40));
     if (step.has_input(2)) {
@@ -80,25 +80,25 @@ class RealConvolution final : public Kernel {
       arrange(reinterpret_cast<const float*>(run.inputs[1]), target);
       weights = target;
     }
-    const int64_t pictures = batch_ * groups_, work = pictures * filters_ * terms_ * positions_;
+    const int64_t images = batch_ * groups_, work = images * filters_ * terms_ * positions_;
     // Few panels are unfolded by several threads, each for filters of its own.
     const int threads = work / kRate < kWorthSharing ? 1 : run.pool.threads();
     const int64_t chunks = (filters_ + kRows - 1) / kRows;
-    const int64_t parts = pictures * panels_ < 2 * threads ? std::min<int64_t>(chunks, threads) : 1;
+    const int64_t parts = images * panels_ < 2 * threads ? std::min<int64_t>(chunks, threads) : 1;
     std::atomic<bool> finite{true};
-    run.pool.parallel(pictures * panels_ * parts, threads, [&](int64_t task, int worker) {
-      const int64_t part = task % parts, panel = task / parts % panels_, picture = task / parts / panels_;
-      const int64_t group = picture % groups_, first = panel * most_, used = std::min(most_, positions_ - first);
+    run.pool.parallel(images * panels_ * parts, threads, [&](int64_t task, int worker) {
+      const int64_t part = task % parts, panel = task / parts % panels_, image = task / parts / panels_;
+      const int64_t group = image % groups_, first = panel * most_, used = std::min(most_, positions_ - first);
       uint8_t* scratch = run.scratch + filter_bytes() + worker * worker_bytes();
       auto* unfolded = reinterpret_cast<float*>(scratch + sums_bytes());
-      unfold(in + picture * depth_ * h_.extent * w_.extent, first, used, unfolded);
+      unfold(in + image * depth_ * h_.dimension * w_.dimension, first, used, unfolded);
       const int64_t begin = chunks * part / parts * kRows;
       const int64_t end = std::min(filters_, chunks * (part + 1) / parts * kRows);
       float check = 0.0f;
       for (int64_t m = begin; m < end; m += kRows) {
         const int64_t row = group * filters_ + m;
         check += multiply(weights + row * terms_, m, std::min(kRows, end - m), unfolded, used,
-                          bias == nullptr ? nullptr : bias + row, out + (picture * filters_ + m) * positions_ + first,
+                          bias == nullptr ? nullptr : bias + row, out + (image * filters_ + m) * positions_ + first,
                           scratch);
       }
       if (!(check == 0.0f)) finite.store(false, std::memory_order_relaxed);
@@ -137,15 +137,15 @@ class RealConvolution final : public Kernel {
     }
   }
 
-  // Positions [first, first + used) of all terms: [terms][width], zeros outside of the picture and behind the last one.
-  void unfold(const float* picture, int64_t first, int64_t used, float* to) const {
-    const int64_t wide = width(used), plane = h_.extent * w_.extent, y = first / w_.out, x = first % w_.out;
+  // Positions [first, first + used) of all terms: [terms][width], zeros outside of the image and behind the last one.
+  void unfold(const float* image, int64_t first, int64_t used, float* to) const {
+    const int64_t wide = width(used), plane = h_.dimension * w_.dimension, y = first / w_.out, x = first % w_.out;
     for (int64_t c = 0; c < depth_; c += block_) {
       for (int64_t i = 0; i < h_.taps; ++i) {
         for (int64_t j = 0; j < w_.taps; ++j) {
           for (int64_t b = 0; b < block_; ++b, to += wide) {
             if (c + b < depth_) {
-              unfold_term(picture + (c + b) * plane, i * h_.dilation - h_.before, j, y, x, used, to);
+              unfold_term(image + (c + b) * plane, i * h_.dilation - h_.before, j, y, x, used, to);
             } else {
               std::memset(to, 0, static_cast<size_t>(used) * 4);
             }
@@ -162,8 +162,8 @@ class RealConvolution final : public Kernel {
     for (int64_t left = used; left > 0; ++y, x = 0) {
       const int64_t count = std::min(left, w_.out - x), line = y * h_.stride + down;
       int64_t begin = std::min(std::max<int64_t>(low - x, 0), count), end = std::min(std::max(high - x, begin), count);
-      if (line < 0 || line >= h_.extent) begin = end = count;
-      const float* from = plane + line * w_.extent + x * w_.stride + shift;
+      if (line < 0 || line >= h_.dimension) begin = end = count;
+      const float* from = plane + line * w_.dimension + x * w_.stride + shift;
       for (int64_t n = 0; n < begin; ++n) to[n] = 0.0f;
       if (w_.stride == 1) {
         int64_t n = begin;

@@ -44,7 +44,7 @@ class TransposedConvolution final : public Kernel {
   Part make_part(int64_t y, int64_t x, int64_t wide) const;
   void pack(const Step& step, const CoreSet& cores, Part& part, const SignedWeights& weights,
             const std::vector<int64_t>& bias, const rules::Requantize& requantize) const;
-  void copy_picture(const uint8_t* in, uint8_t* copy) const;
+  void copy_image(const uint8_t* in, uint8_t* copy) const;
   void run_lines(const Part& part, int64_t first, int64_t count, const uint8_t* copy, uint8_t* out,
                  uint8_t* scratch) const;
 
@@ -60,7 +60,7 @@ class TransposedConvolution final : public Kernel {
   int64_t weight_zero_point_;
   RowTerms row_terms_;
   std::vector<Part> parts_;
-  // The padded copy of one picture.
+  // The padded copy of one image.
   int64_t above_ = 0, left_ = 0, copy_h_ = 0, copy_w_ = 0;
   int64_t copy_bytes_ = 0, worker_bytes_ = 0;
 };
@@ -175,7 +175,7 @@ void TransposedConvolution::pack(const Step&, const CoreSet& cores, Part& part, 
   part.matmul = cores.matmul(spec);
 }
 
-void TransposedConvolution::copy_picture(const uint8_t* in, uint8_t* copy) const {
+void TransposedConvolution::copy_image(const uint8_t* in, uint8_t* copy) const {
   const int64_t line = copy_w_ * geometry_.in_c, body = geometry_.in_w * geometry_.in_c;
   const int64_t before = left_ * geometry_.in_c;
   for (int64_t y = 0; y < copy_h_; ++y, copy += line) {
@@ -245,7 +245,7 @@ void TransposedConvolution::run(const Run& run) const {
   int64_t blocks = 0;
   for (const Part& part : parts_) blocks += (part.lines + part.lines_at_once - 1) / part.lines_at_once;
   for (int64_t n = 0; n < g.batch; ++n) {
-    copy_picture(run.inputs[kTransposedSource] + n * g.in_h * g.in_w * g.in_c, run.scratch);
+    copy_image(run.inputs[kTransposedSource] + n * g.in_h * g.in_w * g.in_c, run.scratch);
     uint8_t* out = run.outputs[0] + n * g.out_h * g.out_w * g.out_c;
     run.pool.parallel(blocks, threads, [&](int64_t task, int worker) {
       const Part* part = parts_.data();
@@ -278,12 +278,12 @@ Transposed read_transposed(const Step& step) {
   const bool given = step.has_input(kTransposedShape);
   if (given) {
     const Operand& shape = step.input(kTransposedShape);
-    require(shape.type == Type::s32 && shape.elements == 4 && shape.dense(), "a shape has four 32-bit extents");
+    require(shape.type == Type::s32 && shape.elements == 4 && shape.dense(), "a shape has four 32-bit dimensions");
   }
   const Operand& in = step.input(kTransposedSource);
   const Operand& filter = step.input(kTransposedWeights);
   const Operand& out = step.output();
-  require(in.rank() == 4 && filter.rank() == 4 && out.rank() == 4, "pictures and filters have four axes");
+  require(in.rank() == 4 && filter.rank() == 4 && out.rank() == 4, "images and filters have four axes");
   require(in.dense() && out.dense() && filter.dense(), "both sides must be dense");
   constexpr int64_t kMost = 32767;
   Transposed g{};

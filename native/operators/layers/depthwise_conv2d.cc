@@ -88,12 +88,12 @@ void DepthwiseConvolution::run(const Run& run) const {
   const int threads = work / kRate < kWorthSharing ? 1 : run.pool.threads();
   const int64_t tasks = task_count(window_.out_h, most_rows_, preferred_rows_, threads);
   const int64_t task_rows = round_up((window_.out_h + tasks - 1) / tasks, preferred_rows_);
-  const int64_t per_picture = (window_.out_h + task_rows - 1) / task_rows;
-  run.pool.parallel(window_.batch * per_picture, threads, [&](int64_t task, int worker) {
+  const int64_t per_image = (window_.out_h + task_rows - 1) / task_rows;
+  run.pool.parallel(window_.batch * per_image, threads, [&](int64_t task, int worker) {
     uint8_t* scratch = run.scratch + worker * worker_bytes();
     auto* rows = reinterpret_cast<const uint8_t**>(scratch + round_up(core_->scratch(), 64));
     auto* out = reinterpret_cast<uint8_t**>(scratch + round_up(core_->scratch(), 64) + round_up(pointers() * 8, 64));
-    const int64_t n = task / per_picture, first = task % per_picture * task_rows;
+    const int64_t n = task / per_image, first = task % per_image * task_rows;
     const int64_t count = std::min(task_rows, window_.out_h - first);
     const int64_t needed = (count - 1) * window_.stride_h + (window_.filter_h - 1) * window_.dilation_h + 1;
     for (int64_t i = 0; i < needed; ++i) {

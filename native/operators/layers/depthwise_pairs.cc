@@ -128,7 +128,7 @@ class DepthwisePairs final : public Kernel {
   FusedTable table_;
   std::vector<uint8_t> zeros_;     // a pixel of zero points
   std::vector<int16_t> weights_;   // [taps][channels], less 128
-  std::vector<uint32_t> start_;    // what does not depend on the picture
+  std::vector<uint32_t> start_;    // what does not depend on the image
   int32_t weight_zero_point_ = 0;  // less 128
 };
 

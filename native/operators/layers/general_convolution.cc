@@ -94,12 +94,12 @@ class GeneralConvolution final : public Kernel {
     }
   }
 
-  // What one pixel's window sees, in the filter's order; real zero outside of the picture and behind the end.
+  // What one pixel's window sees, in the filter's order; real zero outside of the image and behind the end.
   void patch(const uint8_t* in, int64_t pixel, int64_t group, int16_t* out) const {
     const Window& w = window_;
     const int64_t x0 = pixel % w.out_w * w.stride_w - w.pad_left;
     const int64_t y0 = pixel / w.out_w % w.out_h * w.stride_h - w.pad_top;
-    const int64_t picture = pixel / w.out_w / w.out_h * w.in_h * w.in_w;
+    const int64_t image = pixel / w.out_w / w.out_h * w.in_h * w.in_w;
     int16_t* end = out + columns_.depth;
     for (int64_t i = 0; i < w.filter_h; ++i) {
       const int64_t y = y0 + i * w.dilation_h;
@@ -107,7 +107,7 @@ class GeneralConvolution final : public Kernel {
         out = std::fill_n(out, w.filter_w * depth_, int16_t{0});
         continue;
       }
-      const int64_t row = (picture + y * w.in_w) * w.in_c + group * depth_;
+      const int64_t row = (image + y * w.in_w) * w.in_c + group * depth_;
       if (w.dilation_w == 1 && groups_ == 1) {
         const int64_t low = std::min(w.filter_w, std::max<int64_t>(0, -x0));
         const int64_t high = std::max(low, std::min(w.filter_w, w.in_w - x0));
@@ -198,10 +198,10 @@ class GeneralDepthwise final : public Kernel {
   int64_t slots() const { return std::max<int64_t>(1, std::min(window_.filter_h, window_.in_h)); }
   int64_t worker_bytes() const { return round_up(slots() * line() * 2, 64); }
 
-  // Converted rows of one picture: row y is in slot y % slots() when there is no dilation, in its tap's slot otherwise.
+  // Converted rows of one image: row y is in slot y % slots() when there is no dilation, in its tap's slot otherwise.
   struct Lines {
     int16_t* data;
-    int64_t picture;
+    int64_t image;
     int64_t next;  // rows before this one were converted, the last slots() of them are still there
   };
 
@@ -210,15 +210,15 @@ class GeneralDepthwise final : public Kernel {
   template <class Sum>
   void output_row(const Run& run, const int16_t* weights, int64_t row, Lines& lines) const {
     const Window& w = window_;
-    const int64_t y0 = row % w.out_h * w.stride_h - w.pad_top, picture = row / w.out_h;
-    // Taps above or below the picture would only add zeros.
+    const int64_t y0 = row % w.out_h * w.stride_h - w.pad_top, image = row / w.out_h;
+    // Taps above or below the image would only add zeros.
     const int64_t first = y0 < 0 ? (-y0 + w.dilation_h - 1) / w.dilation_h : 0;
     const int64_t last = std::min(w.filter_h, y0 < w.in_h ? (w.in_h - 1 - y0) / w.dilation_h + 1 : 0);
-    if (picture != lines.picture) lines.picture = picture, lines.next = 0;
+    if (image != lines.image) lines.image = image, lines.next = 0;
     for (int64_t i = first; i < last; ++i) {
       const int64_t y = y0 + i * w.dilation_h;
       if (w.dilation_h == 1 && y < lines.next) continue;
-      input_.repeat(run.inputs[0], (picture * w.in_h + y) * w.in_w * w.in_c, w.in_w * w.in_c, multiplier_,
+      input_.repeat(run.inputs[0], (image * w.in_h + y) * w.in_w * w.in_c, w.in_w * w.in_c, multiplier_,
                     lines.data + slot(y, i - first) * line());
       lines.next = y + 1;
     }

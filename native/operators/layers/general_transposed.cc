@@ -105,7 +105,7 @@ class IntegerTransposed final : public Kernel {
     }
   }
 
-  // What one output pixel sees; real zero outside of the picture and behind the end.
+  // What one output pixel sees; real zero outside of the image and behind the end.
   void patch(const uint8_t* in, const Part& part, int64_t n, int64_t line, int64_t column, int16_t* out) const {
     const PhaseWeights<int16_t>& w = part.weights;
     int16_t* end = out + part.columns.depth;
@@ -133,15 +133,15 @@ class IntegerTransposed final : public Kernel {
 };
 
 // Every output pixel adds up the input pixels that it meets in the order of memory, channel by channel, without those
-// outside of the picture; then comes the bias. Hybrid layers quantize every picture first, and scale each product back.
+// outside of the image; then comes the bias. Hybrid layers quantize every image first, and scale each product back.
 class RealTransposed final : public Kernel {
  public:
   RealTransposed(const Step& step, const Transposed& g)
-      : g_(g), padded_(round_up(g.out_c, kOrderedColumns)), pictures_(step, g.batch, kTransposedSource) {
+      : g_(g), padded_(round_up(g.out_c, kOrderedColumns)), images_(step, g.batch, kTransposedSource) {
     const Operand& weights = step.input(kTransposedWeights);
     require(step.input(kTransposedSource).type == Type::f32 && step.output().type == Type::f32,
             "both sides must be binary32");
-    require(weights.constant != nullptr && (weights.type == Type::f32) != pictures_.active(),
+    require(weights.constant != nullptr && (weights.type == Type::f32) != images_.active(),
             "constant weights are needed: binary32 ones, or bytes for a hybrid layer");
     const RealWeights values(weights);
     for_all_phases(g, [&](int64_t y, int64_t x) {
@@ -173,7 +173,7 @@ class RealTransposed final : public Kernel {
       std::memcpy(bias_.data(), bias.constant, static_cast<size_t>(bias.bytes()));
     }
     low_ = static_cast<float>(step.real("low")), high_ = static_cast<float>(step.real("high"));
-    if (!pictures_.active()) return;
+    if (!images_.active()) return;
     const Array& scales = step.array("weight_scales");
     require(scales.count == 1 || scales.count == g.out_c, "one scale, or one per filter");
     scales_.assign(static_cast<size_t>(padded_), 0.0f);
@@ -182,18 +182,18 @@ class RealTransposed final : public Kernel {
     }
   }
 
-  int64_t scratch_bytes(int) const override { return pictures_.bytes(); }
+  int64_t scratch_bytes(int) const override { return images_.bytes(); }
   bool packs(size_t input) const override { return input == kTransposedWeights || input == kTransposedBias; }
   std::string note() const override {
-    return pictures_.active() ? "quantized pictures, binary32 sums in order" : "binary32 sums in order";
+    return images_.active() ? "quantized images, binary32 sums in order" : "binary32 sums in order";
   }
 
   void run(const Run& run) const override {
     g_.check_shape(run);
     const int64_t each = (g_.out_h + g_.stride_h - 1) / g_.stride_h * g_.batch;
     const auto* source = reinterpret_cast<const float*>(run.inputs[kTransposedSource]);
-    const float* in = pictures_.run(run, source, run.scratch);
-    const rules::RowScale* scales = pictures_.active() ? pictures_.scales(run.scratch) : nullptr;
+    const float* in = images_.run(run, source, run.scratch);
+    const rules::RowScale* scales = images_.active() ? images_.scales(run.scratch) : nullptr;
     share(run.pool, static_cast<int64_t>(parts_.size()) * each, g_.work(), [&](int64_t task, int) {
       const PhaseWeights<float>& part = parts_[static_cast<size_t>(task / each)];
       const int64_t n = task % each % g_.batch, line = task % each / g_.batch;
@@ -204,7 +204,7 @@ class RealTransposed final : public Kernel {
  private:
   static constexpr int kTogether = 4;  // pixels
 
-  // sums += f32(f32(f32(q * w) * scale of the filter) * scale of the picture), product by product.
+  // sums += f32(f32(f32(q * w) * scale of the filter) * scale of the image), product by product.
   static void add_scaled(const float* q, const float* weights, int64_t count, const float* scales, float scale,
                          float* sums) {
     for (int64_t k = 0; k < count; ++k, weights += kOrderedColumns) {
@@ -260,7 +260,7 @@ class RealTransposed final : public Kernel {
 
   Transposed g_;
   int64_t padded_;  // filters, rounded up
-  RowQuantizer pictures_;
+  RowQuantizer images_;
   std::vector<PhaseWeights<float>> parts_;
   std::vector<float> bias_, scales_;
   bool has_bias_ = false;

@@ -71,7 +71,7 @@ std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet
   ConvolutionSums sums;
   sums.wanted = true;
   if (step.integer("late", 0, 1) != 0) {
-    // An absent zero point is 0, which native memory keeps as another byte where the picture is signed.
+    // An absent zero point is 0, which native memory keeps as another byte where the image is signed.
     require(step.has_input(4) && step.input(4).elements == 1 && step.input(4).type == in.type, "one zero point is needed");
     sums.zero_point = 4;
   }

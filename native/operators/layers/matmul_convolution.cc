@@ -22,8 +22,8 @@ void fill_before(uint8_t* target, int64_t count, int64_t room, uint8_t value) {
 
 // How rows of the product are found.
 enum class Rows {
-  taps,   // one segment per tap, pointing into the picture or to a row of zero points
-  lines,  // one segment per row of taps (per tap when dilated), without a look at the picture's edges
+  taps,   // one segment per tap, pointing into the image or to a row of zero points
+  lines,  // one segment per row of taps (per tap when dilated), without a look at the image's edges
 };
 
 // Below this many channels a segment per tap is too short to be worth its pointer: a padded copy, in which the taps of
@@ -48,7 +48,7 @@ class MatmulConvolution final : public Kernel {
   std::string note() const override;
 
  private:
-  struct Picture {
+  struct Image {
     const uint8_t* data;  // the input, or the padded copy
     int64_t row;          // bytes from one line to the next
     int64_t pixel;        // bytes from one pixel to the next
@@ -67,10 +67,10 @@ class MatmulConvolution final : public Kernel {
   int64_t zero_bytes() const { return late() && rows_ == Rows::taps ? round_up(depth_, 64) : 0; }
   bool late() const { return sums_.zero_point != ConvolutionSums::kNone; }
 
-  void copy_picture(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const;
+  void copy_image(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const;
   void correct(uint8_t* out, int64_t count, uint32_t zero_point) const;
-  void find_rows(const Picture& picture, int64_t first, int64_t count, const uint8_t** rows) const;
-  void find_taps(const Picture& picture, int64_t y, int64_t first_x, int64_t count, const uint8_t** rows) const;
+  void find_rows(const Image& image, int64_t first, int64_t count, const uint8_t** rows) const;
+  void find_taps(const Image& image, int64_t y, int64_t first_x, int64_t count, const uint8_t** rows) const;
 
   // A segment of the padded copy may be read up to three bytes past its end.
   static constexpr int64_t kSlack = 64;
@@ -148,7 +148,7 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   grid_ = together && zero_point_ == 0 && matmul_->takes_grids() && (segments_ > 1 || matmul_->panels() == 1);
 
   const int64_t tile = matmul_->tile_rows();
-  // Neighbours in the picture share most of what they read.
+  // Neighbours in the image share most of what they read.
   const int64_t fresh = together ? std::min(segments_ * depth_, window.stride_h * window.stride_w * channels)
                                  : segments_ * depth_;
   const int64_t wanted = std::min(kMostBlockRows, kBlockBytes / std::max<int64_t>(1, fresh));
@@ -156,8 +156,8 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   block_ = std::min(block_, std::max<int64_t>(1, window.pixels()));
 }
 
-// Every line of the copy is a gap and then the picture's line; one more gap ends the last line.
-void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const {
+// Every line of the copy is a gap and then the image's line; one more gap ends the last line.
+void MatmulConvolution::copy_image(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const {
   const int64_t line = copy_line(), before = gap(), body = window_.in_w * window_.in_c;
   const int64_t per_task = std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, line));
   pool.parallel((copy_h() + per_task - 1) / per_task, threads, [&](int64_t task, int) {
@@ -193,19 +193,19 @@ void MatmulConvolution::correct(uint8_t* out, int64_t count, uint32_t zero_point
   }
 }
 
-// Pointers for output pixels [first, first + count) of one picture, all segments.
-void MatmulConvolution::find_rows(const Picture& picture, int64_t first, int64_t count, const uint8_t** rows) const {
+// Pointers for output pixels [first, first + count) of one image, all segments.
+void MatmulConvolution::find_rows(const Image& image, int64_t first, int64_t count, const uint8_t** rows) const {
   int64_t y = first / window_.out_w, x = first % window_.out_w;
   for (int64_t done = 0; done < count;) {
     const int64_t stretch = std::min(count - done, window_.out_w - x);
     if (rows_ == Rows::taps) {
-      find_taps(picture, y, x, stretch, rows + done);
+      find_taps(image, y, x, stretch, rows + done);
     } else {
-      const int64_t step = window_.stride_w * picture.pixel;
+      const int64_t step = window_.stride_w * image.pixel;
       const int64_t across = window_.dilation_w == 1 ? 1 : window_.filter_w;
       for (int64_t s = 0; s < segments_; ++s) {
-        const uint8_t* at = picture.data + (y * window_.stride_h + s / across * window_.dilation_h) * picture.row +
-                            (x * window_.stride_w + s % across * window_.dilation_w) * picture.pixel;
+        const uint8_t* at = image.data + (y * window_.stride_h + s / across * window_.dilation_h) * image.row +
+                            (x * window_.stride_w + s % across * window_.dilation_w) * image.pixel;
         const uint8_t** target = rows + s * block_ + done;
         for (int64_t r = 0; r < stretch; ++r) target[r] = at + r * step;
       }
@@ -216,27 +216,27 @@ void MatmulConvolution::find_rows(const Picture& picture, int64_t first, int64_t
   }
 }
 
-void MatmulConvolution::find_taps(const Picture& picture, int64_t y, int64_t first_x, int64_t count,
+void MatmulConvolution::find_taps(const Image& image, int64_t y, int64_t first_x, int64_t count,
                                   const uint8_t** rows) const {
-  const int64_t step = window_.stride_w * picture.pixel;
+  const int64_t step = window_.stride_w * image.pixel;
   for (int64_t i = 0; i < window_.filter_h; ++i) {
     const int64_t line = y * window_.stride_h + i * window_.dilation_h - window_.pad_top;
     for (int64_t j = 0; j < window_.filter_w; ++j) {
       const uint8_t** target = rows + (i * window_.filter_w + j) * block_;
       if (line < 0 || line >= window_.in_h) {
-        std::fill(target, target + count, picture.zeros);
+        std::fill(target, target + count, image.zeros);
         continue;
       }
-      // Outputs x with 0 <= x * stride + shift < in_w read the picture; the others read zero points.
+      // Outputs x with 0 <= x * stride + shift < in_w read the image; the others read zero points.
       const int64_t shift = j * window_.dilation_w - window_.pad_left;
       const int64_t begin = shift < 0 ? (-shift + window_.stride_w - 1) / window_.stride_w : 0;
       const int64_t end = shift >= window_.in_w ? 0 : (window_.in_w - shift + window_.stride_w - 1) / window_.stride_w;
       const int64_t low = std::min(count, std::max<int64_t>(0, begin - first_x));
       const int64_t high = std::max(low, std::min(count, end - first_x));
-      const uint8_t* at = picture.data + line * picture.row + (first_x * window_.stride_w + shift) * picture.pixel;
-      std::fill(target, target + low, picture.zeros);
+      const uint8_t* at = image.data + line * image.row + (first_x * window_.stride_w + shift) * image.pixel;
+      std::fill(target, target + low, image.zeros);
       for (int64_t r = low; r < high; ++r) target[r] = at + r * step;
-      std::fill(target + high, target + count, picture.zeros);
+      std::fill(target + high, target + count, image.zeros);
     }
   }
 }
@@ -263,10 +263,10 @@ void MatmulConvolution::run(const Run& run) const {
   for (int64_t n = 0; n < window_.batch; ++n) {
     const uint8_t* in = run.inputs[0] + n * window_.in_h * window_.in_w * in_pixel_;
     uint8_t* out = run.outputs[0] + n * pixels * out_stride_;
-    Picture picture{in, window_.in_w * in_pixel_, in_pixel_, zeros};
+    Image image{in, window_.in_w * in_pixel_, in_pixel_, zeros};
     if (copies_) {
-      copy_picture(in, zero_point, copy, run.pool, threads);
-      picture = {copy + gap() - window_.pad_left * window_.in_c, copy_line(), window_.in_c, zeros};
+      copy_image(in, zero_point, copy, run.pool, threads);
+      image = {copy + gap() - window_.pad_left * window_.in_c, copy_line(), window_.in_c, zeros};
     }
     run.pool.parallel(blocks * groups, threads, [&](int64_t task, int worker) {
       uint8_t* scratch = run.scratch + copy_bytes() + zero_bytes() + worker * worker_bytes();
@@ -279,11 +279,11 @@ void MatmulConvolution::run(const Run& run) const {
       part.capacity = block_;
       MatmulGrid grid;
       if (grid_) {
-        grid = {picture.data, first, window_.out_w, window_.stride_w * picture.pixel, window_.stride_h * picture.row,
-                window_.dilation_h * picture.row};
+        grid = {image.data, first, window_.out_w, window_.stride_w * image.pixel, window_.stride_h * image.row,
+                window_.dilation_h * image.row};
         part.grid = &grid;
       } else {
-        find_rows(picture, first, count, rows);
+        find_rows(image, first, count, rows);
       }
       if (zero_point_ != 0) {
         row_terms_(rows, block_, segments_, segment_, count, static_cast<int32_t>(-zero_point_), terms);

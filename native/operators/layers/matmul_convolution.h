@@ -1,4 +1,4 @@
-// 8-bit convolution as a matrix product whose rows are found by pointers: no unfolded copy of the picture is made.
+// 8-bit convolution as a matrix product whose rows are found by pointers: no unfolded copy of the image is made.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace bittrue {
 struct ConvolutionSums {
   static constexpr size_t kNone = SIZE_MAX;
   bool wanted = false;
-  size_t zero_point = kNone;  // input that holds the zero point of the picture while running
+  size_t zero_point = kNone;  // input that holds the zero point of the image while running
 };
 
 // `weights` are [out_c][filter_h][filter_w][in_c]; `bias` has out_c values, `requantize` one multiplier or out_c; inputs 1

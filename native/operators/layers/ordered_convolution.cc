@@ -111,7 +111,7 @@ OrderedConvolution::OrderedConvolution(const Step& step, bool transposed)
   if (!transposed) return;
   if (!step.has_input(kTransposedShape)) return;
   const Operand& shape = step.input(kTransposedShape);
-  require(shape.type == Type::s32 && shape.elements == 5 && shape.dense(), "a shape has five 32-bit extents");
+  require(shape.type == Type::s32 && shape.elements == 5 && shape.dense(), "a shape has five 32-bit dimensions");
   given_ = true;
 }
 

@@ -140,7 +140,7 @@ class ToReal final : public ByChannel {
  public:
   explicit ToReal(const Step& step) : ByChannel(step), bias_(bias(step, 1)), factors_(scales(step, 5)) {
     require(step.output().type == Type::f32, "no native kernel for these types");
-    const float data = level(named(step, "codes")) / reach(step, 3);
+    const float data = level(named(step, "data_type")) / reach(step, 3);
     for (float& factor : factors_) factor = (1.0f / data) / factor;
     relu_ = step.integer("relu_last", 0, 1) != 0;
   }
@@ -170,7 +170,7 @@ class LayerSum final : public ByChannel {
     require(other.type == named(step, "other") && other.dense() && other.shape == step.output().shape &&
                 is_8bit(step.output().type),
             "no native kernel for these types");
-    const float data = level(named(step, "codes")) / reach(step, 3);
+    const float data = level(named(step, "data_type")) / reach(step, 3);
     const float result = level(step.output().type) / reach(step, 6);
     for (float& factor : factors_) {
       factor = (result / data) / factor;

@@ -55,7 +55,7 @@ class RealFinish {
  public:
   RealFinish(const Step& step, int64_t channels, bool hybrid);
   bool has_bias() const { return has_bias_; }
-  // Sums begin with the bias, each product and its sum are rounded once, and what lies outside of a picture is zeros.
+  // Sums begin with the bias, each product and its sum are rounded once, and what lies outside of an image is zeros.
   bool fused() const { return fused_; }
   // Channels [first, first + count) of one output position; `bias` is the run's memory of the third input. Returns
   // whether a result is NaN, whose bits the reference knows.

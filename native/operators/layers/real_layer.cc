@@ -117,7 +117,7 @@ RealConvolution::RealConvolution(const Step& step, const CoreSet& cores, const W
     finite_ = pack(nullptr, packed_.data()) || finish_.fused();
     weights_.forget();
   }
-  // A patch holds zeros outside of the picture.
+  // A patch holds zeros outside of the image.
   patched_ = finite_ && depth_ < kPatchDepth && window.taps() > 1;
   segments_ = patched_ ? 1 : window.taps();
   zeros_.assign(static_cast<size_t>(depth_), 0.0f);
@@ -136,7 +136,7 @@ RealConvolution::RealConvolution(const Step& step, const CoreSet& cores, const W
   }
 }
 
-// Whether all weights are finite: then terms outside of the picture may be products with 0, which add nothing.
+// Whether all weights are finite: then terms outside of the image may be products with 0, which add nothing.
 bool RealConvolution::pack(const uint8_t* stored, float* packed) const {
   bool finite = true;
   for (const Unit& unit : units_) {
@@ -226,12 +226,12 @@ void RealConvolution::begin_with_bias(const Place& place, const Worker& worker, 
   }
 }
 
-// Where the segments of each position begin; outside of the picture zeros, or nothing when a weight is not finite.
+// Where the segments of each position begin; outside of the image zeros, or nothing when a weight is not finite.
 void RealConvolution::find_rows(const Place& place, const Worker& worker, int64_t first, int64_t count,
                                 int64_t group) const {
   const Window& w = window_;
   for (int64_t r = 0; r < count; ++r) {
-    const int64_t pixel = first + r, picture = pixel / w.out_w / w.out_h;
+    const int64_t pixel = first + r, image = pixel / w.out_w / w.out_h;
     const int64_t x0 = pixel % w.out_w * w.stride_w - w.pad_left;
     const int64_t y0 = pixel / w.out_w % w.out_h * w.stride_h - w.pad_top;
     float* patch = worker.patches + r * terms_;
@@ -241,7 +241,7 @@ void RealConvolution::find_rows(const Place& place, const Worker& worker, int64_
         const int64_t x = x0 + j * w.dilation_w;
         const bool inside = y >= 0 && y < w.in_h && x >= 0 && x < w.in_w;
         const float* from =
-            inside ? place.in + ((picture * w.in_h + y) * w.in_w + x) * in_pixel_ + group * depth_ : zeros_.data();
+            inside ? place.in + ((image * w.in_h + y) * w.in_w + x) * in_pixel_ + group * depth_ : zeros_.data();
         if (patched_) {
           for (int64_t k = 0; k < depth_; ++k) patch[k] = from[k];
         } else {
@@ -298,7 +298,7 @@ void require_order(const Step& step, bool columns) {
           "no native rule for sums");
 }
 
-// Every channel of the picture by itself, `multiplier` times.
+// Every channel of the image by itself, `multiplier` times.
 class RealDepthwise final : public Kernel {
  public:
   RealDepthwise(const Step& step, const CoreSet& cores, const Window& window, int64_t multiplier)
@@ -338,8 +338,8 @@ class RealDepthwise final : public Kernel {
       const float** filters = inputs + w.taps();
       auto* sums = reinterpret_cast<float*>(scratch + round_up(w.taps() * 16, 64));
       float* repeated = sums + round_up(w.out_c, 16);
-      const int64_t picture = row / w.out_h, y0 = row % w.out_h * w.stride_h - w.pad_top;
-      const rules::RowScale* scale = rows_.active() ? rows_.scales(run.scratch) + picture : nullptr;
+      const int64_t image = row / w.out_h, y0 = row % w.out_h * w.stride_h - w.pad_top;
+      const rules::RowScale* scale = rows_.active() ? rows_.scales(run.scratch) + image : nullptr;
       for (int64_t column = 0; column < w.out_w; ++column) {
         run.check(index);
         int64_t count = 0;
@@ -351,7 +351,7 @@ class RealDepthwise final : public Kernel {
             if (!finish_.fused()) continue;
             inputs[count] = zeros_.data();
           } else {
-            const float* from = in + ((picture * w.in_h + y) * w.in_w + x) * w.in_c;
+            const float* from = in + ((image * w.in_h + y) * w.in_w + x) * w.in_c;
             if (multiplier_ > 1) {
               float* to = repeated + count * w.out_c;
               for (int64_t c = 0; c < w.in_c; ++c) to = std::fill_n(to, multiplier_, from[c]);

@@ -89,7 +89,7 @@ class LayerNormalization final : public Kernel {
     for (const size_t input : {size_t{1}, size_t{2}}) {
       if (input == 2 && !step.has_input(input)) continue;
       const Operand& part = step.input(input);
-      // One row, whatever extents of 1 stand before it.
+      // One row, whatever dimensions of 1 stand before it.
       require(part.type == Type::f32 && part.elements == length_ && part.rank() <= in.rank() && part.dense(),
               "no row of its own");
       (input == 1 ? scale_ : bias_) = input;
@@ -161,7 +161,7 @@ class RealSums final : public Kernel {
         pattern.push_back({reduced, in.shape[i]});
       }
     }
-    // A single first extent that is kept does not count.
+    // A single first dimension that is kept does not count.
     if (pattern.size() > 1 && !pattern[0].first && pattern[0].second == 1) pattern.erase(pattern.begin());
     require(!pattern.empty() && in.elements > 0, "there is nothing to add up");
     if (!pattern[0].first) {

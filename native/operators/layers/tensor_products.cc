@@ -39,10 +39,10 @@ std::vector<int64_t> matching(const Operand& operand, const Operand& out) {
       const int64_t place = rest % out.shape[axis];
       rest /= out.shape[axis];
       if (axis < missing) continue;
-      const int64_t extent = operand.shape[axis - missing];
-      require(extent == 1 || extent == out.shape[axis], "the operands do not broadcast to the output");
-      if (extent != 1) result[i] += place * stride;
-      stride *= extent;
+      const int64_t dimension = operand.shape[axis - missing];
+      require(dimension == 1 || dimension == out.shape[axis], "the operands do not broadcast to the output");
+      if (dimension != 1) result[i] += place * stride;
+      stride *= dimension;
     }
   }
   return result;

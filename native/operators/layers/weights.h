@@ -23,7 +23,7 @@ struct SignedWeights {
 // Constant s8, s4 or u8 weights of one step, valid as long as these. z is 0 whenever all differences fit 8 bits. NoKernel for anything else.
 SignedWeights signed_weights(const Operand& weights, int64_t zero_point);
 
-// The same for a matrix [depth][columns] (leading extents of 1 are left out), turned into [columns][depth]; one zero point,
+// The same for a matrix [depth][columns] (leading dimensions of 1 are left out), turned into [columns][depth]; one zero point,
 // or one per column, which then must leave differences of 8 bits.
 // `turned` ones are [columns][depth] already.
 SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& zero_points, bool turned = false);

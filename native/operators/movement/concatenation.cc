@@ -26,7 +26,7 @@ class Concatenation final : public Kernel {
       const std::vector<int64_t> source = byte_strides(in);
       std::vector<CopyAxis> axes;
       for (int a = 0; a < out.rank(); ++a) {
-        require(a == axis || in.shape[a] == out.shape[a], "extents differ");
+        require(a == axis || in.shape[a] == out.shape[a], "sizes differ");
         axes.push_back({in.shape[a], source[a], target[a]});
       }
       parts_.push_back({StridedCopy(axes, type_bytes(out.type), 0, begin * target[axis]), -1});

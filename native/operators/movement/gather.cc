@@ -75,29 +75,29 @@ void require_movable(const Step& step) {
   require(step.input(0).dense() && step.output().dense(), "both sides must be dense");
 }
 
-// The extents multiply to `elements`; an extent of 0 hides what the others are.
-void require_product(std::initializer_list<int64_t> extents, int64_t elements) {
+// The dimensions multiply to `elements`; a dimension of 0 hides what the others are.
+void require_product(std::initializer_list<int64_t> dimensions, int64_t elements) {
   int64_t product = 1;
-  for (const int64_t extent : extents) {
-    require(extent >= 0 && (extent == 0 || product <= (int64_t{1} << 48) / extent), "impossible extents");
-    product *= extent;
+  for (const int64_t dimension : dimensions) {
+    require(dimension >= 0 && (dimension == 0 || product <= (int64_t{1} << 48) / dimension), "impossible dimensions");
+    product *= dimension;
   }
   require(product == elements, "the shapes do not fit");
 }
 
-// The tensor as [batch, outer, extent, inner], the positions as [batch, count].
+// The tensor as [batch, outer, dimension, inner], the positions as [batch, count].
 struct GatherShape {
-  int64_t batch, outer, extent, inner, count, chunk;
+  int64_t batch, outer, dimension, inner, count, chunk;
   bool empty;
 
   explicit GatherShape(const Step& step)
       : batch(step.integer("batch")),
         outer(step.integer("outer")),
-        extent(step.integer("extent")),
+        dimension(step.integer("size")),
         inner(step.integer("inner")),
         count(step.integer("count")) {
     require_movable(step);
-    require_product({batch, outer, extent, inner}, step.input(0).elements);
+    require_product({batch, outer, dimension, inner}, step.input(0).elements);
     require_product({batch, count}, step.input(1).elements);
     require_product({batch, outer, count, inner}, step.output().elements);
     chunk = inner * type_bytes(step.output().type);
@@ -108,7 +108,7 @@ struct GatherShape {
   TableCopy copy() const {
     if (empty) return TableCopy({}, 0, 0, 1);
     if (batch != 1) return TableCopy({}, entries(), chunk, chunk);
-    return TableCopy({{plain_table(outer, extent * chunk), count * chunk}}, count, chunk, chunk);
+    return TableCopy({{plain_table(outer, dimension * chunk), count * chunk}}, count, chunk, chunk);
   }
 };
 
@@ -123,8 +123,8 @@ class Gather final : public Picked {
   bool make_table(const uint8_t* stored, int64_t* table) const override {
     const GatherShape& s = shape_;
     // As the reference: an upper bound is only met when something is read, a negative position never passes.
-    const int64_t limit = wraps_ || s.batch * s.outer != 0 ? s.extent : std::numeric_limits<int64_t>::max();
-    const int64_t least = wraps_ ? -s.extent : 0;
+    const int64_t limit = wraps_ || s.batch * s.outer != 0 ? s.dimension : std::numeric_limits<int64_t>::max();
+    const int64_t least = wraps_ ? -s.dimension : 0;
     for (int64_t i = 0; i < positions_.count(); ++i) {
       const int64_t p = positions_.at(stored, i);
       if (p < least || p >= limit) return false;
@@ -134,7 +134,7 @@ class Gather final : public Picked {
       for (int64_t o = 0; o < (s.batch == 1 ? 1 : s.outer); ++o) {
         for (int64_t k = 0; k < s.count; ++k) {
           const int64_t p = positions_.at(stored, b * s.count + k);
-          *table++ = ((b * s.outer + o) * s.extent + p + (p < 0 ? s.extent : 0)) * s.chunk;
+          *table++ = ((b * s.outer + o) * s.dimension + p + (p < 0 ? s.dimension : 0)) * s.chunk;
         }
       }
     }
@@ -145,25 +145,25 @@ class Gather final : public Picked {
   bool wraps_;
 };
 
-// The tensor as [batch, extents..., inner], the positions as [batch, count, number of extents].
+// The tensor as [batch, dimensions..., inner], the positions as [batch, count, number of dimensions].
 struct GatherNdShape {
-  std::vector<int64_t> extents;
+  std::vector<int64_t> dimensions;
   int64_t batch, count, block = 1, chunk;
   bool wraps;
 
   explicit GatherNdShape(const Step& step)
-      : extents(step.list("extents")),
+      : dimensions(step.list("sizes")),
         batch(step.integer("batch")),
         count(step.integer("count")),
         wraps(step.integer("wraps", 0, 1) != 0) {
     require_movable(step);
     const int64_t inner = step.integer("inner");
-    for (const int64_t extent : extents) {
-      require(extent >= 0 && (extent == 0 || block <= (int64_t{1} << 48) / extent), "impossible extents");
-      block *= extent;
+    for (const int64_t dimension : dimensions) {
+      require(dimension >= 0 && (dimension == 0 || block <= (int64_t{1} << 48) / dimension), "impossible dimensions");
+      block *= dimension;
     }
     require_product({batch, block, inner}, step.input(0).elements);
-    require_product({batch, count, static_cast<int64_t>(extents.size())}, step.input(1).elements);
+    require_product({batch, count, static_cast<int64_t>(dimensions.size())}, step.input(1).elements);
     require_product({batch, count, inner}, step.output().elements);
     // What nothing is read for needs no table, however often.
     if (step.output().elements == 0 && step.input(1).elements == 0) count = 0;
@@ -184,10 +184,10 @@ class GatherNd final : public Picked {
     int64_t i = 0;
     for (int64_t slice = 0; slice < shape_.batch * shape_.count; ++slice) {
       int64_t flat = slice / shape_.count;
-      for (const int64_t extent : shape_.extents) {
+      for (const int64_t dimension : shape_.dimensions) {
         const int64_t p = positions_.at(stored, i++);
-        if (p < (shape_.wraps ? -extent : 0) || p >= extent) return false;
-        flat = flat * extent + p + (p < 0 ? extent : 0);
+        if (p < (shape_.wraps ? -dimension : 0) || p >= dimension) return false;
+        flat = flat * dimension + p + (p < 0 ? dimension : 0);
       }
       table[slice] = flat * shape_.chunk;
     }

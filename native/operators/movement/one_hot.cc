@@ -52,9 +52,9 @@ std::unique_ptr<Kernel> make_one_hot(const Step& step, const CoreSet&) {
   constexpr int64_t kMost = int64_t{1} << 40;
   const int64_t before = step.integer("before", 0, kMost), after = step.integer("after", 0, kMost);
   const int64_t depth = step.integer("depth", 0, std::numeric_limits<int32_t>::max());
-  require(before == 0 || after <= kMost / before, "impossible extents");
+  require(before == 0 || after <= kMost / before, "impossible dimensions");
   require(before * after == indices.elements, "the indices do not fit");
-  require(depth == 0 || before * after <= (int64_t{1} << 48) / depth, "impossible extents");
+  require(depth == 0 || before * after <= (int64_t{1} << 48) / depth, "impossible dimensions");
   require(before * depth * after == out.elements, "the output does not fit");
   const bool wide = indices.type == Type::s64;
   switch (type_bytes(out.type)) {

@@ -18,7 +18,7 @@ class Pack final : public Kernel {
       require_same_type(in, out);
       std::vector<int64_t> shape = out.shape;
       shape.erase(shape.begin() + axis);
-      require(in.shape == shape, "extents differ");
+      require(in.shape == shape, "sizes differ");
       const std::vector<int64_t> source = byte_strides(in);
       std::vector<CopyAxis> axes;
       for (int a = 0; a < in.rank(); ++a) axes.push_back({in.shape[a], source[a], target[a < axis ? a : a + 1]});

@@ -64,15 +64,15 @@ class MirrorPad final : public Kernel {
     const std::vector<int64_t> source = byte_strides(in), target = byte_strides(out);
     std::vector<TableAxis> axes;
     for (int a = 0; a < rank; ++a) {
-      const int64_t extent = in.shape[a];
-      require(before[a] >= 0 && after[a] >= 0 && before[a] <= extent && after[a] <= extent, "the border does not fit");
+      const int64_t dimension = in.shape[a];
+      require(before[a] >= 0 && after[a] >= 0 && before[a] <= dimension && after[a] <= dimension, "the border does not fit");
       // An axis without elements mirrors nothing.
-      const bool fits = (before[a] == 0 || before[a] + edge <= extent) && (after[a] == 0 || after[a] + edge <= extent);
-      require(fits && out.shape[a] == before[a] + extent + after[a], "the border does not fit");
+      const bool fits = (before[a] == 0 || before[a] + edge <= dimension) && (after[a] == 0 || after[a] + edge <= dimension);
+      require(fits && out.shape[a] == before[a] + dimension + after[a], "the border does not fit");
       std::vector<int64_t> table;
       for (int64_t i = before[a] - 1 + edge; i > edge - 1; --i) table.push_back(i * source[a]);
-      for (int64_t i = 0; i < extent; ++i) table.push_back(i * source[a]);
-      for (int64_t i = extent - 1 - edge; i > extent - 1 - edge - after[a]; --i) table.push_back(i * source[a]);
+      for (int64_t i = 0; i < dimension; ++i) table.push_back(i * source[a]);
+      for (int64_t i = dimension - 1 - edge; i > dimension - 1 - edge - after[a]; --i) table.push_back(i * source[a]);
       axes.push_back({std::move(table), target[a]});
     }
     // Axes without a border at the end are contiguous pieces.

@@ -29,7 +29,7 @@ class Reverse final : public Kernel {
         copy.push_back({in.shape[a], backwards ? -source[a] : source[a], target[a]});
       }
       copies_.emplace_back(copy, type_bytes(in.type), offset);
-      // As the reference: an extent of 0 behind the reversed axes has no defined result.
+      // As the reference: a dimension of 0 behind the reversed axes has no defined result.
       const auto behind = in.shape.begin() + first + count_;
       defined_[first] = in.elements > 0 || std::find(in.shape.begin(), behind, 0) != behind;
     }

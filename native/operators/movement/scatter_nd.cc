@@ -32,8 +32,8 @@ class Scatter final : public Kernel {
  public:
   using T = typename Value::Kind;
 
-  Scatter(std::vector<int64_t> extents, int64_t count, int64_t inner, int64_t elements)
-      : extents_(std::move(extents)), count_(count), inner_(inner), elements_(elements) {}
+  Scatter(std::vector<int64_t> dimensions, int64_t count, int64_t inner, int64_t elements)
+      : dimensions_(std::move(dimensions)), count_(count), inner_(inner), elements_(elements) {}
 
   void run(const Run& run) const override {
     const auto* coordinates = reinterpret_cast<const int32_t*>(run.inputs[0]);
@@ -43,10 +43,10 @@ class Scatter final : public Kernel {
     for (int64_t i = 0; i < count_; ++i, updates += inner_) {
       if (inner_ >= 64 || i % 1024 == 0) run.check();
       int64_t flat = 0;
-      for (const int64_t extent : extents_) {
+      for (const int64_t dimension : dimensions_) {
         const int64_t place = *coordinates++;
-        if (place < 0 || place >= extent) throw Undefined();
-        flat = flat * extent + place;
+        if (place < 0 || place >= dimension) throw Undefined();
+        flat = flat * dimension + place;
       }
       T* to = out + flat * inner_;
       for (int64_t k = 0; k < inner_; ++k) to[k] = Value::add(to[k], updates[k]);
@@ -54,7 +54,7 @@ class Scatter final : public Kernel {
   }
 
  private:
-  std::vector<int64_t> extents_;
+  std::vector<int64_t> dimensions_;
   int64_t count_, inner_, elements_;
 };
 
@@ -66,14 +66,14 @@ std::unique_ptr<Kernel> make_scatter_nd(const Step& step, const CoreSet&) {
   require(indices.type == Type::s32, "coordinates must be s32");
   require_same_type(updates, out);
   require(indices.dense() && updates.dense() && out.dense(), "all sides must be dense");
-  const std::vector<int64_t>& extents = step.list("extents");
-  const auto depth = static_cast<int64_t>(extents.size());
+  const std::vector<int64_t>& dimensions = step.list("sizes");
+  const auto depth = static_cast<int64_t>(dimensions.size());
   require(depth <= out.rank(), "too many coordinates");
   const bool any = updates.elements != 0;
   int64_t inner = any ? 1 : 0, count = step.integer("count", 0, int64_t{1} << 40);
   for (int64_t a = 0; a < out.rank(); ++a) {
     if (a < depth) {
-      require(extents[a] == out.shape[a], "extents differ");
+      require(dimensions[a] == out.shape[a], "sizes differ");
     } else if (any) {
       require(out.shape[a] > 0 && inner <= updates.elements / out.shape[a], "the updates do not fit");
       inner *= out.shape[a];
@@ -84,12 +84,12 @@ std::unique_ptr<Kernel> make_scatter_nd(const Step& step, const CoreSet&) {
   // Neither coordinates nor updates.
   if (depth == 0 && !any) count = 0;
   switch (out.type) {
-    case Type::s8: return std::make_unique<Scatter<Flipped>>(extents, count, inner, out.elements);
-    case Type::u8: return std::make_unique<Scatter<Plain<uint8_t>>>(extents, count, inner, out.elements);
-    case Type::boolean: return std::make_unique<Scatter<Truth>>(extents, count, inner, out.elements);
-    case Type::s32: return std::make_unique<Scatter<Plain<uint32_t>>>(extents, count, inner, out.elements);
-    case Type::s64: return std::make_unique<Scatter<Plain<uint64_t>>>(extents, count, inner, out.elements);
-    case Type::f32: return std::make_unique<Scatter<Plain<float>>>(extents, count, inner, out.elements);
+    case Type::s8: return std::make_unique<Scatter<Flipped>>(dimensions, count, inner, out.elements);
+    case Type::u8: return std::make_unique<Scatter<Plain<uint8_t>>>(dimensions, count, inner, out.elements);
+    case Type::boolean: return std::make_unique<Scatter<Truth>>(dimensions, count, inner, out.elements);
+    case Type::s32: return std::make_unique<Scatter<Plain<uint32_t>>>(dimensions, count, inner, out.elements);
+    case Type::s64: return std::make_unique<Scatter<Plain<uint64_t>>>(dimensions, count, inner, out.elements);
+    case Type::f32: return std::make_unique<Scatter<Plain<float>>>(dimensions, count, inner, out.elements);
     default: return nullptr;
   }
 }

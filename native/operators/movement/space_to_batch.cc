@@ -12,12 +12,12 @@ namespace {
 constexpr int64_t kMostPlaces = 4096;
 
 // A tensor as [batch, height, width, depth]; rank 3 has width 1.
-struct Picture {
+struct Image {
   int64_t batch, height, width, depth;
   int64_t strides[4];
 
-  explicit Picture(const Operand& operand) {
-    require(operand.rank() == 3 || operand.rank() == 4, "pictures have three or four axes");
+  explicit Image(const Operand& operand) {
+    require(operand.rank() == 3 || operand.rank() == 4, "images have three or four axes");
     const bool flat = operand.rank() == 3;
     batch = operand.shape[0], height = operand.shape[1];
     width = flat ? 1 : operand.shape[2], depth = operand.shape.back();
@@ -26,15 +26,15 @@ struct Picture {
   }
 };
 
-// Positions begin, begin + block, ... of the wide picture's axis that lie in [0, extent), begin = place - before:
-// the first one that does, as a position of the block's own picture, and how many.
+// Positions begin, begin + block, ... of the wide image's axis that lie in [0, dimension), begin = place - before:
+// the first one that does, as a position of the block's own image, and how many.
 struct Stretch {
   int64_t first, count;
 
-  Stretch(int64_t place, int64_t before, int64_t block, int64_t extent, int64_t blocks) {
+  Stretch(int64_t place, int64_t before, int64_t block, int64_t dimension, int64_t blocks) {
     const int64_t begin = place - before;
     first = begin >= 0 ? 0 : (-begin + block - 1) / block;
-    const int64_t end = extent > begin ? (extent - begin + block - 1) / block : 0;
+    const int64_t end = dimension > begin ? (dimension - begin + block - 1) / block : 0;
     first = std::min(first, blocks);
     count = std::max<int64_t>(0, std::min(end, blocks) - first);
   }
@@ -55,7 +55,7 @@ struct Blocks {
 
 // `wide` has the blocks of positions, `deep` the groups of batches: deep[(i * bw + j) * N + n, y, x, c] =
 // wide[n, y * bh + i - top, x * bw + j - left, c] where that lies inside of `wide`.
-void check(const Picture& wide, const Picture& deep, const Blocks& block) {
+void check(const Image& wide, const Image& deep, const Blocks& block) {
   require(deep.batch % (block.h * block.w) == 0 && deep.batch / (block.h * block.w) == wide.batch &&
               deep.depth == wide.depth,
           "the shapes do not fit");
@@ -65,7 +65,7 @@ class SpaceToBatch final : public Kernel {
  public:
   explicit SpaceToBatch(const Step& step) {
     require_same_type(step.input(0), step.output());
-    const Picture wide(step.input(0)), deep(step.output());
+    const Image wide(step.input(0)), deep(step.output());
     const Blocks block(step);
     check(wide, deep, block);
     store_element(step.output().type, step.integer("value"), value_);
@@ -101,7 +101,7 @@ class BatchToSpace final : public Kernel {
  public:
   explicit BatchToSpace(const Step& step) {
     require_same_type(step.input(0), step.output());
-    const Picture wide(step.output()), deep(step.input(0));
+    const Image wide(step.output()), deep(step.input(0));
     const Blocks block(step);
     check(wide, deep, block);
     require(block.top >= 0 && block.left >= 0 && wide.height <= deep.height * block.h - block.top &&

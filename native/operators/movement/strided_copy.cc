@@ -127,12 +127,12 @@ StridedCopy::StridedCopy(const std::vector<CopyAxis>& axes, int64_t element, int
                          int64_t target_offset)
     : chunk_(element), source_offset_(source_offset), target_offset_(target_offset), bytes_(element) {
   for (const CopyAxis& axis : axes) {
-    bytes_ *= axis.extent;
-    if (axis.extent == 1) continue;
+    bytes_ *= axis.dimension;
+    if (axis.dimension == 1) continue;
     aligned_ = aligned_ && axis.source == axis.target;
-    if (!axes_.empty() && axes_.back().source == axis.source * axis.extent &&
-        axes_.back().target == axis.target * axis.extent) {
-      axes_.back() = {axes_.back().extent * axis.extent, axis.source, axis.target};
+    if (!axes_.empty() && axes_.back().source == axis.source * axis.dimension &&
+        axes_.back().target == axis.target * axis.dimension) {
+      axes_.back() = {axes_.back().dimension * axis.dimension, axis.source, axis.target};
     } else {
       axes_.push_back(axis);
     }
@@ -142,7 +142,7 @@ StridedCopy::StridedCopy(const std::vector<CopyAxis>& axes, int64_t element, int
     return;
   }
   if (!axes_.empty() && axes_.back().source == chunk_ && axes_.back().target == chunk_) {
-    chunk_ *= axes_.back().extent;
+    chunk_ *= axes_.back().dimension;
     axes_.pop_back();
   }
   // One long piece is cut so that threads can share it.
@@ -163,21 +163,21 @@ void StridedCopy::choose() {
     rows_ = chunk_ == 1 ? fill<uint8_t> : chunk_ == 2 ? fill<uint16_t> : chunk_ == 4 ? fill<uint32_t> : fill<uint64_t>;
     return;
   }
-  if (power && last.target == chunk_ && last.extent >= 8) {
+  if (power && last.target == chunk_ && last.dimension >= 8) {
     for (size_t a = 0; a + 1 < axes_.size(); ++a) {
-      if (axes_[a].source != chunk_ || axes_[a].extent < 8) continue;
+      if (axes_[a].source != chunk_ || axes_[a].dimension < 8) continue;
       blocks_ = true;
       across_ = axes_[a];
       along_ = last;
       // The last axis now counts blocks of `across`; the others stay around it.
       axes_.pop_back();
       axes_.erase(axes_.begin() + static_cast<std::ptrdiff_t>(a));
-      axes_.push_back({(across_.extent + kBlock - 1) / kBlock, kBlock * across_.source, kBlock * across_.target});
+      axes_.push_back({(across_.dimension + kBlock - 1) / kBlock, kBlock * across_.source, kBlock * across_.target});
       return;
     }
   }
   // Long loops inside, short ones outside.
-  if (axes_.size() > 1 && last.extent < 8 && axes_[axes_.size() - 2].extent > last.extent) {
+  if (axes_.size() > 1 && last.dimension < 8 && axes_[axes_.size() - 2].dimension > last.dimension) {
     std::swap(axes_[axes_.size() - 2], axes_.back());
   }
   switch (chunk_) {
@@ -195,7 +195,7 @@ void StridedCopy::choose() {
 
 int64_t StridedCopy::units() const {
   int64_t count = axes_.empty() ? 0 : 1;
-  for (const CopyAxis& axis : axes_) count *= axis.extent;
+  for (const CopyAxis& axis : axes_) count *= axis.dimension;
   return count;
 }
 
@@ -223,10 +223,10 @@ void StridedCopy::run_blocks(const uint8_t* source, uint8_t* target, int64_t beg
   const CopyAxis& step = axes_.back();
   visit(begin, end, [&](int64_t from, int64_t to, int64_t first, int64_t count) {
     for (int64_t at = first; at < first + count; ++at, from += step.source, to += step.target) {
-      const int64_t across = std::min(kBlock, across_.extent - at * kBlock);
-      for (int64_t along = 0; along < along_.extent; along += kBlock) {
+      const int64_t across = std::min(kBlock, across_.dimension - at * kBlock);
+      for (int64_t along = 0; along < along_.dimension; along += kBlock) {
         block(source + from + along * along_.source, along_.source, target + to + along * along_.target,
-              across_.target, across, std::min(kBlock, along_.extent - along));
+              across_.target, across, std::min(kBlock, along_.dimension - along));
       }
     }
   });
@@ -237,21 +237,21 @@ PaddedCopy::PaddedCopy(const std::vector<PaddedAxis>& axes, int64_t element, int
   std::vector<CopyAxis> inside;
   int64_t begin = target_offset;
   for (const PaddedAxis& axis : axes) {
-    require(axis.before >= 0 && axis.extent >= 0 && axis.before <= axis.padded - axis.extent, "the border does not fit");
-    inside.push_back({axis.extent, axis.source, axis.target});
+    require(axis.before >= 0 && axis.dimension >= 0 && axis.before <= axis.padded - axis.dimension, "the border does not fit");
+    inside.push_back({axis.dimension, axis.source, axis.target});
     begin += axis.before * axis.target;
   }
   box_.emplace_back(inside, element, source_offset, begin);
   // What lies before and after the box along axis a: axes ahead of a are inside the box, axes behind it are whole.
   int64_t offset = target_offset;
   for (size_t a = 0; a < axes.size(); ++a) {
-    const int64_t sides[2][2] = {{0, axes[a].before}, {axes[a].before + axes[a].extent, axes[a].padded}};
+    const int64_t sides[2][2] = {{0, axes[a].before}, {axes[a].before + axes[a].dimension, axes[a].padded}};
     for (const auto& side : sides) {
       if (side[0] == side[1]) continue;
       std::vector<CopyAxis> part;
       for (size_t b = 0; b < axes.size(); ++b) {
-        const int64_t extent = b < a ? axes[b].extent : b == a ? side[1] - side[0] : axes[b].padded;
-        part.push_back({extent, 0, axes[b].target});
+        const int64_t dimension = b < a ? axes[b].dimension : b == a ? side[1] - side[0] : axes[b].padded;
+        part.push_back({dimension, 0, axes[b].target});
       }
       border_.emplace_back(part, element, 0, offset + side[0] * axes[a].target);
     }

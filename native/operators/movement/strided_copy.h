@@ -18,7 +18,7 @@ void require_same_type(const Operand& first, const Operand& second);
 
 // One axis of a copy: strides in bytes. The source may repeat (0) or run backwards (negative), the target may not.
 struct CopyAxis {
-  int64_t extent;
+  int64_t dimension;
   int64_t source;
   int64_t target;
 };
@@ -73,13 +73,13 @@ class StridedCopy {
     const int last = static_cast<int>(axes_.size()) - 1;
     int64_t index[kMostAxes], from = 0, to = 0, rest = begin;
     for (int a = last; a >= 0; --a) {
-      index[a] = rest % axes_[a].extent;
-      rest /= axes_[a].extent;
+      index[a] = rest % axes_[a].dimension;
+      rest /= axes_[a].dimension;
       from += index[a] * axes_[a].source;
       to += index[a] * axes_[a].target;
     }
     while (begin < end) {
-      const int64_t left = axes_[last].extent - index[last];
+      const int64_t left = axes_[last].dimension - index[last];
       const int64_t count = left < end - begin ? left : end - begin;
       function(from, to, index[last], count);
       begin += count;
@@ -89,9 +89,9 @@ class StridedCopy {
       for (int a = last - 1; a >= 0; --a) {
         from += axes_[a].source;
         to += axes_[a].target;
-        if (++index[a] < axes_[a].extent) break;
-        from -= axes_[a].extent * axes_[a].source;
-        to -= axes_[a].extent * axes_[a].target;
+        if (++index[a] < axes_[a].dimension) break;
+        from -= axes_[a].dimension * axes_[a].source;
+        to -= axes_[a].dimension * axes_[a].target;
         index[a] = 0;
       }
     }
@@ -111,7 +111,7 @@ class StridedCopy {
 
 // One axis of a copy into the middle of a larger target.
 struct PaddedAxis {
-  int64_t extent;   // of the source
+  int64_t dimension;   // of the source
   int64_t before;   // elements of the target ahead of it
   int64_t padded;   // of the target
   int64_t source;   // strides in bytes

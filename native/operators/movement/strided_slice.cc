@@ -13,7 +13,7 @@ constexpr int64_t kMost = int64_t{1} << 31;
 
 // One axis; the twin of `_Axis` in src/bittrue/operators/movement/strided_slice.py.
 struct SliceAxis {
-  int64_t extent, index, end, stride;
+  int64_t dimension, index, end, stride;
   bool from_start, to_end, shrink;
   int64_t wanted;      // positions that the output needs
   int64_t bytes = 0;   // from one element of the input to the next
@@ -24,14 +24,14 @@ struct SliceAxis {
 
   Span span(int64_t begin, bool offset) const {
     const bool forward = stride > 0;
-    const int64_t low = forward ? 0 : -1, high = forward ? extent : extent - 1;
-    int64_t start = std::min(std::max(begin < 0 ? begin + extent : begin, low), high);
-    if (from_start) start = forward ? 0 : extent - 1;
-    int64_t stop = start >= extent ? start : start + 1;
+    const int64_t low = forward ? 0 : -1, high = forward ? dimension : dimension - 1;
+    int64_t start = std::min(std::max(begin < 0 ? begin + dimension : begin, low), high);
+    if (from_start) start = forward ? 0 : dimension - 1;
+    int64_t stop = start >= dimension ? start : start + 1;
     if (!shrink) {
       stop = offset ? end + start : end;
-      stop = std::min(std::max(stop < 0 ? stop + extent : stop, low), high);
-      if (to_end) stop = forward ? extent : -1;
+      stop = std::min(std::max(stop < 0 ? stop + dimension : stop, low), high);
+      if (to_end) stop = forward ? dimension : -1;
     }
     const int64_t reach = forward ? stop - start : start - stop, step = forward ? stride : -stride;
     return {start, reach > 0 ? (reach + step - 1) / step : 0};
@@ -65,20 +65,20 @@ class StridedSlice final : public Kernel {
 
  private:
   static std::vector<SliceAxis> read(const Step& step) {
-    const std::vector<int64_t>&extents = step.list("extents"), &indices = step.list("indices"),
+    const std::vector<int64_t>&dimensions = step.list("sizes"), &indices = step.list("indices"),
                               &ends = step.list("ends"), &strides = step.list("strides"),
                               &from_start = step.list("from_start"), &to_end = step.list("to_end"),
                               &shrink = step.list("shrink"), &counts = step.list("counts");
-    const size_t rank = extents.size();
+    const size_t rank = dimensions.size();
     for (const auto* list : {&indices, &ends, &strides, &from_start, &to_end, &shrink, &counts}) {
       require(list->size() == rank, "one number per axis is needed");
     }
     std::vector<SliceAxis> axes;
     for (size_t a = 0; a < rank; ++a) {
-      require(extents[a] >= 0 && extents[a] < kMost && indices[a] >= -1 && indices[a] < kMost && ends[a] >= -kMost &&
+      require(dimensions[a] >= 0 && dimensions[a] < kMost && indices[a] >= -1 && indices[a] < kMost && ends[a] >= -kMost &&
                   ends[a] <= kMost && strides[a] > -kMost && strides[a] < kMost && strides[a] != 0 && counts[a] >= 0,
               "a number is out of range");
-      axes.push_back({extents[a], indices[a], ends[a], strides[a], from_start[a] != 0, to_end[a] != 0, shrink[a] != 0,
+      axes.push_back({dimensions[a], indices[a], ends[a], strides[a], from_start[a] != 0, to_end[a] != 0, shrink[a] != 0,
                       counts[a]});
     }
     return axes;
@@ -93,16 +93,16 @@ class StridedSlice final : public Kernel {
     for (const SliceAxis& axis : axes) empty = empty || axis.wanted == 0;
     require(empty == (out.elements == 0), "the output's shape differs");
     const int64_t bytes = type_bytes(in.type);
-    // Extents beside an extent of 0 may be large, and nothing is moved.
+    // Sizes beside a dimension of 0 may be large, and nothing is moved.
     if (empty) return StridedCopy({{0, 0, 0}}, bytes);
     int64_t elements = 1, moved = 1;
     std::vector<CopyAxis> copy(axes.size());
     for (size_t a = axes.size(); a-- > 0;) {
       SliceAxis& axis = axes[a];
-      require(axis.wanted <= axis.extent && axis.extent <= in.elements / elements, "the shapes do not fit");
+      require(axis.wanted <= axis.dimension && axis.dimension <= in.elements / elements, "the shapes do not fit");
       axis.bytes = elements * bytes;
       copy[a] = {axis.wanted, axis.stride * axis.bytes, moved * bytes};
-      elements *= axis.extent, moved *= axis.wanted;
+      elements *= axis.dimension, moved *= axis.wanted;
     }
     require(elements == in.elements && moved == out.elements, "the shapes do not fit");
     return StridedCopy(copy, bytes);

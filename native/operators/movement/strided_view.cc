@@ -19,25 +19,25 @@ class StridedView final : public Kernel {
     const Operand &in = step.input(0), &out = step.output();
     require_same_type(in, out);
     require(in.dense() && out.dense(), "both sides must be dense");
-    const std::vector<int64_t>&extents = step.list("extents"), &steps = step.list("steps");
-    require(extents.size() == steps.size(), "one step per axis is needed");
+    const std::vector<int64_t>&dimensions = step.list("sizes"), &steps = step.list("steps");
+    require(dimensions.size() == steps.size(), "one step per axis is needed");
     if (out.elements == 0) return {{0, 0, 0}};
     constexpr int64_t kFar = int64_t{1} << 48;
     int64_t low = step.integer("start", 0, kFar), high = low, elements = 1;
-    for (size_t a = 0; a < extents.size(); ++a) {
-      require(extents[a] > 0 && extents[a] <= out.elements / elements, "the extents do not fit");
-      elements *= extents[a];
-      require(steps[a] >= -kFar / extents[a] && steps[a] <= kFar / extents[a], "a step leaves the tensor");
-      (steps[a] < 0 ? low : high) += steps[a] * (extents[a] - 1);
+    for (size_t a = 0; a < dimensions.size(); ++a) {
+      require(dimensions[a] > 0 && dimensions[a] <= out.elements / elements, "the dimensions do not fit");
+      elements *= dimensions[a];
+      require(steps[a] >= -kFar / dimensions[a] && steps[a] <= kFar / dimensions[a], "a step leaves the tensor");
+      (steps[a] < 0 ? low : high) += steps[a] * (dimensions[a] - 1);
       require(low >= 0 && high < in.elements, "a step leaves the tensor");
     }
-    require(elements == out.elements && high < in.elements, "the extents do not fit");
+    require(elements == out.elements && high < in.elements, "the dimensions do not fit");
     const int64_t item = type_bytes(out.type);
     std::vector<CopyAxis> result;
     int64_t target = elements;
-    for (size_t a = 0; a < extents.size(); ++a) {
-      target /= extents[a];
-      result.push_back({extents[a], steps[a] * item, target * item});
+    for (size_t a = 0; a < dimensions.size(); ++a) {
+      target /= dimensions[a];
+      result.push_back({dimensions[a], steps[a] * item, target * item});
     }
     return result;
   }

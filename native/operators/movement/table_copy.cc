@@ -71,19 +71,19 @@ void TableCopy::run(const uint8_t* source, const int64_t* table, uint8_t* target
       const int64_t first = unit % parts * part;
       int64_t rest = unit / parts, from = 0, to = first * stride_;
       for (size_t a = outer_.size(); a-- > 0;) {
-        const auto extent = static_cast<int64_t>(outer_[a].source.size());
-        from += outer_[a].source[rest % extent];
-        to += rest % extent * outer_[a].target;
-        rest /= extent;
+        const auto dimension = static_cast<int64_t>(outer_[a].source.size());
+        from += outer_[a].source[rest % dimension];
+        to += rest % dimension * outer_[a].target;
+        rest /= dimension;
       }
       copy_(source + from, table + first, target + to, stride_, std::min(part, count_ - first), chunk_);
     }
   });
 }
 
-std::vector<int64_t> plain_table(int64_t extent, int64_t step) {
-  std::vector<int64_t> table(static_cast<size_t>(extent));
-  for (int64_t i = 0; i < extent; ++i) table[i] = i * step;
+std::vector<int64_t> plain_table(int64_t dimension, int64_t step) {
+  std::vector<int64_t> table(static_cast<size_t>(dimension));
+  for (int64_t i = 0; i < dimension; ++i) table[i] = i * step;
   return table;
 }
 

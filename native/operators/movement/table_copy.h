@@ -35,6 +35,6 @@ class TableCopy {
 };
 
 // 0, step, 2 * step, ...: the table of an axis that is copied as it is.
-std::vector<int64_t> plain_table(int64_t extent, int64_t step);
+std::vector<int64_t> plain_table(int64_t dimension, int64_t step);
 
 }  // namespace bittrue

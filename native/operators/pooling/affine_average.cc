@@ -85,7 +85,7 @@ class QuantizedAverage final : public Kernel {
     }
   }
 
-  void one(const uint8_t* picture, int64_t y, int64_t x, float* sums, uint8_t* out) const {
+  void one(const uint8_t* image, int64_t y, int64_t x, float* sums, uint8_t* out) const {
     const int64_t channels = window_.in_c;
     std::fill(sums, sums + channels, 0.0f);
     int64_t inside = 0;
@@ -96,7 +96,7 @@ class QuantizedAverage final : public Kernel {
         const int64_t column = x * window_.stride_w - window_.pad_left + j * window_.dilation_w;
         if (column < 0 || column >= window_.in_w) continue;
         ++inside;
-        const uint8_t* tap = picture + (line * window_.in_w + column) * channels;
+        const uint8_t* tap = image + (line * window_.in_w + column) * channels;
         if (line_) {
           for (int64_t c = 0; c < channels; ++c) sums[c] += static_cast<float>(tap[c] - origin_) * slope_;
         } else {

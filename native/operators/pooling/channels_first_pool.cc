@@ -38,14 +38,14 @@ class PlanePool : public Kernel {
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     const bool small = planes_ * h_.out * w_.out * h_.taps * w_.taps < kParallelWork;
     run.pool.parallel(planes_, small ? 1 : run.pool.threads(), [&](int64_t plane, int worker) {
-      body(in + plane * h_.extent * w_.extent, out + plane * h_.out * w_.out, worker);
+      body(in + plane * h_.dimension * w_.dimension, out + plane * h_.out * w_.out, worker);
     });
   }
 
-  // The line that tap `i` of output line `y` reads; null outside of the picture.
+  // The line that tap `i` of output line `y` reads; null outside of the image.
   const float* line(const float* plane, int64_t y, int64_t i) const {
     const int64_t at = y * h_.stride - h_.before + i * h_.dilation;
-    return at < 0 || at >= h_.extent ? nullptr : plane + at * w_.extent;
+    return at < 0 || at >= h_.dimension ? nullptr : plane + at * w_.dimension;
   }
 
   SpatialAxis h_, w_;
@@ -100,7 +100,7 @@ void require_order(const Step& step) {
   require(step.rule("real_sum") == "binary32_packets_4", "no native rule for this slot");
 }
 
-// Sums over windows, zeros outside of the picture, by the number of taps that count.
+// Sums over windows, zeros outside of the image, by the number of taps that count.
 class AveragePlanes final : public PlanePool {
  public:
   explicit AveragePlanes(const Step& step) : PlanePool(step) {
@@ -109,9 +109,9 @@ class AveragePlanes final : public PlanePool {
     columns_ = order == "columns";
     lanes_ = order == "lanes";
     require(columns_ || lanes_ || order == "in_order", "no native order");
-    require(!lanes_ || (h_.taps == h_.extent && w_.taps == w_.extent && h_.out == 1 && w_.out == 1 && h_.before == 0 &&
+    require(!lanes_ || (h_.taps == h_.dimension && w_.taps == w_.dimension && h_.out == 1 && w_.out == 1 && h_.before == 0 &&
                         w_.before == 0 && (h_.dilation == 1 || h_.taps == 1) && (w_.dilation == 1 || w_.taps == 1)),
-            "the window is not the picture");
+            "the window is not the image");
     const std::string& counted = step.text("counted");
     require(counted == "inside" || counted == "padded" || counted == "taps", "no native count");
     const bool padding = counted != "inside", full = counted == "taps";
@@ -126,7 +126,7 @@ class AveragePlanes final : public PlanePool {
     for_planes(run, [&](const float* in, float* out, int worker) {
       float check = 0.0f;
       if (lanes_) {
-        *out = sum_lanes(in, h_.extent * w_.extent) / static_cast<float>(rows_[0] * widths_[0]);
+        *out = sum_lanes(in, h_.dimension * w_.dimension) / static_cast<float>(rows_[0] * widths_[0]);
         check = *out * 0.0f;
       } else {
         auto* column = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
@@ -147,14 +147,14 @@ class AveragePlanes final : public PlanePool {
  private:
   int64_t worker_bytes() const { return columns_ ? round_up(w_.out * 4, 64) : 0; }
 
-  // Taps that count, by output: all; those up to the end of the padding; or those inside of the picture.
+  // Taps that count, by output: all; those up to the end of the padding; or those inside of the image.
   static std::vector<int64_t> counts(const SpatialAxis& axis, bool padding, bool full, int64_t after) {
     std::vector<int64_t> result;
     for (int64_t o = 0; o < axis.out; ++o) {
       int64_t count = 0;
       for (int64_t tap = 0; tap < axis.taps; ++tap) {
         const int64_t at = o * axis.stride + tap * axis.dilation - axis.before;
-        count += padding ? full || at < axis.extent + after : at >= 0 && at < axis.extent;
+        count += padding ? full || at < axis.dimension + after : at >= 0 && at < axis.dimension;
       }
       result.push_back(count);
     }
@@ -209,8 +209,8 @@ bool is_whole(const Step& step) {
                                   {"filter_d", "dilation_d", "pad_front", "pad_back"}};
   for (int i = 0; i < axes; ++i) {
     const auto& [filter, dilation, before, after] = names[i];
-    const int64_t extent = in.rank() <= 5 ? in.shape[in.rank() - 1 - i] : size;
-    if (step.integer(filter) != extent || (extent > 1 && step.integer(dilation) != 1)) return false;
+    const int64_t dimension = in.rank() <= 5 ? in.shape[in.rank() - 1 - i] : size;
+    if (step.integer(filter) != dimension || (dimension > 1 && step.integer(dilation) != 1)) return false;
     if (step.integer(before) != 0 || step.integer(after) != 0) return false;
   }
   return true;

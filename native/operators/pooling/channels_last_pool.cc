@@ -19,11 +19,11 @@ constexpr int64_t kRun = 2048;
 
 // One spatial axis.
 struct Side {
-  int64_t extent = 0, out = 0, taps = 0, stride = 0, before = 0;
+  int64_t dimension = 0, out = 0, taps = 0, stride = 0, before = 0;
 
   int64_t first(int64_t o) const { return std::max<int64_t>(o * stride - before, 0); }
-  int64_t last(int64_t o) const { return std::min(o * stride - before + taps, extent); }
-  bool inside(int64_t o) const { return o * stride >= before && o * stride - before + taps <= extent; }
+  int64_t last(int64_t o) const { return std::min(o * stride - before + taps, dimension); }
+  bool inside(int64_t o) const { return o * stride >= before && o * stride - before + taps <= dimension; }
 };
 
 struct Geometry {
@@ -35,7 +35,7 @@ struct Geometry {
 
   explicit Geometry(const Step& step) {
     const Operand &in = step.input(0), &out = step.output();
-    require(in.rank() == 4 && out.rank() == 4 && in.type == out.type, "pools need pictures of one type");
+    require(in.rank() == 4 && out.rank() == 4 && in.type == out.type, "pools need images of one type");
     require(in.shape[0] == out.shape[0] && in.shape[3] == out.shape[3], "a pool keeps batches and channels");
     batch = in.shape[0];
     channels = in.shape[3];
@@ -46,22 +46,22 @@ struct Geometry {
     require(step.integer("dilation_h") == 1 && step.integer("dilation_w") == 1, "taps are no neighbours");
     vertical = side(step, "filter_h", "stride_h", "pad_top", "out_h", in.shape[1], out.shape[1]);
     horizontal = side(step, "filter_w", "stride_w", "pad_left", "out_w", in.shape[2], out.shape[2]);
-    most_taps = std::min(vertical.taps, vertical.extent) * std::min(horizontal.taps, horizontal.extent);
+    most_taps = std::min(vertical.taps, vertical.dimension) * std::min(horizontal.taps, horizontal.dimension);
     require(most_taps <= int64_t{1} << 23, "a window is too large");
   }
 
   static Side side(const Step& step, const char* taps, const char* stride, const char* before, const char* out,
-                   int64_t extent, int64_t positions) {
+                   int64_t dimension, int64_t positions) {
     constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
     Side side;
-    side.extent = extent;
+    side.dimension = dimension;
     side.out = step.integer(out, positions, positions);
     side.taps = step.integer(taps, 1, kLargest);
     side.stride = step.integer(stride, 1, kLargest);
     side.before = step.integer(before, 0, kLargest);
-    // Every window holds a position of the picture: it is enough that the first and the last one do.
-    require(side.out == 0 || (side.taps > side.before && (side.out - 1) * side.stride - side.before < extent),
-            "a window misses the picture");
+    // Every window holds a position of the image: it is enough that the first and the last one do.
+    require(side.out == 0 || (side.taps > side.before && (side.out - 1) * side.stride - side.before < dimension),
+            "a window misses the image");
     return side;
   }
 };
@@ -69,7 +69,7 @@ struct Geometry {
 using Taps = const uint8_t* const*;
 
 // For every window: one(taps, count of taps, pixels, position of the first output pixel), where `pixels` neighbours
-// whose windows lie inside the picture are taken together when their taps are contiguous, too.
+// whose windows lie inside the image are taken together when their taps are contiguous, too.
 template <class One>
 void for_windows(const Run& run, const Geometry& g, int64_t scratch_per_worker, const One& one) {
   const Side &v = g.vertical, &h = g.horizontal;
@@ -92,7 +92,7 @@ void for_windows(const Run& run, const Geometry& g, int64_t scratch_per_worker, 
       } else {
         count = 0;
         for (int64_t i = first_y; i < last_y; ++i) {
-          const uint8_t* line = run.inputs[0] + (n * v.extent + i) * h.extent * g.in_pixel;
+          const uint8_t* line = run.inputs[0] + (n * v.dimension + i) * h.dimension * g.in_pixel;
           for (int64_t j = h.first(x); j < h.last(x); ++j) taps[count++] = line + j * g.in_pixel;
         }
       }
@@ -350,8 +350,8 @@ class AverageNines final : public Pool {
         for (int64_t j = 0; j < h.taps; ++j) {
           for (int64_t i = 0; i < v.taps; ++i) {
             const int64_t at_y = y * v.stride - v.before + i, at_x = x * h.stride - h.before + j;
-            const bool inside = at_y >= 0 && at_y < v.extent && at_x >= 0 && at_x < h.extent;
-            const int64_t pixel = (n * v.extent + at_y) * h.extent + at_x;
+            const bool inside = at_y >= 0 && at_y < v.dimension && at_x >= 0 && at_x < h.dimension;
+            const int64_t pixel = (n * v.dimension + at_y) * h.dimension + at_x;
             taps[filled++] = inside ? reinterpret_cast<const float*>(run.inputs[0] + pixel * geometry_.in_pixel)
                                     : zeros_.data();
             count += inside;

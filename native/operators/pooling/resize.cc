@@ -23,14 +23,14 @@ struct Positions {
 };
 
 template <class Weight>
-Positions<Weight> read_positions(const Step& step, const std::string& side, int64_t extent, int64_t out, Weight least,
+Positions<Weight> read_positions(const Step& step, const std::string& side, int64_t dimension, int64_t out, Weight least,
                                  Weight most) {
   const Array &low = step.array("low_" + side), &high = step.array("high_" + side), &weight = step.array("weight_" + side);
   require(low.count == out && high.count == out && weight.count == out, "one position per output position is needed");
   Positions<Weight> result;
   for (int64_t i = 0; i < out; ++i) {
     const int64_t l = low.integer(i), h = high.integer(i);
-    require(l >= 0 && l < extent && h >= 0 && h < extent, "a position leaves the picture");
+    require(l >= 0 && l < dimension && h >= 0 && h < dimension, "a position leaves the image");
     Weight w;
     if constexpr (std::is_same_v<Weight, float>) {
       w = static_cast<float>(weight.real(i));
@@ -231,7 +231,7 @@ class Bilinear final : public Kernel {
     require(in.rank() == 4 && out.rank() == 4 && in.shape[0] == out.shape[0] && in.shape[3] == out.shape[3],
             "the shapes do not fit");
     require(in.dense() && out.dense(), "both sides must be dense");
-    pictures_ = out.elements == 0 ? 0 : in.shape[0];
+    images_ = out.elements == 0 ? 0 : in.shape[0];
     in_h_ = in.shape[1], in_w_ = in.shape[2], out_h_ = out.shape[1], out_w_ = out.shape[2], channels_ = in.shape[3];
     rows_ = read_positions<typename Rule::Weight>(step, "y", in_h_, out_h_, Rule::kLeast, Rule::kMost);
     columns_ = read_positions<typename Rule::Weight>(step, "x", in_w_, out_w_, Rule::kLeast, Rule::kMost);
@@ -242,7 +242,7 @@ class Bilinear final : public Kernel {
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const Stored*>(run.inputs[0]);
     auto* out = reinterpret_cast<Stored*>(run.outputs[0]);
-    const int64_t width = in_w_ * channels_, rows = pictures_ * out_h_;
+    const int64_t width = in_w_ * channels_, rows = images_ * out_h_;
     // A few rows per task: they share their input rows.
     constexpr int64_t kTaskElements = 16 << 10;
     const int64_t per_task =
@@ -254,8 +254,8 @@ class Bilinear final : public Kernel {
       auto* total = reinterpret_cast<Total*>(scratch + column_bytes());
       for (int64_t r = task * per_task; r < std::min(rows, (task + 1) * per_task); ++r) {
         const auto& entry = rows_.entries[r % out_h_];
-        const Stored* picture = in + r / out_h_ * in_h_ * width;
-        Rule::vertical(picture + entry.low * width, picture + entry.high * width, entry.weight, columns, width);
+        const Stored* image = in + r / out_h_ * in_h_ * width;
+        Rule::vertical(image + entry.low * width, image + entry.high * width, entry.weight, columns, width);
         Rule::horizontal(columns, width, columns_.entries.data(), out_w_, channels_, total, total + channels_,
                          out + r * out_w_ * channels_);
       }
@@ -269,7 +269,7 @@ class Bilinear final : public Kernel {
   }
   int64_t worker_bytes() const { return column_bytes() + round_up(2 * channels_ * static_cast<int64_t>(sizeof(Total)), 64); }
 
-  int64_t pictures_, in_h_, in_w_, out_h_, out_w_, channels_;
+  int64_t images_, in_h_, in_w_, out_h_, out_w_, channels_;
   Positions<typename Rule::Weight> rows_, columns_;
 };
 

@@ -56,7 +56,7 @@ struct Places {
   std::vector<int64_t> low, high;
   std::vector<float> low_weight, high_weight;
 
-  Places(const Step& step, const std::string& side, int64_t extent, int64_t out) {
+  Places(const Step& step, const std::string& side, int64_t dimension, int64_t out) {
     const Array &l = step.array("low_" + side), &h = step.array("high_" + side);
     const Array &lw = step.array("weight_low_" + side), &hw = step.array("weight_high_" + side);
     require(l.count == out && h.count == out && lw.count == out && hw.count == out, "one place per position is needed");
@@ -65,7 +65,7 @@ struct Places {
       high.push_back(h.integer(i));
       low_weight.push_back(static_cast<float>(lw.real(i)));
       high_weight.push_back(static_cast<float>(hw.real(i)));
-      require(low[i] >= 0 && low[i] < extent && high[i] >= 0 && high[i] < extent, "a position leaves the picture");
+      require(low[i] >= 0 && low[i] < dimension && high[i] >= 0 && high[i] < dimension, "a position leaves the image");
       // With weights up to 1, stored integers stay in the range of their type.
       require(low_weight[i] >= 0 && low_weight[i] <= 1 && high_weight[i] >= 0 && high_weight[i] <= 1,
               "a weight is out of range");
@@ -78,28 +78,28 @@ class Linear final : public Kernel {
  public:
   explicit Linear(const Step& step)
       : rank_(step.input(0).rank()),
-        height_(extent(step.input(0), 2)),
-        width_(extent(step.input(0), 1)),
-        out_height_(extent(step.output(), 2)),
-        out_width_(extent(step.output(), 1)),
+        height_(dimension(step.input(0), 2)),
+        width_(dimension(step.input(0), 1)),
+        out_height_(dimension(step.output(), 2)),
+        out_width_(dimension(step.output(), 1)),
         rows_(step, "y", height_, out_height_),
         columns_(step, "x", width_, out_width_) {
     const Operand &in = step.input(0), &out = step.output();
     require_same_type(in, out);
     require(in.rank() == out.rank() && in.dense() && out.dense(), "both sides must be dense and of one rank");
     require(step.integer("first_axis") == rank_ - 2, "only the last two axes are resized here");
-    pictures_ = 1;
+    images_ = 1;
     for (int a = 0; a < rank_ - 2; ++a) {
-      require(in.shape[a] == out.shape[a], "pictures differ");
-      pictures_ *= in.shape[a];
+      require(in.shape[a] == out.shape[a], "images differ");
+      images_ *= in.shape[a];
     }
-    if (out.elements == 0) pictures_ = 0;
+    if (out.elements == 0) images_ = 0;
   }
 
   void run(const Run& run) const override {
     const T* in = reinterpret_cast<const T*>(run.inputs[0]);
     T* out = reinterpret_cast<T*>(run.outputs[0]);
-    const int64_t units = pictures_ * out_height_;
+    const int64_t units = images_ * out_height_;
     constexpr int64_t kPart = 8 << 10;
     int64_t tasks = run.pool.threads() > 1 ? units * out_width_ / kPart : 1;
     tasks = tasks < 1 ? 1 : tasks > 4 * run.pool.threads() ? 4 * run.pool.threads() : tasks;
@@ -113,8 +113,8 @@ class Linear final : public Kernel {
   std::string note() const override { return "two weights per place"; }
 
  private:
-  static int64_t extent(const Operand& operand, int from_behind) {
-    require(operand.rank() >= 2, "pictures have two axes");
+  static int64_t dimension(const Operand& operand, int from_behind) {
+    require(operand.rank() >= 2, "images have two axes");
     return operand.shape[static_cast<size_t>(operand.rank() - from_behind)];
   }
 
@@ -124,8 +124,8 @@ class Linear final : public Kernel {
     return static_cast<T>(x);
   }
 
-  void row(const T* picture, int64_t y, T* out) const {
-    const T *low = picture + rows_.low[y] * width_, *high = picture + rows_.high[y] * width_;
+  void row(const T* image, int64_t y, T* out) const {
+    const T *low = image + rows_.low[y] * width_, *high = image + rows_.high[y] * width_;
     const float low_y = rows_.low_weight[y], high_y = rows_.high_weight[y];
     for (int64_t x = 0; x < out_width_; ++x) {
       const float low_x = columns_.low_weight[x], high_x = columns_.high_weight[x];
@@ -136,7 +136,7 @@ class Linear final : public Kernel {
   }
 
   int rank_;
-  int64_t height_, width_, out_height_, out_width_, pictures_ = 0;
+  int64_t height_, width_, out_height_, out_width_, images_ = 0;
   Places rows_, columns_;
 };
 

@@ -25,7 +25,7 @@ class DequantizeAxis final : public Kernel {
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     const AxisParameters& p = parameters_;
     for (int64_t o = 0; o < p.outer; ++o) {
-      for (int64_t c = 0; c < p.extent; ++c, in += p.inner, out += p.inner) {
+      for (int64_t c = 0; c < p.dimension; ++c, in += p.inner, out += p.inner) {
         if (p.inner >= 64 || c % 1024 == 0) run.check();
         for (int64_t i = 0; i < p.inner; ++i) out[i] = rules::binary64_multiply(in[i], p.scales[c], p.zero_points[c]);
       }

@@ -17,7 +17,7 @@ constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numer
 
 enum class QuantizeRule { divide_away, divide_away_sum, divide_even, reciprocal_even, reciprocal_fused_even };
 
-// binary32 to integers; `extent` scales, each for `inner` neighbours.
+// binary32 to integers; `dimension` scales, each for `inner` neighbours.
 template <class Out, QuantizeRule kRule>
 class QuantizeReal final : public Kernel {
  public:
@@ -40,17 +40,17 @@ class QuantizeReal final : public Kernel {
     auto* out = reinterpret_cast<Out*>(run.outputs[0]);
     const AxisParameters& p = parameters_;
     if (p.inner == 1) {
-      for (int64_t o = 0; o < p.outer; ++o, in += p.extent, out += p.extent) {
+      for (int64_t o = 0; o < p.outer; ++o, in += p.dimension, out += p.dimension) {
         const float* scales = p.scales.data();
         const int32_t* zero_points = p.zero_points.data();
-        for (int64_t i = 0; i < p.extent; ++i) out[i] = stored(in[i], scales[i], zero_points[i]);
+        for (int64_t i = 0; i < p.dimension; ++i) out[i] = stored(in[i], scales[i], zero_points[i]);
       }
       return;
     }
     constexpr int64_t kBlock = 8192;
     const int64_t per_row = (p.inner + kBlock - 1) / kBlock;
-    run.pool.parallel(p.outer * p.extent * per_row, [&](int64_t task, int) {
-      const int64_t row = task / per_row, channel = row % p.extent;
+    run.pool.parallel(p.outer * p.dimension * per_row, [&](int64_t task, int) {
+      const int64_t row = task / per_row, channel = row % p.dimension;
       const int64_t first = task % per_row * kBlock, last = std::min(p.inner, first + kBlock);
       const float* source = in + row * p.inner;
       Out* target = out + row * p.inner;
@@ -148,7 +148,7 @@ AxisParameters axis_parameters(const Step& step, const Operand& operand) {
     while (axis + 1 < scales.shape.size() && scales.shape[axis] == 1) ++axis;
     require(scales.shape[axis] == operand.shape[axis] && scales.count == scales.shape[axis],
             "there must be one scale per position of an axis");
-    result.extent = scales.count;
+    result.dimension = scales.count;
     for (size_t i = 0; i < axis; ++i) result.outer *= operand.shape[i];
     result.inner = 1;
     for (size_t i = axis + 1; i < operand.shape.size(); ++i) result.inner *= operand.shape[i];

@@ -19,7 +19,7 @@ std::unique_ptr<Kernel> make_dequantize_by_ranges(const Step& step);
 
 // One scale and zero point for all elements, or one per position of one axis.
 struct AxisParameters {
-  int64_t outer = 1, extent = 1, inner = 1;
+  int64_t outer = 1, dimension = 1, inner = 1;
   std::vector<float> scales;
   std::vector<int32_t> zero_points;
 };

@@ -16,7 +16,7 @@ constexpr int64_t kBlock = 4096;
 
 // Neighbours that share a scale: `inner` of them for each position of the axis, `outer` times.
 struct Slices {
-  int64_t outer = 1, extent = 1, inner = 1;
+  int64_t outer = 1, dimension = 1, inner = 1;
   std::vector<float> scales;
   std::vector<int32_t> zero_points;
 
@@ -28,13 +28,13 @@ struct Slices {
     const int64_t axis = step.integer("axis", -1, in.rank() - 1);
     inner = in.elements;
     if (axis >= 0) {
-      extent = in.shape[axis];
+      dimension = in.shape[axis];
       inner = 1;
       for (int64_t i = 0; i < axis; ++i) outer *= in.shape[i];
       for (int64_t i = axis + 1; i < in.rank(); ++i) inner *= in.shape[i];
     }
-    require(given.type == Type::f32 && given.count == extent && points.count == extent, "one scale per slice is needed");
-    for (int64_t i = 0; i < extent; ++i) {
+    require(given.type == Type::f32 && given.count == dimension && points.count == dimension, "one scale per slice is needed");
+    for (int64_t i = 0; i < dimension; ++i) {
       scales.push_back(static_cast<float>(given.real(i)));
       const int64_t point = points.integer(i);
       require(point >= -65536 && point <= 65536, "a zero point is out of range");
@@ -48,10 +48,10 @@ struct Slices {
     const int64_t per_row = (inner + kBlock - 1) / kBlock;
     const auto task = [&](int64_t number, int) {
       const int64_t row = number / per_row, first = number % per_row * kBlock;
-      body(row * inner + first, row % extent, std::min(kBlock, inner - first));
+      body(row * inner + first, row % dimension, std::min(kBlock, inner - first));
     };
-    const int64_t tasks = outer * extent * per_row;
-    if (outer * extent * inner < 4 * kBlock) {
+    const int64_t tasks = outer * dimension * per_row;
+    if (outer * dimension * inner < 4 * kBlock) {
       for (int64_t i = 0; i < tasks; ++i) task(i, 0);
       return;
     }
@@ -92,10 +92,10 @@ class QuantizeByOperands final : public Kernel {
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     auto* out = reinterpret_cast<Out*>(run.outputs[0]);
-    if (slices_.inner == 1 && slices_.extent > 1) {
+    if (slices_.inner == 1 && slices_.dimension > 1) {
       // One scale after the other.
-      for (int64_t o = 0; o < slices_.outer; ++o, in += slices_.extent, out += slices_.extent) {
-        for (int64_t i = 0; i < slices_.extent; ++i) out[i] = one(in[i], i);
+      for (int64_t o = 0; o < slices_.outer; ++o, in += slices_.dimension, out += slices_.dimension) {
+        for (int64_t i = 0; i < slices_.dimension; ++i) out[i] = one(in[i], i);
       }
       return;
     }
@@ -138,11 +138,11 @@ class DequantizeByOperands final : public Kernel {
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const In*>(run.inputs[0]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
-    if (slices_.inner == 1 && slices_.extent > 1) {
+    if (slices_.inner == 1 && slices_.dimension > 1) {
       const float* scales = slices_.scales.data();
       const int32_t* zero_points = slices_.zero_points.data();
-      for (int64_t o = 0; o < slices_.outer; ++o, in += slices_.extent, out += slices_.extent) {
-        for (int64_t i = 0; i < slices_.extent; ++i) out[i] = rules::binary32_multiply(in[i], scales[i], zero_points[i]);
+      for (int64_t o = 0; o < slices_.outer; ++o, in += slices_.dimension, out += slices_.dimension) {
+        for (int64_t i = 0; i < slices_.dimension; ++i) out[i] = rules::binary32_multiply(in[i], scales[i], zero_points[i]);
       }
       return;
     }

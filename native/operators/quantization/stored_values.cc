@@ -272,9 +272,9 @@ class AverageOfLevels final : public Kernel {
     require(multiplier_.exponent <= 7, "a sum leaves 32 bits");
   }
 
-  int64_t count(int64_t at, int64_t stride, int64_t before, int64_t taps, int64_t extent, int64_t after) const {
-    const int64_t start = at * stride - before, end = std::min(start + taps, extent + after);
-    return padding_counts_ ? end - start : std::min(end, extent) - std::max<int64_t>(start, 0);
+  int64_t count(int64_t at, int64_t stride, int64_t before, int64_t taps, int64_t dimension, int64_t after) const {
+    const int64_t start = at * stride - before, end = std::min(start + taps, dimension + after);
+    return padding_counts_ ? end - start : std::min(end, dimension) - std::max<int64_t>(start, 0);
   }
 
   int64_t rows(int64_t y) const {
@@ -290,7 +290,7 @@ class AverageOfLevels final : public Kernel {
     return value > 0 ? (value + count / 2) / count : (value - count / 2) / count;
   }
 
-  void one(const uint8_t* picture, int64_t y, int64_t x, int32_t* sums, uint8_t* out) const {
+  void one(const uint8_t* image, int64_t y, int64_t x, int32_t* sums, uint8_t* out) const {
     const int64_t channels = window_.in_c;
     std::fill(sums, sums + channels, 0);
     const int64_t top = y * window_.stride_h - window_.pad_top, left = x * window_.stride_w - window_.pad_left;
@@ -299,7 +299,7 @@ class AverageOfLevels final : public Kernel {
       const int64_t end = std::min(left + window_.filter_w, window_.in_w);
       for (int64_t column = std::max<int64_t>(left, 0); column < end; ++column) {
         ++inside;
-        const uint8_t* tap = picture + (line * window_.in_w + column) * channels;
+        const uint8_t* tap = image + (line * window_.in_w + column) * channels;
         for (int64_t c = 0; c < channels; ++c) sums[c] += tap[c];
       }
     }

@@ -14,7 +14,7 @@ constexpr size_t kProjection = 16, kProjectionBias = 17, kOutputState = 18, kCel
 // There is no peephole of the cell gate.
 constexpr size_t kPeepholes[kGates] = {9, 10, 0, 11};
 
-// The extents of a layer; an input of two axes is one time step.
+// The dimensions of a layer; an input of two axes is one time step.
 struct LstmShape {
   bool time_major = true;
   int64_t batch = 0, time = 1, features = 0, outputs = 0, cells = 0;

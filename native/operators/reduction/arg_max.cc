@@ -42,20 +42,20 @@ inline int64_t place_of(int16_t joined) { return 255 - (joined & 255); }
 
 // Whether `joined` orders the elements of one row: stored bytes are unsigned.
 template <class T>
-constexpr bool joins(int64_t extent) {
-  return std::is_same_v<T, uint8_t> && extent <= 256;
+constexpr bool joins(int64_t dimension) {
+  return std::is_same_v<T, uint8_t> && dimension <= 256;
 }
 
 // The last axis, contiguous: the largest key, then its first place.
 template <Order kOrder, class T>
-int64_t place_in_row(const T* row, int64_t extent) {
-  if (joins<T>(extent)) {
+int64_t place_in_row(const T* row, int64_t dimension) {
+  if (joins<T>(dimension)) {
     int16_t best = std::numeric_limits<int16_t>::min();
-    for (int64_t k = 0; k < extent; ++k) best = std::max(best, joined<kOrder>(row[k], k));
+    for (int64_t k = 0; k < dimension; ++k) best = std::max(best, joined<kOrder>(row[k], k));
     return place_of(best);
   }
   T best = key<kOrder>(row[0]);
-  for (int64_t k = 1; k < extent; ++k) {
+  for (int64_t k = 1; k < dimension; ++k) {
     const T candidate = key<kOrder>(row[k]);
     best = best < candidate ? candidate : best;
   }
@@ -66,14 +66,14 @@ int64_t place_in_row(const T* row, int64_t extent) {
 
 // `count` neighbouring positions of the inner axes, scanned together along the axis.
 template <Order kOrder, class T, class Position>
-void places_beside(const T* x, int64_t extent, int64_t inner, int64_t count, Position* out) {
+void places_beside(const T* x, int64_t dimension, int64_t inner, int64_t count, Position* out) {
   constexpr int64_t kTogether = 512;
   for (int64_t i = 0; i < count; i += kTogether) {
     const int64_t some = std::min(kTogether, count - i);
-    if (joins<T>(extent)) {
+    if (joins<T>(dimension)) {
       int16_t best[kTogether];
       for (int64_t j = 0; j < some; ++j) best[j] = joined<kOrder>(x[i + j], 0);
-      for (int64_t k = 1; k < extent; ++k) {
+      for (int64_t k = 1; k < dimension; ++k) {
         const T* row = x + k * inner + i;
         for (int64_t j = 0; j < some; ++j) best[j] = std::max(best[j], joined<kOrder>(row[j], k));
       }
@@ -83,7 +83,7 @@ void places_beside(const T* x, int64_t extent, int64_t inner, int64_t count, Pos
     T best[kTogether];
     int32_t place[kTogether];
     for (int64_t j = 0; j < some; ++j) best[j] = key<kOrder>(x[i + j]), place[j] = 0;
-    for (int64_t k = 1; k < extent; ++k) {
+    for (int64_t k = 1; k < dimension; ++k) {
       const T* row = x + k * inner + i;
       const auto here = static_cast<int32_t>(k);
       for (int64_t j = 0; j < some; ++j) {
@@ -101,27 +101,27 @@ void places_beside(const T* x, int64_t extent, int64_t inner, int64_t count, Pos
 template <class T, Order kOrder, class Position>
 class ArgMax final : public Kernel {
  public:
-  ArgMax(int64_t outer, int64_t extent, int64_t inner) : outer_(outer), extent_(extent), inner_(inner) {}
+  ArgMax(int64_t outer, int64_t dimension, int64_t inner) : outer_(outer), dimension_(dimension), inner_(inner) {}
 
   void run(const Run& run) const override {
     const auto* x = reinterpret_cast<const T*>(run.inputs[0]);
     auto* out = reinterpret_cast<Position*>(run.outputs[0]);
     constexpr int64_t kTaskElements = 16 << 10;
     const int64_t places = outer_ * inner_;
-    int64_t tasks = run.pool.threads() > 1 ? places * extent_ / kTaskElements : 1;
-    tasks = cut(std::min<int64_t>(tasks, 4 * run.pool.threads()), places * extent_, kTaskMostBytes, places);
+    int64_t tasks = run.pool.threads() > 1 ? places * dimension_ / kTaskElements : 1;
+    tasks = cut(std::min<int64_t>(tasks, 4 * run.pool.threads()), places * dimension_, kTaskMostBytes, places);
     run.pool.parallel(tasks, [&](int64_t task, int) {
       int64_t begin = places * task / tasks;
       const int64_t end = places * (task + 1) / tasks;
       if (inner_ == 1) {
         for (; begin < end; ++begin) {
-          out[begin] = static_cast<Position>(place_in_row<kOrder>(x + begin * extent_, extent_));
+          out[begin] = static_cast<Position>(place_in_row<kOrder>(x + begin * dimension_, dimension_));
         }
         return;
       }
       while (begin < end) {
         const int64_t o = begin / inner_, i = begin % inner_, count = std::min(inner_ - i, end - begin);
-        places_beside<kOrder>(x + o * extent_ * inner_ + i, extent_, inner_, count, out + begin);
+        places_beside<kOrder>(x + o * dimension_ * inner_ + i, dimension_, inner_, count, out + begin);
         begin += count;
       }
     });
@@ -129,13 +129,13 @@ class ArgMax final : public Kernel {
   bool packs(size_t input) const override { return input == 1; }
 
  private:
-  int64_t outer_, extent_, inner_;
+  int64_t outer_, dimension_, inner_;
 };
 
 template <class T, Order kOrder>
-std::unique_ptr<Kernel> make(Type position, int64_t outer, int64_t extent, int64_t inner) {
-  if (position == Type::s32) return std::make_unique<ArgMax<T, kOrder, int32_t>>(outer, extent, inner);
-  if (position == Type::s64) return std::make_unique<ArgMax<T, kOrder, int64_t>>(outer, extent, inner);
+std::unique_ptr<Kernel> make(Type position, int64_t outer, int64_t dimension, int64_t inner) {
+  if (position == Type::s32) return std::make_unique<ArgMax<T, kOrder, int32_t>>(outer, dimension, inner);
+  if (position == Type::s64) return std::make_unique<ArgMax<T, kOrder, int64_t>>(outer, dimension, inner);
   return nullptr;
 }
 
@@ -150,19 +150,19 @@ std::unique_ptr<Kernel> make_for(const Step& step) {
     if (a < axis) outer *= in.shape[a];
     if (a > axis) inner *= in.shape[a];
   }
-  const int64_t extent = in.shape[axis];
-  require(extent >= 1 && extent <= std::numeric_limits<int32_t>::max() && outer * inner == out.elements,
+  const int64_t dimension = in.shape[axis];
+  require(dimension >= 1 && dimension <= std::numeric_limits<int32_t>::max() && outer * inner == out.elements,
           "the output's shape differs");
   switch (in.type) {
     case Type::s2:
-    case Type::s4: return make<int8_t, kIntegers>(out.type, outer, extent, inner);
+    case Type::s4: return make<int8_t, kIntegers>(out.type, outer, dimension, inner);
     // 8-bit integers are kept unsigned, in the same order.
     case Type::s8:
-    case Type::u8: return make<uint8_t, kIntegers>(out.type, outer, extent, inner);
-    case Type::s16: return make<int16_t, kIntegers>(out.type, outer, extent, inner);
-    case Type::s32: return make<int32_t, kIntegers>(out.type, outer, extent, inner);
-    case Type::s64: return make<int64_t, kIntegers>(out.type, outer, extent, inner);
-    case Type::f32: return make<int32_t, kBinary32>(out.type, outer, extent, inner);
+    case Type::u8: return make<uint8_t, kIntegers>(out.type, outer, dimension, inner);
+    case Type::s16: return make<int16_t, kIntegers>(out.type, outer, dimension, inner);
+    case Type::s32: return make<int32_t, kIntegers>(out.type, outer, dimension, inner);
+    case Type::s64: return make<int64_t, kIntegers>(out.type, outer, dimension, inner);
+    case Type::f32: return make<int32_t, kBinary32>(out.type, outer, dimension, inner);
     default: return nullptr;
   }
 }

@@ -10,8 +10,8 @@ namespace {
 template <class Sum>
 class CumSum final : public Kernel {
  public:
-  CumSum(int64_t outer, int64_t extent, int64_t inner, const Step& step)
-      : outer_(outer), extent_(extent), inner_(inner), exclusive_(step.integer("exclusive", 0, 1) != 0),
+  CumSum(int64_t outer, int64_t dimension, int64_t inner, const Step& step)
+      : outer_(outer), dimension_(dimension), inner_(inner), exclusive_(step.integer("exclusive", 0, 1) != 0),
         reverse_(step.integer("reverse", 0, 1) != 0), from_first_(step.rules.count("start") != 0) {
     require(!from_first_ || step.rule("start") == "first_element", "no native rule for this slot");
   }
@@ -20,10 +20,10 @@ class CumSum final : public Kernel {
     const Sum* x = reinterpret_cast<const Sum*>(run.inputs[0]);
     Sum* out = reinterpret_cast<Sum*>(run.outputs[0]);
     run.pool.parallel(outer_, [&](int64_t o, int worker) {
-      const int64_t first = o * extent_ * inner_;
-      for (int64_t i = 0; i < extent_; ++i) {
+      const int64_t first = o * dimension_ * inner_;
+      for (int64_t i = 0; i < dimension_; ++i) {
         if (inner_ >= 64 || i % 4096 == 0) run.check(worker);
-        const int64_t row = first + (reverse_ ? extent_ - 1 - i : i) * inner_;
+        const int64_t row = first + (reverse_ ? dimension_ - 1 - i : i) * inner_;
         const int64_t before = row + (reverse_ ? inner_ : -inner_);
         for (int64_t k = 0; k < inner_; ++k) {
           if (i == 0) {
@@ -38,13 +38,13 @@ class CumSum final : public Kernel {
   }
 
  private:
-  int64_t outer_, extent_, inner_;
+  int64_t outer_, dimension_, inner_;
   bool exclusive_, reverse_, from_first_;
 };
 
 template <class Sum>
-std::unique_ptr<Kernel> make(const Step& step, int64_t outer, int64_t extent, int64_t inner) {
-  return std::make_unique<CumSum<Sum>>(outer, extent, inner, step);
+std::unique_ptr<Kernel> make(const Step& step, int64_t outer, int64_t dimension, int64_t inner) {
+  return std::make_unique<CumSum<Sum>>(outer, dimension, inner, step);
 }
 
 }  // namespace

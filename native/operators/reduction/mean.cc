@@ -40,7 +40,7 @@ class SumBytes final : public Kernel {
   uint32_t zero_point_ = 0;
 };
 
-// Means over pictures: vectors of channels round otherwise than the scalars behind them.
+// Means over images: vectors of channels round otherwise than the scalars behind them.
 class LaneMean final : public Kernel {
  public:
   LaneMean(const Step& step, const CoreSet& cores)
@@ -308,7 +308,7 @@ class PartSums final : public Kernel {
     for (int i = 0; i < in.rank(); ++i) {
       stride /= in.shape[i];
       if (!axes.empty() && axes.back().reduced == reduced[i]) {
-        axes.back().extent *= in.shape[i];
+        axes.back().dimension *= in.shape[i];
         axes.back().stride = stride;
       } else {
         axes.push_back({in.shape[i], stride, reduced[i]});
@@ -338,18 +338,18 @@ class PartSums final : public Kernel {
       for (int64_t part = 0; part < parts_; ++part) {
         const float* source = base + offset(reduced_, part);
         if (rows_) {
-          *result = std::fma(row_sum(source, last_.extent), factor_, *result);
+          *result = std::fma(row_sum(source, last_.dimension), factor_, *result);
           continue;
         }
         std::fill(total, total + channels_, 0.0f);
-        for (int64_t r = 0; r < last_.extent; ++r) {
+        for (int64_t r = 0; r < last_.dimension; ++r) {
           const float* row = source + r * last_.stride;
           for (int64_t c = 0; c < channels_; ++c) total[c] += row[c];
         }
         for (int64_t c = 0; c < channels_; ++c) result[c] += total[c] * factor_;
       }
     };
-    if (outputs_ * channels_ * parts_ * last_.extent < 100000) {
+    if (outputs_ * channels_ * parts_ * last_.dimension < 100000) {
       for (int64_t i = 0; i < outputs_; ++i) one(i, 0);
     } else {
       run.pool.parallel(outputs_, one);
@@ -359,7 +359,7 @@ class PartSums final : public Kernel {
 
  private:
   struct Axis {
-    int64_t extent, stride;
+    int64_t dimension, stride;
     bool reduced;
   };
 
@@ -367,15 +367,15 @@ class PartSums final : public Kernel {
 
   static int64_t product(const std::vector<Axis>& axes) {
     int64_t result = 1;
-    for (const Axis& axis : axes) result *= axis.extent;
+    for (const Axis& axis : axes) result *= axis.dimension;
     return result;
   }
 
   static int64_t offset(const std::vector<Axis>& axes, int64_t index) {
     int64_t result = 0;
     for (size_t i = axes.size(); i-- > 0;) {
-      result += index % axes[i].extent * axes[i].stride;
-      index /= axes[i].extent;
+      result += index % axes[i].dimension * axes[i].stride;
+      index /= axes[i].dimension;
     }
     return result;
   }

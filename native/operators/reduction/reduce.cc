@@ -127,22 +127,22 @@ Reduction::Reduction(const Step& step) {
   std::vector<std::pair<Axis, bool>> merged;  // from the innermost axis on
   int64_t stride = 1;
   for (size_t i = in.shape.size(); i-- > 0;) {
-    const int64_t extent = in.shape[i];
+    const int64_t dimension = in.shape[i];
     whole_ = whole_ && reduced[i];
-    (reduced[i] ? count_ : outputs_) *= extent;
-    if (extent > 1) {
+    (reduced[i] ? count_ : outputs_) *= dimension;
+    if (dimension > 1) {
       if (!merged.empty() && merged.back().second == reduced[i]) {
-        merged.back().first.extent *= extent;
+        merged.back().first.dimension *= dimension;
       } else {
-        merged.push_back({{extent, stride}, reduced[i]});
+        merged.push_back({{dimension, stride}, reduced[i]});
       }
     }
-    stride *= extent;
+    stride *= dimension;
   }
   require(outputs_ == out.elements, "the output has another number of elements");
   for (size_t i = 0; i < merged.size(); ++i) {
     if (i == 0) {
-      inner_ = merged[0].first.extent;
+      inner_ = merged[0].first.dimension;
       inner_kept_ = !merged[0].second;
     } else {
       auto& axes = merged[i].second ? reduced_ : kept_;

@@ -103,15 +103,15 @@ class Reduction {
   static constexpr int64_t kPiece = 1 << 16;
 
   struct Axis {
-    int64_t extent, stride;  // elements
+    int64_t dimension, stride;  // elements
   };
 
   // Where position `index` of the product of `axes` begins.
   static int64_t offset(const std::vector<Axis>& axes, int64_t index) {
     int64_t result = 0;
     for (size_t i = axes.size(); i-- > 1;) {
-      result += index % axes[i].extent * axes[i].stride;
-      index /= axes[i].extent;
+      result += index % axes[i].dimension * axes[i].stride;
+      index /= axes[i].dimension;
     }
     return axes.empty() ? 0 : result + index * axes[0].stride;
   }
@@ -126,7 +126,7 @@ class Reduction {
   }
 
   std::vector<Axis> kept_, reduced_;  // without the innermost axis
-  int64_t inner_ = 1;                 // extent of the innermost axis, neighbours merged
+  int64_t inner_ = 1;                 // dimension of the innermost axis, neighbours merged
   bool inner_kept_ = true, whole_ = false;
   int64_t count_ = 1, outputs_ = 1;
 };

@@ -13,18 +13,18 @@ namespace {
 template <class T, class Position>
 class TopK final : public Kernel {
  public:
-  TopK(const Step& step, int64_t rows, int64_t extent, int64_t inner, int64_t count)
-      : rows_(rows), extent_(extent), inner_(inner), count_(count), largest_(step.integer("largest", 0, 1) != 0) {}
+  TopK(const Step& step, int64_t rows, int64_t dimension, int64_t inner, int64_t count)
+      : rows_(rows), dimension_(dimension), inner_(inner), count_(count), largest_(step.integer("largest", 0, 1) != 0) {}
 
-  int64_t scratch_bytes(int threads) const override { return threads * extent_ * int64_t{sizeof(int32_t)}; }
+  int64_t scratch_bytes(int threads) const override { return threads * dimension_ * int64_t{sizeof(int32_t)}; }
 
   void run(const Run& run) const override {
     if (count_ == 0) return;
     run.pool.parallel(rows_, [&](int64_t row, int worker) {
       const int64_t outer = row / inner_, place = row % inner_, inner = inner_;
-      const T* x = reinterpret_cast<const T*>(run.inputs[0]) + outer * extent_ * inner + place;
-      int32_t* order = reinterpret_cast<int32_t*>(run.scratch) + worker * extent_;
-      for (int64_t i = 0; i < extent_; ++i) order[i] = static_cast<int32_t>(i);
+      const T* x = reinterpret_cast<const T*>(run.inputs[0]) + outer * dimension_ * inner + place;
+      int32_t* order = reinterpret_cast<int32_t*>(run.scratch) + worker * dimension_;
+      for (int64_t i = 0; i < dimension_; ++i) order[i] = static_cast<int32_t>(i);
       const auto before = [x, inner, largest = largest_](int32_t a, int32_t b) {
         const T one = x[a * inner], other = x[b * inner];
         const bool nan_one = one != one, nan_other = other != other;
@@ -32,10 +32,10 @@ class TopK final : public Kernel {
         if (one == other || nan_one) return a < b;
         return largest == (one > other);
       };
-      if (extent_ < kLong) {
-        std::partial_sort(order, order + count_, order + extent_, before);
+      if (dimension_ < kLong) {
+        std::partial_sort(order, order + count_, order + dimension_, before);
       } else {
-        std::partial_sort(order, order + count_, order + extent_, [&](int32_t a, int32_t b) {
+        std::partial_sort(order, order + count_, order + dimension_, [&](int32_t a, int32_t b) {
           run.check(worker);
           return before(a, b);
         });
@@ -51,16 +51,16 @@ class TopK final : public Kernel {
 
  private:
   static constexpr int64_t kLong = 1 << 16;
-  int64_t rows_, extent_, inner_, count_;
+  int64_t rows_, dimension_, inner_, count_;
   bool largest_;
 };
 
 template <class T>
-std::unique_ptr<Kernel> make(const Step& step, int64_t rows, int64_t extent, int64_t inner, int64_t count) {
+std::unique_ptr<Kernel> make(const Step& step, int64_t rows, int64_t dimension, int64_t inner, int64_t count) {
   switch (step.output(1).type) {
-    case Type::s16: return std::make_unique<TopK<T, int16_t>>(step, rows, extent, inner, count);
-    case Type::s32: return std::make_unique<TopK<T, int32_t>>(step, rows, extent, inner, count);
-    case Type::s64: return std::make_unique<TopK<T, int64_t>>(step, rows, extent, inner, count);
+    case Type::s16: return std::make_unique<TopK<T, int16_t>>(step, rows, dimension, inner, count);
+    case Type::s32: return std::make_unique<TopK<T, int32_t>>(step, rows, dimension, inner, count);
+    case Type::s64: return std::make_unique<TopK<T, int64_t>>(step, rows, dimension, inner, count);
     default: return nullptr;
   }
 }
@@ -72,20 +72,20 @@ std::unique_ptr<Kernel> make_topk_v2(const Step& step, const CoreSet&) {
   require(in.rank() >= 1 && step.outputs.size() == 2, "rows and two outputs are needed");
   require_same_type(in, step.output(0));
   const int64_t axis = step.integer("axis", 0, in.rank() - 1);
-  const int64_t extent = in.shape[axis], count = step.integer("count", 0, extent);
-  const int64_t rows = count == 0 ? 0 : in.elements / extent;
+  const int64_t dimension = in.shape[axis], count = step.integer("count", 0, dimension);
+  const int64_t rows = count == 0 ? 0 : in.elements / dimension;
   int64_t inner = 1;
   for (int64_t a = axis + 1; a < in.rank() && in.elements != 0; ++a) inner *= in.shape[a];
-  require(extent <= std::numeric_limits<int32_t>::max(), "rows are too long");
+  require(dimension <= std::numeric_limits<int32_t>::max(), "rows are too long");
   for (size_t i = 0; i < 2; ++i) require(step.output(i).elements == rows * count, "the shapes do not fit");
   require(in.dense() && step.output(0).dense() && step.output(1).dense(), "all sides must be dense");
   switch (in.type) {
     case Type::s8:
-    case Type::u8: return make<uint8_t>(step, rows, extent, inner, count);
-    case Type::s16: return make<int16_t>(step, rows, extent, inner, count);
-    case Type::s32: return make<int32_t>(step, rows, extent, inner, count);
-    case Type::s64: return make<int64_t>(step, rows, extent, inner, count);
-    case Type::f32: return make<float>(step, rows, extent, inner, count);
+    case Type::u8: return make<uint8_t>(step, rows, dimension, inner, count);
+    case Type::s16: return make<int16_t>(step, rows, dimension, inner, count);
+    case Type::s32: return make<int32_t>(step, rows, dimension, inner, count);
+    case Type::s64: return make<int64_t>(step, rows, dimension, inner, count);
+    case Type::f32: return make<float>(step, rows, dimension, inner, count);
     default: return nullptr;
   }
 }

@@ -20,14 +20,14 @@ class Parameters:
     """Scale and zero point of one operand of a node.
 
     Attributes:
-        codes: the tensor that they belong to.
+        quantized: the tensor that they belong to.
         scale, zero_point: their tensors; the zero point may be absent.
         is_output: whether they are those of the node's result.
     """
 
     graph: Graph
     node: Node
-    codes: Tensor
+    quantized: Tensor
     scale: Tensor
     zero_point: Tensor | None
     is_output: bool
@@ -72,7 +72,7 @@ def known_shape(subject: Subject, graph: Graph, index: int) -> tuple[int, ...] |
         if made.graph is graph and index in made.shapes:
             return made.shapes[index]
     declared = tensor.shape_signature or tensor.shape
-    return None if not declared or any(extent < 1 for extent in declared) else tuple(declared)
+    return None if not declared or any(size < 1 for size in declared) else tuple(declared)
 
 
 def shown(shape: tuple[int, ...]) -> str:
@@ -87,7 +87,7 @@ def scale_operands(subject: Subject) -> Iterator[tuple[Graph, Tensor, int]]:
     for graph, node in subject.nodes():
         for found in parameters_of(graph, node):
             if found.scale.is_constant:
-                kind = data_type(found.codes.dtype)
+                kind = data_type(found.quantized.dtype)
                 span = kind.maximum - kind.minimum if kind.is_integer and kind.bits <= 16 else 0
                 yield graph, found.scale, span
 

@@ -30,14 +30,14 @@ class Pair:
     Attributes:
         channel: output channel, row or column (counted through a batch of matrices).
         places: positions in the channel's sum, in the order of the kernels; convolutions go tap by tap.
-        codes: the constant quantized values there; 0 behind an odd number of them.
+        quantized: the constant quantized values there; 0 behind an odd number of them.
         total: the sum of largest magnitude that quantized values of the other factor's whole type give.
-        reachable: whether codes of the range that is known can leave 16 bits.
+        reachable: whether quantized values of the range that is known can leave 16 bits.
     """
 
     channel: int
     places: tuple[int, int]
-    codes: tuple[int, int]
+    quantized: tuple[int, int]
     total: int
     reachable: bool
 
@@ -153,18 +153,18 @@ def _range(plan: Plan, step: Step, index: int) -> tuple[int, int]:
     return low, high
 
 
-def _rows(step: Step, codes: np.ndarray, is_left: bool) -> np.ndarray:
+def _rows(step: Step, quantized: np.ndarray, is_left: bool) -> np.ndarray:
     """Constant quantized values [channels, K] in the order in which kernels add up their products."""
     if _tap_by_tap(step):
-        return codes.reshape(*codes.shape[:2], -1).swapaxes(1, 2).reshape(codes.shape[0], -1)
+        return quantized.reshape(*quantized.shape[:2], -1).swapaxes(1, 2).reshape(quantized.shape[0], -1)
     if _has_windows(step):
-        return codes.reshape(codes.shape[0], -1)
-    if codes.ndim == 1:
-        return codes[None]
+        return quantized.reshape(quantized.shape[0], -1)
+    if quantized.ndim == 1:
+        return quantized[None]
     # [M, K] of the left factor, [N, K] of the right one.
     turned = step["transpose_a"] if is_left else not step["transpose_b"]
-    codes = codes.swapaxes(-1, -2) if turned else codes
-    return codes.reshape(-1, codes.shape[-1])
+    quantized = quantized.swapaxes(-1, -2) if turned else quantized
+    return quantized.reshape(-1, quantized.shape[-1])
 
 
 def _blocks(rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

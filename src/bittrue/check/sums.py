@@ -99,10 +99,10 @@ class Sums:
         places, row = self._places(channel), self.rows[channel]
         # Elsewhere anything goes; the zero point, where the type has it, shows best what matters.
         rest = min(max(self.zero_point, self.low), self.high)
-        codes = np.full(int(np.prod(self.shape)), rest, np.int64)
+        quantized = np.full(int(np.prod(self.shape)), rest, np.int64)
         inside = places >= 0
-        codes[places[inside]] = np.where((row[inside] > 0) == high, self.high, self.low)
-        return codes.reshape(self.shape)
+        quantized[places[inside]] = np.where((row[inside] > 0) == high, self.high, self.low)
+        return quantized.reshape(self.shape)
 
     def pattern(self, channel: int, high: bool) -> str:
         """The witness in words."""
@@ -179,7 +179,7 @@ def _places(form: LayerForm, step: Step, shape: tuple[int, ...]) -> np.ndarray |
     flat, outside = np.zeros(1, np.int64), np.zeros(1, bool)
     for one in step_windows(step, spatial)[-len(spatial) :]:
         taps = _taps(one)
-        flat = (flat[:, None] * one.extent + taps).reshape(-1)
+        flat = (flat[:, None] * one.size + taps).reshape(-1)
         outside = (outside[:, None] | (taps < 0)).reshape(-1)
     step_channel = 1 if form.channels_last else math.prod(spatial)
     step_pixel = channels if form.channels_last else 1
@@ -194,7 +194,7 @@ def _taps(one: Window) -> np.ndarray:
     if not one.out:
         return np.full(one.taps, -1)
     found = int(one.counts().argmax()) * one.stride - one.before + np.arange(one.taps) * one.dilation
-    return np.where((found >= 0) & (found < one.extent), found, -1)
+    return np.where((found >= 0) & (found < one.size), found, -1)
 
 
 def multipliers(step: Step) -> np.ndarray | None:
@@ -217,8 +217,8 @@ def stored(sums: Sums, accumulators: np.ndarray) -> np.ndarray | None:
     if multipliers(step) is None:
         return None
     held = accumulate.RULES[step.rules["accumulate"]].finish(accumulators)
-    codes = store.rescale_and_store(held[None], step.rules, step.arrays, step.parameters, np.dtype(np.int64))
-    found: np.ndarray = codes[0]
+    quantized = store.rescale_and_store(held[None], step.rules, step.arrays, step.parameters, np.dtype(np.int64))
+    found: np.ndarray = quantized[0]
     return found
 
 

@@ -31,7 +31,7 @@ def survey(subject: Subject, numerics: Numerics | None = None) -> Survey:
         graph = subject.graphs[0]
         # What the file leaves open counts as 1, as far as nobody says more.
         shapes = {
-            tensor.name: tuple(max(extent, 1) for extent in tensor.shape)
+            tensor.name: tuple(max(size, 1) for size in tensor.shape)
             for tensor in (graph.tensors[index] for index in graph.inputs)
             if tensor.is_open
         }

@@ -238,9 +238,9 @@ def parse_shapes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    name, _, extents = text.rpartition("=")
+    name, _, sizes = text.rpartition("=")
     try:
-        return name, tuple(int(extent) for extent in extents.replace("x", ",").split(","))
+        return name, tuple(int(size) for size in sizes.replace("x", ",").split(","))
     except ValueError:
         raise InputError("BT-USAGE", f"cannot read the shape '{text}'", advice="write NAME=1,8,8,3") from None
 

@@ -115,7 +115,7 @@ def _choose(guesses: np.ndarray, labels: np.ndarray, count: int) -> list[int]:
     return [i for i in firsts if i not in wrong][: max(count - len(wrong), 0)] + wrong
 
 
-def _picture(image: np.ndarray, coloured: bool) -> Text:
+def _image(image: np.ndarray, coloured: bool) -> Text:
     """Grey values as coloured half blocks, two rows per line of text; as characters where there are no colours."""
     if not coloured:
         return Text("\n".join("".join(" .:-=+*#%@"[int(v) * 9 // 16] for v in row) for row in image[..., 0]))
@@ -144,7 +144,7 @@ def _predictions(
         table.add_column(f"#{position}", justify="center")
     port = session.outputs[0]
     scale, zero_point = port.scale or 1.0, port.zero_point or 0
-    table.add_row("image", *(_picture(images[i], coloured) for i in shown))
+    table.add_row("image", *(_image(images[i], coloured) for i in shown))
     table.add_row("label", *(str(int(labels[i])) for i in shown))
     table.add_row(
         "prediction",

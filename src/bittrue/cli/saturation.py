@@ -39,7 +39,7 @@ def show_saturation(loaded: api.Model, shapes: Mapping[str, Sequence[int]], as_j
 
 
 def _table(layers: Sequence[MixedLayer], width: int) -> RenderableType:
-    columns = [Column("node", "text"), Column("output", "name"), Column("codes", least=3), Column("weights", least=4)]
+    columns = [Column("node", "text"), Column("output", "name"), Column("values", least=3), Column("weights", least=4)]
     columns += [Column("pairs", least=2), Column("channels", least=1), Column("worst pair", "text")]
     columns += [Column("sum", right=True), Column("loss", right=True)]
     rows = []
@@ -56,7 +56,7 @@ def _table(layers: Sequence[MixedLayer], width: int) -> RenderableType:
                 f"{layer.smallest} to {layer.largest}",
                 f"{layer.saturable_pairs:,} of {layer.pairs:,}",
                 f"{layer.saturable_channels:,} of {layer.channels:,}",
-                f"{where}: {pair.codes[0]}, {pair.codes[1]}",
+                f"{where}: {pair.quantized[0]}, {pair.quantized[1]}",
                 str(pair.total),
                 f"up to {layer.loss:,}",
             )

@@ -262,8 +262,8 @@ def _elements(case: SuiteCase) -> int:
     total = 0
     for index in graph.outputs:
         count = 1
-        for extent in graph.tensors[index].shape:
-            count *= max(extent, 0)
+        for size in graph.tensors[index].shape:
+            count *= max(size, 0)
         total += count
     return total
 

@@ -81,7 +81,7 @@ def layouts(a: tuple[int, ...], b: tuple[int, ...]) -> Iterator[Layout]:
 
 
 def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(extent for extent in shape if extent != 1)
+    return tuple(size for size in shape if size != 1)
 
 
 def _order(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:

@@ -446,8 +446,8 @@ def _way(mine: np.ndarray, its: np.ndarray) -> str | None:
 
 def _permuted(mine: np.ndarray, its: np.ndarray) -> int | None:
     """The axis along which `its` has the slices of `mine` in another order."""
-    for axis, extent in enumerate(mine.shape):
-        if extent < 2:
+    for axis, size in enumerate(mine.shape):
+        if size < 2:
             continue
         rows = [sorted(np.ascontiguousarray(s).tobytes() for s in np.moveaxis(x, axis, 0)) for x in (mine, its)]
         if rows[0] == rows[1]:

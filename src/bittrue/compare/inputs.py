@@ -191,7 +191,7 @@ def carry(value: np.ndarray, source: Port, target: Port) -> tuple[np.ndarray, st
         value, text = _retyped(value, source, target, place)
         done.append(text)
     if not _matches(value.shape, target.shape):
-        layout = _picture(value.shape, target.shape)
+        layout = _image(value.shape, target.shape)
         if layout is None:
             raise InputError(
                 "BT-COMPARE-INPUTS",
@@ -233,7 +233,7 @@ def _matches(shape: Sequence[int], pattern: Sequence[int]) -> bool:
     return len(shape) == len(pattern) and all(p in (-1, e) for e, p in zip(shape, pattern, strict=True))
 
 
-def _picture(shape: tuple[int, ...], pattern: tuple[int, ...]) -> Layout | None:
+def _image(shape: tuple[int, ...], pattern: tuple[int, ...]) -> Layout | None:
     for axes in _PICTURES:
         moved = tuple(shape[i] for i in axes) if len(shape) == 4 else ()
         if moved and _matches(moved, pattern):

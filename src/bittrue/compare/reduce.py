@@ -298,7 +298,7 @@ class _Search:
     def _crop(self, dimension: Dimension) -> bool:
         """Take away from both ends as long as the target differs."""
         # Powers of two: strides and "same" padding look at whether dimensions are even.
-        low, high, part = 0, dimension.extent, 1 << (dimension.extent.bit_length() - 1)
+        low, high, part = 0, dimension.size, 1 << (dimension.size.bit_length() - 1)
         start_documents, start_values = self._best
         while part:
             for start, end in ((low, high - part), (low + part, high)):
@@ -307,9 +307,9 @@ class _Search:
                     break
             else:
                 part //= 2
-        if high - low == dimension.extent:
+        if high - low == dimension.size:
             return False
-        self._steps.append(f"{dimension.title}: {low}:{high} of {dimension.extent}")
+        self._steps.append(f"{dimension.title}: {low}:{high} of {dimension.size}")
         return True
 
     def _try_crop(
@@ -324,7 +324,7 @@ class _Search:
             smaller = tuple(document.cropped(dimension, low, high) for document in documents)
         except BittrueError:
             return False
-        return self._try(smaller, cropped, f"{dimension.title}: {high - low} of {dimension.extent}", False)
+        return self._try(smaller, cropped, f"{dimension.title}: {high - low} of {dimension.size}", False)
 
     def _try(self, documents: tuple[Document, ...], values: dict[str, np.ndarray], title: str, faithful: bool) -> bool:
         """Run both sides on a candidate; it becomes the best one when the target differs (as it did, if `faithful`)."""

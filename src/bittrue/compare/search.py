@@ -18,7 +18,7 @@ _SHARE, _LEAST = 0.9, 8
 # Or when it is right about every element of a channel in which at least so many differ.
 _LEAST_IN_CHANNEL = 6
 # Seats of hypotheses about a tensor as a whole.
-_WHOLE = ("stale", "result", "codes", "layout")
+_WHOLE = ("stale", "result", "values", "layout")
 
 
 def faults(case: Case) -> Iterator[Hypothesis]:

@@ -225,11 +225,11 @@ class InferenceSession:
             raise ArgumentError(
                 "BT-INPUT-SHAPE", f"invalid rank: got {len(shape)}, expected {len(wanted)}", place=f"input '{name}'"
             )
-        for axis, (got, extent) in enumerate(zip(shape, wanted, strict=True)):
-            if isinstance(extent, int) and extent not in (-1, got):
+        for axis, (got, size) in enumerate(zip(shape, wanted, strict=True)):
+            if isinstance(size, int) and size not in (-1, got):
                 raise ArgumentError(
                     "BT-INPUT-SHAPE",
-                    f"invalid dimensions: index {axis}: got {got}, expected {extent}",
+                    f"invalid dimensions: index {axis}: got {got}, expected {size}",
                     place=f"input '{name}'",
                 )
 
@@ -267,7 +267,7 @@ class InferenceSession:
         if tensor.shape_signature is None and tensor.shape:
             return list(tensor.shape)
         if self._sessions.model.format != "onnx":
-            return [None if extent == -1 else extent for extent in tensor.shape_signature or tensor.shape]
+            return [None if size == -1 else size for size in tensor.shape_signature or tensor.shape]
         if name not in self._input_shapes:
             self._input_shapes[name] = _declared(next(i for i in self._proto().graph.input if i.name == name))
         return self._input_shapes[name]
@@ -275,9 +275,9 @@ class InferenceSession:
     def _output_shape(self, name: str, tensor: Tensor) -> list[int | str | None]:
         if self._sessions.is_fixed():
             port = next(port for port in self._sessions.find({}).outputs if port.name == name)
-            return [None if extent == -1 else extent for extent in port.shape]
+            return [None if size == -1 else size for size in port.shape]
         if self._sessions.model.format != "onnx":
-            return [None if extent == -1 else extent for extent in tensor.shape_signature or tensor.shape]
+            return [None if size == -1 else size for size in tensor.shape_signature or tensor.shape]
         info = next(info for info in self._proto().graph.output if info.name == name)
         shape = _declared(info)
         if shape is None or None in shape:
@@ -286,7 +286,7 @@ class InferenceSession:
             inferred = infer_shapes(self._proto(), data_prop=True).graph.output
             found = _declared(next(info for info in inferred if info.name == name))
             # Names that the inference made up say nothing.
-            shape = [None if str(extent).startswith(_MADE_UP) else extent for extent in found] if found else shape
+            shape = [None if str(size).startswith(_MADE_UP) else size for size in found] if found else shape
         return shape or []
 
     def _defaults(self) -> set[str]:

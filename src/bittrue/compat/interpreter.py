@@ -136,7 +136,7 @@ class Interpreter:
             strict: only dimensions may change that the file leaves free.
         """
         tensor = self._input(input_index)
-        shape = tuple(int(extent) for extent in np.asarray(tensor_size).reshape(-1))
+        shape = tuple(int(size) for size in np.asarray(tensor_size).reshape(-1))
         if strict:
             free = tensor.shape_signature or tensor.shape
             if len(free) != len(shape) or any(f not in (-1, s) for f, s in zip(free, shape, strict=True)):

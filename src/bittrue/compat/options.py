@@ -82,11 +82,11 @@ class SessionOptions(_Entries):
         """The text of an entry; ArgumentError without one."""
         return self._entry(key)
 
-    def add_free_dimension_override_by_name(self, name: str, extent: int) -> None:
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Fix the size of all dimensions of inputs that are called `name`."""
-        if extent < 0:
-            raise ArgumentError("BT-OPTION", f"a dimension of {extent} for the free dimension '{name}'")
-        self.free_dimensions[str(name)] = int(extent)
+        if size < 0:
+            raise ArgumentError("BT-OPTION", f"a dimension of {size} for the free dimension '{name}'")
+        self.free_dimensions[str(name)] = int(size)
 
 
 class RunOptions(_Entries):

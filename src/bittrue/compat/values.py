@@ -99,11 +99,11 @@ def _write(to: OrtValue, array: np.ndarray, place: str) -> None:
 
 
 def _at(pointer: int, element_type: Any, shape: Sequence[int]) -> OrtValue:
-    dtype, extents = np.dtype(element_type), tuple(int(extent) for extent in shape)
-    if not pointer or min(extents, default=0) < 0:
-        raise ArgumentError("BT-COMPAT-ROOM", f"nothing of shape {list(extents)} lies at address {pointer}")
-    room = (ctypes.c_char * (math.prod(extents) * dtype.itemsize)).from_address(pointer)
-    return OrtValue(np.frombuffer(room, dtype).reshape(extents))
+    dtype, sizes = np.dtype(element_type), tuple(int(size) for size in shape)
+    if not pointer or min(sizes, default=0) < 0:
+        raise ArgumentError("BT-COMPAT-ROOM", f"nothing of shape {list(sizes)} lies at address {pointer}")
+    room = (ctypes.c_char * (math.prod(sizes) * dtype.itemsize)).from_address(pointer)
+    return OrtValue(np.frombuffer(room, dtype).reshape(sizes))
 
 
 class IOBinding:

@@ -68,8 +68,8 @@ class ModelFile:
         if self.name == _DEMO:
             port = session.inputs[0]
             images = demo_digits()[0][:_DIGITS].astype(np.float32) / 16
-            codes = quantize(images, port.scale or 1.0, port.zero_point or 0, str(port.dtype))
-            sets = [({port.name: code[None]}, f"digit {i}") for i, code in enumerate(codes)]
+            quantized = quantize(images, port.scale or 1.0, port.zero_point or 0, str(port.dtype))
+            sets = [({port.name: code[None]}, f"digit {i}") for i, code in enumerate(quantized)]
         else:
             seeds = self.seeds or (() if self.files else range(8))
             sets = [(s.values, s.description) for s in input_sets(session.inputs, self.files, seeds)]

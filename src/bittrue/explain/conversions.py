@@ -145,6 +145,6 @@ def dequantize_by_operands(site: Site, work: Work) -> Number | None:
     )
     q = int(array[site.element])
     real_product = rules.DEQUANTIZE[step.rules["dequantize"]](np.asarray(q), np.asarray(scale), np.asarray(zero_point))
-    codes = narrow.RULES[step.rules["narrow"]](np.asarray(real_product), "f32")
-    result = np.asarray(codes).astype(np.uint32).view(np.float32)
+    quantized = narrow.RULES[step.rules["narrow"]](np.asarray(real_product), "f32")
+    result = np.asarray(quantized).astype(np.uint32).view(np.float32)
     return _made_real(site, work, q, scale, int(zero_point), result)

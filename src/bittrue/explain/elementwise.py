@@ -25,7 +25,7 @@ def place_in(shape: tuple[int, ...], element: tuple[int, ...]) -> tuple[int, ...
     ((2, 0), ())
     """
     aligned = element[len(element) - len(shape) :]
-    return tuple(0 if extent == 1 else i for extent, i in zip(shape, aligned, strict=True))
+    return tuple(0 if size == 1 else i for size, i in zip(shape, aligned, strict=True))
 
 
 def operand(site: Site, work: Work, position: int, label: str, zero_point: int = 0) -> int:
@@ -199,13 +199,13 @@ def _affine(site: Site, work: Work, apply: Any, slot: str) -> Number:
     if slot == "affine_product" and None not in worths:
         worths = [worths[0] * worths[1]]  # type: ignore[operator]
     exact = _in_real_numbers(site, work, worths, "their sum" if slot == "affine_sum" else "their product")
-    codes = [site.array(i)[place_in(site.array(i).shape, site.element)] for i in (0, 1)]
+    quantized = [site.array(i)[place_in(site.array(i).shape, site.element)] for i in (0, 1)]
     for name, array in sorted(step.arrays.items()):
         work.add(name.replace("_", " "), np.array2string(np.asarray(array), separator=", "), "prepared")
     if slot == "affine_sum" and step.rules[slot] == "binary32_fused_even":
-        _fused(work, codes, step.arrays)
+        _fused(work, quantized, step.arrays)
     low, high = int(step["low"]), int(step["high"])
-    stored = int(apply(np.asarray(codes[0], np.int64), np.asarray(codes[1], np.int64), step.arrays, low, high))
+    stored = int(apply(np.asarray(quantized[0], np.int64), np.asarray(quantized[1], np.int64), step.arrays, low, high))
     tie = "" if exact is None else f"; of the exact result: {nearness(exact, 'see the rule for ties')}"
     work.add(step.rules[slot], integer(stored), f"{formula(slot, step.rules[slot])}{tie}")
     work.numbers |= {"low": low, "high": high}
@@ -213,8 +213,8 @@ def _affine(site: Site, work: Work, apply: Any, slot: str) -> Number:
     return stored
 
 
-def _fused(work: Work, codes: list[Any], arrays: Any) -> None:
-    a, b = (np.float32(code) for code in codes)
+def _fused(work: Work, quantized: list[Any], arrays: Any) -> None:
+    a, b = (np.float32(code) for code in quantized)
     one, two, constant = (np.float32(arrays[name]) for name in ("first_factor", "second_factor", "constant"))
     with np.errstate(all="ignore"):
         inner = np.float32(floats.fused_multiply_add(b, two, constant))

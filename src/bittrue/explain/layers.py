@@ -203,7 +203,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _extents(places: np.ndarray) -> str:
+def _sizes(places: np.ndarray) -> str:
     """The box around places, as ranges of indices: [0, 3..5, 2..4, 0..15]."""
     parts = []
     for axis in places.T:
@@ -218,11 +218,11 @@ def _window(site: Site, work: Work, terms: Terms) -> None:
     behind = f", {_count(padded, 'position')} of padding" if padded else ""
     parts = (("inputs", x, terms.x_places, behind, terms.x), ("weights", w, terms.w_places, "", terms.w))
     points = terms.x_zero_point, terms.w_zero_point
-    for (label, tensor, places, more, codes), zero_point in zip(parts, points, strict=True):
+    for (label, tensor, places, more, quantized), zero_point in zip(parts, points, strict=True):
         if len(places):
-            moved = f"; zero point {zero_point}" if codes.dtype.kind in "iu" else ""
+            moved = f"; zero point {zero_point}" if quantized.dtype.kind in "iu" else ""
             shape = f"{tensor.dtype}{list(tensor.shape)}"
-            work.add(label, _extents(places), f"of '{shown_name(tensor.name)}' {shape}{more}{moved}")
+            work.add(label, _sizes(places), f"of '{shown_name(tensor.name)}' {shape}{more}{moved}")
 
 
 def _products(site: Site, work: Work, terms: Terms) -> None:

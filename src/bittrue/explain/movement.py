@@ -43,9 +43,9 @@ def _answers(site: Site, position: int, array: np.ndarray) -> Iterator[tuple[int
     base = _base(array.dtype)
     numbers = np.arange(array.size).reshape(array.shape)
     for digit in range(_digits(array.size, base)):
-        codes = numbers // base**digit % base
+        quantized = numbers // base**digit % base
         pair = []
-        for marked in (codes, base - 1 - codes):
+        for marked in (quantized, base - 1 - quantized):
             inputs = list(site.inputs)
             inputs[position] = marked.astype(array.dtype)
             result = carry_out(site.plan, site.step, inputs)[site.output][site.element]

@@ -73,14 +73,14 @@ def _made(
     assert w is not None
     x_places, w_places = x_places.reshape(-1, x.ndim), w_places.reshape(-1, w.ndim)
     inside = np.all((x_places >= 0) & (x_places < np.array(x.shape)), axis=1)
-    codes = np.full(len(x_places), points[0], np.int64 if x.dtype.kind in "iu" else x.dtype)
-    codes[inside] = x[tuple(x_places[inside].T)]
+    quantized = np.full(len(x_places), points[0], np.int64 if x.dtype.kind in "iu" else x.dtype)
+    quantized[inside] = x[tuple(x_places[inside].T)]
     bias = None if bias_input is None or bias_input >= len(inputs) else inputs[bias_input]
     place = (channel,) if bias_place is None else bias_place
     if bias is not None and bias_place is None:
         place = tuple(int(i) for i in np.unravel_index(channel, bias.shape)) if bias.ndim else ()
     return Terms(
-        codes,
+        quantized,
         w[tuple(w_places.T)],
         *points,
         x_places,
@@ -200,12 +200,12 @@ def _convolution(layer: _Layer, element: tuple[int, ...]) -> Terms:
     column = {letter: places[:, number] for number, letter in enumerate(letters)}
     inside = np.ones(len(places), bool)
     spatial = []
-    for axis, (stride, dilation, before), to, extent in zip(
+    for axis, (stride, dilation, before), to, size in zip(
         "dhw"[-rank:], _axes(layer, rank), at, x.shape[1:-1] if last else x.shape[2:], strict=True
     ):
         if layer.operator.transposed:
             source, rest = np.divmod(to + before - column[axis] * dilation, stride)
-            inside &= (rest == 0) & (source >= 0) & (source < extent)
+            inside &= (rest == 0) & (source >= 0) & (source < size)
         else:
             source = to * stride - before + column[axis] * dilation
         spatial.append(source)
@@ -220,7 +220,7 @@ def _convolution(layer: _Layer, element: tuple[int, ...]) -> Terms:
 def _aligned(shape: tuple[int, ...], batch: tuple[int, ...]) -> list[int]:
     """The index of a matrix in an operand of `shape` that broadcasts to the result's batch axes."""
     own = shape[:-2]
-    return [0 if extent == 1 else int(at) for extent, at in zip(own, batch[len(batch) - len(own) :], strict=True)]
+    return [0 if size == 1 else int(at) for size, at in zip(own, batch[len(batch) - len(own) :], strict=True)]
 
 
 def _product(layer: _Layer, element: tuple[int, ...]) -> Terms:
@@ -272,7 +272,7 @@ def _point(step: Step, name: str, index: tuple[int, ...]) -> int:
         return int(step.parameters.get(name, 0))  # type: ignore[arg-type]
     points = step.arrays[f"{name}s"]
     aligned = index[len(index) - points.ndim :]
-    return int(points[tuple(0 if extent == 1 else i for extent, i in zip(points.shape, aligned, strict=True))])
+    return int(points[tuple(0 if size == 1 else i for size, i in zip(points.shape, aligned, strict=True))])
 
 
 def _integers(terms: Terms) -> Terms:

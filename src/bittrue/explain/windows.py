@@ -31,12 +31,12 @@ def spatial_window(site: Site, last: bool) -> tuple[np.ndarray, list[tuple[int, 
     """Values of a window of a tensor [N, C, ...] or [N, ..., C] that lie inside, their indices, and all taps."""
     x, step, element = site.array(0), site.step, site.element
     n, c, *at = (element[0], element[-1], *element[1:-1]) if last else element
-    extents = x.shape[1:-1] if last else x.shape[2:]
+    sizes = x.shape[1:-1] if last else x.shape[2:]
     places, count = [], 1
-    for (axis, side), position, extent in zip(_AXES[-len(at) :], at, extents, strict=True):
+    for (axis, side), position, dimension in zip(_AXES[-len(at) :], at, sizes, strict=True):
         first = position * step[f"stride_{axis}"] - step[side]
         size, apart = step[f"filter_{axis}"], step[f"dilation_{axis}"]
-        low, high = max(0, -(first // apart)), min(size, (extent - 1 - first) // apart + 1)
+        low, high = max(0, -(first // apart)), min(size, (dimension - 1 - first) // apart + 1)
         places.append([first + tap * apart for tap in range(low, high)])
         count *= size
     indices = [(n, *where, c) if last else (n, c, *where) for where in product(*places)]

@@ -83,7 +83,7 @@ class Tensor:
     def is_open(self) -> bool:
         """The file leaves dimensions open without a number to take for them: they are 0 in `shape`."""
         pairs = zip(self.shape, self.shape_signature or self.shape, strict=False)
-        return any(extent == 0 and free == -1 for extent, free in pairs)
+        return any(size == 0 and free == -1 for size, free in pairs)
 
     def __repr__(self) -> str:
         kind = "constant " if self.is_constant else "variable " if self.is_variable else ""

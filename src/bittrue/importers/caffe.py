@@ -151,7 +151,7 @@ def _blob(proto: Any, name: str) -> Blob:
     values = np.array(proto.double_data or proto.data, np.float64 if proto.double_data else np.float32)
     legacy = any(proto.HasField(field) for field in ("num", "channels", "height", "width"))
     shape = (proto.num, proto.channels, proto.height, proto.width) if legacy else tuple(int(v) for v in proto.shape.dim)
-    if len(shape) > MOST_AXES or any(not 0 <= extent < _LARGEST for extent in shape):
+    if len(shape) > MOST_AXES or any(not 0 <= size < _LARGEST for size in shape):
         raise InvalidModelError("BT-CAFFE-SHAPE", f"shape {list(shape[:8])} of a blob is no shape", place=place)
     if math.prod(shape) != values.size:
         raise InvalidModelError(
@@ -187,7 +187,7 @@ def _inputs(net: Any, layers: list[Any]) -> Iterator[tuple[str, tuple[int, ...]]
                 )
             found += zip(layer.top, given, strict=True)
     for name, shape in found:
-        if len(shape) > MOST_AXES or any(not 0 < extent < _LARGEST for extent in shape):
+        if len(shape) > MOST_AXES or any(not 0 < size < _LARGEST for size in shape):
             raise InvalidModelError("BT-CAFFE-SHAPE", f"shape {shape[:8]} is no shape", place=f"input '{name}'")
         yield name, tuple(shape)
 

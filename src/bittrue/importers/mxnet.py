@@ -176,19 +176,19 @@ class _Reader:
         attributes = self._attributes(node, place)
         try:
             kind = literal(attributes.get("__dtype__", "-1"))
-            extents = literal(attributes.get("__shape__", "None"))
+            sizes = literal(attributes.get("__shape__", "None"))
         except ValueError:
             raise _damaged("'__dtype__' or '__shape__' cannot be read", place) from None
         known = type(kind) is int and 0 <= kind < len(TYPES)
         index = self.builder.add(Tensor(name, TYPES[kind] if known else "f32", ()))
         if not known:
             self.builder.untyped.add(index)
-        extents = list(extents) if isinstance(extents, (tuple, list)) else None
-        if extents is not None:
-            if len(extents) > 32 or not all(type(e) is int and -1 <= e < 1 << 31 for e in extents):
-                raise _damaged(f"'__shape__' is {str(extents)[:60]}, no shape", place)
+        sizes = list(sizes) if isinstance(sizes, (tuple, list)) else None
+        if sizes is not None:
+            if len(sizes) > 32 or not all(type(e) is int and -1 <= e < 1 << 31 for e in sizes):
+                raise _damaged(f"'__shape__' is {str(sizes)[:60]}, no shape", place)
             # 0 stands for a dimension that is not known yet.
-            self.builder.shapes[index] = tuple(e or -1 for e in extents)
+            self.builder.shapes[index] = tuple(e or -1 for e in sizes)
         if used:
             self.inputs.append(index)
         return index
@@ -236,12 +236,12 @@ class _Reader:
         """Gives inputs what is known of their shapes; dimensions that nothing tells are left open, the batch is 1."""
         builder = self.builder
         for index in self.inputs:
-            tensor, extents = builder.tensors[index], builder.shapes.get(index, (-1,))
-            signature = extents if -1 in extents else None
-            shape = tuple((1 if i == 0 and len(extents) > 1 else 0) if e == -1 else e for i, e in enumerate(extents))
+            tensor, sizes = builder.tensors[index], builder.shapes.get(index, (-1,))
+            signature = sizes if -1 in sizes else None
+            shape = tuple((1 if i == 0 and len(sizes) > 1 else 0) if e == -1 else e for i, e in enumerate(sizes))
             builder.tensors[index] = replace(tensor, shape=shape, shape_signature=signature)
             if 0 in shape:
-                shown = str(list(extents)).replace("-1", "?")
+                shown = str(list(sizes)).replace("-1", "?")
                 builder.notes.append(
                     f"the shape of input '{tensor.name}' is not in the file, but for what weights tell: {shown}"
                 )

@@ -120,7 +120,7 @@ def _array(file: _Bytes) -> Tensor | None:
         raise file.damaged(f"shape {list(shape)} is no shape")
     if 0 in shape:
         # NumPy refuses dimensions whose product is too large even where another size is 0.
-        if math.prod(extent or 1 for extent in shape) >= 1 << 59:
+        if math.prod(size or 1 for size in shape) >= 1 << 59:
             raise file.damaged(f"shape {list(shape)} is no shape")
         if not scalars:
             # Before scalars, a dimension of 0 was one that is not known yet.

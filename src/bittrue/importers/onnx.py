@@ -227,12 +227,12 @@ class _Reader:
         dtype = type_name(tensor.elem_type, place)
         if not tensor.HasField("shape"):
             return Tensor(info.name, dtype, ())
-        extents = [dim.dim_value if dim.WhichOneof("value") == "dim_value" else -1 for dim in tensor.shape.dim]
-        if is_no_shape([0 if extent == -1 else extent for extent in extents]):
-            raise InvalidModelError("BT-ONNX-SHAPE", f"shape {extents[:8]} is no shape", place=place)
-        free = -1 in extents
-        shape = tuple(1 if extent == -1 else extent for extent in extents)
-        return Tensor(info.name, dtype, shape, tuple(extents) if free else None)
+        sizes = [dim.dim_value if dim.WhichOneof("value") == "dim_value" else -1 for dim in tensor.shape.dim]
+        if is_no_shape([0 if size == -1 else size for size in sizes]):
+            raise InvalidModelError("BT-ONNX-SHAPE", f"shape {sizes[:8]} is no shape", place=place)
+        free = -1 in sizes
+        shape = tuple(1 if size == -1 else size for size in sizes)
+        return Tensor(info.name, dtype, shape, tuple(sizes) if free else None)
 
     # -- nodes -----------------------------------------------------------------------------------------------------
     def _node(self, builder: GraphBuilder, proto: NodeProto) -> None:

@@ -54,7 +54,7 @@ def constant(proto: TensorProto, name: str, folder: Path | None) -> Tensor:
     """
     place = f"tensor '{name}'"
     dtype = data_type(type_name(proto.data_type, place))
-    shape = tuple(int(extent) for extent in proto.dims)
+    shape = tuple(int(size) for size in proto.dims)
     if is_no_shape(shape):
         raise InvalidModelError("BT-ONNX-SHAPE", f"shape {list(shape[:8])} is no shape", place=place)
     count = math.prod(shape)
@@ -78,7 +78,7 @@ def is_no_shape(shape: Sequence[int]) -> bool:
     """
     if len(shape) > _MOST_DIMENSIONS or min(shape, default=0) < 0:
         return True
-    return 0 in shape and math.prod(extent or 1 for extent in shape) > _MOST_ELEMENTS
+    return 0 in shape and math.prod(size or 1 for size in shape) > _MOST_ELEMENTS
 
 
 def from_array(array: np.ndarray, name: str) -> Tensor:

@@ -63,22 +63,22 @@ def make_dense(
     places = np.zeros(1, np.int64)
     for position, axis in enumerate(order):
         dimension = axis if axis < rank else blocked[axis - rank]
-        extent = shape[axis] // blocks[axis] if axis < rank else blocks[dimension]
+        length = shape[axis] // blocks[axis] if axis < rank else blocks[dimension]
         stride = math.prod(shape[dimension + 1 :]) * (blocks[dimension] if axis < rank else 1)
         level = levels[position]
         if schema.ENUMS["DimensionType"][level.number("format") & 1] == "DENSE":
-            if axis < rank and level.number("dense_size") != extent:
-                raise wrong(f"has {level.number('dense_size')} positions in level {position}, expected {extent}")
-            if places.size * extent > elements:
+            if axis < rank and level.number("dense_size") != length:
+                raise wrong(f"has {level.number('dense_size')} positions in level {position}, expected {length}")
+            if places.size * length > elements:
                 raise wrong("names positions twice")
-            places = (places[:, None] + np.arange(extent) * stride).reshape(-1)
+            places = (places[:, None] + np.arange(length) * stride).reshape(-1)
             continue
         segments, indices = (_numbers(file, level, name, place) for name in ("array_segments", "array_indices"))
         counts = np.diff(segments)
         if segments.size != places.size + 1 or segments[0] != 0 or (counts < 0).any() or segments[-1] != indices.size:
             raise wrong(f"has segments in level {position} that do not cover its {indices.size} positions")
-        if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < extent:
-            raise wrong(f"has a position outside of the {extent} of level {position}")
+        if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < length:
+            raise wrong(f"has a position outside of the {length} of level {position}")
         places = np.repeat(places, counts) + indices * stride
     if places.size != values.size:
         raise wrong(f"has {values.size} values for {places.size} leaves")

@@ -160,34 +160,34 @@ class TensorReader:
         return name
 
     def _shape(self, table: Table, place: str) -> tuple[int, ...]:
-        extents = table.numbers("shape")
-        if extents is None:
+        sizes = table.numbers("shape")
+        if sizes is None:
             return ()
-        if extents.size > MAX_RANK:
-            message = f"the shape has {extents.size} dimensions, the reader takes at most {MAX_RANK}"
+        if sizes.size > MAX_RANK:
+            message = f"the shape has {sizes.size} dimensions, the reader takes at most {MAX_RANK}"
             raise ResourceError("BT-FILE-LIMIT", message, place=place, advice=CONVERT_AGAIN)
-        self._file.spend_objects(extents.size, place)
-        shape = tuple(extents.tolist())
-        if any(extent < 0 for extent in shape):
+        self._file.spend_objects(sizes.size, place)
+        shape = tuple(sizes.tolist())
+        if any(size < 0 for size in shape):
             raise InvalidModelError(
                 "BT-TENSOR-SHAPE", f"shape {shape} has a negative dimension", place=place, advice=CONVERT_AGAIN
             )
         # Zeros must not hide an overflow of the other dimensions.
-        if math.prod(extent or 1 for extent in shape) > MAX_ELEMENTS:
+        if math.prod(size or 1 for size in shape) > MAX_ELEMENTS:
             raise InvalidModelError(
                 "BT-TENSOR-SHAPE", f"shape {shape} has more than 2^40 elements", place=place, advice=CONVERT_AGAIN
             )
         return shape
 
     def _signature(self, table: Table, shape: tuple[int, ...], place: str) -> tuple[int, ...] | None:
-        extents = table.numbers("shape_signature")
-        if extents is None or extents.size == 0:
+        sizes = table.numbers("shape_signature")
+        if sizes is None or sizes.size == 0:
             return None
-        if extents.size != len(shape) or bool((extents < -1).any()):
+        if sizes.size != len(shape) or bool((sizes < -1).any()):
             self._notes.add("the shape signature does not fit the shape; it is ignored", place)
             return None
-        self._file.spend_objects(extents.size, place)
-        return tuple(extents.tolist())
+        self._file.spend_objects(sizes.size, place)
+        return tuple(sizes.tolist())
 
     def _quantization(self, table: Table, shape: tuple[int, ...], place: str) -> Quantization | None:
         member, _ = table.union("details")

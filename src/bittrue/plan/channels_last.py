@@ -54,7 +54,7 @@ class Layout:
         """Dimensions of a tensor, channels first."""
         return self.tensors[index].shape
 
-    def is_picture(self, index: int) -> bool:
+    def is_image(self, index: int) -> bool:
         """Whether a tensor can have a twin."""
         tensor = self.tensors[index]
         return len(tensor.shape) in (3, 4) and tensor.kind in ("input", "computed", "constant", "folded")
@@ -98,11 +98,11 @@ class Layout:
         shape = last_shape(tensor.shape)
         name = f"{tensor.name} (channels last)"
         if tensor.value is not None:
-            turned = _picture(tensor.value).transpose(TO_LAST)
+            turned = _image(tensor.value).transpose(TO_LAST)
             twin = self._add(replace(tensor, name=name, shape=shape, value=np.ascontiguousarray(turned)))
         else:
             twin = self._add(PlanTensor(name, tensor.dtype, shape, "computed"))
-            self._turn(index, _picture_shape(tensor.shape), TO_LAST, twin, step)
+            self._turn(index, _image_shape(tensor.shape), TO_LAST, twin, step)
         self._twins[index] = twin
         return twin
 
@@ -168,19 +168,19 @@ def keeps_order(shape: Sequence[int], axes: Sequence[int]) -> bool:
     return moved == sorted(moved) or 0 in shape
 
 
-def _picture_shape(shape: Sequence[int]) -> tuple[int, ...]:
+def _image_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """[N, C, W] as [N, C, 1, W]."""
     return (*shape[:2], 1, shape[2]) if len(shape) == 3 else tuple(shape)
 
 
-def _picture(value: np.ndarray) -> np.ndarray:
-    return value.reshape(_picture_shape(value.shape))
+def _image(value: np.ndarray) -> np.ndarray:
+    return value.reshape(_image_shape(value.shape))
 
 
 def last_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """The shape of an image's twin."""
-    picture = _picture_shape(shape)
-    return tuple(picture[axis] for axis in TO_LAST)
+    image = _image_shape(shape)
+    return tuple(image[axis] for axis in TO_LAST)
 
 
 def last_axis_of(axis: int, rank: int) -> int:
@@ -214,9 +214,9 @@ def _follow(step: Step, layout: Layout) -> bool:
         return False
     data = range(min(operator.elementwise, len(step.inputs)))
     operands = [step.inputs[position] for position in data]
-    pictures = [index for index in operands if index is not None]
+    images = [index for index in operands if index is not None]
     target = step.outputs[0]
-    if not any(layout.only_twin(index) for index in pictures) or not layout.is_picture(target):
+    if not any(layout.only_twin(index) for index in images) or not layout.is_image(target):
         return False
     rank = len(layout.shape(target))
     # What depends on places in memory stays where it is.
@@ -226,13 +226,13 @@ def _follow(step: Step, layout: Layout) -> bool:
     # Arrays that lie along the image's axes as they are.
     if any(array.ndim > 1 for array in step.arrays.values()):
         return False
-    for index in pictures:
+    for index in images:
         single = math.prod(layout.shape(index)) == 1
-        if not single and not (layout.is_picture(index) and len(layout.shape(index)) == rank):
+        if not single and not (layout.is_image(index) and len(layout.shape(index)) == rank):
             value = layout.value(index)
             if value is None or value.ndim > rank:
                 return False
-    wider = layout.tensors[target].type.numpy.itemsize > layout.tensors[pictures[0]].type.numpy.itemsize
+    wider = layout.tensors[target].type.numpy.itemsize > layout.tensors[images[0]].type.numpy.itemsize
     if wider and not layout.goes_on(target):
         # Fewer bytes change their layout before it.
         return False
@@ -246,7 +246,7 @@ def _follow(step: Step, layout: Layout) -> bool:
             value = layout.value(operand)
             assert value is not None, "looked at above"
             spread = value.reshape((1,) * (rank - value.ndim) + value.shape)
-            turned = _picture(spread).transpose(TO_LAST)
+            turned = _image(spread).transpose(TO_LAST)
             inputs[position] = layout.constant(
                 f"{layout.tensors[operand].name} (channels last)", turned, layout.tensors[operand].dtype
             )
@@ -262,11 +262,11 @@ def _follow(step: Step, layout: Layout) -> bool:
 
 def _transpose(step: Step, layout: Layout) -> bool:
     source, target, order = step.inputs[0], step.outputs[0], tuple(step["permutation"])
-    if source is None or len(order) != 4 or not layout.is_picture(source):
+    if source is None or len(order) != 4 or not layout.is_image(source):
         return False
     if not layout.only_twin(source):
         # A channels-last image that the model turns: nothing need be done until someone asks for the result.
-        if tuple(order[axis] for axis in TO_LAST) == (0, 1, 2, 3) and layout.is_picture(target):
+        if tuple(order[axis] for axis in TO_LAST) == (0, 1, 2, 3) and layout.is_image(target):
             layout.name(target, source)
             layout.rewritten += 1
             return True
@@ -293,10 +293,10 @@ def _concatenation(step: Step, layout: Layout) -> bool:
     inputs = [index for index in step.inputs if index is not None]
     if step.parameters.get("late"):
         return False
-    if not any(layout.only_twin(index) for index in inputs) or not layout.is_picture(target):
+    if not any(layout.only_twin(index) for index in inputs) or not layout.is_image(target):
         return False
     rank = len(layout.shape(target))
-    if any(not layout.is_picture(i) or len(layout.shape(i)) != rank for i in inputs) or len(inputs) < len(step.inputs):
+    if any(not layout.is_image(i) or len(layout.shape(i)) != rank for i in inputs) or len(inputs) < len(step.inputs):
         return False
     axis = last_axis_of(step["axis"], rank)
     twins = tuple(layout.last(index, step) for index in inputs)

@@ -15,10 +15,10 @@ from ..operators.layers.integer_layers import is_plain
 from .channels_last import TO_FIRST, TO_LAST, Layout, Rewrite, last_axis_of, last_shape
 
 
-def _picture_source(step: Step, layout: Layout) -> int | None:
+def _image_source(step: Step, layout: Layout) -> int | None:
     """The step's first input when it is an image of 8-bit integers with one or two spatial axes."""
     source = step.inputs[0]
-    if source is None or not layout.is_picture(source) or layout.tensors[source].dtype not in ("s8", "u8"):
+    if source is None or not layout.is_image(source) or layout.tensors[source].dtype not in ("s8", "u8"):
         return None
     return source
 
@@ -85,7 +85,7 @@ def _conv(step: Step, layout: Layout) -> bool:
 
 
 def _rescaled_conv(step: Step, layout: Layout) -> bool:
-    source, filters = _picture_source(step, layout), step.inputs[1]
+    source, filters = _image_source(step, layout), step.inputs[1]
     bias = step.inputs[2] if len(step.inputs) > 2 else None
     if (
         not is_plain(step)
@@ -109,7 +109,7 @@ def _rescaled_conv(step: Step, layout: Layout) -> bool:
     # [1, kh, kw, C] for a filter per channel, [O, kh, kw, C / groups] otherwise.
     turned = value.transpose((1, 2, 3, 0) if single else (0, 2, 3, 1))
     name = f"{layout.tensors[filters].name} (channels last)"
-    dropped = ("late", "channels_last", "groups", "ranged", "dtype", "codes", "arithmetic")
+    dropped = ("late", "channels_last", "groups", "ranged", "dtype", "data_type", "arithmetic")
     parameters = {key: number for key, number in step.parameters.items() if key not in dropped}
     parameters |= {"weight_zero_point": zero_point, **({"multiplier": 1} if single else {"groups": groups})}
     arrays = {key: array for key, array in step.arrays.items() if key != "weight_zero_points"}
@@ -127,7 +127,7 @@ def _rescaled_conv(step: Step, layout: Layout) -> bool:
 
 
 def _conv_sums(step: Step, layout: Layout) -> bool:
-    source, filters = _picture_source(step, layout), step.inputs[1]
+    source, filters = _image_source(step, layout), step.inputs[1]
     points = step.inputs[6] if len(step.inputs) > 6 else None
     if not is_plain(step) or source is None or filters is None or layout.value(filters) is None or _crops(step):
         return False
@@ -147,7 +147,7 @@ def _conv_sums(step: Step, layout: Layout) -> bool:
 
 def _dynamic_quantize_linear(step: Step, layout: Layout) -> bool:
     source, target = step.inputs[0], step.outputs[0]
-    if source is None or not layout.only_twin(source) or not layout.is_picture(target):
+    if source is None or not layout.only_twin(source) or not layout.is_image(target):
         return False
     twin = layout.last(source, step)
     outputs = (layout.produce(target), *step.outputs[1:])
@@ -157,7 +157,7 @@ def _dynamic_quantize_linear(step: Step, layout: Layout) -> bool:
 
 def _average_pool(step: Step, layout: Layout) -> bool:
     """Averages of 8-bit integers, tap by tap in both layouts."""
-    source = _picture_source(step, layout)
+    source = _image_source(step, layout)
     if source is None or step.parameters.get("late") or _crops(step) or step["channels_last"]:
         return False
     whole = "average" in step.rules and step["counted"] == "inside" and not _dilated(step)
@@ -169,7 +169,7 @@ def _average_pool(step: Step, layout: Layout) -> bool:
 
 def _max_pool(step: Step, layout: Layout) -> bool:
     source = step.inputs[0]
-    if source is None or not layout.is_picture(source):
+    if source is None or not layout.is_image(source):
         return False
     real = layout.tensors[source].dtype == "f32"
     if layout.tensors[source].dtype not in ("s8", "u8") and not (real and layout.only_twin(source)):
@@ -202,12 +202,7 @@ def _reduction(step: Step, layout: Layout) -> bool:
 
 def _pad(step: Step, layout: Layout) -> bool:
     source, target = step.inputs[0], step.outputs[0]
-    if (
-        source is None
-        or "before" not in step.parameters
-        or not layout.only_twin(source)
-        or not layout.is_picture(target)
-    ):
+    if source is None or "before" not in step.parameters or not layout.only_twin(source) or not layout.is_image(target):
         return False
     parameters = dict(step.parameters)
     for side in ("before", "after"):
@@ -235,19 +230,19 @@ def _resample(step: Step, layout: Layout) -> bool:
 def _channels(step: Step, layout: Layout) -> bool:
     """What has numbers per channel: it is told where the channels are. Sums of two images have both turned."""
     source, target = step.inputs[0], step.outputs[0]
-    if source is None or not layout.only_twin(source) or not layout.is_picture(target):
+    if source is None or not layout.only_twin(source) or not layout.is_image(target):
         return False
     if "channels_last" not in step.parameters or step.parameters.get("late"):
         return False
     inputs = list(step.inputs)
     addend = position_of(find(step.operator), "addend")
     for position in (0, addend):
-        picture = at(inputs, position)
-        if position is None or picture is None:
+        image = at(inputs, position)
+        if position is None or image is None:
             continue
-        if len(layout.shape(picture)) != len(layout.shape(source)):
+        if len(layout.shape(image)) != len(layout.shape(source)):
             return False
-        inputs[position] = layout.last(picture, step)
+        inputs[position] = layout.last(image, step)
     parameters = {**step.parameters, "channels_last": True}
     layout.emit(replace(step, inputs=tuple(inputs), outputs=(layout.produce(target),), parameters=parameters))
     return True

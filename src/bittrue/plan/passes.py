@@ -264,7 +264,7 @@ def _concatenations(schedule: Schedule) -> Schedule:
         for operand, table in zip(step.inputs, step["tables"], strict=True):
             if operand is None:
                 continue
-            extent = plan.tensors[operand].shape[axis] if plan.tensors[operand].shape else 1
+            size = plan.tensors[operand].shape[axis] if plan.tensors[operand].shape else 1
             if table < 0 and operand not in aliased and _can_live_inside(operand, plan, steps, uses, shape, axis):
                 inside = along * item * int(np.prod(shape[axis + 1 :], dtype=np.int64))
                 own = plan.tensors[operand].shape
@@ -273,7 +273,7 @@ def _concatenations(schedule: Schedule) -> Schedule:
                 stride = place.row_stride if several else (own[-1] if own else 1) * item
                 parts[operand] = Part(place.root, place.offset + inside, stride)
                 moved += 1
-            along += extent
+            along += size
         if moved == len(step.inputs):
             steps[position] = None
         if moved:
@@ -289,7 +289,7 @@ def _can_live_inside(
     writer = uses.writer.get(index)
     readers = uses.readers.get(index, [])
     # One piece of memory: nothing but the outermost dimensions differs from 1 before the axis.
-    if all(extent == 1 for extent in shape[:axis]):
+    if all(size == 1 for size in shape[:axis]):
         return _joined_once([steps[r] for r in readers])
     if axis != len(shape) - 1 or writer is None:
         return False

@@ -183,10 +183,10 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
     A size is free when it changes with those of the inputs. What cannot be planned is left out.
     """
 
-    def walk(graph: Graph, extent: int) -> _State:
+    def walk(graph: Graph, size: int) -> _State:
         state = _State(graph, _Job(Source(numerics, (graph,), memory_limit, plan_source)))
         signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
-        _seed(state, {i: tuple(extent if e == -1 else e for e in s) for i, s in signatures if s is not None})
+        _seed(state, {i: tuple(size if e == -1 else e for e in s) for i, s in signatures if s is not None})
         for node in graph.nodes:
             operator = find(node.operator)
             # What other graphs give is not looked at.
@@ -286,12 +286,12 @@ def _wanted(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[int, tupl
                 advice=near_or_all(name, known, "inputs"),
             )
         try:
-            extents = tuple(as_index(extent) for extent in shape)
+            sizes = tuple(as_index(size) for size in shape)
         except TypeError:
             raise InputError("BT-INPUT-SHAPE", f"{shape!r} is no list of integers", place=f"input '{name}'") from None
-        if any(extent < 0 for extent in extents):
+        if any(size < 0 for size in sizes):
             raise InputError("BT-INPUT-SHAPE", f"shape {list(shape)} has a negative dimension", place=f"input '{name}'")
-        wanted[names[name]] = extents
+        wanted[names[name]] = sizes
     return wanted
 
 

@@ -97,8 +97,8 @@ def open_shape(tensor: Tensor) -> InputError:
         shown, example = "", "N,N,..."
         weights = "; if it is a weight, pass the file that holds it: weights=..., or --weights FILE"
     else:
-        shown = f": [{', '.join('?' if extent == -1 else str(extent) for extent in signature)}]"
-        example, weights = ",".join("N" if extent == -1 else str(extent) for extent in signature), ""
+        shown = f": [{', '.join('?' if size == -1 else str(size) for size in signature)}]"
+        example, weights = ",".join("N" if size == -1 else str(size) for size in signature), ""
     return InputError(
         "BT-INPUT-OPEN",
         f"the file does not say the shape of this input{shown}",

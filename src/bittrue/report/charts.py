@@ -101,7 +101,7 @@ def _plane(plane: list[list[float]], shape: list[int]) -> dict[str, Any] | None:
     top = max(map(max, plane)) or 1.0
     cells = bytes(min(math.ceil(255 * share / top), 255) if share else 0 for row in plane for share in row)
     rows, columns = len(plane), len(plane[0])
-    height, width = _extents(shape, rows, columns)
+    height, width = _sizes(shape, rows, columns)
     return {
         "rows": rows,
         "columns": columns,
@@ -111,7 +111,7 @@ def _plane(plane: list[list[float]], shape: list[int]) -> dict[str, Any] | None:
     }
 
 
-def _extents(shape: list[int], rows: int, columns: int) -> tuple[int, int]:
+def _sizes(shape: list[int], rows: int, columns: int) -> tuple[int, int]:
     """Height and width of the image: [N, H, W, C] or [N, C, H, W], whichever fits the plane."""
     if len(shape) == 4:
         for height, width in ((shape[1], shape[2]), (shape[2], shape[3])):

@@ -59,13 +59,13 @@ def number(value: float | int | bool | str | None) -> str:
     return f"{value:.6g}".replace("-", "−")
 
 
-def shape(extents: list[int]) -> str:
+def shape(sizes: list[int]) -> str:
     """The shape of a tensor.
 
     >>> shape([1, 112, 112, 32]), shape([])
     ('1×112×112×32', 'scalar')
     """
-    return "×".join(map(str, extents)) or "scalar"
+    return "×".join(map(str, sizes)) or "scalar"
 
 
 def index(element: list[int]) -> str:

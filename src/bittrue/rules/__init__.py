@@ -23,7 +23,7 @@ _TABLES = {
     "align": ("align", "RULES"),
     "align_tail": ("align", "RULES"),
     "average": ("average", "RULES"),
-    "bias_codes": ("range_layer", "BIAS"),
+    "quantized_bias": ("range_layer", "BIAS"),
     "byte_products": ("byte_products", "RULES"),
     "cast": ("cast", "RULES"),
     "channel_parameters": ("channel_parameters", "RULES"),
@@ -111,7 +111,7 @@ _TABLES = {
     "to_integer_tail": ("to_integer", "RULES"),
     "window_average": ("window_average", "RULES"),
     "window_levels": ("window_levels", "RULES"),
-    "weight_codes": ("range_layer", "WEIGHTS"),
+    "quantized_weights": ("range_layer", "WEIGHTS"),
     "zero_points": ("zero_points", "RULES"),
     "weighted": ("interpolate", "WEIGHTED"),
 }

@@ -30,11 +30,11 @@ class AccumulateRule:
 _S16_MIN, _S16_MAX = -(2**15), 2**15 - 1
 
 
-def _even(codes: np.ndarray, axis: int) -> np.ndarray:
+def _even(quantized: np.ndarray, axis: int) -> np.ndarray:
     """Quantized values with a 0 behind an odd number of them."""
-    widths = [(0, 0)] * codes.ndim
-    widths[axis] = (0, codes.shape[axis] % 2)
-    return np.pad(codes, widths)
+    widths = [(0, 0)] * quantized.ndim
+    widths[axis] = (0, quantized.shape[axis] % 2)
+    return np.pad(quantized, widths)
 
 
 def risky_pairs(w: np.ndarray, low: int = 0, high: int = 255) -> np.ndarray:

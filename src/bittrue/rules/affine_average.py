@@ -30,9 +30,9 @@ class AffineAverageRule:
 
 
 def _prepare_binary32(source: Pair, output: Pair, low: int, high: int) -> Prepared:
-    codes = np.arange(low, high + 1) - source[1]
+    quantized = np.arange(low, high + 1) - source[1]
     with np.errstate(all="ignore"):
-        values = np.float32(source[0]) * codes.astype(np.float32)
+        values = np.float32(source[0]) * quantized.astype(np.float32)
     return {
         "values": values,
         "output_scale": np.asarray(output[0], np.float32),
@@ -83,11 +83,11 @@ def _finish_exact(
     return np.clip(rounded + prepared["output_zero_point"], low, high)
 
 
-def _prepare_codes(source: Pair, output: Pair, low: int, high: int) -> Prepared:
+def _prepare_quantized(source: Pair, output: Pair, low: int, high: int) -> Prepared:
     return {"values": np.arange(low, high + 1, dtype=np.int64)}
 
 
-def _finish_codes(
+def _finish_quantized(
     total: np.ndarray, count: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high: int
 ) -> np.ndarray:
     """A tie, a negative tie; the sum of integers is exact before it becomes binary32.
@@ -109,8 +109,8 @@ RULES: dict[str, AffineAverageRule] = {
         "docs/facts/onnxruntime.md 3.2, verified by running",
     ),
     "codes_binary32_even": AffineAverageRule(
-        _prepare_codes,
-        _finish_codes,
+        _prepare_quantized,
+        _finish_quantized,
         "clamp(round_even(f32(f32(total) / f32(count)))), total the exact sum of the quantized values, whose scales "
         "and "
         "zero points are not looked at",

@@ -60,7 +60,7 @@ def _prepare(inputs: Sequence[Pair], output: Pair, low: int, high: int) -> Prepa
     }
 
 
-def _apply(codes: Sequence[np.ndarray], prepared: Mapping[str, np.ndarray], low: int, high: int) -> np.ndarray:
+def _apply(quantized: Sequence[np.ndarray], prepared: Mapping[str, np.ndarray], low: int, high: int) -> np.ndarray:
     """Ties to even, once per input and once for the sum.
 
     >>> rule = RULES["binary32_16_bits_even"]
@@ -70,10 +70,10 @@ def _apply(codes: Sequence[np.ndarray], prepared: Mapping[str, np.ndarray], low:
     """
     middle = int(prepared["middle_zero_point"])
     total: np.ndarray | int = 0
-    for q, factor, zero_point in zip(codes, prepared["factors"], prepared["zero_points"], strict=True):
+    for q, factor, zero_point in zip(quantized, prepared["factors"], prepared["zero_points"], strict=True):
         steps = np.rint((q.astype(np.int64) - zero_point).astype(np.float32) * factor).astype(np.int64)
         total = total + np.clip(steps + middle, 0, 65535)
-    raw = np.asarray(total, np.int64) - len(codes) * middle
+    raw = np.asarray(total, np.int64) - len(quantized) * middle
     with np.errstate(all="ignore"):
         real = np.rint(raw.astype(np.float32) * prepared["factor"])
     return clamp_of_s64(real, prepared["output_zero_point"], low, high)

@@ -149,10 +149,10 @@ def _accumulate(first: str, second: str) -> Iterator[Example]:
         one, other = (int(accumulate.RULES[name].finish(np.array([total]))[0]) for name in (first, second))
         if one != other:
             yield Example(f"sum {total}", (str(one), str(other)))
-    codes, weights = np.array([[255, 255]]), np.array([[127], [127]])
-    exact = int((codes @ weights)[0, 0])
+    quantized, weights = np.array([[255, 255]]), np.array([[127], [127]])
+    exact = int((quantized @ weights)[0, 0])
     losses = [accumulate.RULES[name].lost for name in (first, second)]
-    one, other = (exact if lost is None else exact - int(lost(codes, weights)[0, 0]) for lost in losses)
+    one, other = (exact if lost is None else exact - int(lost(quantized, weights)[0, 0]) for lost in losses)
     if one != other:
         yield Example("255 * 127 + 255 * 127", (str(one), str(other)))
 

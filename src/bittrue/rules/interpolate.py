@@ -17,7 +17,7 @@ Corners = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class InterpolateRule:
-    """`prepare(extent, out, align corners, half-pixel centres) -> low, high, weight`, one entry per output position.
+    """`prepare(size, out, align corners, half-pixel centres) -> low, high, weight`, one entry per output position.
 
     It raises ValueError when a position falls outside the input. `apply(corners, weight_y, weight_x)` takes the pixels
     (low y, low x), (high y, low x), (low y, high x), (high y, high x) and weights that broadcast against them.
@@ -29,23 +29,23 @@ class InterpolateRule:
     source: str
 
 
-def _inside(low: np.ndarray, extent: int) -> None:
-    if low.size and int(low.max()) >= extent:
-        position = int(np.argmax(low >= extent))
-        raise ValueError(f"output position {position} reads input position {int(low[position])} of {extent}")
+def _inside(low: np.ndarray, size: int) -> None:
+    if low.size and int(low.max()) >= size:
+        position = int(np.argmax(low >= size))
+        raise ValueError(f"output position {position} reads input position {int(low[position])} of {size}")
 
 
-def _prepare_tenths(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
-    step = (1024 * extent + out // 2) // out
+def _prepare_tenths(size: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    step = (1024 * size + out // 2) // out
     if align_corners and out > 1:
-        step = (1024 * (extent - 1) + (out - 1) // 2) // (out - 1)
+        step = (1024 * (size - 1) + (out - 1) // 2) // (out - 1)
     position = np.arange(out, dtype=np.int64) * step
     if half_pixel:
         position += step // 2 - 512
     # Positions reach down to -512. Shifting those gives -1, dividing them toward zero 0: clamped, both are 0.
     low = np.maximum(position >> 10, 0)
-    high = np.minimum((position + 1023) >> 10, extent - 1)
-    _inside(low, extent)
+    high = np.minimum((position + 1023) >> 10, size - 1)
+    _inside(low, size)
     return {"low": low, "high": high, "weight": position - 1024 * low}
 
 
@@ -82,35 +82,35 @@ def _tenths_total(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) 
     return at_low_y * (1024 - weight_y) + at_high_y * weight_y
 
 
-def _prepare_binary32(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+def _prepare_binary32(size: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
     f32 = np.float32
-    step = f32(extent - 1) / f32(out - 1) if align_corners and out > 1 else f32(extent) / f32(out)
+    step = f32(size - 1) / f32(out - 1) if align_corners and out > 1 else f32(size) / f32(out)
     position = np.arange(out).astype(f32)
     position = (position + f32(0.5)) * step - f32(0.5) if half_pixel else position * step
     low = np.maximum(np.floor(position).astype(np.int64), 0)
-    high = np.minimum(np.ceil(position).astype(np.int64), extent - 1)
-    _inside(low, extent)
+    high = np.minimum(np.ceil(position).astype(np.int64), size - 1)
+    _inside(low, size)
     return {"low": low, "high": high, "weight": position - low.astype(f32)}
 
 
-def _prepare_eleven_bits(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
-    low, high, weight = _clamped_positions(extent, out, align_corners, half_pixel)
+def _prepare_eleven_bits(size: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    low, high, weight = _clamped_positions(size, out, align_corners, half_pixel)
     return {"low": low, "high": high, "weight": np.rint(weight * np.float32(2048)).astype(np.int64)}
 
 
 def _clamped_positions(
-    extent: int, out: int, align_corners: bool, half_pixel: bool
+    size: int, out: int, align_corners: bool, half_pixel: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions are limited to [0, dimension - 1] before they are split into a whole and a fraction."""
     f32 = np.float32
     corners = 1 if align_corners and out > 1 else 0
-    step = f32(extent - corners) / f32(out - corners)
+    step = f32(size - corners) / f32(out - corners)
     position = np.arange(out).astype(f32) * step
     if half_pixel and not align_corners:
         position = position + (f32(0.5) * step - f32(0.5))
-    position = np.minimum(np.maximum(position, f32(0)), f32(extent - 1))
+    position = np.minimum(np.maximum(position, f32(0)), f32(size - 1))
     low = position.astype(np.int64)
-    return low, np.minimum(low + 1, extent - 1), position - low.astype(f32)
+    return low, np.minimum(low + 1, size - 1), position - low.astype(f32)
 
 
 def _apply_eleven_bits(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
@@ -126,8 +126,8 @@ def _apply_eleven_bits(corners: Corners, weight_y: np.ndarray, weight_x: np.ndar
     return (top * 2048 + (bottom - top) * weight_y + (1 << 21)) >> 22
 
 
-def _prepare_clamped(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
-    low, high, weight = _clamped_positions(extent, out, align_corners, half_pixel)
+def _prepare_clamped(size: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    low, high, weight = _clamped_positions(size, out, align_corners, half_pixel)
     return {"low": low, "high": high, "weight": weight}
 
 

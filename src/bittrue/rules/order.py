@@ -96,11 +96,11 @@ def _parts(x: np.ndarray, axes: Sequence[int], factor: np.float32) -> np.ndarray
         return np.asarray(x.reshape(-1) * factor + np.float32(0))
     merged: list[int] = []
     reduced: list[bool] = []
-    for axis, extent in enumerate(x.shape):
+    for axis, size in enumerate(x.shape):
         if reduced and reduced[-1] == (axis in axes):
-            merged[-1] *= extent
+            merged[-1] *= size
         else:
-            merged.append(extent)
+            merged.append(size)
             reduced.append(axis in axes)
     kept = [axis for axis, one in enumerate(reduced) if not one]
     *outer, last = [axis for axis, one in enumerate(reduced) if one]

@@ -48,10 +48,10 @@ ASYMMETRIC: dict[str, QuantizeRowsRule] = {
 }
 
 
-def per_picture(x: np.ndarray) -> np.ndarray:
+def per_image(x: np.ndarray) -> np.ndarray:
     """All pixels of an image share a scale: [N, H, W, C] becomes [N, H * W * C].
 
-    >>> per_picture(np.zeros((2, 3, 3, 4), np.float32)).shape
+    >>> per_image(np.zeros((2, 3, 3, 4), np.float32)).shape
     (2, 36)
     """
     return x.reshape(x.shape[0], -1)
@@ -67,4 +67,4 @@ def per_pixel(x: np.ndarray) -> np.ndarray:
 
 
 # Slot `rows`: what shares one scale in a convolution.
-ROWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"per_picture": per_picture, "per_pixel": per_pixel}
+ROWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"per_image": per_image, "per_pixel": per_pixel}

@@ -1,4 +1,4 @@
-"""Layers over tensors with ranges: slots `fold_normalization`, `weight_codes`, `bias_codes`, `add_bias`, `layer_sum`.
+"""Layers over tensors with ranges: their weights and bias, and what follows their sums.
 
 A tensor's scale is L / R: quantized values per unit, L = 127.5 (s8) or 255.5 (u8), R = max(|low|, |high|). Everything
 is binary32, in the order written, unless said.
@@ -55,9 +55,9 @@ def binary32_half_levels(weights: np.ndarray, bias: np.ndarray, ends: Ends, dtyp
             half = np.where(bias > 0, _S32, -_S32) / np.float32(2)
             most = half / bias / data_scale
             scales = np.where((bias != 0) & (most < scales), most, scales)
-        codes = saturate_even(weights * scales[:, None], "s8").astype(np.int8)
+        quantized = saturate_even(weights * scales[:, None], "s8").astype(np.int8)
         wide = bias * (scales * data_scale)
-        return codes, saturate_even(wide, "s32").astype(np.int32), scales
+        return quantized, saturate_even(wide, "s32").astype(np.int32), scales
 
 
 def binary32_rescale_away(weights: np.ndarray, bias: np.ndarray, ends: tuple[Ends, Ends, Ends], dtype: str) -> Codes:

@@ -52,8 +52,8 @@ def _apply(q: np.ndarray, dtype: str, factor: np.ndarray, summand: np.ndarray) -
     >>> rule.apply(np.uint8([5, 255]), "u8", 2 * factor, summand + np.float32(1)).tolist()
     [3, 127]
     """
-    codes = narrowed(q, HALF["s8"] / HALF["u8"]) if dtype == "u8" else q.astype(np.float32)
-    return np.clip(np.rint(codes * factor + summand), np.float32(-128), np.float32(127)).astype(np.int64)
+    quantized = narrowed(q, HALF["s8"] / HALF["u8"]) if dtype == "u8" else q.astype(np.float32)
+    return np.clip(np.rint(quantized * factor + summand), np.float32(-128), np.float32(127)).astype(np.int64)
 
 
 RULES: dict[str, RangeNormalizationRule] = {

@@ -112,11 +112,11 @@ def binary32_whole_level_step_or_affine(q: np.ndarray, ends: Ends, dtype: str) -
     >>> binary32_whole_level_step_or_affine(np.uint8([0, 255]), ends, "u8").tolist()
     [-127.0, 128.0]
     """
-    codes = np.asarray(q).astype(np.float32)
+    quantized = np.asarray(q).astype(np.float32)
     with np.errstate(all="ignore"):
         if dtype == "s8":
-            return codes * (reach(ends) / np.float32(127))
-        return codes * ((np.float32(ends[1]) - np.float32(ends[0])) / np.float32(255)) + np.float32(ends[0])
+            return quantized * (reach(ends) / np.float32(127))
+        return quantized * ((np.float32(ends[1]) - np.float32(ends[0])) / np.float32(255)) + np.float32(ends[0])
 
 
 def binary32_two_products_away(acc: np.ndarray, given: Ends, wanted: Ends, dtype: str) -> np.ndarray:

@@ -20,8 +20,8 @@ def binary32_over_127(rows: np.ndarray, block: int) -> tuple[np.ndarray, np.ndar
         multiply
     4-bit weights by 8-bit rows, read.
 
-    >>> codes, scales = binary32_over_127(np.float32([[1, -2, 0.5, 0]]), 2)
-    >>> codes.tolist(), scales.tolist()
+    >>> quantized, scales = binary32_over_127(np.float32([[1, -2, 0.5, 0]]), 2)
+    >>> quantized.tolist(), scales.tolist()
     ([[[64, -127], [127, 0]]], [[0.015748031437397003, 0.003937007859349251]])
     """
     count, depth = rows.shape
@@ -34,8 +34,8 @@ def binary32_over_127(rows: np.ndarray, block: int) -> tuple[np.ndarray, np.ndar
         scales = largest / _F32(127)
         inverse = np.where(largest == 0, _F32(0), _F32(127) / largest)
         real = np.rint(parts * inverse[..., None])
-        codes = np.where(np.isfinite(real), np.clip(real, -128, 127), 0).astype(np.int64)
-    return codes, scales
+        quantized = np.where(np.isfinite(real), np.clip(real, -128, 127), 0).astype(np.int64)
+    return quantized, scales
 
 
 RULES: dict[str, RowBlocksRule] = {"binary32_over_127": binary32_over_127}

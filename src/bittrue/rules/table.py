@@ -110,8 +110,8 @@ def _build_256_even(
 
 def _values(function: tables.Function, factor: np.float32, zero_point: int, minimum: int, maximum: int) -> np.ndarray:
     """f32(function(f32(factor * (q - zero point)))) of every quantized value q."""
-    codes = np.arange(minimum, maximum + 1) - zero_point
-    argument = factor * codes.astype(np.float32)
+    quantized = np.arange(minimum, maximum + 1) - zero_point
+    argument = factor * quantized.astype(np.float32)
     return np.asarray(function(argument.astype(np.float64))).astype(np.float32)
 
 
@@ -259,8 +259,8 @@ def _build_midpoints(
     def entry(k: int) -> int:
         return round((math.tanh((k - 0.5) * width) + math.tanh((k + 0.5) * width)) / 2 / unit) if k < 127 else 127
 
-    codes = range(minimum, maximum + 1)
-    return np.array([centre + (entry(abs(q - centre)) * (1 if q > centre else -1)) for q in codes], np.int64)
+    quantized = range(minimum, maximum + 1)
+    return np.array([centre + (entry(abs(q - centre)) * (1 if q > centre else -1)) for q in quantized], np.int64)
 
 
 def _build_midpoints_less_1(

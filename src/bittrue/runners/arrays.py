@@ -82,15 +82,15 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
         raise ValueError("it holds Python objects (pickles), which are never loaded")
     if dtype.names is not None or dtype.subdtype is not None:
         raise ValueError(f"its type is {dtype}")
-    if len(shape) > _MOST_AXES or any(extent < 0 for extent in shape):
+    if len(shape) > _MOST_AXES or any(size < 0 for size in shape):
         raise ValueError(f"its shape is {shape}")
     return shape, fortran, dtype
 
 
 def _size(shape: tuple[int, ...], dtype: np.dtype) -> int:
     size = dtype.itemsize
-    for extent in shape:
-        size *= extent
+    for dimension in shape:
+        size *= dimension
     return size
 
 

@@ -156,7 +156,7 @@ def random_input(rng: np.random.Generator, port: Port) -> np.ndarray:
 def _closed(port: Port) -> tuple[int, ...]:
     """The shape, where it is known."""
     if -1 in port.shape:
-        shown = ", ".join("?" if extent == -1 else str(extent) for extent in port.shape)
+        shown = ", ".join("?" if size == -1 else str(size) for size in port.shape)
         raise InputError(
             "BT-INPUT-OPEN",
             f"the file does not say the shape of this input: [{shown}]",
@@ -227,7 +227,7 @@ def _read_raw(path: Path, port: Port) -> np.ndarray:
     expected = math.prod(port.shape) * dtype.itemsize
     found = path.stat().st_size
     if min(port.shape, default=0) < 0 or found != expected:
-        shape = ", ".join("?" if extent < 0 else str(extent) for extent in port.shape)
+        shape = ", ".join("?" if size < 0 else str(size) for size in port.shape)
         raise InputError(
             "BT-FILE-ARRAY",
             f"{found:,} bytes are no raw values of input '{port.name}', {dtype} [{shape}]",
@@ -267,8 +267,8 @@ def _loaded(stored: arrays.Stored, port: Port, path: Path) -> np.ndarray:
 
 def _fit(array: np.ndarray, port: Port) -> np.ndarray:
     """The array under the input's shape when only dimensions of 1 differ; type and size stay the session's check."""
-    squeezed = [extent for extent in array.shape if extent != 1]
-    if array.shape != port.shape and squeezed == [extent for extent in port.shape if extent != 1]:
+    squeezed = [size for size in array.shape if size != 1]
+    if array.shape != port.shape and squeezed == [size for size in port.shape if size != 1]:
         return array.reshape(port.shape)
     return array
 

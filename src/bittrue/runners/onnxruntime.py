@@ -96,7 +96,7 @@ def open_onnxruntime(module: Any, path: Path, feeds: Sequence[Feed], settings: S
     order = pair([f.name for f in feeds], [port.name for port in ports], "inputs")
     wanted = []
     for port in (ports[i] for i in order):
-        shape = tuple(extent if isinstance(extent, int) else None for extent in port.shape)
+        shape = tuple(size if isinstance(size, int) else None for size in port.shape)
         wanted.append((np.dtype(_type(port)), shape))
     values, remarks = fit(feeds, wanted)
     inputs = {ports[i].name: value for i, value in zip(order, values, strict=True)}
@@ -343,20 +343,20 @@ def _short(port: Any) -> str:
 def _bound(ports: Iterable[Any], feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
     """Dimensions that the model has names for, as the inputs have them."""
     return {
-        name: extent
+        name: size
         for port in ports
-        for name, extent in zip(port.shape, feeds[port.name].shape, strict=False)
+        for name, size in zip(port.shape, feeds[port.name].shape, strict=False)
         if isinstance(name, str)
     }
 
 
-def _groups(ports: Sequence[Any], extents: Mapping[str, int], limit: int) -> Iterator[list[str]]:
+def _groups(ports: Sequence[Any], sizes: Mapping[str, int], limit: int) -> Iterator[list[str]]:
     """Outputs to be computed together, so that their values take `limit` bytes at most as far as that is known."""
     group: list[str] = []
     size = 0
     for port in ports:
         # What nobody knows counts as 64.
-        shape = [extent if isinstance(extent, int) else extents.get(extent, 64) for extent in port.shape]
+        shape = [dimension if isinstance(dimension, int) else sizes.get(dimension, 64) for dimension in port.shape]
         bytes_ = data_type(_type(port)).numpy.itemsize * int(np.prod(shape, dtype=np.float64))
         if group and size + bytes_ > limit:
             yield group

@@ -33,7 +33,7 @@ def _compiled(module: Any, path: Path, feeds: Sequence[Feed], threads: int, ever
     model = core.read_model(str(path))
     names = [[*port.get_names()] for port in model.inputs]
     order = pair([f.name for f in feeds], names, "inputs")
-    shapes = [_extents(port.get_partial_shape()) for port in model.inputs]
+    shapes = [_sizes(port.get_partial_shape()) for port in model.inputs]
     if any(not matches(f.value.shape, shapes[i]) for f, i in zip(feeds, order, strict=True)) and path.suffix != ".onnx":
         model.reshape({model.inputs[i]: list(f.value.shape) for f, i in zip(feeds, order, strict=True)})
     if every:
@@ -43,7 +43,7 @@ def _compiled(module: Any, path: Path, feeds: Sequence[Feed], threads: int, ever
     options = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(threads)}
     compiled = core.compile_model(model, "CPU", options)
     ports = [compiled.inputs[i] for i in order]
-    values, remarks = fit(feeds, [(p.get_element_type().to_dtype(), _extents(p.get_partial_shape())) for p in ports])
+    values, remarks = fit(feeds, [(p.get_element_type().to_dtype(), _sizes(p.get_partial_shape())) for p in ports])
     return compiled, dict(zip(order, values, strict=True)), remarks
 
 
@@ -62,9 +62,9 @@ def _name(port: Any) -> str:
     return next(iter(sorted(port.get_names())), "")
 
 
-def _extents(shape: Any) -> tuple[int | None, ...]:
+def _sizes(shape: Any) -> tuple[int | None, ...]:
     """Dimensions of an OpenVINO shape; None where they are open."""
-    return tuple(None if extent.is_dynamic else extent.get_length() for extent in shape)
+    return tuple(None if size.is_dynamic else size.get_length() for size in shape)
 
 
 OPENVINO = Peer("openvino", "OpenVINO", "openvino", "openvino", ("tflite", "onnx"), _open_openvino)

@@ -297,7 +297,7 @@ def _shape(entry: Mapping[str, Any], place: str) -> tuple[int, ...] | None:
     shape = entry.get("shape")
     if shape is None:
         return None
-    if not isinstance(shape, list) or len(shape) > 32 or not all(_is_count(extent) for extent in shape):
+    if not isinstance(shape, list) or len(shape) > 32 or not all(_is_count(size) for size in shape):
         raise InputError("BT-TRACE-INDEX", f"'shape' is {shape!r:.80}, no list of dimensions", place=place)
     return tuple(shape)
 
@@ -328,7 +328,7 @@ def _quantization(entry: Mapping[str, Any], shape: tuple[int, ...], place: str) 
     axis = entry.get("axis")
     if len(scales) > 1 and axis is None:
         # Traces of bittrue's first version do not name it: there is one where a single axis fits.
-        fitting = [i for i, extent in enumerate(shape) if extent == len(scales)]
+        fitting = [i for i, size in enumerate(shape) if size == len(scales)]
         axis = fitting[0] if len(fitting) == 1 else None
         if axis is None:
             return None

@@ -54,12 +54,12 @@ def geometry(op: Operation, taps: tuple[int, int], dilation: tuple[int, int], **
     stride = (op.options.strideH, op.options.strideW)
     pads, size = [], []
     for axis in range(2):
-        extent, out = op.x.shape[1 + axis], op.output.shape[1 + axis]
+        dimension, out = op.x.shape[1 + axis], op.output.shape[1 + axis]
         reach = (taps[axis] - 1) * dilation[axis] + 1
         same = op.options.padding == schema.Padding.SAME
-        total = max(0, (out - 1) * stride[axis] + reach - extent) if same else 0
+        total = max(0, (out - 1) * stride[axis] + reach - dimension) if same else 0
         before = total - total // 2 if wrong.get("pads_at_the_beginning") else total // 2
-        pads += [before, max(0, (out - 1) * stride[axis] + reach - extent - before)]
+        pads += [before, max(0, (out - 1) * stride[axis] + reach - dimension - before)]
         size.append(out)
     if wrong.get("strides_swapped"):
         # Windows that leave the image read the zero point.

@@ -11,7 +11,7 @@ from .reading import Operation, Tensor
 from .rounding import Array, encode, nearest_away, two_step
 
 
-def _codes(tensor: Tensor | None) -> Array:
+def _quantized(tensor: Tensor | None) -> Array:
     assert tensor is not None
     assert tensor.value is not None
     return tensor.value
@@ -31,7 +31,7 @@ def add(op: Operation, **wrong: Any) -> Array:
     for k, (tensor, ignored) in enumerate(((one, False), (two, wrong.get("no_second_zero")))):
         zero = 0 if ignored else tensor.zero
         m, e = encode(scales[k] / unit)
-        parts.append(rounding((_codes(tensor).astype(np.int64) - zero) << 20, m, e + exponents[k]))
+        parts.append(rounding((_quantized(tensor).astype(np.int64) - zero) << 20, m, e + exponents[k]))
     minus = (op.name == "SUB") != bool(wrong.get("other_sign"))
     total = parts[0] - parts[1] if minus else parts[0] + parts[1]
     if wrong.get("operands_swapped"):
@@ -45,7 +45,7 @@ def mul(op: Operation, **wrong: Any) -> Array:
     one, two = op.x, op.get(1)
     assert two is not None
     zeros = (0, two.zero) if wrong.get("no_input_zero") else (one.zero, two.zero)
-    acc = (_codes(one).astype(np.int64) - zeros[0]) * (_codes(two).astype(np.int64) - zeros[1])
+    acc = (_quantized(one).astype(np.int64) - zeros[0]) * (_quantized(two).astype(np.int64) - zeros[1])
     m, e = encode(np.float64(np.float32(one.scale * two.scale) / op.output.scale))
     return store(op, wrong.get("rounding", two_step)(acc, m, e), **wrong)
 
@@ -53,8 +53,8 @@ def mul(op: Operation, **wrong: Any) -> Array:
 def logistic(op: Operation, **wrong: Any) -> Array:
     """LOGISTIC by a table of 256 quantized values, in binary32."""
     x, y = op.x, op.output
-    codes = np.arange(-128, 128)
-    real = x.scale * (codes - (0 if wrong.get("no_input_zero") else x.zero)).astype(np.float32)
+    quantized = np.arange(-128, 128)
+    real = x.scale * (quantized - (0 if wrong.get("no_input_zero") else x.zero)).astype(np.float32)
     powers = np.exp(-real.astype(np.float64)).astype(np.float32)
     scaled = np.float32(1) / (np.float32(1) + powers) * (np.float32(1) / y.scale)
     rounded = np.floor(scaled) if wrong.get("floor") else nearest_away(scaled)
@@ -62,13 +62,13 @@ def logistic(op: Operation, **wrong: Any) -> Array:
     if wrong.get("shifted"):
         found = np.roll(found, 1)
     if wrong.get("unsigned_index"):
-        return found[_codes(x).view(np.uint8)]
-    return np.asarray(found[_codes(x).astype(np.int64) + 128])
+        return found[_quantized(x).view(np.uint8)]
+    return np.asarray(found[_quantized(x).astype(np.int64) + 128])
 
 
 def concatenate(op: Operation, **wrong: Any) -> Array:
     """CONCATENATION of quantized values of one scale."""
-    parts = [_codes(tensor) for tensor in op.inputs]
+    parts = [_quantized(tensor) for tensor in op.inputs]
     axis = op.options.axis
     if wrong.get("reversed"):
         parts = parts[::-1]
@@ -78,28 +78,28 @@ def concatenate(op: Operation, **wrong: Any) -> Array:
 
 def pad(op: Operation, **wrong: Any) -> Array:
     """PAD with the zero point, PADV2 with a value."""
-    amounts = _codes(op.get(1)).reshape(-1, 2).tolist()
+    amounts = _quantized(op.get(1)).reshape(-1, 2).tolist()
     value = op.x.zero
     if op.get(2) is not None:
-        value = int(_codes(op.get(2)).reshape(-1)[0])
+        value = int(_quantized(op.get(2)).reshape(-1)[0])
     if wrong.get("zero_code"):
         value = 0
     if wrong.get("sides_swapped"):
         amounts = [pair[::-1] for pair in amounts]
-    return np.pad(_codes(op.x), [tuple(pair) for pair in amounts], constant_values=value)
+    return np.pad(_quantized(op.x), [tuple(pair) for pair in amounts], constant_values=value)
 
 
 def transpose(op: Operation, **wrong: Any) -> Array:
     """TRANSPOSE."""
-    order = [int(axis) for axis in _codes(op.get(1))]
+    order = [int(axis) for axis in _quantized(op.get(1))]
     if wrong.get("inverse"):
         order = list(np.argsort(order))
-    return np.ascontiguousarray(_codes(op.x).transpose(order)).reshape(op.output.shape)
+    return np.ascontiguousarray(_quantized(op.x).transpose(order)).reshape(op.output.shape)
 
 
 def extreme(op: Operation, **wrong: Any) -> Array:
     """MAXIMUM and MINIMUM of quantized values."""
-    one, two = _codes(op.x), _codes(op.get(1))
+    one, two = _quantized(op.x), _quantized(op.get(1))
     largest = (op.name == "MAXIMUM") != bool(wrong.get("other"))
     if wrong.get("unsigned"):
         flipped = [(v.view(np.uint8)) for v in (one, two)]
@@ -109,7 +109,7 @@ def extreme(op: Operation, **wrong: Any) -> Array:
 
 def arg_max(op: Operation, **wrong: Any) -> Array:
     """ARG_MAX: the first of equal quantized values."""
-    x, axis = _codes(op.x), int(_codes(op.get(1)).reshape(-1)[0])
+    x, axis = _quantized(op.x), int(_quantized(op.get(1)).reshape(-1)[0])
     axis %= x.ndim
     if wrong.get("smallest"):
         found = np.argmin(x, axis)
@@ -122,19 +122,19 @@ def arg_max(op: Operation, **wrong: Any) -> Array:
 
 def resize_bilinear(op: Operation, **wrong: Any) -> Array:
     """RESIZE_BILINEAR: positions and weights in units of 2^-10, ties away from zero."""
-    x = _codes(op.x).astype(np.int64)
+    x = _quantized(op.x).astype(np.int64)
     lower, upper, part = [], [], []
     for axis in (1, 2):
-        extent, out = x.shape[axis], op.output.shape[axis]
-        step = (1024 * extent + out // 2) // out
+        size, out = x.shape[axis], op.output.shape[axis]
+        step = (1024 * size + out // 2) // out
         if op.options.alignCorners and out > 1 and not wrong.get("no_corners"):
-            step = (1024 * (extent - 1) + (out - 1) // 2) // (out - 1)
+            step = (1024 * (size - 1) + (out - 1) // 2) // (out - 1)
         at = np.arange(out) * step
         if op.options.halfPixelCenters and not wrong.get("no_half"):
             at = at + step // 2 - 512
         whole = np.trunc(at / 1024).astype(np.int64)
         lower.append(np.maximum(whole, 0))
-        upper.append(np.minimum(np.trunc((at + 1023) / 1024).astype(np.int64), extent - 1))
+        upper.append(np.minimum(np.trunc((at + 1023) / 1024).astype(np.int64), size - 1))
         part.append(at - 1024 * lower[-1])
     rows, columns = part[0][:, None, None], part[1][None, :, None]
     total = np.zeros(op.output.shape, np.int64)
@@ -163,7 +163,7 @@ def compare(op: Operation, **wrong: Any) -> Array:
     for tensor in (one, two):
         m, e = encode(np.float64(tensor.scale))
         zero = 0 if wrong.get("no_zero") else tensor.zero
-        sides.append(two_step((_codes(tensor).astype(np.int64) - zero) << 8, m, e))
+        sides.append(two_step((_quantized(tensor).astype(np.int64) - zero) << 8, m, e))
     names = {"LESS": "LESS_EQUAL", "LESS_EQUAL": "LESS", "GREATER": "GREATER_EQUAL", "GREATER_EQUAL": "GREATER"}
     name = names.get(op.name, op.name) if wrong.get("or_equal") else op.name
     return np.asarray(COMPARED[name](*sides))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...errors import BittrueError, InvalidModelError, ResourceError
 from ..finding import Finding
-from ..open_extents import open_extents
+from ..open_sizes import open_sizes
 from ..rule import Rule, Subject
 from ..surveys import survey
 
@@ -16,13 +16,13 @@ def find(subject: Subject) -> Iterator[Finding]:
     error = subject.planned
     if not isinstance(error, BittrueError) or survey(subject).refused:
         return
-    extents = open_extents(subject, error)
+    sizes = open_sizes(subject, error)
     undefined = isinstance(error, InvalidModelError) or error.code == "BT-UNDEFINED"
     severity = "error" if undefined else "warning"
-    if extents or isinstance(error, ResourceError):
+    if sizes or isinstance(error, ResourceError):
         severity = "note"
     yield RULE.finding(
-        f"numerics '{subject.numerics.name}' refuses the model as a whole: {error.message}{extents}",
+        f"numerics '{subject.numerics.name}' refuses the model as a whole: {error.message}{sizes}",
         graph=subject.graphs[0],
         severity=severity,
         place=error.place,

@@ -19,7 +19,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         wanted = data[one.axis] if data else 1
         if scale == (wanted,):
             continue
-        fitting = [axis for axis, extent in enumerate(data) if scale == (extent,)]
+        fitting = [axis for axis, size in enumerate(data) if scale == (size,)]
         if fitting:
             advice = f"the scale fits axis {fitting[0]}: set the attribute axis to it"
         elif len(scale) == len(data) and len(scale) > 1:

@@ -25,18 +25,18 @@ def _problem(one: Linear) -> tuple[str, str] | None:
             f"rank {len(data)}",
         )
     axis = one.axis % len(data)
-    wanted = tuple(-(-extent // block) if i == axis else extent for i, extent in enumerate(data))
+    wanted = tuple(-(-size // block) if i == axis else size for i, size in enumerate(data))
     if scale == wanted:
         return None
     text = (
         f"blocks of {block} on axis {axis} of '{one.data.name}' {shown(data)} need scales of shape {shown(wanted)},"
         f" found {shown(scale)}"
     )
-    blocks, extent = scale[axis], data[axis]
+    blocks, size = scale[axis], data[axis]
     others = all(a == b for i, (a, b) in enumerate(zip(scale, wanted, strict=True)) if i != axis)
-    if others and 0 < blocks <= extent:
-        low = -(-extent // blocks)
-        high = -(-extent // (blocks - 1)) - 1 if blocks > 1 else extent
+    if others and 0 < blocks <= size:
+        low = -(-size // blocks)
+        high = -(-size // (blocks - 1)) - 1 if blocks > 1 else size
         if low <= high:
             text += f" (block_size {low} to {high} would fit)"
     return text, shown(wanted)

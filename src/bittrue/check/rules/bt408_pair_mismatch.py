@@ -19,16 +19,16 @@ def find(subject: Subject) -> Iterator[Finding]:
                 continue
             for reader in read.get(node.outputs[0], ()):
                 for found in parameters_of(graph, reader):
-                    if found.is_output or found.codes is not written.codes or found.single is None:
+                    if found.is_output or found.quantized is not written.quantized or found.single is None:
                         continue
                     if found.single != written.single:
                         yield RULE.finding(
-                            f"'{written.codes.name}' is written with scale {written.single[0]:.9g}, zero point"
+                            f"'{written.quantized.name}' is written with scale {written.single[0]:.9g}, zero point"
                             f" {written.single[1]}, and read with scale {found.single[0]:.9g}, zero point"
                             f" {found.single[1]}",
                             graph=graph,
                             node=reader,
-                            tensor=written.codes,
+                            tensor=written.quantized,
                             expected=f"scale {written.single[0]!r}, zero point {written.single[1]}",
                             found=f"scale {found.single[0]!r}, zero point {found.single[1]}",
                             advice=f"give {reader.source} the parameters of {node.source}; use a Mul where scaling is"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...errors import ResourceError
 from ..finding import Finding
-from ..open_extents import open_extents
+from ..open_sizes import open_sizes
 from ..refusals import REFUSED, refusals
 from ..rule import Rule, Subject
 from ..surveys import in_file
@@ -17,12 +17,12 @@ def find(subject: Subject) -> Iterator[Finding]:
     for made, refusal in refusals(subject, REFUSED):
         error = refusal.error
         graph, node = in_file(subject, made, refusal.node)
-        extents = open_extents(subject, error)
+        sizes = open_sizes(subject, error)
         yield RULE.finding(
-            f"{subject.numerics.name} refuses this {refusal.node.source}: {error.message}{extents}",
+            f"{subject.numerics.name} refuses this {refusal.node.source}: {error.message}{sizes}",
             graph=graph,
             node=node,
-            severity="note" if extents or isinstance(error, ResourceError) else "",
+            severity="note" if sizes or isinstance(error, ResourceError) else "",
             place=error.place,
             found=error.code,
             advice=error.advice,

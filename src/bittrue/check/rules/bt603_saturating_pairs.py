@@ -45,8 +45,8 @@ def find(subject: Subject) -> Iterator[Finding]:
     yield RULE.finding(
         f"{len(found)} of {len(every)} layers of u8 by s8 values can saturate on processors without VNNI, the worst one"
         f" gives '{layer.output}': {layer.saturable_channels} of {layer.channels} channels, {layer.saturable_pairs} of"
-        f" {layer.pairs} pairs of neighbouring products; weights {worst.codes[0]} and {worst.codes[1]} of channel"
-        f" {worst.channel} reach {worst.total}; a sum loses up to {layer.loss}",
+        f" {layer.pairs} pairs of neighbouring products; weights {worst.quantized[0]} and {worst.quantized[1]}"
+        f" of channel {worst.channel} reach {worst.total}; a sum loses up to {layer.loss}",
         graph=graph,
         node=node,
         place=f"channel {worst.channel}",
@@ -56,8 +56,8 @@ def find(subject: Subject) -> Iterator[Finding]:
         numbers={
             **numbers,
             "channel": worst.channel,
-            "first_weight": worst.codes[0],
-            "second_weight": worst.codes[1],
+            "first_weight": worst.quantized[0],
+            "second_weight": worst.quantized[1],
             "low": layer.low,
             "high": layer.high,
             "total": worst.total,

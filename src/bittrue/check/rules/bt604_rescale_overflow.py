@@ -26,14 +26,14 @@ def find(subject: Subject) -> Iterator[Finding]:
         for high, totals in ((False, layer.reached[0]), (True, layer.reached[1])):
             # Sums that do not even fit are another rule's.
             fits = (totals >= -_HELD) & (totals < _HELD)
-            codes = stored(layer, np.where(fits, totals, 0))
-            if codes is None:
+            quantized = stored(layer, np.where(fits, totals, 0))
+            if quantized is None:
                 break
-            apart = np.where(fits, np.abs(codes - meant(layer, totals)), 0)
+            apart = np.where(fits, np.abs(quantized - meant(layer, totals)), 0)
             # Roundings move a quantized value by one at most.
             for index in np.flatnonzero(apart > 1.5):
                 channels.add(int(index))
-                one = (float(apart[index]), int(index), int(totals[index]), int(codes[index]))
+                one = (float(apart[index]), int(index), int(totals[index]), int(quantized[index]))
                 if worst is None or one[0] > worst[0]:
                     worst = (*one, float(meant(layer, totals)[index]), high)
         if worst is None:

@@ -21,12 +21,12 @@ def _constant_zero(tensor: Tensor, scales: np.ndarray) -> np.ndarray:
     quantization = tensor.quantization
     if quantization is None or not tensor.is_constant:
         return np.zeros(scales.size, bool)
-    codes = tensor.values()
+    quantized = tensor.values()
     axis = quantization.axis
-    if axis is not None and axis < codes.ndim and codes.shape[axis] == scales.size and scales.size > 1:
-        rows = np.moveaxis(codes, axis, 0).reshape(scales.size, -1)
+    if axis is not None and axis < quantized.ndim and quantized.shape[axis] == scales.size and scales.size > 1:
+        rows = np.moveaxis(quantized, axis, 0).reshape(scales.size, -1)
     elif scales.size == 1:
-        rows = codes.reshape(1, -1)
+        rows = quantized.reshape(1, -1)
     else:
         return np.zeros(scales.size, bool)
     return np.asarray((rows == quantization.zero_points.reshape(-1)[:, None]).all(axis=1))

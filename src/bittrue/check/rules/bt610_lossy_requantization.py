@@ -41,14 +41,14 @@ def _pairs(graph: Graph) -> Iterator[tuple[Node, Tensor, Tensor, Parameters, Par
         index = _first(node)
         if not quantizes(node) or index is None or not node.outputs:
             continue
-        first, codes = node, index
+        first, quantized = node, index
         if not graph.tensors[index].type.is_integer:
             before_it = written.get(index)
             inside = None if before_it is None else _first(before_it)
             if before_it is None or inside is None or not dequantizes(before_it):
                 continue
-            first, codes = before_it, inside
-        source, target = graph.tensors[codes], graph.tensors[node.outputs[0]]
+            first, quantized = before_it, inside
+        source, target = graph.tensors[quantized], graph.tensors[node.outputs[0]]
         before, behind = _operand(graph, first) or _single(source), _operand(graph, node) or _single(target)
         if before is not None and behind is not None and not source.is_constant:
             yield node, source, target, before, behind
@@ -63,22 +63,22 @@ def find(subject: Subject) -> Iterator[Finding]:
                 continue
             if not all(np.isfinite(p[0]) and p[0] > 0 for p in (before, behind)):
                 continue
-            codes = np.arange(one.minimum, one.maximum + 1)
-            wanted = np.rint((codes - before[1]) * (before[0] / behind[0])) + behind[1]
+            quantized = np.arange(one.minimum, one.maximum + 1)
+            wanted = np.rint((quantized - before[1]) * (before[0] / behind[0])) + behind[1]
             cut = int(((wanted < two.minimum) | (wanted > two.maximum)).sum())
             kept = int(np.unique(np.clip(wanted, two.minimum, two.maximum)).size)
-            if kept >= LEAST_SHARE * codes.size:
+            if kept >= LEAST_SHARE * quantized.size:
                 continue
             yield RULE.finding(
-                f"requantizing '{source.name}' leaves {kept} of {codes.size} quantized values ({cut} of them saturate):"
+                f"requantizing '{source.name}' leaves {kept} of {quantized.size} quantized values ({cut} saturate):"
                 f" scale {before[0]:.6g}, zero point {before[1]} becomes scale {behind[0]:.6g}, zero point {behind[1]}",
                 graph=graph,
                 node=node,
                 tensor=target,
-                expected=f"at least {int(LEAST_SHARE * codes.size)} different quantized values",
+                expected=f"at least {int(LEAST_SHARE * quantized.size)} different quantized values",
                 found=kept,
                 advice="give both tensors one scale, or calibrate the one behind with the data of the one before",
-                numbers={"kept": kept, "codes": codes.size, "saturated": cut},
+                numbers={"kept": kept, "values": quantized.size, "saturated": cut},
             )
 
 

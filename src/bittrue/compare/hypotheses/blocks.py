@@ -32,8 +32,8 @@ def blocks(case: Case) -> Iterator[Hypothesis]:
         if size > block:
             name = f"elements beyond {block} not written"
             yield of_result(name, f"{name} and left at 0", _flat(block, lambda y, first: 0))
-    for axis, extent in enumerate(shape):
-        if extent > 1 and len(shape) > 1:
+    for axis, dimension in enumerate(shape):
+        if dimension > 1 and len(shape) > 1:
             yield of_result(
                 f"last index of axis {axis} not written",
                 f"what lies at the last index of axis {axis} is left at 0",

@@ -47,7 +47,7 @@ def _shifted(bits: int) -> _Form:
     return form
 
 
-def _codes(code: Array, scale: np.float32, point: int) -> Array:
+def _quantized(code: Array, scale: np.float32, point: int) -> Array:
     return code
 
 
@@ -64,7 +64,11 @@ def _whole(code: Array, scale: np.float32, point: int) -> Array:
 
 
 _FORMS: tuple[tuple[str, str, _Form], ...] = (
-    ("quantized values compared", "quantized values are compared as they are, whatever scales and zero points", _codes),
+    (
+        "quantized values compared",
+        "quantized values are compared as they are, whatever scales and zero points",
+        _quantized,
+    ),
     (
         "quantized values without zero points compared",
         "quantized values are compared without regard to scales",

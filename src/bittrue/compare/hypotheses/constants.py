@@ -175,10 +175,10 @@ def _orders(shape: tuple[int, ...], axes: str) -> Iterator[tuple[str, str, Chang
     for other in ("OHWI", "HWIO", "OIHW", "IHWO", "HWOI", "OWHI"):
         if other == axes:
             continue
-        extents = tuple(shape[axes.index(letter)] for letter in other)
+        sizes = tuple(shape[axes.index(letter)] for letter in other)
         back = tuple(other.index(letter) for letter in axes)
         text = "the filters are read in another layout"
-        yield f"weights {axes} read as {other}", text, _reading(extents, back)
+        yield f"weights {axes} read as {other}", text, _reading(sizes, back)
         text = "the filters are stored in another layout"
         yield f"weights stored as {other}, read as {axes}", text, _stored(back)
 

@@ -70,7 +70,7 @@ def _signed(case: Case) -> Iterator[Hypothesis]:
             if last_layer(plan) is not None
             else {"compute": computed_wide}
         )
-        yield Hypothesis(cause("input quantized values read as signed bytes", text), "codes", values=_bytes, **way)
+        yield Hypothesis(cause("input quantized values read as signed bytes", text), "values", values=_bytes, **way)
     points = next((o.zero_points for o in operands(case) if o.role == "weight"), None)
     weights = weights_read(case)
     if points is None or weights is None or weights.dtype != "u8":

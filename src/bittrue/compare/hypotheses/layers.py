@@ -265,8 +265,8 @@ def _accumulate(form: LayerForm, step: Step, inputs: list[Any], bias: Array | No
     if not form.axes:
         acc = _product(step, x.astype(np.int64) - step["input_zero_point"], filters.T, ways)
     else:
-        pictures = [_picture(form, step, picture, filters, ways) for picture in x]
-        acc = np.stack(pictures) if pictures else np.zeros((0, *_out(form, step), len(filters)), np.int64)
+        images = [_image(form, step, image, filters, ways) for image in x]
+        acc = np.stack(images) if images else np.zeros((0, *_out(form, step), len(filters)), np.int64)
     return acc if bias is None else acc + bias
 
 
@@ -282,13 +282,13 @@ def _windows(form: LayerForm, step: Step, image: Array) -> Array:
     index = [slice(None, None, step[f"stride_{axis}"]) for axis in form.axes]
     index += [slice(None), *(slice(None, None, step[f"dilation_{axis}"]) for axis in form.axes)]
     view = np.moveaxis(view[tuple(index)], count, -1)
-    return view[tuple(slice(0, extent) for extent in _out(form, step))]
+    return view[tuple(slice(0, size) for size in _out(form, step))]
 
 
-def _picture(form: LayerForm, step: Step, picture: Array, filters: Array, ways: Ways) -> Array:
+def _image(form: LayerForm, step: Step, image: Array, filters: Array, ways: Ways) -> Array:
     zero_point = step["input_zero_point"]
     outside = 0 if ways.pad_code is None else ways.pad_code(step) - zero_point
-    wide = picture.astype(np.int64) - zero_point
+    wide = image.astype(np.int64) - zero_point
     for axis, suffix in enumerate(form.axes):
         wide = padded(wide, axis, step, suffix, int(step[SIDES[suffix][0]]), outside, ways.pad_mode)
     out, view, groups = _out(form, step), _windows(form, step, wide), form.groups
@@ -314,17 +314,17 @@ def _picture(form: LayerForm, step: Step, picture: Array, filters: Array, ways: 
     return found
 
 
-def padded(picture: Array, axis: int, step: Step, suffix: str, before: int, outside: int, mode: str) -> Array:
+def padded(image: Array, axis: int, step: Step, suffix: str, before: int, outside: int, mode: str) -> Array:
     """One axis padded as far as its windows reach; `before` may be negative: windows begin inside then."""
     reach = (step[f"filter_{suffix}"] - 1) * step[f"dilation_{suffix}"] + 1
     needed = (step[f"out_{suffix}"] - 1) * step[f"stride_{suffix}"] + reach
     if before < 0:
-        picture, before = np.take(picture, range(-before, picture.shape[axis]), axis), 0
-    pads = [(0, 0)] * picture.ndim
-    pads[axis] = before, max(0, needed - before - picture.shape[axis])
+        image, before = np.take(image, range(-before, image.shape[axis]), axis), 0
+    pads = [(0, 0)] * image.ndim
+    pads[axis] = before, max(0, needed - before - image.shape[axis])
     if mode:
-        return np.asarray(np.pad(picture, pads, mode=mode))  # type: ignore[call-overload]
-    return np.pad(picture, pads, constant_values=outside)
+        return np.asarray(np.pad(image, pads, mode=mode))  # type: ignore[call-overload]
+    return np.pad(image, pads, constant_values=outside)
 
 
 def _product(step: Step, rows: Array, matrix: Array, ways: Ways) -> Array:

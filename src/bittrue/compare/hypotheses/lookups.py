@@ -43,10 +43,10 @@ def lookups(case: Case) -> Iterator[Hypothesis]:
 
 def _moved(case: Case, plan: Plan, values: Values, by: int, wraps: bool) -> np.ndarray | None:
     (name,) = case.segment.shapes
-    codes = values[name]
-    low = int(np.iinfo(codes.dtype).min)
-    every = np.arange(low, low + 256).astype(codes.dtype)
+    quantized = values[name]
+    low = int(np.iinfo(quantized.dtype).min)
+    every = np.arange(low, low + 256).astype(quantized.dtype)
     whole = case.planned([], {name: (256,)})
     table = next(iter(Session(whole).run({name: every}).values()))
-    index = codes.astype(np.int64) - low - by
+    index = quantized.astype(np.int64) - low - by
     return np.asarray(table[index % 256 if wraps else np.clip(index, 0, 255)])

@@ -36,7 +36,7 @@ def movement(case: Case) -> Iterator[Hypothesis]:
             if other.truth is not None and other is not operator:
                 yield _instead(case, other.stem)
         yield _computed(
-            "quantized values compared", "quantized values are compared, whatever they stand for", "order", _codes
+            "quantized values compared", "quantized values are compared, whatever they stand for", "order", _quantized
         )
 
 
@@ -91,7 +91,7 @@ def _last(plan: Plan, values: Values) -> np.ndarray:
     return np.asarray(found).astype(output.type.numpy).reshape(output.shape)
 
 
-def _codes(plan: Plan, values: Values) -> np.ndarray:
+def _quantized(plan: Plan, values: Values) -> np.ndarray:
     step = plan.steps[0]
     operator = find(step.operator)
     assert operator is not None

@@ -57,7 +57,7 @@ def prepared(case: Case) -> Iterator[Hypothesis]:
                 yield _parameter(name, f"{words} reversed", lambda v: v[::-1])
                 yield _parameter(name, f"{words} moved by one", lambda v: (*v[1:], v[0]))
             for place in range(len(value)):
-                if name == "steps" and step["extents"][place] == 1:
+                if name == "steps" and step["sizes"][place] == 1:
                     # Nothing moves along an axis of one element.
                     continue
                 for by in (1, -1):

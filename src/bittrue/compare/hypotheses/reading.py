@@ -27,7 +27,7 @@ def reading(case: Case) -> Iterator[Hypothesis]:
         whose = "input" if len(names) == 1 else "last input" if number > 1 else f"input {number + 1}"
         if value.dtype.kind not in "iu" or not value.size:
             continue
-        for title, text, change in (*_codes(value), *_layouts(value)):
+        for title, text, change in (*_quantized(value), *_layouts(value)):
             yield of_inputs(f"{whose} {title}", f"{whose}: {text}", {name: change})
         shape = case.theirs[0].shape
         if stretching:
@@ -51,7 +51,7 @@ def _taken(other: Array) -> Change:
     return change
 
 
-def _codes(value: Array) -> Iterator[tuple[str, str, Change]]:
+def _quantized(value: Array) -> Iterator[tuple[str, str, Change]]:
     ends = np.iinfo(value.dtype)
     top = value.dtype.type(ends.min if ends.min < 0 else 1 << (ends.bits - 1))
     if ends.bits <= 16:
@@ -102,8 +102,8 @@ def _layouts(value: Array) -> Iterator[tuple[str, str, Change]]:
         yield "read backwards", "elements are read in reversed order", lambda v: v.reshape(-1)[::-1].reshape(v.shape)
         yield "last element read as 0", "the last element is read as 0", _last
         yield "neighbours swapped", "two and two neighbours are swapped", _neighbours
-    for axis, extent in enumerate(value.shape):
-        if extent > 1 and value.ndim > 1:
+    for axis, size in enumerate(value.shape):
+        if size > 1 and value.ndim > 1:
             yield f"read from index 0 of axis {axis}", f"only index 0 of axis {axis} is read", _only(axis)
     if value.ndim == 4:
         yield (
@@ -179,7 +179,7 @@ def _broadcasts(value: Array, shape: tuple[int, ...]) -> Iterator[tuple[str, str
             lambda v: np.append(v.reshape(-1), np.zeros(size - v.size, v.dtype)).reshape(shape),
         )
     aligned = (1,) * (len(shape) - value.ndim) + value.shape
-    ranks = [axis for axis, extent in enumerate(shape) if extent == value.size and aligned[axis] != extent]
+    ranks = [axis for axis, dimension in enumerate(shape) if dimension == value.size and aligned[axis] != dimension]
     for axis in ranks:
         yield (
             f"stretched along axis {axis} alone",

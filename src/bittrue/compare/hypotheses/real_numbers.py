@@ -77,8 +77,8 @@ def _table(own: Numerics, row: Row) -> Numerics:
 def _quantized(found: np.ndarray, output: Tensor, function: np.ufunc) -> np.ndarray:
     quantization = output.quantization
     assert quantization is not None
-    codes = function(found / np.float32(quantization.scales[0])) + int(quantization.zero_points[0])
-    return np.clip(codes, output.type.minimum, output.type.maximum).astype(output.type.numpy)
+    quantized = function(found / np.float32(quantization.scales[0])) + int(quantization.zero_points[0])
+    return np.clip(quantized, output.type.minimum, output.type.maximum).astype(output.type.numpy)
 
 
 def _on_reals(graph: Graph, node: Node, back: str) -> Graph:

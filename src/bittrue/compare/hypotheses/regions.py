@@ -41,9 +41,9 @@ def regions(case: Case) -> Iterator[Hypothesis]:
 
 def permuted(case: Case) -> Iterator[Hypothesis]:
     """B is A with the slices of an axis in another order, which is read off B."""
-    for axis, extent in enumerate(case.theirs[0].shape):
-        if 2 <= extent <= _MOST_SLICES:
-            order = _order(case, axis, extent)
+    for axis, size in enumerate(case.theirs[0].shape):
+        if 2 <= size <= _MOST_SLICES:
+            order = _order(case, axis, size)
             if order is not None:
                 moved = [i for i, k in enumerate(order) if i != k]
                 shown = ", ".join(f"{i} holds {order[i]}" for i in moved[:4]) + (" ..." if len(moved) > 4 else "")
@@ -53,12 +53,12 @@ def permuted(case: Case) -> Iterator[Hypothesis]:
                 yield Hypothesis(cause, "result", result=lambda y, plan, o=order, k=axis: y.take(o, k))  # type: ignore[misc]
 
 
-def _order(case: Case, axis: int, extent: int) -> list[int] | None:
+def _order(case: Case, axis: int, size: int) -> list[int] | None:
     """Which of A's slices each of B's is; None where that is not told, or they are where they should be."""
     keys = []
     for arrays in (case.ours, case.theirs):
         moved = [np.moveaxis(a, axis, 0) for a in arrays]
-        keys.append([b"".join(np.ascontiguousarray(m[i]).tobytes() for m in moved) for i in range(extent)])
+        keys.append([b"".join(np.ascontiguousarray(m[i]).tobytes() for m in moved) for i in range(size)])
     if keys[0] == keys[1] or sorted(keys[0]) != sorted(keys[1]):
         return None
     places: dict[bytes, list[int]] = {}
@@ -79,10 +79,10 @@ def span(case: Case, axis: int) -> tuple[int, int] | None:
     return (int(both.min()), int(both.max())) if both.size else None
 
 
-def words(axis: int, low: int, high: int, extent: int) -> str:
+def words(axis: int, low: int, high: int, size: int) -> str:
     """Where that is, for people."""
     if low == high:
-        last = ", the last" if high == extent - 1 else ""
+        last = ", the last" if high == size - 1 else ""
         return f"index {low} of axis {axis}{last}"
     return f"indices {low} to {high} of axis {axis}"
 

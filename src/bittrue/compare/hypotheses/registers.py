@@ -46,12 +46,12 @@ def registers(case: Case) -> Iterator[Hypothesis]:
             f"every sum saturates at {bits} bits", f"every sum of products saturates at {bits} bits", _one_by_one(bits)
         )
     yield _products(
-        "pairs of products saturate at 16 bits", "sums of two products saturate at 16 bits", _pairs(codes=False)
+        "pairs of products saturate at 16 bits", "sums of two products saturate at 16 bits", _pairs(quantized=False)
     )
     yield _products(
         "pairs of products saturate at 16 bits",
         "sums of two products of unsigned values and signed weights saturate at 16 bits",
-        _pairs(codes=True),
+        _pairs(quantized=True),
     )
     for title, dtype in (("binary32", np.float32), ("binary16", np.float16)):
         yield _products(f"accumulator in {title}", f"products are added in {title}", _real(dtype))
@@ -103,14 +103,14 @@ def _one_by_one(bits: int) -> Callable[[Step, Array, Array], Array]:
     return change
 
 
-def _pairs(codes: bool) -> Callable[[Step, Array, Array], Array]:
-    """With `codes`: unsigned values times weights; what saturation takes away is missing in the exact sum."""
+def _pairs(quantized: bool) -> Callable[[Step, Array, Array], Array]:
+    """With `quantized`: unsigned values times weights; what saturation takes away is missing in the exact sum."""
     saturate = _saturating(16)
 
     def change(step: Step, rows: Array, weights: Array) -> Array:
         acc = np.zeros((rows.shape[0], weights.shape[2]), np.int64)
         move = 0
-        if codes:
+        if quantized:
             move = int(step["input_zero_point"]) + (128 if int(step["input_zero_point"]) < 0 else 0)
         for k in range(0, rows.shape[1], 2):
             pair = (rows[:, k : k + 2] + move) * weights[:, k : k + 2]

@@ -23,7 +23,7 @@ def results(case: Case) -> Iterator[Hypothesis]:
     yield from _orders(case)
     yield from _axes(case)
     yield from _layouts(case)
-    yield from _codes(case)
+    yield from _quantized(case)
     yield from regions(case)
 
 
@@ -58,7 +58,7 @@ def _result(name: str, text: str, axes: tuple[int, ...]) -> Hypothesis:
     return _changed(name, text, "data", lambda y, p: np.ascontiguousarray(y.transpose(axes)).reshape(y.shape), "layout")
 
 
-def _codes(case: Case) -> Iterator[Hypothesis]:
+def _quantized(case: Case) -> Iterator[Hypothesis]:
     kind = case.theirs[0].dtype
     if kind.kind not in "iu":
         return
@@ -67,11 +67,11 @@ def _codes(case: Case) -> Iterator[Hypothesis]:
     def added(by: int) -> Callable[[Array, Plan], Array]:
         return lambda y, p: np.clip(y.astype(np.int64) + by, ends.min, ends.max).astype(kind)
 
-    yield _changed("every value one too large", "every value is one too large", "order", added(1), "codes")
-    yield _changed("every value one too small", "every value is one too small", "order", added(-1), "codes")
+    yield _changed("every value one too large", "every value is one too large", "order", added(1), "values")
+    yield _changed("every value one too small", "every value is one too small", "order", added(-1), "values")
     if ends.min < 0:
         text = "quantized values below 0 are 0, whatever the zero point"
-        yield _changed("quantized values below 0 cut to 0", text, "range", lambda y, p: np.maximum(y, 0), "codes")
+        yield _changed("quantized values below 0 cut to 0", text, "range", lambda y, p: np.maximum(y, 0), "values")
     cut = (
         ("lowest bit cleared", "the lowest bit of every quantized value is 0", lambda y, p: (y >> 1) << 1),
         (
@@ -82,7 +82,7 @@ def _codes(case: Case) -> Iterator[Hypothesis]:
         ("quantized values halved", "every quantized value is halved", lambda y, p: y >> 1),
     )
     for name, text, change in cut:
-        yield _changed(name, text, "range", change, "codes")
+        yield _changed(name, text, "range", change, "values")
     top = np.array(1, np.int64) << (ends.bits - 1)
     unsigned = np.dtype(f"u{kind.itemsize}")
 
@@ -90,32 +90,32 @@ def _codes(case: Case) -> Iterator[Hypothesis]:
         return (y.view(unsigned) ^ unsigned.type(top)).view(kind)
 
     yield _changed(
-        "sign bit flipped", "quantized values are signed where unsigned ones are meant", "data", flipped, "codes"
+        "sign bit flipped", "quantized values are signed where unsigned ones are meant", "data", flipped, "values"
     )
     yield _changed(
         "result negated",
         "every value has the other sign",
         "data",
         lambda y, p: _saturated(-y.astype(np.int64), y),
-        "codes",
+        "values",
     )
     if kind.itemsize > 1:
         yield _changed(
-            "bytes swapped", "the bytes of every value are swapped", "data", lambda y, p: y.byteswap(), "codes"
+            "bytes swapped", "the bytes of every value are swapped", "data", lambda y, p: y.byteswap(), "values"
         )
         yield _changed(
             "cut to 8 bits",
             "values are cut to 8 bits",
             "data",
             lambda y, p: y.astype(f"{kind.kind}1").astype(kind),
-            "codes",
+            "values",
         )
         yield _changed(
             "saturated to 8 bits",
             "values saturate to 8 bits",
             "range",
             lambda y, p: np.clip(y, *((-128, 127) if kind.kind == "i" else (0, 255))).astype(kind),
-            "codes",
+            "values",
         )
 
 

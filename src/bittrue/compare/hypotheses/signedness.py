@@ -34,7 +34,7 @@ def signedness(case: Case) -> Iterator[Hypothesis]:
         )
         yield Hypothesis(
             Cause("quantized values read and stored as unsigned bytes", text, "data", False),
-            "codes",
+            "values",
             graph=_all_unsigned,
             values=_bytes,
             result=_signed,
@@ -42,9 +42,9 @@ def signedness(case: Case) -> Iterator[Hypothesis]:
     text = "the input's quantized values are read as unsigned bytes; its zero point stays"
     cause = Cause("input quantized values read as unsigned bytes", text, "data", False)
     if layer is not None:
-        yield Hypothesis(cause, "codes", values=_bytes, plan=own_padding, layer={"plain": True}, result=_signed)
+        yield Hypothesis(cause, "values", values=_bytes, plan=own_padding, layer={"plain": True}, result=_signed)
     else:
-        yield Hypothesis(cause, "codes", values=_bytes, compute=computed_wide)
+        yield Hypothesis(cause, "values", values=_bytes, compute=computed_wide)
 
 
 def _all_unsigned(graph: Graph) -> Graph:

@@ -69,9 +69,9 @@ def _taken_apart(graph: Graph, index: int) -> Graph:
         number += 1
         return output
 
-    def real(codes: int | None, scale: int | None, point: int | None, axis: int) -> int:
+    def real(quantized: int | None, scale: int | None, point: int | None, axis: int) -> int:
         attributes = {"axis": axis, "block_size": 0, "domain": ""}
-        return add("dequantize", "DequantizeLinear", (codes, scale, point), attributes)
+        return add("dequantize", "DequantizeLinear", (quantized, scale, point), attributes)
 
     operator = find(node.operator)
     assert operator is not None
@@ -80,8 +80,8 @@ def _taken_apart(graph: Graph, index: int) -> Graph:
     for place, role in enumerate(operands):
         # Filters [O, ...] and transposed matrices [O, I] have their scales along the first axis.
         axis = int(place == 0 or weights_order(operator, node.attributes)[:1] != "O")
-        codes, scale, point = (at(node.inputs, p) for p in (role.position, role.scale, role.zero_point))
-        reals.append(real(codes, scale, point, axis))
+        quantized, scale, point = (at(node.inputs, p) for p in (role.position, role.scale, role.zero_point))
+        reals.append(real(quantized, scale, point, axis))
     bias = at(node.inputs, _role(node, "bias").position)
     if bias is not None:
         scales = [tensors[at(node.inputs, role.scale) or 0].values().reshape(-1) for role in operands]

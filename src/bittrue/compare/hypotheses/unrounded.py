@@ -51,7 +51,7 @@ def unrounded(plan: Plan, values: Mapping[str, Array]) -> Unrounded | None:
     operator = find(step.operator)
     roles = () if operator is None else operator.roles
     data = [role.position for role in roles if role.position >= 0] or range(len(step.inputs))
-    codes, scales = [], []
+    quantized, scales = [], []
     for position in data:
         index = step.inputs[position] if position < len(step.inputs) else None
         if index is None:
@@ -60,9 +60,9 @@ def unrounded(plan: Plan, values: Mapping[str, Array]) -> Unrounded | None:
         value = known[index]
         if value.dtype.kind not in "iu" or found is None:
             # Axes of a mean, and the like.
-            codes.append(value)
+            quantized.append(value)
             continue
-        codes.append(value.astype(np.int64) - found[1])
+        quantized.append(value.astype(np.int64) - found[1])
         scales.append(found[0])
     result = _quantization(plan, step, roles, -1)
     if result is None:
@@ -70,7 +70,7 @@ def unrounded(plan: Plan, values: Mapping[str, Array]) -> Unrounded | None:
             return None
         # An average of quantized values that have no scale of their own.
         result, scales = (Real(1), 0), [Real(1)]
-    numerator, factor, exact = make(step, codes, scales, result[0], plan)
+    numerator, factor, exact = make(step, quantized, scales, result[0], plan)
     if exact is None:
         assert numerator is not None
         assert factor is not None
@@ -93,36 +93,36 @@ def _quantization(plan: Plan, step: Step, roles: Sequence[Role], position: int) 
 _Made = tuple["Array | None", "Array | None", "Array | None"]
 
 
-def _sum(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
+def _sum(step: Step, quantized: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
     operator = find(step.operator)
     one, two = (operator.signs if operator is not None else ()) or (1, 1)
-    return None, None, one * (codes[0] * (scales[0] / out)) + two * (codes[1] * (scales[1] / out))
+    return None, None, one * (quantized[0] * (scales[0] / out)) + two * (quantized[1] * (scales[1] / out))
 
 
-def _product(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
-    return codes[0] * codes[1], np.asarray(scales[0] * scales[1] / out), None
+def _product(step: Step, quantized: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
+    return quantized[0] * quantized[1], np.asarray(scales[0] * scales[1] / out), None
 
 
-def _one(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
+def _one(step: Step, quantized: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
     if not scales:
         # Real numbers become integers: there is no scale but the output's.
-        return None, None, codes[0].astype(Real) / out
-    return codes[0], np.asarray(scales[0] / out), None
+        return None, None, quantized[0].astype(Real) / out
+    return quantized[0], np.asarray(scales[0] / out), None
 
 
-def _average(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
+def _average(step: Step, quantized: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
     pool = pool_of(plan, step)
     assert pool is not None, "it is one"
-    sums, counts = window_sums(codes[0], step, pool, 0)
+    sums, counts = window_sums(quantized[0], step, pool, 0)
     if step.rules.get("window_average", "").endswith("all_taps_away"):
         counts = counts * 0 + step["filter_h"] * step["filter_w"]
     return sums, scales[0] / out / counts.astype(Real), None
 
 
-def _mean(step: Step, codes: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
-    axes = tuple(int(a) for a in np.reshape(codes[1] if len(codes) > 1 else step["axes"], -1))
-    sums = codes[0].sum(axis=axes, keepdims=True)
-    count = codes[0].size // max(1, sums.size)
+def _mean(step: Step, quantized: list[Array], scales: list[Real], out: Real, plan: Plan) -> _Made:
+    axes = tuple(int(a) for a in np.reshape(quantized[1] if len(quantized) > 1 else step["axes"], -1))
+    sums = quantized[0].sum(axis=axes, keepdims=True)
+    count = quantized[0].size // max(1, sums.size)
     return sums, np.asarray(scales[0] / out / Real(count)), None
 
 

@@ -1,4 +1,4 @@
-"""Faults of windows: padding at other ends or with other codes, windows moved, dilation and strides mixed up."""
+"""Faults of windows: padding at other ends or with other values, windows moved, dilation and strides mixed up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def windows(case: Case) -> Iterator[Hypothesis]:
         return
     layer = last_layer(plan) is step
     if layer:
-        yield from _codes(step)
+        yield from _quantized(step)
     elif (pool := pool_of(plan, step)) is not None and plan.steps == (step,):
         yield from _pools(case, pool)
     moves = list(_moves(step))
@@ -46,9 +46,9 @@ def windows(case: Case) -> Iterator[Hypothesis]:
         )
 
 
-def _codes(step: Step) -> Iterator[Hypothesis]:
+def _quantized(step: Step) -> Iterator[Hypothesis]:
     """What stands at padded positions."""
-    codes: tuple[tuple[str, str, Callable[[Step], int]], ...] = (
+    quantized: tuple[tuple[str, str, Callable[[Step], int]], ...] = (
         (
             "padding with quantized value 0",
             "padded positions hold quantized value 0 instead of the zero point",
@@ -66,7 +66,7 @@ def _codes(step: Step) -> Iterator[Hypothesis]:
         ("padding with the negated zero point", "padded positions hold -z", lambda s: -int(s["input_zero_point"])),
     )
     by_code: dict[int, list[tuple[Cause, Callable[[Step], int]]]] = {}
-    for name, text, code in codes:
+    for name, text, code in quantized:
         if code(step) != int(step["input_zero_point"]):
             by_code.setdefault(code(step), []).append((_cause(name, text), code))
     for found in by_code.values():

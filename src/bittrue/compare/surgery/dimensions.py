@@ -15,12 +15,12 @@ class Dimension:
     """Axes that are cropped together.
 
     Attributes:
-        extent: how many indices they have.
+        size: how many indices they have.
         axes: (tensor, axis) of inputs, constants and computed tensors.
         title: for people.
     """
 
-    extent: int
+    size: int
     axes: tuple[Axis, ...]
     title: str
 
@@ -76,12 +76,12 @@ class Links:
         croppable, stiff = {*inputs, *constants}, set(rigid)
         found = []
         for axes in groups.values():
-            extent = self._shapes[axes[0][0]][axes[0][1]]
+            size = self._shapes[axes[0][0]][axes[0][1]]
             free = not self._fixed.intersection(axes) and not any(name in stiff for name, _ in axes)
-            if extent > 1 and free and any(name in croppable for name, _ in axes):
+            if size > 1 and free and any(name in croppable for name, _ in axes):
                 name, axis = min(axes, key=lambda one: (one[0] not in inputs, one[0] in croppable))
-                found.append(Dimension(extent, tuple(axes), f"axis {axis} of '{short(name)}'"))
-        return sorted(found, key=lambda dimension: (min(axis for _, axis in dimension.axes) > 0, -dimension.extent))
+                found.append(Dimension(size, tuple(axes), f"axis {axis} of '{short(name)}'"))
+        return sorted(found, key=lambda dimension: (min(axis for _, axis in dimension.axes) > 0, -dimension.size))
 
     def _root(self, axis: Axis) -> Axis:
         while self._parent[axis] != axis:

@@ -205,7 +205,7 @@ class OnnxDocument(Document):
     def _is_single(self, name: str) -> bool:
         return self._shapes.get(name, (1,))[:1] in ((), (1,))
 
-    def _fit_attributes(self, node: Any, axes: Mapping[str, Sequence[int]], extent: int) -> None:
+    def _fit_attributes(self, node: Any, axes: Mapping[str, Sequence[int]], size: int) -> None:
         """Attributes of convolutions that repeat the sizes of their weights."""
         weights = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}.get(node.op_type)
         if weights is None:
@@ -214,10 +214,10 @@ class OnnxDocument(Document):
         for attribute in node.attribute:
             if attribute.name == "group" and 0 in cropped and self._is_depthwise(node, weights):
                 # A depthwise convolution has one group per channel.
-                attribute.i = extent
+                attribute.i = size
             elif attribute.name == "kernel_shape":
                 for axis in (a for a in cropped if 2 <= a < len(attribute.ints) + 2):
-                    attribute.ints[axis - 2] = extent
+                    attribute.ints[axis - 2] = size
 
     def _copy(self, constants: bool = True) -> Any:
         proto = type(self._proto)()
@@ -259,8 +259,8 @@ def _shape(port: Any) -> tuple[int, ...] | None:
     kind = port.type.tensor_type
     if not port.type.HasField("tensor_type") or not kind.HasField("shape"):
         return None
-    extents = tuple(extent.dim_value for extent in kind.shape.dim)
-    return extents if all(extent > 0 for extent in extents) else None
+    sizes = tuple(size.dim_value for size in kind.shape.dim)
+    return sizes if all(size > 0 for size in sizes) else None
 
 
 def _port(name: str, value: np.ndarray) -> Any:

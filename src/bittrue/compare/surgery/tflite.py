@@ -161,7 +161,7 @@ class TfliteDocument(Document):
                 root.buffers.append(_buffer(np.ascontiguousarray(kept).view(np.uint8).reshape(-1)))
             shape[axis] = high - low
             tensor.shape = np.array(shape, np.int32)
-            tensor.quantization = _crop_quantization(tensor.quantization, axis, dimension.extent, low, high)
+            tensor.quantization = _crop_quantization(tensor.quantization, axis, dimension.size, low, high)
         graph.operators = list(graph.operators)
         for position, operator in enumerate(graph.operators):
             if self._spreads(operator) and (graph.tensors[operator.inputs[1]].name, 3) in dimension.axes:
@@ -268,16 +268,16 @@ def _calls(operator: Any) -> bool:
     return any("ubgraph" in name for found in options if found is not None for name in vars(found))
 
 
-def _crop_quantization(quantization: Any, axis: int, extent: int, low: int, high: int) -> Any:
+def _crop_quantization(quantization: Any, axis: int, size: int, low: int, high: int) -> Any:
     """Parameters per slice of the axis, for the slices that stay."""
     if quantization is None or quantization.scale is None or len(quantization.scale) < 2:
         return quantization
-    if quantization.quantizedDimension != axis or len(quantization.scale) != extent:
+    if quantization.quantizedDimension != axis or len(quantization.scale) != size:
         return quantization
     kept = copy.copy(quantization)
     for name in ("scale", "zeroPoint", "min", "max"):
         values = getattr(kept, name)
-        if values is not None and len(values) == extent:
+        if values is not None and len(values) == size:
             setattr(kept, name, np.asarray(values)[low:high])
     return kept
 

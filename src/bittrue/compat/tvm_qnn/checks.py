@@ -68,7 +68,7 @@ def _other_type(function: str, argument: str, found: Any, types: Sequence[str]) 
     return wrong(function, argument, f"found {found}", f"types are {names}", "BT-QNN-TYPE")
 
 
-def _parameter(function: str, argument: str, value: Any, extents: Sequence[int]) -> np.ndarray:
+def _parameter(function: str, argument: str, value: Any, sizes: Sequence[int]) -> np.ndarray:
     if isinstance(value, Expr):
         if value.value is None:
             raise wrong(
@@ -78,8 +78,8 @@ def _parameter(function: str, argument: str, value: Any, extents: Sequence[int])
     if value is None:
         raise wrong(function, argument, "is missing", code="BT-QNN-ARGUMENT")
     array = given_array(function, argument, value)
-    if array.ndim > 1 or (array.ndim == 1 and array.size not in extents):
-        wanted = "one number" if not extents else f"one number or {' or '.join(str(e) for e in dict.fromkeys(extents))}"
+    if array.ndim > 1 or (array.ndim == 1 and array.size not in sizes):
+        wanted = "one number" if not sizes else f"one number or {' or '.join(str(e) for e in dict.fromkeys(sizes))}"
         raise wrong(function, argument, f"expected {wanted}, found shape {list(array.shape)}", code="BT-QNN-SHAPE")
     return array
 
@@ -89,9 +89,9 @@ def _named(array: np.ndarray) -> str:
     return "no number" if array.dtype == object else "a text" if array.dtype.kind in "SU" else str(array.dtype)
 
 
-def scale(function: str, argument: str, value: Any, extents: Sequence[int] = (), zero: bool = False) -> np.ndarray:
-    """A scale as float32, of rank 0, or of rank 1 with one of `extents` elements; `zero`: whether it may be 0."""
-    array = _parameter(function, argument, value, extents)
+def scale(function: str, argument: str, value: Any, sizes: Sequence[int] = (), zero: bool = False) -> np.ndarray:
+    """A scale as float32, of rank 0, or of rank 1 with one of `sizes` elements; `zero`: whether it may be 0."""
+    array = _parameter(function, argument, value, sizes)
     if array.dtype.kind not in "iuf":
         raise wrong(function, argument, f"expected float32, found {_named(array)}", code="BT-QNN-TYPE")
     with np.errstate(over="ignore"):
@@ -101,9 +101,9 @@ def scale(function: str, argument: str, value: Any, extents: Sequence[int] = (),
     return found
 
 
-def zero_point(function: str, argument: str, value: Any, extents: Sequence[int] = ()) -> np.ndarray:
-    """A zero point as int32, of rank 0, or of rank 1 with one of `extents` elements."""
-    array = _parameter(function, argument, value, extents)
+def zero_point(function: str, argument: str, value: Any, sizes: Sequence[int] = ()) -> np.ndarray:
+    """A zero point as int32, of rank 0, or of rank 1 with one of `sizes` elements."""
+    array = _parameter(function, argument, value, sizes)
     if array.dtype.kind not in "iu":
         raise wrong(function, argument, f"expected int32, found {_named(array)}", code="BT-QNN-TYPE")
     if ((array < -(2**31)) | (array > 2**31 - 1)).any():

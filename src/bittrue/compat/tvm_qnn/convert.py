@@ -147,12 +147,12 @@ class _Converter:
         """Top, left, bottom, right."""
         if node.attributes["padding"] == "explicit":
             return (0, 0, 0, 0)
-        extents = self._shape(node.inputs[0])[1:3]
+        sizes = self._shape(node.inputs[0])[1:3]
         given = [node.attributes[name] or (1, 1) for name in ("strides", "dilations")]
         strides, dilations = (numbers if isinstance(numbers, tuple) else () for numbers in given)
         try:
             rows, columns = (
-                window(*one, padding="same_upper") for one in zip(extents, taps, strides, dilations, strict=True)
+                window(*one, padding="same_upper") for one in zip(sizes, taps, strides, dilations, strict=True)
             )
         except WindowError as error:
             raise self.unsupported(node, str(error)) from None

@@ -31,14 +31,14 @@ def _broadcast(function: str, first: Expr, second: Expr) -> tuple[int, ...]:
 
 def _side(function: str, prefix: str, data: Expr, scale: Any, point: Any, axis: Any) -> tuple[Any, Any, int]:
     """Scale, zero point and axis of an operand; the axis is looked at only where one of the two is no scalar."""
-    extents: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
     at = -1
     if any(checks.dimensions(p) == 1 for p in (scale, point)):
         at = checks.axis(function, f"{prefix}_axis", axis, data.rank) if data.rank > 1 else 0
-        extents = (data.shape[at],) if data.rank else (1,)
+        sizes = (data.shape[at],) if data.rank else (1,)
     return (
-        checks.scale(function, f"{prefix}_scale", scale, extents),
-        checks.zero_point(function, f"{prefix}_zero_point", point, extents),
+        checks.scale(function, f"{prefix}_scale", scale, sizes),
+        checks.zero_point(function, f"{prefix}_zero_point", point, sizes),
         at,
     )
 

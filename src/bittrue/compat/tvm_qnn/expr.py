@@ -73,12 +73,12 @@ def var(name: str, shape: Sequence[int], dtype: Any = "float32") -> Expr:
     if not isinstance(name, str) or not name:
         raise InputError("BT-QNN-NAME", f"a variable's name is a text, found {name!r}", place="qnn.var")
     try:
-        extents = tuple(int(extent) for extent in shape)
+        sizes = tuple(int(size) for size in shape)
     except (TypeError, ValueError):
         raise InputError("BT-QNN-SHAPE", f"{shape!r} is no shape", place=f"qnn.var, '{name}'") from None
-    if any(extent < 0 for extent in extents):
-        raise InputError("BT-QNN-SHAPE", f"{list(extents)} has a negative dimension", place=f"qnn.var, '{name}'")
-    return Expr(VARIABLE, (), extents, named_type(dtype).name, name=name)
+    if any(size < 0 for size in sizes):
+        raise InputError("BT-QNN-SHAPE", f"{list(sizes)} has a negative dimension", place=f"qnn.var, '{name}'")
+    return Expr(VARIABLE, (), sizes, named_type(dtype).name, name=name)
 
 
 def constant(value: npt.ArrayLike, dtype: Any = None, name: str = "") -> Expr:

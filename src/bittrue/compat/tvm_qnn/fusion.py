@@ -397,14 +397,14 @@ def _padded(writer: Writer, layer: Expr, source: int) -> tuple[int, tuple[str, s
     """The data, padded by an operator of its own where no rules say it, and the rules for padding and size."""
     tensor = writer.tensors[source]
     pads = list(layer.attributes["padding"])
-    extents, out = tensor.shape[1:3], layer.shape[2:] if layer.attributes["data_layout"] == "NCHW" else layer.shape[1:3]
+    sizes, out = tensor.shape[1:3], layer.shape[2:] if layer.attributes["data_layout"] == "NCHW" else layer.shape[1:3]
     taps, strides, dilation = layer.inputs[1].shape[2:], layer.attributes["strides"], layer.attributes["dilation"]
-    rules = padding_rules(extents, taps, strides, dilation, pads, out)
+    rules = padding_rules(sizes, taps, strides, dilation, pads, out)
     if rules is not None:
         return source, rules
     top, left, bottom, right = pads
     amounts = np.array([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
-    shape = [extent + int(sum(amount)) for extent, amount in zip(tensor.shape, amounts, strict=True)]
+    shape = [size + int(sum(amount)) for size, amount in zip(tensor.shape, amounts, strict=True)]
     paddings = writer.constant(amounts, "s32", "paddings")
     operands = (source, paddings)
     index = writer.node("pad", layer.operator, operands, tensor.dtype, shape, ONE_VALUE, tensor.quantization)

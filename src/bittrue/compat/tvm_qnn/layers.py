@@ -246,7 +246,7 @@ def conv2d_transpose(
         found = [transposed_window(*one) for one in zip((height, width), taps, step, reach, both, more, strict=True)]
     except WindowError as error:
         raise checks.wrong(name, "padding", str(error), code="BT-QNN-SHAPE") from None
-    extents = [one.extent for one in found]
+    sizes = [one.size for one in found]
     attributes: dict[str, Attribute] = {
         "strides": step,
         "padding": pads,
@@ -255,7 +255,7 @@ def conv2d_transpose(
         "output_padding": more,
         "data_layout": data_layout,
     }
-    shape = (x.shape[0], *extents, out) if last else (x.shape[0], out, *extents)
+    shape = (x.shape[0], *sizes, out) if last else (x.shape[0], out, *sizes)
     made = build("qnn.conv2d_transpose", (x, standard), shape, dtype, parameters, attributes)
     return laid_out(made, data_layout, out_layout)
 

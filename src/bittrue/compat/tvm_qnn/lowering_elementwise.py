@@ -113,7 +113,7 @@ def _concatenate(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node("concatenation", expr.operator, operands, expr.dtype, expr.shape, attributes, given, expr.name)
 
 
-def _on_codes(stem: str, **more: Attribute) -> Callable[[Writer, Expr, Sequence[int]], int]:
+def _on_quantized(stem: str, **more: Attribute) -> Callable[[Writer, Expr, Sequence[int]], int]:
     def lowering(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
         index = writer.quantized(inputs[0], quantization(*pair(expr, "input")))
         rounding = rounding_of(expr) if "rounding" in expr.attributes else {}
@@ -129,12 +129,12 @@ def _on_codes(stem: str, **more: Attribute) -> Callable[[Writer, Expr, Sequence[
 ELEMENTWISE: dict[str, Callable[[Writer, Expr, Sequence[int]], int]] = {
     "qnn.add": _sum,
     "qnn.concatenate": _concatenate,
-    "qnn.leaky_relu": _on_codes("leaky_relu", requantized=True),
+    "qnn.leaky_relu": _on_quantized("leaky_relu", requantized=True),
     "qnn.mul": _product,
-    "qnn.softmax": _on_codes("softmax", by_shifts=True),
+    "qnn.softmax": _on_quantized("softmax", by_shifts=True),
     "qnn.subtract": _sum,
     **{
-        f"qnn.{name}": _on_codes({"hardswish": "hard_swish", "sigmoid": "logistic"}.get(name, name), in_steps=True)
+        f"qnn.{name}": _on_quantized({"hardswish": "hard_swish", "sigmoid": "logistic"}.get(name, name), in_steps=True)
         for name in ("abs", "erf", "exp", "hardswish", "log", "rsqrt", "sigmoid", "sqrt", "tanh")
     },
 }

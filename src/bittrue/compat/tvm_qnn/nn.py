@@ -131,7 +131,7 @@ def pad(data: Tensor, pad_width: Sequence[Sequence[int]], pad_value: int) -> Any
     kind = np.iinfo(np.dtype({"s8": "i1", "u8": "u1", "s16": "i2"}[x.dtype]))
     if not kind.min <= int(pad_value) <= kind.max:
         raise checks.wrong("nn.pad", "pad_value", f"{pad_value} lies outside {kind.min}..{kind.max}")
-    shape = [before + extent + after for extent, (before, after) in zip(x.shape, widths, strict=True)]
+    shape = [before + size + after for size, (before, after) in zip(x.shape, widths, strict=True)]
     flat: Attribute = tuple(width for pair in widths for width in pair)
     return build("nn.pad", (x,), shape, x.dtype, {}, {"widths": flat, "value": int(pad_value)})
 

@@ -24,9 +24,9 @@ def _window(
     }
     pads, ceil = padding_of(name, padding), checks.truth(name, "ceil_mode", ceil_mode)
     shape, axes = list(x.shape), (1, 2) if layout == "NHWC" else (2, 3)
-    extents = [shape[axis] for axis in axes]
+    dimensions = [shape[axis] for axis in axes]
     taps, steps, reach = sizes.values()
-    found = placed(name, "pool_size", extents, taps, steps, reach, pads, "ceil" if ceil else "floor")
+    found = placed(name, "pool_size", dimensions, taps, steps, reach, pads, "ceil" if ceil else "floor")
     for axis, one in zip(axes, found, strict=True):
         shape[axis] = one.out
     attributes: dict[str, Attribute] = {

@@ -112,10 +112,10 @@ def quantize(
     if any(isinstance(p, Expr) and p.value is None for p in (wanted, point)):
         at, operands = _computed("quantize", "output", x, axis, wanted, point)
         return build("qnn.quantize", (x, *operands), x.shape, dtype, {}, {"axis": at})
-    at, extents = _per_axis("quantize", axis, x, wanted, point)
+    at, sizes = _per_axis("quantize", axis, x, wanted, point)
     parameters = {
-        "output_scale": _squeezed(checks.scale("quantize", "output_scale", wanted, extents)),
-        "output_zero_point": _squeezed(checks.zero_point("quantize", "output_zero_point", point, extents)),
+        "output_scale": _squeezed(checks.scale("quantize", "output_scale", wanted, sizes)),
+        "output_zero_point": _squeezed(checks.zero_point("quantize", "output_zero_point", point, sizes)),
     }
     return build("qnn.quantize", (x,), x.shape, dtype, parameters, {"axis": at})
 
@@ -159,10 +159,10 @@ def dequantize(
     if any(isinstance(p, Expr) and p.value is None for p in (given, point)):
         at, operands = _computed("dequantize", "input", x, axis, given, point)
         return build("qnn.dequantize", (x, *operands), x.shape, dtype, {}, {"axis": at})
-    at, extents = _per_axis("dequantize", axis, x, given, point)
+    at, sizes = _per_axis("dequantize", axis, x, given, point)
     parameters = {
-        "input_scale": _squeezed(checks.scale("dequantize", "input_scale", given, extents)),
-        "input_zero_point": _squeezed(checks.zero_point("dequantize", "input_zero_point", point, extents)),
+        "input_scale": _squeezed(checks.scale("dequantize", "input_scale", given, sizes)),
+        "input_zero_point": _squeezed(checks.zero_point("dequantize", "input_zero_point", point, sizes)),
     }
     return build("qnn.dequantize", (x,), x.shape, dtype, parameters, {"axis": at})
 
@@ -204,12 +204,12 @@ def requantize(
     [-2, -1, 1, 2]
     """
     x = checks.tensor("requantize", "data", data, ("s8", "u8", "s16", "s32", "s64"))
-    at, extents = _per_axis("requantize", axis, x, input_scale, input_zero_point)
-    if extents and x.rank and x.shape[at] != 1:
-        extents = (x.shape[at],)
+    at, sizes = _per_axis("requantize", axis, x, input_scale, input_zero_point)
+    if sizes and x.rank and x.shape[at] != 1:
+        sizes = (x.shape[at],)
     parameters = {
-        "input_scale": checks.scale("requantize", "input_scale", input_scale, extents, zero=True),
-        "input_zero_point": checks.zero_point("requantize", "input_zero_point", input_zero_point, extents),
+        "input_scale": checks.scale("requantize", "input_scale", input_scale, sizes, zero=True),
+        "input_zero_point": checks.zero_point("requantize", "input_zero_point", input_zero_point, sizes),
         "output_scale": checks.scale("requantize", "output_scale", output_scale),
         "output_zero_point": checks.zero_point("requantize", "output_zero_point", output_zero_point),
     }

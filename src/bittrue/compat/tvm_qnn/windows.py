@@ -13,7 +13,7 @@ from .expr import Expr
 def placed(
     function: str,
     parameter: str,
-    extents: Sequence[int],
+    sizes: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int],
     dilation: Sequence[int],
@@ -21,7 +21,7 @@ def placed(
     size: str = "floor",
 ) -> list[Window]:
     """The windows over height and width; InputError, about `parameter`, where there are none."""
-    axes = zip(extents, taps, strides, dilation, zip(pads[:2], pads[2:], strict=True), strict=True)
+    axes = zip(sizes, taps, strides, dilation, zip(pads[:2], pads[2:], strict=True), strict=True)
     try:
         return [window(*axis, "explicit", size) for axis in axes]
     except WindowError as error:

@@ -188,7 +188,7 @@ def _read(path: Path, port: Port) -> np.ndarray:
         if path.suffix == ".npy":
             return _loaded(arrays.npy(path), what, port.dtype)
         # As declared: files of raw values do not say what they are.
-        if any(extent < 0 for extent in port.shape):
+        if any(size < 0 for size in port.shape):
             raise Unreadable(f"{what}: the shape is not known before the model runs; write an .npy file")
         return _loaded(arrays.raw(path, port.dtype, port.shape, None), what)
     except BittrueError as error:

@@ -252,7 +252,7 @@ def _read_values(path: Path, entries: Any) -> dict[str, np.ndarray]:
     content = path.read_bytes()
     for entry in entries:
         dtype, shape = _dtype(entry["dtype"]), tuple(map(int, entry["shape"]))
-        if not is_number_type(dtype) or any(extent < 0 for extent in shape):
+        if not is_number_type(dtype) or any(size < 0 for size in shape):
             raise ValueError(f"{dtype}{list(shape)}")
         value = np.frombuffer(content, dtype, math.prod(shape), int(entry["start"])) if math.prod(shape) else ()
         found[str(entry["name"])] = np.array(value, dtype).reshape(shape)

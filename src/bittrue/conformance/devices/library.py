@@ -179,7 +179,7 @@ class _Output:
     def __init__(self, operand: Operand, number: int) -> None:
         self.operand = operand
         self._dtype = data_type(operand.dtype).numpy
-        if any(extent < 0 for extent in operand.shape):
+        if any(dimension < 0 for dimension in operand.shape):
             raise Unreadable(f"the shape of output '{clean(operand.name)}' is not known before it runs")
         size = self._dtype.itemsize * int(np.prod(operand.shape, dtype=object))
         if size > OUTPUT_LIMIT:

@@ -97,7 +97,7 @@ def _parameters(entry: Entry, sizes: list[tuple[Part, Words]]) -> list[str]:
         lines.append(number(f"{stem}_ELEMENTS", part.value.size))
         lines.append(number(f"{stem}_WORD_WIDTH", words.width))
         lines.append(number(f"{stem}_WORDS", words.count))
-        lines += [number(f"{stem}_EXTENT_{axis}", extent) for axis, extent in enumerate(part.value.shape)]
+        lines += [number(f"{stem}_EXTENT_{axis}", size) for axis, size in enumerate(part.value.shape)]
         if part.quantization is not None:
             points = [int(point) for point in part.quantization.zero_points.reshape(-1)]
             lines += _several(f"{stem}_ZERO_POINT", points if len(set(points)) > 1 else points[:1])

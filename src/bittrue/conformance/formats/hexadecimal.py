@@ -160,8 +160,8 @@ class _Table:
         self.set(f"{upper}_WORDS", row, words.count)
         self.set(f"{upper}_ELEMENTS", row, part.value.size)
         self.set(f"{upper}_RANK", row, part.value.ndim)
-        for axis, extent in enumerate(part.value.shape):
-            self.set(f"{upper}_EXTENT_{axis}", row, extent)
+        for axis, size in enumerate(part.value.shape):
+            self.set(f"{upper}_EXTENT_{axis}", row, size)
         if part.quantization is not None:
             points = [int(point) for point in part.quantization.zero_points.reshape(-1)]
             if len(set(points)) > 1:

@@ -82,11 +82,11 @@ def words_of(part: Part, options: Options, channels_last: bool) -> Words:
     if kind.name == "bool":
         width = 8
     word = options.word_width or width
-    codes = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8).reshape(-1, value.dtype.itemsize)
+    quantized = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8).reshape(-1, value.dtype.itemsize)
     swapped = options.endianness == "big"
     if word >= width and swapped and width % 8 == 0:
-        codes = codes[:, ::-1]
-    bits = np.unpackbits(codes, axis=1, bitorder="little")[:, :width]
+        quantized = quantized[:, ::-1]
+    bits = np.unpackbits(quantized, axis=1, bitorder="little")[:, :width]
     if word < width:
         if options.per_word > 1:
             raise InputError("BT-VECTORS-OPTION", f"{options.per_word} elements of {width} bits in words of {word}")

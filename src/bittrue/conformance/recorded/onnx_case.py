@@ -82,8 +82,10 @@ def raw_bytes(array: np.ndarray, dtype: DataType) -> bytes:
     width = raw_bits(dtype)
     if width >= 8:
         return np.ascontiguousarray(array).tobytes()
-    codes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return np.packbits(np.unpackbits(codes[:, None], axis=1, bitorder="little")[:, :width], bitorder="little").tobytes()
+    quantized = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return np.packbits(
+        np.unpackbits(quantized[:, None], axis=1, bitorder="little")[:, :width], bitorder="little"
+    ).tobytes()
 
 
 def _attributes(case: Case, domain: str, opset: int) -> list[AttributeProto]:

@@ -241,7 +241,7 @@ def _from_raw(content: bytes, entry: Mapping[str, Any], place: str) -> np.ndarra
     order, shape = entry.get("byte_order"), entry.get("shape")
     if order not in ("little", "big"):
         raise damaged(f"'byte_order' is {order!r}, not 'little' or 'big'", place)
-    if not isinstance(shape, list) or not all(type(extent) is int and extent >= 0 for extent in shape):
+    if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
         raise damaged(f"shape {shape} is no shape", place)
     try:
         dtype = data_type(entry["dtype"]).numpy

@@ -128,7 +128,7 @@ class Case:
         array = read_array(self._source, {"file": self.fields.get("file"), "key": name, **entry}, place)
         dtype = _type(entry.get("dtype", array.dtype.name), place)
         shape = entry.get("shape", list(array.shape))
-        if not isinstance(shape, list) or not all(type(extent) is int and extent >= 0 for extent in shape):
+        if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
             raise damaged(f"shape {shape} is no shape", place)
         if list(array.shape) != shape:
             raise damaged(f"the array has shape {list(array.shape)}, the manifest says {shape}", place)
@@ -196,7 +196,7 @@ def _type(name: Any, place: str) -> DataType:
 
 
 def _typed(array: np.ndarray, dtype: DataType, place: str) -> np.ndarray:
-    """The array in the type that the manifest names: arrays hold codes of narrow floats and values of integers."""
+    """The array in the type that the manifest names: arrays hold the bits of narrow floats and values of integers."""
     wanted = dtype.numpy
     if array.dtype == wanted and not dtype.is_packed:
         return array
@@ -207,8 +207,8 @@ def _typed(array: np.ndarray, dtype: DataType, place: str) -> np.ndarray:
         if dtype.minimum <= low and high <= dtype.maximum:
             return array.astype(wanted)
         raise damaged(f"values {low} to {high} are no {dtype.title}", place)
-    codes = isinstance(dtype.array, str) or dtype.name == "f16"
-    if codes and width == wanted.itemsize and kind in "iuV" and array.dtype.names is None:
+    quantized = isinstance(dtype.array, str) or dtype.name == "f16"
+    if quantized and width == wanted.itemsize and kind in "iuV" and array.dtype.names is None:
         return np.ascontiguousarray(array).view(wanted).reshape(array.shape)
     if array.dtype == wanted.newbyteorder():
         return array.astype(wanted)

@@ -250,9 +250,9 @@ def candidates(to: Rescaling, count: int, steps: Array, limit: int, random: np.r
         random: draws quantized values and places.
     """
     channels = len(to.second)
-    codes = random.integers(to.low - to.zero_point, to.high - to.zero_point + 1, (count, channels))
+    quantized = random.integers(to.low - to.zero_point, to.high - to.zero_point + 1, (count, channels))
     # Ties, and the places around them, near and far; a few quantized values beyond both ends.
-    tie = np.round((codes + 0.5) / to.real)
+    tie = np.round((quantized + 0.5) / to.real)
     place = random.integers(0, len(steps), (count, channels))
     beside = random.integers(-1, 2, (count, channels)) * random.integers(0, 3, (count, channels))
     reach = int(np.abs(steps).max()) + 4
@@ -347,7 +347,7 @@ def uncommon(found: Array, each: int = 3) -> Array:
 def _keys(found: Array) -> Array:
     """One number for all elements: equal quantized values are equal numbers. Ways that never part are one.
 
-    Of 32 bits, which is faster; that two other codes meet only makes a choice a little worse.
+    Of 32 bits, which is faster; that two other quantized values meet only makes a choice a little worse.
     """
     weights = np.random.Generator(np.random.PCG64(1)).integers(1, 1 << 40, found.shape[-1])
     keys = (found.astype(np.int64) @ weights).astype(np.int32)

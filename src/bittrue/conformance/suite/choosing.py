@@ -161,8 +161,8 @@ def at_ends(real: np.ndarray, low: float, high: float, count: int) -> np.ndarray
     return np.unique(np.concatenate(found))
 
 
-def edge_codes(kind: DataType, *points: int) -> np.ndarray:
+def edge_values(kind: DataType, *points: int) -> np.ndarray:
     """The ends of the type, 0, and `points`, with their neighbours."""
     around = [kind.minimum, kind.maximum, 0, *points]
-    codes = {code + by for code in around for by in (-1, 0, 1)}
-    return np.array(sorted(c for c in codes if kind.minimum <= c <= kind.maximum), np.int64)
+    quantized = {code + by for code in around for by in (-1, 0, 1)}
+    return np.array(sorted(c for c in quantized if kind.minimum <= c <= kind.maximum), np.int64)

@@ -54,7 +54,7 @@ def distinct(types: str, shape: Sequence[int], *words: object) -> np.ndarray:
     size = int(np.prod(shape, dtype=np.int64))
     span = kind.maximum - kind.minimum + 1
     steps = np.arange(size) * span // size if size < span else np.arange(size) % span
-    codes = kind.minimum + steps
+    quantized = kind.minimum + steps
     if 1 < size < span:
-        codes[-1] = kind.maximum
-    return drawn.permutation(codes).reshape(tuple(shape)).astype(kind.numpy)
+        quantized[-1] = kind.maximum
+    return drawn.permutation(quantized).reshape(tuple(shape)).astype(kind.numpy)

@@ -73,7 +73,7 @@ class Wanted:
         return replace(self, exponents=(first, last), reach=8 if last < -9 else 1)
 
     @property
-    def picture(self) -> tuple[int, int]:
+    def image(self) -> tuple[int, int]:
         """Height and width; where a channel's sums reach one tie only, more channels earn more than more sums."""
         return (1, 6) if self.exponents[1] < -12 else (4, 9)
 
@@ -130,7 +130,7 @@ def scales_for(wanted: Wanted, channels: int, random: np.random.Generator) -> tu
 def aimed(label: str, wanted: Wanted, random: np.random.Generator, biased: bool) -> Layer:
     """A layer whose accumulators are chosen."""
     wanted = wanted if biased else wanted.without_bias()
-    rows, channels = int(np.prod(wanted.picture)), wanted.channels
+    rows, channels = int(np.prod(wanted.image)), wanted.channels
     x_type, w_type = TYPES[label]
     x_kind, w_kind = data_type(x_type), data_type(w_type)
     zx, zy = point(x_type, wanted.points[0]), point(x_type, wanted.points[2])
@@ -182,7 +182,7 @@ def aimed(label: str, wanted: Wanted, random: np.random.Generator, biased: bool)
 
 
 @dataclass(frozen=True)
-class Picture:
+class Image:
     """Geometry of a convolution whose numbers are random but whose every sum is inside of the quantized values."""
 
     note: str
@@ -200,7 +200,7 @@ def _window(**attributes: Any) -> dict[str, Any]:
 
 
 PICTURES = (
-    Picture(
+    Image(
         "3x3, padded by 1, zero point at the low end",
         (1, 3, 5, 7),
         (3, 3),
@@ -210,7 +210,7 @@ PICTURES = (
         "padding",
         (0.0, 0.5, 0.4),
     ),
-    Picture(
+    Image(
         "3x3, padded by 1, zero point at the high end",
         (1, 2, 4, 5),
         (3, 3),
@@ -220,7 +220,7 @@ PICTURES = (
         "padding",
         (1.0, 0.5, 0.6),
     ),
-    Picture(
+    Image(
         "each side padded by another number",
         (1, 4, 5, 4),
         (3, 2),
@@ -230,7 +230,7 @@ PICTURES = (
         "padding",
         (0.8, 0.5, 0.5),
     ),
-    Picture(
+    Image(
         "stride 2, SAME_UPPER",
         (1, 3, 6, 7),
         (3, 3),
@@ -240,7 +240,7 @@ PICTURES = (
         "padding",
         (0.2, 0.5, 0.5),
     ),
-    Picture(
+    Image(
         "stride 2, SAME_LOWER",
         (1, 3, 6, 8),
         (4, 3),
@@ -250,7 +250,7 @@ PICTURES = (
         "padding",
         (0.3, 0.5, 0.5),
     ),
-    Picture(
+    Image(
         "dilated by 2 and 3, padded",
         (1, 2, 7, 9),
         (3, 2),
@@ -260,18 +260,18 @@ PICTURES = (
         "padding",
         (0.9, 0.5, 0.3),
     ),
-    Picture("depthwise, padded", (1, 17, 5, 5), (3, 3), 17, 17, _window(pads=[1, 1, 1, 1]), "padding", (0.1, 0.5, 0.5)),
-    Picture("depthwise, two filters per channel", (1, 3, 5, 6), (2, 3), 6, 3),
-    Picture("three groups, batch of 2", (2, 6, 4, 5), (2, 2), 9, 3, _window(strides=[1, 2])),
-    Picture("65 terms, 17 channels, 1x1", (1, 65, 3, 3), (1, 1), 17),
-    Picture("one row: a convolution of one axis", (1, 5, 19), (5,), 6, 1, _window(pads=[2, 2], strides=[2])),
-    Picture("kernel as large as the image: 189 terms", (2, 7, 9, 3), (9, 3), 5),
-    Picture("one channel, one output", (1, 1, 9, 9), (3, 3), 1),
+    Image("depthwise, padded", (1, 17, 5, 5), (3, 3), 17, 17, _window(pads=[1, 1, 1, 1]), "padding", (0.1, 0.5, 0.5)),
+    Image("depthwise, two filters per channel", (1, 3, 5, 6), (2, 3), 6, 3),
+    Image("three groups, batch of 2", (2, 6, 4, 5), (2, 2), 9, 3, _window(strides=[1, 2])),
+    Image("65 terms, 17 channels, 1x1", (1, 65, 3, 3), (1, 1), 17),
+    Image("one row: a convolution of one axis", (1, 5, 19), (5,), 6, 1, _window(pads=[2, 2], strides=[2])),
+    Image("kernel as large as the image: 189 terms", (2, 7, 9, 3), (9, 3), 5),
+    Image("one channel, one output", (1, 1, 9, 9), (3, 3), 1),
 )
 
 
-def picture(
-    label: str, geometry: Picture, random: np.random.Generator, biased: bool = True, per_channel: bool = True
+def image(
+    label: str, geometry: Image, random: np.random.Generator, biased: bool = True, per_channel: bool = True
 ) -> Layer:
     """Random quantized values; the multiplier is a power of two for which one sum in a few is a tie."""
     x_type, w_type = TYPES[label]
@@ -417,13 +417,13 @@ def output_shape(x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, A
     return (x[0], w[0], *window_counts(x[2:], attributes))
 
 
-def window_counts(extents: tuple[int, ...], attributes: dict[str, Any]) -> tuple[int, ...]:
+def window_counts(sizes: tuple[int, ...], attributes: dict[str, Any]) -> tuple[int, ...]:
     """Windows along every axis; `auto_pad`, where it is there, is one of the SAME ones."""
-    kernel, count = attributes["kernel_shape"], len(extents)
+    kernel, count = attributes["kernel_shape"], len(sizes)
     strides, dilations = (attributes.get(name, [1] * count) for name in ("strides", "dilations"))
     pads = attributes.get("pads", [0] * (2 * count))
     both = zip(pads[:count], pads[count:], strict=True)
     padding = f"{attributes['auto_pad'].lower()}_cropping" if "auto_pad" in attributes else "explicit"
     size = "ceil_clipped" if attributes.get("ceil_mode") else "floor"
-    axes = zip(extents, kernel, strides, dilations, both, strict=True)
+    axes = zip(sizes, kernel, strides, dilations, both, strict=True)
     return tuple(window(*axis, padding, size).out for axis in axes)

@@ -117,8 +117,8 @@ class OnnxModel:
         tensor.elem_type = _NUMBERS[dtype]
         # Present even when there are no dimensions: a scalar.
         tensor.shape.SetInParent()
-        for extent in shape:
-            tensor.shape.dim.add(dim_value=int(extent))
+        for size in shape:
+            tensor.shape.dim.add(dim_value=int(size))
 
     def _attribute(self, proto: Any, value: Any) -> None:
         kinds = self._onnx.AttributeProto
@@ -186,6 +186,6 @@ def declared(content: bytes, dtype: str, shape: Sequence[int] | None = None) -> 
     tensor.elem_type = _NUMBERS[dtype]
     if shape is not None:
         del tensor.shape.dim[:]
-        for extent in shape:
-            tensor.shape.dim.add(dim_value=int(extent))
+        for size in shape:
+            tensor.shape.dim.add(dim_value=int(size))
     return bytes(model.SerializeToString(deterministic=True))

@@ -335,7 +335,9 @@ def _pad(w: Writer) -> str:
 def _slice(w: Writer) -> str:
     begins, sizes = w.integers(1), w.integers(2)
     shape = w.tensor(0).shape
-    ends = [extent if size == -1 else begin + size for begin, size, extent in zip(begins, sizes, shape, strict=True)]
+    ends = [
+        dimension if size == -1 else begin + size for begin, size, dimension in zip(begins, sizes, shape, strict=True)
+    ]
     parts = (begins, ends, list(range(len(shape))))
     return w.quantized(w.add("Slice", w.real(0), *(w.model.constant(np.array(part, np.int64)) for part in parts)))
 
@@ -371,7 +373,7 @@ def _space_to_batch(w: Writer) -> str:
     before = [0] + [int(p) for p in pads[:, 0]] + [0] * (rank - count - 1)
     after = [0] + [int(p) for p in pads[:, 1]] + [0] * (rank - count - 1)
     real = w.add("Pad", w.real(0), w.model.constant(np.array(before + after, np.int64)))
-    padded = [extent + a + b for extent, a, b in zip(x.shape, before, after, strict=True)]
+    padded = [size + a + b for size, a, b in zip(x.shape, before, after, strict=True)]
     split = [padded[0]]
     for axis, block in enumerate(blocks):
         split += [padded[1 + axis] // block, block]

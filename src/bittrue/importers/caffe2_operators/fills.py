@@ -36,7 +36,7 @@ def _shape(source: Source) -> tuple[int, ...] | None:
     shape = source.integers("shape")
     if shape is None:
         return None
-    count = math.prod(extent or 1 for extent in shape)
+    count = math.prod(size or 1 for size in shape)
     if min(shape, default=0) < 0 or len(shape) > _MOST_DIMENSIONS or count > _MOST_ELEMENTS:
         raise source.invalid("BT-CAFFE2-SHAPE", f"shape {shape[:8]} is no shape")
     return tuple(shape)

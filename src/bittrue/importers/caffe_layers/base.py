@@ -128,10 +128,10 @@ class Layer(Refusing):
         found = blob.values.shape
         if blob.legacy:
             ahead, rest = found[: len(found) - len(shape)], found[len(found) - len(shape) :]
-            if all(extent == 1 for extent in ahead):
+            if all(size == 1 for size in ahead):
                 found = rest
         if len(found) != len(shape) or any(w not in (-1, f) for f, w in zip(found, shape, strict=True)):
-            wanted = ", ".join("any" if extent == -1 else str(extent) for extent in shape)
+            wanted = ", ".join("any" if size == -1 else str(size) for size in shape)
             raise self.invalid(
                 "BT-CAFFE-WEIGHTS",
                 f"blob {position} ({role}) has shape {list(blob.values.shape)}, expected [{wanted}]",

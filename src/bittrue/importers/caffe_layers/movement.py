@@ -30,10 +30,10 @@ def _silence(layer: Layer) -> None:
     layer.expect((1, None), 0)
 
 
-def _reshaped(layer: Layer, first: int, end: int, extents: Iterable[int]) -> None:
+def _reshaped(layer: Layer, first: int, end: int, sizes: Iterable[int]) -> None:
     """Axes between two places (counted from behind where negative: -1 is behind the last one) get new dimensions."""
     layer.expect(1)
-    target = layer.constant(np.asarray(list(extents), np.int64), "shape")
+    target = layer.constant(np.asarray(list(sizes), np.int64), "shape")
     attributes: dict[str, Attribute] = {"first": first, "end": end, "zeros": "copied"}
     layer.emit("reshape", layer.dtype(), attributes, inputs=(layer.bottoms[0], target))
 

@@ -137,10 +137,10 @@ def _resize_bilinear(layer: Layer) -> None:
     sizes, factors = [], []
     for side in ("height", "width"):
         given = parameter.HasField(f"output_{side}")
-        extent = getattr(parameter, f"output_{side}")
-        if given and extent < 1:
-            raise layer.invalid("BT-RESIZE-SIZE", f"output_{side} is {extent}")
-        sizes.append(extent if given else 0)
+        size = getattr(parameter, f"output_{side}")
+        if given and size < 1:
+            raise layer.invalid("BT-RESIZE-SIZE", f"output_{side} is {size}")
+        sizes.append(size if given else 0)
         factors.append(getattr(parameter, f"scale_{side}"))
     # Integers by the document, too, which quantizes with the output's scale.
     whole = parameter.output_scale != 1

@@ -190,14 +190,14 @@ class Source(Refusing):
         tensor = self.builder.tensors[self.inputs[position]]
         return tensor.shape if tensor.is_constant else None
 
-    def expects(self, position: int, extents: tuple[int, ...]) -> None:
+    def expects(self, position: int, sizes: tuple[int, ...]) -> None:
         """The shape that input `position` must have, -1 for any dimension; declared for the input that it stems
         from.
         """
         index = self.inputs[position]
         while index in self.builder.follows:
             index = self.builder.follows[index]
-        self.builder.shapes.setdefault(index, extents)
+        self.builder.shapes.setdefault(index, sizes)
 
     def keeps_shape(self, result: int, position: int) -> None:
         """Tensor `result` has the rank and the channels of input `position`."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...graph import Attribute
 from .base import Mapper, Mappers, Source
-from .layers import check_outputs, convolution_attributes, expect_pictures, rows
+from .layers import check_outputs, convolution_attributes, expect_images, rows
 from .windows import pool
 
 _OUTPUT = ["_output"]
@@ -125,7 +125,7 @@ def _convolution(source: Source) -> None:
     _bias(source, False)
     attributes = convolution_attributes(source)
     check_outputs(source, "num_filter", 1)
-    expect_pictures(source, int(str(attributes["groups"])), 1)
+    expect_images(source, int(str(attributes["groups"])), 1)
     source.give(*source.emit("conv", source.inputs, _F32, _OUTPUT, attributes))
 
 
@@ -223,7 +223,7 @@ def _reshape(source: Source) -> None:
     """0 keeps a dimension, -1 is what is left."""
     source.expect(1)
     shape = source.integers("shape")
-    if source.flag("reverse") or not shape or any(extent < -1 for extent in shape):
+    if source.flag("reverse") or not shape or any(size < -1 for size in shape):
         raise source.unsupported(
             "BT-MXNET-ATTRIBUTE", f"shape {list(shape)}: dimensions, 0 and one -1 are read", "write the dimensions out"
         )

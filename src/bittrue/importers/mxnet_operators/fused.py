@@ -14,7 +14,7 @@ from .layers import (
     add_bias,
     check_outputs,
     convolution_attributes,
-    expect_pictures,
+    expect_images,
     product_range,
     range_of,
     rows,
@@ -111,7 +111,7 @@ def _convolution(source: Source) -> None:
     check_outputs(convolution, "num_filter", 1)
     convolution.check_attributes()
     groups = convolution.integer("num_group", 1)
-    expect_pictures(source, groups, 1)
+    expect_images(source, groups, 1)
     data = source.type(0, "s8")
     if data not in ("s8", "u8") or len(convolution.integers("kernel")) != 2:
         raise source.unsupported("BT-MXNET-CONVOLUTION", f"data {data}, or another number of axes than two")
@@ -140,7 +140,7 @@ def _convolution(source: Source) -> None:
         if with_sum:
             other = 2 + bias + 4 * with_bn
             flags: dict[str, Attribute] = {
-                "codes": data,
+                "data_type": data,
                 "relu_first": with_act,
                 "relu_last": with_last,
             }
@@ -153,7 +153,7 @@ def _convolution(source: Source) -> None:
 
 
 def _weights(
-    source: Source, bias: bool, with_bn: bool, data: list[int], codes: str, per_channel: bool
+    source: Source, bias: bool, with_bn: bool, data: list[int], quantized: str, per_channel: bool
 ) -> tuple[int, int, int, int]:
     """Quantized values, bias and scales of real weights, after a normalization was folded into them; and those
     weights.
@@ -184,7 +184,7 @@ def _weights(
             {"epsilon": epsilon},
         )
     operands = [weights, own, *data]
-    flags: dict[str, Attribute] = {"codes": codes, "per_channel": per_channel}
+    flags: dict[str, Attribute] = {"data_type": quantized, "per_channel": per_channel}
     prepared = source.emit("range_weights", operands, _PREPARED_TYPES, _PREPARED, flags)
     return prepared[0], prepared[1], prepared[2], weights
 
@@ -219,11 +219,11 @@ def _fully_connected(source: Source) -> None:
     ends = source.ranges(*range(count, len(source.inputs)))
     operands = [source.inputs[1], source.inputs[2] if bias else None, *ends]
     if by_channel:
-        flags: dict[str, Attribute] = {"codes": data, "per_channel": True}
+        flags: dict[str, Attribute] = {"data_type": data, "per_channel": True}
     else:
-        flags = {"codes": data, "fused": True}
-    codes, wide, scales = source.emit("range_weights", operands, _PREPARED_TYPES, _PREPARED, flags)
-    x, matrix = rows(source, flatten, data), turned(source, codes, "s8")
+        flags = {"data_type": data, "fused": True}
+    quantized, wide, scales = source.emit("range_weights", operands, _PREPARED_TYPES, _PREPARED, flags)
+    x, matrix = rows(source, flatten, data), turned(source, quantized, "s8")
     if calibrated(source) and not real:
         result = [
             _end(source, f"{end}_calib_range", role) for end, role in (("min", "min_output"), ("max", "max_output"))
@@ -237,7 +237,7 @@ def _fully_connected(source: Source) -> None:
     plain = not real and not bias and not activated
     (acc,) = source.emit("matmul", [x, matrix], ["s32"], ["_output"] if plain else ["_sums"])
     if real:
-        attributes: dict[str, Attribute] = {"codes": data, "relu_last": activated}
+        attributes: dict[str, Attribute] = {"data_type": data, "relu_last": activated}
         operands = [acc, wide, None, *ends[:2], scales]
         source.give(*source.emit("finish_sums", operands, ["f32"], ["_output"], attributes))
         return

@@ -42,7 +42,7 @@ def check_outputs(source: Source, attribute: str, position: int) -> None:
         raise source.invalid("BT-MXNET-WEIGHTS", f"{attribute} is {wanted}, the weights have shape {list(shape)}")
 
 
-def expect_pictures(source: Source, groups: int, weights: int) -> None:
+def expect_images(source: Source, groups: int, weights: int) -> None:
     """Declares the channels of the layer's input."""
     shape = source.known(weights)
     if shape is not None and len(shape) > 2:
@@ -102,7 +102,7 @@ def _convolution(source: Source) -> None:
             "the runtime takes uint8 data, int8 weights, one group and two axes",
         )
     check_outputs(source, "num_filter", 1)
-    expect_pictures(source, 1, 1)
+    expect_images(source, 1, 1)
     first = 3 if bias else 2
     ends = source.ranges(*range(first, first + (6 if bias else 4)))
     names = ["_sums"] if bias else ["_output"]
@@ -130,7 +130,7 @@ def _fully_connected(source: Source) -> None:
         if source.type(2, "s8") != "s8":
             raise source.invalid("BT-NODE-TYPE", "the bias must be int8")
         prepared = [source.inputs[1], source.inputs[2], *ends]
-        attributes: dict[str, Attribute] = {"codes": data, "fused": False}
+        attributes: dict[str, Attribute] = {"data_type": data, "fused": False}
         names = ["_weights", "_bias", "_scales"]
         _, wide, _ = source.emit("range_weights", prepared, ["s8", "s32", "f32"], names, attributes)
         output = add_bias(source, output, wide)

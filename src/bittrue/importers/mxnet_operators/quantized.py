@@ -33,10 +33,10 @@ def _quantize(source: Source) -> None:
     dtype = _TYPES[source.text("out_type", "uint8", ("int8", "uint8"))]
     source.type(0)
     low, high = source.ranges(1, 2)
-    _codes(source, low, high, dtype, "1")
+    _quantized(source, low, high, dtype, "1")
 
 
-def _codes(source: Source, low: int, high: int, dtype: str, version: str) -> None:
+def _quantized(source: Source, low: int, high: int, dtype: str, version: str) -> None:
     """Quantized values of a range; u8 keeps the range as it is."""
     (output,) = source.emit(
         "quantize", [source.inputs[0], low, high], [dtype], ["_output0"], {"version": version, "ranged": True}
@@ -64,7 +64,7 @@ def _quantize_v2(source: Source) -> None:
     if given in _CODES:
         source.give(source.inputs[0], low, high)
     else:
-        _codes(source, low, high, dtype, "2")
+        _quantized(source, low, high, dtype, "2")
 
 
 def _dequantize(source: Source) -> None:

@@ -79,10 +79,10 @@ def _matmul_n_bits(source: Source) -> None:
     attributes["from_dequantization"] = False
     if source.integer("weight_prepacked", 0):
         raise source.unsupported("BT-ONNX-ATTRIBUTE", "weights are packed for one processor", "export them unpacked")
-    a, codes, scale, point, order, bias = (*source.inputs, *[None] * 6)[:6]
+    a, quantized, scale, point, order, bias = (*source.inputs, *[None] * 6)[:6]
     if order is not None:
         raise source.unsupported("BT-ONNX-ATTRIBUTE", "g_idx gives weights in another order", "export them in order")
-    source.emit("matmul", source.type(0), attributes, inputs=(a, codes, bias, None, None, scale, point))
+    source.emit("matmul", source.type(0), attributes, inputs=(a, quantized, bias, None, None, scale, point))
 
 
 MAPPERS: Mappers = {

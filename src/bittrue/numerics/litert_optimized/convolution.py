@@ -16,7 +16,7 @@ _CONVOLUTION = {
 _UNSIGNED = {**_CONVOLUTION, "scale_form": "binary32_product"}
 _MATRIX = {**_UNSIGNED, "scale_form_per_axis": "binary64"}
 # Convolutions in groups take the reference kernels: the rows of `litert` behind these.
-_UNGROUPED = ("equal_extents", 0, 3, 1, 3)
+_UNGROUPED = ("equal_sizes", 0, 3, 1, 3)
 _SPLIT_LIMIT = "the kernel drops input elements that do not fill a row; bittrue refuses such shapes"
 _PLANNED = "an output shape that is computed at run time must be the one that the file gives the output"
 # Tried by hiding the processor's features from the runtime, 9 k values each.
@@ -62,7 +62,7 @@ _ROWS: tuple[Row, ...] = (
         _CONVOLUTION,
         "run",
         requires=(("input_zero_points_are_zero", 2),),
-        when=(("last_extent_in_blocks", 1, 8),),
+        when=(("last_size_in_blocks", 1, 8),),
     ),
     Row(
         "depthwise_conv2d",
@@ -70,7 +70,7 @@ _ROWS: tuple[Row, ...] = (
         {**_CONVOLUTION, "rescale": "q31_two_step_up_away"},
         "run",
         requires=(("input_zero_points_are_zero", 2),),
-        when=(("last_extent_below", 1, 8),),
+        when=(("last_size_below", 1, 8),),
     ),
     Row(
         "depthwise_conv2d",

@@ -64,7 +64,7 @@ ROWS: tuple[Row, ...] = (
         ("f32 s32 -> f32",),
         {"interpolate": "binary32_halves"},
         "run",
-        when=(("doubles_picture",),),
+        when=(("doubles_image",),),
         limit=_NAN_SIGN,
     ),
     Row("resize_linear", ("f32 s32 -> f32",), {"interpolate": "binary32_weights"}, "run", limit=_NAN_SIGN),
@@ -74,6 +74,6 @@ ROWS: tuple[Row, ...] = (
         {},
         "run",
         where=("s8", "u8", "bool"),
-        requires=(("pictures_are_not_empty",),),
+        requires=(("images_are_not_empty",),),
     ),
 )

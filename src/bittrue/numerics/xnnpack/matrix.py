@@ -99,7 +99,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "conv2d",
         ("f32 s8 f32 -> f32",),
-        {**_DYNAMIC, "rows": "per_picture"},
+        {**_DYNAMIC, "rows": "per_image"},
         "run",
         when=(("weights_scaled_along", 0), *_REAL_PICTURES),
         requires=_SYMMETRIC_WEIGHTS,

@@ -42,29 +42,29 @@ def input_per_axis(call: Call, position: int) -> bool:
     return quantization is not None and quantization.per_axis
 
 
-def equal_extents(call: Call, first: int, first_axis: int, second: int, second_axis: int) -> bool:
+def equal_sizes(call: Call, first: int, first_axis: int, second: int, second_axis: int) -> bool:
     """Two inputs have the same size along one axis each."""
     return call.input(first).shape[first_axis] == call.input(second).shape[second_axis]
 
 
-def last_extent_below(call: Call, position: int, limit: int) -> bool:
+def last_size_below(call: Call, position: int, limit: int) -> bool:
     """The last axis of the input at `position` is shorter than `limit`."""
     return call.input(position).rank > 0 and call.input(position).shape[-1] < limit
 
 
-def last_extent_in_blocks(call: Call, position: int, block: int) -> bool:
+def last_size_in_blocks(call: Call, position: int, block: int) -> bool:
     """The last axis of the input at `position` holds whole blocks of `block` elements."""
     return call.input(position).rank > 0 and call.input(position).shape[-1] % block == 0
 
 
-def extent_in_blocks(call: Call, position: int, axis: int, block: int) -> bool:
+def size_in_blocks(call: Call, position: int, axis: int, block: int) -> bool:
     """An axis of the input at `position` holds whole blocks of `block` elements."""
     return axis < call.input(position).rank and call.input(position).shape[axis] % block == 0
 
 
-def extent_not_in_blocks(call: Call, position: int, axis: int, block: int) -> bool:
+def size_not_in_blocks(call: Call, position: int, axis: int, block: int) -> bool:
     """An axis of the input at `position` holds no whole blocks of `block` elements."""
-    return not extent_in_blocks(call, position, axis, block)
+    return not size_in_blocks(call, position, axis, block)
 
 
 def zero_point_is_zero(call: Call, position: int) -> bool:
@@ -120,10 +120,10 @@ def reduces_rows(call: Call) -> bool:
     return 0 < len(reduced) < len(larger) and larger[-len(reduced) :] == reduced
 
 
-def doubles_picture(call: Call) -> bool:
+def doubles_image(call: Call) -> bool:
     """Height and width of [N, H, W, C] are doubled, with corners and centres of pixels left where they are."""
     before, after = call.input(0).shape[1:3], call.output.shape[1:3]
-    return call.attribute("transformation") == "asymmetric" and tuple(after) == tuple(2 * extent for extent in before)
+    return call.attribute("transformation") == "asymmetric" and tuple(after) == tuple(2 * size for size in before)
 
 
 def resized_channels_last(call: Call) -> bool:
@@ -139,7 +139,7 @@ def per_tensor(call: Call) -> bool:
 
 def window_is_image(call: Call) -> bool:
     """The window of a pool is the whole image, and nothing is padded."""
-    return all(one.taps == one.extent and one.out == 1 and not (one.before or one.after) for one in pool_windows(call))
+    return all(one.taps == one.size and one.out == 1 and not (one.before or one.after) for one in pool_windows(call))
 
 
 def taps_in_pairs(call: Call) -> bool:
@@ -272,7 +272,7 @@ def transposed_filter_fits(call: Call) -> bool:
     """A transposed convolution whose filters fit into its output (without padding) or reach its strides (with it)."""
     weights, output = call.input(1).tensor.shape, call.output.shape
     if call.attribute("padding") == "explicit":
-        return all(taps <= extent for taps, extent in zip(weights[1:3], output[1:3], strict=True))
+        return all(taps <= size for taps, size in zip(weights[1:3], output[1:3], strict=True))
     return all(taps >= stride for taps, stride in zip(weights[1:3], call.attribute("strides"), strict=True))
 
 
@@ -399,21 +399,21 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "constant_inputs": constant_inputs,
     "counts_within": counts_within,
     "declared_rank": declared_rank,
-    "doubles_picture": doubles_picture,
-    "equal_extents": equal_extents,
+    "doubles_image": doubles_image,
+    "equal_sizes": equal_sizes,
     "equal_shapes": equal_shapes,
     "every_channel_its_group": every_channel_its_group,
     "every_output_its_group": every_output_its_group,
-    "extent_in_blocks": extent_in_blocks,
-    "extent_not_in_blocks": extent_not_in_blocks,
+    "size_in_blocks": size_in_blocks,
+    "size_not_in_blocks": size_not_in_blocks,
     "filters_of_one_channel": filters_of_one_channel,
     "filters_of_one_pixel": filters_of_one_pixel,
     "first_zero_point_is_zero": first_zero_point_is_zero,
     "input_per_axis": input_per_axis,
     "input_rank": input_rank,
     "input_rank_at_most": input_rank_at_most,
-    "last_extent_below": last_extent_below,
-    "last_extent_in_blocks": last_extent_in_blocks,
+    "last_size_below": last_size_below,
+    "last_size_in_blocks": last_size_in_blocks,
     "layer_weights_scaled": layer_weights_scaled,
     "not_broadcast": not_broadcast,
     "not_empty": not_empty,

@@ -370,7 +370,7 @@ def windows_have_elements(call: Call) -> None:
 def padded_windows_begin_inside(call: Call) -> None:
     """Where padding counts, windows begin in the padded image, or behind it by less than a dilation."""
     found = pool_windows(call)
-    behind = (one.reached - one.reach - one.before - (one.extent + one.after - 1) for one in found)
+    behind = (one.reached - one.reach - one.before - (one.size + one.after - 1) for one in found)
     outside = any(distance >= one.dilation for distance, one in zip(behind, found, strict=True))
     if counted(call) == "padded" and outside:
         raise call.invalid(
@@ -380,13 +380,13 @@ def padded_windows_begin_inside(call: Call) -> None:
 
 def slices_one_axis(call: Call) -> None:
     """The output is shorter than the input along one axis at most, and ends (input 2) are not ahead of starts."""
-    extents = call.input(0).shape
+    sizes = call.input(0).shape
     starts = call.integers(1, "starts")
     axes = call.integers(3, "axes") if call.has(3) else list(range(len(starts)))
     for axis, *places in zip(axes, starts, call.integers(2, "ends"), strict=True):
-        start, end = (min(place + extents[axis] if place < 0 else place, extents[axis]) for place in places)
+        start, end = (min(place + sizes[axis] if place < 0 else place, sizes[axis]) for place in places)
         if not 0 <= start <= end:
-            raise call.invalid("BT-SLICE", f"axis {axis} of {extents[axis]} positions is cut from {start} to {end}")
+            raise call.invalid("BT-SLICE", f"axis {axis} of {sizes[axis]} positions is cut from {start} to {end}")
     cut = sum(a != b for a, b in zip(call.input(0).shape, call.output.shape, strict=True))
     if cut > 1:
         raise call.invalid(
@@ -407,11 +407,11 @@ def bias_is_scaled_like_weights(call: Call, position: int = 2) -> None:
         )
 
 
-def pictures_are_not_empty(call: Call) -> None:
+def images_are_not_empty(call: Call) -> None:
     """Height and width of input and output are at least 1."""
-    extents = (*call.input(0).shape[1:3], *call.output.shape[1:3])
-    if 0 in extents:
-        raise call.invalid("BT-RESIZE-EMPTY", f"images of {extents[:2]} and {extents[2:]} pixels: the kernel aborts")
+    sizes = (*call.input(0).shape[1:3], *call.output.shape[1:3])
+    if 0 in sizes:
+        raise call.invalid("BT-RESIZE-EMPTY", f"images of {sizes[:2]} and {sizes[2:]} pixels: the kernel aborts")
 
 
 def slices_are_whole_bytes(call: Call) -> None:
@@ -442,10 +442,10 @@ def same_padding_adds(call: Call, latest: int) -> None:
     if padding.startswith("same"):
         taps = call.attribute("kernel")
         strides = tuple(call.attribute("strides")) or (1,) * len(taps)
-        for extent, size, stride in zip(call.input(0).shape[2:], taps, strides, strict=True):
-            if lacking(extent, size, stride) < 0:
+        for dimension, size, stride in zip(call.input(0).shape[2:], taps, strides, strict=True):
+            if lacking(dimension, size, stride) < 0:
                 raise call.invalid(
-                    "BT-WINDOW", f"windows of {size} every {stride} leave some of {extent} positions out"
+                    "BT-WINDOW", f"windows of {size} every {stride} leave some of {dimension} positions out"
                 )
 
 
@@ -572,7 +572,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
     "multiplier_below": multiplier_below,
     "scales_are_normal": scales_are_normal,
-    "pictures_are_not_empty": pictures_are_not_empty,
+    "images_are_not_empty": images_are_not_empty,
     "output_is_power_of_two": output_is_power_of_two,
     "same_quantization": same_quantization,
     "not_negative": not_negative,

@@ -34,7 +34,7 @@ class WindowError(ValueError):
 class Window:
     """One spatial axis: `taps` positions `dilation` apart, moved by `stride`, after `before` padded positions."""
 
-    extent: int
+    size: int
     taps: int
     stride: int
     dilation: int
@@ -55,18 +55,18 @@ class Window:
     @property
     def behind(self) -> bool:
         """Whether the last window begins behind the image."""
-        return (self.out - 1) * self.stride >= self.extent + self.before
+        return (self.out - 1) * self.stride >= self.size + self.before
 
     def taps_met(self) -> range:
         """Taps that may lie inside the image; the others only ever meet padding."""
         first = -(((self.out - 1) * self.stride - self.before) // self.dilation)
-        last = (self.extent + self.before - 1) // self.dilation
+        last = (self.size + self.before - 1) // self.dilation
         return range(max(0, first), min(self.taps, last + 1))
 
     def met(self, tap: int, low: int = 0, high: int | None = None) -> tuple[slice, slice]:
         """Windows from `low` to `high`, counted from `low`, whose tap lies inside, and the positions where it lies."""
         count = (self.out if high is None else high) - low
-        return meeting(count, self.extent, self.stride, low * self.stride + tap * self.dilation - self.before)
+        return meeting(count, self.size, self.stride, low * self.stride + tap * self.dilation - self.before)
 
     def counts(self, counted: str = "inside") -> np.ndarray:
         """How many taps of every window count.
@@ -78,7 +78,7 @@ class Window:
             return np.array([self.taps], np.int64)
         padded = counted == "padded"
         start = np.arange(self.out, dtype=np.int64) * self.stride - self.before
-        end = self.extent + (self.after if padded else 0)
+        end = self.size + (self.after if padded else 0)
         first = 0 if padded else np.maximum(-(start // self.dilation), 0)
         return np.maximum(np.minimum((end - 1 - start) // self.dilation + 1, self.taps) - first, 0)
 
@@ -86,9 +86,9 @@ class Window:
 ONE = Window(1, 1, 1, 1, 0, 0, 1)
 
 
-def lacking(extent: int, reach: int, stride: int) -> int:
+def lacking(size: int, reach: int, stride: int) -> int:
     """What windows at every `stride`-th position of an axis lack; negative where they leave positions out."""
-    return (-(-extent // stride) - 1) * stride + reach - extent
+    return (-(-size // stride) - 1) * stride + reach - size
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def _check_whole(*numbers: object) -> None:
 
 
 def window(
-    extent: int,
+    dimension: int,
     taps: int,
     stride: int = 1,
     dilation: int = 1,
@@ -196,14 +196,14 @@ def window(
     Strides and dilations are 1 to `most`; `pads` are the positions before and after, where the rule does not find them.
 
     >>> window(5, 3, 2, padding="same_upper")
-    Window(extent=5, taps=3, stride=2, dilation=1, before=1, after=1, out=3)
+    Window(size=5, taps=3, stride=2, dilation=1, before=1, after=1, out=3)
     """
     if padding not in PADDINGS or size not in SIZES:
         raise WindowError(f"padding '{padding}' and size '{size}' are no rules")
-    _check_whole(extent, taps, stride, dilation, *pads)
+    _check_whole(dimension, taps, stride, dilation, *pads)
     rule, counted = PADDINGS[padding], SIZES[size]
     for name, value, low, high in (
-        ("extent", extent, 1 - counted.empty, _MOST),
+        ("size", dimension, 1 - counted.empty, _MOST),
         ("filter dimension", taps, 1, max(most, _MOST)),
         ("stride", stride, 1, most),
         ("dilation", dilation, 1, most),
@@ -211,27 +211,27 @@ def window(
         if not low <= value <= high:
             raise WindowError(f"{name} must be {low} to {high}, found {value}")
     reach = (taps - 1) * dilation + 1
-    before, after = rule(lacking(extent, reach if rule.dilated else taps, stride)) if rule else pads
+    before, after = rule(lacking(dimension, reach if rule.dilated else taps, stride)) if rule else pads
     low = -_MOST if padding == "explicit_or_cropping" else 0
     high = min(LARGEST, taps - 1) if padding == "explicit_below_taps" else LARGEST
     if before > LARGEST or (rule is None and not low <= min(pads) <= max(pads) <= high):
         raise WindowError(f"padded by {before} and {after}, from {low} to at most {high} is possible")
-    span = extent + before + after - reach
+    span = dimension + before + after - reach
     fits = span >= 0 or not counted.fits
-    found = Window(extent, taps, stride, dilation, before, after, counted.count(span, stride) if fits else -1)
+    found = Window(dimension, taps, stride, dilation, before, after, counted.count(span, stride) if fits else -1)
     if counted.clipped and found.behind:
-        found = Window(extent, taps, stride, dilation, before, after, found.out - 1)
+        found = Window(dimension, taps, stride, dilation, before, after, found.out - 1)
         if found.behind:
-            raise WindowError(f"two windows begin behind {extent} positions padded by {before}")
+            raise WindowError(f"two windows begin behind {dimension} positions padded by {before}")
     if found.out < counted.least:
         raise WindowError(
-            f"a window that reaches over {reach} does not fit {extent} positions padded to {extent + before + after}"
+            f"a window that reaches over {reach} does not fit {dimension} positions and {before + after} of padding"
         )
     return found
 
 
 def transposed_window(
-    extent: int,
+    size: int,
     taps: int,
     stride: int = 1,
     dilation: int = 1,
@@ -241,29 +241,29 @@ def transposed_window(
     wanted: int | None = None,
     least: int = 1,
 ) -> Window:
-    """The window of the convolution that would turn the result of a transposed one into its input of `extent`.
+    """The window of the convolution that would turn the result of a transposed one into its input of `size`.
 
     The result is (dimension - 1) * stride + reach + `more` less the pads. ``same_upper`` and ``same_lower`` find the
     pads, for a result of size * stride or of `wanted` positions; windows that leave gaps are not padded.
     Raises WindowError for results of less than `least`, and where `wanted` positions belong to another input.
     """
     rule = PADDINGS[padding]
-    _check_whole(extent, taps, stride, dilation, *pads, more, wanted or 0)
-    if not (0 <= extent <= _MOST and all(1 <= value <= _MOST for value in (taps, stride, dilation))):
-        raise WindowError(f"{taps} taps {dilation} apart, stride {stride} and {extent} positions are out of range")
-    full = (extent - 1) * stride + (taps - 1) * dilation + 1 + more
-    before, after = rule(full - (extent * stride if wanted is None else wanted)) if rule else pads
+    _check_whole(size, taps, stride, dilation, *pads, more, wanted or 0)
+    if not (0 <= size <= _MOST and all(1 <= value <= _MOST for value in (taps, stride, dilation))):
+        raise WindowError(f"{taps} taps {dilation} apart, stride {stride} and {size} positions are out of range")
+    full = (size - 1) * stride + (taps - 1) * dilation + 1 + more
+    before, after = rule(full - (size * stride if wanted is None else wanted)) if rule else pads
     result = full - before - after if wanted is None else wanted
     if wanted is not None and not 0 <= result + before + after - full < stride:
-        raise WindowError(f"{wanted} positions of the result do not belong to {extent} of the input")
+        raise WindowError(f"{wanted} positions of the result do not belong to {size} of the input")
     if not least <= result <= _MOST:
         raise WindowError(f"{result} positions would be left of the result")
-    return Window(result, taps, stride, dilation, before, after, extent)
+    return Window(result, taps, stride, dilation, before, after, size)
 
 
 def windows(
     call: Call,
-    extents: Sequence[int],
+    sizes: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int] = (),
     dilations: Sequence[int] = (),
@@ -276,14 +276,14 @@ def windows(
 
     Raises InvalidModelError for lists of other lengths and where there are no windows.
     """
-    count = len(extents)
+    count = len(sizes)
     lists = _lists(call, count, taps, strides, dilations, pads)
-    return _each(call, [partial(window, e, *one, padding, size, most) for e, one in zip(extents, lists, strict=True)])
+    return _each(call, [partial(window, e, *one, padding, size, most) for e, one in zip(sizes, lists, strict=True)])
 
 
 def transposed_windows(
     call: Call,
-    extents: Sequence[int],
+    dimensions: Sequence[int],
     taps: Sequence[int],
     strides: Sequence[int] = (),
     dilations: Sequence[int] = (),
@@ -294,12 +294,12 @@ def transposed_windows(
     least: int = 1,
 ) -> tuple[Window, ...]:
     """`transposed_window` for every axis, with lists as `windows` takes them. Raises InvalidModelError."""
-    count = len(extents)
+    count = len(dimensions)
     lists = _lists(call, count, taps, strides, dilations, pads)
     extra, sizes = more or (0,) * count, wanted or (None,) * count
     _check_length(call, "output_padding", extra, count)
     _check_length(call, "output_shape", sizes, count)
-    axes = zip(extents, lists, extra, sizes, strict=True)
+    axes = zip(dimensions, lists, extra, sizes, strict=True)
     return _each(call, [partial(transposed_window, e, *one, more, padding, size, least) for e, one, more, size in axes])
 
 
@@ -354,16 +354,16 @@ def spatial_parameters(found: Sequence[Window]) -> dict[str, Attribute]:
     return parameters
 
 
-def step_windows(step: Step, extents: Sequence[int]) -> tuple[Window, ...]:
-    """Depth, height and width of a step's windows over axes of `extents`; axes that it has not are of size 1."""
+def step_windows(step: Step, sizes: Sequence[int]) -> tuple[Window, ...]:
+    """Depth, height and width of a step's windows over axes of `sizes`; axes that it has not are of size 1."""
     found = []
-    for letter, extent in zip(_LETTERS, (1,) * (3 - len(extents)) + tuple(extents), strict=True):
+    for letter, size in zip(_LETTERS, (1,) * (3 - len(sizes)) + tuple(sizes), strict=True):
         if f"filter_{letter}" not in step.parameters:
             found.append(ONE)
             continue
         before, after = SIDES[letter]
         taps, stride, dilation = (step[f"{what}_{letter}"] for what in ("filter", "stride", "dilation"))
-        found.append(Window(extent, taps, stride, dilation, step[before], step[after], step[f"out_{letter}"]))
+        found.append(Window(size, taps, stride, dilation, step[before], step[after], step[f"out_{letter}"]))
     return tuple(found)
 
 
@@ -384,7 +384,7 @@ def tap_count(found: Sequence[Window]) -> int:
 
 def spatial_bytes(found: Sequence[Window], planes: int, item: int) -> int:
     """Bytes of `planes` padded images with `item` bytes per element."""
-    return planes * item * math.prod(max(one.extent + one.before + one.after, one.reached) for one in found)
+    return planes * item * math.prod(max(one.size + one.before + one.after, one.reached) for one in found)
 
 
 def numbers(call: Call, name: str, count: int, low: int) -> tuple[int, ...]:

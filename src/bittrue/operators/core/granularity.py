@@ -51,7 +51,7 @@ def granularity(call: Call) -> tuple[int, int]:
                 "give block_size where the scale has the rank of the data",
             )
         return axis, 0
-    wanted = [-(-extent // block) if i == axis else extent for i, extent in enumerate(data.shape)]
+    wanted = [-(-size // block) if i == axis else size for i, size in enumerate(data.shape)]
     if list(scale.shape) != wanted:
         raise call.invalid(
             "BT-QUANT-BLOCK",
@@ -72,7 +72,7 @@ def _mismatch(call: Call, zero_point: Operand, scale: Operand) -> Exception:
 def blocks_interleave(call: Call) -> bool:
     """Blocked scales, and elements of different blocks lie between those of one (the axis is not the last one)."""
     axis, block = granularity(call)
-    return block > 0 and any(extent != 1 for extent in call.input(0).shape[axis + 1 :])
+    return block > 0 and any(size != 1 for size in call.input(0).shape[axis + 1 :])
 
 
 def refuse_block_size_per_tensor(call: Call) -> None:
@@ -113,8 +113,8 @@ def spread(array: np.ndarray, shape: tuple[int, ...], axis: int, block: int) -> 
         return array.reshape(())
     if block:
         return array.take(np.arange(shape[axis]) // block, axis=axis)
-    extent = shape[axis]
-    return array.reshape((1,) * axis + (extent,) + (1,) * (len(shape) - axis - 1))
+    size = shape[axis]
+    return array.reshape((1,) * axis + (size,) + (1,) * (len(shape) - axis - 1))
 
 
 def split_pairs(shape: tuple[int, ...], axis: int, block: int) -> np.ndarray:
@@ -128,8 +128,8 @@ def split_pairs(shape: tuple[int, ...], axis: int, block: int) -> np.ndarray:
         begins = np.arange(min(size, 1))
     elif block:
         # Blocks of the last axis, the last one of a row shorter where the block size does not divide it.
-        extent = shape[axis]
-        begins = (np.arange(0, size, extent)[:, None] + np.arange(0, extent, block)).reshape(-1)
+        dimension = shape[axis]
+        begins = (np.arange(0, size, dimension)[:, None] + np.arange(0, dimension, block)).reshape(-1)
     else:
         begins = np.arange(0, size, max(1, int(np.prod(shape[axis + 1 :]))))
     ends = np.append(begins[1:], size)[: begins.size]

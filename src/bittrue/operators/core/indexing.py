@@ -19,15 +19,15 @@ MAX_HIDDEN = 2**40
 
 def bounded(call: Call, shape: Sequence[int]) -> Shape:
     """`shape` as a tuple, or a typed error when no array can have it. The planner checks its size in bytes."""
-    found = tuple(int(extent) for extent in shape)
-    if any(extent < 0 for extent in found):
+    found = tuple(int(size) for size in shape)
+    if any(size < 0 for size in found):
         raise call.invalid("BT-SHAPE-NEGATIVE", f"the output would have the shape {list(found)}")
     if len(found) > MAX_RANK:
         raise call.unsupported(
             "BT-SHAPE-RANK", f"the output would have rank {len(found)}, at most {MAX_RANK} is allowed"
         )
-    hidden = math.prod(extent or 1 for extent in found) if 0 in found else 0
-    if any(extent > MAX_EXTENT for extent in found) or hidden > MAX_HIDDEN:
+    hidden = math.prod(size or 1 for size in found) if 0 in found else 0
+    if any(size > MAX_EXTENT for size in found) or hidden > MAX_HIDDEN:
         raise call.invalid("BT-SHAPE-LARGE", f"the output would have the shape {list(found)}, which is too large")
     return found
 

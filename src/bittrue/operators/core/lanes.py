@@ -33,7 +33,7 @@ def broadcast_runs(first: Shape, second: Shape) -> tuple[str, int]:
     differing = next(i for i in reversed(range(rank)) if a[i] != b[i])
     if a[differing] != 1:
         a, b = b, a
-    axis, extents = rank - 1, []
+    axis, sizes = rank - 1, []
     # From inside: equal sizes, the first input stands still, equal, the second stands still, equal.
     for holds in (
         lambda i: a[i] == b[i],
@@ -42,14 +42,14 @@ def broadcast_runs(first: Shape, second: Shape) -> tuple[str, int]:
         lambda i: b[i] == 1,
         lambda i: a[i] == b[i],
     ):
-        extent = 1
+        size = 1
         while axis >= 0 and holds(axis):
-            extent *= max(a[axis], b[axis]) if 0 not in (a[axis], b[axis]) else 0
+            size *= max(a[axis], b[axis]) if 0 not in (a[axis], b[axis]) else 0
             axis -= 1
-        extents.append(extent)
+        sizes.append(size)
     if axis >= 0:
         return "none", 1
-    return ("rows", extents[0]) if extents[0] > 1 else ("scalars", extents[1])
+    return ("rows", sizes[0]) if sizes[0] > 1 else ("scalars", sizes[1])
 
 
 def run_parameters(call: Call) -> dict[str, Attribute]:

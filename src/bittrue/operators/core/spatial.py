@@ -50,7 +50,7 @@ def spatial_windows(call: Call, shape: Shape, taps: Sequence[int], *, pooling: b
 def padded(x: np.ndarray, found: Sequence[Window], value: object) -> np.ndarray:
     """x[..., D, H, W] with `value` around it, as far as the windows reach; negative pads cut something off."""
     pads = [(0, 0)] * (x.ndim - 3)
-    pads += [(max(0, one.before), max(0, one.reached - one.extent - one.before)) for one in found]
+    pads += [(max(0, one.before), max(0, one.reached - one.size - one.before)) for one in found]
     inside: list[Any] = [slice(max(0, -one.before), None) for one in found]
     x = x[(..., *inside)]
     return np.pad(x, pads, constant_values=value) if any(map(any, pads)) else x  # type: ignore[call-overload]

@@ -113,14 +113,14 @@ def _chosen(place: str, inputs: Sequence[np.ndarray | None], centred: bool) -> n
     most = 0 if wanted is None else int(wanted)
     found: list[tuple[int, int, int]] = []
     with np.errstate(all="ignore"):
-        for picture in range(scores.shape[0] if most > 0 else 0):
-            corners = _corners(boxes[picture], centred)
+        for image in range(scores.shape[0] if most > 0 else 0):
+            corners = _corners(boxes[image], centred)
             for group in range(scores.shape[1]):
-                row = scores[picture, group]
+                row = scores[image, group]
                 order = np.argsort(-row, kind="stable")
                 if smallest is not None:
                     order = order[row[order] > smallest]
-                found += [(picture, group, index) for index in _best(corners, order, most, limit)]
+                found += [(image, group, index) for index in _best(corners, order, most, limit)]
     return np.array(found, np.int64).reshape(-1, 3)
 
 

@@ -90,7 +90,7 @@ def lower(call: Call) -> Lowered:
         return _affine(call)
     unquantized = first.tensor.quantization is None and call.output.tensor.quantization is None
     if "align" not in call.rules and "rescale" in call.rules:
-        tables = {f"{name}_table": rescaled_codes(call, o) for name, o in (("first", first), ("second", second))}
+        tables = {f"{name}_table": rescaled_values(call, o) for name, o in (("first", first), ("second", second))}
         return Lowered(parameters={**fused_range(call), "minimum": first.type.minimum, "form": "tables"}, arrays=tables)
     if "align" not in call.rules or ("plain_range" in call.rules and unquantized and call.node.operator == "add"):
         return Lowered(parameters=plain_parameters(call))
@@ -143,14 +143,14 @@ def prepared_or_refused(call: Call, prepare: Any, scales: Sequence[affine_sum.Pa
     return prepared
 
 
-def rescaled_codes(call: Call, operand: Operand) -> np.ndarray:
+def rescaled_values(call: Call, operand: Operand) -> np.ndarray:
     """What every quantized value of an 8- or 16-bit operand is worth in the output's scale and 32 bits, without zero
     point.
     """
     finish, zero_point = store.RULES[call.rules["store"]], call.output.zero_point
-    codes = np.arange(operand.type.minimum, operand.type.maximum + 1, dtype=np.int64) - operand.zero_point
+    quantized = np.arange(operand.type.minimum, operand.type.maximum + 1, dtype=np.int64) - operand.zero_point
     real = scale_form.form(call.rules["scale_form"], operand.scale, 1, call.output.scale)
-    rescaled = rescale.RULES[call.rules["rescale"]].apply(codes, prepare_rescale(call, real))
+    rescaled = rescale.RULES[call.rules["rescale"]].apply(quantized, prepare_rescale(call, real))
     stored = finish(rescaled, zero_point, fixed_point.S32_MIN, fixed_point.S32_MAX)
     return fixed_point.wrap_s32(stored - zero_point).astype(np.int32)
 

@@ -42,12 +42,12 @@ def _joined(call: Call) -> Shape:
     rank = max(map(len, shapes))
     result = [1] * rank
     for shape in shapes:
-        for axis, extent in enumerate((1,) * (rank - len(shape)) + shape):
-            if result[axis] != extent and 1 not in (result[axis], extent):
+        for axis, size in enumerate((1,) * (rank - len(shape)) + shape):
+            if result[axis] != size and 1 not in (result[axis], size):
                 raise call.invalid(
                     "BT-SHAPE-BROADCAST", f"shapes {[list(s) for s in shapes]} do not broadcast together"
                 )
-            result[axis] = extent if result[axis] == 1 else result[axis]
+            result[axis] = size if result[axis] == 1 else result[axis]
     return tuple(result)
 
 

@@ -15,7 +15,7 @@ from ...errors import RunError
 from ...graph import DATA_TYPES, Attribute
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.elementwise import blockwise
-from ..quantization.level_storage import at_plan_time, codes
+from ..quantization.level_storage import at_plan_time, quantized
 
 
 def infer(call: Call) -> list[Shape]:
@@ -50,7 +50,7 @@ def _into_another_type(call: Call) -> Lowered:
     parameters: dict[str, Attribute] = {"low": low, "high": high, "dtype": dtype}
     if not source.type.is_integer:
         return Lowered(parameters, inputs=(0,))
-    entries = at_plan_time(call, lambda: _converted(codes(source.dtype), low, high, dtype, call.place))
+    entries = at_plan_time(call, lambda: _converted(quantized(source.dtype), low, high, dtype, call.place))
     parameters["minimum"] = source.type.minimum
     arrays = {"table": entries.astype(np.int64) if entries.dtype.kind != "f" else entries}
     return Lowered(parameters, arrays, inputs=(0,))

@@ -22,7 +22,7 @@ from ...graph import DATA_TYPES
 from ...rules import level_sum, levels
 from ..core.base import Call, Lowered, Role, Step
 from ..core.roles import OPERAND_UNARY
-from ..quantization.level_storage import at_plan_time, check, codes, limits, pair, scales_of, stored_blocks
+from ..quantization.level_storage import at_plan_time, check, limits, pair, quantized, scales_of, stored_blocks
 
 # (rules, parameters, arrays, quantized values in binary32) to numbers before limits.
 Function = Callable[[Mapping[str, str], Mapping[str, Any], Mapping[str, np.ndarray], np.ndarray], np.ndarray]
@@ -106,7 +106,7 @@ def lower(call: Call, stem: str, roles: Sequence[Role] = OPERAND_UNARY) -> Lower
         parameters["minimum"] = source.type.minimum
 
         def table() -> np.ndarray:
-            return _evaluate(stem, call.rules, parameters, arrays, codes(source.dtype), call.place)
+            return _evaluate(stem, call.rules, parameters, arrays, quantized(source.dtype), call.place)
 
         entries = at_plan_time(call, table)
         arrays = {"table": entries.astype(np.int64) if entries.dtype.kind != "f" else entries}

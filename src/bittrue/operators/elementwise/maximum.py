@@ -15,8 +15,8 @@ def lower(call: Call) -> Lowered:
     """Whether operands change places where there is a rule: a first one that is repeated along the last axis does."""
     shape = call.output.shape
     axis = next((axis for axis in reversed(range(len(shape))) if shape[axis] != 1), None)
-    extents = (1,) * (len(shape) - call.input(0).rank) + call.input(0).shape
-    return Lowered({"exchanged": "extreme" in call.rules and axis is not None and extents[axis] == 1})
+    sizes = (1,) * (len(shape) - call.input(0).rank) + call.input(0).shape
+    return Lowered({"exchanged": "extreme" in call.rules and axis is not None and sizes[axis] == 1})
 
 
 def _choose(comparison: Callable[[np.ndarray, np.ndarray], np.ndarray], sign: int) -> Callable[..., list[np.ndarray]]:

@@ -65,9 +65,9 @@ def infer(call: Call) -> list[Shape]:
     if not call.attribute("broadcasts"):
         return _infer_alike(call, *shapes)
     rank = max(map(len, shapes))
-    extents = list(zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True))
-    result = tuple(next((e for e in column if e != 1), 1) for column in extents)
-    if any(e not in (1, chosen) for column, chosen in zip(extents, result, strict=True) for e in column):
+    sizes = list(zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True))
+    result = tuple(next((e for e in column if e != 1), 1) for column in sizes)
+    if any(e not in (1, chosen) for column, chosen in zip(sizes, result, strict=True) for e in column):
         raise call.invalid(
             "BT-SHAPE-BROADCAST", f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast together"
         )

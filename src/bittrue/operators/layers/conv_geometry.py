@@ -54,12 +54,12 @@ def check_bias(call: Call, channels: int, position: int = 2) -> None:
         raise call.invalid("BT-BIAS-LENGTH", f"bias has {size} values for {channels} output channels")
 
 
-def listed_windows(call: Call, extents: Sequence[int], taps: Sequence[int]) -> tuple[Window, ...]:
+def listed_windows(call: Call, sizes: Sequence[int], taps: Sequence[int]) -> tuple[Window, ...]:
     """Windows by the attributes `strides`, `dilations`, `pads` and the rules `padding` and `size`."""
     lists = call.attribute("strides"), call.attribute("dilations"), call.attribute("pads")
     # Kernels of three axes keep strides in 32 bits.
     most = LARGEST if len(taps) < 3 else _MOST
-    return windows(call, extents, taps, *lists, str(call.attribute("padding")), str(call.attribute("size")), most)
+    return windows(call, sizes, taps, *lists, str(call.attribute("padding")), str(call.attribute("size")), most)
 
 
 def convolution_windows(call: Call) -> tuple[tuple[Window, ...], int]:
@@ -131,8 +131,8 @@ def _planned_shape(call: Call, rank: int) -> Shape:
     return shape
 
 
-def _stated_geometry(call: Call, extents: Shape, taps: Shape) -> tuple[Window, ...]:
-    """Windows of the convolution that turns a result of the stated shape into an input of `extents`."""
+def _stated_geometry(call: Call, sizes: Shape, taps: Shape) -> tuple[Window, ...]:
+    """Windows of the convolution that turns a result of the stated shape into an input of `sizes`."""
     x, filters = call.input(0), filter_sizes(call, True)[0]
     shape = _planned_shape(call, x.rank)
     batch, *inner, channels = shape if call.attribute("channels_last") else (shape[0], *shape[2:], shape[1])
@@ -141,10 +141,10 @@ def _stated_geometry(call: Call, extents: Shape, taps: Shape) -> tuple[Window, .
             "BT-SHAPE-OUTPUT", f"output shape {list(shape)} has not the batch {x.shape[0]} and the {filters} filters"
         )
     found = listed_windows(call, inner, taps)
-    if spatial_shape(found) != extents:
+    if spatial_shape(found) != sizes:
         raise call.invalid(
             "BT-SHAPE-OUTPUT",
-            f"an output of {list(inner)} belongs to an input of {list(spatial_shape(found))}, found {list(extents)}",
+            f"an output of {list(inner)} belongs to an input of {list(spatial_shape(found))}, found {list(sizes)}",
             "export the model again; the output shape contradicts the input's",
         )
     return found
@@ -224,7 +224,7 @@ def transposed_shape(call: Call) -> Shape:
     """[N, O, sizes of the result]."""
     found = transposed_geometry(call)
     channels = filter_sizes(call, True)[0] * int(call.attribute("groups"))
-    return (call.input(0).shape[0], channels, *(one.extent for one in found))
+    return (call.input(0).shape[0], channels, *(one.size for one in found))
 
 
 def transposed_parameters(call: Call) -> dict[str, Attribute]:
@@ -241,14 +241,14 @@ def transposed_parameters(call: Call) -> dict[str, Attribute]:
 
 
 def tap_slices(
-    step: Step, tap: Sequence[int], extents: Sequence[int], reached: Sequence[int], top: int = 0
+    step: Step, tap: Sequence[int], sizes: Sequence[int], reached: Sequence[int], top: int = 0
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Elements of an image of `extents` that a tap takes to the result, and where they go in one of `reached`.
+    """Elements of an image of `sizes` that a tap takes to the result, and where they go in one of `reached`.
 
     The image begins at line `top`.
     """
     tops = (top, *(0,) * (len(tap) - 1))
-    geometry = zip(extents, reached, step["strides"], step["dilations"], step["before"], tap, tops, strict=True)
+    geometry = zip(sizes, reached, step["strides"], step["dilations"], step["before"], tap, tops, strict=True)
     met = [meeting(e, r, s, first * s + t * d - before) for e, r, s, d, before, t, first in geometry]
     return tuple(of for of, _ in met), tuple(to for _, to in met)
 

@@ -117,14 +117,14 @@ def _lower_hybrid(call: Call, vertical: Window, horizontal: Window) -> Lowered:
 
 
 def _lost(
-    step: Step, picture: np.ndarray, filters: np.ndarray, windows: Sequence[Window]
+    step: Step, image: np.ndarray, filters: np.ndarray, windows: Sequence[Window]
 ) -> Callable[[slice], np.ndarray] | None:
     """What pairs of neighbouring taps lose in rows of the result, if the rule says so; padding holds the zero point."""
     lost = accumulate.RULES[step.rules["accumulate"]].lost
     if lost is None:
         return None
     taps, channels = filters.shape[0] * filters.shape[1], filters.shape[2]
-    around = padded(np.moveaxis(picture, -1, 0)[:, None].astype(np.int64), windows, step["input_zero_point"])
+    around = padded(np.moveaxis(image, -1, 0)[:, None].astype(np.int64), windows, step["input_zero_point"])
     # [H', W', C, taps]
     view = sliding(around, windows)[:, 0].transpose(1, 2, 0, 3, 4, 5)
     signed = filters.reshape(taps, -1).T[:, :, None].astype(np.int64) - 128
@@ -151,10 +151,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     windows = step_windows(step, x.shape[1:3])
     body = step["body"] if "body" in step.parameters else 0
     out = np.empty((x.shape[0], step["out_h"], step["out_w"], filters.shape[2]), stored_type(step, x.dtype))
-    for n, picture in enumerate(x if out.size else ()):
-        picture = np.repeat(picture, step["multiplier"], axis=2)
-        lost = _lost(step, picture, weights[0], windows)
-        pixels = picture.astype(work_type) - work_type.type(step["input_zero_point"])
+    for n, image in enumerate(x if out.size else ()):
+        image = np.repeat(image, step["multiplier"], axis=2)
+        lost = _lost(step, image, weights[0], windows)
+        pixels = image.astype(work_type) - work_type.type(step["input_zero_point"])
         for rows, acc in depthwise_sums(pixels, filters, *windows[1:]):
             total = acc.astype(np.int64)
             if lost is not None:

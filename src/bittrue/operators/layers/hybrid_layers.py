@@ -29,8 +29,8 @@ def weight_scales(call: Call, channels: int) -> np.ndarray:
     """The scales of the weights: one, or one per output channel."""
     weights = call.input(1, "weights")
     quantization = weights.quantization
-    extent = weights.shape[quantization.axis] if quantization.axis is not None else channels
-    if quantization.scales.size not in (1, channels) or (quantization.per_axis and extent != channels):
+    size = weights.shape[quantization.axis] if quantization.axis is not None else channels
+    if quantization.scales.size not in (1, channels) or (quantization.per_axis and size != channels):
         raise call.invalid(
             "BT-QUANT-AXIS",
             f"weights have {quantization.scales.size} scales along axis {quantization.axis}, expected {channels}, "
@@ -115,9 +115,9 @@ def convolve(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     start = np.zeros(channels, np.float32) if bias is None else bias.reshape(-1)
     out = np.empty((x.shape[0], step["out_h"], step["out_w"], channels), np.float32)
     more = _byte_errors(step, weights) if _by_bytes(step, channels) else None
-    for n, picture in enumerate(x if out.size else ()):
-        q, scale, zero_point = quantize(step, picture.reshape(1, -1))
-        pixels = np.moveaxis((q - zero_point).reshape(picture.shape), -1, 0)[:, None]
+    for n, image in enumerate(x if out.size else ()):
+        q, scale, zero_point = quantize(step, image.reshape(1, -1))
+        pixels = np.moveaxis((q - zero_point).reshape(image.shape), -1, 0)[:, None]
         for _, rows, sums in integer_sums(pixels, matrices, windows, _bound(step), more):
             acc = np.ascontiguousarray(sums.reshape(channels, -1).T)
             out[n, rows] = finish(step, acc, scale, start).reshape(-1, *out.shape[2:])
@@ -158,9 +158,9 @@ def convolve_depthwise(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
     channels, filters = weights.shape[3], weights[0].astype(np.int64)
     start = None if bias is None else bias.reshape(-1)
     out = np.empty((x.shape[0], vertical.out, horizontal.out, channels), np.float32)
-    for n, picture in enumerate(x if out.size else ()):
-        q, scale, zero_point = quantize(step, picture.reshape(1, -1))
-        pixels = np.repeat((q - zero_point).reshape(picture.shape), channels // x.shape[3], axis=2)
+    for n, image in enumerate(x if out.size else ()):
+        q, scale, zero_point = quantize(step, image.reshape(1, -1))
+        pixels = np.repeat((q - zero_point).reshape(image.shape), channels // x.shape[3], axis=2)
         for rows, acc in depthwise_sums(pixels.astype(np.int64), filters, vertical, horizontal):
             out[n, rows] = finish(step, acc, scale, start)
     return [out]

@@ -61,7 +61,7 @@ def lower(call: Call) -> Lowered:
     dtype, ranged = data_type(call.output.dtype), bool(call.node.attributes.get("ranged", False))
     known: dict[str, Attribute] = {"dtype": dtype.name, "ranged": ranged}
     if ranged:
-        known["codes"] = call.input(0).dtype
+        known["data_type"] = call.input(0).dtype
     if "store" in call.rules:
         known |= {"low": dtype.minimum, "high": dtype.maximum}
     parameters, arrays = prepare_now(call, range(2 if ranged else 3, 9), known, _prepare, OPERAND_LAYER)
@@ -122,8 +122,8 @@ def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tupl
     lost = _lost(step, x.dtype == np.int8, weights)
     more = None if lost is None else lambda columns: -lost(columns + work_type.type(zero_point))
     matrices = centered(weights, points, work_type).reshape(groups, filters // groups, -1)
-    for n, picture in enumerate(_five(x)):
-        pixels = centered(picture, zero_point, work_type)
+    for n, image in enumerate(_five(x)):
+        pixels = centered(image, zero_point, work_type)
         for d, rows, sums in integer_sums(pixels, matrices, windows, limit, more):
             yield (n, d, rows), sums
 

@@ -133,18 +133,18 @@ def span(operand: Operand, zero_point: Operand | None) -> int:
     return max(high - int(points.min()), int(points.max()) - low) if points.size else 0
 
 
-def _absolute_sums(codes: np.ndarray, points: np.ndarray, axis: int) -> int:
+def _absolute_sums(quantized: np.ndarray, points: np.ndarray, axis: int) -> int:
     """The largest sum of |w - zero point| of an output channel: along all axes but the first, or of a column."""
     each = set(points.reshape(-1).tolist())
-    if not codes.size:
+    if not quantized.size:
         return 0
-    if axis and codes.ndim == 1:
-        codes = codes[:, None]
+    if axis and quantized.ndim == 1:
+        quantized = quantized[:, None]
     if len(each) <= 1:
-        return int(weight_sums(codes, each.pop() if each else 0, axis).max())
+        return int(weight_sums(quantized, each.pop() if each else 0, axis).max())
     if axis:
-        return int(np.abs(codes.astype(np.int32) - points).sum(axis=-2, dtype=np.int64).max())
-    return max(int(np.abs(w.astype(np.int32) - z).sum(dtype=np.int64)) for w, z in zip(codes, points, strict=True))
+        return int(np.abs(quantized.astype(np.int32) - points).sum(axis=-2, dtype=np.int64).max())
+    return max(int(np.abs(w.astype(np.int32) - z).sum(dtype=np.int64)) for w, z in zip(quantized, points, strict=True))
 
 
 def bound(
@@ -155,12 +155,12 @@ def bound(
     `source` and `weights`: positions of the quantized values and of their zero points; `depth`: products of a sum;
     `axis`: of the output channels in the weights, the first or the last one.
     """
-    codes, points = call.input(weights[0]), call.inputs[weights[1]] if call.has(weights[1]) else None
-    if codes.value is not None and (points is None or points.value is not None):
+    quantized, points = call.input(weights[0]), call.inputs[weights[1]] if call.has(weights[1]) else None
+    if quantized.value is not None and (points is None or points.value is not None):
         known = np.zeros(1, np.int32) if points is None or points.value is None else points.value.astype(np.int32)
-        sums = _absolute_sums(codes.value, known, axis)
+        sums = _absolute_sums(quantized.value, known, axis)
     else:
-        sums = depth * span(codes, points)
+        sums = depth * span(quantized, points)
     worst = sums * span(call.input(source[0]), call.inputs[source[1]] if call.has(source[1]) else None)
     if bias is not None and call.has(bias):
         value = call.input(bias).value
@@ -245,8 +245,8 @@ def check_weight_scales(call: Call, channels: int, axis: int) -> None:
     quantization = call.input(1, "weights").quantization
     if call.input(1).dtype == "u8" and quantization.per_axis:
         raise call.invalid("BT-QUANT-PER-AXIS", "uint8 weights cannot have several scales")
-    extent = call.input(1).shape[quantization.axis] if quantization.axis is not None else channels
-    if quantization.per_axis and (quantization.scales.size != channels or extent != channels):
+    size = call.input(1).shape[quantization.axis] if quantization.axis is not None else channels
+    if quantization.per_axis and (quantization.scales.size != channels or size != channels):
         raise call.invalid(
             "BT-QUANT-AXIS",
             f"weights have {quantization.scales.size} scales along axis {quantization.axis}, "

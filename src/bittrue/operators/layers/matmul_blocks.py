@@ -69,7 +69,7 @@ def lower(call: Call) -> Lowered:
     return Lowered({**known, "packed": packed}, work=call.output.size * k, scratch=16 * n * k + 8 * call.output.size)
 
 
-def _codes(packed: np.ndarray, bits: int) -> np.ndarray:
+def _quantized(packed: np.ndarray, bits: int) -> np.ndarray:
     """u8[..., n] to [..., n * 8 / bits] numbers."""
     parts = [(packed >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
     return np.stack(parts, -1).reshape(*packed.shape[:-1], -1)
@@ -82,32 +82,32 @@ def _points(step: Step, inputs: Sequence[Any]) -> np.ndarray:
     points = at(inputs, POINT)
     if points is None:
         return np.full((n, blocks, 1), 1 << (bits - 1), np.uint8)
-    return _codes(points.reshape(n, -1), bits)[:, :blocks, None]
+    return _quantized(points.reshape(n, -1), bits)[:, :blocks, None]
 
 
 def _unpacked(step: Step, inputs: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Quantized values u8[N, blocks, block_size] and scales [N, blocks, 1]."""
     n, blocks = step["n"], -(-step["k"] // step["block_size"])
-    return _codes(inputs[1].reshape(n, blocks, -1), step["bits"]), inputs[SCALE].reshape(n, blocks, 1)
+    return _quantized(inputs[1].reshape(n, blocks, -1), step["bits"]), inputs[SCALE].reshape(n, blocks, 1)
 
 
 def _weights(step: Step, inputs: Sequence[Any]) -> np.ndarray:
     """w[N, K], binary32."""
-    codes, scales = _unpacked(step, inputs)
+    quantized, scales = _unpacked(step, inputs)
     points = at(inputs, POINT)
     with np.errstate(all="ignore"):
         if points is not None and points.dtype == np.float32:
-            real = codes.astype(np.float32) * scales - scales * points.reshape(scales.shape)
+            real = quantized.astype(np.float32) * scales - scales * points.reshape(scales.shape)
         else:
-            real = (codes.astype(np.float32) - _points(step, inputs).astype(np.float32)) * scales
+            real = (quantized.astype(np.float32) - _points(step, inputs).astype(np.float32)) * scales
     return np.asarray(real.reshape(step["n"], -1)[:, : step["k"]])
 
 
 def _by_integers(step: Step, rows: np.ndarray, inputs: Sequence[Any]) -> np.ndarray:
     """Rows as integers by blocks; total = fma(sum of a block, f32(scale of the row * scale of w), total)."""
-    codes, scales = _unpacked(step, inputs)
+    quantized, scales = _unpacked(step, inputs)
     left, row_scales = row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"])
-    right = codes.astype(np.int64) - _points(step, inputs)
+    right = quantized.astype(np.int64) - _points(step, inputs)
     total = np.zeros((len(rows), step["n"]), np.float32)
     with np.errstate(all="ignore"):
         for k in range(left.shape[1]):

@@ -151,7 +151,7 @@ def lower(call: Call) -> Lowered:
     if "store" in call.rules:
         known |= {"low": dtype.minimum, "high": dtype.maximum}
     if ranged:
-        known["codes"] = call.input(A).dtype
+        known["data_type"] = call.input(A).dtype
     parameters, arrays = prepare_now(call, (C, *_PARAMETERS) if ranged else _PARAMETERS, known, _prepare)
     a, b = call.input(A), call.input(B)
     depth = a.shape[-2 if a.rank > 1 and turned["transpose_a"] else -1]

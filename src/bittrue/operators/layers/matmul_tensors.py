@@ -96,7 +96,7 @@ def _lower_hybrid(call: Call, parameters: dict[str, Attribute], work: int, scrat
             "set asymmetric_quantize_inputs to false, or make the operand constant",
         )
     left, right = (_padded(_seen(call, position)) for position in (0, 1))
-    places = sum(extent - 1 for extent in right[:3]) + 1
+    places = sum(size - 1 for size in right[:3]) + 1
     if asymmetric and places > right[1] * right[2]:
         raise call.invalid(
             "BT-MATMUL-SUMS", f"kernels read sums of matrices that do not exist for the shape {list(second.shape)}"
@@ -153,7 +153,7 @@ def _hybrid(step: Step, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     rule = scale_back.RULES[step.rules["scale_back"]]
     for index in np.ndindex(*batches):
         at, behind = (
-            tuple(i if extent != 1 else 0 for i, extent in zip(index, step[name], strict=True))
+            tuple(i if size != 1 else 0 for i, size in zip(index, step[name], strict=True))
             for name in ("left_batches", "right_batches")
         )
         acc = exact_matmul(q[at], matrices[behind].astype(np.int64), bound).astype(np.int64)

@@ -45,7 +45,7 @@ def lower(call: Call) -> Lowered:
     flags: dict[str, Attribute] = {"relu_last": bool(call.attribute("relu_last")), "channels_last": False}
     if "add_bias" in call.rules:
         return Lowered(flags)
-    flags["codes"] = call.attribute("codes")
+    flags["data_type"] = call.attribute("data_type")
     if "layer_sum" in call.rules:
         flags["relu_first"] = bool(call.attribute("relu_first"))
         flags |= {"other": call.input(2).dtype, "dtype": call.output.dtype}
@@ -76,7 +76,9 @@ def _real(step: Step, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """f32(f32(acc) + f32(bias)) * f32(f32(1 / s_x) / s_w)."""
     acc = inputs[0]
     with np.errstate(all="ignore"):
-        factor = np.float32(1) / scale_of(ends_of(inputs, 3), step["codes"]) / _by_channel(step, inputs[5], acc.ndim)
+        factor = (
+            np.float32(1) / scale_of(ends_of(inputs, 3), step["data_type"]) / _by_channel(step, inputs[5], acc.ndim)
+        )
         real = _total(step, acc, inputs[1]) * factor
     return (np.where(real > 0, real, _ZERO) if step["relu_last"] else real).astype(np.float32)
 
@@ -86,7 +88,7 @@ def _sum(step: Step, inputs: Sequence[np.ndarray]) -> np.ndarray:
     acc, bias, other = inputs[:3]
     scales = _by_channel(step, inputs[5], acc.ndim)
     with np.errstate(all="ignore"):
-        data, others = scale_of(ends_of(inputs, 3), step["codes"]), scale_of(ends_of(inputs, 8), step["other"])
+        data, others = scale_of(ends_of(inputs, 3), step["data_type"]), scale_of(ends_of(inputs, 8), step["other"])
         value = _total(step, acc, bias)
         result: Any = data * scales
         if step["dtype"] != "s32":

@@ -2,8 +2,8 @@
 
 fold_normalization: w [O, ...], gamma, beta, mean, variance and bias (may be absent) [O]: w and bias, all f32.
 range_weights: w, bias (may be absent), low and high of the data; where w and bias are s8 and not f32, low and high of
-w and of the bias: quantized values s8, bias s32, scales f32 [O] or [1]. Attributes: `codes`, the type of the data, and
-`per_channel` for real weights.
+w and of the bias: quantized values s8, bias s32, scales f32 [O] or [1]. Attributes: `data_type`, the type of the data,
+and `per_channel` for real weights.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def lower_fold(call: Call) -> Lowered:
 
 def lower(call: Call) -> Lowered:
     """The data's type, and whether there is a scale per channel."""
-    return Lowered({"codes": call.attribute("codes"), "per_channel": _per_channel(call)})
+    return Lowered({"data_type": call.attribute("data_type"), "per_channel": _per_channel(call)})
 
 
 def _present(inputs: Sequence[np.ndarray], position: int) -> np.ndarray | None:
@@ -77,15 +77,15 @@ def reference_fold(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Channel by channel; a bias that is absent is 0."""
     w, bias, data = inputs[0], _present(inputs, 1), ends_of(inputs, 2)
-    if "weight_codes" in step.rules:
+    if "quantized_weights" in step.rules:
         bias = np.zeros(w.shape[0], np.float32) if bias is None else bias
-        rule = WEIGHTS[step.rules["weight_codes"]]
-        codes, wide, scales = rule(w.reshape(w.shape[0], -1), bias, data, step["codes"], step["per_channel"])
-        return [codes.reshape(w.shape), wide, scales.astype(np.float32)]
+        rule = WEIGHTS[step.rules["quantized_weights"]]
+        quantized, wide, scales = rule(w.reshape(w.shape[0], -1), bias, data, step["data_type"], step["per_channel"])
+        return [quantized.reshape(w.shape), wide, scales.astype(np.float32)]
     own = ends_of(inputs, 4)
     if bias is None:
         return [w, np.zeros(w.shape[0], np.int32), np.array([scale_of(own, "s8")], np.float32)]
-    return list(BIAS[step.rules["bias_codes"]](w, bias, (data, own, ends_of(inputs, 6)), step["codes"]))
+    return list(BIAS[step.rules["quantized_bias"]](w, bias, (data, own, ends_of(inputs, 6)), step["data_type"]))
 
 
 OPERATORS = (
@@ -99,7 +99,7 @@ OPERATORS = (
     ),
     Operator(
         "range_weights",
-        ("weight_codes", "bias_codes"),
+        ("quantized_weights", "quantized_bias"),
         infer,
         lower,
         reference,

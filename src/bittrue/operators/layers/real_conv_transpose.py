@@ -48,7 +48,7 @@ def _at_once(
     step: Step, rule: real_product.RealProductRule, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None
 ) -> np.ndarray:
     """Turned filters times the image with zeros between its elements, unfolded."""
-    extents, taps, rank = step["output_shape"][2:], w.shape[2:], x.ndim - 1
+    sizes, taps, rank = step["output_shape"][2:], w.shape[2:], x.ndim - 1
     spread = np.zeros(
         (x.shape[0], *((e - 1) * s + 1 for e, s in zip(x.shape[1:], step["strides"], strict=True))), x.dtype
     )
@@ -58,15 +58,15 @@ def _at_once(
     cut: list[slice] = [slice(None)]
     for axis in range(rank):
         first = reach[axis] - step["before"][axis]
-        last = extents[axis] + reach[axis] - first - spread.shape[axis + 1]
+        last = sizes[axis] + reach[axis] - first - spread.shape[axis + 1]
         pads.append((max(0, first), max(0, last)))
         begin = max(0, -first)
-        cut.append(slice(begin, begin + extents[axis] + reach[axis]))
+        cut.append(slice(begin, begin + sizes[axis] + reach[axis]))
     spread = np.pad(spread, pads)[tuple(cut)]
     view = np.lib.stride_tricks.sliding_window_view(spread, [r + 1 for r in reach], axis=tuple(range(1, rank + 1)))
     taken: list[Any] = [..., *(slice(None, None, d) for d in step["dilations"])]
     view = view[tuple(taken)]
-    unfolded = view.transpose(0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1)).reshape(-1, math.prod(extents))
+    unfolded = view.transpose(0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1)).reshape(-1, math.prod(sizes))
     turned = np.flip(w, tuple(range(2, rank + 2)))
     weights = np.ascontiguousarray(np.moveaxis(turned, 1, 0)).reshape(w.shape[1], -1)
     return rule.apply(weights, unfolded, bias, 1.0, 1.0, Layout(added_last=True))

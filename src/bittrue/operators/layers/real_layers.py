@@ -99,7 +99,7 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
     grouped = np.ascontiguousarray(filters).reshape(
         deep.taps, vertical.taps, horizontal.taps, depth, groups, channels // groups
     )
-    images = x.reshape(x.shape[0], deep.extent, vertical.extent, horizontal.extent, groups, 1, depth)
+    images = x.reshape(x.shape[0], deep.size, vertical.size, horizontal.size, groups, 1, depth)
     out_h, out_w = vertical.out, horizontal.out
     out = np.empty((x.shape[0], deep.out, out_h, out_w, channels), np.float32)
     shape = (x.shape[0], *(one.out for one in (deep, vertical, horizontal)[5 - x.ndim :]), channels)
@@ -122,7 +122,7 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
                 vertical.met(i, top, bottom),
                 columns[j],
             )
-            if not 0 <= plane < deep.extent:
+            if not 0 <= plane < deep.size:
                 lines = slice(0, 0), slice(0, 0)
             if rule.from_bias:
                 for where in _outside(lines, across, *total.shape[:2]):

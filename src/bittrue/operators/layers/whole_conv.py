@@ -39,7 +39,7 @@ from .window_sums import grouped_products
 
 def _check_sizes(call: Call) -> None:
     source, weights = call.input(X), call.input(W)
-    if not all(1 <= extent <= LARGEST for extent in weights.shape[2:]) or min(source.shape) < 1:
+    if not all(1 <= size <= LARGEST for size in weights.shape[2:]) or min(source.shape) < 1:
         raise call.invalid(
             "BT-WINDOW", f"filters of shape {list(weights.shape)} over a tensor of shape {list(source.shape)}"
         )
@@ -61,7 +61,7 @@ def is_of_integers(call: Call) -> bool:
         or call.input(X).dtype != call.output.dtype
     ):
         return False
-    fit = all(one.extent + one.before + one.after >= one.reach for one in convolution_windows(call)[0])
+    fit = all(one.size + one.before + one.after >= one.reach for one in convolution_windows(call)[0])
     return fit and min(call.attribute("pads")) >= 0 and is_8_bit_layer(call)
 
 

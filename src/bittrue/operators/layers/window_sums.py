@@ -91,7 +91,7 @@ def grouped_products(
     depth, shape = x.shape[1] // groups, spatial_shape(windows)
     out = np.empty((x.shape[0], groups, filters // groups, math.prod(shape)), np.float32)
     for n, image in enumerate(x if out.size else ()):
-        image = image.reshape(x.shape[1], *(one.extent for one in windows))
+        image = image.reshape(x.shape[1], *(one.size for one in windows))
         view = sliding(padded(image, windows, 0), windows).transpose(0, 4, 5, 6, 1, 2, 3)
         for g in range(groups):
             columns = view[g * depth : (g + 1) * depth].reshape(depth, -1, out.shape[3])

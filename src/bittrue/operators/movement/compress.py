@@ -20,8 +20,8 @@ def infer(call: Call) -> list[Shape]:
     source, condition, axis = call.input(0), call.input(1, "condition"), _axis(call)
     call.rank(source, 1, max(1, source.rank))
     call.rank(condition, 1)
-    extent = source.size if axis is None else source.shape[axis]
-    count = -1 if condition.value is None else int(np.count_nonzero(condition.value[:extent]))
+    size = source.size if axis is None else source.shape[axis]
+    count = -1 if condition.value is None else int(np.count_nonzero(condition.value[:size]))
     return [(count,) if axis is None else (*source.shape[:axis], count, *source.shape[axis + 1 :])]
 
 

@@ -96,14 +96,14 @@ def infer(call: Call) -> list[Shape]:
     return [joined_shape(call, parts)]
 
 
-def _moved(call: Call, part: Operand, codes: np.ndarray) -> np.ndarray:
+def _moved(call: Call, part: Operand, quantized: np.ndarray) -> np.ndarray:
     """What the quantized values of a part become: by the rule of the slot `combine`, else rescaled and stored."""
     low, high = call.output.type.minimum, call.output.type.maximum
     if "combine" in call.rules:
         return combine.RULES[call.rules["combine"]](
-            codes, *parameters_or_zero(part), *parameters_or_zero(call.output), low, high
+            quantized, *parameters_or_zero(part), *parameters_or_zero(call.output), low, high
         )
-    centered = codes.astype(np.int64) - part.zero_point
+    centered = quantized.astype(np.int64) - part.zero_point
     rescaled = rescale.RULES[call.rules["rescale"]].apply(centered, multiplier_arrays(call, part.scale, 1))
     return store.RULES[call.rules["store"]](rescaled, call.output.zero_point, low, high)
 
@@ -177,10 +177,10 @@ def lower(call: Call) -> Lowered:
     # Scalars are copied while the kernel prepares, whatever their parameters are.
     if call.rules.get("combine") != "copy" and parts[0].rank:
         dtype = call.output.type
-        codes = np.arange(dtype.minimum, dtype.maximum + 1)
+        quantized = np.arange(dtype.minimum, dtype.maximum + 1)
         for position, part in enumerate(parts):
-            moved = _moved(call, part, codes)
-            if not np.array_equal(moved, codes):
+            moved = _moved(call, part, quantized)
+            if not np.array_equal(moved, quantized):
                 chosen[position] = len(tables)
                 tables.append(moved.astype(dtype.numpy))
     arrays = {"tables": np.stack(tables)} if tables else {}

@@ -43,8 +43,8 @@ def infer(call: Call) -> list[Shape]:
     if call.input(2, "value").size < 1:
         raise call.invalid("BT-DILATE", "the value between elements is empty")
     shape = [
-        extent + max(extent - 1, 0) * inner + low + high
-        for extent, (low, high, inner) in zip(call.input(0).shape, _paddings(call), strict=True)
+        size + max(size - 1, 0) * inner + low + high
+        for size, (low, high, inner) in zip(call.input(0).shape, _paddings(call), strict=True)
     ]
     return [bounded(call, shape if min(shape) > 0 else [0] * len(shape))]
 
@@ -66,9 +66,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Element i goes to low + i * factor; elements outside are dropped."""
     x, out = inputs[0], np.full(step["shape"], inputs[1].reshape(-1)[0], inputs[0].dtype)
     source, target = [], []
-    for extent, room, low, factor in zip(x.shape, step["shape"], step["low"], step["factors"], strict=True):
+    for size, room, low, factor in zip(x.shape, step["shape"], step["low"], step["factors"], strict=True):
         first = max(0, -(low // factor))
-        end = max(first, min(extent, -((low - room) // factor)))
+        end = max(first, min(size, -((low - room) // factor)))
         source.append(slice(first, end))
         target.append(slice(low + first * factor, low + (end - 1) * factor + 1 if end > first else 0, factor))
     if all(part.stop > part.start for part in source):

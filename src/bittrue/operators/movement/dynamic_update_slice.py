@@ -36,7 +36,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     out = inputs[0].copy()
     room = np.array(step["shape"], np.int64) - np.array(step["box"], np.int64)
     corner = np.clip(inputs[2].astype(np.int64), 0, room)
-    box = tuple(slice(int(at), int(at) + extent) for at, extent in zip(corner, step["box"], strict=True))
+    box = tuple(slice(int(at), int(at) + size) for at, size in zip(corner, step["box"], strict=True))
     out[box] = inputs[1]
     return [out]
 

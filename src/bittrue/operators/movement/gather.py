@@ -33,15 +33,15 @@ def _axes(call: Call) -> tuple[int, int]:
     return axis, batch
 
 
-def wrapped(step: Step, positions: np.ndarray, extent: int) -> np.ndarray:
+def wrapped(step: Step, positions: np.ndarray, size: int) -> np.ndarray:
     """Positions counted from the front; a RunError for one outside of [-dimension, dimension)."""
     found = positions.astype(np.int64)
-    bad = found[(found < -extent) | (found >= extent)]
+    bad = found[(found < -size) | (found >= size)]
     if bad.size:
         raise RunError(
-            "BT-GATHER-POSITION", f"position {int(bad[0])} must lie in [{-extent}, {extent - 1}]", place=step.place
+            "BT-GATHER-POSITION", f"position {int(bad[0])} must lie in [{-size}, {size - 1}]", place=step.place
         )
-    return np.where(found < 0, found + extent, found)
+    return np.where(found < 0, found + size, found)
 
 
 def _of_table(call: Call) -> bool:
@@ -88,7 +88,7 @@ def lower(call: Call) -> Lowered:
         parameters={
             "batch": sizes[0],
             "outer": sizes[1],
-            "extent": source[axis],
+            "size": source[axis],
             "inner": sizes[2],
             "count": sizes[3],
             "wraps": _wraps(call),
@@ -104,11 +104,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return embedding_lookup.reference(step, inputs)
     if "axis" in step.parameters:
         return [np.ascontiguousarray(inputs[0][along(step, inputs[1], inputs[0].shape)])]
-    x = inputs[0].reshape(step["batch"], step["outer"], step["extent"], step["inner"])
+    x = inputs[0].reshape(step["batch"], step["outer"], step["size"], step["inner"])
     positions = inputs[1].astype(np.int64).reshape(step["batch"], step["count"])
     # From the front, an upper bound is only met when something is read, a negative position never passes.
     read = step["wraps"] or step["batch"] * step["outer"]
-    positions = _checked(step, positions, step["extent"] if read else None)
+    positions = _checked(step, positions, step["size"] if read else None)
     if not math.prod(step["shape"]):
         return [np.empty(step["shape"], x.dtype)]
     if step["batch"] == 1:
@@ -118,15 +118,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [picked.reshape(step["shape"])]
 
 
-def _checked(step: Step, positions: np.ndarray, extent: int | None) -> np.ndarray:
+def _checked(step: Step, positions: np.ndarray, size: int | None) -> np.ndarray:
     """Positions counted from the front; None: they may be as large as they like."""
-    if step["wraps"] and extent is not None:
-        return wrapped(step, positions, extent)
+    if step["wraps"] and size is not None:
+        return wrapped(step, positions, size)
     bad = positions < 0
-    if extent is not None:
-        bad = bad | (positions >= extent)
+    if size is not None:
+        bad = bad | (positions >= size)
     if bad.any():
-        limit = "at least 0" if extent is None else f"between 0 and {extent - 1}"
+        limit = "at least 0" if size is None else f"between 0 and {size - 1}"
         raise RunError(
             "BT-GATHER-POSITION",
             f"position {int(positions[bad][0])} must be {limit}",
@@ -198,7 +198,7 @@ def lower_nd(call: Call) -> Lowered:
     return Lowered(
         {
             "batch": math.prod(source[:batch]),
-            "extents": source[batch : batch + positions[-1]],
+            "sizes": source[batch : batch + positions[-1]],
             "count": math.prod(positions[batch:-1]),
             "inner": math.prod(source[batch + positions[-1] :]),
             "wraps": _wraps(call),
@@ -208,12 +208,12 @@ def lower_nd(call: Call) -> Lowered:
     )
 
 
-def merged(step: Step, positions: np.ndarray, rows: int, extents: Sequence[int]) -> np.ndarray:
-    """[rows, k] coordinates as positions in the merged axes of `extents`."""
-    columns = positions.astype(np.int64).reshape(rows, len(extents))
+def merged(step: Step, positions: np.ndarray, rows: int, sizes: Sequence[int]) -> np.ndarray:
+    """[rows, k] coordinates as positions in the merged axes of `sizes`."""
+    columns = positions.astype(np.int64).reshape(rows, len(sizes))
     flat = np.zeros(rows, np.int64)
-    for axis, extent in enumerate(extents):
-        flat = flat * extent + _checked(step, columns[:, axis], extent)
+    for axis, size in enumerate(sizes):
+        flat = flat * size + _checked(step, columns[:, axis], size)
     return flat
 
 
@@ -221,12 +221,12 @@ def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Rows of the tensor with its addressed axes merged into one, batch by batch; or boxes."""
     if "sizes" in step.parameters:
         return gather_boxes.reference(step, inputs)
-    extents, batch, count = step["extents"], step["batch"], step["count"]
-    flat = merged(step, inputs[1], batch * count, extents)
+    sizes, batch, count = step["sizes"], step["batch"], step["count"]
+    flat = merged(step, inputs[1], batch * count, sizes)
     if not math.prod(step["shape"]):
         return [np.empty(step["shape"], inputs[0].dtype)]
-    rows = inputs[0].reshape(batch * math.prod(extents), step["inner"])
-    first = np.repeat(np.arange(batch) * math.prod(extents), count)
+    rows = inputs[0].reshape(batch * math.prod(sizes), step["inner"])
+    first = np.repeat(np.arange(batch) * math.prod(sizes), count)
     return [np.take(rows, flat + first, axis=0).reshape(step["shape"])]
 
 

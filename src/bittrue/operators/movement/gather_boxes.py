@@ -81,13 +81,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     batch = corners.shape[:-1]
     starts = np.zeros((math.prod(batch), x.ndim), np.int64)
     starts[:, list(step["axes"])] = corners.reshape(starts.shape[0], -1)
-    if any(size > extent for size, extent in zip(sizes, x.shape, strict=True)):
+    if any(size > dimension for size, dimension in zip(sizes, x.shape, strict=True)):
         raise ValueError("boxes leave the operand")
     starts = np.clip(starts, 0, np.array(x.shape, np.int64) - np.array(sizes, np.int64))
     flat = np.zeros((starts.shape[0], 1), np.int64)
-    for axis, (extent, size) in enumerate(zip(x.shape, sizes, strict=True)):
+    for axis, (dimension, size) in enumerate(zip(x.shape, sizes, strict=True)):
         place = starts[:, axis, None] + np.arange(size)
-        flat = (flat[:, :, None] * extent + place[:, None, :]).reshape(starts.shape[0], -1)
+        flat = (flat[:, :, None] * dimension + place[:, None, :]).reshape(starts.shape[0], -1)
     offsets = step["offsets"]
     picked = np.take(x.reshape(-1), flat).reshape((*batch, *(shape[axis] for axis in offsets)))
     return [fresh(np.moveaxis(picked, range(len(batch), picked.ndim), offsets), shape)]

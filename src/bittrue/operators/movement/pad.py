@@ -63,24 +63,24 @@ def infer(call: Call) -> list[Shape]:
     if call.has(2) and call.input(2).size != 1:
         raise call.invalid("BT-PAD", f"the value must be one number, found {call.input(2).size}")
     widths = _widths(call)
-    for axis, (extent, pair) in enumerate(zip(source.shape, widths, strict=True)):
-        if extent + sum(pair) < 0 or (mode != "constant" and not _has_border(call, mode, extent, pair)):
+    for axis, (size, pair) in enumerate(zip(source.shape, widths, strict=True)):
+        if size + sum(pair) < 0 or (mode != "constant" and not _has_border(call, mode, size, pair)):
             raise call.invalid(
                 "BT-PAD",
-                f"a dimension of {extent} (axis {axis}) cannot get a border of {pair[0]} and {pair[1]} ({mode})",
+                f"a dimension of {size} (axis {axis}) cannot get a border of {pair[0]} and {pair[1]} ({mode})",
             )
-    return [bounded(call, [extent + sum(pair) for extent, pair in zip(source.shape, widths, strict=True)])]
+    return [bounded(call, [size + sum(pair) for size, pair in zip(source.shape, widths, strict=True)])]
 
 
-def _has_border(call: Call, mode: str, extent: int, pair: tuple[int, int]) -> bool:
+def _has_border(call: Call, mode: str, size: int, pair: tuple[int, int]) -> bool:
     """Whether there is enough to mirror or to repeat along an axis."""
     if _paired(call):
-        return max(pair) <= extent - (mode == "reflect")
+        return max(pair) <= size - (mode == "reflect")
     # What negative widths leave is what is mirrored or repeated.
-    kept = extent + min(pair[0], 0) + min(pair[1], 0)
+    kept = size + min(pair[0], 0) + min(pair[1], 0)
     if not call.input(0).size:
         # An empty tensor may stay empty along an axis that is cut and grows again.
-        return kept > 0 or extent + sum(pair) <= 0
+        return kept > 0 or size + sum(pair) <= 0
     enough = mode != "reflect" or max(pair) <= max(kept - 1, 0)
     return enough and (kept > 0 or pair == (0, 0))
 
@@ -103,9 +103,9 @@ def lower(call: Call) -> Lowered:
         }
         return Lowered(parameters, inputs=(0, 1), scratch=size)
     arrays = {}
-    for axis, (extent, (ahead, behind)) in enumerate(zip(source.shape, widths, strict=True)):
-        first, last = max(-ahead, 0), extent - max(-behind, 0)
-        at = np.arange(-ahead, extent + behind, dtype=np.int64)
+    for axis, (dimension, (ahead, behind)) in enumerate(zip(source.shape, widths, strict=True)):
+        first, last = max(-ahead, 0), dimension - max(-behind, 0)
+        at = np.arange(-ahead, dimension + behind, dtype=np.int64)
         inside = np.clip(at, first, last - 1)
         if mode == "wrap" and last > first:
             inside = first + (at - first) % (last - first)
@@ -144,15 +144,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     out = inputs[0]
     if "value_is_input" in step.parameters:
         value = inputs[2].reshape(()) if step["value_is_input"] else step["value"]
-        box = tuple(slice(start, start + extent) for start, extent in zip(step["before"], out.shape, strict=True))
+        box = tuple(slice(start, start + size) for start, size in zip(step["before"], out.shape, strict=True))
         out = np.full(step["shape"], value, out.dtype)
         out[box] = inputs[0]
         return [out]
     value = inputs[2].reshape(()) if len(inputs) > 2 and inputs[2] is not None else out.dtype.type(0)
-    for axis, extent in enumerate(inputs[0].shape):
-        positions = step.arrays[f"positions_{axis}"] if step.arrays else _mirror(step, axis, extent)
+    for axis, size in enumerate(inputs[0].shape):
+        positions = step.arrays[f"positions_{axis}"] if step.arrays else _mirror(step, axis, size)
         outside = positions < 0
-        if outside.any() and not extent:
+        if outside.any() and not size:
             shape = (*out.shape[:axis], positions.size, *out.shape[axis + 1 :])
             out = np.full(shape, value, out.dtype)
             continue
@@ -162,12 +162,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [out.copy() if out is inputs[0] else out]
 
 
-def _mirror(step: Step, axis: int, extent: int) -> np.ndarray:
+def _mirror(step: Step, axis: int, size: int) -> np.ndarray:
     """The position that each element of the axis comes from."""
     before, after, edge = step["before"][axis], step["after"][axis], step["edge"]
     ahead = np.arange(before - 1 + edge, edge - 1, -1)
-    behind = np.arange(extent - 1 - edge, extent - 1 - edge - after, -1)
-    return np.concatenate([ahead, np.arange(extent), behind])
+    behind = np.arange(size - 1 - edge, size - 1 - edge - after, -1)
+    return np.concatenate([ahead, np.arange(size), behind])
 
 
 OPERATOR = Operator(

@@ -100,8 +100,8 @@ def infer_squeeze(call: Call) -> list[Shape]:
     for axis in named:
         if source.shape[axis] != 1:
             raise call.invalid("BT-SQUEEZE", f"dimension {source.shape[axis]} of axis {axis} cannot be squeezed")
-    drop = named or {axis for axis, extent in enumerate(source.shape) if extent == 1}
-    return [tuple(extent for axis, extent in enumerate(source.shape) if axis not in drop)]
+    drop = named or {axis for axis, size in enumerate(source.shape) if size == 1}
+    return [tuple(size for axis, size in enumerate(source.shape) if axis not in drop)]
 
 
 def infer_expand_dims(call: Call) -> list[Shape]:

@@ -41,15 +41,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """out[b, i] = in[b, length[b] - 1 - i] for i < length[b], in[b, i] elsewhere. Lengths below 0 count as 0."""
     x, lengths = inputs[0], inputs[1].astype(np.int64)
     along, batch = step["along"], step["batch"]
-    extent = x.shape[along]
-    bad = lengths[(lengths > extent) | (lengths < 1 - 2**31)]
+    size = x.shape[along]
+    bad = lengths[(lengths > size) | (lengths < 1 - 2**31)]
     if bad.size:
         raise RunError(
-            "BT-REVERSE-SEQUENCE-LENGTH", f"length {int(bad[0])} must be at most {extent}", advice="shorten the length"
+            "BT-REVERSE-SEQUENCE-LENGTH", f"length {int(bad[0])} must be at most {size}", advice="shorten the length"
         )
     shape = [1] * x.ndim
-    shape[along], shape[batch] = extent, lengths.size
-    place = np.arange(extent)[:, None]
+    shape[along], shape[batch] = size, lengths.size
+    place = np.arange(size)[:, None]
     index = np.where(place < lengths, lengths - 1 - place, place)
     index = (index if along < batch else index.T).reshape(shape)
     return [np.take_along_axis(x, np.broadcast_to(index, x.shape), axis=along)]

@@ -43,7 +43,7 @@ def _along_axis(call: Call, target: Shape) -> bool:
     """Whether positions and updates have one shape, within the tensor's but along the axis."""
     positions, updates = call.input(1, "positions"), call.input(2, "updates")
     axis = call.axis(call.attribute("axis"), len(target)) if target else 0
-    within = all(a == axis or extent <= target[a] for a, extent in enumerate(positions.shape[: len(target)]))
+    within = all(a == axis or size <= target[a] for a, size in enumerate(positions.shape[: len(target)]))
     return positions.rank == len(target) and positions.shape == updates.shape and within
 
 
@@ -76,7 +76,7 @@ def lower(call: Call) -> Lowered:
     depth = len(target) if elements else indices[-1]
     count = math.prod(indices[:1] if elements else indices[:-1])
     parameters: dict[str, Attribute] = {
-        "extents": target[:depth],
+        "sizes": target[:depth],
         "count": count,
         "inner": math.prod(target[depth:]),
         "shape": target,
@@ -107,7 +107,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if "axis" in step.parameters:
         return _put_along(step, inputs)
     count, inner, updates = step["count"], step["inner"], inputs[1]
-    flat = merged(step, inputs[0], count, step["extents"])
+    flat = merged(step, inputs[0], count, step["sizes"])
     if step["into"] == "tensor":
         out = inputs[2].copy()
     else:

@@ -32,12 +32,12 @@ def lower(call: Call) -> Lowered:
     """The numbers themselves: `of` is dimensions, rank or elements."""
     source = call.input(0)
     known: dict[str, Attribute] = {"dimensions": _part(call), "rank": source.rank, "elements": source.size}
-    return Lowered(parameters={"extents": known[str(call.attribute("of"))], "type": call.output.dtype})
+    return Lowered(parameters={"sizes": known[str(call.attribute("of"))], "type": call.output.dtype})
 
 
 def reference(step: Step, inputs: Sequence[Any]) -> list[np.ndarray]:
     """The numbers from the plan; the input is not read."""
-    return [np.array(step["extents"], data_type(step["type"]).numpy)]
+    return [np.array(step["sizes"], data_type(step["type"]).numpy)]
 
 
 OPERATOR = Operator(

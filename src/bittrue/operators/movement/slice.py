@@ -23,12 +23,12 @@ def _box(call: Call) -> list[tuple[int, int]]:
             "BT-SLICE", f"begin and size must have {source.rank} numbers, found {len(begins)} and {len(sizes)}"
         )
     box = []
-    for axis, extent in enumerate(source.shape):
+    for axis, dimension in enumerate(source.shape):
         begin, size = begins[axis], sizes[axis]
-        size = extent - begin if size == -1 else size
-        if begin < 0 or size < 0 or begin + size > extent:
+        size = dimension - begin if size == -1 else size
+        if begin < 0 or size < 0 or begin + size > dimension:
             raise call.invalid(
-                "BT-SLICE", f"begin {begin} and size {sizes[axis]} do not fit a dimension of {extent} (axis {axis})"
+                "BT-SLICE", f"begin {begin} and size {sizes[axis]} do not fit a dimension of {dimension} (axis {axis})"
             )
         box.append((begin, size))
     return box

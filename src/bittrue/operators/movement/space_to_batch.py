@@ -37,8 +37,8 @@ def infer_space_to_batch(call: Call) -> list[Shape]:
     sizes, pairs = _blocks(call, "paddings")
     batch, *spatial, depth = call.input(0).shape
     shape = []
-    for extent, size, (before, after) in zip(spatial, sizes, pairs, strict=True):
-        padded = extent + before + after
+    for dimension, size, (before, after) in zip(spatial, sizes, pairs, strict=True):
+        padded = dimension + before + after
         if padded < 0 or padded % size:
             raise call.invalid("BT-BLOCK-SHAPE", f"a padded size of {padded} cannot be cut into blocks of {size}")
         shape.append(padded // size)
@@ -56,7 +56,7 @@ def infer_batch_to_space(call: Call) -> list[Shape]:
         if batch % size:
             raise call.invalid("BT-BLOCK-SHAPE", f"a batch of {call.input(0).shape[0]} cannot be cut into {sizes}")
         batch //= size
-    shape = [extent * size - sum(pair) for extent, size, pair in zip(spatial, sizes, pairs, strict=True)]
+    shape = [dimension * size - sum(pair) for dimension, size, pair in zip(spatial, sizes, pairs, strict=True)]
     return [bounded(call, (batch, *shape, depth))]
 
 
@@ -84,9 +84,9 @@ def _wide(shape: Sequence[int]) -> tuple[int, ...]:
     return (*shape[:2], 1, shape[2]) if len(shape) == 3 else tuple(shape)
 
 
-def _placement(extent: int, padded: int, before: int) -> tuple[slice, slice]:
-    """Where `extent` elements that start at `before` (maybe negative) meet an axis of `padded` elements."""
-    start, stop = max(0, -before), min(extent, padded - before)
+def _placement(size: int, padded: int, before: int) -> tuple[slice, slice]:
+    """Where `size` elements that start at `before` (maybe negative) meet an axis of `padded` elements."""
+    start, stop = max(0, -before), min(size, padded - before)
     return slice(start, max(start, stop)), slice(start + before, max(start, stop) + before)
 
 

@@ -20,24 +20,24 @@ def _axis(call: Call, rank: int) -> int:
     return call.axis(values[0], rank)
 
 
-def _given(call: Call, extent: int) -> list[int]:
+def _given(call: Call, size: int) -> list[int]:
     """The second input; one -1 is what is left where `open_size` says so."""
     call.rank(call.input(1, "sizes"), 1)
     sizes = call.integers(1, "sizes")
     if call.attribute("open_size") and sizes.count(-1) == 1:
-        sizes[sizes.index(-1)] = extent - sum(sizes) - 1
+        sizes[sizes.index(-1)] = size - sum(sizes) - 1
     return sizes
 
 
-def _equal(call: Call, extent: int) -> list[int]:
+def _equal(call: Call, dimension: int) -> list[int]:
     """Equal parts; `uneven`: the last one has the rest."""
     count = len(call.outputs)
     if not call.attribute("uneven"):
-        return [extent // count] * count
-    size = -(-extent // count)
-    sizes = [size] * (count - 1) + [extent - size * (count - 1)]
+        return [dimension // count] * count
+    size = -(-dimension // count)
+    sizes = [size] * (count - 1) + [dimension - size * (count - 1)]
     if sizes[-1] <= 0:
-        raise call.invalid("BT-SPLIT", f"a dimension of {extent} cannot be cut into {count} parts of {size}")
+        raise call.invalid("BT-SPLIT", f"a dimension of {dimension} cannot be cut into {count} parts of {size}")
     return sizes
 
 
@@ -48,11 +48,11 @@ def _parts(call: Call) -> tuple[int, list[int]]:
     if call.attribute("count") != count or not count:
         raise call.invalid("BT-SPLIT", f"{call.attribute('count')} parts are asked for, but there are {count} outputs")
     axis = _axis(call, source.rank)
-    extent = source.shape[axis]
-    sizes = _given(call, extent) if call.has(1) else _equal(call, extent)
-    if len(sizes) != count or min(sizes, default=0) < 0 or sum(sizes) != extent:
-        raise call.invalid("BT-SPLIT", f"sizes {sizes} do not cut a dimension of {extent} into {count} parts")
-    if not call.attribute("keeps_axis") and (extent != count or not source.size):
+    size = source.shape[axis]
+    sizes = _given(call, size) if call.has(1) else _equal(call, size)
+    if len(sizes) != count or min(sizes, default=0) < 0 or sum(sizes) != size:
+        raise call.invalid("BT-SPLIT", f"sizes {sizes} do not cut a dimension of {size} into {count} parts")
+    if not call.attribute("keeps_axis") and (size != count or not source.size):
         raise call.invalid("BT-SPLIT", f"shape {list(source.shape)} has not {count} slices along axis {axis}")
     return axis, sizes
 

@@ -24,7 +24,7 @@ _MAX_INDICES = 31
 class _Axis:
     """One axis after new axes are inserted. `index` is its place in begin, end and strides; -1: taken as a whole."""
 
-    extent: int
+    size: int
     index: int = -1
     end: int = 0
     stride: int = 1
@@ -35,16 +35,16 @@ class _Axis:
     def span(self, begin: int, offset: bool) -> range:
         """Positions that are read; start and end are clamped before masks apply. Source: docs/facts/litert.md 2.7."""
         forward = self.stride > 0
-        low, high = (0, self.extent) if forward else (-1, self.extent - 1)
-        start = min(max(begin + self.extent if begin < 0 else begin, low), high)
+        low, high = (0, self.size) if forward else (-1, self.size - 1)
+        start = min(max(begin + self.size if begin < 0 else begin, low), high)
         if self.from_start:
-            start = 0 if forward else self.extent - 1
+            start = 0 if forward else self.size - 1
         if self.shrink:
-            return range(start, start if start >= self.extent else start + 1, self.stride)
+            return range(start, start if start >= self.size else start + 1, self.stride)
         stop = self.end + start if offset else self.end
-        stop = min(max(stop + self.extent if stop < 0 else stop, low), high)
+        stop = min(max(stop + self.size if stop < 0 else stop, low), high)
         if self.to_end:
-            stop = self.extent if forward else -1
+            stop = self.size if forward else -1
         return range(start, stop, self.stride)
 
 
@@ -74,7 +74,7 @@ def _axes(call: Call) -> list[_Axis]:
         # Bits of indices that do not exist: the kernel would read the tensor under another shape.
         raise misfit
     axes: list[_Axis] = []
-    extents = iter(source.shape)
+    sizes = iter(source.shape)
     skipped = 0
     for at in range(rank):
         if at in whole:
@@ -82,14 +82,14 @@ def _axes(call: Call) -> list[_Axis]:
         elif at in added:
             axes.append(_Axis(1))
             continue
-        extent, index = next(extents), at - skipped
+        size, index = next(sizes), at - skipped
         if at not in whole and at < count + expanded:
             if not 0 <= index < min(count, len(strides)):
                 raise misfit
             begin_mask, end_mask, shrink_mask = (bool(mask >> index & 1) for mask in masks)
-            axes.append(_Axis(extent, index, ends[index], strides[index], begin_mask, end_mask, shrink_mask))
+            axes.append(_Axis(size, index, ends[index], strides[index], begin_mask, end_mask, shrink_mask))
         else:
-            axes.append(_Axis(extent))
+            axes.append(_Axis(size))
     for axis in axes:
         if axis.stride == 0 or axis.stride == -(2**31):
             raise call.invalid("BT-STRIDED-SLICE", f"a stride of {axis.stride} is not allowed")
@@ -156,7 +156,7 @@ def lower(call: Call) -> Lowered:
     """The axes field by field; begin stays an input."""
     axes = _axes(call)
     fields = zip(*(astuple(axis) for axis in axes), strict=True) if axes else iter([()] * 7)
-    names = ("extents", "indices", "ends", "strides", "from_start", "to_end", "shrink")
+    names = ("sizes", "indices", "ends", "strides", "from_start", "to_end", "shrink")
     return Lowered(
         parameters={
             **dict(zip(names, fields, strict=True)),
@@ -169,7 +169,7 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A copy of the positions."""
-    names = ("extents", "indices", "ends", "strides", "from_start", "to_end", "shrink")
+    names = ("sizes", "indices", "ends", "strides", "from_start", "to_end", "shrink")
     axes = [_Axis(*values) for values in zip(*(step[name] for name in names), strict=True)]
     spans = _spans(axes, [int(v) for v in inputs[1]], step["offset"])
     if not _fits(spans, step["counts"]):
@@ -181,7 +181,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         raise ModelFormatError("BT-PLAN-STEP", f"{step['counts']} for shape {step['shape']}", place=step.place)
     if not math.prod(step["counts"]):
         return [np.empty(step["shape"], inputs[0].dtype)]
-    view = inputs[0].reshape(step["extents"])
+    view = inputs[0].reshape(step["sizes"])
     # A stop of -1 would count from the end in Python's slices.
     parts = tuple(slice(s.start, s.stop if s.stop >= 0 else None, s.step) for s in spans)
     return [fresh(view[(*parts, ...)], step["shape"])]

@@ -1,6 +1,6 @@
 """slice_axes, space_to_depth and depth_to_space: elements read in regular steps, written one after the other.
 
-out[i, j, ...] = in[flat: start + i * s0 + j * s1 + ...] with i, j, ... below `extents`; negative steps run backwards.
+out[i, j, ...] = in[flat: start + i * s0 + j * s1 + ...] with i, j, ... below `sizes`; negative steps run backwards.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ def _steps(shape: Shape) -> list[int]:
     return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
-def _view(call: Call, start: int, extents: Sequence[int], steps: Sequence[int]) -> Lowered:
+def _view(call: Call, start: int, sizes: Sequence[int], steps: Sequence[int]) -> Lowered:
     # A step along an axis of one element is never taken.
-    taken = [(extent, step) for extent, step in zip(extents, steps, strict=True) if extent != 1]
-    extents, steps = zip(*taken, strict=True) if taken else ((), ())
+    taken = [(size, step) for size, step in zip(sizes, steps, strict=True) if size != 1]
+    sizes, steps = zip(*taken, strict=True) if taken else ((), ())
     if not call.output.size:
-        start, extents, steps = 0, (0,), (0,)
+        start, sizes, steps = 0, (0,), (0,)
     parameters: dict[str, Attribute] = {
         "start": start,
-        "extents": tuple(extents),
+        "sizes": tuple(sizes),
         "steps": tuple(steps),
         "shape": call.output.shape,
     }
@@ -54,25 +54,25 @@ def _spans(call: Call) -> list[range]:
             "BT-SLICE",
             f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps: they belong together",
         )
-    spans = [range(extent) for extent in source.shape]
+    spans = [range(size) for size in source.shape]
     if not source.rank and axes:
         raise call.invalid("BT-SHAPE-AXIS", "a scalar cannot be sliced")
     places = [call.axis(axis, source.rank) for axis in axes]
     if len(set(places)) != len(places) or 0 in steps:
         raise call.invalid("BT-SLICE", f"axes {axes} and steps {steps}: an axis occurs twice, or a step is 0")
     for axis, start, end, step in zip(places, starts, ends, steps, strict=True):
-        extent = source.shape[axis]
+        size = source.shape[axis]
         if step < 0 and end in _LARGEST:
             raise call.unsupported(
                 "BT-SLICE-END",
                 f"an end of {end} with the negative step {step} means nothing to some runtimes, everything to others",
                 f"write {-_LARGEST[-1] - 1} to slice backwards to the front, or the dimension for nothing",
             )
-        start, end = (place + extent if place < 0 else place for place in (start, end))
+        start, end = (place + size if place < 0 else place for place in (start, end))
         if step > 0:
-            spans[axis] = range(min(max(start, 0), extent), min(max(end, 0), extent), step)
+            spans[axis] = range(min(max(start, 0), size), min(max(end, 0), size), step)
         else:
-            spans[axis] = range(min(max(start, 0), extent - 1), min(max(end, -1), extent), step)
+            spans[axis] = range(min(max(start, 0), size - 1), min(max(end, -1), size), step)
     return spans
 
 
@@ -137,26 +137,26 @@ def infer_block(call: Call, to_depth: bool) -> list[Shape]:
 
 def lower_block(call: Call, to_depth: bool) -> Lowered:
     """The axes of the source in the order of the target."""
-    extents, (wide, deep) = _blocks(call, to_depth), _orders(call)
+    sizes, (wide, deep) = _blocks(call, to_depth), _orders(call)
     source, target = (wide, deep) if to_depth else (deep, wide)
-    steps = dict(zip(source, _steps(tuple(extents[axis] for axis in source)), strict=True))
-    return _view(call, 0, [extents[axis] for axis in target], [steps[axis] for axis in target])
+    steps = dict(zip(source, _steps(tuple(sizes[axis] for axis in source)), strict=True))
+    return _view(call, 0, [sizes[axis] for axis in target], [steps[axis] for axis in target])
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A copy of a view whose first and last element are checked."""
-    x, start, extents, steps = inputs[0], step["start"], step["extents"], step["steps"]
-    if math.prod(extents) != math.prod(step["shape"]):
-        raise ModelFormatError("BT-PLAN-STEP", f"{extents} elements for shape {step['shape']}", place=step.place)
-    if 0 in extents:
+    x, start, sizes, steps = inputs[0], step["start"], step["sizes"], step["steps"]
+    if math.prod(sizes) != math.prod(step["shape"]):
+        raise ModelFormatError("BT-PLAN-STEP", f"{sizes} elements for shape {step['shape']}", place=step.place)
+    if 0 in sizes:
         return [np.empty(step["shape"], x.dtype)]
-    reach = [(extent - 1) * stride for extent, stride in zip(extents, steps, strict=True)]
+    reach = [(size - 1) * stride for size, stride in zip(sizes, steps, strict=True)]
     low, high = start + sum(min(r, 0) for r in reach), start + sum(max(r, 0) for r in reach)
     if not 0 <= low <= high < x.size:
         raise ModelFormatError("BT-PLAN-STEP", f"elements {low} to {high} of {x.size} are read", place=step.place)
     flat = np.ascontiguousarray(x).reshape(-1)[start:]
     strides = [stride * x.itemsize for stride in steps]
-    view = np.lib.stride_tricks.as_strided(flat, extents, strides, writeable=False)
+    view = np.lib.stride_tricks.as_strided(flat, sizes, strides, writeable=False)
     return [np.array(view, order="C").reshape(step["shape"])]
 
 

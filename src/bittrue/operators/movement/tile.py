@@ -17,7 +17,7 @@ def infer_tile(call: Call) -> list[Shape]:
     source, multiples = call.input(0), call.integers(1, "multiples")
     if len(multiples) != source.rank or any(multiple < 0 for multiple in multiples):
         raise call.invalid("BT-TILE", f"multiples {multiples} must be {source.rank} numbers of at least 0")
-    return [bounded(call, [extent * multiple for extent, multiple in zip(source.shape, multiples, strict=True)])]
+    return [bounded(call, [size * multiple for size, multiple in zip(source.shape, multiples, strict=True)])]
 
 
 def lower_tile(call: Call) -> Lowered:
@@ -30,7 +30,7 @@ def reference_tile(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
     x, multiples = inputs[0], step["multiples"]
     if not x.size or 0 in multiples:
         return [np.empty(step["shape"], x.dtype)]
-    apart = x.reshape([part for extent in x.shape for part in (1, extent)])
+    apart = x.reshape([part for size in x.shape for part in (1, size)])
     pairs = zip(multiples, x.shape, strict=True)
     return [fresh(np.broadcast_to(apart, [part for pair in pairs for part in pair]), step["shape"])]
 

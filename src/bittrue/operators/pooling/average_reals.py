@@ -33,12 +33,12 @@ def _way(call: Call, windows: Sequence[Window]) -> tuple[str, str]:
     vectors = not blocked and call.node.version <= _LATEST_VECTORS and not ends_late
     order = "in_order"
     if vectors and all(
-        one.taps == one.extent and one.stride == 1 and not one.before and not one.after for one in windows
+        one.taps == one.size and one.stride == 1 and not one.before and not one.after for one in windows
     ):
         order = "lanes"
     elif vectors and len(windows) > 1 and windows[-1].stride <= 2 and all(one.taps <= _SMALL for one in windows):
         last = windows[-1]
-        order = "columns" if last.before + last.after + last.extent <= _ROW else order
+        order = "columns" if last.before + last.after + last.size <= _ROW else order
     full = which == "padded" and (vectors or (blocked and not ends_late))
     return order, "taps" if full else which
 

@@ -61,11 +61,11 @@ def infer(call: Call) -> list[Shape]:
 
 def _positions(one: Window, grid: int, batch: int, skip: int) -> np.ndarray:
     """Position of every tap of every output, [outputs, taps], or what stands in its place."""
-    extent, taps, stride, before, out = one.extent, one.taps, one.stride, one.before, one.out
+    size, taps, stride, before, out = one.size, one.taps, one.stride, one.before, one.out
     after, count = one.after + (grid - 1) * skip, SIZES["floor_binary32"].count
     # As many as there were before the last window was left out.
-    whole = count(extent + before + one.after - taps, stride)
-    gap = _floor(extent - batch * grid, grid - 1)
+    whole = count(size + before + one.after - taps, stride)
+    gap = _floor(size - batch * grid, grid - 1)
     out_batch = count(batch + before + after - taps, stride)
     share = out_batch + _floor(whole - out_batch * grid, grid - 1)
     found = np.full((out, taps), _ABSENT, np.int64)
@@ -77,7 +77,7 @@ def _positions(one: Window, grid: int, batch: int, skip: int) -> np.ndarray:
             at = first + np.arange(taps)
             zero = (at >= end) & ((at < end + after) | bool(skip))
             # A position before the image's memory is as far outside as one behind it.
-            read = np.where(at < 0, extent * LARGEST, at)
+            read = np.where(at < 0, size * LARGEST, at)
             found[place] = np.where(at < begin, _ABSENT, np.where(zero, _ZERO, read))
     return found
 
@@ -87,16 +87,16 @@ def lower(call: Call) -> Lowered:
     sides = _axes(call)
     (height, *_), (width, *_) = sides
     rows, columns = (_positions(*side) for side in sides)
-    last = rows.max(initial=0) * width.extent + columns.max(initial=0)
-    if last >= height.extent * width.extent:
+    last = rows.max(initial=0) * width.size + columns.max(initial=0)
+    if last >= height.size * width.size:
         raise call.unsupported(
             "BT-WINDOW",
-            f"windows read element {int(last)} of an image of {height.extent * width.extent}",
+            f"windows read element {int(last)} of an image of {height.size * width.size}",
             "the runtime reads past the image; give pads behind it, or a skip",
         )
     size = math.prod(call.output.shape)
     return Lowered(
-        {"width": width.extent},
+        {"width": width.size},
         {"rows": rows, "columns": columns},
         work=size * height.taps * width.taps,
         scratch=32 * size,

@@ -72,7 +72,7 @@ def _along(step: Step, images: Images, image: np.ndarray, axis: int) -> np.ndarr
         _keep_larger(largest[images.along(axis, to)], image[images.along(axis, positions)])
     if step.parameters.get("outside") == "edge":
         for at in np.flatnonzero(one.counts() == 0):
-            nearest = 0 if at * one.stride < one.before else one.extent - 1
+            nearest = 0 if at * one.stride < one.before else one.size - 1
             largest[images.along(axis, at)] = image[images.along(axis, nearest)]
     return largest
 
@@ -89,7 +89,7 @@ def _rows(windows: Sequence[Window]) -> tuple[np.ndarray, np.ndarray]:
     found = []
     for one in windows:
         at = np.arange(one.out)[:, None] * one.stride + np.arange(one.taps) * one.dilation - one.before
-        found.append(np.where((at >= 0) & (at < one.extent), at, -1))
+        found.append(np.where((at >= 0) & (at < one.size), at, -1))
     d, h, w = found
     d = d[:, None, None, :, None, None]
     h = h[None, :, None, None, :, None]
@@ -97,7 +97,7 @@ def _rows(windows: Sequence[Window]) -> tuple[np.ndarray, np.ndarray]:
     shape = np.broadcast_shapes(d.shape, h.shape, w.shape)
     inside = np.broadcast_to((d >= 0) & (h >= 0) & (w >= 0), shape)
     count = (*shape[:3], -1)
-    row = (d * windows[1].extent + h) * windows[2].extent + w
+    row = (d * windows[1].size + h) * windows[2].size + w
     return np.broadcast_to(row, shape).reshape(count), inside.reshape(count)
 
 
@@ -109,9 +109,9 @@ def _positions(step: Step, x: np.ndarray, largest: np.ndarray) -> np.ndarray:
     if not largest.size:
         return np.zeros(largest.shape, np.int64)
     windows = step_windows(step, x.shape[2:])
-    extents = [one.extent for one in windows]
+    sizes = [one.size for one in windows]
     lowest = _least(x.dtype)
-    view = sliding(padded(x.reshape(-1, *extents), windows, lowest), windows)
+    view = sliding(padded(x.reshape(-1, *sizes), windows, lowest), windows)
     best = largest.reshape(*view.shape[:4], 1)
     row, inside = _rows(windows)
     hit = (view.reshape(*view.shape[:4], -1) == best) & inside
@@ -120,12 +120,10 @@ def _positions(step: Step, x: np.ndarray, largest: np.ndarray) -> np.ndarray:
     first = hit.argmax(axis=-1)[..., None]
     places = np.take_along_axis(np.broadcast_to(row, hit.shape), first, axis=-1)[..., 0]
     if step.parameters.get("storage_order"):
-        d, rest = np.divmod(places, extents[1] * extents[2])
-        h, w = np.divmod(rest, extents[2])
-        places = (
-            d + extents[0] * h + extents[0] * extents[1] * w if x.ndim == 5 else d * extents[1] + h + w * extents[1]
-        )
-    places = places + np.arange(places.shape[0])[:, None, None, None] * math.prod(extents)
+        d, rest = np.divmod(places, sizes[1] * sizes[2])
+        h, w = np.divmod(rest, sizes[2])
+        places = d + sizes[0] * h + sizes[0] * sizes[1] * w if x.ndim == 5 else d * sizes[1] + h + w * sizes[1]
+    places = places + np.arange(places.shape[0])[:, None, None, None] * math.prod(sizes)
     places = np.where(hit.any(axis=-1), places, -1)
     return places.astype(np.int64).reshape(largest.shape)
 

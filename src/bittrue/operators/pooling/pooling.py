@@ -36,12 +36,12 @@ _MOST = 2**31 - 1
 _NAMED = 3
 
 
-def _extents(shape: Shape, channels_last: bool) -> Shape:
+def _sizes(shape: Shape, channels_last: bool) -> Shape:
     return shape[1:-1] if channels_last else shape[2:]
 
 
-def _joined(extents: Shape) -> Shape:
-    return extents if len(extents) <= _NAMED else (math.prod(extents),)
+def _joined(sizes: Shape) -> Shape:
+    return sizes if len(sizes) <= _NAMED else (math.prod(sizes),)
 
 
 def pool_windows(call: Call) -> tuple[Window, ...]:
@@ -50,28 +50,30 @@ def pool_windows(call: Call) -> tuple[Window, ...]:
     if len(kernel) > _NAMED:
         raise call.unsupported("BT-SHAPE-RANK", f"{len(kernel)} spatial axes, 1 to {_NAMED} are possible")
     call.rank(x, *((len(kernel) + 2,) * 2 if kernel else (3, 8)))
-    extents = _joined(_extents(x.shape, bool(call.attribute("channels_last"))))
+    sizes = _joined(_sizes(x.shape, bool(call.attribute("channels_last"))))
     padding, size = str(call.attribute("padding")), str(call.attribute("size"))
     if call.node.attributes.get("unfit") == "empty":
-        return _fitting(call, extents, kernel, padding, size)
+        return _fitting(call, sizes, kernel, padding, size)
     strides, dilations, pads = (call.attribute(name) for name in ("strides", "dilations", "pads"))
-    found = windows(call, extents, kernel or extents, strides, dilations, pads, padding, size, _MOST)
-    return windows(call, extents, extents) if call.node.attributes.get("whole") else found
+    found = windows(call, sizes, kernel or sizes, strides, dilations, pads, padding, size, _MOST)
+    return windows(call, sizes, sizes) if call.node.attributes.get("whole") else found
 
 
-def _fitting(call: Call, extents: Shape, kernel: Shape, padding: str, size: str) -> tuple[Window, ...]:
+def _fitting(call: Call, sizes: Shape, kernel: Shape, padding: str, size: str) -> tuple[Window, ...]:
     """Where windows do not fit the width, there is no height either, but not the other way round."""
     strides = [int(v) for v in call.attribute("strides")]
     if min(strides) < 1:
         raise call.invalid("BT-WINDOW", f"strides are {strides}, at least 1 is possible")
     found = []
     for axis, name in ((1, "width"), (0, "height")):
-        taps, extent, stride = kernel[axis], extents[axis], strides[axis]
-        if taps < 1 or (size == "truncated_sum" and taps >= extent + 2 * stride):
+        taps, dimension, stride = kernel[axis], sizes[axis], strides[axis]
+        if taps < 1 or (size == "truncated_sum" and taps >= dimension + 2 * stride):
             break
         try:
             given = Window(0, taps, stride, 1, 0, 0, 0)
-            found.append(window(extent, taps, stride, 1, padding=padding, size=size, most=_MOST) if extent else given)
+            found.append(
+                window(dimension, taps, stride, 1, padding=padding, size=size, most=_MOST) if dimension else given
+            )
         except WindowError as error:
             raise call.invalid("BT-WINDOW", f"{name}: {error}") from None
     nothing = Window(0, 1, 1, 1, 0, 0, 0)
@@ -82,7 +84,7 @@ def _fitting(call: Call, extents: Shape, kernel: Shape, padding: str, size: str)
 def result_shape(call: Call, found: Sequence[Window]) -> Shape:
     """The shape of what has one element per window and channel."""
     shape, last = call.input(0).shape, bool(call.attribute("channels_last"))
-    axes = len(_extents(shape, last))
+    axes = len(_sizes(shape, last))
     out = spatial_shape(found) if axes <= _NAMED else (1,) * axes
     return (shape[0], *out, shape[-1]) if last else (*shape[:2], *out)
 
@@ -105,7 +107,7 @@ def counted(call: Call) -> str:
 
 def most_taps(found: Sequence[Window]) -> int:
     """Taps of a window that can lie in the image."""
-    return math.prod(min(one.taps, one.extent) for one in found)
+    return math.prod(min(one.taps, one.size) for one in found)
 
 
 def image_scratch(call: Call) -> int:
@@ -151,10 +153,10 @@ class Images:
     def __init__(self, step: Step, x: np.ndarray) -> None:
         self._last = bool(step["channels_last"])
         self._shape = x.shape
-        extents = _joined(_extents(x.shape, self._last))
-        self.windows = step_windows(step, extents)
+        sizes = _joined(_sizes(x.shape, self._last))
+        self.windows = step_windows(step, sizes)
         self.axes = (0, 1, 2) if self._last else (1, 2, 3)
-        self._x = x.reshape(self._whole(tuple(one.extent for one in self.windows)))
+        self._x = x.reshape(self._whole(tuple(one.size for one in self.windows)))
 
     def _whole(self, spatial: Shape) -> Shape:
         if self._last:
@@ -196,7 +198,7 @@ class Images:
 
     def _along(self, axis: int, image: np.ndarray, dtype: type) -> np.ndarray:
         one = self.windows[axis]
-        if one.taps == one.stride == 1 and one.out == one.extent and not one.before:
+        if one.taps == one.stride == 1 and one.out == one.size and not one.before:
             return image.astype(dtype, copy=False)
         shape = list(image.shape)
         shape[self.axes[axis]] = one.out

@@ -67,8 +67,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [out]
     for place in itertools.product(*map(range, step["window"])):
         part = tuple(
-            slice(at * d, at * d + (extent - 1) * s + 1, s)
-            for at, d, s, extent in zip(place, step["dilations"], step["strides"], step["shape"], strict=True)
+            slice(at * d, at * d + (size - 1) * s + 1, s)
+            for at, d, s, size in zip(place, step["dilations"], step["strides"], step["shape"], strict=True)
         )
         with np.errstate(all="ignore"):
             out = combine(out, x[part]).astype(x.dtype, copy=False)

@@ -67,28 +67,28 @@ def lower_nearest(call: Call) -> Lowered:
     if of_images(call):
         first = first_axis(call)
         found = [
-            nearest_positions(extent, out, *modes(call)) if axis in (first, first + 1) else np.arange(out)
-            for axis, (extent, out) in enumerate(zip(source.shape, shape, strict=True))
+            nearest_positions(size, out, *modes(call)) if axis in (first, first + 1) else np.arange(out)
+            for axis, (size, out) in enumerate(zip(source.shape, shape, strict=True))
         ]
     elif shape == source.shape and not call.node.attributes.get("always", False):
         return Lowered({"shape": shape}, operator="reshape", inputs=(0,))
     else:
         found = [
-            _rounded(call, factor, extent, out)
-            for factor, extent, out in zip(by_factors(call)[1], source.shape, shape, strict=True)
+            _rounded(call, factor, size, out)
+            for factor, size, out in zip(by_factors(call)[1], source.shape, shape, strict=True)
         ]
     arrays = {f"positions_{axis}": np.asarray(positions, np.int64) for axis, positions in enumerate(found)}
     item = source.type.numpy.itemsize
     return Lowered({"shape": shape}, arrays, inputs=(0,), scratch=2 * (call.output.size + source.size) * item)
 
 
-def _rounded(call: Call, factor: np.float32, extent: int, out: int) -> np.ndarray:
+def _rounded(call: Call, factor: np.float32, size: int, out: int) -> np.ndarray:
     """Positions of an axis; without resizing there is nothing to round."""
     positions = np.arange(out)
     if factor != 1:
-        places = source_places(transformation(call), factor, extent, out)
+        places = source_places(transformation(call), factor, size, out)
         positions = nearest.RULES[call.rules["nearest"]](places, call.attribute("nearest"), bool(factor < 1))
-    return np.clip(positions, 0, max(extent - 1, 0))
+    return np.clip(positions, 0, max(size - 1, 0))
 
 
 def reference_nearest(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -124,12 +124,12 @@ def _of_sizes(call: Call) -> dict[str, np.ndarray]:
     """Positions and weights that follow from the sizes of the image before and after."""
     rule, arrays, first = interpolate.RULES[call.rules["interpolate"]], {}, first_axis(call)
     for axis, side in zip((first, first + 1), "yx", strict=True):
-        extent, out = call.input(0).shape[axis], call.output.shape[axis]
+        size, out = call.input(0).shape[axis], call.output.shape[axis]
         # A single pixel is the first one there: as if there were no others.
         if transformation(call) == "pytorch_half_pixel" and out == 1:
-            extent = 1
+            size = 1
         try:
-            prepared = rule.prepare(max(1, extent), out, *modes(call))
+            prepared = rule.prepare(max(1, size), out, *modes(call))
         except ValueError as error:
             raise call.invalid(
                 "BT-RESIZE-RANGE",
@@ -144,11 +144,11 @@ def _of_factors(call: Call, axes: tuple[int, int]) -> dict[str, np.ndarray]:
     """Positions and weights that follow from the factors."""
     rule, factors, arrays = interpolate.WEIGHTED[call.rules["weighted"]], by_factors(call)[1], {}
     for axis, side in zip(axes, "yx", strict=True):
-        extent = call.input(0).shape[axis]
-        places = source_places(transformation(call), factors[axis], extent, call.output.shape[axis])
-        places = np.maximum(F32(0), np.minimum(places, F32(extent - 1)))
-        low = np.minimum(places.astype(np.int64), extent - 1)
-        high = np.minimum(low + 1, extent - 1)
+        size = call.input(0).shape[axis]
+        places = source_places(transformation(call), factors[axis], size, call.output.shape[axis])
+        places = np.maximum(F32(0), np.minimum(places, F32(size - 1)))
+        low = np.minimum(places.astype(np.int64), size - 1)
+        high = np.minimum(low + 1, size - 1)
         arrays[f"low_{side}"], arrays[f"high_{side}"] = low, high
         arrays[f"weight_low_{side}"], arrays[f"weight_high_{side}"] = rule.prepare(places, low, high)
     return arrays

@@ -61,26 +61,26 @@ def image_shape(call: Call, smallest: int) -> Shape:
     source, size, first = call.input(0), call.input(1, "size"), first_axis(call)
     call.rank(source, 4)
     call.rank(size, 1)
-    extents, before = call.integers(1, "size"), source.shape[first : first + 2]
-    if call.has(2) and len(extents) == 2:
+    sizes, before = call.integers(1, "size"), source.shape[first : first + 2]
+    if call.has(2) and len(sizes) == 2:
         factors = call.value(2, "factors").reshape(-1)
         for at in range(2):
             with np.errstate(over="ignore", invalid="ignore"):
                 scaled = np.floor(F32(before[at]) * F32(factors[at]))
-            if not extents[at] and 0 <= scaled <= LARGEST:
-                extents[at] = int(scaled)
-    if len(extents) != 2 or min(extents) < smallest:
-        raise call.invalid("BT-RESIZE-SIZE", f"the size must be two numbers of at least {smallest}, found {extents}")
-    if min(before) < 1 and 0 not in (*extents, *source.shape[:first], *source.shape[first + 2 :]):
+            if not sizes[at] and 0 <= scaled <= LARGEST:
+                sizes[at] = int(scaled)
+    if len(sizes) != 2 or min(sizes) < smallest:
+        raise call.invalid("BT-RESIZE-SIZE", f"the size must be two numbers of at least {smallest}, found {sizes}")
+    if min(before) < 1 and 0 not in (*sizes, *source.shape[:first], *source.shape[first + 2 :]):
         raise call.invalid("BT-RESIZE-EMPTY", f"an image of shape {list(source.shape)} has no pixel to read")
-    if max(*extents, *before) > LARGEST:
+    if max(*sizes, *before) > LARGEST:
         raise call.unsupported(
-            "BT-RESIZE-EXTENT", f"{before} to {extents}: dimensions above {LARGEST} are not implemented"
+            "BT-RESIZE-EXTENT", f"{before} to {sizes}: dimensions above {LARGEST} are not implemented"
         )
-    return (*source.shape[:first], *extents, *source.shape[first + 2 :])
+    return (*source.shape[:first], *sizes, *source.shape[first + 2 :])
 
 
-def nearest_positions(extent: int, out: int, align_corners: bool, half_pixel: bool) -> np.ndarray:
+def nearest_positions(size: int, out: int, align_corners: bool, half_pixel: bool) -> np.ndarray:
     """min(f((i + h) * s), dimension - 1) in binary32, h = 1/2 with half-pixel centres.
 
     s = dimension / out and f rounds down; with `align_corners` s = (dimension - 1) / (out - 1) (for out > 1) and f
@@ -93,13 +93,13 @@ def nearest_positions(extent: int, out: int, align_corners: bool, half_pixel: bo
     if not out:
         return np.zeros(0, np.int64)
     f32 = np.float32
-    step = f32(extent - 1) / f32(out - 1) if align_corners and out > 1 else f32(extent) / f32(out)
+    step = f32(size - 1) / f32(out - 1) if align_corners and out > 1 else f32(size) / f32(out)
     position = (np.arange(out).astype(f32) + f32(0.5 if half_pixel else 0.0)) * step
     whole = floats.round_away(position) if align_corners else np.floor(position)
-    return np.maximum(np.minimum(whole.astype(np.int64), extent - 1), 0)
+    return np.maximum(np.minimum(whole.astype(np.int64), size - 1), 0)
 
 
-def source_places(kind: str, factor: np.float32, extent: int, out: int) -> np.ndarray:
+def source_places(kind: str, factor: np.float32, size: int, out: int) -> np.ndarray:
     """Where in [0, dimension) the output places 0 ... out - 1 lie, each operation rounded to binary32; factor 1: there.
 
     asymmetric: i / f; half_pixel: (i + 1/2) / f - 1/2; pytorch_half_pixel: the same, 0 for a single place;
@@ -115,14 +115,14 @@ def source_places(kind: str, factor: np.float32, extent: int, out: int) -> np.nd
     if kind == "asymmetric":
         return at / factor
     if kind == "align_corners":
-        return at * F32(extent - 1) / F32(out - 1) if out > 1 else np.zeros(out, F32)
+        return at * F32(size - 1) / F32(out - 1) if out > 1 else np.zeros(out, F32)
     if kind == "tf_half_pixel_for_nn":
         return (at + F32(0.5)) / factor
     if kind == "pytorch_half_pixel" and out <= 1:
         return np.zeros(out, F32)
     if kind == "half_pixel_symmetric":
-        length = factor * F32(extent)
-        shift = F32(extent) / F32(2) * (F32(1) - F32(out) / length)
+        length = factor * F32(size)
+        shift = F32(size) / F32(2) * (F32(1) - F32(out) / length)
         wide = np.float64(shift) + (at.astype(np.float64) + 0.5) / np.float64(factor) - 0.5
         return np.asarray(wide, F32)
     return (at + F32(0.5)) / factor - F32(0.5)
@@ -164,14 +164,16 @@ def by_factors(call: Call) -> tuple[Shape, list[np.float32]]:
         factors = [F32(v) for v in _spread(call, values, 2, [1.0] * source.rank)]
         if not all(0 < factor < LARGEST for factor in factors):
             raise call.invalid("BT-RESIZE-SIZE", f"factors {values} must be positive and below {LARGEST}")
-        shape = [int(factor * F32(extent)) for factor, extent in zip(factors, source.shape, strict=True)]
+        shape = [int(factor * F32(dimension)) for factor, dimension in zip(factors, source.shape, strict=True)]
     else:
         sizes = _spread(call, [float(v) for v in call.integers(1, "sizes")], 1, [float(e) for e in source.shape])
         shape = [int(size) for size in sizes]
-        if any((extent == 0) != (size == 0) or size < 0 for extent, size in zip(source.shape, shape, strict=True)):
+        if any(
+            (dimension == 0) != (size == 0) or size < 0 for dimension, size in zip(source.shape, shape, strict=True)
+        ):
             raise call.invalid("BT-RESIZE-SIZE", f"{list(source.shape)} cannot become {shape}")
         pairs = zip(shape, source.shape, strict=True)
-        factors = [F32(size) / F32(extent) if extent else F32(1) for size, extent in pairs]
+        factors = [F32(size) / F32(dimension) if dimension else F32(1) for size, dimension in pairs]
         shape, factors = _proportional(call, shape, factors)
     if max(*source.shape, *shape, 0) > LARGEST:
         raise call.unsupported("BT-RESIZE-EXTENT", f"sizes of {shape} above {LARGEST} are not implemented")

@@ -73,26 +73,26 @@ def _places(start: np.float32, size: np.float32, bins: int, samples: int) -> np.
     return bin_at[:, None] + inside
 
 
-def _neighbours(places: np.ndarray, extent: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _neighbours(places: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Positions below and above, the fraction between them, and whether the place counts."""
-    counts = ~((places < -1) | (places > extent))
+    counts = ~((places < -1) | (places > size))
     at = np.where(counts, np.where(places <= 0, _F32(0), places), _F32(0))
     low = at.astype(np.int64)
-    last = low >= extent - 1
-    low = np.where(last, extent - 1, low)
-    high = np.where(last, extent - 1, low + 1)
+    last = low >= size - 1
+    low = np.where(last, size - 1, low)
+    high = np.where(last, size - 1, low + 1)
     fraction = np.where(last, _F32(0), at - low.astype(_F32))
     return low, high, fraction, counts
 
 
-def _samples(step: Step, extent: np.float32, bins: int) -> int:
+def _samples(step: Step, size: np.float32, bins: int) -> int:
     """Samples along one side of a bin."""
     given = int(step["sampling_ratio"])
-    wanted = float(np.ceil(extent / _F32(bins))) if not given else float(given)
+    wanted = float(np.ceil(size / _F32(bins))) if not given else float(given)
     if not 1 <= wanted <= _MOST_SAMPLES:
         raise RunError(
             "BT-RUN-ROI",
-            f"a box of {float(extent)!r} pixels takes {wanted!r} samples per bin, at most {_MOST_SAMPLES} are made",
+            f"a box of {float(size)!r} pixels takes {wanted!r} samples per bin, at most {_MOST_SAMPLES} are made",
             place=step.place,
             advice="check the boxes",
         )
@@ -112,12 +112,12 @@ def _prepared(step: Step, count: int) -> rescale.Prepared:
 
 def _box(step: Step, x: np.ndarray, box: np.ndarray) -> np.ndarray:
     """One box, [pooled_h, pooled_w, C]."""
-    picture = 0
+    image = 0
     if box.size == 5:
         number = float(box[0])
         if not -1 < number < x.shape[0]:
             raise RunError("BT-RUN-ROI", f"a box of image {number!r}, there are {x.shape[0]}", place=step.place)
-        picture, box = int(number), box[1:]
+        image, box = int(number), box[1:]
     if not np.isfinite(box).all():
         raise RunError("BT-RUN-ROI", f"a box of {box.tolist()}", place=step.place, advice="boxes must be finite")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -140,7 +140,7 @@ def _box(step: Step, x: np.ndarray, box: np.ndarray) -> np.ndarray:
             weights = weigh(*grid) * (y_counts[:, None] & x_counts[None, :])[..., None]
             corners = ((y_low, x_low), (y_low, x_high), (y_high, x_low), (y_high, x_high))
             for corner, (at_y, at_x) in enumerate(corners):
-                acc += weights[..., corner, None] * x[picture][at_y[:, None], at_x[None, :]].astype(np.int64)
+                acc += weights[..., corner, None] * x[image][at_y[:, None], at_x[None, :]].astype(np.int64)
             acc -= corner_weights.ONE * step["input_zero_point"]
     acc = accumulate.RULES[step.rules["accumulate"]].finish(acc)
     rescaled = rescale.apply(step.rules["rescale"], acc, prepared)

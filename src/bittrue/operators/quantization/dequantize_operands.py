@@ -42,9 +42,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         spread(step.arrays[array], q.shape, step["axis"], step["block_size"]) for array in ("scales", "zero_points")
     )
     multiply, finish = DEQUANTIZE[step.rules["dequantize"]], narrow.RULES[step.rules["narrow"]]
-    codes = np.dtype(np.uint32 if name == "f32" else np.uint16)
+    quantized = np.dtype(np.uint32 if name == "f32" else np.uint16)
 
     def one(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
         return finish(multiply(q, scale, zero_point), name)
 
-    return [blockwise(one, [q, scales, zero_points], codes, np.dtype(np.float64)).view(DATA_TYPES[name].numpy)]
+    return [blockwise(one, [q, scales, zero_points], quantized, np.dtype(np.float64)).view(DATA_TYPES[name].numpy)]

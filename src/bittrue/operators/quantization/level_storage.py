@@ -113,7 +113,7 @@ def check(call: Call, prepare: Callable[[], Any]) -> Any:
         ) from None
 
 
-def codes(dtype: str) -> np.ndarray:
+def quantized(dtype: str) -> np.ndarray:
     """All values of an 8-bit type, ascending."""
     kind = DATA_TYPES[dtype]
     return np.arange(kind.minimum, kind.maximum + 1).astype(kind.numpy)
@@ -123,9 +123,9 @@ __all__ = [
     "Pair",
     "at_plan_time",
     "check",
-    "codes",
     "limits",
     "pair",
+    "quantized",
     "scales_of",
     "store",
     "stored_blocks",

@@ -40,15 +40,15 @@ def per_axis_arrays(call: Call, operand: Operand) -> dict[str, np.ndarray]:
                 f"'{operand.name}' of shape {list(operand.shape)} has several scales and no elements",
                 "the kernel goes past the end of such a tensor",
             )
-        extent = operand.shape[given.axis] if given.axis < operand.rank else MAX_EXTENT
-        if extent > scales.size:
+        size = operand.shape[given.axis] if given.axis < operand.rank else MAX_EXTENT
+        if size > scales.size:
             raise call.invalid(
                 "BT-QUANT-AXIS",
                 f"'{operand.name}' has {scales.size} scales for axis {given.axis} of shape {list(operand.shape)}",
                 "the kernel would read beyond them; declare the shape that the tensor has",
             )
-        shape[given.axis] = extent
-        scales, zero_points = scales[:extent], zero_points[:extent]
+        shape[given.axis] = size
+        scales, zero_points = scales[:size], zero_points[:size]
     return {"scales": scales.reshape(shape), "zero_points": zero_points.reshape(shape)}
 
 

@@ -66,11 +66,11 @@ def range_multiplier(
 ) -> dict[str, np.ndarray]:
     """What `rescale` needs of a layer's ranges: f = f32(f32(s_y / s_x) / s_w), or f32(f32(1 / s_x) / s_w) and s_y.
 
-    Every s counts quantized values per unit; `known` says the types, `codes` and `dtype`. ValueError where a
+    Every s counts quantized values per unit; `known` says the types, `data_type` and `dtype`. ValueError where a
     multiplier is not finite.
     """
     from_data, to_result = (
-        scale_of((end(ends, 0), end(ends, 1)), known[dtype]) for ends, dtype in ((data, "codes"), (result, "dtype"))
+        scale_of((end(ends, 0), end(ends, 1)), known[dtype]) for ends, dtype in ((data, "data_type"), (result, "dtype"))
     )
     twice = "second" in rescale.RULES[rules["rescale"]].operands
     with np.errstate(all="ignore"):

@@ -91,10 +91,10 @@ def check(call: Call, sizes: Sizes, diagonal: bool) -> list[Shape]:
         _need(call, call.input(BIASES + offset), (cells,), f"{name} gate bias")
     _check_extras(call, cells, outputs)
     check_states(call, [OUTPUT_STATE, CELL_STATE], "BT-LSTM-STATE")
-    for position, extent in ((OUTPUT_STATE, outputs), (CELL_STATE, cells)):
+    for position, size in ((OUTPUT_STATE, outputs), (CELL_STATE, cells)):
         state = call.input(position, "state")
-        if state.size != sizes.batch * extent:
-            raise call.invalid("BT-LSTM-STATE", f"state '{state.name}' must have {sizes.batch * extent} elements")
+        if state.size != sizes.batch * size:
+            raise call.invalid("BT-LSTM-STATE", f"state '{state.name}' must have {sizes.batch * size} elements")
     for name in ("cell_clip", "proj_clip"):
         if not float(call.attribute(name)) >= 0:
             raise call.invalid("BT-LSTM-CLIP", f"{name} is {call.attribute(name)}, expected 0 (none) or more")

@@ -247,13 +247,13 @@ def _reference_quantized(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nd
     register = accumulate.RULES[step.rules["accumulate"]]
 
     def projects(direction: int) -> Project:
-        codes: dict[int, np.ndarray] = {}
+        elements: dict[int, np.ndarray] = {}
         scales: dict[int, np.ndarray] = {}
         weights: dict[int, np.ndarray] = {}
         bounds: dict[int, int] = {}
         for p in (1, 2):
-            codes[p], scales[p] = inputs[p][direction], inputs[6 + 2 * p][direction]
-            differences = codes[p].astype(np.int32) - int(inputs[7 + 2 * p][direction].reshape(-1)[0])
+            elements[p], scales[p] = inputs[p][direction], inputs[6 + 2 * p][direction]
+            differences = elements[p].astype(np.int32) - int(inputs[7 + 2 * p][direction].reshape(-1)[0])
             bounds[p] = 255 * int(np.abs(differences).sum(axis=0, dtype=np.int64).max(initial=0))
             weights[p] = differences.astype(product_type(bounds[p]))
 
@@ -262,7 +262,7 @@ def _reference_quantized(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nd
             quantized = store(divide(rows, np.asarray(scale)), np.asarray(zero_point, np.int64), 0, 255)
             total = exact_matmul(quantized - zero_point, weights[which], bounds[which]).astype(np.int64)
             if register.lost is not None:
-                total = total - register.lost(quantized, codes[which])
+                total = total - register.lost(quantized, elements[which])
             real = back(register.finish(total), scale, scales[which])
             return np.asarray(real if start is None else start + real, np.float32)
 

@@ -33,7 +33,7 @@ def _cells(call: Call) -> list[tuple[int, int, int, int, int]]:
     return [FORWARD, BACKWARD] if len(call.inputs) == 12 else [FORWARD]
 
 
-def _extents(call: Call) -> tuple[int, int, int, bool]:
+def _sizes(call: Call) -> tuple[int, int, int, bool]:
     """Batches, time steps, features, and whether time comes first."""
     source = call.input(0)
     sequence = bool(call.attribute("sequence"))
@@ -60,7 +60,7 @@ def infer(call: Call) -> list[Shape]:
     both = bool(call.attribute("bidirectional"))
     merged = both and bool(call.attribute("merge_outputs"))
     call.expect(12 if both else 5, 2 if both and not merged else 1)
-    batch, time, features, time_major = _extents(call)
+    batch, time, features, time_major = _sizes(call)
     cells = _cells(call)
     units = [_check_cell(call, positions, batch, features) for positions in cells]
     check_states(call, [positions[3] for positions in cells], "BT-RNN-STATE")
@@ -96,7 +96,7 @@ def _check_auxiliary(call: Call, units: list[int], time: int, time_major: bool) 
 
 def lower(call: Call) -> Lowered:
     """The activation; of 8-bit weights their scales."""
-    batch, time, features, time_major = _extents(call)
+    batch, time, features, time_major = _sizes(call)
     parameters: dict[str, Attribute] = {"time_major": time_major, "activation": check_activation(call, none=True)}
     arrays: dict[str, np.ndarray] = {}
     scratch = work = 0

@@ -56,12 +56,12 @@ def _way(kind: str, shape: Sequence[int], axes: Sequence[int], rows: Shape) -> r
     if kind not in ("sum", "mean"):
         return real_sum.Way("packets", np.arange(1)) if len(axes) == len(shape) else real_sum.Way()
     pattern: list[list[int]] = []  # [reduced, dimension]
-    for axis, extent in enumerate(shape):
+    for axis, size in enumerate(shape):
         reduced_one = int(axis in axes)
         if pattern and pattern[-1][0] == reduced_one:
-            pattern[-1][1] *= extent
+            pattern[-1][1] *= size
         else:
-            pattern.append([reduced_one, extent])
+            pattern.append([reduced_one, size])
     # A single first dimension that is kept does not count, except before sums along axes that lie apart.
     single = len(pattern) > 1 and pattern[0] == [0, 1]
     if single:
@@ -72,7 +72,7 @@ def _way(kind: str, shape: Sequence[int], axes: Sequence[int], rows: Shape) -> r
     if kinds == [0, 1, 0]:
         return real_sum.Way("fours")
     if kinds == [1, 0, 1] and not single and pattern[1][1] > 1:
-        outer, kept, inner = (extent for _, extent in pattern)
+        outer, kept, inner = (size for _, size in pattern)
         starts = (np.arange(outer) * kept + np.arange(kept)[:, None]) * inner
         return real_sum.Way("runs", starts, inner)
     return real_sum.Way()

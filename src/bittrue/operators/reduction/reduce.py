@@ -33,7 +33,7 @@ def infer(call: Call) -> list[Shape]:
     axes = reduced_axes(call)
     kept = call.attribute("keep_dims")
     shape = call.input(0).shape
-    return [tuple(1 if i in axes else extent for i, extent in enumerate(shape) if kept or i not in axes)]
+    return [tuple(1 if i in axes else size for i, size in enumerate(shape) if kept or i not in axes)]
 
 
 def lower(call: Call) -> Lowered:

@@ -20,13 +20,13 @@ def _axis(call: Call) -> int:
 def infer(call: Call) -> list[Shape]:
     """The axis becomes k; a negative k counts as 0."""
     call.expect(2, 2)
-    counts, axis, extents = call.integers(1, "k"), _axis(call), call.input(0).shape
-    if len(counts) != 1 or counts[0] > extents[axis]:
-        raise call.invalid("BT-TOPK", f"k must be one number up to the dimension {extents[axis]}, found {counts}")
-    shape = bounded(call, (*extents[:axis], max(0, counts[0]), *extents[axis + 1 :]))
+    counts, axis, sizes = call.integers(1, "k"), _axis(call), call.input(0).shape
+    if len(counts) != 1 or counts[0] > sizes[axis]:
+        raise call.invalid("BT-TOPK", f"k must be one number up to the dimension {sizes[axis]}, found {counts}")
+    shape = bounded(call, (*sizes[:axis], max(0, counts[0]), *sizes[axis + 1 :]))
     positions = call.outputs[1].type
-    if 0 not in shape and extents[axis] > positions.maximum:
-        raise call.invalid("BT-TOPK", f"{extents[axis]} elements have positions that {positions.title} cannot hold")
+    if 0 not in shape and sizes[axis] > positions.maximum:
+        raise call.invalid("BT-TOPK", f"{sizes[axis]} elements have positions that {positions.title} cannot hold")
     return [shape, shape]
 
 

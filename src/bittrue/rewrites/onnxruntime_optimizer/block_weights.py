@@ -29,16 +29,16 @@ def multiply_by_blocks(editor: Editor) -> None:
 
 
 def _fits(editor: Editor, node: Node, pair: Node) -> bool:
-    codes, scale = pair.inputs[0], editor.value(pair.inputs[1])
-    if codes is None or scale is None or scale.dtype != np.float32 or editor.type(node.inputs[0]) != "f32":
+    quantized, scale = pair.inputs[0], editor.value(pair.inputs[1])
+    if quantized is None or scale is None or scale.dtype != np.float32 or editor.type(node.inputs[0]) != "f32":
         return False
     first = editor.writer(node.inputs[0])
     if (first is not None and first.operator == DEQUANTIZE) or editor.only_reader(pair) is not node:
         return False
-    weights, point = editor.value(codes), zero_point_index(pair)
-    if weights is None or weights.ndim != 2 or not weights.size or editor.type(codes) not in _BITS:
+    weights, point = editor.value(quantized), zero_point_index(pair)
+    if weights is None or weights.ndim != 2 or not weights.size or editor.type(quantized) not in _BITS:
         return False
-    if len(editor.readers(codes)) != 1 or (point is not None and editor.value(point) is None):
+    if len(editor.readers(quantized)) != 1 or (point is not None and editor.value(point) is None):
         return False
     if pair.attributes["domain"] or _block(pair, scale, weights.shape) is None:
         return False
@@ -65,12 +65,12 @@ def _block(pair: Node, scale: np.ndarray, shape: tuple[int, ...]) -> int | None:
     return None
 
 
-def _pack(codes: np.ndarray, bits: int) -> np.ndarray:
+def _pack(quantized: np.ndarray, bits: int) -> np.ndarray:
     """Numbers [..., n] to bytes, the first one in the lowest bits; a last byte is filled with 0."""
     each = 8 // bits
-    rest = -codes.shape[-1] % each
-    padded = np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, rest)])
-    parts = padded.reshape(*codes.shape[:-1], -1, each).astype(np.uint8)
+    rest = -quantized.shape[-1] % each
+    padded = np.pad(quantized, [(0, 0)] * (quantized.ndim - 1) + [(0, rest)])
+    parts = padded.reshape(*quantized.shape[:-1], -1, each).astype(np.uint8)
     return np.bitwise_or.reduce(parts << (np.arange(each, dtype=np.uint8) * bits), axis=-1).astype(np.uint8)
 
 
@@ -83,15 +83,15 @@ def _replace(editor: Editor, node: Node, pair: Node) -> None:
     assert block is not None
     depth, columns = weights.shape
     blocks = -(-depth // block)
-    codes = np.zeros((columns, blocks * block), np.uint8)
-    codes[:, :depth] = (weights.T.astype(np.int16) - kind.minimum).astype(np.uint8)
+    quantized = np.zeros((columns, blocks * block), np.uint8)
+    quantized[:, :depth] = (weights.T.astype(np.int16) - kind.minimum).astype(np.uint8)
     point = np.zeros((), np.int16) if given is None else given.astype(np.int16)
     points = np.broadcast_to((point - kind.minimum).astype(np.uint8), (blocks, columns)).T
     scales = np.ascontiguousarray(np.broadcast_to(scale, (blocks, columns)).T)
-    packed = _pack(codes.reshape(columns, blocks, block), bits)
+    packed = _pack(quantized.reshape(columns, blocks, block), bits)
     inputs = [
         node.inputs[0],
-        editor.constant(packed, "codes", "u8"),
+        editor.constant(packed, "values", "u8"),
         node.inputs[2] if len(node.inputs) > 2 else None,
         *(None, None),
         editor.constant(scales, "scales", "f32"),

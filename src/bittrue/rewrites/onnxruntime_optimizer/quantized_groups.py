@@ -81,8 +81,8 @@ def clamp_is_redundant(editor: Editor, clamp: Node, quantize: Node) -> bool:
     if limits is None:
         return False
     with np.errstate(all="ignore"):
-        codes = [_to_int32(np.rint(np.float32(limit) / np.float32(scale))) + zero for limit in limits]
-    return codes[0] <= dtype.minimum and codes[1] >= dtype.maximum
+        quantized = [_to_int32(np.rint(np.float32(limit) / np.float32(scale))) + zero for limit in limits]
+    return quantized[0] <= dtype.minimum and quantized[1] >= dtype.maximum
 
 
 def _to_int32(value: np.floating) -> int:
@@ -267,10 +267,10 @@ def _gemm(editor: Editor, group: Group) -> str:
     scale, weights = group.before[1].inputs[1], group.before[1].inputs[0]
     assert scale is not None
     assert weights is not None
-    codes = editor.writer(weights)
-    if codes is not None and is_quantize(codes) and codes.inputs[0] is not None:
+    quantized = editor.writer(weights)
+    if quantized is not None and is_quantize(quantized) and quantized.inputs[0] is not None:
         # Quantized values that a file declares no shape for have that of the numbers.
-        weights = codes.inputs[0]
+        weights = quantized.inputs[0]
     columns = editor.tensors[weights].shape[: 1 if group.target.attributes.get("transpose_b") else None][-1:]
     shape = editor.tensors[scale].shape
     if shape not in ((), (1,), columns):

@@ -228,18 +228,20 @@ def _insert(editor: Editor, pair: Node, tensor: int, edges: list[Edge]) -> list[
         assert writer is not None
         real = editor.computed(tensor, f"{name}/real", editor.type(tensor))
         editor.change(writer, outputs=tuple(real if i == tensor else i for i in writer.outputs))
-    codes = editor.computed(tensor, f"{name}/codes", integer)
+    quantized = editor.computed(tensor, f"{name}/codes", integer)
     quantize, attributes = pair_attributes(pair, editor.type(pair.inputs[1]))
     parameters = (pair.inputs[1], zero_point)
-    editor.add(pair, QUANTIZE, (real, *parameters), (codes,), quantize, source="QuantizeLinear", version=pair.version)
+    editor.add(
+        pair, QUANTIZE, (real, *parameters), (quantized,), quantize, source="QuantizeLinear", version=pair.version
+    )
     inserted = []
     for number, (reader, position) in enumerate(edges):
         copy = editor.computed(tensor, f"{name}/again{number or ''}", editor.type(tensor))
-        _dequantize(editor, pair, (codes, *parameters), copy, attributes)
+        _dequantize(editor, pair, (quantized, *parameters), copy, attributes)
         current = next(e for e in editor.readers(tensor) if e[1] == position and e[0].outputs == reader.outputs)
         inserted.append((editor.redirect(*current, copy), copy))
     if not edges:
-        _dequantize(editor, pair, (codes, *parameters), tensor, attributes)
+        _dequantize(editor, pair, (quantized, *parameters), tensor, attributes)
     return inserted
 
 
@@ -261,20 +263,20 @@ def transpose_constants(editor: Editor) -> None:
     for first in editor.nodes():
         if not editor.alive(first) or not is_dequantize(first) or first.attributes.get("block_size"):
             continue
-        codes, turn = editor.value(first.inputs[0]), editor.only_reader(first)
-        if codes is None or turn is None or turn.source != "Transpose" or zero_point_index(first) is None:
+        quantized, turn = editor.value(first.inputs[0]), editor.only_reader(first)
+        if quantized is None or turn is None or turn.source != "Transpose" or zero_point_index(first) is None:
             continue
         if editor.edges(turn) + editor.gives_result(turn) != 1:
             continue
-        order = editor.value(turn.inputs[1]) if len(turn.inputs) > 1 else np.arange(codes.ndim)[::-1]
+        order = editor.value(turn.inputs[1]) if len(turn.inputs) > 1 else np.arange(quantized.ndim)[::-1]
         axis, source = first.attributes.get("axis", 1), first.inputs[0]
-        if order is None or sorted(order) != list(range(codes.ndim)) or source is None or not isinstance(axis, int):
+        if order is None or sorted(order) != list(range(quantized.ndim)) or source is None or not isinstance(axis, int):
             continue
         if editor.tensors[first.inputs[1] or 0].shape not in ((), (1,)):
             if len(turn.inputs) < 2:
                 # Source: ORT leaves scales per slice alone where the order of axes is not written out.
                 continue
-            axis = [int(i) for i in order].index(axis % codes.ndim)
+            axis = [int(i) for i in order].index(axis % quantized.ndim)
         turned = editor.computed(turn.outputs[0], f"{editor.tensors[source].name}/turned", editor.type(source))
         result = turn.outputs
         editor.remove(first)

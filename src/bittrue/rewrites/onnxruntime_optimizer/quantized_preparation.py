@@ -148,8 +148,8 @@ def _join(editor: Editor, product: Node, total: Node, bias: int | None, a: tuple
 
 
 def _reshape(editor: Editor, near: Node, source: int, target: int, shape: tuple[int, ...], name: str) -> None:
-    extents = editor.constant(np.array(shape, np.int64), name, "s64")
-    editor.add(near, "reshape", (source, extents), (target,), {"zeros": "copied"}, source="Reshape", version=14)
+    sizes = editor.constant(np.array(shape, np.int64), name, "s64")
+    editor.add(near, "reshape", (source, sizes), (target,), {"zeros": "copied"}, source="Reshape", version=14)
 
 
 # -- choices between quantized values and a real number
@@ -281,13 +281,13 @@ def _quantize_weights(editor: Editor, node: Node, weights: np.ndarray) -> Node:
         editor.constant(np.float32(scale), f"{name}/scale", "f32"),
         editor.constant(np.array(zero).astype(np.int8), f"{name}/zero_point", "s8"),
     )
-    codes = editor.computed(node.inputs[1] or 0, f"{name}/codes", "s8")
+    quantized = editor.computed(node.inputs[1] or 0, f"{name}/codes", "s8")
     again = editor.computed(node.inputs[1] or 0, f"{name}/quantized", "f32")
     near = editor.writer(node.inputs[0])
     assert near is not None
     pair = pair_attributes(near, "f32")
-    editor.add(near, QUANTIZE, (node.inputs[1], *operands), (codes,), pair[0], version=near.version)
-    editor.add(near, DEQUANTIZE, (codes, *operands), (again,), pair[1], version=near.version)
+    editor.add(near, QUANTIZE, (node.inputs[1], *operands), (quantized,), pair[0], version=near.version)
+    editor.add(near, DEQUANTIZE, (quantized, *operands), (again,), pair[1], version=near.version)
     return editor.redirect(node, 1, again)
 
 
@@ -299,13 +299,13 @@ def _quantize_bias(editor: Editor, node: Node, bias: np.ndarray, scale: np.ndarr
         real = np.rint(bias / scale)
         # Numbers outside of the type become its minimum, as the processor converts them.
         inside = np.abs(real) < np.float32(2**31)
-        codes = np.where(inside, real, 0).astype(np.int32)
-    codes = np.where(inside, codes, np.int32(-(2**31))).astype(np.int32)
+        quantized = np.where(inside, real, 0).astype(np.int32)
+    quantized = np.where(inside, quantized, np.int32(-(2**31))).astype(np.int32)
     near = editor.writer(node.inputs[0])
     assert near is not None
     again = editor.computed(index, f"{name}/quantized", "f32")
     operands = (
-        editor.constant(codes, f"{name}/codes", "s32"),
+        editor.constant(quantized, f"{name}/codes", "s32"),
         editor.constant(scale, f"{name}/scale", "f32"),
     )
     pair = {**pair_attributes(near, "f32")[1], "axis": 0 if scale.size > 1 else 1}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....graph import data_type
-from ..choosing import answers, at_ends, edge_codes, nearest_ties, roundings, separating, shaken
+from ..choosing import answers, at_ends, edge_values, nearest_ties, roundings, separating, shaken
 from ..draft import Draft, between, generator
 from ..tflite import Operand, one_operator
 
@@ -204,8 +204,8 @@ def _candidates(types: str, *words: object) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of quantized values to choose from: all of 8 bits; of 16 bits as many random ones."""
     kind = data_type(types)
     if kind.bits == 8:
-        codes = np.arange(kind.minimum, kind.maximum + 1, dtype=np.int64)
-        a, b = np.meshgrid(codes, codes, indexing="ij")
+        quantized = np.arange(kind.minimum, kind.maximum + 1, dtype=np.int64)
+        a, b = np.meshgrid(quantized, quantized, indexing="ij")
         return a.reshape(-1), b.reshape(-1)
     a, b = generator(*words, "candidates").integers(kind.minimum, kind.maximum + 1, (2, 1 << 16))
     return a, b
@@ -234,7 +234,7 @@ def _aimed(operator: str, types: str, number: object, scales: _Scales, pot: bool
             scales.note, scales.aim, (scales.first[0], 0), (scales.second[0], 0), output, scales.activation
         )
     a, b = _candidates(types, operator, types, number)
-    edges = [edge_codes(kind, _point(types, point)) for _, point in (scales.first, scales.second)]
+    edges = [edge_values(kind, _point(types, point)) for _, point in (scales.first, scales.second)]
     corners = np.array(list(product(*edges)), np.int64).T
     a, b = np.concatenate([a, corners[0]]), np.concatenate([b, corners[1]])
     real = _real(operator, types, scales, a, b)
@@ -260,8 +260,8 @@ def _aimed(operator: str, types: str, number: object, scales: _Scales, pot: bool
     tail = told[:: max(1, told.size // 15)][:15]
     chosen = np.concatenate([chosen, tail, chosen[: (15 - chosen.size - tail.size) % 16]])
     content = _operands(operator, types, scales, (1, chosen.size), (1, chosen.size), pot)
-    codes = {"input0": a[chosen][None].astype(kind.numpy), "input1": b[chosen][None].astype(kind.numpy)}
-    return Draft(scales.aim, content, codes, scales.note)
+    quantized = {"input0": a[chosen][None].astype(kind.numpy), "input1": b[chosen][None].astype(kind.numpy)}
+    return Draft(scales.aim, content, quantized, scales.note)
 
 
 def _shaped(operator: str, types: str) -> Iterator[Draft]:
@@ -302,9 +302,9 @@ def _uniform(
     note: str,
 ) -> Draft:
     kind = data_type(types)
-    drawn = generator(operator, types, aim, number, "codes")
-    codes = {
+    drawn = generator(operator, types, aim, number, "values")
+    quantized = {
         f"input{i}": drawn.integers(kind.minimum, kind.maximum + 1, shape).astype(kind.numpy)
         for i, shape in enumerate((first, second))
     }
-    return Draft(aim, _operands(operator, types, scales, first, second), codes, note)
+    return Draft(aim, _operands(operator, types, scales, first, second), quantized, note)

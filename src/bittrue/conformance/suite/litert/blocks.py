@@ -50,48 +50,48 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     kind = data_type(types)
     if operator == "SPACE_TO_DEPTH":
         for number, (shape, block) in enumerate(_DEPTHS):
-            codes = distinct(types, shape, operator, number)
+            quantized = distinct(types, shape, operator, number)
             point = (kind.minimum, kind.maximum, 0)[number % 3]
-            yield _depth(types, "codes" if number == 0 else "shapes", codes, block, point)
+            yield _depth(types, "values" if number == 0 else "shapes", quantized, block, point)
         for number, (shape, block) in enumerate(_RANDOM_DEPTHS):
-            codes = generator(operator, types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
-            yield _depth(types, "random", codes.astype(kind.numpy), block, 0)
+            quantized = generator(operator, types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
+            yield _depth(types, "random", quantized.astype(kind.numpy), block, 0)
         return
     for aim, rows in (("padding", _SPACES), ("random", _RANDOM_SPACES)):
         for number, (space, blocks, paddings) in enumerate(rows):
             point = (kind.minimum, kind.maximum, 0, 3)[number % 4] if aim == "padding" else 0
             batches = _batches(space, blocks, paddings)
             given = space if operator == "SPACE_TO_BATCH_ND" else batches
-            codes = distinct(types, given, operator, number)
+            quantized = distinct(types, given, operator, number)
             if aim == "random":
                 drawn = generator(operator, types, "random", number)
-                codes = drawn.integers(kind.minimum, kind.maximum + 1, given).astype(kind.numpy)
+                quantized = drawn.integers(kind.minimum, kind.maximum + 1, given).astype(kind.numpy)
             wanted = batches if operator == "SPACE_TO_BATCH_ND" else space
-            yield _batch(operator, types, aim, codes, blocks, paddings, wanted, point)
+            yield _batch(operator, types, aim, quantized, blocks, paddings, wanted, point)
 
 
 def _batches(shape: tuple[int, ...], block: tuple[int, ...], paddings: _Pairs) -> tuple[int, ...]:
     """The shape that images of `shape` have as blocks."""
     inner = [
-        (extent + before + after) // size
-        for extent, size, (before, after) in zip(shape[1:], block, paddings, strict=False)
+        (dimension + before + after) // size
+        for dimension, size, (before, after) in zip(shape[1:], block, paddings, strict=False)
     ]
     return (shape[0] * int(np.prod(block)), *inner, *shape[1 + len(block) :])
 
 
-def _depth(types: str, aim: str, codes: np.ndarray, block: int, point: int) -> Draft:
-    batch, height, width, depth = codes.shape
-    x = Operand(types, codes.shape, 0.25, point)
+def _depth(types: str, aim: str, quantized: np.ndarray, block: int, point: int) -> Draft:
+    batch, height, width, depth = quantized.shape
+    x = Operand(types, quantized.shape, 0.25, point)
     y = Operand(types, (batch, height // block, width // block, depth * block * block), 0.25, point)
     content = one_operator("SPACE_TO_DEPTH", [x], [y], {"block_size": block}, 2 if types == "s8" else 1)
-    return Draft(aim, content, {"input0": codes}, f"{list(codes.shape)}, blocks of {block}")
+    return Draft(aim, content, {"input0": quantized}, f"{list(quantized.shape)}, blocks of {block}")
 
 
 def _batch(
     operator: str,
     types: str,
     aim: str,
-    codes: np.ndarray,
+    quantized: np.ndarray,
     block: tuple[int, ...],
     paddings: _Pairs,
     wanted: tuple[int, ...],
@@ -100,10 +100,10 @@ def _batch(
     zero = 0 if types == "s16" else point
     what = "paddings" if operator == "SPACE_TO_BATCH_ND" else "crops"
     operands = [
-        Operand(types, codes.shape, 0.25, zero),
+        Operand(types, quantized.shape, 0.25, zero),
         Operand("s32", (len(block),), data=np.array(block, np.int32), name="block"),
         Operand("s32", (len(block), 2), data=np.array(paddings, np.int32), name=what),
     ]
     content = one_operator(operator, operands, [Operand(types, wanted, 0.25, zero)], {}, {"s16": 3}.get(types, 2))
-    note = f"{list(codes.shape)}, blocks {list(block)}, {what} {[list(pair) for pair in paddings]}"
-    return Draft(aim, content, {"input0": codes}, note)
+    note = f"{list(quantized.shape)}, blocks {list(block)}, {what} {[list(pair) for pair in paddings]}"
+    return Draft(aim, content, {"input0": quantized}, note)

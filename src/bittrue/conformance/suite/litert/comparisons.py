@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from ....graph import data_type
-from ..choosing import answers, edge_codes, separating, shaken
+from ..choosing import answers, edge_values, separating, shaken
 from ..draft import Draft, between, generator
 from ..tflite import Operand, one_operator
 
@@ -27,7 +27,7 @@ _TIE = 257 / 512
 # Aim, what is special, and scale and zero point (of s8) of both. The kernels compare steps of 1/256: what lies closer
 # together than that is equal to them.
 _SCALES = (
-    ("codes", "equal parameters", (0.05, 3), (0.05, 3)),
+    ("values", "equal parameters", (0.05, 3), (0.05, 3)),
     ("zero points", "equal scales, zero points one apart", (0.05, 3), (0.05, 4)),
     ("zero points", "equal scales, zero points at opposite ends", (0.0123, -128), (0.0123, 127)),
     ("zero points", "zero points at the low end", (0.031, -128), (0.0277, -128)),
@@ -136,8 +136,8 @@ def _pairs(
     one, two = (float(np.float32(scale)) for scale, _ in (first, second))
     points = [_point(types, point) for _, point in (first, second)]
     if kind.bits == 8:
-        codes = np.arange(kind.minimum, kind.maximum + 1, dtype=np.int64)
-        a, b = (grid.reshape(-1) for grid in np.meshgrid(codes, codes, indexing="ij"))
+        quantized = np.arange(kind.minimum, kind.maximum + 1, dtype=np.int64)
+        a, b = (grid.reshape(-1) for grid in np.meshgrid(quantized, quantized, indexing="ij"))
     else:
         # Beside each random quantized value the one of the other operand that is nearest to it.
         a = generator(operator, types, number, "candidates").integers(kind.minimum, kind.maximum + 1, 4096)
@@ -145,7 +145,7 @@ def _pairs(
         a, b = np.tile(a, 5), np.concatenate([b + by for by in (-2, -1, 0, 1, 2)])
         kept = (b >= kind.minimum) & (b <= kind.maximum)
         a, b = a[kept], b[kept]
-    edges = np.array(list(product(*(edge_codes(kind, point) for point in points))), np.int64).T
+    edges = np.array(list(product(*(edge_values(kind, point) for point in points))), np.int64).T
     a, b = np.concatenate([a, edges[0]]), np.concatenate([b, edges[1]])
     shape = (1, a.size)
     content = _model(operator, types, first, second, shape, shape)

@@ -39,12 +39,12 @@ _RESCALED = (
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Every part of other codes; the result's parameters at the ends of their ranges."""
+    """Every part of other quantized values; the result's parameters at the ends of their ranges."""
     kind = data_type(types)
     everything = [(1, 128), (1, 128)] if kind.bits == 8 else [(1, 300), (1, 211)]
-    codes = distinct(types, (1, sum(shape[1] for shape in everything)), operator)
-    parts = np.split(codes, [everything[0][1]], axis=1)
-    yield _draft(types, "codes", parts, 1, "every quantized value")
+    quantized = distinct(types, (1, sum(shape[1] for shape in everything)), operator)
+    parts = np.split(quantized, [everything[0][1]], axis=1)
+    yield _draft(types, "values", parts, 1, "every quantized value")
     for number, (shapes, axis) in enumerate(_PARTS):
         parts = [distinct(types, shape, operator, number, place) for place, shape in enumerate(shapes)]
         note = f"{' '.join(str(list(shape)) for shape in shapes)} along axis {axis}"

@@ -25,7 +25,7 @@ class Geometry:
     """One layer's shapes.
 
     Attributes:
-        picture: batch, height, width, input channels.
+        image: batch, height, width, input channels.
         kernel: height, width.
         channels: output channels.
         strides, dilations, padding: of the windows.
@@ -34,7 +34,7 @@ class Geometry:
         bias: whether there is one.
     """
 
-    picture: tuple[int, int, int, int]
+    image: tuple[int, int, int, int]
     kernel: tuple[int, int] = (3, 3)
     channels: int = 2
     strides: tuple[int, int] = (1, 1)
@@ -45,7 +45,7 @@ class Geometry:
     bias: bool = True
 
     def __str__(self) -> str:
-        words = [f"{'x'.join(map(str, self.picture))} by {self.kernel[0]}x{self.kernel[1]}", self.padding]
+        words = [f"{'x'.join(map(str, self.image))} by {self.kernel[0]}x{self.kernel[1]}", self.padding]
         if self.strides != (1, 1):
             words.append(f"strides {self.strides[0]}, {self.strides[1]}")
         if self.dilations != (1, 1):
@@ -143,7 +143,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         layer = layer_of(operator, types, geometry, ("shapes", number), points)
         yield draft(layer, "shapes", str(geometry))
     yield from long_sums(operator, types)
-    yield _weight_codes(operator, types)
+    yield _quantized_weights(operator, types)
     if operator == "CONV_2D":
         yield lowest_pairs(operator, types)
     for number, geometry in enumerate(_RANDOM):
@@ -160,7 +160,7 @@ def layer_of(
     """
     random = generator(operator, types, *words)
     low, high = limits(types)
-    x = random.integers(low, high + 1, geometry.picture)
+    x = random.integers(low, high + 1, geometry.image)
     weights = random.integers(-127, 128, _filters(operator, geometry))
     channels = _channels(operator, geometry)
     input_point, output_point = (zero_point(types, p) for p in points)
@@ -217,26 +217,26 @@ def _axis(layer: Layer) -> int:
 def _channels(operator: str, geometry: Geometry) -> int:
     if operator == "CONV_2D":
         return geometry.channels
-    return geometry.channels if geometry.channels % geometry.picture[3] == 0 else geometry.picture[3]
+    return geometry.channels if geometry.channels % geometry.image[3] == 0 else geometry.image[3]
 
 
 def _filters(operator: str, geometry: Geometry) -> tuple[int, int, int, int]:
     if operator == "CONV_2D":
-        return (geometry.channels, *geometry.kernel, geometry.picture[3] // geometry.groups)
+        return (geometry.channels, *geometry.kernel, geometry.image[3] // geometry.groups)
     return (1, *geometry.kernel, _channels(operator, geometry))
 
 
-def _weight_codes(operator: str, types: str) -> Draft:
+def _quantized_weights(operator: str, types: str) -> Draft:
     """Every quantized value of the weights once, -128 among them, and the largest inputs."""
     random = generator(operator, types, "weights")
     low, high = limits(types)
     channels = 16
     weights = random.permutation(256).reshape(channels, 4, 4, 1) - (0 if types == "u8" else 128)
-    picture = (1, 4, 4, 1)
+    image = (1, 4, 4, 1)
     if operator == "DEPTHWISE_CONV_2D":
         weights = weights.reshape(1, 4, 4, channels)
-        picture = (1, 4, 4, channels)
-    x = np.where(random.integers(0, 2, picture) == 1, low, high)
+        image = (1, 4, 4, channels)
+    x = np.where(random.integers(0, 2, image) == 1, low, high)
     second = aiming.generic_scales(random, channels if types != "u8" else 1)
     layer = Layer(
         operator,
@@ -252,14 +252,14 @@ def _weight_codes(operator: str, types: str) -> Draft:
         zero_point(types, 0),
         padding="SAME",
     )
-    return draft(spread_out(layer, True, random), "codes", "every quantized value of the weights, inputs at both ends")
+    return draft(spread_out(layer, True, random), "values", "every quantized value of the weights, inputs at both ends")
 
 
 def _ordinary(operator: str, types: str, geometry: Geometry, number: int) -> Layer:
     """What a random suite has: uniform quantized values, weights and biases, scales of an ordinary network."""
     random = generator(operator, types, "random", number)
     low, high = limits(types)
-    x = random.integers(low, high + 1, geometry.picture)
+    x = random.integers(low, high + 1, geometry.image)
     channels = _channels(operator, geometry)
     weights = random.integers(-127, 128, _filters(operator, geometry))
     second = (random.integers(2000, 12000, channels if types != "u8" else 1) / 1e6).astype(np.float32)

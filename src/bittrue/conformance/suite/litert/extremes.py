@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from ....graph import data_type
-from ..choosing import edge_codes
+from ..choosing import edge_values
 from ..draft import Draft, generator
 from ..tflite import Operand, one_operator
 
@@ -42,16 +42,16 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     ones.
     """
     kind = data_type(types)
-    codes = np.arange(kind.minimum, kind.maximum + 1, 1 if kind.bits == 8 else 509, dtype=np.int64)
+    quantized = np.arange(kind.minimum, kind.maximum + 1, 1 if kind.bits == 8 else 509, dtype=np.int64)
     for number, (scale, point) in enumerate(_PARAMETERS):
-        edges = np.array(list(product(edge_codes(kind, -65, 64), repeat=2))).T
-        beside = np.clip(codes + np.where(codes % 2, 1, -1), kind.minimum, kind.maximum)
-        negated = np.clip(-codes, kind.minimum, kind.maximum)
-        first = np.concatenate([edges[0], codes, codes])
+        edges = np.array(list(product(edge_values(kind, -65, 64), repeat=2))).T
+        beside = np.clip(quantized + np.where(quantized % 2, 1, -1), kind.minimum, kind.maximum)
+        negated = np.clip(-quantized, kind.minimum, kind.maximum)
+        first = np.concatenate([edges[0], quantized, quantized])
         second = np.concatenate([edges[1], beside, negated])
         order = generator(operator, types, number).permutation(first.size)
         pair = [values[order][None].astype(kind.numpy) for values in (first, second)]
-        aim = "zero points" if point in (-128, 127) else "codes"
+        aim = "zero points" if point in (-128, 127) else "values"
         yield _draft(operator, types, aim, scale, point, pair, "neighbours, ends, and quantized values of other signs")
     for aim, shapes in (("shapes", _SHAPES), ("random", _RANDOM * 2)):
         for number, both in enumerate(shapes):

@@ -73,7 +73,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         note = f"{list(shape)} to {channels}" + ("" if bias else ", no bias") + (", dimensions kept" if kept else "")
         yield draft(layer, "shapes", note)
     yield from long_sums(operator, types)
-    yield _weight_codes(types)
+    yield _quantized_weights(types)
     yield lowest_pairs(operator, types)
     for number, (rows, channels, activation) in enumerate(_RANDOM):
         yield draft(_ordinary(types, rows, channels, activation, number), "random", f"{list(rows)} to {channels}")
@@ -121,7 +121,7 @@ def _layer(
     return spread_out(layer, bias, random)
 
 
-def _weight_codes(types: str) -> Draft:
+def _quantized_weights(types: str) -> Draft:
     random = generator("FULLY_CONNECTED", types, "weights")
     low, high = limits(types)
     weights = random.permutation(256).reshape(8, 32) - (0 if types == "u8" else 128)
@@ -141,7 +141,7 @@ def _weight_codes(types: str) -> Draft:
         127 if types == "u8" else 0,
         zero_point(types, 0),
     )
-    return draft(spread_out(layer, True, random), "codes", "every quantized value of the weights, inputs at both ends")
+    return draft(spread_out(layer, True, random), "values", "every quantized value of the weights, inputs at both ends")
 
 
 def _ordinary(types: str, rows: tuple[int, int], channels: int, activation: str, number: int) -> Layer:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ....graph import data_type
-from ..choosing import answers, edge_codes, separating
+from ..choosing import answers, edge_values, separating
 from ..draft import Draft, between, generator
 from ..tflite import Operand, one_operator
 
@@ -75,17 +75,19 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             yield _wide(operator, aim, number, scale, f"{note}: {more}")
     else:
         for number, (scale, point) in enumerate(_NEAR_TIES[operator]):
-            yield _every_code(operator, types, "near ties", number, scale, point, "entries beside a tie")
+            yield _every_quantized(operator, types, "near ties", number, scale, point, "entries beside a tie")
         for number, (aim, note, scale, point) in enumerate(_OTHERS):
-            yield _every_code(operator, types, aim, number, scale, point, note)
+            yield _every_quantized(operator, types, aim, number, scale, point, note)
     for aim, shapes in (("shapes", _SHAPES), ("random", _RANDOM * 2)):
         for number, shape in enumerate(shapes):
             drawn = generator(operator, types, aim, number)
             kind = data_type(types)
             scale = between(drawn, 2.0, 16.0) / 2.0**kind.bits
             point = int(drawn.integers(-128, 128))
-            codes = drawn.integers(kind.minimum, kind.maximum + 1, shape).astype(kind.numpy)
-            yield Draft(aim, _model(operator, types, shape, scale, point), {"input0": codes}, f"shape {list(shape)}")
+            quantized = drawn.integers(kind.minimum, kind.maximum + 1, shape).astype(kind.numpy)
+            yield Draft(
+                aim, _model(operator, types, shape, scale, point), {"input0": quantized}, f"shape {list(shape)}"
+            )
 
 
 def _model(operator: str, types: str, shape: tuple[int, ...], scale: float, point: int) -> bytes:
@@ -97,24 +99,24 @@ def _model(operator: str, types: str, shape: tuple[int, ...], scale: float, poin
     )
 
 
-def _every_code(operator: str, types: str, aim: str, number: int, scale: float, point: int, note: str) -> Draft:
+def _every_quantized(operator: str, types: str, aim: str, number: int, scale: float, point: int, note: str) -> Draft:
     """All 256 quantized values in an order without meaning: a table that is read at a neighbour gives other bytes."""
     kind = data_type(types)
-    codes = np.arange(kind.minimum, kind.maximum + 1).astype(kind.numpy)
-    codes = generator(operator, types, aim, number).permutation(codes)
+    quantized = np.arange(kind.minimum, kind.maximum + 1).astype(kind.numpy)
+    quantized = generator(operator, types, aim, number).permutation(quantized)
     shape = ((256,), (1, 256), (1, 8, 4, 8), (2, 128))[number % 4]
-    return Draft(aim, _model(operator, types, shape, scale, point), {"input0": codes.reshape(shape)}, note)
+    return Draft(aim, _model(operator, types, shape, scale, point), {"input0": quantized.reshape(shape)}, note)
 
 
 def _wide(operator: str, aim: str, number: int, scale: float, note: str) -> Draft:
     """Quantized values of 16 bits that tell the numerics apart, those beside the steps of the table, and every 97th."""
     kind = data_type("s16")
-    codes = np.arange(kind.minimum, kind.maximum + 1, dtype=np.int64)
-    content = _model(operator, "s16", (1, codes.size), scale, 0)
-    told = separating(answers(content, {"input0": codes[None].astype(kind.numpy)}), 16)
+    quantized = np.arange(kind.minimum, kind.maximum + 1, dtype=np.int64)
+    content = _model(operator, "s16", (1, quantized.size), scale, 0)
+    told = separating(answers(content, {"input0": quantized[None].astype(kind.numpy)}), 16)
     beside = np.unique(np.rint(np.arange(-256, 257, 8) * 128 * 10.7 / 32768 / scale)).astype(np.int64)
     beside = np.concatenate([beside - 1, beside, beside + 1])
     beside = beside[(beside >= kind.minimum) & (beside <= kind.maximum)]
-    chosen = np.unique(np.concatenate([codes[told], beside, edge_codes(kind), codes[::97]]))
+    chosen = np.unique(np.concatenate([quantized[told], beside, edge_values(kind), quantized[::97]]))
     chosen = generator(operator, "s16", aim, number).permutation(chosen)[None].astype(kind.numpy)
     return Draft(aim, _model(operator, "s16", chosen.shape, scale, 0), {"input0": chosen}, note)

@@ -75,13 +75,13 @@ _SUMS = (
 def _averaged(operator: str) -> Iterator[Draft]:
     """Rows of 1,024 quantized values with these sums."""
     for number, (scale, out, total) in enumerate(_SUMS):
-        codes = np.full(1024, total // 1024)
-        codes[: total % 1024] += 1
+        quantized = np.full(1024, total // 1024)
+        quantized[: total % 1024] += 1
         # Some spread that leaves the sum as it is.
-        moved = np.minimum(np.minimum(codes[:512] + 128, 127 - codes[512:]), 1 + np.arange(512) % 20)
-        codes[:512] -= moved
-        codes[512:] += moved
-        shuffled = generator("further", operator, number).permutation(codes).astype(np.int8)
+        moved = np.minimum(np.minimum(quantized[:512] + 128, 127 - quantized[512:]), 1 + np.arange(512) % 20)
+        quantized[:512] -= moved
+        quantized[512:] += moved
+        shuffled = generator("further", operator, number).permutation(quantized).astype(np.int8)
         x, y = Operand("s8", (1, 1024), scale, 0), Operand("s8", (1,), out, 0)
         axes = Operand("s32", (1,), data=np.array([1], np.int32), name="axes")
         content = one_operator(operator, [x, axes], [y], {"keep_dims": False}, 2)
@@ -91,8 +91,8 @@ def _averaged(operator: str) -> Iterator[Draft]:
 def _wide_window(operator: str) -> Draft:
     """100.5 - 1/280,002, of which binary32 makes 100.5."""
     count, total = 140_001, 14_070_100
-    codes = np.full(count, total // count)
-    codes[: total % count] += 1
+    quantized = np.full(count, total // count)
+    quantized[: total % count] += 1
     x, y = Operand("s8", (1, 1, count, 1), 0.5, 0), Operand("s8", (1, 1, 1, 1), 0.5, 0)
     options = {
         "padding": "VALID",
@@ -103,15 +103,15 @@ def _wide_window(operator: str) -> Draft:
         "fused_activation_function": "NONE",
     }
     content = one_operator(operator, [x], [y], options, 2)
-    picture = codes.astype(np.int8).reshape(1, 1, count, 1)
-    return Draft("near ties", content, {"input0": picture}, "an average nearer to a tie than binary32 tells")
+    image = quantized.astype(np.int8).reshape(1, 1, count, 1)
+    return Draft("near ties", content, {"input0": image}, "an average nearer to a tie than binary32 tells")
 
 
 def _below_half(operator: str) -> Iterator[Draft]:
     """n * (1 / (2 n)) in binary64 is 1/2 - 2^-54 for these n: what adds 1/2 in binary64 gets 1, and the rule 0."""
     for n in (49, 103, 107):
-        codes = np.array([[n], [-n], [n - 1], [n + 1], [0], [1]], np.int8)
+        quantized = np.array([[n], [-n], [n - 1], [n + 1], [0], [1]], np.int8)
         # Three times as much lies beside 3/2.
         weights = np.array([[1], [-1], [3]], np.int8)
-        layer = Layer(operator, "s8", codes, weights, np.zeros(3, np.int32), 1.0, 1.0, 2.0 * n)
+        layer = Layer(operator, "s8", quantized, weights, np.zeros(3, np.int32), 1.0, 1.0, 2.0 * n)
         yield draft(layer, "near ties", f"{n} times 1/{2 * n}: just below a half in binary64")

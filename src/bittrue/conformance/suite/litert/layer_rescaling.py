@@ -150,8 +150,8 @@ def _shaped(operator: str, x: Array, weights: Array) -> tuple[Array, Array]:
     if operator == "FULLY_CONNECTED":
         return x.reshape(-1, 1), weights.reshape(-1, 1)
     if operator == "DEPTHWISE_CONV_2D":
-        picture = np.broadcast_to(x.reshape(1, 2, -1, 1), (1, 2, len(x) // 2, len(weights)))
-        return picture, weights.reshape(1, 1, 1, -1)
+        image = np.broadcast_to(x.reshape(1, 2, -1, 1), (1, 2, len(x) // 2, len(weights)))
+        return image, weights.reshape(1, 1, 1, -1)
     return x.reshape(1, 2, -1, 1), weights.reshape(-1, 1, 1, 1)
 
 
@@ -180,16 +180,16 @@ def saturation_cases(operator: str, types: str) -> Iterator[Draft]:
 
 def _beyond(to: Rescaling, low: int, high: int) -> Array:
     """Accumulators at, beside, inside of and far beyond the ends of the clamp, of the type, and of half of the type."""
-    codes = {
+    quantized = {
         code + by
         for code in (to.low, to.high, low, high, low // 2, high // 2, to.zero_point, (to.low + to.high) // 2)
         for by in (-1, 0, 1)
     }
     span = high - low + 1
-    codes |= {low - 9, high + 9, low - span // 2, high + span // 2, low - span, high + span, low - 40 * span}
-    codes |= {high + 40 * span, low - 3000 * span, high + 3000 * span}
+    quantized |= {low - 9, high + 9, low - span // 2, high + span // 2, low - span, high + span, low - 40 * span}
+    quantized |= {high + 40 * span, low - 3000 * span, high + 3000 * span}
     real = float(to.real[0])
-    return np.array([round((code - to.zero_point) / real) for code in sorted(codes)], np.int64)
+    return np.array([round((code - to.zero_point) / real) for code in sorted(quantized)], np.int64)
 
 
 def _clamped(activation: str, types: str) -> list[tuple[float, int]]:

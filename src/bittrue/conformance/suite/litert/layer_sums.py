@@ -40,7 +40,7 @@ def lowest_pairs(operator: str, types: str) -> Draft:
     note = "neighbouring quantized values and weights are the lowest of their types; every unit of the sum counts"
     output = zero_point(types, 0)
     layer = Layer(operator, types, x, weights, bias, 0.5, 0.5, 0.5, point, weight_point, output)
-    return draft(layer, "codes", note)
+    return draft(layer, "values", note)
 
 
 def _layer(operator: str, types: str, length: int, back: bool, random: np.random.Generator) -> tuple[Layer, int]:
@@ -74,14 +74,14 @@ def _layer(operator: str, types: str, length: int, back: bool, random: np.random
         side = int(np.sqrt(length))
         kernel = (side, side) if side * side == length else (1, length)
         filters = (weights + wide_point).T.reshape(1, *kernel, CHANNELS)
-        picture = np.repeat(x.reshape(1, *kernel, 1), CHANNELS, axis=3)
+        image = np.repeat(x.reshape(1, *kernel, 1), CHANNELS, axis=3)
     else:
         filters = (weights + wide_point).reshape(shape[operator])
-        picture = x.reshape((1, length) if operator == "FULLY_CONNECTED" else (1, 1, 1, length))
+        image = x.reshape((1, length) if operator == "FULLY_CONNECTED" else (1, 1, 1, length))
     layer = Layer(
         operator,
         types,
-        picture,
+        image,
         filters,
         bias,
         first,

@@ -39,32 +39,34 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     kind = data_type(types)
     middle = kind.maximum // 2
     for number, (shape, paddings) in enumerate(_CASES):
-        codes = distinct(types, shape, operator, number)
+        quantized = distinct(types, shape, operator, number)
         point = (kind.minimum, kind.maximum, 3, kind.minimum + 5, middle)[number % 5]
         value = (kind.maximum, kind.minimum, middle, -1 if kind.minimum < 0 else 127)[number % 4]
         aim = "zero points" if number >= 10 else "padding"
-        yield _draft(operator, types, aim, codes, paddings, point, value, number % 3 == 2)
+        yield _draft(operator, types, aim, quantized, paddings, point, value, number % 3 == 2)
     for number, (shape, paddings) in enumerate(_RANDOM):
         drawn = generator(operator, types, "random", number)
-        codes = drawn.integers(kind.minimum, kind.maximum + 1, shape).astype(kind.numpy)
+        quantized = drawn.integers(kind.minimum, kind.maximum + 1, shape).astype(kind.numpy)
         point, value = (int(v) for v in drawn.integers(kind.minimum, kind.maximum + 1, 2))
-        yield _draft(operator, types, "random", codes, paddings, point, value, False)
+        yield _draft(operator, types, "random", quantized, paddings, point, value, False)
 
 
 def _draft(
-    operator: str, types: str, aim: str, codes: np.ndarray, paddings: _Pairs, point: int, value: int, wide: bool
+    operator: str, types: str, aim: str, quantized: np.ndarray, paddings: _Pairs, point: int, value: int, wide: bool
 ) -> Draft:
     """With `wide` the paddings are 64-bit integers."""
     zero = 0 if types == "s16" else point
     integers = "s64" if wide else "s32"
     operands = [
-        Operand(types, codes.shape, 0.125, zero),
-        Operand(integers, (codes.ndim, 2), data=np.array(paddings, np.int64 if wide else np.int32), name="paddings"),
+        Operand(types, quantized.shape, 0.125, zero),
+        Operand(
+            integers, (quantized.ndim, 2), data=np.array(paddings, np.int64 if wide else np.int32), name="paddings"
+        ),
     ]
-    note = f"{list(codes.shape)}, paddings {[list(pair) for pair in paddings]}, zero point {zero}"
+    note = f"{list(quantized.shape)}, paddings {[list(pair) for pair in paddings]}, zero point {zero}"
     if operator == "PADV2":
         operands.append(Operand(types, (1,), 0.125, zero, data=np.array([value]), name="value"))
         note += f", value {value}"
-    shape = tuple(extent + sum(pair) for extent, pair in zip(codes.shape, paddings, strict=True))
+    shape = tuple(size + sum(pair) for size, pair in zip(quantized.shape, paddings, strict=True))
     content = one_operator(operator, operands, [Operand(types, shape, 0.125, zero)], {}, 2)
-    return Draft(aim, content, {"input0": codes}, note)
+    return Draft(aim, content, {"input0": quantized}, note)

@@ -22,14 +22,14 @@ _VERSIONS = {"s8": 2, "u8": 1, "s16": 3}
 class Pool:
     """One pool's shapes: image (batch, height, width, channels), kernel, strides, padding, activation."""
 
-    picture: tuple[int, int, int, int]
+    image: tuple[int, int, int, int]
     kernel: tuple[int, int]
     strides: tuple[int, int] = (1, 1)
     padding: str = "SAME"
     activation: str = "NONE"
 
     def __str__(self) -> str:
-        words = [f"{'x'.join(map(str, self.picture))} by {self.kernel[0]}x{self.kernel[1]}", self.padding]
+        words = [f"{'x'.join(map(str, self.image))} by {self.kernel[0]}x{self.kernel[1]}", self.padding]
         if self.strides != (1, 1):
             words.append(f"strides {self.strides[0]}, {self.strides[1]}")
         return ", ".join(words)
@@ -104,7 +104,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         yield from _long(types)
         yield _longest(types)
     else:
-        yield _codes(types)
+        yield _quantized(types)
     yield from _clamps(operator, types)
     low, high = _RANGES[types]
     for number, pool in enumerate(_WINDOWS):
@@ -113,14 +113,14 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         random = generator(operator, types, "padding", number)
         # Quantized values on one side of the zero point, so that padding that counts is seen.
         ends = ((low, high), (low, min(point, low + 40) or low + 1), (max(point, high - 40), high))[number % 3]
-        x = random.integers(min(ends), max(ends) + 1, pool.picture)
+        x = random.integers(min(ends), max(ends) + 1, pool.image)
         yield _draft(operator, types, pool, x, point, "padding", str(pool))
     for number, pool in enumerate(_CHANNELS):
-        x = generator(operator, types, "shapes", number).integers(low, high + 1, pool.picture)
+        x = generator(operator, types, "shapes", number).integers(low, high + 1, pool.image)
         yield _draft(operator, types, pool, x, _points(types)[number % len(_points(types))], "shapes", str(pool))
     for number, pool in enumerate(_RANDOM):
         random = generator(operator, types, "random", number)
-        x = random.integers(low, high + 1, pool.picture)
+        x = random.integers(low, high + 1, pool.image)
         point = 0 if types == "s16" else int(random.integers(low, high + 1))
         scale = float(np.float32(random.integers(1000, 90000) / 1e6))
         yield _draft(operator, types, pool, x, point, "random", str(pool), scale)
@@ -194,16 +194,16 @@ def _longest(types: str) -> Draft:
     x = np.full(count, sign * code)
     x[: count // 2] += sign
     pool = Pool((1, height, width, 1), (height, width), (1, 1), "VALID")
-    x = x.reshape(pool.picture)
+    x = x.reshape(pool.image)
     return _draft(
         "AVERAGE_POOL_2D", types, pool, x, low if types != "s16" else 0, "saturation", f"{count} quantized values"
     )
 
 
-def _codes(types: str) -> Draft:
+def _quantized(types: str) -> Draft:
     """Every quantized value is the largest of a window once; s16: 256 of them."""
     low, high = _RANGES[types]
-    random = generator("MAX_POOL_2D", types, "codes")
+    random = generator("MAX_POOL_2D", types, "values")
     largest = random.permutation(np.linspace(low, high, 256).astype(np.int64)).reshape(1, 8, 8, 4)
     x = np.repeat(np.repeat(largest, 2, axis=1), 2, axis=2)
     less = low + (random.random(x.shape) * (x - low)).astype(np.int64)
@@ -211,7 +211,7 @@ def _codes(types: str) -> Draft:
     here = (np.arange(16)[:, None] % 2 * 2 + np.arange(16)[None] % 2)[None, :, :, None]
     x = np.where(place == here, x, less)
     note = "every quantized value is the largest of a window once"
-    return _draft("MAX_POOL_2D", types, Pool((1, 16, 16, 4), (2, 2), (2, 2), "VALID"), x, low, "codes", note)
+    return _draft("MAX_POOL_2D", types, Pool((1, 16, 16, 4), (2, 2), (2, 2), "VALID"), x, low, "values", note)
 
 
 def _clamps(operator: str, types: str) -> Iterator[Draft]:
@@ -226,10 +226,10 @@ def _clamps(operator: str, types: str) -> Iterator[Draft]:
             point = 0 if types == "s16" else low + 128 + signed
             ends = activation_range.RULES["binary32_quotient_away"](activation.lower(), scale, point, low, high)
             wanted = sorted({e + by for e in (*ends, point, low, high) for by in (-1, 0, 1)} | {low + 9, high - 9})
-            codes = np.array([c for c in wanted if low <= c <= high], np.int64)
+            quantized = np.array([c for c in wanted if low <= c <= high], np.int64)
             # Windows of equal quantized values: averages and maxima are these values.
             random = generator(operator, types, "clamps", number)
-            chosen = np.concatenate([codes, random.integers(low, high + 1, -len(codes) % 8 + 8)])
+            chosen = np.concatenate([quantized, random.integers(low, high + 1, -len(quantized) % 8 + 8)])
             x = chosen.reshape(1, 1, -1, 8).repeat(2, axis=1).repeat(2, axis=2)
             pool = Pool(x.shape, (2, 2), (2, 2), "VALID", activation)
             note = f"{activation}: quantized values {ends[0]} to {ends[1]}, and beyond both ends"
@@ -261,15 +261,15 @@ def _options(pool: Pool) -> dict[str, object]:
 def _output(pool: Pool) -> tuple[int, int, int, int]:
     size = []
     for position in (0, 1):
-        free = pool.picture[1 + position] - (pool.kernel[position] - 1 if pool.padding == "VALID" else 0)
+        free = pool.image[1 + position] - (pool.kernel[position] - 1 if pool.padding == "VALID" else 0)
         size.append(-(-free // pool.strides[position]))
-    return (pool.picture[0], size[0], size[1], pool.picture[3])
+    return (pool.image[0], size[0], size[1], pool.image[3])
 
 
 def _rejects(operator: str, types: str) -> Iterator[Draft]:
     """Models without a meaning."""
     pool = Pool((1, 4, 4, 2), (2, 2))
-    x = np.zeros(pool.picture, f"{'u' if types == 'u8' else 'i'}{2 if types == 's16' else 1}")
+    x = np.zeros(pool.image, f"{'u' if types == 'u8' else 'i'}{2 if types == 's16' else 1}")
     why = "an image of rank 3"
     content = one_operator(
         operator,
@@ -283,8 +283,8 @@ def _rejects(operator: str, types: str) -> Iterator[Draft]:
     other = "u8" if types != "u8" else "s8"
     content = one_operator(
         operator,
-        [Operand(types, pool.picture, 0.5)],
-        [Operand(other, pool.picture, 0.5)],
+        [Operand(types, pool.image, 0.5)],
+        [Operand(other, pool.image, 0.5)],
         _options(pool),
         _VERSIONS[types],
     )

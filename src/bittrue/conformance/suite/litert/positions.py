@@ -60,27 +60,30 @@ def _arg_max(types: str) -> Iterator[Draft]:
         low = drawn.integers(kind.minimum, kind.minimum + 3, shape)
         alike = np.full(shape, (kind.minimum, kind.maximum, kind.minimum + 7)[number % 3])
         ends = np.where(np.arange(alike.size).reshape(shape) % 3 == 0, kind.maximum, kind.minimum)
-        for aim, codes, note in (
-            ("codes", distinct(types, shape, "ARG_MAX", number), "few equal maxima"),
+        for aim, quantized, note in (
+            ("values", distinct(types, shape, "ARG_MAX", number), "few equal maxima"),
             ("ties", few, "many maxima at the upper end"),
             ("ties", low, "many maxima at the lower end"),
             ("ties", alike, "all quantized values are equal"),
             ("saturation", ends, "both ends of the type"),
         ):
-            yield _position(types, aim, codes.astype(kind.numpy), axis, results, point, note)
+            yield _position(types, aim, quantized.astype(kind.numpy), axis, results, point, note)
     for number, (shape, axis) in enumerate(_RANDOM * 5):
-        codes = generator("ARG_MAX", types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
-        yield _position(types, "random", codes.astype(kind.numpy), axis, "s32", 0, "uniform quantized values")
+        quantized = generator("ARG_MAX", types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
+        yield _position(types, "random", quantized.astype(kind.numpy), axis, "s32", 0, "uniform quantized values")
 
 
-def _position(types: str, aim: str, codes: np.ndarray, axis: int, results: str, point: int, note: str) -> Draft:
-    shape = np.delete(codes.shape, axis)
-    operands = [Operand(types, codes.shape, 0.1, point), Operand("s32", (), data=np.array(axis, np.int32), name="axis")]
+def _position(types: str, aim: str, quantized: np.ndarray, axis: int, results: str, point: int, note: str) -> Draft:
+    shape = np.delete(quantized.shape, axis)
+    operands = [
+        Operand(types, quantized.shape, 0.1, point),
+        Operand("s32", (), data=np.array(axis, np.int32), name="axis"),
+    ]
     names = {"s32": "INT32", "s64": "INT64"}
     version = 2 if types == "s8" else 1
     options = {"output_type": names[results]}
     content = one_operator("ARG_MAX", operands, [Operand(results, tuple(shape))], options, version)
-    return Draft(aim, content, {"input0": codes}, f"{list(codes.shape)} along axis {axis}: {note}")
+    return Draft(aim, content, {"input0": quantized}, f"{list(quantized.shape)} along axis {axis}: {note}")
 
 
 def _shape(types: str) -> Iterator[Draft]:

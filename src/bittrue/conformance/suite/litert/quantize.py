@@ -48,7 +48,7 @@ def _point(kind: str, signed: int) -> int:
     return {"s8": signed, "u8": signed + 128}.get(kind, 0)
 
 
-def _codes(kind: str, random: np.random.Generator) -> Array:
+def _quantized(kind: str, random: np.random.Generator) -> Array:
     """All quantized values of 8 bits; of 16 bits some of every magnitude."""
     low, high = _RANGES[kind]
     if kind != "s16":
@@ -62,13 +62,13 @@ def _requantized(types: str, source: str, output: str) -> Iterator[Draft]:
     random = generator("QUANTIZE", types, "pairs")
     low, high = _RANGES[output]
     pairs = _pairs(random, types)
-    codes = np.stack([_codes(source, random) for _ in range(len(_POINTS))])
+    quantized = np.stack([_quantized(source, random) for _ in range(len(_POINTS))])
     for at, (point, output_point) in enumerate(_POINTS):
         if at and "s16" in (source, output) and source == output:
             break
         points = _point(source, point), _point(output, output_point)
         mine = [pair for k, pair in enumerate(pairs) if k % len(_POINTS) == at or source == output == "s16"]
-        acc = codes[at] - points[0]
+        acc = quantized[at] - points[0]
         found = []
         for _, first, second in mine:
             one = np.ones(1, np.float32)
@@ -78,13 +78,13 @@ def _requantized(types: str, source: str, output: str) -> Iterator[Draft]:
         stacked = np.stack([[f[name][:, 0] for f in found] for name in names])
         for k in aiming.cover(stacked, 4 if source != output or source != "s16" else 16):
             aim, first, second = mine[k]
-            x = _with_tail(codes[at], stacked[:, k])
+            x = _with_tail(quantized[at], stacked[:, k])
             note = f"scales {first!r} and {second!r}, zero points {points[0]} and {points[1]}"
             yield _draft("QUANTIZE", types, source, output, x, (first, second), points, aim, note)
     for at, ratio in enumerate((300.0, 1500.0)):
         points = _point(source, (-128, 5)[at]), _point(output, (17, -40)[at])
         scales = ratio * (256.0 if output == "s16" != source else 1.0), 1.0
-        yield _draft("QUANTIZE", types, source, output, codes[at], scales, points, "saturation", f"ratio {ratio:g}")
+        yield _draft("QUANTIZE", types, source, output, quantized[at], scales, points, "saturation", f"ratio {ratio:g}")
     for shape in ((1, 5, 7, 3), (2, 17), (1,), (3, 1, 2, 2), (33,)):
         x = random.integers(*_RANGES[source], shape, endpoint=True)
         first, second = (float(s) for s in aiming.generic_scales(random, 2))
@@ -141,12 +141,12 @@ def _byte_factor(first: float, second: float) -> Callable[[Array], Mapping[str, 
     return ways
 
 
-def _with_tail(codes: Array, found: Array) -> Array:
+def _with_tail(quantized: Array, found: Array) -> Array:
     """The quantized values, filled up to whole vectors, and behind them those on which most ways part."""
     best = aiming.cover(found[:, :, None], _TAIL)
-    best += [k for k in range(len(codes)) if k not in best][: _TAIL - len(best)]
-    filled = np.concatenate([codes, codes[: -len(codes) % 16]])
-    return np.concatenate([filled, codes[best]])
+    best += [k for k in range(len(quantized)) if k not in best][: _TAIL - len(best)]
+    filled = np.concatenate([quantized, quantized[: -len(quantized) % 16]])
+    return np.concatenate([filled, quantized[best]])
 
 
 def _from_reals(output: str) -> Iterator[Draft]:
@@ -158,23 +158,23 @@ def _from_reals(output: str) -> Iterator[Draft]:
     scales = [0.125, 1.0, *(float(np.ldexp(s, e)) for s, e in zip(generic, (-3, -8, 0, 5, -20, 12), strict=True))]
     for number, scale in enumerate(scales):
         point = _point(output, _POINTS[number % len(_POINTS)][1])
-        codes = np.arange(low - 2, high + 2)
+        quantized = np.arange(low - 2, high + 2)
         if output == "s16":
-            codes = np.sort(np.concatenate([np.arange(-60, 60), random.integers(low, high, 140), [low - 1, high]]))
-        steps = codes - point + 0.5
+            quantized = np.sort(np.concatenate([np.arange(-60, 60), random.integers(low, high, 140), [low - 1, high]]))
+        steps = quantized - point + 0.5
         tie = (steps * scale).astype(np.float32)
         near = [tie, *(np.nextafter(tie, np.float32(end)) for end in (-np.inf, np.inf))]
         near += [np.nextafter(near[k], np.float32(end)) for k, end in ((1, -np.inf), (2, np.inf))]
         # An element of a case: channel; what it may be: candidate.
         values = np.stack(near)
         ways = _real_ways(values, scale, point, low, high)
-        chosen = values[aiming.pick(ways[..., None]), np.arange(len(codes))]
-        order = random.permutation(len(codes))
+        chosen = values[aiming.pick(ways[..., None]), np.arange(len(quantized))]
+        order = random.permutation(len(quantized))
         best = aiming.cover(_real_ways(chosen[None], scale, point, low, high)[:, 0, :, None], 7)
         far = np.array([0.0, -0.0, 300, -300, 70000, -70000, 1e6, -1e6, 1e-3, -1e-3, 0.49999997, -0.49999997])
         body = np.concatenate([chosen[order], far.astype(np.float32) * np.float32(scale)])
         body = np.concatenate([body, chosen[: -len(body) % 16]])
-        rest = [k for k in range(len(codes)) if k not in best][: 7 - len(best)]
+        rest = [k for k in range(len(quantized)) if k not in best][: 7 - len(best)]
         x = np.concatenate([body, chosen[[*best, *rest]]])
         note = f"real numbers at ties of scale {scale!r} and beside, zero point {point}"
         aim = "ties" if number < 2 else "near ties"
@@ -223,12 +223,12 @@ def _dequantized(source: str) -> Iterator[Draft]:
     for number, (signed, _) in enumerate(_POINTS):
         scale = float(np.ldexp(aiming.generic_scales(random, 1)[0], (-4, 0, -9, 3, -60, 60, -7, -2)[number]))
         point = _point(source, signed)
-        codes = _codes(source, random)
-        ways = [rule(codes, np.asarray(scale, np.float32), np.asarray(point)) for rule in rules.DEQUANTIZE.values()]
+        quantized = _quantized(source, random)
+        ways = [rule(quantized, np.asarray(scale, np.float32), np.asarray(point)) for rule in rules.DEQUANTIZE.values()]
         bits = np.stack([w.astype(np.float32).view(np.int32) for w in ways])
-        x = _with_tail(codes, bits)
+        x = _with_tail(quantized, bits)
         note = f"scale {scale!r}, zero point {point}"
-        yield _draft("DEQUANTIZE", source, source, "f32", x, (scale, 0.0), (point, 0), "codes", note)
+        yield _draft("DEQUANTIZE", source, source, "f32", x, (scale, 0.0), (point, 0), "values", note)
     for number, shape in enumerate(((1, 3, 5, 2), (9,), (1,), (2, 2, 7))):
         x = random.integers(*_RANGES[source], shape, endpoint=True)
         scale = float(aiming.generic_scales(random, 1)[0])

@@ -260,9 +260,9 @@ def _saturated(operator: str, types: str) -> Iterator[Draft]:
         output = first / 4 * (1 if operator == "MEAN" else count)
         # A step of the output is about count / 4 of the sum.
         step = count / 4
-        codes = {end + by for end in (low, high) for by in (-40, -3, -2, -1, 0, 1, 2, 3, 40)}
-        codes |= {points[1] - 1, points[1], points[1] + 1}
-        sums = [round((code - points[1]) * step) for code in sorted(codes)]
+        quantized = {end + by for end in (low, high) for by in (-40, -3, -2, -1, 0, 1, 2, 3, 40)}
+        quantized |= {points[1] - 1, points[1], points[1] + 1}
+        sums = [round((code - points[1]) * step) for code in sorted(quantized)]
         ends = count * (low - points[0]), count * (high - points[0])
         sums = sorted({min(max(s, ends[0]), ends[1]) for s in (*sums, *ends)})
         x = np.stack([_of_sum(s + count * points[0], count, low, high, random) for s in sums], axis=0)
@@ -355,7 +355,7 @@ def _draft(
     seeks: Mapping[str, object] | None = None,
 ) -> Draft:
     reduced = {a % x.ndim for a in axes}
-    shape = [1 if i in reduced else extent for i, extent in enumerate(x.shape) if kept or i not in reduced]
+    shape = [1 if i in reduced else size for i, size in enumerate(x.shape) if kept or i not in reduced]
     where = Operand("s32", (len(axes),), data=np.array(axes, np.int32), name="axes")
     content = one_operator(
         operator,

@@ -79,9 +79,9 @@ def _constant(position: int, *values: Any) -> _Change:
 
 def _per_axis(parts: Parts) -> Parts:
     """The first input's last axis has scales of its own."""
-    extent = parts.inputs[0].shape[-1]
+    size = parts.inputs[0].shape[-1]
     return parts.input(
-        0, scale=np.linspace(0.25, 0.5, extent).astype(np.float32), zero_point=0, axis=len(parts.inputs[0].shape) - 1
+        0, scale=np.linspace(0.25, 0.5, size).astype(np.float32), zero_point=0, axis=len(parts.inputs[0].shape) - 1
     )
 
 

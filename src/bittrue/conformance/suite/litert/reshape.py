@@ -53,22 +53,24 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     kind = data_type(types)
     for number, (shape, wanted) in enumerate(_SHAPES[operator]):
         point = (kind.minimum, kind.maximum, 0)[number % 3]
-        codes = distinct(types, shape, operator, number)
-        yield _draft(operator, types, "codes" if number == 0 else "shapes", codes, wanted, point)
+        quantized = distinct(types, shape, operator, number)
+        yield _draft(operator, types, "values" if number == 0 else "shapes", quantized, wanted, point)
     for number, (shape, wanted) in enumerate(_RANDOM[operator]):
-        codes = generator(operator, types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
-        yield _draft(operator, types, "random", codes.astype(kind.numpy), wanted, 0)
+        quantized = generator(operator, types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
+        yield _draft(operator, types, "random", quantized.astype(kind.numpy), wanted, 0)
 
 
-def _draft(operator: str, types: str, aim: str, codes: np.ndarray, wanted: tuple[int, ...], point: int) -> Draft:
+def _draft(operator: str, types: str, aim: str, quantized: np.ndarray, wanted: tuple[int, ...], point: int) -> Draft:
     zero = 0 if types == "s16" else point
-    x = Operand(types, codes.shape, 0.5, zero)
+    x = Operand(types, quantized.shape, 0.5, zero)
     if operator == "RESHAPE":
-        shape = codes.reshape(wanted).shape
+        shape = quantized.reshape(wanted).shape
         target = Operand("s32", (len(wanted),), data=np.array(wanted, np.int32), name="shape")
         content = one_operator(operator, [x, target], [Operand(types, shape, 0.5, zero)], {"new_shape": wanted})
-        return Draft(aim, content, {"input0": codes}, f"{list(codes.shape)} to {list(wanted)}")
-    axes = wanted or tuple(axis for axis, extent in enumerate(codes.shape) if extent == 1)
-    shape = np.squeeze(codes, axes).shape
+        return Draft(aim, content, {"input0": quantized}, f"{list(quantized.shape)} to {list(wanted)}")
+    axes = wanted or tuple(axis for axis, size in enumerate(quantized.shape) if size == 1)
+    shape = np.squeeze(quantized, axes).shape
     content = one_operator(operator, [x], [Operand(types, shape, 0.5, zero)], {"squeeze_dims": wanted})
-    return Draft(aim, content, {"input0": codes}, f"{list(codes.shape)} without axes {list(wanted) or 'of extent 1'}")
+    return Draft(
+        aim, content, {"input0": quantized}, f"{list(quantized.shape)} without axes {list(wanted) or 'of size 1'}"
+    )

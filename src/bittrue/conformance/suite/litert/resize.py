@@ -56,26 +56,26 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         drawn = generator(operator, types, number)
         # Neighbours that differ little have small results, where ties away from zero and up part below zero.
         near = drawn.integers(-9, 10, shape) + (0 if kind.minimum < 0 else 128)
-        codes = distinct(types, shape, operator, number)
-        codes = np.where(np.arange(shape[3]) % 2 == 0, codes, near).astype(kind.numpy)
-        yield _draft(types, aim, codes, size, options, (0, kind.minimum, kind.maximum, 5)[number % 4])
+        quantized = distinct(types, shape, operator, number)
+        quantized = np.where(np.arange(shape[3]) % 2 == 0, quantized, near).astype(kind.numpy)
+        yield _draft(types, aim, quantized, size, options, (0, kind.minimum, kind.maximum, 5)[number % 4])
     for options in (_PLAIN, _CORNERS, _CENTRES):
         board = np.where(np.indices((1, 5, 5, 2)).sum(axis=0) % 2 == 0, kind.minimum, kind.maximum)
         yield _draft(types, "saturation", board.astype(kind.numpy), (9, 14), options, 3)
     for number, (shape, size, options) in enumerate(_RANDOM * 2):
-        codes = generator(operator, types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
-        yield _draft(types, "random", codes.astype(kind.numpy), size, options, 0)
+        quantized = generator(operator, types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
+        yield _draft(types, "random", quantized.astype(kind.numpy), size, options, 0)
 
 
 def _draft(
-    types: str, aim: str, codes: np.ndarray, size: tuple[int, int], options: dict[str, bool], point: int
+    types: str, aim: str, quantized: np.ndarray, size: tuple[int, int], options: dict[str, bool], point: int
 ) -> Draft:
     zero = 0 if types == "s16" else point
-    batch, height, width, channels = codes.shape
-    x = Operand(types, codes.shape, 0.05, zero)
+    batch, height, width, channels = quantized.shape
+    x = Operand(types, quantized.shape, 0.05, zero)
     wanted = Operand("s32", (2,), data=np.array(size, np.int32), name="size")
     y = Operand(types, (batch, *size, channels), 0.05, zero)
     every = {"align_corners": False, "half_pixel_centers": False, **options}
     content = one_operator("RESIZE_BILINEAR", [x, wanted], [y], every, {"s8": 2, "u8": 1, "s16": 4}[types])
     way = next(iter(options), "corners as they are").replace("_", " ")
-    return Draft(aim, content, {"input0": codes}, f"{height}x{width} to {size[0]}x{size[1]}, {way}")
+    return Draft(aim, content, {"input0": quantized}, f"{height}x{width} to {size[0]}x{size[1]}, {way}")

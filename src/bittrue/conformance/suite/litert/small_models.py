@@ -42,7 +42,7 @@ class Parts:
         return replace(self, options={**(self.options or {}), **changes})
 
 
-def _codes(*shape: int, scale: Any = 0.5, zero_point: Any = 3, **more: Any) -> Operand:
+def _quantized(*shape: int, scale: Any = 0.5, zero_point: Any = 3, **more: Any) -> Operand:
     return Operand("s8", shape, scale, zero_point, **more)
 
 
@@ -57,52 +57,60 @@ def _layer(
     weights: tuple[int, ...], axis: int, given: tuple[int, ...], result: tuple[int, ...], **options: Any
 ) -> Parts:
     scales = np.linspace(0.01, 0.03, weights[axis]).astype(np.float32)
-    x = _codes(*given)
-    w = _codes(*weights, scale=scales, zero_point=0, axis=axis, data=distinct("s8", weights).clip(-127, 127))
+    x = _quantized(*given)
+    w = _quantized(*weights, scale=scales, zero_point=0, axis=axis, data=distinct("s8", weights).clip(-127, 127))
     bias = Operand(
         "s32", (weights[axis],), scales * np.float32(0.5), data=np.arange(weights[axis], dtype=np.int32) * 100 - 50
     )
-    return Parts((x, w, bias), (_codes(*result, scale=0.7),), options, 3)
+    return Parts((x, w, bias), (_quantized(*result, scale=0.7),), options, 3)
 
 
 _WINDOW = {"padding": "VALID", "stride_w": 1, "stride_h": 1}
 _PICTURE, _TABLE = (1, 4, 4, 2), (2, 8)
 _MODELS: Mapping[str, Parts] = {
-    **dict.fromkeys(("ADD", "SUB", "MUL"), Parts((_codes(2, 3), _codes(2, 3)), (_codes(2, 3, scale=0.75),))),
-    **dict.fromkeys(("MAXIMUM", "MINIMUM"), Parts((_codes(2, 3), _codes(2, 3)), (_codes(2, 3),))),
+    **dict.fromkeys(
+        ("ADD", "SUB", "MUL"), Parts((_quantized(2, 3), _quantized(2, 3)), (_quantized(2, 3, scale=0.75),))
+    ),
+    **dict.fromkeys(("MAXIMUM", "MINIMUM"), Parts((_quantized(2, 3), _quantized(2, 3)), (_quantized(2, 3),))),
     **dict.fromkeys(
         ("LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL"),
-        Parts((_codes(2, 3), _codes(2, 3)), (Operand("bool", (2, 3)),)),
+        Parts((_quantized(2, 3), _quantized(2, 3)), (Operand("bool", (2, 3)),)),
     ),
     **dict.fromkeys(
         ("AVERAGE_POOL_2D", "MAX_POOL_2D"),
-        Parts((_codes(*_PICTURE),), (_codes(1, 3, 3, 2),), {**_WINDOW, "filter_width": 2, "filter_height": 2}),
+        Parts((_quantized(*_PICTURE),), (_quantized(1, 3, 3, 2),), {**_WINDOW, "filter_width": 2, "filter_height": 2}),
     ),
     "CONV_2D": _layer((3, 2, 2, 2), 0, _PICTURE, (1, 3, 3, 3), **_WINDOW),
     "DEPTHWISE_CONV_2D": _layer((1, 2, 2, 2), 3, _PICTURE, (1, 3, 3, 2), **_WINDOW, depth_multiplier=1),
     "FULLY_CONNECTED": replace(_layer((3, 8), 0, _TABLE, (2, 3)), version=4),
-    "CONCATENATION": Parts((_codes(2, 3), _codes(2, 5)), (_codes(2, 8),), {"axis": 1}),
-    "RESHAPE": Parts((_codes(2, 6), _numbers(3, 4)), (_codes(3, 4),), {"new_shape": (3, 4)}, 1),
-    "SQUEEZE": Parts((_codes(1, 6, 1),), (_codes(6),), {"squeeze_dims": ()}, 1),
-    "RESIZE_BILINEAR": Parts((_codes(*_PICTURE), _numbers(8, 8)), (_codes(1, 8, 8, 2),)),
-    "SPACE_TO_DEPTH": Parts((_codes(*_PICTURE),), (_codes(1, 2, 2, 8),), {"block_size": 2}),
-    "PAD": Parts((_codes(2, 3), _numbers((0, 1), (2, 0))), (_codes(3, 5),)),
-    "PADV2": Parts((_codes(2, 3), _numbers((0, 1), (2, 0)), _codes(1, data=np.array([7]))), (_codes(3, 5),)),
-    "GATHER": Parts((_codes(4, 3), _numbers(3, 0)), (_codes(2, 3),), {"axis": 0}),
-    "BATCH_TO_SPACE_ND": Parts((_codes(4, 2, 2, 3), _numbers(2, 2), _numbers((0, 0), (0, 0))), (_codes(1, 4, 4, 3),)),
-    "SPACE_TO_BATCH_ND": Parts((_codes(1, 4, 4, 3), _numbers(2, 2), _numbers((0, 0), (0, 0))), (_codes(4, 2, 2, 3),)),
-    "TRANSPOSE": Parts((_codes(2, 3, 4), _numbers(2, 0, 1)), (_codes(4, 2, 3),)),
-    "SLICE": Parts((_codes(4, 5), _numbers(1, 2), _numbers(2, 3)), (_codes(2, 3),)),
+    "CONCATENATION": Parts((_quantized(2, 3), _quantized(2, 5)), (_quantized(2, 8),), {"axis": 1}),
+    "RESHAPE": Parts((_quantized(2, 6), _numbers(3, 4)), (_quantized(3, 4),), {"new_shape": (3, 4)}, 1),
+    "SQUEEZE": Parts((_quantized(1, 6, 1),), (_quantized(6),), {"squeeze_dims": ()}, 1),
+    "RESIZE_BILINEAR": Parts((_quantized(*_PICTURE), _numbers(8, 8)), (_quantized(1, 8, 8, 2),)),
+    "SPACE_TO_DEPTH": Parts((_quantized(*_PICTURE),), (_quantized(1, 2, 2, 8),), {"block_size": 2}),
+    "PAD": Parts((_quantized(2, 3), _numbers((0, 1), (2, 0))), (_quantized(3, 5),)),
+    "PADV2": Parts(
+        (_quantized(2, 3), _numbers((0, 1), (2, 0)), _quantized(1, data=np.array([7]))), (_quantized(3, 5),)
+    ),
+    "GATHER": Parts((_quantized(4, 3), _numbers(3, 0)), (_quantized(2, 3),), {"axis": 0}),
+    "BATCH_TO_SPACE_ND": Parts(
+        (_quantized(4, 2, 2, 3), _numbers(2, 2), _numbers((0, 0), (0, 0))), (_quantized(1, 4, 4, 3),)
+    ),
+    "SPACE_TO_BATCH_ND": Parts(
+        (_quantized(1, 4, 4, 3), _numbers(2, 2), _numbers((0, 0), (0, 0))), (_quantized(4, 2, 2, 3),)
+    ),
+    "TRANSPOSE": Parts((_quantized(2, 3, 4), _numbers(2, 0, 1)), (_quantized(4, 2, 3),)),
+    "SLICE": Parts((_quantized(4, 5), _numbers(1, 2), _numbers(2, 3)), (_quantized(2, 3),)),
     **dict.fromkeys(
-        ("MEAN", "SUM"), Parts((_codes(2, 3, 4), _numbers(1)), (_codes(2, 4, scale=0.6),), {"keep_dims": False})
+        ("MEAN", "SUM"), Parts((_quantized(2, 3, 4), _numbers(1)), (_quantized(2, 4, scale=0.6),), {"keep_dims": False})
     ),
     "ARG_MAX": Parts(
-        (_codes(2, 8), Operand("s32", (), data=np.array(1, np.int32))),
+        (_quantized(2, 8), Operand("s32", (), data=np.array(1, np.int32))),
         (Operand("s32", (2,)),),
         {"output_type": "INT32"},
     ),
-    "SHAPE": Parts((_codes(2, 3),), (Operand("s32", (2,)),), {"out_type": "INT32"}, 1),
-    "QUANTIZE": Parts((_codes(2, 8),), (_codes(2, 8, scale=0.3, zero_point=-5),)),
+    "SHAPE": Parts((_quantized(2, 3),), (Operand("s32", (2,)),), {"out_type": "INT32"}, 1),
+    "QUANTIZE": Parts((_quantized(2, 8),), (_quantized(2, 8, scale=0.3, zero_point=-5),)),
 }
 
 
@@ -113,4 +121,6 @@ def small_model(operator: str) -> Parts:
     fixed = SPECIFICATION[operator].fixed
     assert fixed is not None
     options = {"beta": 1.0} if operator == "SOFTMAX" else None if operator in ("LOGISTIC", "TANH") else {}
-    return Parts((_codes(*_TABLE),), (_codes(*_TABLE, scale=fixed.scale, zero_point=fixed.zero_point),), options)
+    return Parts(
+        (_quantized(*_TABLE),), (_quantized(*_TABLE, scale=fixed.scale, zero_point=fixed.zero_point),), options
+    )

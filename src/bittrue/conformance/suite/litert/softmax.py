@@ -61,7 +61,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         yield _draft(
             operator,
             types,
-            "codes",
+            "values",
             scale * wide,
             point,
             beta,
@@ -93,28 +93,30 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         note = f"a row of {length}: many small summands"
         yield _draft(operator, types, "saturation", (0.02, 0.11)[number] * wide, -7, 1.0, row, note)
     for number, shape in enumerate(_SHAPES):
-        codes = generator(operator, types, "shapes", number).integers(kind.minimum, kind.maximum + 1, shape)
-        yield _draft(operator, types, "shapes", 0.0471 * wide, 9, 1.0, codes, f"shape {list(shape)}")
+        quantized = generator(operator, types, "shapes", number).integers(kind.minimum, kind.maximum + 1, shape)
+        yield _draft(operator, types, "shapes", 0.0471 * wide, 9, 1.0, quantized, f"shape {list(shape)}")
     for number, shape in enumerate(_RANDOM * 4):
         drawn = generator(operator, types, "random", number)
-        codes = drawn.integers(kind.minimum, kind.maximum + 1, shape)
+        quantized = drawn.integers(kind.minimum, kind.maximum + 1, shape)
         scale, point = between(drawn, 4.0, 20.0) / 256, int(drawn.integers(-128, 128))
-        yield _draft(operator, types, "random", scale * wide, point, 1.0, codes, "uniform quantized values")
+        yield _draft(operator, types, "random", scale * wide, point, 1.0, quantized, "uniform quantized values")
 
 
 def _draft(
-    operator: str, types: str, aim: str, scale: float, point: int, beta: float, codes: np.ndarray, note: str
+    operator: str, types: str, aim: str, scale: float, point: int, beta: float, quantized: np.ndarray, note: str
 ) -> Draft:
     kind = data_type(types)
     zero = {"s8": point, "u8": point + 128, "s16": 0}[types]
     out_scale, out_zero = _OUTPUT[operator, types]
-    x = Operand(types, codes.shape, scale, zero)
-    y = Operand(types, codes.shape, out_scale, out_zero)
+    x = Operand(types, quantized.shape, scale, zero)
+    y = Operand(types, quantized.shape, out_scale, out_zero)
     if operator == "SOFTMAX":
         options, version = {"beta": beta}, {"s8": 2, "u8": 1, "s16": 3}[types]
     else:
         options, version = {}, {"s8": 2, "u8": 1}[types]
-    return Draft(aim, one_operator(operator, [x], [y], options, version), {"input0": codes.astype(kind.numpy)}, note)
+    return Draft(
+        aim, one_operator(operator, [x], [y], options, version), {"input0": quantized.astype(kind.numpy)}, note
+    )
 
 
 def _pairs(types: str) -> np.ndarray:

@@ -20,7 +20,7 @@ OPERATORS = {"TRANSPOSE_CONV": ("s8", "u8", "s16")}
 class _Spread:
     """Image (batch, height, width, channels), kernel, output channels, strides, padding."""
 
-    picture: tuple[int, int, int, int]
+    image: tuple[int, int, int, int]
     kernel: tuple[int, int]
     channels: int
     strides: tuple[int, int] = (1, 1)
@@ -28,7 +28,7 @@ class _Spread:
     bias: bool = True
 
     def __str__(self) -> str:
-        shapes = f"{'x'.join(map(str, self.picture))} by {self.kernel[0]}x{self.kernel[1]} to {self.channels} channels"
+        shapes = f"{'x'.join(map(str, self.image))} by {self.kernel[0]}x{self.kernel[1]} to {self.channels} channels"
         return f"{shapes}, {self.padding}, strides {self.strides[0]}, {self.strides[1]}" + (
             "" if self.bias else ", no bias"
         )
@@ -89,8 +89,8 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
 def _layer(types: str, spread: _Spread, words: tuple[object, ...], points: tuple[int, int]) -> Layer:
     random = generator("TRANSPOSE_CONV", types, *words)
     low, high = limits(types)
-    x = random.integers(low, high + 1, spread.picture)
-    weights = random.integers(-127, 128, (spread.channels, *spread.kernel, spread.picture[3]))
+    x = random.integers(low, high + 1, spread.image)
+    weights = random.integers(-127, 128, (spread.channels, *spread.kernel, spread.image[3]))
     first, output = aiming.generic_scales(random, 2)
     second = aiming.generic_scales(random, spread.channels if types != "u8" else 1)
     weight_point = 0
@@ -98,8 +98,8 @@ def _layer(types: str, spread: _Spread, words: tuple[object, ...], points: tuple
         weight_point = int(random.integers(100, 156))
         weights = np.clip(weights + weight_point, 0, 255)
     size = [
-        extent * stride if spread.padding == "SAME" else (extent - 1) * stride + taps
-        for extent, stride, taps in zip(spread.picture[1:3], spread.strides, spread.kernel, strict=True)
+        dimension * stride if spread.padding == "SAME" else (dimension - 1) * stride + taps
+        for dimension, stride, taps in zip(spread.image[1:3], spread.strides, spread.kernel, strict=True)
     ]
     layer = Layer(
         "TRANSPOSE_CONV",
@@ -115,6 +115,6 @@ def _layer(types: str, spread: _Spread, words: tuple[object, ...], points: tuple
         zero_point(types, points[1]),
         padding=spread.padding,
         strides=spread.strides,
-        output_shape=(spread.picture[0], size[0], size[1], spread.channels),
+        output_shape=(spread.image[0], size[0], size[1], spread.channels),
     )
     return spread_out(layer, spread.bias, random)

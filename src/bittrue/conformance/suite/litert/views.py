@@ -72,73 +72,83 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
 def _gathers(types: str) -> Iterator[Draft]:
     kind = data_type(types)
     for number, (shape, positions, axis, batch) in enumerate(_GATHERED):
-        codes = distinct(types, shape, "GATHER", number)
+        quantized = distinct(types, shape, "GATHER", number)
         integers = "s64" if number % 3 == 2 else "s32"
-        aim = "codes" if number == 0 else "shapes"
-        yield _gather(types, aim, codes, np.array(positions), axis, batch, integers, number)
+        aim = "values" if number == 0 else "shapes"
+        yield _gather(types, aim, quantized, np.array(positions), axis, batch, integers, number)
     for number, (shape, count, axis) in enumerate(_RANDOM_GATHERED * 2):
         drawn = generator("GATHER", types, "random", number)
-        codes = drawn.integers(kind.minimum, kind.maximum + 1, shape).astype(kind.numpy)
+        quantized = drawn.integers(kind.minimum, kind.maximum + 1, shape).astype(kind.numpy)
         places = drawn.integers(0, shape[axis], count)
-        yield _gather(types, "random", codes, places, axis, 0, "s32", 2)
+        yield _gather(types, "random", quantized, places, axis, 0, "s32", 2)
 
 
 def _gather(
-    types: str, aim: str, codes: np.ndarray, positions: np.ndarray, axis: int, batch: int, integers: str, number: int
+    types: str,
+    aim: str,
+    quantized: np.ndarray,
+    positions: np.ndarray,
+    axis: int,
+    batch: int,
+    integers: str,
+    number: int,
 ) -> Draft:
     if batch:
-        found = np.stack([np.take(one, at, axis - 1) for one, at in zip(codes, positions, strict=True)])
+        found = np.stack([np.take(one, at, axis - 1) for one, at in zip(quantized, positions, strict=True)])
     else:
-        found = np.take(codes, positions, axis)
-    x, y = _same(types, codes.shape, found.shape, number)
+        found = np.take(quantized, positions, axis)
+    x, y = _same(types, quantized.shape, found.shape, number)
     indices = Operand(integers, positions.shape, data=positions, name="positions")
     content = one_operator("GATHER", [x, indices], [y], {"axis": axis, "batch_dims": batch}, {"s16": 4}.get(types, 2))
-    note = f"{list(codes.shape)}, {positions.size} positions of shape {list(positions.shape)} along axis {axis}"
-    return Draft(aim, content, {"input0": codes}, note + (f", {batch} batch dimensions" if batch else ""))
+    note = f"{list(quantized.shape)}, {positions.size} positions of shape {list(positions.shape)} along axis {axis}"
+    return Draft(aim, content, {"input0": quantized}, note + (f", {batch} batch dimensions" if batch else ""))
 
 
 def _transposes(types: str) -> Iterator[Draft]:
     kind = data_type(types)
     rows = [(shape, order) for shape in _TRANSPOSED for order in permutations(range(len(shape)))]
     for number, (shape, order) in enumerate([*rows, *_MORE_TRANSPOSED]):
-        aim = "codes" if shape == (256,) else "shapes"
+        aim = "values" if shape == (256,) else "shapes"
         yield _transpose(types, aim, distinct(types, shape, "TRANSPOSE", number), order, number)
     for number, (shape, order) in enumerate(_RANDOM_TRANSPOSED * 3):
-        codes = generator("TRANSPOSE", types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
-        yield _transpose(types, "random", codes.astype(kind.numpy), order, 2)
+        quantized = generator("TRANSPOSE", types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
+        yield _transpose(types, "random", quantized.astype(kind.numpy), order, 2)
 
 
-def _transpose(types: str, aim: str, codes: np.ndarray, order: tuple[int, ...], number: int) -> Draft:
-    x, y = _same(types, codes.shape, codes.transpose(order).shape, number)
+def _transpose(types: str, aim: str, quantized: np.ndarray, order: tuple[int, ...], number: int) -> Draft:
+    x, y = _same(types, quantized.shape, quantized.transpose(order).shape, number)
     axes = Operand("s32", (len(order),), data=np.array(order, np.int32), name="order")
     content = one_operator("TRANSPOSE", [x, axes], [y], {}, {"s16": 4}.get(types, 2))
-    return Draft(aim, content, {"input0": codes}, f"{list(codes.shape)}, axes in the order {list(order)}")
+    return Draft(aim, content, {"input0": quantized}, f"{list(quantized.shape)}, axes in the order {list(order)}")
 
 
 def _slices(types: str) -> Iterator[Draft]:
     kind = data_type(types)
     for number, (shape, begins, sizes) in enumerate(_SLICED):
-        aim = "codes" if number == 0 else "shapes"
+        aim = "values" if number == 0 else "shapes"
         yield _slice(types, aim, distinct(types, shape, "SLICE", number), begins, sizes, number)
     for number, (shape, begins, sizes) in enumerate(_RANDOM_SLICED):
-        codes = generator("SLICE", types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
-        yield _slice(types, "random", codes.astype(kind.numpy), begins, sizes, 2)
+        quantized = generator("SLICE", types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
+        yield _slice(types, "random", quantized.astype(kind.numpy), begins, sizes, 2)
 
 
 def _slice(
-    types: str, aim: str, codes: np.ndarray, begins: tuple[int, ...], sizes: tuple[int, ...], number: int
+    types: str, aim: str, quantized: np.ndarray, begins: tuple[int, ...], sizes: tuple[int, ...], number: int
 ) -> Draft:
     shape = [
-        extent - begin if size < 0 else size for extent, begin, size in zip(codes.shape, begins, sizes, strict=True)
+        dimension - begin if size < 0 else size
+        for dimension, begin, size in zip(quantized.shape, begins, sizes, strict=True)
     ]
-    x, y = _same(types, codes.shape, shape, number)
+    x, y = _same(types, quantized.shape, shape, number)
     integers = "s64" if number % 4 == 3 else "s32"
     places = [
         Operand(integers, (len(values),), data=np.array(values), name=name)
         for name, values in (("begin", begins), ("size", sizes))
     ]
     content = one_operator("SLICE", [x, *places], [y], {}, {"s16": 4}.get(types, 2))
-    return Draft(aim, content, {"input0": codes}, f"{list(codes.shape)} from {list(begins)}, sizes {list(sizes)}")
+    return Draft(
+        aim, content, {"input0": quantized}, f"{list(quantized.shape)} from {list(begins)}, sizes {list(sizes)}"
+    )
 
 
 def _same(types: str, shape: tuple[int, ...], wanted: object, number: int) -> tuple[Operand, Operand]:

@@ -29,22 +29,22 @@ def _dequantize(types: str) -> Iterator[Draft]:
     low, high = kind.minimum, kind.maximum
     random = generator("DequantizeLinear", types)
     if kind.bits == 8:
-        codes = np.arange(low, high + 1)
+        quantized = np.arange(low, high + 1)
     elif kind.bits == 16:
-        codes = np.concatenate(
+        quantized = np.concatenate(
             [np.arange(low, low + 20), np.arange(high - 19, high + 1), random.integers(low, high, 216)]
         )
     else:
         # Beyond 2^24 the conversion to binary32 rounds, then the product does.
         magnitudes = (1 << random.integers(20, 31, 240)) + random.integers(-3, 4, 240)
-        codes = np.concatenate([magnitudes * random.choice([-1, 1], 240), [low, low + 1, high, high - 1, 0, 1, -1]])
-    codes = codes.astype(kind.numpy)
+        quantized = np.concatenate([magnitudes * random.choice([-1, 1], 240), [low, low + 1, high, high - 1, 0, 1, -1]])
+    quantized = quantized.astype(kind.numpy)
     points = (0,) if types == "s32" else ((low + high + 1) // 2 - 3, low, high)
     for number, scale in enumerate((0.1, 0.0078431377, 3.1415927e-4, 1.7e-7, 2.0**-9)):
         point = points[number % len(points)]
-        order = random.permutation(codes)
+        order = random.permutation(quantized)
         note = f"scale {scale!r}, zero point {point}"
-        aim = "codes" if number < 3 else "near ties"
+        aim = "values" if number < 3 else "near ties"
         yield _draft(aim, types, order, np.float32(scale), point, {}, note)
     places: tuple[tuple[tuple[int, ...], dict[str, int]], ...] = (
         ((2, 5, 3, 4), {"axis": 1}),
@@ -62,14 +62,14 @@ def _dequantize(types: str) -> Iterator[Draft]:
         scales = all_between(random, 0.001, 0.5, size).astype(np.float32)
         zero = random.choice(np.array(points), size)
         what = f"blocks of {block} along axis {axis}" if block else f"a scale per index of axis {axis}"
-        yield _draft("shapes", types, random.choice(codes, shape), scales, zero, attributes, what)
+        yield _draft("shapes", types, random.choice(quantized, shape), scales, zero, attributes, what)
     for number, shape in enumerate(((3, 67), (2, 3, 5, 7), (250,))):
         random = generator("DequantizeLinear", types, "random", number)
         x = random.integers(low, high, shape, endpoint=True).astype(kind.numpy)
         usual = np.float32(between(random, 0.001, 0.1))
         point = 0 if types == "s32" else int(random.integers(low, high + 1))
         yield _draft("random", types, x, usual, point, {}, "uniform quantized values")
-    x = codes[:12].reshape(3, 4)
+    x = quantized[:12].reshape(3, 4)
     version = opset("s8" if types == "s32" else types)
     why = "4 scales along an axis of 3"
     yield _draft("rejects", types, x, np.ones(4, np.float32), np.zeros(4), {"axis": 0}, why, why, version)
@@ -120,8 +120,8 @@ def _dynamic() -> Iterator[Draft]:
         ends = np.sort(all_between(random, -9, 9, 2)).astype(np.float32)
         ends = np.array([min(ends[0], np.float32(0)), max(ends[1], np.float32(0))])
         scale = np.float32((ends[1] - ends[0]) / np.float32(255))
-        codes = np.arange(int(ends[0] / scale) + 1, int(ends[1] / scale) - 1)
-        halves = ((codes + 0.5) * np.float64(scale)).astype(np.float32)
+        quantized = np.arange(int(ends[0] / scale) + 1, int(ends[1] / scale) - 1)
+        halves = ((quantized + 0.5) * np.float64(scale)).astype(np.float32)
         beside = np.concatenate([halves, *(np.nextafter(halves, np.float32(end)) for end in (-np.inf, np.inf))])
         x = np.concatenate([ends, random.permutation(beside)[:191]]).astype(np.float32)
         yield dynamic(x, "halves of quantized values and their neighbours", "near ties")

@@ -67,13 +67,13 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             first, second = ends.T.astype(kind.numpy)
             content, inputs = _model(operator, types, first, second, scales, points)
             yield Draft("saturation", content, inputs, f"both ends, zero points {points}, scales {scales}")
-    for number, extents in enumerate(_SHAPES):
+    for number, sizes in enumerate(_SHAPES):
         random = generator(operator, types, "shapes", number)
-        first, second = (random.integers(kind.minimum, kind.maximum, s, kind.numpy, True) for s in extents)
+        first, second = (random.integers(kind.minimum, kind.maximum, s, kind.numpy, True) for s in sizes)
         scales = (0.25, 0.5, 0.5 * (32 if times else 1))
         points = _points(types, _POINTS[number], times)
         content, inputs = _model(operator, types, first, second, scales, points, constant=number % 2 == 0)
-        yield Draft("shapes", content, inputs, f"{list(extents[0])} and {list(extents[1])}")
+        yield Draft("shapes", content, inputs, f"{list(sizes[0])} and {list(sizes[1])}")
     for number, shape in enumerate(((3, 67), (2, 3, 5, 7), (1, 257), (4, 8, 9))):
         random = generator(operator, types, "random", number)
         first, second = (random.integers(kind.minimum, kind.maximum, shape, kind.numpy, True) for _ in range(2))
@@ -99,10 +99,10 @@ def _ends(a: np.ndarray, b: np.ndarray, y: np.ndarray, low: int, high: int, rand
     one.
     """
     chosen = []
-    for codes in (a, b):
+    for elements in (a, b):
         for end in (low, high):
-            found = np.flatnonzero((codes == end) & (y > low) & (y < high))
-            chosen.append(random.choice(found if found.size else np.flatnonzero(codes == end), 4))
+            found = np.flatnonzero((elements == end) & (y > low) & (y < high))
+            chosen.append(random.choice(found if found.size else np.flatnonzero(elements == end), 4))
     return np.concatenate(chosen)
 
 
@@ -149,14 +149,14 @@ def _answers(
     if operator.endswith("Mul"):
         exact = wide_a * wide_b / float(sy)
         factor = f32(f32(sa * sb) / sy)
-        codes = ((a - za) * (b - zb)).astype(f32)
+        elements = ((a - za) * (b - zb)).astype(f32)
         quotients = [
-            codes * factor,
+            elements * factor,
             real_a * real_b / sy,
-            codes * f32(f32(sa / sy) * sb),
+            elements * f32(f32(sa / sy) * sb),
             real_a * real_b * f32(1 / sy),
         ]
-        with_point = [codes * factor + f32(zy)]
+        with_point = [elements * factor + f32(zy)]
     else:
         sign = f32(-1) if operator.endswith("Sub") else f32(1)
         exact = (wide_a + float(sign) * wide_b) / float(sy)

@@ -39,7 +39,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         yield _draft(aim, operator, types, parts, 0, y_scale, chosen[3], note)
     parts = [Codes(random.permutation(every).reshape(16, 16), 0.5, middle + 1) for _ in range(3)]
     note = "every quantized value thrice, parameters as those of the result"
-    yield _draft("codes", operator, types, parts, 1, 0.5, middle + 1, note)
+    yield _draft("values", operator, types, parts, 1, 0.5, middle + 1, note)
     shapes: tuple[tuple[str, tuple[tuple[int, ...], ...], int], ...] = (
         ("shapes", ((2, 3, 5), (2, 1, 5), (2, 4, 5)), 1),
         ("shapes", ((3, 17), (3, 1)), -1),
@@ -49,7 +49,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         ("random", ((1, 8, 5, 5), (1, 4, 5, 5)), 1),
         ("random", ((3, 67), (3, 33), (3, 5)), 1),
     )
-    for number, (aim, extents, axis) in enumerate(shapes):
+    for number, (aim, sizes, axis) in enumerate(shapes):
         random = generator(operator, types, "shapes", number)
         parts = [
             Codes(
@@ -57,11 +57,11 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
                 # Every part as the result, or none.
                 0.05 if number == 2 else float(np.float32(between(random, 0.02, 0.08))),
                 middle if number == 2 else middle + int(random.integers(-30, 30)),
-                constant=aim == "shapes" and index == 1 and len(extents) == 3,
+                constant=aim == "shapes" and index == 1 and len(sizes) == 3,
             )
-            for index, shape in enumerate(extents)
+            for index, shape in enumerate(sizes)
         ]
-        note = f"{' and '.join(str(list(shape)) for shape in extents)} along axis {axis}"
+        note = f"{' and '.join(str(list(shape)) for shape in sizes)} along axis {axis}"
         yield _draft(aim, operator, types, parts, axis, 0.05, middle, note)
     parts = [Codes(np.zeros((2, 3), kind.numpy), 1.0, 0), Codes(np.zeros((3, 3), kind.numpy), 1.0, 0)]
     why = "[2, 3] and [3, 3] along axis 1"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....graph import data_type
 from ..draft import Draft, generator
-from ..onnx_layers import AIMED, PICTURES, TYPES, Layer, aimed, long_sums, output_shape, picture, usual, wide_products
+from ..onnx_layers import AIMED, PICTURES, TYPES, Layer, aimed, image, long_sums, output_shape, usual, wide_products
 from ..onnx_model import OnnxModel, declared
 
 OPERATORS = {"QLinearConv": ("s8", "u8", "u8u8"), "QDQ Conv": ("s8", "u8", "u8u8")}
@@ -36,13 +36,13 @@ def _layers(operator: str, types: str) -> Iterator[Layer]:
         terms, channels = layer.x.shape[1], wanted.channels
         yield replace(
             layer,
-            x=np.ascontiguousarray(layer.x.T).reshape(1, terms, *wanted.picture),
+            x=np.ascontiguousarray(layer.x.T).reshape(1, terms, *wanted.image),
             w=layer.w.reshape(channels, terms, 1, 1),
             attributes={"kernel_shape": [1, 1]},
         )
     for number, geometry in enumerate(PICTURES):
-        random = generator(operator, types, "picture", number)
-        yield picture(types, geometry, random, biased=number % 3 != 2, per_channel=number % 2 == 0)
+        random = generator(operator, types, "image", number)
+        yield image(types, geometry, random, biased=number % 3 != 2, per_channel=number % 2 == 0)
     yield _pairs(operator, types)
     yield _one_pair(operator, types)
     long = long_sums(types, generator(operator, types, "long sums"), True)
@@ -89,8 +89,8 @@ def _one_pair(operator: str, types: str) -> Layer:
     w = np.full((6, 4, 1, 1), zw)
     for channel, places in enumerate(((0, 1), (2, 3), (0, 2), (1, 3), (0, 1, 2, 3), (0, 3))):
         w[channel, list(places)] = -128 + zw
-    codes = int(x[0, 0, 0, 0])
-    bias = -(w.reshape(6, 4) - zw).sum(axis=1) * codes + np.arange(-3, 3) * 9
+    quantized = int(x[0, 0, 0, 0])
+    bias = -(w.reshape(6, 4) - zw).sum(axis=1) * quantized + np.arange(-3, 3) * 9
     return Layer(
         "saturation",
         "pairs of the largest products, small sums (numerics onnxruntime-avx2 saturates u8 by s8)",

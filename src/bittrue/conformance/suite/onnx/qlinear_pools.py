@@ -70,18 +70,18 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         if operator == "QDQ MaxPool" and "count_include_pad" in attributes:
             continue
         random = generator(operator, types, number)
-        codes = random.integers(kind.minimum, kind.maximum, shape, kind.numpy, True)
+        elements = random.integers(kind.minimum, kind.maximum, shape, kind.numpy, True)
         x_scale, y_scale = (0.5, 0.5) if aim in ("ties", "padding", "shapes") else _SCALES[number % len(_SCALES)]
         if aim == "near ties":
             x_scale, y_scale = _NEAR[int(np.prod(attributes.get("kernel_shape", shape[2:])))]
         if (aim == "ties" and number % 2 == 0) or aim == "near ties":
             y_scale = 0.25 if aim == "ties" else y_scale
             # A finer result: the middle half of the quantized values stays inside.
-            codes = (middle + (codes.astype(np.int64) - middle) // 2).astype(kind.numpy)
+            elements = (middle + (elements.astype(np.int64) - middle) // 2).astype(kind.numpy)
         if aim == "saturation":
             # Whole windows of the first and of the last quantized value.
-            codes = np.where(random.random((*shape[:2], 1, shape[3])) < 0.5, kind.minimum, kind.maximum)
-            codes = np.broadcast_to(codes, shape).astype(kind.numpy)
+            elements = np.where(random.random((*shape[:2], 1, shape[3])) < 0.5, kind.minimum, kind.maximum)
+            elements = np.broadcast_to(elements, shape).astype(kind.numpy)
         points = (middle - 3, middle + (0 if number % 2 else 5))
         if aim == "zero points":
             points = (kind.minimum, kind.minimum) if number % 2 else (kind.maximum, kind.maximum)
@@ -91,19 +91,19 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             # What runtimes do without arithmetic, where both sides have the same parameters.
             y_scale, points = x_scale, (points[0], points[0])
         result = _result_shape(shape, attributes)
-        note = f"{list(shape)}, {attributes or 'the whole picture'}, zero points {points}"
+        note = f"{list(shape)}, {attributes or 'the whole image'}, zero points {points}"
         content, inputs = quantized(
-            operator, types, [Codes(codes, x_scale, points[0])], (result, y_scale, points[1]), attributes
+            operator, types, [Codes(elements, x_scale, points[0])], (result, y_scale, points[1]), attributes
         )
         yield Draft(aim, content, inputs, note)
-    codes = np.zeros((1, 2, 3, 3), kind.numpy)
+    elements = np.zeros((1, 2, 3, 3), kind.numpy)
     attributes = {} if operator in _GLOBAL else {"kernel_shape": [2, 2]}
-    content, inputs = quantized(operator, types, [Codes(codes, 1.0, 0)], ((1, 2, 1, 1), 1.0, 0), attributes)
+    content, inputs = quantized(operator, types, [Codes(elements, 1.0, 0)], ((1, 2, 1, 1), 1.0, 0), attributes)
     why = "the result is declared as s32"
     yield Draft("rejects", declared(content, "s32"), inputs, why, why)
     if operator in _POOLS:
         content, inputs = quantized(
-            operator, types, [Codes(codes, 1.0, 0)], ((1, 2, 3, 3), 1.0, 0), {"kernel_shape": [2, 2, 2]}
+            operator, types, [Codes(elements, 1.0, 0)], ((1, 2, 3, 3), 1.0, 0), {"kernel_shape": [2, 2, 2]}
         )
         why = "a window of three axes for an image of two"
         yield Draft("rejects", content, inputs, why, why)

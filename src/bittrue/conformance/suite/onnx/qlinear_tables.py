@@ -28,8 +28,8 @@ _LINES = (
     ("saturation", 0.5, 0.01, 0.1),
 )
 _CURVES = (
-    ("codes", 0.1, 0.00390625),
-    ("codes", 0.03, 0.00390625),
+    ("values", 0.1, 0.00390625),
+    ("values", 0.03, 0.00390625),
     ("near ties", 0.0625, 0.0078125),
     ("near ties", 0.007, 0.0023),
     # Found by search: binary32 rounds one of the 256 values to another code of a result that starts at 0.
@@ -62,26 +62,26 @@ def _table(operator: str, types: str) -> Iterator[Draft]:
             zx, zy = points[number % 3][0], middle if operator.endswith("Tanh") else (kind.minimum, middle)[number % 2]
             if (x_scale, y_scale) in _FOUND:
                 zx, zy = middle, kind.minimum
-        codes = random.permutation(every)
+        elements = random.permutation(every)
         note = f"every quantized value, scales {x_scale} to {y_scale}, zero points {zx}, {zy}"
         attributes = {"alpha": float(np.float32(alpha))} if operator.endswith("LeakyRelu") else {}
         content, inputs = quantized(
-            operator, types, [Codes(codes, x_scale, zx)], (codes.shape, y_scale, zy), attributes
+            operator, types, [Codes(elements, x_scale, zx)], (elements.shape, y_scale, zy), attributes
         )
         yield Draft(aim, content, inputs, note)
     for number, shape in enumerate(((3, 67), (2, 3, 5, 7))):
         random = generator(operator, types, "random", number)
-        codes = random.integers(kind.minimum, kind.maximum, shape, kind.numpy, True)
+        elements = random.integers(kind.minimum, kind.maximum, shape, kind.numpy, True)
         x_scale, y_scale = (
             float(np.float32(between(random, low, 2 * low))) for low in (0.02, 0.004 if not line else 0.02)
         )
         attributes = {"alpha": float(np.float32(0.1))} if operator.endswith("LeakyRelu") else {}
-        operand = Codes(codes, x_scale, middle + int(random.integers(-20, 20)))
+        operand = Codes(elements, x_scale, middle + int(random.integers(-20, 20)))
         zy = middle if line or operator.endswith("Tanh") else kind.minimum
         content, inputs = quantized(operator, types, [operand], (shape, y_scale, zy), attributes)
         yield Draft("random", content, inputs, "uniform quantized values")
-    codes = every[:8]
-    content, inputs = quantized(operator, types, [Codes(codes, 1.0, 0)], (codes.shape, 1.0, 0))
+    elements = every[:8]
+    content, inputs = quantized(operator, types, [Codes(elements, 1.0, 0)], (elements.shape, 1.0, 0))
     why = "the result is declared as s32"
     yield Draft("rejects", declared(content, "s32"), inputs, why, why)
 
@@ -91,8 +91,8 @@ def _softmax(operator: str, types: str) -> Iterator[Draft]:
     group = operator.startswith(GROUP)
     # Rows: shape, axis, scale of the operand, result, spread of quantized values.
     rows: tuple[tuple[str, tuple[int, ...], int, float, float, int], ...] = (
-        ("codes", (16, 10), -1, 0.1, 1 / 256, 255),
-        ("codes", (8, 33), -1, 0.02, 1 / 256, 120),
+        ("values", (16, 10), -1, 0.1, 1 / 256, 255),
+        ("values", (8, 33), -1, 0.02, 1 / 256, 120),
         ("near ties", (32, 2), -1, 0.05, 1 / 256, 90),
         ("near ties", (16, 5), -1, 0.0078431377, 0.0039215689, 255),
         ("ties", (40, 4), -1, 0.6931472, 1 / 256, 4),
@@ -107,25 +107,25 @@ def _softmax(operator: str, types: str) -> Iterator[Draft]:
     )
     for number, (aim, shape, axis, x_scale, y_scale, spread) in enumerate(rows):
         random = generator(operator, types, number)
-        codes = (kind.maximum - random.integers(0, spread + 1, shape)).astype(kind.numpy)
+        elements = (kind.maximum - random.integers(0, spread + 1, shape)).astype(kind.numpy)
         if aim != "random" and number % 2:
             # One equal share each: the same quantized value everywhere in some rows.
-            codes[0] = codes[0].reshape(-1)[0]
+            elements[0] = elements[0].reshape(-1)[0]
         more: dict[str, Any] = {} if group else {"opset": 13}
         content, inputs = quantized(
             operator,
             types,
-            [Codes(codes, x_scale, (kind.minimum, kind.maximum, 3)[number % 3])],
+            [Codes(elements, x_scale, (kind.minimum, kind.maximum, 3)[number % 3])],
             (shape, y_scale, kind.minimum if number % 4 != 2 else kind.minimum + 3),
             {"axis": axis},
             more=more,
         )
         yield Draft(aim, content, inputs, f"{list(shape)} along axis {axis}, scale {x_scale:.8g}")
-    codes = np.zeros((2, 3), kind.numpy)
+    elements = np.zeros((2, 3), kind.numpy)
     content, inputs = quantized(
         operator,
         types,
-        [Codes(codes, 1.0, 0)],
+        [Codes(elements, 1.0, 0)],
         ((2, 3), 1 / 256, kind.minimum),
         {"axis": 2},
         more={} if group else {"opset": 13},

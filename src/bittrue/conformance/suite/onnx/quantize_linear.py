@@ -61,17 +61,17 @@ def _per_tensor(types: str, number: int, scale: np.float32, zero_point: int, rou
     random = generator("QuantizeLinear", types, number)
     # Halves of all quantized values, a few more beyond both ends.
     ends = (max(kind.minimum - zero_point - 3, -(1 << 16)), kind.maximum - zero_point + 3)
-    codes = np.arange(*ends, dtype=np.float64)
-    if codes.size > 700:
-        codes = np.concatenate([codes[:40], codes[-40:], random.choice(codes, 400, replace=False)])
-    halves = ((codes + 0.5) * np.float64(scale)).astype(np.float32)
+    quantized = np.arange(*ends, dtype=np.float64)
+    if quantized.size > 700:
+        quantized = np.concatenate([quantized[:40], quantized[-40:], random.choice(quantized, 400, replace=False)])
+    halves = ((quantized + 0.5) * np.float64(scale)).astype(np.float32)
     below, above = (np.nextafter(halves, np.float32(end)) for end in (-np.inf, np.inf))
     pool = np.concatenate(
-        [halves, below, above, np.nextafter(below, np.float32(-np.inf)), codes.astype(np.float32) * scale]
+        [halves, below, above, np.nextafter(below, np.float32(-np.inf)), quantized.astype(np.float32) * scale]
     )
     answers = _quotients(pool, scale, zero_point, kind.minimum, kind.maximum)
     count = 257 if kind.bits >= 8 else 61
-    chosen = pool[separating(answers, count, random, fill=np.arange(codes.size))]
+    chosen = pool[separating(answers, count, random, fill=np.arange(quantized.size))]
     aim = "ties" if round_scale else "near ties"
     note = f"scale {float(scale)!r}, zero point {zero_point}: halves{'' if round_scale else ' and their neighbours'}"
     return _draft(aim, types, chosen, scale, zero_point, {}, note)
@@ -134,8 +134,8 @@ def _placed(types: str) -> Iterator[Draft]:
             wide = [1] * len(shape)
             wide[axis] = shape[axis]
             every, zero = scale.reshape(wide), points.reshape(wide)
-        codes = random.integers(kind.minimum - 2, kind.maximum + 2, shape) - zero
-        x = ((codes + random.choice([0.5, 0.5, 0.25], shape)) * every.astype(np.float64)).astype(np.float32)
+        quantized = random.integers(kind.minimum - 2, kind.maximum + 2, shape) - zero
+        x = ((quantized + random.choice([0.5, 0.5, 0.25], shape)) * every.astype(np.float64)).astype(np.float32)
         what = f"blocks of {block} along axis {axis}" if block else f"a scale per index of axis {axis}"
         yield _draft("shapes", types, x, scale, points, attributes, what)
 

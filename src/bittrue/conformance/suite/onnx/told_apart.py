@@ -65,11 +65,11 @@ def _one_operand(operator: str, types: str) -> Draft:
     """Every quantized value of one operand, one of which the other, a constant, is 0 or 1: no quantized value may be
     taken for another.
     """
-    codes, point = _every(types), _middle(types)
-    other = np.array([point + int(operator.endswith("Mul"))], codes.dtype)
-    operands = [Codes(codes, 0.5, point), Codes(other, 1.0, point, constant=True)]
-    content, inputs = quantized(operator, types, operands, (codes.shape, 0.5, point))
-    return Draft("codes", content, inputs, "every quantized value comes out as it went in")
+    elements, point = _every(types), _middle(types)
+    other = np.array([point + int(operator.endswith("Mul"))], elements.dtype)
+    operands = [Codes(elements, 0.5, point), Codes(other, 1.0, point, constant=True)]
+    content, inputs = quantized(operator, types, operands, (elements.shape, 0.5, point))
+    return Draft("values", content, inputs, "every quantized value comes out as it went in")
 
 
 def _far_differences(operator: str, types: str) -> Iterator[Draft]:
@@ -90,11 +90,16 @@ def _far_differences(operator: str, types: str) -> Iterator[Draft]:
 
 def _one_part(operator: str, types: str) -> Draft:
     """Every quantized value of one part, in steps a little smaller than those of the result."""
-    codes, point = np.roll(_every(types), 77), _middle(types)
+    elements, point = np.roll(_every(types), 77), _middle(types)
     content, inputs = quantized(
-        operator, types, [Codes(codes, 0.24, point)], (codes.shape, 0.25, point + 1), {"axis": 0}, result_first=True
+        operator,
+        types,
+        [Codes(elements, 0.24, point)],
+        (elements.shape, 0.25, point + 1),
+        {"axis": 0},
+        result_first=True,
     )
-    return Draft("codes", content, inputs, "one part with every quantized value, scale 0.24 to 0.25")
+    return Draft("values", content, inputs, "one part with every quantized value, scale 0.24 to 0.25")
 
 
 def _curves(operator: str, types: str) -> Iterator[Draft]:
@@ -103,7 +108,7 @@ def _curves(operator: str, types: str) -> Iterator[Draft]:
         # Found by search: a reciprocal gives another code.
         ("near ties", 0.0423, _middle(types), 0.00127, kind.minimum, "last bits of binary32 decide"),
         (
-            "codes",
+            "values",
             0.05,
             kind.maximum,
             1 / 256,
@@ -121,9 +126,9 @@ def _curves(operator: str, types: str) -> Iterator[Draft]:
             ("saturation", 0.05, middle, 1e-10, middle + 20, "quotients beyond 32 bits"),
         )
     for aim, x_scale, zx, y_scale, zy, note in rows:
-        codes = generator(operator, types, "further", x_scale).permutation(_every(types))
-        codes = np.append(codes, codes[:3])
-        content, inputs = quantized(operator, types, [Codes(codes, x_scale, zx)], (codes.shape, y_scale, zy))
+        elements = generator(operator, types, "further", x_scale).permutation(_every(types))
+        elements = np.append(elements, elements[:3])
+        content, inputs = quantized(operator, types, [Codes(elements, x_scale, zx)], (elements.shape, y_scale, zy))
         yield Draft(aim, content, inputs, note)
 
 
@@ -136,7 +141,7 @@ def _lowest(operator: str, types: str) -> Draft:
     more: dict[str, Any] = {} if operator.startswith("QDQ") else {"opset": 13}
     operand, result = Codes(lowest.astype(kind.numpy), 0.5, kind.minimum), (lowest.shape, 1 / 256, kind.minimum)
     content, inputs = quantized(operator, types, [operand], result, {"axis": -1}, more=more)
-    return Draft("codes", content, inputs, "the lowest quantized value, and shares of 0")
+    return Draft("values", content, inputs, "the lowest quantized value, and shares of 0")
 
 
 def _averages(operator: str, types: str) -> Iterator[Draft]:
@@ -150,40 +155,42 @@ def _averages(operator: str, types: str) -> Iterator[Draft]:
         ((1, 64, 1, 2), 0.5, 0.5),
     )
     for number, (shape, x_scale, y_scale) in enumerate(near):
-        codes = generator(operator, types, "further", number).integers(
+        elements = generator(operator, types, "further", number).integers(
             kind.minimum, kind.maximum, shape, kind.numpy, True
         )
-        codes = (middle + (codes.astype(np.int64) - middle) // 3).astype(kind.numpy)
-        yield _whole(operator, types, "near ties" if number < 4 else "ties", codes, x_scale, y_scale, middle - 3)
-    codes = np.array([[0, 0], [0, 1], [1, 1], [255, 255], [254, 255]]) + kind.minimum
-    yield _whole(operator, types, "codes", codes.astype(kind.numpy).reshape(1, 5, 1, 2), 0.5, 0.25, kind.minimum + 50)
-    codes = generator(operator, types, "further", "far").integers(
+        elements = (middle + (elements.astype(np.int64) - middle) // 3).astype(kind.numpy)
+        yield _whole(operator, types, "near ties" if number < 4 else "ties", elements, x_scale, y_scale, middle - 3)
+    elements = np.array([[0, 0], [0, 1], [1, 1], [255, 255], [254, 255]]) + kind.minimum
+    yield _whole(
+        operator, types, "values", elements.astype(kind.numpy).reshape(1, 5, 1, 2), 0.5, 0.25, kind.minimum + 50
+    )
+    elements = generator(operator, types, "further", "far").integers(
         kind.minimum, kind.maximum, (1, 24, 2, 3), kind.numpy, True
     )
-    yield _whole(operator, types, "saturation", codes, 1.0, 2.0**-10, middle - 3)
+    yield _whole(operator, types, "saturation", elements, 1.0, 2.0**-10, middle - 3)
     # Runtimes take factors x_scale / (y_scale * count) below 256: it takes many numbers to leave 32 bits.
-    codes = np.full((1, 2, 1, 34_000), kind.maximum, kind.numpy)
-    codes[0, 1] = kind.minimum + 1
-    yield _whole(operator, types, "saturation", codes, 1.0, 1 / (255 * 34_000), kind.minimum)
+    elements = np.full((1, 2, 1, 34_000), kind.maximum, kind.numpy)
+    elements[0, 1] = kind.minimum + 1
+    yield _whole(operator, types, "saturation", elements, 1.0, 1 / (255 * 34_000), kind.minimum)
     if operator in _WINDOWS:
-        codes = generator(operator, types, "further", "padding").integers(
+        elements = generator(operator, types, "further", "padding").integers(
             kind.minimum, kind.maximum, (1, 2, 8, 7), kind.numpy, True
         )
         attributes: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
         attributes |= {"ceil_mode": 1, "count_include_pad": 1}
         result = ((1, 2, 5, 4), 0.5, middle)
-        content, inputs = quantized(operator, types, [Codes(codes, 0.5, kind.minimum)], result, attributes)
+        content, inputs = quantized(operator, types, [Codes(elements, 0.5, kind.minimum)], result, attributes)
         yield Draft("padding", content, inputs, "windows beyond the padding, which counts")
 
 
 def _whole(
-    operator: str, types: str, aim: str, codes: np.ndarray, x_scale: float, y_scale: float, zero_point: int
+    operator: str, types: str, aim: str, elements: np.ndarray, x_scale: float, y_scale: float, zero_point: int
 ) -> Draft:
     """One average per channel."""
-    attributes = {} if operator in _WHOLE else {"kernel_shape": list(codes.shape[2:])}
-    result = ((*codes.shape[:2], 1, 1), y_scale, _middle(types) + 20)
-    content, inputs = quantized(operator, types, [Codes(codes, x_scale, zero_point)], result, attributes)
-    return Draft(aim, content, inputs, f"{list(codes.shape)} as a whole, scales {x_scale:.8g} to {y_scale:.8g}")
+    attributes = {} if operator in _WHOLE else {"kernel_shape": list(elements.shape[2:])}
+    result = ((*elements.shape[:2], 1, 1), y_scale, _middle(types) + 20)
+    content, inputs = quantized(operator, types, [Codes(elements, x_scale, zero_point)], result, attributes)
+    return Draft(aim, content, inputs, f"{list(elements.shape)} as a whole, scales {x_scale:.8g} to {y_scale:.8g}")
 
 
 def _layers(operator: str, types: str) -> Iterator[Draft]:
@@ -193,9 +200,9 @@ def _layers(operator: str, types: str) -> Iterator[Draft]:
         random = generator(operator, types, "further", number)
         yield _form(operator, aimed(types, near, random, operator in (*_CONVOLUTIONS, *_GEMM)))
     if operator in _GEMM:
-        for extent in (4, 5):
+        for size in (4, 5):
             # Number 1: weights lie transposed, and nothing but the numbers says so.
-            yield product(operator, _square(operator, types, extent), 1)
+            yield product(operator, _square(operator, types, size), 1)
 
 
 def _form(operator: str, layer: Layer) -> Draft:
@@ -213,14 +220,14 @@ def _beyond(types: str) -> Layer:
     x_type, w_type = TYPES[types]
     x_kind, w_kind, zw = data_type(x_type), data_type(w_type), weight_point(w_type)
     middle = _middle(x_type)
-    codes = np.array([[1, 0], [-1, 0], [0, 0], [100, 0], [-100, 0], [3, -3], [90, 120], [-90, -120]]) + middle
+    elements = np.array([[1, 0], [-1, 0], [0, 0], [100, 0], [-100, 0], [3, -3], [90, 120], [-90, -120]]) + middle
     weights = np.array([[1, 1], [127, 2], [-127, 5], [0, 64]]) + zw
     return Layer(
         "saturation",
         "products by the multiplier leave 32 bits on both sides",
         x_type,
         w_type,
-        codes.astype(x_kind.numpy),
+        elements.astype(x_kind.numpy),
         weights.astype(w_kind.numpy),
         None,
         2.0**10,
@@ -232,21 +239,21 @@ def _beyond(types: str) -> Layer:
     )
 
 
-def _square(operator: str, types: str, extent: int) -> Layer:
+def _square(operator: str, types: str, size: int) -> Layer:
     """As many rows as terms and columns: no shape tells which operand lies transposed."""
     x_type, w_type = TYPES[types]
     x_kind, w_kind, zw = data_type(x_type), data_type(w_type), weight_point(w_type)
-    random = generator(operator, types, "square", extent)
-    shape = (extent, extent)
+    random = generator(operator, types, "square", size)
+    shape = (size, size)
     return Layer(
         "shapes",
-        f"{extent} rows, terms and columns",
+        f"{size} rows, terms and columns",
         x_type,
         w_type,
         random.integers(x_kind.minimum, x_kind.maximum, shape, endpoint=True).astype(x_kind.numpy),
         (random.integers(-3, 4, shape) + zw).astype(w_kind.numpy),
         # Far enough apart that two of them cannot change places.
-        (random.permutation(extent) * 64 - 128).astype(np.int32),
+        (random.permutation(size) * 64 - 128).astype(np.int32),
         2.0**-5,
         _middle(x_type) + 3,
         np.array([2.0**-4], np.float32),
@@ -282,22 +289,22 @@ def _real(operator: str, types: str) -> Iterator[Draft]:
     kind, middle = data_type(types), _middle(types)
     rows: tuple[tuple[str, float, int, float, int], ...] = (
         ("saturation", 2.0**20, middle, 2.0**-20, middle + 20),
-        ("codes", 0.5, middle, 0.5, middle),
-        ("codes", 0.5, kind.minimum, 0.5, kind.minimum),
+        ("values", 0.5, middle, 0.5, middle),
+        ("values", 0.5, kind.minimum, 0.5, kind.minimum),
         ("near ties", 0.15, middle + 9, 0.1, middle - 60),
         ("near ties", 0.7, middle - 27, 0.2, middle - 70),
         ("near ties", 0.0117, middle - 3, 0.0078, middle - 40),
     )
     for aim, x_scale, zx, y_scale, zy in rows:
-        codes = _every(types)
+        elements = _every(types)
         attributes: dict[str, Any] = {}
         if operator == "QDQ MaxPool":
-            codes = np.append(codes, codes[-1:]).reshape(1, 1, 1, 257)
+            elements = np.append(elements, elements[-1:]).reshape(1, 1, 1, 257)
             attributes = {"kernel_shape": [1, 1]}
         else:
-            codes = np.append(codes, codes[-3:])
-        result = (codes.shape, y_scale, zy)
-        content, inputs = quantized(operator, types, [Codes(codes, x_scale, zx)], result, attributes)
+            elements = np.append(elements, elements[-3:])
+        result = (elements.shape, y_scale, zy)
+        content, inputs = quantized(operator, types, [Codes(elements, x_scale, zx)], result, attributes)
         yield Draft(
             aim,
             content,
@@ -318,7 +325,7 @@ def _uneven_blocks(operator: str, types: str) -> Draft:
         operands = [("x", "f32", x), ("y_scale", "f32", scales), ("y_zero_point", types, points)]
         content = one_node(operator, operands, [("y", types, x.shape)], attributes, fed=["x"], opset=21)
         return Draft("shapes", content, {"x": x}, "blocks of 5 and of 2 along axis 1")
-    codes = random.integers(10, 120, (3, 7)).astype(kind.numpy)
-    operands = [("x", types, codes), ("x_scale", "f32", scales), ("x_zero_point", types, points)]
-    content = one_node(operator, operands, [("y", "f32", codes.shape)], attributes, fed=["x"], opset=21)
-    return Draft("shapes", content, {"x": codes}, "blocks of 5 and of 2 along axis 1")
+    elements = random.integers(10, 120, (3, 7)).astype(kind.numpy)
+    operands = [("x", types, elements), ("x_scale", "f32", scales), ("x_zero_point", types, points)]
+    content = one_node(operator, operands, [("y", "f32", elements.shape)], attributes, fed=["x"], opset=21)
+    return Draft("shapes", content, {"x": elements}, "blocks of 5 and of 2 along axis 1")

@@ -39,7 +39,7 @@ def _agree(node: NodeProto, given: dict[str, np.ndarray], constants: dict[str, n
     return done
 
 
-def _picture(rng: np.random.Generator, channels: int, axes: int) -> np.ndarray:
+def _image(rng: np.random.Generator, channels: int, axes: int) -> np.ndarray:
     shape = (int(rng.integers(1, 3)), channels, *(int(v) for v in rng.integers(1, 14, axes)))
     x = rng.normal(size=shape).astype(np.float32)
     x[rng.random(shape) < 0.1] = -0.0
@@ -59,7 +59,7 @@ def test_random_convolutions(request: pytest.FixtureRequest) -> None:
         if rng.random() < 0.2:
             attributes["dilations"] = [int(v) for v in rng.integers(1, 3, axes)]
         w = rng.normal(size=(filters * groups, depth, *attributes["kernel_shape"])).astype(np.float32)
-        operands = {"x": _picture(rng, depth * groups, axes), "w": w}
+        operands = {"x": _image(rng, depth * groups, axes), "w": w}
         if rng.random() < 0.1:
             attributes["pads"] = [0] * (2 * axes)
             attributes.pop("auto_pad", None)
@@ -84,7 +84,7 @@ def test_random_pools(request: pytest.FixtureRequest, operator: str) -> None:
         attributes: dict[str, Any] = {}
         if not operator.startswith("Global"):
             attributes = _windows(rng, axes, True) | {"ceil_mode": int(rng.integers(2))}
-        x = _picture(rng, int(rng.choice([1, 3, 8, 16, 32])), axes)
+        x = _image(rng, int(rng.choice([1, 3, 8, 16, 32])), axes)
         if operator == "AveragePool":
             attributes["count_include_pad"] = int(rng.integers(2))
             if rng.random() < 0.2:

@@ -18,7 +18,7 @@ _WITHOUT_SHAPES = (
 )
 
 
-def open_extents(subject: Subject, error: BittrueError) -> str:
+def open_sizes(subject: Subject, error: BittrueError) -> str:
     """What to add to a refusal of the main graph that another shape of its inputs might cure; empty when none can."""
     graph = subject.graphs[0]
     names = [
