@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "core/kernel.h"
@@ -46,19 +47,13 @@ class Reduction {
         return;
       }
       const int64_t first = task * chunk, size = std::min(chunk, outputs_ - first);
-      for (int64_t i = 0; i < size; ++i) {
-        const In* base = in + offset(kept_, first + i);
-        Acc value = from_first ? static_cast<Acc>(base[0]) : operation.start;
-        for (int64_t r = 0; r < count_ / inner_; ++r) {
-          const In* source = base + offset(reduced_, r);
-          for (int64_t begin = from_first && r == 0 ? 1 : 0; begin < inner_; begin += kPiece) {
-            run.check(worker);
-            const int64_t end = std::min(inner_, begin + kPiece);
-            for (int64_t j = begin; j < end; ++j) value = operation(value, static_cast<Acc>(source[j]));
-          }
+      int64_t i = 0;
+      if constexpr (std::is_floating_point_v<Acc>) {
+        for (; i + kTogether <= size; i += kTogether) {
+          neighbours<kTogether, In>(run, worker, operation, from_first, first + i, acc + i);
         }
-        acc[i] = value;
       }
+      for (; i < size; ++i) neighbours<1, In>(run, worker, operation, from_first, first + i, acc + i);
       finish(acc, first, size);
     };
     parallel(run, tasks, one);
@@ -101,6 +96,7 @@ class Reduction {
   static constexpr int64_t kScratch = kChunk * 8;
   static constexpr int64_t kParallel = 100000;
   static constexpr int64_t kPiece = 1 << 16;
+  static constexpr int kTogether = 8;
 
   struct Axis {
     int64_t dimension, stride;  // elements
@@ -114,6 +110,28 @@ class Reduction {
       index /= axes[i].dimension;
     }
     return axes.empty() ? 0 : result + index * axes[0].stride;
+  }
+
+  // Outputs from `first` on, each over neighbouring elements: several at once do not wait for one another.
+  template <int kOutputs, class In, class Acc, class Operation>
+  void neighbours(const Run& run, int worker, const Operation& operation, bool from_first, int64_t first, Acc* acc) const {
+    const In* base[kOutputs];
+    Acc value[kOutputs];
+    for (int k = 0; k < kOutputs; ++k) {
+      base[k] = reinterpret_cast<const In*>(run.inputs[0]) + offset(kept_, first + k);
+      value[k] = from_first ? static_cast<Acc>(base[k][0]) : static_cast<Acc>(operation.start);
+    }
+    for (int64_t r = 0; r < count_ / inner_; ++r) {
+      const int64_t at = offset(reduced_, r);
+      for (int64_t begin = from_first && r == 0 ? 1 : 0; begin < inner_; begin += kPiece) {
+        run.check(worker);
+        const int64_t end = at + std::min(inner_, begin + kPiece);
+        for (int64_t j = at + begin; j < end; ++j) {
+          for (int k = 0; k < kOutputs; ++k) value[k] = operation(value[k], static_cast<Acc>(base[k][j]));
+        }
+      }
+    }
+    std::copy(value, value + kOutputs, acc);
   }
 
   template <class Function>
