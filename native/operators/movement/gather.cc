@@ -93,7 +93,7 @@ struct GatherShape {
   explicit GatherShape(const Step& step)
       : batch(step.integer("batch")),
         outer(step.integer("outer")),
-        dimension(step.integer("size")),
+        dimension(step.integer("dimension")),
         inner(step.integer("inner")),
         count(step.integer("count")) {
     require_movable(step);

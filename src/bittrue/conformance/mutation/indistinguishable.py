@@ -417,6 +417,12 @@ CLAIMS: tuple[Claim, ...] = (
         numerics=_ONNX,
     ),
     Claim(
+        ("QuantizeLinear", "QDQ Relu", "QDQ MaxPool", "QDQ Sub", "QDQ Tanh"),
+        r"binary32 result, ties even",
+        "that is the runtime's rounding in other words: its quotient in binary32 is the exact one, rounded",
+        numerics=_ONNX,
+    ),
+    Claim(
         ("DequantizeLinear", "QDQ Relu", "QDQ MaxPool"),
         r"arithmetic of onnx",
         "(q - z) s rounded once, and the same quotient: the specification's rows compute what the runtime's do",

@@ -88,7 +88,7 @@ def lower(call: Call) -> Lowered:
         parameters={
             "batch": sizes[0],
             "outer": sizes[1],
-            "size": source[axis],
+            "dimension": source[axis],
             "inner": sizes[2],
             "count": sizes[3],
             "wraps": _wraps(call),
@@ -104,11 +104,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return embedding_lookup.reference(step, inputs)
     if "axis" in step.parameters:
         return [np.ascontiguousarray(inputs[0][along(step, inputs[1], inputs[0].shape)])]
-    x = inputs[0].reshape(step["batch"], step["outer"], step["size"], step["inner"])
+    x = inputs[0].reshape(step["batch"], step["outer"], step["dimension"], step["inner"])
     positions = inputs[1].astype(np.int64).reshape(step["batch"], step["count"])
     # From the front, an upper bound is only met when something is read, a negative position never passes.
     read = step["wraps"] or step["batch"] * step["outer"]
-    positions = _checked(step, positions, step["size"] if read else None)
+    positions = _checked(step, positions, step["dimension"] if read else None)
     if not math.prod(step["shape"]):
         return [np.empty(step["shape"], x.dtype)]
     if step["batch"] == 1:
@@ -219,7 +219,7 @@ def merged(step: Step, positions: np.ndarray, rows: int, sizes: Sequence[int]) -
 
 def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Rows of the tensor with its addressed axes merged into one, batch by batch; or boxes."""
-    if "sizes" in step.parameters:
+    if "vector" in step.parameters:
         return gather_boxes.reference(step, inputs)
     sizes, batch, count = step["sizes"], step["batch"], step["count"]
     flat = merged(step, inputs[1], batch * count, sizes)

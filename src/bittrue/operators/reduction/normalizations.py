@@ -83,8 +83,9 @@ def lower_group(call: Call) -> Lowered:
 def infer_group(call: Call) -> list[Shape]:
     """The input's shape [N, C, ...]; scale and bias per channel, or per group with `per_group`."""
     call.expect(3)
-    x, groups = call.input(0), _groups(call)
+    x = call.input(0)
     call.rank(x, 3, 8)
+    groups = _groups(call)
     if groups < 1 or x.shape[1] % groups:
         raise call.invalid("BT-NORM-GROUPS", f"{x.shape[1]} channels do not fall into {groups} groups")
     _per_channel(call, (1, 2), groups if call.attribute("per_group") else x.shape[1], "group or channel")
