@@ -94,7 +94,7 @@ def quantize(images: Images, scale: float, zero_point: int) -> npt.NDArray[np.in
 def build_net(batch_size: int | None = None) -> tf.keras.Model:
     """Return the untrained net: a residual block with a depthwise convolution, then a classifier."""
     layers = tf.keras.layers
-    image = layers.Input((8, 8, 1), batch_size=batch_size, name="image")
+    image = layers.Input((8, 8, 1), batch_size=batch_size, name="picture")
     stem = layers.Conv2D(CHANNELS, 3, padding="same", activation="relu", name="stem")(image)
     x = layers.DepthwiseConv2D(3, padding="same", activation="relu6", name="depthwise")(stem)
     x = layers.Conv2D(CHANNELS, 1, name="pointwise")(x)

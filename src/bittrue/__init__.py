@@ -3,7 +3,7 @@
 >>> import bittrue
 >>> session = bittrue.load(bittrue.demo_model()).prepare(numerics="litert")
 >>> [port.name for port in session.inputs]
-['serving_default_image:0']
+['serving_default_picture:0']
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def test_names_positions_and_signature_names_are_one(session: bittrue.Session) -
     x = image()
     (name,) = (port.name for port in session.inputs)
     expected = session.run(x)
-    for outputs in (session.run({name: x}), session.run({"image": x}), session.run(image=x)):
+    for outputs in (session.run({name: x}), session.run({"picture": x}), session.run(picture=x)):
         assert list(outputs) == [port.name for port in session.outputs]
         assert all(outputs[key].tobytes() == expected[key].tobytes() for key in expected)
 
@@ -101,7 +101,7 @@ def test_floats_are_refused_with_the_way_out(session: bittrue.Session) -> None:
         ((), {}, "BT-INPUT-MISSING"),
         ((np.zeros((1, 8, 8, 1), np.int8), 3), {}, "BT-INPUT-COUNT"),
         (({"nobody": np.zeros((1, 8, 8, 1), np.int8)},), {}, "BT-INPUT-NAME"),
-        ((np.zeros((1, 8, 8, 1), np.int8),), {"image": np.zeros((1, 8, 8, 1), np.int8)}, "BT-INPUT-NAME"),
+        ((np.zeros((1, 8, 8, 1), np.int8),), {"picture": np.zeros((1, 8, 8, 1), np.int8)}, "BT-INPUT-NAME"),
         ((np.zeros((1, 8, 8, 1), np.uint8),), {}, "BT-INPUT-TYPE"),
         ((np.zeros((1, 8, 8, 1), np.int64),), {}, "BT-INPUT-TYPE"),
         ((np.zeros((8, 8), np.int8),), {}, "BT-INPUT-SHAPE"),
@@ -126,9 +126,9 @@ def test_wrong_inputs(session: bittrue.Session, arguments: tuple, named: dict, c
         ({"graph": 7}, "BT-GRAPH"),
         ({"graph": "nobody"}, "BT-GRAPH"),
         ({"shapes": {"nobody": (1, 8, 8, 1)}}, "BT-INPUT-NAME"),
-        ({"shapes": {"image": (1, -8, 8, 1)}}, "BT-INPUT-SHAPE"),
-        ({"shapes": {"image": (1, 8.5, 8, 1)}}, "BT-INPUT-SHAPE"),
-        ({"shapes": {"image": "1,8,8,1"}}, "BT-INPUT-SHAPE"),
+        ({"shapes": {"picture": (1, -8, 8, 1)}}, "BT-INPUT-SHAPE"),
+        ({"shapes": {"picture": (1, 8.5, 8, 1)}}, "BT-INPUT-SHAPE"),
+        ({"shapes": {"picture": "1,8,8,1"}}, "BT-INPUT-SHAPE"),
     ],
 )
 def test_wrong_preparations(options: dict, code: str) -> None:
@@ -140,7 +140,7 @@ def test_wrong_preparations(options: dict, code: str) -> None:
 def test_sizes_beyond_the_limit_are_refused_before_any_allocation() -> None:
     model = bittrue.load(bittrue.demo_model())
     with pytest.raises(bittrue.ResourceError) as caught:
-        model.prepare(shapes={"image": (10**9, 8, 8, 1)})
+        model.prepare(shapes={"picture": (10**9, 8, 8, 1)})
     assert "memory_limit" in str(caught.value)
     with pytest.raises(bittrue.ResourceError):
         model.prepare(memory_limit=100)

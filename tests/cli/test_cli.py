@@ -117,12 +117,12 @@ def test_shape_option(tmp_path: Path) -> None:
         (["run", "{demo}", "--numerics", "nobody"], 2),
         (["run", "{demo}", "-i", "no_such_file.npy"], 2),
         (["run", "{demo}", "-i", "nobody={demo}"], 2),
-        (["run", "{demo}", "--shape", "image=a,b"], 2),
+        (["run", "{demo}", "--shape", "picture=a,b"], 2),
         (["run", "{demo}", "-i", "{text}"], 2),
         (["run", "{text}"], 3),
         (["inspect", "{text}"], 3),
         (["plan", "{text}"], 3),
-        (["run", "{demo}", "--memory-limit", "1", "--shape", "image=9000,8,8,1"], 3),
+        (["run", "{demo}", "--memory-limit", "1", "--shape", "picture=9000,8,8,1"], 3),
     ],
 )
 def test_exit_codes(demo: Path, tmp_path: Path, arguments: list[str], code: int) -> None:

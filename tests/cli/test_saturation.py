@@ -42,7 +42,13 @@ def test_json(tmp_path: Path) -> None:
     assert found["numerics"] == "onnxruntime"
     (layer,) = found["layers"]
     assert layer["can_saturate"] is True
-    assert layer["worst"] == {"channel": 0, "places": [0, 1], "values": [127, 127], "total": 64770, "reachable": True}
+    assert layer["worst"] == {
+        "channel": 0,
+        "places": [0, 1],
+        "quantized": [127, 127],
+        "total": 64770,
+        "reachable": True,
+    }
 
 
 def test_models_without_such_layers(tmp_path: Path) -> None:

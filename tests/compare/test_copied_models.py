@@ -141,7 +141,7 @@ EDITS: list[tuple[Callable[[Copy], Any], str, str, str]] = [
     (
         lambda m: m.option("d", dilationHFactor=2, dilationWFactor=2),
         "d",
-        "dilation [2, 2] instead of [1, 1]",
+        "dilations [2, 2] instead of [1, 1]",
         "A's [1, 1]",
     ),
     (

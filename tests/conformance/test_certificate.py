@@ -67,8 +67,8 @@ def odd() -> Any:
 
 @pytest.fixture(scope="module")
 def small() -> Any:
-    cases = ("SQUEEZE/s8/values/000", "SQUEEZE/s8/shapes/000")
-    device = Planted(lambda case, o: above(1)(case, o) if case.aim == "values" else o)
+    cases = ("SQUEEZE/s8/codes/000", "SQUEEZE/s8/shapes/000")
+    device = Planted(lambda case, o: above(1)(case, o) if case.aim == "codes" else o)
     return plain(conform(device, cases=cases, demo=False, repeat=1))
 
 
@@ -246,7 +246,7 @@ def test_a_run_that_was_ended_goes_on(tmp_path: Path) -> None:
 def test_models_are_verified() -> None:
     demo = ModelFile.demo()
     device = Planted(only("model", lambda case, o: o), "xnnpack")
-    result = conform(device, cases=("SQUEEZE/s8/values/000",), models=[demo], demo=False, repeat=1)
+    result = conform(device, cases=("SQUEEZE/s8/codes/000",), models=[demo], demo=False, repeat=1)
     data = plain(result)
     assert result.models[0].matches
     assert verify(data) == []

@@ -196,7 +196,7 @@ def test_the_failing_case_is_small_and_can_be_replayed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", ["crashed", "timed out", "raised", "unreadable"])
 def test_devices_that_do_not_answer(status: str) -> None:
     def change(case: SuiteCase, outputs: Outputs) -> Any:
-        return Answer(status, text="signal 11") if case.aim == "values" else outputs
+        return Answer(status, text="signal 11") if case.aim == "codes" else outputs
 
     result = run(Planted(change), SMALL)
     (found,) = result.operators
@@ -288,7 +288,7 @@ def test_what_only_the_specification_forbids_is_held_against_nobody() -> None:
         def answer(self, case: SuiteCase) -> Answer:
             return Answer("outputs", {"output0": np.zeros(1, np.int8)}) if case.advisory else super().answer(case)
 
-    result = run(Runtime(None, "litert"), "MAXIMUM", aims=("values", "rejects"))
+    result = run(Runtime(None, "litert"), "MAXIMUM", aims=("codes", "rejects"))
     counts = result.operator("MAXIMUM").counts
     assert result.refuses
     assert result.passed
@@ -303,7 +303,7 @@ def test_what_only_the_specification_forbids_is_held_against_nobody() -> None:
         def answer(self, case: SuiteCase) -> Answer:
             return Answer("refused", text="no") if case.rejects else super().answer(case)
 
-    strict = run(Strict(), "MAXIMUM", aims=("values", "rejects"))
+    strict = run(Strict(), "MAXIMUM", aims=("codes", "rejects"))
     assert strict.operators[0].counts[ADVISED] == counts[PERMITS]
     assert not strict.notes
     assert "specification forbids" not in strict.operators[0].text
@@ -314,7 +314,7 @@ def test_ending_over_a_model_to_refuse_costs_level_0_alone() -> None:
         def answer(self, case: SuiteCase) -> Answer:
             return Answer("crashed", text="SIGABRT") if case.rejects else super().answer(case)
 
-    result = run(Aborting(None, "litert"), "MAXIMUM", aims=("values", "rejects"))
+    result = run(Aborting(None, "litert"), "MAXIMUM", aims=("codes", "rejects"))
     counts = result.operators[0].counts
     assert not result.refuses
     assert not result.reaches(0)
@@ -342,7 +342,7 @@ def test_only_the_numerics_that_is_asked_for() -> None:
 
 
 def test_the_embedded_model_gives_level_4() -> None:
-    result = conform(Planted(numerics="xnnpack"), "litert", types=("s8",), repeat=1, cases=("SQUEEZE/s8/values/000",))
+    result = conform(Planted(numerics="xnnpack"), "litert", types=("s8",), repeat=1, cases=("SQUEEZE/s8/codes/000",))
     assert result.models == ()
     from bittrue.conformance.models import ModelFile
 

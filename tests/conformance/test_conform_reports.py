@@ -23,7 +23,7 @@ class Hostile(Planted):
     title = HOSTILE
 
     def answer(self, case: Any) -> Answer:
-        if case.aim == "values":
+        if case.aim == "codes":
             return Answer("crashed", text=HOSTILE)
         return super().answer(case)
 
@@ -43,7 +43,7 @@ def test_pages_escape_what_devices_say(result: Any) -> None:
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
     assert "\x1b" not in page
-    assert "SQUEEZE/s8/values/000" in page
+    assert "SQUEEZE/s8/codes/000" in page
     assert "crashed" in page
 
 
@@ -79,7 +79,7 @@ def test_damaged_results_are_named(result: Any, path: tuple[Any, ...]) -> None:
 def test_command_writes_everything_and_verifies(tmp_path: Path) -> None:
     files = {name: tmp_path / f"r.{name}" for name in ("json", "html", "xml", "md")}
     done = run(
-        *("bittrue:xnnpack", "--case", "SQUEEZE/s8/values/000", "--no-demo", "--repeat", "1", "-o", str(files["json"])),
+        *("bittrue:xnnpack", "--case", "SQUEEZE/s8/codes/000", "--no-demo", "--repeat", "1", "-o", str(files["json"])),
         *("--html", str(files["html"]), "--junit", str(files["xml"]), "--markdown", str(files["md"])),
     )
     assert done.exit_code == 0, done.output
@@ -101,7 +101,7 @@ def test_command_writes_everything_and_verifies(tmp_path: Path) -> None:
 def test_command_exit_codes(tmp_path: Path) -> None:
     device = tmp_path / "wrong.py"
     device.write_text("def device(model, inputs):\n    return {'output0': next(iter(inputs.values()))}\n")
-    wrong = run(str(device), "--case", "SQUEEZE/s8/values/000", "--no-demo", "--json")
+    wrong = run(str(device), "--case", "SQUEEZE/s8/codes/000", "--no-demo", "--json")
     assert wrong.exit_code == 1, wrong.output
     data = json.loads(wrong.stdout)
     assert data["operators"][0]["verdict"] == "wrong outputs"

@@ -282,7 +282,7 @@ def test_choices_part_what_candidates_can() -> None:
 
 @pytest.mark.parametrize("types", ["s8", "u8", "s16"])
 def test_every_code_is_quantized(types: str) -> None:
-    cases = [case for case in suite_cases("DEQUANTIZE", types) if case.aim == "values"]
+    cases = [case for case in suite_cases("DEQUANTIZE", types) if case.aim == "codes"]
     kind = data_type(types)
     for case in cases:
         quantized = {int(v) for v in case.inputs["input0"].reshape(-1)}

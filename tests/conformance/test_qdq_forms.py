@@ -57,33 +57,33 @@ def _axes(*values: int) -> Operand:
     return Operand("s32", (len(values),), data=np.array(values, np.int32))
 
 
-_PICTURE = (1, 5, 6, 3)
+_IMAGE = (1, 5, 6, 3)
 _POOL = {"filter_width": 2, "filter_height": 3, "padding": "SAME", "stride_w": 2, "stride_h": 1}
 SINGLES: tuple[tuple[str, list[Operand], Operand, dict[str, Any] | None], ...] = (
-    ("AVERAGE_POOL_2D", [_x(_PICTURE)], _x((1, 5, 3, 3)), _POOL),
-    ("MAX_POOL_2D", [_x(_PICTURE)], _x((1, 5, 3, 3)), _POOL),
+    ("AVERAGE_POOL_2D", [_x(_IMAGE)], _x((1, 5, 3, 3)), _POOL),
+    ("MAX_POOL_2D", [_x(_IMAGE)], _x((1, 5, 3, 3)), _POOL),
     (
         "AVERAGE_POOL_2D",
-        [_x(_PICTURE)],
+        [_x(_IMAGE)],
         _x((1, 3, 3, 3)),
         {**_POOL, "padding": "VALID", "fused_activation_function": "RELU6"},
     ),
-    ("L2_NORMALIZATION", [_x(_PICTURE)], _x(_PICTURE, 1 / 128, 0), {}),
-    ("MEAN", [_x(_PICTURE), _axes(1, 2)], _x((1, 3)), {}),
-    ("MEAN", [_x(_PICTURE, 0.1, 0, "s16"), _axes(1, -2)], _x((1, 1, 1, 3), 0.1, 0, "s16"), {"keep_dims": True}),
-    ("SUM", [_x(_PICTURE), _axes(3)], _x((1, 5, 6), 0.3), {}),
-    ("REDUCE_MAX", [_x(_PICTURE), _axes(3)], _x((1, 5, 6)), {}),
-    ("QUANTIZE", [_x(_PICTURE)], _x(_PICTURE, 0.13, -3), None),
-    ("DEQUANTIZE", [_x(_PICTURE)], Operand("f32", _PICTURE), None),
-    ("LEAKY_RELU", [_x(_PICTURE)], _x(_PICTURE), {"alpha": 0.1}),
-    ("RELU", [_x(_PICTURE)], _x(_PICTURE), None),
-    ("RELU6", [_x(_PICTURE)], _x(_PICTURE), None),
-    ("RELU_N1_TO_1", [_x(_PICTURE)], _x(_PICTURE), None),
-    ("HARD_SWISH", [_x(_PICTURE)], _x(_PICTURE), None),
+    ("L2_NORMALIZATION", [_x(_IMAGE)], _x(_IMAGE, 1 / 128, 0), {}),
+    ("MEAN", [_x(_IMAGE), _axes(1, 2)], _x((1, 3)), {}),
+    ("MEAN", [_x(_IMAGE, 0.1, 0, "s16"), _axes(1, -2)], _x((1, 1, 1, 3), 0.1, 0, "s16"), {"keep_dims": True}),
+    ("SUM", [_x(_IMAGE), _axes(3)], _x((1, 5, 6), 0.3), {}),
+    ("REDUCE_MAX", [_x(_IMAGE), _axes(3)], _x((1, 5, 6)), {}),
+    ("QUANTIZE", [_x(_IMAGE)], _x(_IMAGE, 0.13, -3), None),
+    ("DEQUANTIZE", [_x(_IMAGE)], Operand("f32", _IMAGE), None),
+    ("LEAKY_RELU", [_x(_IMAGE)], _x(_IMAGE), {"alpha": 0.1}),
+    ("RELU", [_x(_IMAGE)], _x(_IMAGE), None),
+    ("RELU6", [_x(_IMAGE)], _x(_IMAGE), None),
+    ("RELU_N1_TO_1", [_x(_IMAGE)], _x(_IMAGE), None),
+    ("HARD_SWISH", [_x(_IMAGE)], _x(_IMAGE), None),
     ("DEPTH_TO_SPACE", [_x((1, 2, 3, 8))], _x((1, 4, 6, 2)), {"block_size": 2}),
-    ("EXPAND_DIMS", [_x(_PICTURE), _axes(1)], _x((1, 1, 5, 6, 3)), None),
-    ("ABS", [_x(_PICTURE)], _x(_PICTURE), None),
-    ("ARG_MIN", [_x(_PICTURE), _axes(3)], Operand("s64", (1, 5, 6)), {"output_type": "INT64"}),
+    ("EXPAND_DIMS", [_x(_IMAGE), _axes(1)], _x((1, 1, 5, 6, 3)), None),
+    ("ABS", [_x(_IMAGE)], _x(_IMAGE), None),
+    ("ARG_MIN", [_x(_IMAGE), _axes(3)], Operand("s64", (1, 5, 6)), {"output_type": "INT64"}),
 )
 
 

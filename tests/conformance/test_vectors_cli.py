@@ -33,7 +33,7 @@ def run(*arguments: object) -> Result:
 
 def test_written_folders_are_replayed(tmp_path: Path) -> None:
     out = tmp_path / "v"
-    done = run("RESHAPE", "--aim", "values,shapes", "--format", "all", "-o", out)
+    done = run("RESHAPE", "--aim", "codes,shapes", "--format", "all", "-o", out)
     assert done.exit_code == 0, done.output
     assert f"next: bittrue replay {out}" in done.output
     again = CliRunner().invoke(cli, ["replay", str(out), "--json"])

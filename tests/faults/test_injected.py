@@ -122,7 +122,7 @@ COMMANDS = {
     "markdown": ["check", str(DEMO), "--markdown"],
     "html": ["check", str(DEMO), "--html"],
     "compare": ["compare", str(DEMO), f"{DEMO}@xnnpack", "--no-explain", "-o"],
-    "vectors": ["vectors", "RESHAPE", "--types", "s8", "--aim", "values", "-o"],
+    "vectors": ["vectors", "RESHAPE", "--types", "s8", "--aim", "codes", "-o"],
 }
 
 

@@ -449,10 +449,10 @@ def signature(key: str | None, inputs: dict[str, int], outputs: dict[str, int], 
 
 def test_signatures() -> None:
     model = dense()
-    model.signatureDefs = [signature("serve", {"image": 0}, {"digit": 4}), signature("again", {"image": 3}, {})]
+    model.signatureDefs = [signature("serve", {"picture": 0}, {"digit": 4}), signature("again", {"picture": 3}, {})]
     found = read_tflite(pack(model))
     assert found.graphs[0].signature == "serve"
-    assert found.graphs[0].aliases == {"image": 0, "digit": 4}
+    assert found.graphs[0].aliases == {"picture": 0, "digit": 4}
     assert len(found.notes) == 2
     model.signatureDefs = [signature(None, {}, {})]
     expect(model, InvalidModelError, "BT-MODEL-SIGNATURE", "no key")

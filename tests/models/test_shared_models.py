@@ -71,7 +71,7 @@ def test_random_inputs(path: Path, record_property: Callable[[str, object], None
     record_property("compared", f"{path.stem}: {tensors} tensors, {total:,} values in {len(SEEDS)} runs, 0 mismatches")
 
 
-PICTURES = {
+IMAGES = {
     "coral_tf2_mobilenet_v2_1.0_224_ptq": ["parrot.jpg", "owl.jpg", "cat.bmp", "grace_hopper.bmp"],
     "coral_mobilenet_v1_0.25_128_quant": ["parrot.jpg", "owl.jpg", "cat.bmp", "grace_hopper.bmp"],
     "coral_deeplabv3_mnv2_dm05_pascal_quant": ["cat.bmp"],
@@ -82,7 +82,7 @@ PICTURES = {
 }
 
 
-@pytest.mark.parametrize(("model", "image"), [(m, p) for m, names in PICTURES.items() for p in names])
+@pytest.mark.parametrize(("model", "image"), [(m, p) for m, names in IMAGES.items() for p in names])
 def test_images(model: str, image: str, record_property: Callable[[str, object], None]) -> None:
     path = SHARED / "models" / f"{model}.tflite"
     port = bittrue.load(path).prepare("litert").inputs[0]

@@ -16,7 +16,7 @@ from bittrue.runners.inputs import input_sets, one_input_set
 
 A = Port("a", np.dtype(np.int8), (1, 4), Quantization(np.float32([0.5]), np.int64([3])))
 B = Port("b", np.dtype(np.float32), (2,), None)
-PICTURE = Port("p", np.dtype(np.uint8), (1, 4, 6, 3), None)
+IMAGE = Port("p", np.dtype(np.uint8), (1, 4, 6, 3), None)
 FIRST = Port("p", np.dtype(np.float32), (1, 3, 4, 6), None)
 
 
@@ -72,7 +72,7 @@ def test_images(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (4, 6, 3)).astype(np.uint8)
     image.fromarray(pixels).save(tmp_path / "b.png")
     image.fromarray(pixels[::-1].copy()).save(tmp_path / "a.PNG")
-    one, two = input_sets([PICTURE], [str(tmp_path)])
+    one, two = input_sets([IMAGE], [str(tmp_path)])
     assert np.array_equal(one.values["p"][0], pixels[::-1])
     assert np.array_equal(two.values["p"][0], pixels)
     assert "6x4" in two.remarks[0]

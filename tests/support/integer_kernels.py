@@ -98,11 +98,11 @@ def convolved(model: DeviceModel, x: Array, fault: str) -> Array:
     weights, bias = _constants(model)
     (scale_x, point), (scale_w, _), (scale_y, _) = (_parameters(model, k) for k in (0, 1, -1))
     taps, windows = weights.shape[1:3], []
-    for axis, name in enumerate("hw"):
-        size, stride, dilation = x.shape[1 + axis], int(given[f"stride_{name}"]), int(given[f"dilation_{name}"])
+    for axis, (stride, dilation) in enumerate(zip(given["strides"], given["dilations"], strict=True)):
+        size = x.shape[1 + axis]
         reach = (taps[axis] - 1) * dilation + 1
         count, before = (size - reach) // stride + 1, 0
-        if given["padding"] == "same":
+        if given["padding"] == "same_upper":
             count = -(-size // stride)
             total = max((count - 1) * stride + reach - size, 0)
             before = total - total // 2 if fault == "padding_other_side" else total // 2

@@ -129,7 +129,7 @@ class Methods:
         self.closed = 0
 
     def load(self, model: Any) -> None:
-        if model.operator == "RESHAPE" and "values" not in model.identity:
+        if model.operator == "RESHAPE" and "codes" not in model.identity:
             raise Refused("codes only")
         self.model = model
 

@@ -19,7 +19,7 @@ from support.shared import SHARED
 
 VECTORS = SHARED / "golden" / "caffe2"
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "caffe2"
-PICTURE = np.random.default_rng(5).normal(0, 2, (2, 8, 8, 3)).astype(np.float32)
+IMAGE = np.random.default_rng(5).normal(0, 2, (2, 8, 8, 3)).astype(np.float32)
 
 
 def quantized(scale: float = 0.5, zero_point: int = 3) -> dict[str, Any]:
@@ -73,9 +73,9 @@ def test_binary_and_text_files_give_the_same(tmp_path: Path, engine: str) -> Non
     for name in ("predict_net.pb", "predict_net.pbtxt"):
         model = bittrue.load(tmp_path / name)
         for executor in ("native", "reference"):
-            session = model.prepare(executor=executor, shapes={"data": PICTURE.shape})
+            session = model.prepare(executor=executor, shapes={"data": IMAGE.shape})
             assert session.plan.numerics == "caffe2"
-            (probabilities,) = computed(session, PICTURE)
+            (probabilities,) = computed(session, IMAGE)
             results.append(probabilities)
     assert results[0].shape == (2, 5)
     assert results[0].dtype == np.float32
@@ -89,7 +89,7 @@ def test_engines_differ_and_follow_the_file() -> None:
         predict, init = classifier(engine)
         predict.external_output.append("s")
         model = bittrue.load(predict.SerializeToString(), init.SerializeToString())
-        answers.append([computed(model.prepare(name, shapes={"data": PICTURE.shape}), PICTURE)[1] for name in ENGINES])
+        answers.append([computed(model.prepare(name, shapes={"data": IMAGE.shape}), IMAGE)[1] for name in ENGINES])
     default, server = answers
     # A file of the server engine runs as such either way; one of the default engine only where it is asked to.
     assert server[0].tobytes() == server[1].tobytes()

@@ -60,7 +60,7 @@ def results(files: Files, images: np.ndarray, numerics: str, executor: str) -> n
     return found
 
 
-PICTURES = np.random.default_rng(3).uniform(-2.5, 2.5, (3, 3, 12, 10)).astype(np.float32)
+IMAGES = np.random.default_rng(3).uniform(-2.5, 2.5, (3, 3, 12, 10)).astype(np.float32)
 
 
 @pytest.mark.parametrize("method", ["tflite", "ONNX", "Caffe2"])
@@ -68,9 +68,9 @@ PICTURES = np.random.default_rng(3).uniform(-2.5, 2.5, (3, 3, 12, 10)).astype(np
 @pytest.mark.parametrize("numerics", ["snps_caffe", "snps_caffe-ev", "snps_caffe-sr", "snps_caffe-document"])
 def test_executors_agree_and_batches_are_images(numerics: str, several: bool, method: str) -> None:
     files = network(method, several)
-    together = results(files, PICTURES, numerics, "reference")
-    np.testing.assert_array_equal(results(files, PICTURES, numerics, "auto"), together)
-    apart = np.concatenate([results(files, PICTURES[n : n + 1], numerics, "auto") for n in range(3)])
+    together = results(files, IMAGES, numerics, "reference")
+    np.testing.assert_array_equal(results(files, IMAGES, numerics, "auto"), together)
+    apart = np.concatenate([results(files, IMAGES[n : n + 1], numerics, "auto") for n in range(3)])
     # The system deals parameters per channel out over the whole batch; Caffe2's scales are the layer's own.
     dealt = several and numerics != "snps_caffe-document" and method != "Caffe2"
     assert (together == apart).all() != dealt
@@ -79,18 +79,18 @@ def test_executors_agree_and_batches_are_images(numerics: str, several: bool, me
 
 def test_plans_come_back_from_files(tmp_path: Path) -> None:
     files = network("tflite", True)
-    session = bittrue.load(files.network, weights=files.learned).prepare(shapes={"image": PICTURES.shape})
+    session = bittrue.load(files.network, weights=files.learned).prepare(shapes={"image": IMAGES.shape})
     session.plan.save(tmp_path / "network.plan")
-    expected = session.run({"image": PICTURES})["f"]
+    expected = session.run({"image": IMAGES})["f"]
     for executor in ("reference", "auto"):
         again = bittrue.load_plan(tmp_path / "network.plan", executor=executor)
-        np.testing.assert_array_equal(again.run({"image": PICTURES})["f"], expected)
+        np.testing.assert_array_equal(again.run({"image": IMAGES})["f"], expected)
 
 
 def test_methods_and_numerics_differ() -> None:
     """Otherwise the network would show nothing."""
     found = {
-        (method, numerics): results(network(method, True), PICTURES, numerics, "auto").tobytes()
+        (method, numerics): results(network(method, True), IMAGES, numerics, "auto").tobytes()
         for method in ("tflite", "ONNX", "Caffe2")
         for numerics in ("snps_caffe", "snps_caffe-document")
     }

@@ -39,7 +39,7 @@ def show_saturation(loaded: api.Model, shapes: Mapping[str, Sequence[int]], as_j
 
 
 def _table(layers: Sequence[MixedLayer], width: int) -> RenderableType:
-    columns = [Column("node", "text"), Column("output", "name"), Column("values", least=3), Column("weights", least=4)]
+    columns = [Column("node", "text"), Column("output", "name"), Column("input", least=3), Column("weights", least=4)]
     columns += [Column("pairs", least=2), Column("channels", least=1), Column("worst pair", "text")]
     columns += [Column("sum", right=True), Column("loss", right=True)]
     rows = []

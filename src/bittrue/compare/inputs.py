@@ -20,7 +20,7 @@ from ..runners.recording import Recorded, Recording
 from .alignment import Layout, layouts
 
 # Axes of images, channels last to channels first and back: what inputs of two formats differ by.
-_PICTURES = ((0, 3, 1, 2), (0, 2, 3, 1))
+_IMAGES = ((0, 3, 1, 2), (0, 2, 3, 1))
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def _matches(shape: Sequence[int], pattern: Sequence[int]) -> bool:
 
 
 def _image(shape: tuple[int, ...], pattern: tuple[int, ...]) -> Layout | None:
-    for axes in _PICTURES:
+    for axes in _IMAGES:
         moved = tuple(shape[i] for i in axes) if len(shape) == 4 else ()
         if moved and _matches(moved, pattern):
             return Layout(moved, None, axes)

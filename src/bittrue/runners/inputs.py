@@ -26,7 +26,7 @@ _ARRAYS = (".npy", ".npz")
 _MOST_PIXELS = 50_000_000
 # Others may start programs, as PostScript does.
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
-_PICTURES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+_IMAGES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
 
 @dataclass
@@ -178,9 +178,9 @@ def _split(text: str, ports: Sequence[Port]) -> tuple[str | None, Path]:
 
 def _in_folder(folder: Path) -> list[Path]:
     """Arrays and images of a folder by name."""
-    found = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in (*_ARRAYS, *_PICTURES) and p.is_file()]
+    found = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in (*_ARRAYS, *_IMAGES) and p.is_file()]
     if not found:
-        known = ", ".join((*_ARRAYS, *_PICTURES))
+        known = ", ".join((*_ARRAYS, *_IMAGES))
         raise InputError("BT-FILE-MISSING", f"no file in it ends in one of {known}", place=str(folder))
     return found
 

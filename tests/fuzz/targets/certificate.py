@@ -20,8 +20,8 @@ def seeds(folder: Path) -> Iterable[bytes]:
     """A device that is off by one, and one that is exact, on two small cases."""
     from support.changed_answers import Planted, above
 
-    cases = ("SQUEEZE/s8/values/000", "SQUEEZE/s8/shapes/000")
-    for change in (lambda case, o: above(1)(case, o) if case.aim == "values" else o, lambda case, o: o):
+    cases = ("SQUEEZE/s8/codes/000", "SQUEEZE/s8/shapes/000")
+    for change in (lambda case, o: above(1)(case, o) if case.aim == "codes" else o, lambda case, o: o):
         result = conform(Planted(change), cases=cases, demo=False, repeat=1)
         yield json.dumps(result.to_dict()).encode()
 

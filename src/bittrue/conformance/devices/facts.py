@@ -78,7 +78,7 @@ def _constants(model: DeviceModel) -> dict[str, np.ndarray]:
 
 
 def parameters(model: DeviceModel) -> dict[str, Value]:
-    """The operator's version and attributes, and what the plan computes with: ``"attribute.stride_height"``,
+    """The operator's version and attributes, and what the plan computes with: ``"attribute.strides"``,
     ``"step0.multiplier"``.
 
     Each is a text, integers or real numbers; no and yes are 0 and 1.

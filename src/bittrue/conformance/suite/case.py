@@ -13,7 +13,7 @@ import numpy as np
 from ...api import Model, load
 
 # What a case is aimed at; random ones show what a suite without aim would find.
-AIMS = ("ties", "near ties", "saturation", "zero points", "padding", "shapes", "values", "random", "rejects")
+AIMS = ("ties", "near ties", "saturation", "zero points", "padding", "shapes", "codes", "random", "rejects")
 
 
 @dataclass(frozen=True, eq=False)

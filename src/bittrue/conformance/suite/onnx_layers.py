@@ -199,7 +199,7 @@ def _window(**attributes: Any) -> dict[str, Any]:
     return attributes
 
 
-PICTURES = (
+IMAGES = (
     Image(
         "3x3, padded by 1, zero point at the low end",
         (1, 3, 5, 7),

@@ -17,7 +17,7 @@ from ..mapping import Growing, Refusing
 # Attributes of users and of training, which decide nothing that is computed.
 _FOR_TRAINING = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 _LONGEST_TEXT = 1 << 12
-_MOST_EXTENTS = 32
+_MOST_DIMENSIONS = 32
 
 
 @dataclass
@@ -114,7 +114,7 @@ class Source(Refusing):
         parts = [part.strip().removesuffix("L") for part in text[1:-1].split(",")]
         parts = parts[:-1] if parts[-1] == "" else parts
         try:
-            if len(parts) > _MOST_EXTENTS:
+            if len(parts) > _MOST_DIMENSIONS:
                 raise ValueError
             return tuple(_bounded(int(part)) for part in parts)
         except ValueError:

@@ -8,7 +8,7 @@ _AWAY = {"softmax": "binary32_table_away"}
 _LOGARITHM = {"log_softmax": "binary32_table_even"}
 
 # Means over height and width, dimensions kept: vectors of channels, and scalars behind them.
-_PICTURE = {
+_IMAGE = {
     "accumulate": "s32_wrap",
     "mean": "binary32_real_two_step_up_up",
     "mean_tail": "binary32_real_two_step_up_away",
@@ -29,7 +29,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "mean",
         ("T s32 -> T",),
-        _PICTURE,
+        _IMAGE,
         "run",
         where=("s8", "u8"),
         when=(("reduces", 4, 1, 2), ("attribute_is", "keep_dims", True)),

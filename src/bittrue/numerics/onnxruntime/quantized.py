@@ -13,7 +13,7 @@ WHERE = ("bool T T f32 T f32 T f32 T -> T",)
 SCALES = (("attribute_is", "given", "scales"),)
 UNARY = ("T f32 T f32 T -> T",)
 MEANS = ("T s64|- f32 T f32 T -> T",)
-_WHOLE_PICTURE = {
+_WHOLE_IMAGE = {
     "accumulate": "s32_wrap",
     "scale_form": "binary32_over_product",
     "rescale": "binary32_multiply_even",
@@ -42,7 +42,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "average_pool",
         UNARY,
-        _WHOLE_PICTURE,
+        _WHOLE_IMAGE,
         f"{_RUN}; ARM multiplies by 24-bit integers (read)",
         where=BYTES,
         limit=_NO_NUMBER,
@@ -51,7 +51,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "average_pool",
         ("T f32 T f32 T|- -> T",),
-        _WHOLE_PICTURE,
+        _WHOLE_IMAGE,
         f"{_RUN}; windows that are the whole image go the way of the global average",
         where=BYTES,
         limit=_NO_NUMBER,

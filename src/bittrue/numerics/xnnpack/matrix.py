@@ -13,7 +13,7 @@ _SCALED = {
     "store": "clamp_then_zero_point",
     "activation_range": "binary32_sum_even",
 }
-_PICTURES = (
+_IMAGES = (
     ("counts_within", (3, 3), (1, 1)),
     ("declared_rank", 4, 4, 0, 1, "output"),
     ("declared_rank", 1, 1, 2),
@@ -42,7 +42,7 @@ _DYNAMIC = {
     "scale_back": "binary32_rows_then_fused",
     "plain_range": "unlimited",
 }
-_REAL_PICTURES = (
+_REAL_IMAGES = (
     ("counts_within", (3, 3), (1, 1)),
     ("declared_rank", 4, 4, 0, 1, "output"),
     ("declared_rank", 1, 1, 2),
@@ -64,13 +64,13 @@ ROWS: tuple[Row, ...] = (
             ("f32 f32 f32 -> f32",),
             {**_REAL, "sum_of_products": "binary32_fused_from_bias_by_columns"},
             "run",
-            when=(*_REAL_PICTURES, ("filters_of_one_channel", 25)),
+            when=(*_REAL_IMAGES, ("filters_of_one_channel", 25)),
             limit=_NANS,
         )
         for stem in ("conv2d", "depthwise_conv2d")
     ),
     *(
-        Row(stem, ("f32 f32 f32 -> f32",), _REAL, "run", when=_REAL_PICTURES, limit=_NANS)
+        Row(stem, ("f32 f32 f32 -> f32",), _REAL, "run", when=_REAL_IMAGES, limit=_NANS)
         for stem in ("conv2d", "depthwise_conv2d")
     ),
     Row(
@@ -92,7 +92,7 @@ ROWS: tuple[Row, ...] = (
         ("f32 s8 f32 -> f32",),
         {**_DYNAMIC, "rows": "per_pixel", "row_sums": "exact"},
         "run",
-        when=(("weights_scaled_along", 0), *_REAL_PICTURES, ("filters_of_one_pixel",)),
+        when=(("weights_scaled_along", 0), *_REAL_IMAGES, ("filters_of_one_pixel",)),
         requires=_SYMMETRIC_WEIGHTS,
         limit=_FINITE,
     ),
@@ -101,7 +101,7 @@ ROWS: tuple[Row, ...] = (
         ("f32 s8 f32 -> f32",),
         {**_DYNAMIC, "rows": "per_image"},
         "run",
-        when=(("weights_scaled_along", 0), *_REAL_PICTURES),
+        when=(("weights_scaled_along", 0), *_REAL_IMAGES),
         requires=_SYMMETRIC_WEIGHTS,
         limit=_FINITE,
     ),
@@ -127,7 +127,7 @@ ROWS: tuple[Row, ...] = (
         ("s8 s8 s32 -> s8",),
         _SCALED,
         "run",
-        when=(("one_scale", 0, "output"), ("weights_scaled_along", 0), *_PICTURES),
+        when=(("one_scale", 0, "output"), ("weights_scaled_along", 0), *_IMAGES),
         requires=_SYMMETRIC,
     ),
     Row(
@@ -135,7 +135,7 @@ ROWS: tuple[Row, ...] = (
         ("u8 u8 s32 -> u8",),
         _SCALED,
         "run",
-        when=(("one_scale", 0, 1, "output"), ("weights_scaled_along", 0), *_PICTURES),
+        when=(("one_scale", 0, 1, "output"), ("weights_scaled_along", 0), *_IMAGES),
         requires=(*_CHECKED, ("bias_is_scaled_like_weights",)),
     ),
     Row(
@@ -143,7 +143,7 @@ ROWS: tuple[Row, ...] = (
         ("s8 s8 s32 -> s8",),
         _SCALED,
         "run",
-        when=(("one_scale", 0, "output"), ("weights_scaled_along", 3), *_PICTURES),
+        when=(("one_scale", 0, "output"), ("weights_scaled_along", 3), *_IMAGES),
         requires=_SYMMETRIC,
     ),
     Row(
@@ -151,7 +151,7 @@ ROWS: tuple[Row, ...] = (
         ("u8 u8 s32 -> u8",),
         _SCALED,
         "run",
-        when=(("one_scale", 0, 1, "output"), ("weights_scaled_along", 3), *_PICTURES),
+        when=(("one_scale", 0, 1, "output"), ("weights_scaled_along", 3), *_IMAGES),
         requires=(*_CHECKED, ("bias_is_scaled_like_weights",)),
     ),
     Row(

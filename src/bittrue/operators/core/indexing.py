@@ -12,7 +12,7 @@ from .base import Call, Operand, Shape
 # NumPy takes 64 dimensions, and some operators split every dimension in two.
 MAX_RANK = 32
 # Dimensions are 32-bit integers in every model format.
-MAX_EXTENT = 2**31 - 1
+MAX_DIMENSION = 2**31 - 1
 # Dimensions beside a dimension of 0 may not multiply to more than this: NumPy refuses them though nothing is stored.
 MAX_HIDDEN = 2**40
 
@@ -27,7 +27,7 @@ def bounded(call: Call, shape: Sequence[int]) -> Shape:
             "BT-SHAPE-RANK", f"the output would have rank {len(found)}, at most {MAX_RANK} is allowed"
         )
     hidden = math.prod(size or 1 for size in found) if 0 in found else 0
-    if any(size > MAX_EXTENT for size in found) or hidden > MAX_HIDDEN:
+    if any(size > MAX_DIMENSION for size in found) or hidden > MAX_HIDDEN:
         raise call.invalid("BT-SHAPE-LARGE", f"the output would have the shape {list(found)}, which is too large")
     return found
 

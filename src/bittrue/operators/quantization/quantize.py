@@ -18,7 +18,7 @@ from ..core.accumulator import multiplier_arrays
 from ..core.base import Call, Lowered, Operand, Operator, Role, Shape, Step, same_shape
 from ..core.elementwise import blockwise, in_lanes
 from ..core.functions import IDENTITY
-from ..core.indexing import MAX_EXTENT
+from ..core.indexing import MAX_DIMENSION
 from ..elementwise import level_functions, logistic
 from . import quantize_in_reals, quantize_operands, quantize_ranges
 
@@ -40,7 +40,7 @@ def per_axis_arrays(call: Call, operand: Operand) -> dict[str, np.ndarray]:
                 f"'{operand.name}' of shape {list(operand.shape)} has several scales and no elements",
                 "the kernel goes past the end of such a tensor",
             )
-        size = operand.shape[given.axis] if given.axis < operand.rank else MAX_EXTENT
+        size = operand.shape[given.axis] if given.axis < operand.rank else MAX_DIMENSION
         if size > scales.size:
             raise call.invalid(
                 "BT-QUANT-AXIS",

@@ -67,7 +67,7 @@ typedef struct {
  * A number, list of numbers or word about the model.
  *
  * "version": of the operator, as the model file says. "attribute.NAME": of the operator, in bittrue's words:
- * "attribute.stride_height", "attribute.activation"; no and yes are 0 and 1. "step0.NAME": what LiteRT's reference kernels
+ * "attribute.strides", "attribute.activation"; no and yes are 0 and 1. "step0.NAME": what LiteRT's reference kernels
  * (for .onnx models ONNX Runtime) would compute it with: "step0.multiplier" and "step0.exponent" (real factor =
  * multiplier * 2^(exponent - 31)), "step0.low" and "step0.high" (the clamp), "step0.rule.rescale" (the name of the
  * arithmetic). `bittrue plan MODEL` prints the same. A device is free to derive its own.

@@ -302,7 +302,7 @@ def _uniform(
     note: str,
 ) -> Draft:
     kind = data_type(types)
-    drawn = generator(operator, types, aim, number, "values")
+    drawn = generator(operator, types, aim, number, "codes")
     quantized = {
         f"input{i}": drawn.integers(kind.minimum, kind.maximum + 1, shape).astype(kind.numpy)
         for i, shape in enumerate((first, second))

@@ -52,7 +52,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         for number, (shape, block) in enumerate(_DEPTHS):
             quantized = distinct(types, shape, operator, number)
             point = (kind.minimum, kind.maximum, 0)[number % 3]
-            yield _depth(types, "values" if number == 0 else "shapes", quantized, block, point)
+            yield _depth(types, "codes" if number == 0 else "shapes", quantized, block, point)
         for number, (shape, block) in enumerate(_RANDOM_DEPTHS):
             quantized = generator(operator, types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
             yield _depth(types, "random", quantized.astype(kind.numpy), block, 0)

@@ -27,7 +27,7 @@ _TIE = 257 / 512
 # Aim, what is special, and scale and zero point (of s8) of both. The kernels compare steps of 1/256: what lies closer
 # together than that is equal to them.
 _SCALES = (
-    ("values", "equal parameters", (0.05, 3), (0.05, 3)),
+    ("codes", "equal parameters", (0.05, 3), (0.05, 3)),
     ("zero points", "equal scales, zero points one apart", (0.05, 3), (0.05, 4)),
     ("zero points", "equal scales, zero points at opposite ends", (0.0123, -128), (0.0123, 127)),
     ("zero points", "zero points at the low end", (0.031, -128), (0.0277, -128)),

@@ -44,7 +44,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     everything = [(1, 128), (1, 128)] if kind.bits == 8 else [(1, 300), (1, 211)]
     quantized = distinct(types, (1, sum(shape[1] for shape in everything)), operator)
     parts = np.split(quantized, [everything[0][1]], axis=1)
-    yield _draft(types, "values", parts, 1, "every quantized value")
+    yield _draft(types, "codes", parts, 1, "every quantized value")
     for number, (shapes, axis) in enumerate(_PARTS):
         parts = [distinct(types, shape, operator, number, place) for place, shape in enumerate(shapes)]
         note = f"{' '.join(str(list(shape)) for shape in shapes)} along axis {axis}"

@@ -252,7 +252,7 @@ def _quantized_weights(operator: str, types: str) -> Draft:
         zero_point(types, 0),
         padding="SAME",
     )
-    return draft(spread_out(layer, True, random), "values", "every quantized value of the weights, inputs at both ends")
+    return draft(spread_out(layer, True, random), "codes", "every quantized value of the weights, inputs at both ends")
 
 
 def _ordinary(operator: str, types: str, geometry: Geometry, number: int) -> Layer:

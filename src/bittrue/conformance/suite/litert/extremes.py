@@ -51,7 +51,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         second = np.concatenate([edges[1], beside, negated])
         order = generator(operator, types, number).permutation(first.size)
         pair = [values[order][None].astype(kind.numpy) for values in (first, second)]
-        aim = "zero points" if point in (-128, 127) else "values"
+        aim = "zero points" if point in (-128, 127) else "codes"
         yield _draft(operator, types, aim, scale, point, pair, "neighbours, ends, and quantized values of other signs")
     for aim, shapes in (("shapes", _SHAPES), ("random", _RANDOM * 2)):
         for number, both in enumerate(shapes):

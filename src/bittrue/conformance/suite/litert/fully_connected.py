@@ -141,7 +141,7 @@ def _quantized_weights(types: str) -> Draft:
         127 if types == "u8" else 0,
         zero_point(types, 0),
     )
-    return draft(spread_out(layer, True, random), "values", "every quantized value of the weights, inputs at both ends")
+    return draft(spread_out(layer, True, random), "codes", "every quantized value of the weights, inputs at both ends")
 
 
 def _ordinary(types: str, rows: tuple[int, int], channels: int, activation: str, number: int) -> Layer:

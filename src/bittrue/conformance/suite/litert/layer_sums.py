@@ -40,7 +40,7 @@ def lowest_pairs(operator: str, types: str) -> Draft:
     note = "neighbouring quantized values and weights are the lowest of their types; every unit of the sum counts"
     output = zero_point(types, 0)
     layer = Layer(operator, types, x, weights, bias, 0.5, 0.5, 0.5, point, weight_point, output)
-    return draft(layer, "values", note)
+    return draft(layer, "codes", note)
 
 
 def _layer(operator: str, types: str, length: int, back: bool, random: np.random.Generator) -> tuple[Layer, int]:

@@ -203,7 +203,7 @@ def _longest(types: str) -> Draft:
 def _quantized(types: str) -> Draft:
     """Every quantized value is the largest of a window once; s16: 256 of them."""
     low, high = _RANGES[types]
-    random = generator("MAX_POOL_2D", types, "values")
+    random = generator("MAX_POOL_2D", types, "codes")
     largest = random.permutation(np.linspace(low, high, 256).astype(np.int64)).reshape(1, 8, 8, 4)
     x = np.repeat(np.repeat(largest, 2, axis=1), 2, axis=2)
     less = low + (random.random(x.shape) * (x - low)).astype(np.int64)
@@ -211,7 +211,7 @@ def _quantized(types: str) -> Draft:
     here = (np.arange(16)[:, None] % 2 * 2 + np.arange(16)[None] % 2)[None, :, :, None]
     x = np.where(place == here, x, less)
     note = "every quantized value is the largest of a window once"
-    return _draft("MAX_POOL_2D", types, Pool((1, 16, 16, 4), (2, 2), (2, 2), "VALID"), x, low, "values", note)
+    return _draft("MAX_POOL_2D", types, Pool((1, 16, 16, 4), (2, 2), (2, 2), "VALID"), x, low, "codes", note)
 
 
 def _clamps(operator: str, types: str) -> Iterator[Draft]:

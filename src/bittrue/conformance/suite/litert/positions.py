@@ -61,7 +61,7 @@ def _arg_max(types: str) -> Iterator[Draft]:
         alike = np.full(shape, (kind.minimum, kind.maximum, kind.minimum + 7)[number % 3])
         ends = np.where(np.arange(alike.size).reshape(shape) % 3 == 0, kind.maximum, kind.minimum)
         for aim, quantized, note in (
-            ("values", distinct(types, shape, "ARG_MAX", number), "few equal maxima"),
+            ("codes", distinct(types, shape, "ARG_MAX", number), "few equal maxima"),
             ("ties", few, "many maxima at the upper end"),
             ("ties", low, "many maxima at the lower end"),
             ("ties", alike, "all quantized values are equal"),

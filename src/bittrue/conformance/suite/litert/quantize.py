@@ -228,7 +228,7 @@ def _dequantized(source: str) -> Iterator[Draft]:
         bits = np.stack([w.astype(np.float32).view(np.int32) for w in ways])
         x = _with_tail(quantized, bits)
         note = f"scale {scale!r}, zero point {point}"
-        yield _draft("DEQUANTIZE", source, source, "f32", x, (scale, 0.0), (point, 0), "values", note)
+        yield _draft("DEQUANTIZE", source, source, "f32", x, (scale, 0.0), (point, 0), "codes", note)
     for number, shape in enumerate(((1, 3, 5, 2), (9,), (1,), (2, 2, 7))):
         x = random.integers(*_RANGES[source], shape, endpoint=True)
         scale = float(aiming.generic_scales(random, 1)[0])

@@ -54,7 +54,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     for number, (shape, wanted) in enumerate(_SHAPES[operator]):
         point = (kind.minimum, kind.maximum, 0)[number % 3]
         quantized = distinct(types, shape, operator, number)
-        yield _draft(operator, types, "values" if number == 0 else "shapes", quantized, wanted, point)
+        yield _draft(operator, types, "codes" if number == 0 else "shapes", quantized, wanted, point)
     for number, (shape, wanted) in enumerate(_RANDOM[operator]):
         quantized = generator(operator, types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
         yield _draft(operator, types, "random", quantized.astype(kind.numpy), wanted, 0)

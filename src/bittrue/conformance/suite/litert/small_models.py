@@ -66,7 +66,7 @@ def _layer(
 
 
 _WINDOW = {"padding": "VALID", "stride_w": 1, "stride_h": 1}
-_PICTURE, _TABLE = (1, 4, 4, 2), (2, 8)
+_IMAGE, _TABLE = (1, 4, 4, 2), (2, 8)
 _MODELS: Mapping[str, Parts] = {
     **dict.fromkeys(
         ("ADD", "SUB", "MUL"), Parts((_quantized(2, 3), _quantized(2, 3)), (_quantized(2, 3, scale=0.75),))
@@ -78,16 +78,16 @@ _MODELS: Mapping[str, Parts] = {
     ),
     **dict.fromkeys(
         ("AVERAGE_POOL_2D", "MAX_POOL_2D"),
-        Parts((_quantized(*_PICTURE),), (_quantized(1, 3, 3, 2),), {**_WINDOW, "filter_width": 2, "filter_height": 2}),
+        Parts((_quantized(*_IMAGE),), (_quantized(1, 3, 3, 2),), {**_WINDOW, "filter_width": 2, "filter_height": 2}),
     ),
-    "CONV_2D": _layer((3, 2, 2, 2), 0, _PICTURE, (1, 3, 3, 3), **_WINDOW),
-    "DEPTHWISE_CONV_2D": _layer((1, 2, 2, 2), 3, _PICTURE, (1, 3, 3, 2), **_WINDOW, depth_multiplier=1),
+    "CONV_2D": _layer((3, 2, 2, 2), 0, _IMAGE, (1, 3, 3, 3), **_WINDOW),
+    "DEPTHWISE_CONV_2D": _layer((1, 2, 2, 2), 3, _IMAGE, (1, 3, 3, 2), **_WINDOW, depth_multiplier=1),
     "FULLY_CONNECTED": replace(_layer((3, 8), 0, _TABLE, (2, 3)), version=4),
     "CONCATENATION": Parts((_quantized(2, 3), _quantized(2, 5)), (_quantized(2, 8),), {"axis": 1}),
     "RESHAPE": Parts((_quantized(2, 6), _numbers(3, 4)), (_quantized(3, 4),), {"new_shape": (3, 4)}, 1),
     "SQUEEZE": Parts((_quantized(1, 6, 1),), (_quantized(6),), {"squeeze_dims": ()}, 1),
-    "RESIZE_BILINEAR": Parts((_quantized(*_PICTURE), _numbers(8, 8)), (_quantized(1, 8, 8, 2),)),
-    "SPACE_TO_DEPTH": Parts((_quantized(*_PICTURE),), (_quantized(1, 2, 2, 8),), {"block_size": 2}),
+    "RESIZE_BILINEAR": Parts((_quantized(*_IMAGE), _numbers(8, 8)), (_quantized(1, 8, 8, 2),)),
+    "SPACE_TO_DEPTH": Parts((_quantized(*_IMAGE),), (_quantized(1, 2, 2, 8),), {"block_size": 2}),
     "PAD": Parts((_quantized(2, 3), _numbers((0, 1), (2, 0))), (_quantized(3, 5),)),
     "PADV2": Parts(
         (_quantized(2, 3), _numbers((0, 1), (2, 0)), _quantized(1, data=np.array([7]))), (_quantized(3, 5),)

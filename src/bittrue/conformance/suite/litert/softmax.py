@@ -61,7 +61,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         yield _draft(
             operator,
             types,
-            "values",
+            "codes",
             scale * wide,
             point,
             beta,

@@ -74,7 +74,7 @@ def _gathers(types: str) -> Iterator[Draft]:
     for number, (shape, positions, axis, batch) in enumerate(_GATHERED):
         quantized = distinct(types, shape, "GATHER", number)
         integers = "s64" if number % 3 == 2 else "s32"
-        aim = "values" if number == 0 else "shapes"
+        aim = "codes" if number == 0 else "shapes"
         yield _gather(types, aim, quantized, np.array(positions), axis, batch, integers, number)
     for number, (shape, count, axis) in enumerate(_RANDOM_GATHERED * 2):
         drawn = generator("GATHER", types, "random", number)
@@ -108,7 +108,7 @@ def _transposes(types: str) -> Iterator[Draft]:
     kind = data_type(types)
     rows = [(shape, order) for shape in _TRANSPOSED for order in permutations(range(len(shape)))]
     for number, (shape, order) in enumerate([*rows, *_MORE_TRANSPOSED]):
-        aim = "values" if shape == (256,) else "shapes"
+        aim = "codes" if shape == (256,) else "shapes"
         yield _transpose(types, aim, distinct(types, shape, "TRANSPOSE", number), order, number)
     for number, (shape, order) in enumerate(_RANDOM_TRANSPOSED * 3):
         quantized = generator("TRANSPOSE", types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
@@ -125,7 +125,7 @@ def _transpose(types: str, aim: str, quantized: np.ndarray, order: tuple[int, ..
 def _slices(types: str) -> Iterator[Draft]:
     kind = data_type(types)
     for number, (shape, begins, sizes) in enumerate(_SLICED):
-        aim = "values" if number == 0 else "shapes"
+        aim = "codes" if number == 0 else "shapes"
         yield _slice(types, aim, distinct(types, shape, "SLICE", number), begins, sizes, number)
     for number, (shape, begins, sizes) in enumerate(_RANDOM_SLICED):
         quantized = generator("SLICE", types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)

@@ -44,7 +44,7 @@ def _dequantize(types: str) -> Iterator[Draft]:
         point = points[number % len(points)]
         order = random.permutation(quantized)
         note = f"scale {scale!r}, zero point {point}"
-        aim = "values" if number < 3 else "near ties"
+        aim = "codes" if number < 3 else "near ties"
         yield _draft(aim, types, order, np.float32(scale), point, {}, note)
     places: tuple[tuple[tuple[int, ...], dict[str, int]], ...] = (
         ((2, 5, 3, 4), {"axis": 1}),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....graph import data_type
 from ..draft import Draft, generator
-from ..onnx_layers import PICTURES, TYPES, output_shape
+from ..onnx_layers import IMAGES, TYPES, output_shape
 from ..onnx_model import declared, one_node
 
 OPERATORS = dict.fromkeys(("ConvInteger", "MatMulInteger"), ("s8", "u8", "u8u8"))
@@ -48,7 +48,7 @@ def _points(types: str, number: int) -> tuple[int | None, int | None]:
 
 def _convolutions(types: str) -> Iterator[Draft]:
     x_type, w_type = TYPES[types]
-    for number, geometry in enumerate(PICTURES):
+    for number, geometry in enumerate(IMAGES):
         random = generator("ConvInteger", types, number)
         x = _drawn(random, x_type, geometry.x, False)
         w = _drawn(random, w_type, (geometry.channels, geometry.x[1] // geometry.group, *geometry.kernel), False)

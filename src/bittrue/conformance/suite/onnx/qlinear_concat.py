@@ -39,7 +39,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         yield _draft(aim, operator, types, parts, 0, y_scale, chosen[3], note)
     parts = [Codes(random.permutation(every).reshape(16, 16), 0.5, middle + 1) for _ in range(3)]
     note = "every quantized value thrice, parameters as those of the result"
-    yield _draft("values", operator, types, parts, 1, 0.5, middle + 1, note)
+    yield _draft("codes", operator, types, parts, 1, 0.5, middle + 1, note)
     shapes: tuple[tuple[str, tuple[tuple[int, ...], ...], int], ...] = (
         ("shapes", ((2, 3, 5), (2, 1, 5), (2, 4, 5)), 1),
         ("shapes", ((3, 17), (3, 1)), -1),

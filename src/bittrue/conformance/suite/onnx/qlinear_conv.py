@@ -10,7 +10,7 @@ import numpy as np
 
 from ....graph import data_type
 from ..draft import Draft, generator
-from ..onnx_layers import AIMED, PICTURES, TYPES, Layer, aimed, image, long_sums, output_shape, usual, wide_products
+from ..onnx_layers import AIMED, IMAGES, TYPES, Layer, aimed, image, long_sums, output_shape, usual, wide_products
 from ..onnx_model import OnnxModel, declared
 
 OPERATORS = {"QLinearConv": ("s8", "u8", "u8u8"), "QDQ Conv": ("s8", "u8", "u8u8")}
@@ -40,8 +40,8 @@ def _layers(operator: str, types: str) -> Iterator[Layer]:
             w=layer.w.reshape(channels, terms, 1, 1),
             attributes={"kernel_shape": [1, 1]},
         )
-    for number, geometry in enumerate(PICTURES):
-        random = generator(operator, types, "image", number)
+    for number, geometry in enumerate(IMAGES):
+        random = generator(operator, types, "picture", number)
         yield image(types, geometry, random, biased=number % 3 != 2, per_channel=number % 2 == 0)
     yield _pairs(operator, types)
     yield _one_pair(operator, types)

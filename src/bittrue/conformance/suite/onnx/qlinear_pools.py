@@ -41,7 +41,7 @@ _WINDOWS: tuple[tuple[str, tuple[int, ...], dict[str, Any]], ...] = (
     ("random", (2, 3, 9, 9), {"kernel_shape": [2, 2], "strides": [2, 2]}),
     ("random", (1, 16, 7, 7), {"kernel_shape": [5, 5]}),
 )
-_PICTURES: tuple[tuple[str, tuple[int, ...]], ...] = (
+_IMAGES: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("ties", (1, 64, 2, 2)),
     ("ties", (2, 33, 4, 4)),
     ("ties", (1, 65, 1, 8)),
@@ -63,7 +63,7 @@ _NEAR = {9: (0.09, 0.04), 15: (0.3, 0.2), 7: (0.07, 0.04), 49: (0.49, 0.2)}
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
     """Windows whose averages are ties, or near them; borders; then usual images."""
-    rows = [(*row, {}) for row in _PICTURES] if operator in _GLOBAL else _WINDOWS
+    rows = [(*row, {}) for row in _IMAGES] if operator in _GLOBAL else _WINDOWS
     kind = data_type(types)
     middle = (kind.minimum + kind.maximum + 1) // 2
     for number, (aim, shape, attributes) in enumerate(rows):

@@ -28,8 +28,8 @@ _LINES = (
     ("saturation", 0.5, 0.01, 0.1),
 )
 _CURVES = (
-    ("values", 0.1, 0.00390625),
-    ("values", 0.03, 0.00390625),
+    ("codes", 0.1, 0.00390625),
+    ("codes", 0.03, 0.00390625),
     ("near ties", 0.0625, 0.0078125),
     ("near ties", 0.007, 0.0023),
     # Found by search: binary32 rounds one of the 256 values to another code of a result that starts at 0.
@@ -91,8 +91,8 @@ def _softmax(operator: str, types: str) -> Iterator[Draft]:
     group = operator.startswith(GROUP)
     # Rows: shape, axis, scale of the operand, result, spread of quantized values.
     rows: tuple[tuple[str, tuple[int, ...], int, float, float, int], ...] = (
-        ("values", (16, 10), -1, 0.1, 1 / 256, 255),
-        ("values", (8, 33), -1, 0.02, 1 / 256, 120),
+        ("codes", (16, 10), -1, 0.1, 1 / 256, 255),
+        ("codes", (8, 33), -1, 0.02, 1 / 256, 120),
         ("near ties", (32, 2), -1, 0.05, 1 / 256, 90),
         ("near ties", (16, 5), -1, 0.0078431377, 0.0039215689, 255),
         ("ties", (40, 4), -1, 0.6931472, 1 / 256, 4),

@@ -69,7 +69,7 @@ def _one_operand(operator: str, types: str) -> Draft:
     other = np.array([point + int(operator.endswith("Mul"))], elements.dtype)
     operands = [Codes(elements, 0.5, point), Codes(other, 1.0, point, constant=True)]
     content, inputs = quantized(operator, types, operands, (elements.shape, 0.5, point))
-    return Draft("values", content, inputs, "every quantized value comes out as it went in")
+    return Draft("codes", content, inputs, "every quantized value comes out as it went in")
 
 
 def _far_differences(operator: str, types: str) -> Iterator[Draft]:
@@ -99,7 +99,7 @@ def _one_part(operator: str, types: str) -> Draft:
         {"axis": 0},
         result_first=True,
     )
-    return Draft("values", content, inputs, "one part with every quantized value, scale 0.24 to 0.25")
+    return Draft("codes", content, inputs, "one part with every quantized value, scale 0.24 to 0.25")
 
 
 def _curves(operator: str, types: str) -> Iterator[Draft]:
@@ -108,7 +108,7 @@ def _curves(operator: str, types: str) -> Iterator[Draft]:
         # Found by search: a reciprocal gives another code.
         ("near ties", 0.0423, _middle(types), 0.00127, kind.minimum, "last bits of binary32 decide"),
         (
-            "values",
+            "codes",
             0.05,
             kind.maximum,
             1 / 256,
@@ -141,7 +141,7 @@ def _lowest(operator: str, types: str) -> Draft:
     more: dict[str, Any] = {} if operator.startswith("QDQ") else {"opset": 13}
     operand, result = Codes(lowest.astype(kind.numpy), 0.5, kind.minimum), (lowest.shape, 1 / 256, kind.minimum)
     content, inputs = quantized(operator, types, [operand], result, {"axis": -1}, more=more)
-    return Draft("values", content, inputs, "the lowest quantized value, and shares of 0")
+    return Draft("codes", content, inputs, "the lowest quantized value, and shares of 0")
 
 
 def _averages(operator: str, types: str) -> Iterator[Draft]:
@@ -162,7 +162,7 @@ def _averages(operator: str, types: str) -> Iterator[Draft]:
         yield _whole(operator, types, "near ties" if number < 4 else "ties", elements, x_scale, y_scale, middle - 3)
     elements = np.array([[0, 0], [0, 1], [1, 1], [255, 255], [254, 255]]) + kind.minimum
     yield _whole(
-        operator, types, "values", elements.astype(kind.numpy).reshape(1, 5, 1, 2), 0.5, 0.25, kind.minimum + 50
+        operator, types, "codes", elements.astype(kind.numpy).reshape(1, 5, 1, 2), 0.5, 0.25, kind.minimum + 50
     )
     elements = generator(operator, types, "further", "far").integers(
         kind.minimum, kind.maximum, (1, 24, 2, 3), kind.numpy, True
@@ -289,8 +289,8 @@ def _real(operator: str, types: str) -> Iterator[Draft]:
     kind, middle = data_type(types), _middle(types)
     rows: tuple[tuple[str, float, int, float, int], ...] = (
         ("saturation", 2.0**20, middle, 2.0**-20, middle + 20),
-        ("values", 0.5, middle, 0.5, middle),
-        ("values", 0.5, kind.minimum, 0.5, kind.minimum),
+        ("codes", 0.5, middle, 0.5, middle),
+        ("codes", 0.5, kind.minimum, 0.5, kind.minimum),
         ("near ties", 0.15, middle + 9, 0.1, middle - 60),
         ("near ties", 0.7, middle - 27, 0.2, middle - 70),
         ("near ties", 0.0117, middle - 3, 0.0078, middle - 40),
