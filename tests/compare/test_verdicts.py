@@ -21,7 +21,7 @@ from support.shared import needs_shared, shared_models
 # Operators whose differences must all be explained.
 ALL_EXPLAINED = {
     "conv2d",
-    "depthwise_conv2d",
+    "conv",
     "fully_connected",
     "add",
     "mul",

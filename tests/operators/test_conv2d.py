@@ -1,4 +1,4 @@
-"""conv2d and depthwise_conv2d against the real runtime."""
+"""conv2d and depthwise conv against the real runtime."""
 
 from __future__ import annotations
 

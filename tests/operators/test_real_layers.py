@@ -1,4 +1,4 @@
-"""conv2d, depthwise_conv2d and fully_connected on real numbers against the real runtime."""
+"""conv2d, depthwise conv and fully_connected on real numbers against the real runtime."""
 
 from __future__ import annotations
 

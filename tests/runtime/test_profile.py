@@ -31,7 +31,7 @@ def test_every_step_has_a_time(session: bittrue.Session) -> None:
     assert found.seconds == pytest.approx(sum(step.seconds for step in found.steps))
     assert found.rounds == 4
     assert found.multiply_adds == sum(
-        s.work for s in session.plan.steps if s.operator in ("conv2d", "depthwise_conv2d", "fully_connected")
+        s.work for s in session.plan.steps if s.operator in ("conv", "conv2d", "fully_connected")
     )
     first = session.plan.steps[0]
     tensors = [session.plan.tensors[i] for i in {*first.inputs, *first.outputs} - {None}]
@@ -86,7 +86,7 @@ def test_products_are_counted_in_systems_that_are_gone() -> None:
         if profile.step_time(plan, position, 1.0).multiply_adds
     }
     assert counted >= {
-        *("conv", "conv2d", "conv_transpose", "depthwise_conv2d", "fully_connected", "matmul"),
+        *("conv", "conv2d", "conv_transpose", "fully_connected", "matmul"),
     }
 
 

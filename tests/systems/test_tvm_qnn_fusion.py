@@ -155,7 +155,7 @@ def test_one_operator_gives_the_bytes_of_its_nodes(seed: int) -> None:
         apart = qnn.model(y, fuse=False)
         assert "fully_connected" not in operators_of(apart)
         assert "conv2d" not in operators_of(apart)
-        fused_some += bool({"fully_connected", "conv2d", "depthwise_conv2d"} & set(operators_of(fused)))
+        fused_some += bool({"fully_connected", "conv2d", "conv"} & set(operators_of(fused)))
         x = some_quantized(rng, dtype, shape)
         name = NUMERICS[int(rng.integers(len(NUMERICS)))]
         expected = run_or_error(apart, name, x, "reference")

@@ -1,4 +1,4 @@
-// depthwise_conv2d whose products of u8 and s8 codes are added in pairs of 16 bits first.
+// conv with filters of one channel whose products of u8 and s8 codes are added in pairs of 16 bits first.
 #pragma once
 
 #include <memory>

@@ -273,11 +273,11 @@ std::unique_ptr<Kernel> make_general_conv2d(const Step& step, const CoreSet&) {
 std::unique_ptr<Kernel> make_general_depthwise_conv2d(const Step& step, const CoreSet&) {
   const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
-  const int64_t multiplier = step.integer("multiplier", 1, std::max<int64_t>(1, window.out_c));
+  const int64_t multiplier = window.in_c > 0 ? window.out_c / window.in_c : 0;
   require(step.output().type == step.input(0).type && filter.elements > 0, "both sides must have one type");
   require(filter.rank() == 4 && filter.shape[0] == 1 && filter.shape[1] == window.filter_h &&
               filter.shape[2] == window.filter_w && filter.shape[3] == window.out_c &&
-              window.in_c * multiplier == window.out_c,
+              multiplier > 0 && window.in_c * multiplier == window.out_c,
           "the filter's shape differs");
   return std::make_unique<GeneralDepthwise>(step, window, multiplier);
 }

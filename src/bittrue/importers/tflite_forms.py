@@ -59,7 +59,7 @@ def _resizing(given: Attributes) -> dict[str, Attribute]:
 FORMS: Mapping[str, Callable[[Attributes], dict[str, Attribute]]] = {
     "Conv2DOptions": _convolution("hw"),
     "Conv3DOptions": _convolution("dhw", kernel_shape=(), groups=1, channels_last=True),
-    "DepthwiseConv2DOptions": _convolution("hw"),
+    "DepthwiseConv2DOptions": _convolution("hw", kernel_shape=(), depthwise=True, channels_last=True),
     "LocalResponseNormalizationOptions": _neighbours,
     "Pool2DOptions": _pool,
     "ResizeBilinearOptions": _resizing,

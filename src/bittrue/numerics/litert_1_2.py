@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .litert import LITERT
+from .litert.convolution import DEPTHWISE
 from .litert.elementwise import BROADCAST, NOT_BROADCAST, NOT_ROUNDED
 from .litert.movement import MIRRORED, NO_TABLE
 from .litert.selection import BOXES, GAPS
@@ -64,14 +65,16 @@ _LATER_OF: dict[object, set[str]] = {
     "transpose": {"f16", "s4", "u32"},
     "split": {"f16"},
 }
-_LIMITS = {
+_LIMITS: dict[object, str] = {
     "cast": "real numbers outside of the target's range are left to the processor there, and saturate here",
     "abs": "the sign of NaN differs",
     "sign": "the sign of NaN is 0",
     "relu": "by RELU, NaN becomes 0 or stays, depending on its place in the kernel's vector loop",
     "arg_max": "NaN among the values",
     "arg_min": "NaN among the values",
-    "depthwise_conv2d": "16 bits: a depth_multiplier option that contradicts the shapes is obeyed there, ignored here",
+    ("conv", *DEPTHWISE): (
+        "16 bits: a depth_multiplier option that contradicts the shapes is obeyed there, ignored here"
+    ),
     "log": "the sign of NaN differs",
     "max_pool": "NaN among the values",
 }
@@ -91,7 +94,8 @@ def _older(row: Row) -> Row | None:
     )
     if not types or (row.where and not where):
         return None
-    limit = "; ".join(filter(None, (row.limit, _LIMITS.get(row.operator, ""))))
+    known = _LIMITS.get(row.operator, "") or _LIMITS.get((row.operator, *row.when), "")
+    limit = "; ".join(filter(None, (row.limit, known)))
     return replace(row, types=types, where=where, limit=limit, evidence=_EVIDENCE)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .litert import LITERT, elementwise
+from .litert.convolution import DEPTHWISE
 from .litert.elementwise import BROADCAST, NOT_ROUNDED, OF_DIVISOR, STORED
 from .litert.movement import DIMENSIONS, MIRRORED, NO_TABLE, ONE_VALUE, PAD_RANK, SLICES
 from .litert.reduction import TRUTH_VALUES
@@ -49,8 +50,15 @@ _LAYERS: tuple[Row, ...] = (
     Row("conv2d", ("s8 s8|s4 s32|- -> s8",), _LAYER, _RUN, requires=(("input_zero_points_are_zero", 1, 2),)),
     Row("conv2d", ("s16 s8 s64|- -> s16",), _WIDE, _RUN, requires=(_NO_ZERO,)),
     Row("conv2d", ("s16 s8 s32 -> s16",), _LAYER, _RUN, requires=(_NO_ZERO,)),
-    Row("depthwise_conv2d", ("s8 s8|s4 s32|- -> s8",), _LAYER, _RUN, requires=(("input_zero_points_are_zero", 2),)),
-    Row("depthwise_conv2d", ("s16 s8 s64|- -> s16",), _WIDE, _RUN, requires=(_NO_ZERO,)),
+    Row(
+        "conv",
+        ("s8 s8|s4 s32|- -> s8",),
+        _LAYER,
+        _RUN,
+        when=DEPTHWISE,
+        requires=(("input_zero_points_are_zero", 2),),
+    ),
+    Row("conv", ("s16 s8 s64|- -> s16",), _WIDE, _RUN, when=DEPTHWISE, requires=(_NO_ZERO,)),
     Row(
         "fully_connected",
         ("s8 s8|s4 s32|- -> s8",),
@@ -216,7 +224,6 @@ _SHARED = {
     "conv2d": ("f32 f32 f32 -> f32",),
     "cos": ("f32 -> f32",),
     "cumsum": ("f32 s32 -> f32",),
-    "depthwise_conv2d": ("f32 f32 f32 -> f32",),
     "equal": ("bool bool -> bool",),
     "exp": ("f32 -> f32",),
     "fully_connected": ("f32 f32 - -> f32", "f32 f32 f32 -> f32"),
@@ -252,6 +259,7 @@ _SHARED = {
     ),
 }
 _SHARED_WHEN = (
+    ("conv", *DEPTHWISE, "f32 f32 f32 -> f32"),
     ("div", NOT_ROUNDED, "f32 f32 -> f32"),
     ("div", NOT_ROUNDED, "s32 s32 -> s32"),
     ("div", elementwise.ROUNDED_DOWN, "f32 f32 -> f32"),

@@ -151,9 +151,10 @@ def _padding(schedule: Schedule) -> Schedule:
 def _is_convolution(step: Step) -> bool:
     """Whether a step is a convolution of images with their channels last."""
     operator = find(step.operator)
-    if operator is None or operator.transposed or not operator.channels_last:
+    if operator is None or operator.transposed or "S" not in operator.weights:
         return False
-    return "S" in operator.weights and "filter_h" in step.parameters
+    last = operator.channels_last or step.parameters.get("arithmetic") == "depthwise"
+    return last and "filter_h" in step.parameters
 
 
 def _pad_value(step: Step, plan: Plan) -> int | None:
@@ -212,6 +213,7 @@ def _additions(schedule: Schedule) -> Schedule:
             alone = uses.only_reader(source) == position and source not in plan.outputs
             alone = alone and source not in schedule.parts and source not in shared
             simple = _is_convolution(made_by) and made_by.parameters.get("groups") == 1
+            simple = simple and made_by.parameters.get("arithmetic") != "depthwise"
             simple = simple and "fused_table" not in made_by.arrays
             if not (ready and alone and simple) or made_by.outputs[0] in then:
                 continue

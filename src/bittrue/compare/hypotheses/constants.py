@@ -116,7 +116,7 @@ def _weights(tensor: Tensor, index: int, order: str) -> Iterator[Hypothesis]:
 
 
 def _axes(order: str, rank: int) -> str:
-    """One letter per axis: O, I, 1, and D, H, W for the spatial axes; empty where the axes are not those of `order`."""
+    """One letter per axis: O, I, and D, H, W for the spatial axes; empty where the axes are not those of `order`."""
     found = order.replace("S", "DHW"[5 - rank :] if rank < 5 else "DHW")
     return found if len(found) == rank else ""
 
@@ -159,7 +159,7 @@ def _orders(shape: tuple[int, ...], axes: str) -> Iterator[tuple[str, str, Chang
     yield "weights flipped left to right", "the filters are mirrored", lambda w: np.flip(w, width)
     if len(shape) != 4:
         return
-    if "1" in axes:
+    if axes == "IHWO" and shape[0] == 1:
         _, h, w_, i = shape
         text = "the filters are read in another layout"
         yield "weights HWC read as CHW", text, _reading((i, h, w_), (1, 2, 0), first=True)

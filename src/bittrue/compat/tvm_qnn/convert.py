@@ -224,6 +224,8 @@ class _Converter:
         return self.finish(node, acc, 3)
 
     def depthwise_conv2d(self, node: Node) -> Any:
+        if node.attributes.get("filter_layout") != "ISO":
+            raise self.unsupported(node, "a convolution that is neither CONV_2D nor DEPTHWISE_CONV_2D")
         return self.conv2d(node, depthwise=True)
 
     def fully_connected(self, node: Node) -> Any:
@@ -371,8 +373,8 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
     "add": lambda c, node: c.binary(node, "add"),
     "average_pool": _Converter.average_pool,
     "concatenation": _Converter.concatenation,
+    "conv": _Converter.depthwise_conv2d,
     "conv2d": _Converter.conv2d,
-    "depthwise_conv2d": _Converter.depthwise_conv2d,
     "dequantize": _Converter.dequantize,
     "fully_connected": _Converter.fully_connected,
     "max_pool": _Converter.max_pool,

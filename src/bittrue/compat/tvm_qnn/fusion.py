@@ -379,9 +379,16 @@ def _emit_conv2d(
         shape = (shape[0], *shape[2:], shape[1])
     if depthwise:
         del attributes["bias_type"]
-        attributes["depth_multiplier"] = shape[3] // writer.tensors[source].shape[3]
+        channels = writer.tensors[source].shape[3]
+        attributes |= {
+            "depth_multiplier": shape[3] // channels,
+            "groups": channels,
+            "filter_layout": "ISO",
+            "kernel_shape": (),
+            "channels_last": True,
+        }
     index = writer.node(
-        "depthwise_conv2d" if depthwise else "conv2d",
+        "conv" if depthwise else "conv2d",
         layer.operator,
         (source, turned, *bias),
         dtype,

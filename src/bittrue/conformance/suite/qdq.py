@@ -218,6 +218,8 @@ def _conv2d(w: Writer) -> str:
 
 
 def _depthwise(w: Writer) -> str:
+    if w.attributes["filter_layout"] != "ISO":
+        raise NotSaid("convolutions over three axes")
     return _convolution(w, (3, 0, 1, 2), True)
 
 
@@ -428,9 +430,9 @@ MAPPERS: Mapping[str, Mapper] = {
     "average_pool": _pool("AveragePool"),
     "batch_to_space": _batch_to_space,
     "concatenation": _concatenation,
+    "conv": _depthwise,
     "conv2d": _conv2d,
     "depth_to_space": _blocks("DepthToSpace"),
-    "depthwise_conv2d": _depthwise,
     "dequantize": _quantize,
     "div": _binary("Div"),
     "elu": _unary("Elu"),

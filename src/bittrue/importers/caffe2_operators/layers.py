@@ -104,8 +104,14 @@ def _convolution(source: Source) -> None:
             raise source.invalid("BT-CONV-CHANNELS", f"{filters} filters cannot be split into {groups} groups")
         turned = weights.values().reshape(filters, height, width).transpose(1, 2, 0)[None]
         inputs = [source.inputs[0], source.constant(turned, "depthwise", weights.quantization), source.inputs[2]]
-        attributes |= {"depth_multiplier": filters // groups, "groups": groups}
-        source.emit("depthwise_conv2d", "u8", parameters, attributes, inputs=inputs)
+        attributes |= {
+            "depth_multiplier": filters // groups,
+            "groups": groups,
+            "filter_layout": "ISO",
+            "kernel_shape": (),
+            "channels_last": True,
+        }
+        source.emit("conv", "u8", parameters, attributes, inputs=inputs)
         return
     source.emit("conv2d", "u8", parameters, {**attributes, "groups": groups, "bias_type": "s32"})
 

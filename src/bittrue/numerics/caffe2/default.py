@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..litert.convolution import DEPTHWISE
 from ..table import Row
 
 _RUN = "run: recorded vectors, and random operators against PyTorch 1.8.1"
@@ -18,7 +19,8 @@ _BELOW_ONE = (("multiplier_below", 1.0),)
 _SAME = (("same_parameters", 0),)
 
 _LAYERS = (
-    *(Row(stem, (_BYTES,), _LAYER, _RUN, requires=_BELOW_ONE) for stem in ("conv2d", "depthwise_conv2d")),
+    Row("conv2d", (_BYTES,), _LAYER, _RUN, requires=_BELOW_ONE),
+    Row("conv", (_BYTES,), _LAYER, _RUN, when=DEPTHWISE, requires=_BELOW_ONE),
     Row("fully_connected", (_BYTES,), _LAYER, _RUN, requires=_BELOW_ONE),
     Row("conv_transpose", (_BYTES,), _LAYER, _RUN, requires=_BELOW_ONE),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..litert.convolution import DEPTHWISE
 from ..table import Row
 
 _RUN = "run: recorded vectors and thousands of random operators on PyTorch 1.8.1; docs/facts/caffe2.md 2"
@@ -35,25 +36,25 @@ _ESTIMATE = (
 
 _DEPTHWISE = (
     Row(
-        "depthwise_conv2d",
+        "conv",
         _TYPES,
         evidence=_RUN,
-        when=(_PAIRS, ("several_filters_per_channel",)),
+        when=(*DEPTHWISE, _PAIRS, ("several_filters_per_channel",)),
         refuses=_UNWRITTEN,
     ),
     *(
         Row(
-            "depthwise_conv2d",
+            "conv",
             _TYPES,
             {**_STORED, **rescale, "accumulate": "s16_pairs_s32_wrap"},
             _RUN,
-            when=(_PAIRS, ("pairs_can_saturate",), *when),
+            when=(*DEPTHWISE, _PAIRS, ("pairs_can_saturate",), *when),
             requires=_LAYER,
         )
         for rescale, when in _RESCALES
     ),
     *(
-        Row("depthwise_conv2d", _TYPES, {**_EXACT, **rescale}, _RUN, when=when, requires=_LAYER)
+        Row("conv", _TYPES, {**_EXACT, **rescale}, _RUN, when=(*DEPTHWISE, *when), requires=_LAYER)
         for rescale, when in _RESCALES
     ),
 )
@@ -64,7 +65,7 @@ _LAYERS = (
         _TYPES,
         evidence=_RUN,
         when=(_PAIRS,),
-        refuses="the engine adds up its taps in pairs of 16 bits; write it as depthwise_conv2d",
+        refuses="the engine adds up its taps in pairs of 16 bits; write it with a group for every channel",
     ),
     *(
         Row(stem, _TYPES, {**_EXACT, **rescale}, _RUN, when=when, requires=_LAYER)

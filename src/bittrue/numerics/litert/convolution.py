@@ -5,6 +5,10 @@ from __future__ import annotations
 from ..table import Row
 from .movement import TABLE
 
+# Which operator of files a convolution is.
+DEPTHWISE = (("attribute_is", "filter_layout", "ISO"),)
+CUBES = (("attribute_is", "filter_layout", "SIO"),)
+
 _CONVOLUTION = {
     "accumulate": "s32_wrap",
     "scale_form": "binary64",
@@ -61,24 +65,27 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_are_zero",),),
     ),
     Row(
-        "depthwise_conv2d",
+        "conv",
         ("s8 s8|s4 s32|- -> s8",),
         _CONVOLUTION,
         "run, in whole models, too; docs/facts/litert.md 2.1",
+        when=DEPTHWISE,
         requires=(("input_zero_points_are_zero", 2),),
     ),
     Row(
-        "depthwise_conv2d",
+        "conv",
         ("u8 u8 s32|- -> u8",),
         _UNSIGNED,
         "run, in whole models, too; docs/facts/litert.md 2.1",
+        when=DEPTHWISE,
         requires=(("input_zero_points_are_zero", 2), ("bias_scale_within", 0.02)),
     ),
     Row(
-        "depthwise_conv2d",
+        "conv",
         ("s16 s8 s64|- -> s16",),
         _WIDE,
         "run; docs/facts/litert.md 2.1",
+        when=DEPTHWISE,
         requires=(("zero_points_are_zero", 0, 2),),
     ),
     Row(
@@ -173,7 +180,7 @@ ROWS: tuple[Row, ...] = (
         limit=_PER_TENSOR,
     ),
     Row("matmul", ("f32 f32 -> f32",), {}, "run", limit=_TWO_NANS),
-    Row("conv", ("f32 f32 f32|- -> f32",), _IN_ORDER, "run", limit=_TWO_NANS),
+    Row("conv", ("f32 f32 f32|- -> f32",), _IN_ORDER, "run", when=CUBES, limit=_TWO_NANS),
     Row(
         "gather",
         ("T s32 -> T",),
@@ -188,6 +195,11 @@ ROWS: tuple[Row, ...] = (
     Row("identity", ("T -> T",), {}, "run", where=("f32", "f16", "s8"), requires=(("known", 0),)),
     # What the rows above leave of these types.
     Row("conv2d", ("u8 s8|s4|s2|s16|u4 s32 -> u8", "s16 s2|s16|u4 s32|s64 -> s16"), refuses=_CONFUSED),
-    Row("depthwise_conv2d", ("u8 s4 s32|- -> u8", "s16 u8|s4|s2|s16|u4 s64|- -> s16"), refuses=_CONFUSED),
+    Row(
+        "conv",
+        ("u8 s4 s32|- -> u8", "s16 u8|s4|s2|s16|u4 s64|- -> s16"),
+        when=DEPTHWISE,
+        refuses=_CONFUSED,
+    ),
     Row("fully_connected", ("s8|u8|s16 s8|u8|s4|s2|s16|u4 s32|s64|s16|- -> s8|u8|s16",), refuses=_CONFUSED),
 )

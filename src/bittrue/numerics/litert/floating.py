@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..table import Row
+from .convolution import DEPTHWISE
 
 _REAL = {"sum_of_products": "binary32_in_order", "plain_range": "type_limits"}
 _HYBRID = {
@@ -22,7 +23,7 @@ _QUANTIZED = ("accumulate", "quantize_symmetric", "quantize_asymmetric", "scale_
 
 ROWS: tuple[Row, ...] = (
     Row("conv2d", ("f32 f32 f32 -> f32",), _REAL, "run", limit=_NANS),
-    Row("depthwise_conv2d", ("f32 f32 f32|- -> f32",), _REAL, "run", limit=_NANS),
+    Row("conv", ("f32 f32 f32|- -> f32",), _REAL, "run", when=DEPTHWISE, limit=_NANS),
     Row(
         "fully_connected",
         ("f32 f32 f32|- -> f32",),
@@ -39,10 +40,11 @@ ROWS: tuple[Row, ...] = (
         limit=_NOT_FINITE,
     ),
     Row(
-        "depthwise_conv2d",
+        "conv",
         ("f32 s8 f32|- -> f32",),
         {slot: _HYBRID[slot] for slot in ("accumulate", "quantize_asymmetric", "scale_back", "plain_range")},
         "run",
+        when=DEPTHWISE,
         limit=_NOT_FINITE,
     ),
     Row(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..litert.convolution import DEPTHWISE
 from ..table import Row
 
 _CONVOLUTION = {
@@ -57,31 +58,33 @@ _ROWS: tuple[Row, ...] = (
     ),
     # The vector loop over channels rounds up, the scalar loop behind it away from zero.
     Row(
-        "depthwise_conv2d",
+        "conv",
         ("s8 s8|s4 s32 -> s8",),
         _CONVOLUTION,
         "run",
         requires=(("input_zero_points_are_zero", 2),),
-        when=(("last_size_in_blocks", 1, 8),),
+        when=(*DEPTHWISE, ("last_size_in_blocks", 1, 8)),
     ),
     Row(
-        "depthwise_conv2d",
+        "conv",
         ("s8 s8|s4 s32 -> s8",),
         {**_CONVOLUTION, "rescale": "q31_two_step_up_away"},
         "run",
         requires=(("input_zero_points_are_zero", 2),),
-        when=(("last_size_below", 1, 8),),
+        when=(*DEPTHWISE, ("last_size_below", 1, 8)),
     ),
     Row(
-        "depthwise_conv2d",
+        "conv",
         ("s8 s8|s4 s32 -> s8",),
         {**_CONVOLUTION, "rescale_tail": "q31_two_step_up_away", "lanes": "blocks_of_8"},
         "run",
         requires=(("input_zero_points_are_zero", 2),),
+        when=DEPTHWISE,
     ),
     Row(
-        "depthwise_conv2d",
+        "conv",
         ("s8 s8|s4 - -> s8", "u8 u8 - -> u8", "f32 f32|s8 - -> f32"),
+        when=DEPTHWISE,
         refuses="depthwise convolutions without a bias abort in these kernels, which read its shape unasked",
     ),
     Row(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..litert import LITERT
+from ..litert.convolution import CUBES, DEPTHWISE
 from ..table import Row
 
 _PRODUCTS = (
@@ -22,13 +23,13 @@ _VECTORS = (
     "these kernels order their operations by vectors; here they have the order of 'litert', and last bits differ for "
 )
 
-# Operator, type of the weights where it has some, and how it differs.
-_LIMITS = {
+# Operator (with conditions where they tell kernels apart), type of the weights where it has some, and how it differs.
+_LIMITS: dict[object, dict[str, str]] = {
     "conv2d": {
         "f32": f"{_PRODUCTS}none to 90 % of the results, growing with the number of taps",
         "s8": f"{_HYBRID}21 % of the results of 3x3 filters",
     },
-    "depthwise_conv2d": {
+    ("conv", *DEPTHWISE): {
         "f32": f"{_VECTORS}60 % of the results of 3x3 filters",
         "s8": f"{_HYBRID}9 % of the results of 3x3 filters",
     },
@@ -44,7 +45,7 @@ _LIMITS = {
         "f32": f"{_PRODUCTS}none to 90 % of the results, most with one row",
         "s8": f"{_HYBRID}none to a half of the results",
     },
-    "conv": {"f32": f"{_PRODUCTS}78 % of the results of 3x3x3 filters"},
+    ("conv", *CUBES): {"f32": f"{_PRODUCTS}78 % of the results of 3x3x3 filters"},
     "softmax": {"": f"{_EXPONENTIALS}51 % of the results of rows of 10, 91 % of rows of 1000"},
     "log_softmax": {"": f"{_EXPONENTIALS}15 % of the results of rows of 10, 50 % of rows of 1000"},
     "logistic": {"": f"{_EXPONENTIALS}63 % of all arguments"},
@@ -58,9 +59,9 @@ _REALS = ("f32", "f16", "bf16")
 def _rows() -> Iterator[Row]:
     for row in LITERT.rows:
         inputs, outputs = next(row.signatures(1))
-        if row.operator not in _LIMITS or row.refuses or outputs[0] not in _REALS:
+        limits = _LIMITS.get(row.operator) or _LIMITS.get((row.operator, *row.when))
+        if not limits or row.refuses or outputs[0] not in _REALS:
             continue
-        limits = _LIMITS[row.operator]
         weights = "" if "" in limits else "s8" if {"s8", "s4", "s2"}.intersection(inputs) else "f32"
         limit = limits[weights]
         yield replace(row, limit=f"{limit}. {row.limit}".removesuffix(". "), inexact=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ..litert.convolution import DEPTHWISE
 from ..litert.movement import DIMENSIONS, NO_TABLE, ONE_VALUE
 from ..table import Row
 from .variants import READ, UNDEFINED, Variant, variants
@@ -37,6 +38,7 @@ def _layer(
     requires: tuple[tuple[object, ...], ...] = (_CLAMP,),
     activation_range: str = "binary64_quotient_even",
     limit: str = "",
+    when: tuple[tuple[object, ...], ...] = (),
 ) -> tuple[Row, ...]:
     """A layer with weights: the exact sum, the binary32 product of both scales, one requantization, a clamp."""
 
@@ -53,7 +55,7 @@ def _layer(
                 "activation_range": activation_range,
             },
             _FRONTEND,
-            when=(("input_per_axis", 1),) if per_channel else (),
+            when=(*when, ("input_per_axis", 1)) if per_channel else when,
             requires=requires,
             limit="; ".join(text for text in (UNDEFINED if variant.real else _LEFT, limit) if text),
         )
@@ -74,9 +76,9 @@ def _layers(own: Variant) -> tuple[Row, ...]:
         *_layer(own, "conv2d", "s8 s8 s32|- -> s8"),
         *_layer(own, "conv2d", "u8 u8|s8 s32|- -> u8"),
         *_layer(own, "conv2d", "s16 s8 s64|s32|- -> s16", limit=_NARROWED),
-        *_layer(own, "depthwise_conv2d", "s8 s8 s32|- -> s8", (_CLAMP, zero)),
-        *_layer(own, "depthwise_conv2d", "u8 u8|s8 s32|- -> u8", (_CLAMP, zero)),
-        *_layer(own, "depthwise_conv2d", "s16 s8 s64|- -> s16", (_CLAMP, zero), limit=_NARROWED),
+        *_layer(own, "conv", "s8 s8 s32|- -> s8", (_CLAMP, zero), when=DEPTHWISE),
+        *_layer(own, "conv", "u8 u8|s8 s32|- -> u8", (_CLAMP, zero), when=DEPTHWISE),
+        *_layer(own, "conv", "s16 s8 s64|- -> s16", (_CLAMP, zero), limit=_NARROWED, when=DEPTHWISE),
         *_layer(own, "fully_connected", "s8 s8 s32|- -> s8", limit=_PER_UNIT),
         *_layer(own, "fully_connected", "u8 u8|s8 s32|- -> u8", limit=_PER_UNIT),
         *_layer(own, "fully_connected", "s16 s8 s64|s32|- -> s16", limit=f"{_NARROWED}; {_PER_UNIT}"),

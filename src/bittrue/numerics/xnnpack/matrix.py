@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..litert.convolution import DEPTHWISE
 from ..table import Row
 
 CLAMPS = ("attribute_is", "activation", "none", "relu", "relu6", "relu_n1_to_1")
@@ -57,6 +58,8 @@ _NANS = (
 _FINITE = "NaN and infinities in dynamically quantized activations are refused: what they become is undefined"
 _SYMMETRIC_WEIGHTS = (("scales_are_normal",), ("input_zero_points_are_zero", 1))
 
+_CONVOLUTIONS: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (("conv2d", ()), ("conv", DEPTHWISE))
+
 ROWS: tuple[Row, ...] = (
     *(
         Row(
@@ -64,14 +67,14 @@ ROWS: tuple[Row, ...] = (
             ("f32 f32 f32 -> f32",),
             {**_REAL, "sum_of_products": "binary32_fused_from_bias_by_columns"},
             "run",
-            when=(*_REAL_IMAGES, ("filters_of_one_channel", 25)),
+            when=(*layout, *_REAL_IMAGES, ("filters_of_one_channel", 25)),
             limit=_NANS,
         )
-        for stem in ("conv2d", "depthwise_conv2d")
+        for stem, layout in _CONVOLUTIONS
     ),
     *(
-        Row(stem, ("f32 f32 f32 -> f32",), _REAL, "run", when=_REAL_IMAGES, limit=_NANS)
-        for stem in ("conv2d", "depthwise_conv2d")
+        Row(stem, ("f32 f32 f32 -> f32",), _REAL, "run", when=(*layout, *_REAL_IMAGES), limit=_NANS)
+        for stem, layout in _CONVOLUTIONS
     ),
     Row(
         "fully_connected",
@@ -139,19 +142,19 @@ ROWS: tuple[Row, ...] = (
         requires=(*_CHECKED, ("bias_is_scaled_like_weights",)),
     ),
     Row(
-        "depthwise_conv2d",
+        "conv",
         ("s8 s8 s32 -> s8",),
         _SCALED,
         "run",
-        when=(("one_scale", 0, "output"), ("weights_scaled_along", 3), *_IMAGES),
+        when=(*DEPTHWISE, ("one_scale", 0, "output"), ("weights_scaled_along", 3), *_IMAGES),
         requires=_SYMMETRIC,
     ),
     Row(
-        "depthwise_conv2d",
+        "conv",
         ("u8 u8 s32 -> u8",),
         _SCALED,
         "run",
-        when=(("one_scale", 0, 1, "output"), ("weights_scaled_along", 3), *_IMAGES),
+        when=(*DEPTHWISE, ("one_scale", 0, 1, "output"), ("weights_scaled_along", 3), *_IMAGES),
         requires=(*_CHECKED, ("bias_is_scaled_like_weights",)),
     ),
     Row(

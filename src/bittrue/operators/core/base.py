@@ -425,7 +425,7 @@ class Operator:
         graphs: the graphs that it calls.
         roles: what its operands are for, as far as others ask for them.
         weights: order of the weights' axes, for layers: ``O`` output channels, ``I`` input channels of a group, ``S``
-            all spatial axes, ``1`` an axis of one element.
+            all spatial axes.
         channels_last: the image has its channels last, whatever the step says.
         transposed: windows lie in the result: the input's elements are spread over them.
         multiplies: `Lowered.work` counts multiply-accumulates; elsewhere it counts elements.

@@ -51,7 +51,7 @@ def seats_of(operator: Operator | None) -> Seats | None:
 
 
 def weights_order(operator: Operator, known: Mapping[str, Attribute]) -> str:
-    """The axes of the weights: ``O`` output channels, ``I`` input channels of a group, ``S`` all spatial axes, ``1``.
+    """The axes of the weights: ``O`` output channels, ``I`` input channels of a group, ``S`` all spatial axes.
 
     Empty for operators without weights, or whose layers have no form, and for packed blocks. Matrices are ``OI`` or
     ``IO``; `known`, the attributes or parameters, may exchange them by ``transpose_b``, and name the order of filters
@@ -116,10 +116,7 @@ class LayerForm:
 
     def weights(self, w: np.ndarray) -> np.ndarray:
         """[O, spatial..., I]; matrices [O, K]."""
-        if self.order[0] == "1":
-            w = np.moveaxis(w[0], -1, 0)[..., None]
-        else:
-            w = turned(w, self.order, "OSI" if self.axes else "OI")
+        w = turned(w, self.order, "OSI" if self.axes else "OI")
         return w.reshape(w.shape[0], *(1,) * (len(self.axes) + 2 - w.ndim), *w.shape[1:])
 
     def result(self, sums: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -153,7 +150,7 @@ def layer_form(operator: Operator | None, step: Step, source: tuple[int, ...], w
         return None
     last = operator.channels_last or bool(known.get("channels_last"))
     channels = source[-1] if last else source[1]
-    groups = channels if order[0] == "1" else known.get("groups", 1)
+    groups = known.get("groups", 1)
     if not isinstance(groups, int) or groups < 1 or channels % groups:
         return None
     return LayerForm(order, last, axes, groups)

@@ -4,7 +4,8 @@ x is [N, C, D, H, W] with one to three spatial axes, or [N, D, H, W, C] with `ch
 or in the order that `filter_layout` names; g is the group of o. Scales and zero points are operands; behind them, real
 numbers may have an addend of the result's shape. The row chooses the arithmetic: real numbers, by the rules of products
 (`real_conv`) or term by term (`real_layers`), integers (`integer_conv`), whose sums are rescaled and stored where the
-row has rules for it, or integers in binary32 (`whole_conv`).
+row has rules for it, integers in binary32 (`whole_conv`), or filters of one channel (`depthwise_conv`): of integers, or
+of integers and real activations that are quantized while running (`hybrid_layers`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import numpy as np
 
 from ..core.base import Call, Lowered, Operator, Reference, Shape, Step
 from ..core.roles import OPERAND_LAYER
-from . import integer_conv, real_conv, real_layers, whole_conv
+from . import depthwise_conv, hybrid_layers, integer_conv, real_conv, real_layers, whole_conv
 from .conv_geometry import ADDEND, convolution_shape, filter_layout, filter_sizes
+from .hybrid_layers import HYBRID_SLOTS
 from .integer_layers import REQUANTIZE_SLOTS, check_channels, check_single
 from .real_layers import REAL_SLOTS
 
@@ -36,6 +38,8 @@ def infer(call: Call) -> list[Shape]:
 
 
 _REFERENCES: dict[str, Reference] = {
+    "depthwise": depthwise_conv.reference,
+    "hybrid": hybrid_layers.convolve_depthwise,
     "real": real_conv.reference,
     "ordered": real_layers.reference,
     "integers": integer_conv.reference,
@@ -46,14 +50,21 @@ _REFERENCES: dict[str, Reference] = {
 def lower(call: Call) -> Lowered:
     """What the row's arithmetic needs. Integers in binary32 are integers where the plan proves that equal."""
     kind, lowers = "integers", integer_conv.lower
+    by_channels = filter_layout(call) == depthwise_conv.LAYOUT
+    if by_channels:
+        depthwise_conv.check(call)
     if "sum_of_products" in call.rules:
         kind, lowers = "ordered", real_layers.lower
+    elif "quantize_asymmetric" in call.rules and by_channels:
+        kind, lowers = "hybrid", depthwise_conv.lower_hybrid
     elif "accumulate" not in call.rules:
         kind, lowers = "real", real_conv.lower
     elif call.rules["accumulate"] == "binary32":
         whole = not whole_conv.is_of_integers(call)
         kind, lowers = ("whole", whole_conv.lower) if whole else (kind, whole_conv.lower_integers)
-    if kind != "ordered" and filter_layout(call) != "OIS":
+    elif by_channels and "store" in call.rules:
+        kind, lowers = "depthwise", depthwise_conv.lower
+    if kind not in ("depthwise", "hybrid", "ordered") and filter_layout(call) != "OIS":
         raise call.unsupported("BT-NODE-ATTRIBUTE", "this arithmetic has filters of the order OIS")
     if kind != "real" and call.has(ADDEND):
         raise call.unsupported("BT-CONV-SUM", "sums of this arithmetic begin with no tensor")
@@ -68,7 +79,16 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "conv",
-    ("real_product", *REAL_SLOTS, *REQUANTIZE_SLOTS, "channel_parameters"),
+    (
+        "real_product",
+        *REAL_SLOTS,
+        *HYBRID_SLOTS,
+        *REQUANTIZE_SLOTS,
+        "rescale_tail",
+        "lanes",
+        "activation_range",
+        "channel_parameters",
+    ),
     infer,
     lower,
     reference,

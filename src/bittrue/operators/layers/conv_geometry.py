@@ -26,7 +26,7 @@ def channels_first(call: Call, shape: Shape) -> Shape:
 
 _MOST = 2**31 - 1
 # Orders of the axes of filters, by whether the convolution is transposed; the first one is meant where none is named.
-_LAYOUTS = {False: ("OIS", "SIO"), True: ("IOS", "OSI", "SOI")}
+_LAYOUTS = {False: ("OIS", "SIO", "ISO"), True: ("IOS", "OSI", "SOI")}
 
 
 def filter_layout(call: Call, transposed: bool = False) -> str:

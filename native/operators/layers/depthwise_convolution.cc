@@ -1,4 +1,7 @@
-// depthwise_conv2d: 8-bit layers by the depthwise core, row by row; a single input channel is an ordinary convolution.
+// conv with filters of one channel: 8-bit layers by the depthwise core, row by row; a single input channel is an
+// ordinary convolution.
+#include "operators/layers/depthwise_convolution.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +11,6 @@
 #include "operators/layers/general_convolution.h"
 #include "operators/layers/matmul_convolution.h"
 #include "operators/layers/real_layer.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -121,7 +123,8 @@ SignedWeights one_channel_filters(const Step& step, const Window& window) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_depthwise_conv2d(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_depthwise_convolution(const Step& step, const CoreSet& cores) {
+  require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
   if (is_real_layer(step)) return make_real_depthwise_conv2d(step, cores);
   if (step.rules.count("accumulate") && step.rule("accumulate") == "s16_pairs_s32_wrap") {
     return make_depthwise_pairs(step, cores);
@@ -141,7 +144,5 @@ std::unique_ptr<Kernel> make_depthwise_conv2d(const Step& step, const CoreSet& c
   }
   return std::make_unique<DepthwiseConvolution>(step, cores, window);
 }
-
-BITTRUE_OPERATOR(depthwise_conv2d, make_depthwise_conv2d)
 
 }  // namespace bittrue
