@@ -88,7 +88,7 @@ bool only_checks(const ProgramStep& step, const std::vector<TensorSpec>& tensors
 // order inside of vectors; then the reference, whose order is one, gives the result.
 bool sums_reals(const ProgramStep& step, const std::vector<TensorSpec>& tensors) {
   static const std::set<std::string> kSums = {
-      "conv", "conv2d", "conv_transpose", "fully_connected", "lstm", "matmul", "svdf"};
+      "conv", "conv_transpose", "fully_connected", "lstm", "matmul", "svdf"};
   return kSums.count(step.step.name) != 0 && step.step.then == nullptr && !step.outputs.empty() &&
          tensors[step.outputs[0]].operand.type == Type::f32;
 }

@@ -156,7 +156,7 @@ def test_numerics_are_listed_shown_and_compared() -> None:
     out = run("numerics").stdout
     for name in bittrue.numerics_names():
         assert name in out
-    assert "q31_two_step_up_away" in run("numerics", "show", "litert", "--operator", "conv2d").stdout
+    assert "q31_two_step_up_away" in run("numerics", "show", "litert", "--operator", "conv").stdout
     run("numerics", "show", "litert", "--operator", "no_such_operator", check=2)
     out = run("numerics", "diff", "litert", "litert@1.2", "--operator", "fully_connected", check=1).stdout
     assert "binary64_multiply_away" in out
@@ -166,11 +166,11 @@ def test_numerics_are_listed_shown_and_compared() -> None:
 
 def test_differences_of_numerics_as_json() -> None:
     found = json.loads(
-        run("numerics", "diff", "litert", "single-rounding", "--operator", "conv2d", "--json", check=1).stdout
+        run("numerics", "diff", "litert", "single-rounding", "--operator", "conv", "--json", check=1).stdout
     )
     shown = found["examples"][0]
     assert (shown["slot"], shown["rules"]) == ("rescale", ["q31_two_step_up_away", "q31_one_step_up"])
-    assert found["differences"][0]["operator"] == "conv2d"
+    assert found["differences"][0]["operator"] == "conv"
 
 
 def test_help_imports_no_command_and_says_what_each_one_says() -> None:

@@ -39,7 +39,7 @@ def _tensor(path: Path) -> str:
 
 def test_tensors_are_listed(layer: Path) -> None:
     out = run("explain", layer).stdout
-    assert "conv2d" in out
+    assert "conv" in out
     listed = json.loads(run("explain", layer, "--json").stdout)["tensors"]
     assert [row["tensor"] for row in listed] == [_tensor(layer)]
     assert listed[0]["rules"]["rescale"] == "q31_two_step_up_away"
@@ -84,7 +84,7 @@ def test_rules_that_differ_somewhere_are_shown_where(tmp_path: Path) -> None:
     tensor = next(
         row["tensor"]
         for row in json.loads(run("explain", path, "--json").stdout)["tensors"]
-        if row["operator"] == "conv2d"
+        if row["operator"] == "conv"
     )
     found = json.loads(run("explain", path, "-t", tensor, "--against", "q31_one_step_up", "--json").stdout)
     assert not found["equal"]

@@ -150,7 +150,7 @@ def test_nodes_by_number(folder: Path) -> None:
         ("run digits.tflite --until residul_1", "residual_1"),
         ("run digits.tflite --shape serving_default_pictur:0=1,8,8,1", "serving_default_picture:0"),
         ("explain digits.tflite -t flaten_1", "flatten_1"),
-        ("numerics show litert --operator conv2", "conv2d"),
+        ("numerics show litert --operator conv2", "conv"),
         ("rule bias-scael", "bias-scale"),
         ("check digits.tflite --select bias-scael", "bias-scale"),
         ("conform litert:xnpack", "xnnpack"),

@@ -113,7 +113,7 @@ def test_isolated_differences_arise_where_the_arithmetics_differ(demo: Path) -> 
     assert result.host == "A"
     apart = [p for p in result.pairs if p.isolated is not None and not p.isolated.equal]
     assert apart
-    assert {p.operator for p in apart} <= {"conv", "conv2d", "fully_connected", "softmax"}
+    assert {p.operator for p in apart} <= {"conv", "fully_connected", "softmax"}
     inherited = [p for p in result.pairs if p.operator in ("reshape", "average_pool")]
     assert inherited
     assert all(p.isolated is not None and p.isolated.equal for p in inherited)

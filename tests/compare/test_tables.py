@@ -59,7 +59,7 @@ def test_what_is_known_to_differ() -> None:
     assert ("rescale", ("binary64_multiply_away", "q31_two_step_up_away")) in {
         (d.slot, d.rules) for d in older.differences if "s8 s8 s32 -> s8" in d.signatures
     }
-    switched = compare_numerics("litert", "single-rounding", "conv2d")
+    switched = compare_numerics("litert", "single-rounding", "conv")
     assert {(d.slot, d.rules) for d in switched.differences if "s8 s8 s32 -> s8" in d.signatures} == {
         ("rescale", ("q31_two_step_up_away", "q31_one_step_up"))
     }

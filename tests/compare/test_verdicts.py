@@ -20,7 +20,6 @@ from support.shared import needs_shared, shared_models
 
 # Operators whose differences must all be explained.
 ALL_EXPLAINED = {
-    "conv2d",
     "conv",
     "fully_connected",
     "add",

@@ -61,7 +61,7 @@ def test_a_model_on_two_runtimes_parts_where_the_ties_are() -> None:
     model = bittrue.load(path)
     session = model.prepare("litert")
     values = _values(session, 0)
-    name = next(session.plan.tensors[s.outputs[0]].name for s in session.plan.steps if s.operator == "conv2d")
+    name = next(session.plan.tensors[s.outputs[0]].name for s in session.plan.steps if s.operator == "conv")
     step, _ = step_of(session.plan, name)
     other = model.prepare(numerics_against(session.plan, step, "q31_one_step_up")).plan
     element, why = closest_to_tie(session.plan, values, name)

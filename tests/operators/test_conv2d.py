@@ -1,4 +1,4 @@
-"""conv2d and depthwise conv against the real runtime."""
+"""CONV_2D and DEPTHWISE_CONV_2D against the real runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""conv2d, depthwise conv and fully_connected on real numbers against the real runtime."""
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED on real numbers against the real runtime."""
 
 from __future__ import annotations
 

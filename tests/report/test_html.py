@@ -133,7 +133,7 @@ def test_everything_of_the_first_divergence_is_on_the_page() -> None:
     words = words_of(page)
     for text in (
         "block_1/conv;block_1/relu",
-        "CONV_2D (conv2d)",
+        "CONV_2D (conv)",
         "80 of 2,048 (3.91 %)",
         "rescale=q31_one_step_up",
         "q31_two_step_up_away",

@@ -62,7 +62,7 @@ def witness(name: str, stored: int, theirs: int) -> dict[str, Any]:
     ours = (*start, Line("high half", "34316", "ties up"), Line("right shift by 9", "67", "ties away"))
     other = (*start, Line("one division", "66", "ties up: 66.4999"))
     numbers = {"accumulator": 48531, "multiplier": 1518500250, "exponent": -9, "tie_distance": 3.1e-5}
-    common = name, (0, 3, 5, 2), "conv2d", "CONV_2D", 1
+    common = name, (0, 3, 5, 2), "conv", "CONV_2D", 1
     a = Explanation(*common, "litert", {"rescale": "q31_two_step_up_away"}, ours, stored, numbers)
     b = Explanation(*common, "xnnpack", {"rescale": "q31_one_step_up"}, other, theirs)
     return {**a.to_dict(), "theirs": theirs, "other": b.to_dict()}
@@ -92,9 +92,9 @@ def pair(
     alone = None if isolated is None else statistics(elements, isolated)
     own = alone if alone is not None and isolated == cumulative else statistics(elements, cumulative, largest=3.0)
     judged = verdict(name, isolated, elements, cause) if isolated else None
-    node = "", "" if position is None else "conv2d"
+    node = "", "" if position is None else "conv"
     if position is not None:
-        node = "CONV_2D", "conv2d"
+        node = "CONV_2D", "conv"
     types = ("s8", "s8", shape, "same", "name")
     return Pair(name, name, position, *node, *types, own, alone, judged, **more)
 

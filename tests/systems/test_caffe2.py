@@ -308,7 +308,7 @@ def test_sums_of_other_counts_are_operators_of_their_own() -> None:
 def test_depthwise_filters_are_turned() -> None:
     predict, init = classifier()
     (graph,) = bittrue.load(predict.SerializeToString(), init.SerializeToString()).graphs
-    (node,) = (node for node in graph.nodes if node.operator == "conv")
+    (node,) = (node for node in graph.nodes if node.attributes.get("filter_layout") == "ISO")
     assert graph.tensors[node.inputs[1] or 0].shape == (1, 3, 3, 8)
     assert node.attributes["pads"] == (1, 1, 1, 1)
 

@@ -200,7 +200,7 @@ def test_operators_of_numerics(files: Path) -> None:
     done = run("numerics", "show", "caffe2", "--operator", "Int8Conv2d")
     said = " ".join(done.output.split())
     assert done.exit_code == 2
-    assert "'Int8Conv2d' is no operator of caffe2 (did you mean 'conv2d'?" in said
+    assert "'Int8Conv2d' is no operator of caffe2 (did you mean 'conv'?" in said
     assert "bittrue inspect" in said
     done = run("numerics", "diff", "caffe2", "mxnet", "--operator", "nothing")
     assert done.exit_code == 2

@@ -140,7 +140,7 @@ def test_a_graph_in_another_numerics() -> None:
         session = qnn.model(y).prepare(numerics=numerics)
         (found,) = session.run(x=data).values()
         assert found.shape == (1, 3, 3, 3)
-        assert [step.operator for step in session.plan.steps] == ["conv2d"]
+        assert [step.operator for step in session.plan.steps] == ["conv"]
 
 
 def test_one_tensor_may_have_several_parameters() -> None:

@@ -8,6 +8,7 @@
 #include "core/kernel.h"
 #include "core/share.h"
 #include "operators/layers/depthwise_convolution.h"
+#include "operators/layers/image_convolution.h"
 #include "operators/layers/integer_convolution.h"
 #include "operators/layers/ordered_convolution.h"
 #include "operators/layers/single_rows.h"
@@ -258,8 +259,11 @@ class RealConvolution final : public Kernel {
 
 std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
   const std::string& arithmetic = step.text("arithmetic");
-  if (arithmetic == "depthwise" || arithmetic == "hybrid") return make_depthwise_convolution(step, cores);
-  if (arithmetic == "ordered" && step.text("filter_layout") == "ISO") return make_depthwise_convolution(step, cores);
+  if (arithmetic == "images" || arithmetic == "depthwise" || arithmetic == "hybrid" || arithmetic == "ordered") {
+    const std::string& layout = step.text("filter_layout");
+    if (layout == "OSI") return make_image_convolution(step, cores);
+    if (layout == "ISO") return make_depthwise_convolution(step, cores);
+  }
   if (arithmetic == "ordered") return make_ordered_convolution(step);
   if (step.output().type != Type::f32) return make_integer_convolution(step, cores);
   return std::make_unique<RealConvolution>(step, cores);

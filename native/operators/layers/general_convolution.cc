@@ -11,7 +11,7 @@
 namespace bittrue {
 namespace {
 
-// conv2d and fully_connected (a 1x1 convolution over rows): patches of the input times packed columns.
+// conv and fully_connected (a 1x1 convolution over rows): patches of the input times packed columns.
 class GeneralConvolution final : public Kernel {
  public:
   GeneralConvolution(const Step& step, const Window& window, int64_t groups)

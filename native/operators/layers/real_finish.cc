@@ -122,7 +122,7 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
     require(bias.type == Type::f32 && bias.elements == channels && bias.dense(), "one real bias per channel is needed");
   }
   // Depthwise sums without a bias are not added to anything.
-  add_ = has_bias_ || step.name != "conv";
+  add_ = has_bias_ || step.name != "conv" || step.text("filter_layout") != "ISO";
   zeros_.assign(has_bias_ ? 0 : static_cast<size_t>(channels), 0.0f);
   if (!hybrid) return;
   const bool per_axis = step.text("quantize") == "asymmetric" && step.rules.count("scale_back_per_axis") != 0;

@@ -1,4 +1,4 @@
-// conv2d and fully_connected on binary32 numbers: tiles of positions times panels of channels, each lane one channel.
+// conv and fully_connected on binary32 numbers: tiles of positions times panels of channels, each lane one channel.
 #include "operators/layers/real_layer.h"
 
 #include <algorithm>
@@ -399,7 +399,7 @@ void require_exact_integers(const Step& step, int64_t channels, int64_t terms) {
   const bool asymmetric = step.text("quantize") == "asymmetric";
   const std::string& products = step.rule("byte_products");
   // Convolutions use an exact product unless they are symmetric with an odd number of filters.
-  const bool by_bytes = step.name != "conv2d" || (!asymmetric && channels % 4 != 0);
+  const bool by_bytes = step.name != "conv" || (!asymmetric && channels % 4 != 0);
   if (products != "exact" && by_bytes && terms >= 16) {
     require(products == "low_end_negated_by_sixteens", "no native rule for products of bytes");
     require(std::find(bytes, bytes + weights.elements, int8_t{-128}) == bytes + weights.elements,

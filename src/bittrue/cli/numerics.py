@@ -28,7 +28,7 @@ def command(context: click.Context) -> None:
 
     \b
     bittrue numerics
-    bittrue numerics show litert --operator conv2d
+    bittrue numerics show litert --operator conv
     bittrue numerics diff litert xnnpack
     """
     if context.invoked_subcommand is None:
@@ -50,7 +50,7 @@ def _list() -> None:
 
 @command.command("show")
 @click.argument("name", type=_NAME, metavar="NAME")
-@click.option("--operator", metavar="STEM", help="Only this operator, for example conv2d.")
+@click.option("--operator", metavar="STEM", help="Only this operator, for example conv.")
 def show(name: str, operator: str | None) -> None:
     """Print every row of one numerics: types, rules, evidence, limits."""
     found = tables.find(name)
@@ -103,7 +103,7 @@ def _evidence(row: Row) -> str:
 @command.command("diff")
 @click.argument("first", type=_NAME, metavar="FIRST")
 @click.argument("second", type=_NAME, metavar="SECOND")
-@click.option("--operator", metavar="STEM", help="Only this operator, for example conv2d.")
+@click.option("--operator", metavar="STEM", help="Only this operator, for example conv.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 def diff(first: str, second: str, operator: str | None, as_json: bool) -> None:
     """Print where two numerics differ, and an example for each pair of rules.

@@ -79,7 +79,7 @@ def _padded(plan: Plan, step: Step) -> np.ndarray | None:
     operator = find(step.operator)
     if not axes or len(shape) != len(axes) + 2 or len(source) != len(shape) or operator is None or operator.transposed:
         return None
-    last = operator.channels_last or bool(step.parameters.get("channels_last"))
+    last = bool(step.parameters.get("channels_last"))
     found = np.zeros(shape, bool)
     for k, axis in enumerate(axes):
         place = k + (1 if last else 2)

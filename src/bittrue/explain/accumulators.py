@@ -71,7 +71,7 @@ def channel_axis(step: Step, rank: int) -> int:
     operator = find(step.operator)
     if operator is None or "S" not in operator.weights:
         return rank - 1
-    return rank - 1 if operator.channels_last or step.parameters.get("channels_last") else 1
+    return rank - 1 if step.parameters.get("channels_last") else 1
 
 
 def _channelwise(step: Step, rank: int, name: str) -> np.ndarray | None:

@@ -180,7 +180,7 @@ def _convolution(layer: _Layer, element: tuple[int, ...]) -> Terms:
     seats, order = layer.seats, weights_order(layer.operator, layer.step.parameters)
     x, weights = layer.array(seats.image), layer.array(seats.weights)
     rank = weights.ndim - 2
-    last = layer.operator.channels_last or bool(layer.known("channels_last"))
+    last = bool(layer.known("channels_last"))
     n, o, *at = (element[0], element[-1], *element[1:-1]) if last else element
     letters = order.replace("S", "dhw"[-rank:])
     filters, channels = weights.shape[letters.index("O")], x.shape[-1 if last else 1]

@@ -57,7 +57,7 @@ def _resizing(given: Attributes) -> dict[str, Attribute]:
 
 # Options table to what makes its fields our attributes; the others are as they should be.
 FORMS: Mapping[str, Callable[[Attributes], dict[str, Attribute]]] = {
-    "Conv2DOptions": _convolution("hw"),
+    "Conv2DOptions": _convolution("hw", kernel_shape=(), channels_last=True),
     "Conv3DOptions": _convolution("dhw", kernel_shape=(), groups=1, channels_last=True),
     "DepthwiseConv2DOptions": _convolution("hw", kernel_shape=(), depthwise=True, channels_last=True),
     "LocalResponseNormalizationOptions": _neighbours,

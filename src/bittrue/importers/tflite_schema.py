@@ -298,7 +298,7 @@ STEMS: dict[str, str] = {
         for way in ("UNIDIRECTIONAL", "BIDIRECTIONAL")
         for cell in ("LSTM", "RNN")
     },
-    "CONV_2D": "conv2d",
+    "CONV_2D": "conv",
     "CONV_3D": "conv",
     "CONV_3D_TRANSPOSE": "conv_transpose",
     "DEPTHWISE_CONV_2D": "conv",
@@ -367,6 +367,7 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
             ("BIDIRECTIONAL_SEQUENCE_", True, True),
         )
     },
+    "CONV_2D": {"filter_layout": "OSI"},
     "CONV_3D": {"filter_layout": "SIO"},
     "CONV_3D_TRANSPOSE": {"filter_layout": "SOI"},
     "DEPTHWISE_CONV_2D": {"filter_layout": "ISO"},

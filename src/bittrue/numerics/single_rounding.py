@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .litert import LITERT, elementwise
-from .litert.convolution import DEPTHWISE
+from .litert.convolution import DEPTHWISE, PLANES
 from .litert.elementwise import BROADCAST, NOT_ROUNDED, OF_DIVISOR, STORED
 from .litert.movement import DIMENSIONS, MIRRORED, NO_TABLE, ONE_VALUE, PAD_RANK, SLICES
 from .litert.reduction import TRUTH_VALUES
@@ -47,9 +47,9 @@ _UNSET_BORDER = "borders hold 0 here; the kernel fills them with a byte that it 
 _LIMIT_LONG = "rows whose exponentials add up to 4096 or more are refused: the kernel's sum overflows"
 
 _LAYERS: tuple[Row, ...] = (
-    Row("conv2d", ("s8 s8|s4 s32|- -> s8",), _LAYER, _RUN, requires=(("input_zero_points_are_zero", 1, 2),)),
-    Row("conv2d", ("s16 s8 s64|- -> s16",), _WIDE, _RUN, requires=(_NO_ZERO,)),
-    Row("conv2d", ("s16 s8 s32 -> s16",), _LAYER, _RUN, requires=(_NO_ZERO,)),
+    Row("conv", ("s8 s8|s4 s32|- -> s8",), _LAYER, _RUN, when=PLANES, requires=(("input_zero_points_are_zero", 1, 2),)),
+    Row("conv", ("s16 s8 s64|- -> s16",), _WIDE, _RUN, when=PLANES, requires=(_NO_ZERO,)),
+    Row("conv", ("s16 s8 s32 -> s16",), _LAYER, _RUN, when=PLANES, requires=(_NO_ZERO,)),
     Row(
         "conv",
         ("s8 s8|s4 s32|- -> s8",),
@@ -221,7 +221,6 @@ _SHARED = {
     "average_pool": ("f32 -> f32",),
     "matmul": ("f32 f32 -> f32", "s8 s8 -> s8", "s16 s16 -> s16"),
     "broadcast_args": ("s32 s32 -> s32", "s64 s64 -> s64"),
-    "conv2d": ("f32 f32 f32 -> f32",),
     "cos": ("f32 -> f32",),
     "cumsum": ("f32 s32 -> f32",),
     "equal": ("bool bool -> bool",),
@@ -259,6 +258,7 @@ _SHARED = {
     ),
 }
 _SHARED_WHEN = (
+    ("conv", *PLANES, "f32 f32 f32 -> f32"),
     ("conv", *DEPTHWISE, "f32 f32 f32 -> f32"),
     ("div", NOT_ROUNDED, "f32 f32 -> f32"),
     ("div", NOT_ROUNDED, "s32 s32 -> s32"),

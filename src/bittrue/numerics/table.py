@@ -9,6 +9,8 @@ from itertools import product
 from math import prod
 
 ABSENT = "-"
+# The condition that a node alone decides, without shapes and values.
+OF_ATTRIBUTES = "attribute_is"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ class Row:
         """Whether input and output types (``-`` for absent inputs) fit one of the patterns."""
         wanted = (tuple(inputs), tuple(outputs))
         return any(_match(pattern, wanted, self.where) for pattern in self.types)
+
+    def fits(self, attributes: Mapping[str, object]) -> bool:
+        """Whether no condition about an attribute speaks against the row."""
+        told = (condition[1:] for condition in self.when if condition[0] == OF_ATTRIBUTES)
+        return all(attributes.get(str(name)) in values for name, *values in told)
 
     def signatures(self, limit: int) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
         """Every combination of types that the row stands for; ``...`` becomes two of its kind.
@@ -176,10 +183,20 @@ class Numerics:
         oldest, newest = self.versions.get(source, (1, 1))
         return oldest <= version <= newest
 
-    def runs(self, operator: str, source: str, version: int, inputs: Iterable[str], outputs: Iterable[str]) -> bool:
-        """Whether a row gives this operator, version and types a defined result (under its conditions)."""
+    def runs(
+        self,
+        operator: str,
+        source: str,
+        version: int,
+        inputs: Iterable[str],
+        outputs: Iterable[str],
+        attributes: Mapping[str, object],
+    ) -> bool:
+        """Whether a row gives this operator, version and types a defined result: under its conditions, of which those
+        about attributes are looked at.
+        """
         rows = self.candidates(operator, inputs, outputs)
-        return any(not row.refuses for row in rows) and self.knows(source, version)
+        return any(not row.refuses and row.fits(attributes) for row in rows) and self.knows(source, version)
 
     def alternatives(self, operator: str) -> tuple[str, ...]:
         """All type patterns that the table has for an operator, for error messages."""

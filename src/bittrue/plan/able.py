@@ -65,7 +65,8 @@ def _with_rows(graph: Graph, table: Numerics) -> frozenset[int]:
     return frozenset(
         node.index
         for node in graph.nodes
-        if find(node.operator) and table.runs(node.operator, node.source, node.version, *node_types(graph, node))
+        if find(node.operator)
+        and table.runs(node.operator, node.source, node.version, *node_types(graph, node), node.attributes)
     )
 
 

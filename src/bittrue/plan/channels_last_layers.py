@@ -109,15 +109,12 @@ def _rescaled_conv(step: Step, layout: Layout) -> bool:
     # [1, kh, kw, C] for a filter per channel, [O, kh, kw, C / groups] otherwise.
     turned = value.transpose((1, 2, 3, 0) if single else (0, 2, 3, 1))
     name = f"{layout.tensors[filters].name} (channels last)"
-    dropped = ("late", "ranged", "dtype", "data_type", *(() if single else ("channels_last", "groups", "arithmetic")))
+    dropped = ("late", "ranged", "dtype", "data_type")
     parameters = {key: number for key, number in step.parameters.items() if key not in dropped}
-    more: dict[str, Any] = (
-        {"arithmetic": "depthwise", "channels_last": True, "filter_layout": "ISO"} if single else {"groups": groups}
-    )
-    parameters |= {"weight_zero_point": zero_point, **more}
+    parameters |= {"weight_zero_point": zero_point, "channels_last": True}
+    parameters |= {"arithmetic": "depthwise" if single else "images", "filter_layout": "ISO" if single else "OSI"}
     arrays = {key: array for key, array in step.arrays.items() if key != "weight_zero_points"}
     changed = {
-        "operator": "conv" if single else "conv2d",
         "parameters": parameters,
         "arrays": arrays,
         "rules": step.rules,

@@ -8,25 +8,22 @@ from typing import TYPE_CHECKING
 
 from ..graph import Graph, Node
 from ..numerics import Numerics
+from ..numerics.table import OF_ATTRIBUTES
 from .support import node_types
 
 if TYPE_CHECKING:
     from .plan import Plan
 
-# The condition that a node alone decides, without shapes and values.
-_OF_NODES = "attribute_is"
-
 
 def may_differ(graph: Graph, node: Node, numerics: Numerics, surely: bool = False) -> bool:
     """Whether a node without a plan may get a row that is marked inexact; `surely`: it gets one for certain."""
     for row in numerics.candidates(node.operator, *node_types(graph, node)):
-        told = [condition[1:] for condition in row.when if condition[0] == _OF_NODES]
-        known = [node.attributes.get(str(name)) in values for name, *values in told]
-        if not all(known) or (surely and len(known) < len(row.when)):
+        known = all(condition[0] == OF_ATTRIBUTES for condition in row.when)
+        if not row.fits(node.attributes) or (surely and not known):
             continue
         if row.inexact:
             return True
-        if len(known) == len(row.when):
+        if known:
             return False
     return False
 

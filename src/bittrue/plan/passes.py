@@ -153,8 +153,7 @@ def _is_convolution(step: Step) -> bool:
     operator = find(step.operator)
     if operator is None or operator.transposed or "S" not in operator.weights:
         return False
-    last = operator.channels_last or step.parameters.get("arithmetic") == "depthwise"
-    return last and "filter_h" in step.parameters
+    return step.parameters.get("arithmetic") in ("images", "depthwise") and "filter_h" in step.parameters
 
 
 def _pad_value(step: Step, plan: Plan) -> int | None:
@@ -213,7 +212,7 @@ def _additions(schedule: Schedule) -> Schedule:
             alone = uses.only_reader(source) == position and source not in plan.outputs
             alone = alone and source not in schedule.parts and source not in shared
             simple = _is_convolution(made_by) and made_by.parameters.get("groups") == 1
-            simple = simple and made_by.parameters.get("arithmetic") != "depthwise"
+            simple = simple and made_by.parameters["arithmetic"] == "images"
             simple = simple and "fused_table" not in made_by.arrays
             if not (ready and alone and simple) or made_by.outputs[0] in then:
                 continue
@@ -301,15 +300,23 @@ def _can_live_inside(
     read_by = [steps[r] for r in readers]
     for reader in read_by:
         operator = None if reader is None else find(reader.operator)
-        if operator is None or not operator.reads_rows:
+        if reader is None or operator is None or not operator.reads_rows or not _has_pixels(reader):
             return False
     return _joined_once(read_by)
+
+
+def _has_pixels(step: Step) -> bool:
+    """Of convolutions, those whose kernels find pixels wherever they lie."""
+    operator = find(step.operator)
+    return operator is None or not operator.weights or step.parameters.get("filter_layout") == "OSI"
 
 
 def _writes_pixels(step: Step) -> bool:
     """Whether the step's kernel writes pixel by pixel: of pools, those with channels last that add up integers."""
     operator = find(step.operator)
     if operator is None or not operator.writes_rows or not step.parameters.get("channels_last", True):
+        return False
+    if not _has_pixels(step):
         return False
     return not step.rules.keys() & {"affine_average", "window_levels"}
 

@@ -19,7 +19,8 @@ def find(subject: Subject) -> Iterator[Finding]:
         if found.name == expected.name:
             continue
         inputs, outputs = node_types(place.graph, place.node)
-        runs = subject.numerics.runs(place.node.operator, place.node.source, place.node.version, inputs, outputs)
+        node = place.node
+        runs = subject.numerics.runs(node.operator, node.source, node.version, inputs, outputs, node.attributes)
         verdict = (
             f"numerics '{subject.numerics.name}' runs it, other implementations of the specification need not"
             if runs

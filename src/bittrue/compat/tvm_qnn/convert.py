@@ -186,13 +186,16 @@ class _Converter:
     def wide(self, node: Node) -> str:
         return "int64" if self.tensor(node.outputs[0]).dtype == "s16" else "int32"
 
-    def conv2d(self, node: Node, depthwise: bool = False) -> Any:
+    def conv2d(self, node: Node) -> Any:
+        order = node.attributes.get("filter_layout")
+        if order not in ("OSI", "ISO"):
+            raise self.unsupported(node, "a convolution that is neither CONV_2D nor DEPTHWISE_CONV_2D")
         x, w = node.inputs[:2]
         kernel, channels = self.value(w), self._shape(x)[3]
         if isinstance(kernel, Expr):
             raise self.unsupported(node, "a kernel that is computed")
         taps = kernel.shape[1:3]
-        if depthwise:
+        if order == "ISO":
             kernel = kernel.reshape(*taps, channels, -1)
             groups, layout = channels, "HWIO" if channels == 1 else "HWOI"
             count = kernel.shape[2] * kernel.shape[3]
@@ -222,11 +225,6 @@ class _Converter:
             out_dtype=self.wide(node),
         )
         return self.finish(node, acc, 3)
-
-    def depthwise_conv2d(self, node: Node) -> Any:
-        if node.attributes.get("filter_layout") != "ISO":
-            raise self.unsupported(node, "a convolution that is neither CONV_2D nor DEPTHWISE_CONV_2D")
-        return self.conv2d(node, depthwise=True)
 
     def fully_connected(self, node: Node) -> Any:
         x, w = node.inputs[:2]
@@ -373,8 +371,7 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
     "add": lambda c, node: c.binary(node, "add"),
     "average_pool": _Converter.average_pool,
     "concatenation": _Converter.concatenation,
-    "conv": _Converter.depthwise_conv2d,
-    "conv2d": _Converter.conv2d,
+    "conv": _Converter.conv2d,
     "dequantize": _Converter.dequantize,
     "fully_connected": _Converter.fully_connected,
     "max_pool": _Converter.max_pool,

@@ -373,22 +373,19 @@ def _emit_conv2d(
         "pads": (),
         "padding": padding,
         "size": size,
+        "groups": a["groups"],
+        "filter_layout": "ISO" if depthwise else "OSI",
+        "kernel_shape": (),
+        "channels_last": True,
     }
     shape = layer.shape
     if first:
         shape = (shape[0], *shape[2:], shape[1])
     if depthwise:
         del attributes["bias_type"]
-        channels = writer.tensors[source].shape[3]
-        attributes |= {
-            "depth_multiplier": shape[3] // channels,
-            "groups": channels,
-            "filter_layout": "ISO",
-            "kernel_shape": (),
-            "channels_last": True,
-        }
+        attributes["depth_multiplier"] = shape[3] // writer.tensors[source].shape[3]
     index = writer.node(
-        "conv" if depthwise else "conv2d",
+        "conv",
         layer.operator,
         (source, turned, *bias),
         dtype,

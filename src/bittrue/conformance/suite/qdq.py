@@ -199,28 +199,25 @@ def _bias_scale(w: Writer, weights: int = 1) -> np.ndarray | None:
     return None if one is None or two is None else np.asarray(one.scales * two.scales, np.float32)
 
 
-def _convolution(w: Writer, order: tuple[int, int, int, int], depthwise: bool) -> str:
+# What brings filters of these orders into that of ONNX.
+_FILTERS = {"OSI": (0, 3, 1, 2), "ISO": (3, 0, 1, 2)}
+
+
+def _convolution(w: Writer) -> str:
+    layout = w.attributes["filter_layout"]
+    if layout not in _FILTERS:
+        raise NotSaid("convolutions over three axes")
     filters = w.tensor(1).shape
     attributes: dict[str, object] = dict(_window(w, filters[1:3]))
     channels = w.tensor(0).shape[3]
-    group = channels if depthwise else channels // max(filters[3], 1)
+    group = channels if layout == "ISO" else channels // max(filters[3], 1)
     if group > 1:
         attributes["group"] = group
-    operands = [w.real(0, CHANNELS_FIRST), w.real(1, order)]
+    operands = [w.real(0, CHANNELS_FIRST), w.real(1, _FILTERS[layout])]
     if w.has(2):
         operands.append(w.real(2, product=_bias_scale(w)))
     made = w.clamped(w.add("Conv", *operands, **attributes))
     return w.transposed(w.quantized(made), CHANNELS_LAST)
-
-
-def _conv2d(w: Writer) -> str:
-    return _convolution(w, (0, 3, 1, 2), False)
-
-
-def _depthwise(w: Writer) -> str:
-    if w.attributes["filter_layout"] != "ISO":
-        raise NotSaid("convolutions over three axes")
-    return _convolution(w, (3, 0, 1, 2), True)
 
 
 def _fully_connected(w: Writer) -> str:
@@ -430,8 +427,7 @@ MAPPERS: Mapping[str, Mapper] = {
     "average_pool": _pool("AveragePool"),
     "batch_to_space": _batch_to_space,
     "concatenation": _concatenation,
-    "conv": _depthwise,
-    "conv2d": _conv2d,
+    "conv": _convolution,
     "depth_to_space": _blocks("DepthToSpace"),
     "dequantize": _quantize,
     "div": _binary("Div"),

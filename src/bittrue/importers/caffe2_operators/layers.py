@@ -94,7 +94,7 @@ def _convolution(source: Source) -> None:
     in_u8(source, 0, 1)
     _check_kernel(source)
     activation, parameters = fused(source)
-    attributes = {**window(source), "activation": activation}
+    attributes = {**window(source), "activation": activation, "kernel_shape": (), "channels_last": True}
     groups = source.integer("group", 1)
     weights = source.tensor(1)
     if groups > 1 and weights.is_constant and len(weights.shape) == 4 and weights.shape[3] == 1:
@@ -108,12 +108,11 @@ def _convolution(source: Source) -> None:
             "depth_multiplier": filters // groups,
             "groups": groups,
             "filter_layout": "ISO",
-            "kernel_shape": (),
-            "channels_last": True,
         }
         source.emit("conv", "u8", parameters, attributes, inputs=inputs)
         return
-    source.emit("conv2d", "u8", parameters, {**attributes, "groups": groups, "bias_type": "s32"})
+    attributes |= {"groups": groups, "filter_layout": "OSI", "bias_type": "s32"}
+    source.emit("conv", "u8", parameters, attributes)
 
 
 def _transposed(source: Source) -> None:

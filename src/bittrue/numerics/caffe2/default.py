@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..litert.convolution import DEPTHWISE
+from ..litert.convolution import DEPTHWISE, PLANES
 from ..table import Row
 
 _RUN = "run: recorded vectors, and random operators against PyTorch 1.8.1"
@@ -19,7 +19,7 @@ _BELOW_ONE = (("multiplier_below", 1.0),)
 _SAME = (("same_parameters", 0),)
 
 _LAYERS = (
-    Row("conv2d", (_BYTES,), _LAYER, _RUN, requires=_BELOW_ONE),
+    Row("conv", (_BYTES,), _LAYER, _RUN, when=PLANES, requires=_BELOW_ONE),
     Row("conv", (_BYTES,), _LAYER, _RUN, when=DEPTHWISE, requires=_BELOW_ONE),
     Row("fully_connected", (_BYTES,), _LAYER, _RUN, requires=_BELOW_ONE),
     Row("conv_transpose", (_BYTES,), _LAYER, _RUN, requires=_BELOW_ONE),

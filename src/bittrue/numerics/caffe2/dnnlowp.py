@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..litert.convolution import DEPTHWISE
+from ..litert.convolution import DEPTHWISE, PLANES
 from ..table import Row
 
 _RUN = "run: recorded vectors and thousands of random operators on PyTorch 1.8.1; docs/facts/caffe2.md 2"
@@ -61,15 +61,15 @@ _DEPTHWISE = (
 
 _LAYERS = (
     Row(
-        "conv2d",
+        "conv",
         _TYPES,
         evidence=_RUN,
-        when=(_PAIRS,),
+        when=(*PLANES, _PAIRS),
         refuses="the engine adds up its taps in pairs of 16 bits; write it with a group for every channel",
     ),
     *(
-        Row(stem, _TYPES, {**_EXACT, **rescale}, _RUN, when=when, requires=_LAYER)
-        for stem in ("conv2d", "fully_connected")
+        Row(stem, _TYPES, {**_EXACT, **rescale}, _RUN, when=(*layout, *when), requires=_LAYER)
+        for stem, layout in (("conv", PLANES), ("fully_connected", ()))
         for rescale, when in _RESCALES
     ),
 )

@@ -6,6 +6,7 @@ from ..table import Row
 from .movement import TABLE
 
 # Which operator of files a convolution is.
+PLANES = (("attribute_is", "filter_layout", "OSI"),)
 DEPTHWISE = (("attribute_is", "filter_layout", "ISO"),)
 CUBES = (("attribute_is", "filter_layout", "SIO"),)
 
@@ -37,31 +38,35 @@ _CONFUSED = (
 
 ROWS: tuple[Row, ...] = (
     Row(
-        "conv2d",
+        "conv",
         ("s8 s8|s4 s32 -> s8",),
         _CONVOLUTION,
         "run, in whole models, too; docs/facts/litert.md 2.1",
+        when=PLANES,
         requires=(("input_zero_points_are_zero", 1, 2),),
     ),
     Row(
-        "conv2d",
+        "conv",
         ("u8 u8 s32 -> u8",),
         _UNSIGNED,
         "run, in whole models, too; docs/facts/litert.md 2.1",
+        when=PLANES,
         requires=(("input_zero_points_are_zero", 2), ("bias_scale_within", 0.02)),
     ),
     Row(
-        "conv2d",
+        "conv",
         ("s16 s8|s4 s64 -> s16",),
         _WIDE,
         "run; docs/facts/litert.md 2.1",
+        when=PLANES,
         requires=(("zero_points_are_zero",),),
     ),
     Row(
-        "conv2d",
+        "conv",
         ("s16 s8|s4 s32 -> s16",),
         _CONVOLUTION,
         "run; docs/facts/litert.md 2.1",
+        when=PLANES,
         requires=(("zero_points_are_zero",),),
     ),
     Row(
@@ -194,7 +199,12 @@ ROWS: tuple[Row, ...] = (
     # DENSIFY: the importer has made the constant dense.
     Row("identity", ("T -> T",), {}, "run", where=("f32", "f16", "s8"), requires=(("known", 0),)),
     # What the rows above leave of these types.
-    Row("conv2d", ("u8 s8|s4|s2|s16|u4 s32 -> u8", "s16 s2|s16|u4 s32|s64 -> s16"), refuses=_CONFUSED),
+    Row(
+        "conv",
+        ("u8 s8|s4|s2|s16|u4 s32 -> u8", "s16 s2|s16|u4 s32|s64 -> s16"),
+        when=PLANES,
+        refuses=_CONFUSED,
+    ),
     Row(
         "conv",
         ("u8 s4 s32|- -> u8", "s16 u8|s4|s2|s16|u4 s64|- -> s16"),

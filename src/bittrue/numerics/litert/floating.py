@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table import Row
-from .convolution import DEPTHWISE
+from .convolution import DEPTHWISE, PLANES
 
 _REAL = {"sum_of_products": "binary32_in_order", "plain_range": "type_limits"}
 _HYBRID = {
@@ -22,7 +22,7 @@ _NOT_FINITE = "NaN and infinite activations are refused when the model runs: the
 _QUANTIZED = ("accumulate", "quantize_symmetric", "quantize_asymmetric", "scale_back")
 
 ROWS: tuple[Row, ...] = (
-    Row("conv2d", ("f32 f32 f32 -> f32",), _REAL, "run", limit=_NANS),
+    Row("conv", ("f32 f32 f32 -> f32",), _REAL, "run", when=PLANES, limit=_NANS),
     Row("conv", ("f32 f32 f32|- -> f32",), _REAL, "run", when=DEPTHWISE, limit=_NANS),
     Row(
         "fully_connected",
@@ -33,10 +33,11 @@ ROWS: tuple[Row, ...] = (
         limit=_NANS,
     ),
     Row(
-        "conv2d",
+        "conv",
         ("f32 s8|s4 f32 -> f32",),
         {**_HYBRID, "scale_back_per_axis": "binary32_one_by_one"},
         "run",
+        when=PLANES,
         limit=_NOT_FINITE,
     ),
     Row(

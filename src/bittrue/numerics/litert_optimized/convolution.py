@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..litert.convolution import DEPTHWISE
+from ..litert.convolution import DEPTHWISE, PLANES
 from ..table import Row
 
 _CONVOLUTION = {
@@ -30,30 +30,39 @@ _LAYER = (("bias_scale_within", 0.02), ("activation_is_clamp",))
 
 _ROWS: tuple[Row, ...] = (
     Row(
-        "conv2d",
+        "conv",
         ("s8 s8|s4 s32 -> s8",),
         _CONVOLUTION,
         "run",
         requires=(("input_zero_points_are_zero", 1, 2),),
-        when=(_UNGROUPED,),
+        when=(
+            *PLANES,
+            _UNGROUPED,
+        ),
         limit=_PROCESSOR,
     ),
     Row(
-        "conv2d",
+        "conv",
         ("u8 u8 s32 -> u8",),
         _UNSIGNED,
         "run",
         requires=(("input_zero_points_are_zero", 2), ("bias_scale_within", 0.02)),
-        when=(_UNGROUPED,),
+        when=(
+            *PLANES,
+            _UNGROUPED,
+        ),
         limit=_PROCESSOR,
     ),
     Row(
-        "conv2d",
+        "conv",
         ("s16 s8|s4 s32 -> s16",),
         _CONVOLUTION,
         "run",
         requires=(("zero_points_are_zero",),),
-        when=(_UNGROUPED,),
+        when=(
+            *PLANES,
+            _UNGROUPED,
+        ),
         limit=_PROCESSOR,
     ),
     # The vector loop over channels rounds up, the scalar loop behind it away from zero.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..litert import LITERT
-from ..litert.convolution import CUBES, DEPTHWISE
+from ..litert.convolution import CUBES, DEPTHWISE, PLANES
 from ..table import Row
 
 _PRODUCTS = (
@@ -25,7 +25,7 @@ _VECTORS = (
 
 # Operator (with conditions where they tell kernels apart), type of the weights where it has some, and how it differs.
 _LIMITS: dict[object, dict[str, str]] = {
-    "conv2d": {
+    ("conv", *PLANES): {
         "f32": f"{_PRODUCTS}none to 90 % of the results, growing with the number of taps",
         "s8": f"{_HYBRID}21 % of the results of 3x3 filters",
     },

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..litert.convolution import DEPTHWISE
+from ..litert.convolution import DEPTHWISE, PLANES
 from ..litert.movement import DIMENSIONS, NO_TABLE, ONE_VALUE
 from ..table import Row
 from .variants import READ, UNDEFINED, Variant, variants
@@ -73,9 +73,9 @@ def _each(own: Variant, make: Callable[[Mapping[str, str], str], Row]) -> tuple[
 def _layers(own: Variant) -> tuple[Row, ...]:
     zero = ("input_zero_points_are_zero", 2)
     return (
-        *_layer(own, "conv2d", "s8 s8 s32|- -> s8"),
-        *_layer(own, "conv2d", "u8 u8|s8 s32|- -> u8"),
-        *_layer(own, "conv2d", "s16 s8 s64|s32|- -> s16", limit=_NARROWED),
+        *_layer(own, "conv", "s8 s8 s32|- -> s8", when=PLANES),
+        *_layer(own, "conv", "u8 u8|s8 s32|- -> u8", when=PLANES),
+        *_layer(own, "conv", "s16 s8 s64|s32|- -> s16", limit=_NARROWED, when=PLANES),
         *_layer(own, "conv", "s8 s8 s32|- -> s8", (_CLAMP, zero), when=DEPTHWISE),
         *_layer(own, "conv", "u8 u8|s8 s32|- -> u8", (_CLAMP, zero), when=DEPTHWISE),
         *_layer(own, "conv", "s16 s8 s64|- -> s16", (_CLAMP, zero), limit=_NARROWED, when=DEPTHWISE),

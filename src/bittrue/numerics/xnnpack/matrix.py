@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..litert.convolution import DEPTHWISE
+from ..litert.convolution import DEPTHWISE, PLANES
 from ..table import Row
 
 CLAMPS = ("attribute_is", "activation", "none", "relu", "relu6", "relu_n1_to_1")
@@ -58,23 +58,21 @@ _NANS = (
 _FINITE = "NaN and infinities in dynamically quantized activations are refused: what they become is undefined"
 _SYMMETRIC_WEIGHTS = (("scales_are_normal",), ("input_zero_points_are_zero", 1))
 
-_CONVOLUTIONS: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (("conv2d", ()), ("conv", DEPTHWISE))
-
 ROWS: tuple[Row, ...] = (
     *(
         Row(
-            stem,
+            "conv",
             ("f32 f32 f32 -> f32",),
             {**_REAL, "sum_of_products": "binary32_fused_from_bias_by_columns"},
             "run",
             when=(*layout, *_REAL_IMAGES, ("filters_of_one_channel", 25)),
             limit=_NANS,
         )
-        for stem, layout in _CONVOLUTIONS
+        for layout in (PLANES, DEPTHWISE)
     ),
     *(
-        Row(stem, ("f32 f32 f32 -> f32",), _REAL, "run", when=(*layout, *_REAL_IMAGES), limit=_NANS)
-        for stem, layout in _CONVOLUTIONS
+        Row("conv", ("f32 f32 f32 -> f32",), _REAL, "run", when=(*layout, *_REAL_IMAGES), limit=_NANS)
+        for layout in (PLANES, DEPTHWISE)
     ),
     Row(
         "fully_connected",
@@ -91,20 +89,20 @@ ROWS: tuple[Row, ...] = (
         limit=_NANS,
     ),
     Row(
-        "conv2d",
+        "conv",
         ("f32 s8 f32 -> f32",),
         {**_DYNAMIC, "rows": "per_pixel", "row_sums": "exact"},
         "run",
-        when=(("weights_scaled_along", 0), *_REAL_IMAGES, ("filters_of_one_pixel",)),
+        when=(*PLANES, ("weights_scaled_along", 0), *_REAL_IMAGES, ("filters_of_one_pixel",)),
         requires=_SYMMETRIC_WEIGHTS,
         limit=_FINITE,
     ),
     Row(
-        "conv2d",
+        "conv",
         ("f32 s8 f32 -> f32",),
         {**_DYNAMIC, "rows": "per_image"},
         "run",
-        when=(("weights_scaled_along", 0), *_REAL_IMAGES),
+        when=(*PLANES, ("weights_scaled_along", 0), *_REAL_IMAGES),
         requires=_SYMMETRIC_WEIGHTS,
         limit=_FINITE,
     ),
@@ -126,19 +124,19 @@ ROWS: tuple[Row, ...] = (
         limit=_FINITE,
     ),
     Row(
-        "conv2d",
+        "conv",
         ("s8 s8 s32 -> s8",),
         _SCALED,
         "run",
-        when=(("one_scale", 0, "output"), ("weights_scaled_along", 0), *_IMAGES),
+        when=(*PLANES, ("one_scale", 0, "output"), ("weights_scaled_along", 0), *_IMAGES),
         requires=_SYMMETRIC,
     ),
     Row(
-        "conv2d",
+        "conv",
         ("u8 u8 s32 -> u8",),
         _SCALED,
         "run",
-        when=(("one_scale", 0, 1, "output"), ("weights_scaled_along", 0), *_IMAGES),
+        when=(*PLANES, ("one_scale", 0, 1, "output"), ("weights_scaled_along", 0), *_IMAGES),
         requires=(*_CHECKED, ("bias_is_scaled_like_weights",)),
     ),
     Row(

@@ -14,7 +14,7 @@ from ...rules import accumulate, scale_form
 from ..core.base import Call, Operand
 from ..core.granularity import blocks_interleave
 from ..core.lanes import broadcast_runs
-from ..layers.conv_geometry import listed_windows
+from ..layers.conv_geometry import filter_sizes, listed_windows
 from ..layers.whole_conv import every_channel_its_group, every_output_its_group, single_tap
 from ..pooling.pooling import pool_windows
 from ..pooling.resized_places import resized_axes
@@ -142,11 +142,6 @@ def window_is_image(call: Call) -> bool:
     return all(one.taps == one.size and one.out == 1 and not (one.before or one.after) for one in pool_windows(call))
 
 
-def _by_channels(call: Call) -> bool:
-    """Whether a convolution's filters are [1, h, w, C * multiplier]."""
-    return call.node.attributes.get("filter_layout") == "ISO"
-
-
 def taps_in_pairs(call: Call) -> bool:
     """A depthwise convolution of 3x3 taps whose channels come in eights: pads of 1, stride 1 or 2, no dilation.
 
@@ -156,7 +151,7 @@ def taps_in_pairs(call: Call) -> bool:
     plain, strides = set(call.attribute("dilations")) == {1}, tuple(call.attribute("strides"))
     if filters[1:3] != (3, 3) or source[3] % 8 or not plain or strides not in ((1, 1), (2, 2)):
         return False
-    if filters[0 if _by_channels(call) else 3] != 1:
+    if filter_sizes(call)[1] != 1:
         return False
     sides = listed_windows(call, source[1:3], (3, 3))
     return {pad for side in sides for pad in (side.before, side.after)} == {1}
@@ -290,8 +285,7 @@ def filters_of_one_pixel(call: Call) -> bool:
 def filters_of_one_channel(call: Call, most_taps: int) -> bool:
     """A convolution whose groups have one input and one output channel each, with at most so many taps."""
     source, weights, channels = call.input(0).shape, call.input(1).shape, call.output.shape[-1]
-    depth = 1 if _by_channels(call) else weights[3]
-    return depth == 1 and channels == source[-1] and weights[1] * weights[2] <= most_taps
+    return filter_sizes(call)[1] == 1 and channels == source[-1] and weights[1] * weights[2] <= most_taps
 
 
 def bias_scaled(call: Call, position: int = 2) -> bool:

@@ -426,7 +426,6 @@ class Operator:
         roles: what its operands are for, as far as others ask for them.
         weights: order of the weights' axes, for layers: ``O`` output channels, ``I`` input channels of a group, ``S``
             all spatial axes.
-        channels_last: the image has its channels last, whatever the step says.
         transposed: windows lie in the result: the input's elements are spread over them.
         multiplies: `Lowered.work` counts multiply-accumulates; elsewhere it counts elements.
         moves: results are elements of the inputs as they are, or one value that fills what no input reaches.
@@ -464,7 +463,6 @@ class Operator:
     graphs: tuple[GraphUse, ...] = ()
     roles: tuple[Role, ...] = ()
     weights: str = ""
-    channels_last: bool = False
     transposed: bool = False
     multiplies: bool = False
     moves: bool = False

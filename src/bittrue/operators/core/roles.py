@@ -79,7 +79,6 @@ def turned(weights: np.ndarray, order: str, wanted: str) -> np.ndarray:
 
 
 # Scales and zero points belong to the tensors.
-LAYER = (Role("input", 0), Role("weights", 1), Role("bias", 2))
 PAIR = (Role("first input", 0), Role("second input", 1))
 # They are operands.
 OPERAND_LAYER = (Role("input", 0, 3, 4), Role("weights", 1, 5, 6), Role("bias", 2), Role("output", -1, 7, 8))
@@ -148,7 +147,7 @@ def layer_form(operator: Operator | None, step: Step, source: tuple[int, ...], w
     axes = "dhw" if "filter_d" in known else "hw"
     if len(source) != len(w) or not 3 <= len(w) <= len(axes) + 2 or f"filter_{axes[-1]}" not in known:
         return None
-    last = operator.channels_last or bool(known.get("channels_last"))
+    last = bool(known.get("channels_last"))
     channels = source[-1] if last else source[1]
     groups = known.get("groups", 1)
     if not isinstance(groups, int) or groups < 1 or channels % groups:

@@ -4,8 +4,9 @@ x is [N, C, D, H, W] with one to three spatial axes, or [N, D, H, W, C] with `ch
 or in the order that `filter_layout` names; g is the group of o. Scales and zero points are operands; behind them, real
 numbers may have an addend of the result's shape. The row chooses the arithmetic: real numbers, by the rules of products
 (`real_conv`) or term by term (`real_layers`), integers (`integer_conv`), whose sums are rescaled and stored where the
-row has rules for it, integers in binary32 (`whole_conv`), or filters of one channel (`depthwise_conv`): of integers, or
-of integers and real activations that are quantized while running (`hybrid_layers`).
+row has rules for it, or integers in binary32 (`whole_conv`). Images with channels last also have integers with a fused
+activation, and integers beside real activations that are quantized while running (`image_conv`; `depthwise_conv` where
+filters have one channel).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from ..core.base import Call, Lowered, Operator, Reference, Shape, Step
 from ..core.roles import OPERAND_LAYER
-from . import depthwise_conv, hybrid_layers, integer_conv, real_conv, real_layers, whole_conv
+from . import depthwise_conv, image_conv, integer_conv, real_conv, real_layers, whole_conv
 from .conv_geometry import ADDEND, convolution_shape, filter_layout, filter_sizes
 from .hybrid_layers import HYBRID_SLOTS
 from .integer_layers import REQUANTIZE_SLOTS, check_channels, check_single
@@ -37,9 +38,18 @@ def infer(call: Call) -> list[Shape]:
     return shapes
 
 
+# What images with channels last have for themselves, by the order of the filters' axes.
+_OF_IMAGES = {image_conv.LAYOUT: image_conv, depthwise_conv.LAYOUT: depthwise_conv}
+
+
+def _hybrid(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    return _OF_IMAGES[step["filter_layout"]].reference_hybrid(step, inputs)
+
+
 _REFERENCES: dict[str, Reference] = {
     "depthwise": depthwise_conv.reference,
-    "hybrid": hybrid_layers.convolve_depthwise,
+    "hybrid": _hybrid,
+    "images": image_conv.reference,
     "real": real_conv.reference,
     "ordered": real_layers.reference,
     "integers": integer_conv.reference,
@@ -50,21 +60,21 @@ _REFERENCES: dict[str, Reference] = {
 def lower(call: Call) -> Lowered:
     """What the row's arithmetic needs. Integers in binary32 are integers where the plan proves that equal."""
     kind, lowers = "integers", integer_conv.lower
-    by_channels = filter_layout(call) == depthwise_conv.LAYOUT
-    if by_channels:
-        depthwise_conv.check(call)
+    of_images = _OF_IMAGES.get(filter_layout(call))
+    if of_images is not None:
+        of_images.check(call)
     if "sum_of_products" in call.rules:
         kind, lowers = "ordered", real_layers.lower
-    elif "quantize_asymmetric" in call.rules and by_channels:
-        kind, lowers = "hybrid", depthwise_conv.lower_hybrid
+    elif "quantize_asymmetric" in call.rules and of_images is not None:
+        kind, lowers = "hybrid", of_images.lower_hybrid
     elif "accumulate" not in call.rules:
         kind, lowers = "real", real_conv.lower
     elif call.rules["accumulate"] == "binary32":
         whole = not whole_conv.is_of_integers(call)
         kind, lowers = ("whole", whole_conv.lower) if whole else (kind, whole_conv.lower_integers)
-    elif by_channels and "store" in call.rules:
-        kind, lowers = "depthwise", depthwise_conv.lower
-    if kind not in ("depthwise", "hybrid", "ordered") and filter_layout(call) != "OIS":
+    elif of_images is not None and "store" in call.rules:
+        kind, lowers = "depthwise" if of_images is depthwise_conv else "images", of_images.lower
+    if kind not in ("depthwise", "images", "hybrid", "ordered") and filter_layout(call) != "OIS":
         raise call.unsupported("BT-NODE-ATTRIBUTE", "this arithmetic has filters of the order OIS")
     if kind != "real" and call.has(ADDEND):
         raise call.unsupported("BT-CONV-SUM", "sums of this arithmetic begin with no tensor")
@@ -83,6 +93,9 @@ OPERATOR = Operator(
         "real_product",
         *REAL_SLOTS,
         *HYBRID_SLOTS,
+        "rows",
+        "row_sums",
+        "scale_back_per_axis",
         *REQUANTIZE_SLOTS,
         "rescale_tail",
         "lanes",
@@ -97,4 +110,6 @@ OPERATOR = Operator(
     weights="OIS",
     multiplies=True,
     layout="filters",
+    writes_rows=True,
+    reads_rows=True,
 )

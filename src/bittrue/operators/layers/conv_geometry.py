@@ -26,7 +26,7 @@ def channels_first(call: Call, shape: Shape) -> Shape:
 
 _MOST = 2**31 - 1
 # Orders of the axes of filters, by whether the convolution is transposed; the first one is meant where none is named.
-_LAYOUTS = {False: ("OIS", "SIO", "ISO"), True: ("IOS", "OSI", "SOI")}
+_LAYOUTS = {False: ("OIS", "OSI", "SIO", "ISO"), True: ("IOS", "OSI", "SOI")}
 
 
 def filter_layout(call: Call, transposed: bool = False) -> str:
@@ -45,6 +45,16 @@ def filter_sizes(call: Call, transposed: bool = False) -> tuple[int, int, Shape]
     behind = len(shape) - len(layout) + 1 + spatial
     apart = dict(zip(layout.replace("S", ""), (*shape[:spatial], *shape[behind:]), strict=True))
     return apart["O"], apart["I"], shape[spatial:behind]
+
+
+def check_image(call: Call) -> None:
+    """A typed error for images without two axes, without channels, or whose channels are not last."""
+    source, (filters, *_) = call.input(0), filter_sizes(call)
+    call.rank(source, 4)
+    if min(source.shape[3], filters) < 1:
+        raise call.invalid("BT-CONV-CHANNELS", f"there are {source.shape[3]} input and {filters} output channels")
+    if not call.attribute("channels_last"):
+        raise call.unsupported("BT-NODE-ATTRIBUTE", "filters of this order are for images with channels last")
 
 
 def check_bias(call: Call, channels: int, position: int = 2) -> None:
@@ -70,7 +80,13 @@ def convolution_windows(call: Call) -> tuple[tuple[Window, ...], int]:
     shape = channels_first(call, source.shape)
     filters, depth, taps = filter_sizes(call)
     channels = shape[1]
-    groups = channels if call.node.attributes.get("depthwise") else int(call.attribute("groups"))
+    if call.node.attributes.get("depthwise"):
+        groups = channels
+    elif "groups" in call.node.attributes or not depth or filter_layout(call) != "OSI":
+        groups = int(call.attribute("groups"))
+    else:
+        # The shapes say it.
+        groups = channels // depth
     if groups < 1 or channels != depth * groups:
         raise call.invalid(
             "BT-CONV-CHANNELS", f"{channels} input channels are no {groups} groups of {depth} filter channels"

@@ -29,7 +29,7 @@ from ..core.lanes import stored_in_lanes
 from ..core.roles import turned
 from ..core.spatial import padded, sliding
 from . import hybrid_layers
-from .conv_geometry import convolution_windows, filter_layout, filter_sizes
+from .conv_geometry import check_image, convolution_windows, filter_layout, filter_sizes
 from .integer_layers import check_weight_scales
 from .window_sums import depthwise_sums
 
@@ -38,17 +38,11 @@ LAYOUT = "ISO"
 
 
 def check(call: Call) -> None:
-    """A typed error for a bias that is named, but absent, and for images without two axes or without channels."""
+    """A typed error for a bias that is named, but absent, and for what `check_image` refuses."""
     call.expect((2, 3))
     if len(call.inputs) == 3 and not call.has(2):
         raise call.invalid("BT-NODE-INPUT", "input 2 (bias) is named, but absent", "leave the input out altogether")
-    source, weights = call.input(0), call.input(1, "weights")
-    call.rank(source, 4)
-    call.rank(weights, 4)
-    if min(source.shape[3], weights.shape[3]) < 1:
-        raise call.invalid(
-            "BT-CONV-CHANNELS", f"there are {source.shape[3]} input and {weights.shape[3]} output channels"
-        )
+    check_image(call)
 
 
 def _layout(call: Call, groups: int) -> dict[str, Attribute]:
@@ -155,3 +149,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
             out[n, rows] = stored_in_lanes(step, total, body, out.dtype)
     return [out if last else np.ascontiguousarray(np.moveaxis(out, -1, 1))]
+
+
+def reference_hybrid(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The same of images that are quantized as a whole."""
+    return hybrid_layers.convolve_depthwise(step, inputs)

@@ -1,10 +1,12 @@
-// conv2d: 8-bit layers as matrix products, one per group; all others by the general kernel.
+// conv with filters [O, h, w, C / groups]: 8-bit layers as matrix products, one per group; all others by the general
+// kernel.
+#include "operators/layers/image_convolution.h"
+
 #include <algorithm>
 
 #include "operators/layers/general_convolution.h"
 #include "operators/layers/matmul_convolution.h"
 #include "operators/layers/real_layer.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -54,7 +56,8 @@ GroupedConvolution::GroupedConvolution(const Step& step, const CoreSet& cores, c
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_conv2d(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_image_convolution(const Step& step, const CoreSet& cores) {
+  require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
   if (is_real_layer(step)) return make_real_conv2d(step, cores);
   const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
@@ -69,7 +72,5 @@ std::unique_ptr<Kernel> make_conv2d(const Step& step, const CoreSet& cores) {
   return make_matmul_convolution(step, cores, window, signed_weights(filter, step.integer("weight_zero_point")),
                                  biases(step, 2, window.out_c), step.requantize(window.out_c));
 }
-
-BITTRUE_OPERATOR(conv2d, make_conv2d)
 
 }  // namespace bittrue
