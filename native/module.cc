@@ -357,7 +357,8 @@ void move(Program& program, const nb::list& given, const nb::list& wanted) {
   read(program, outputs);
 }
 
-void run_whole(Program& program, const nb::list& given, const nb::list& wanted, int steps, double deadline, int64_t seen) {
+void run_whole(Program& program, const nb::list& given, const nb::list& wanted, int steps, double deadline,
+               int64_t seen) {
   const ConstBound inputs = read_bound<ConstBytes>(given);
   const Bound outputs = read_bound<Bytes>(wanted);
   check_bound(program, inputs, outputs);
@@ -379,8 +380,9 @@ bool run_one(Program& program, int input, nb::handle x, int output, const Bytes&
   ConstBytes value;
   if (!nb::try_cast(x, value) || !fits(program.operand(input), value)) return false;
   check_bytes(program.operand(output), y.nbytes());
-  run_alone(program, steps, deadline, seen, [&] { program.write(input, value.data()); },
-            [&] { program.read(output, y.data()); });
+  run_alone(
+      program, steps, deadline, seen, [&] { program.write(input, value.data()); },
+      [&] { program.read(output, y.data()); });
   return true;
 }
 
@@ -446,8 +448,9 @@ NB_MODULE(_native, module) {
   module.attr("rescale_rules") = nb::tuple(names);
   module.def("available_isas", &CoreSet::available, "Instruction sets that this processor runs, the fastest first.");
   module.def("compiled_isas", &CoreSet::compiled, "Instruction sets in this build.");
-  module.def("cores", [](const std::string& isa) { return CoreSet(isa).rows(); }, nb::arg("isa"),
-             "(instruction set, core) for every core that programs for `isa` may use.");
+  module.def(
+      "cores", [](const std::string& isa) { return CoreSet(isa).rows(); }, nb::arg("isa"),
+      "(instruction set, core) for every core that programs for `isa` may use.");
   module.def("peak_multiply_adds", &peak_multiply_adds, nb::arg("isa").none() = nb::none(),
              "8-bit multiply-adds per second that one core of this machine does at best with `isa`.");
   module.def("operators", &native_operators, "Stems of the operators with a native kernel.");
@@ -456,15 +459,19 @@ NB_MODULE(_native, module) {
   nb::exception<TurnReentered>(module, "TurnReentered");
   Stop::signals = &python_signals;
   nb::class_<Taking>(module, "Taking", "A context: somebody's turn.")
-      .def("__enter__", [](Taking& taking) {
-              without_gil([&] { take(taking.turn, taking.deadline, taking.interrupts, taking.seen); });
-      })
+      .def("__enter__",
+           [](Taking& taking) {
+             without_gil([&] { take(taking.turn, taking.deadline, taking.interrupts, taking.seen); });
+           })
       .def("__exit__", [](Taking& taking, nb::args) { taking.turn.give(); });
   nb::class_<Turn>(module, "Turn", "A lock that notices when its own thread comes again, and the child of a fork.")
       .def(nb::init<>())
-      .def("turn", [](Turn& turn, double deadline, const Interrupts& interrupts, int64_t seen) {
-              return Taking{turn, deadline, interrupts.data(), seen};
-      }, nb::arg("deadline"), nb::arg("interrupts"), nb::arg("seen"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>());
+      .def(
+          "turn",
+          [](Turn& turn, double deadline, const Interrupts& interrupts, int64_t seen) {
+            return Taking{turn, deadline, interrupts.data(), seen};
+          },
+          nb::arg("deadline"), nb::arg("interrupts"), nb::arg("seen"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>());
   nb::class_<Program>(module, "Program", "A plan with kernels made, weights packed and buffers placed.")
       .def("__init__", &new_program, nb::arg("tensors"), nb::arg("steps"), nb::arg("arena"), nb::arg("threads"),
            nb::arg("isa"), nb::arg("interrupts"), nb::keep_alive<1, 7>(),
@@ -484,11 +491,14 @@ NB_MODULE(_native, module) {
       .def("keep", &Program::keep, "Remember the variables at the beginning of a run.")
       .def("undo", &Program::undo, "Bring back the variables of a run that is not finished.")
       .def("forget", &Program::forget, "The run is finished.")
-      .def("turn", [](Program& program, double deadline, int64_t seen) {
-              return Taking{program.turn(), deadline, program.interrupts(), seen};
-      }, nb::arg("deadline"), nb::arg("seen"), nb::keep_alive<0, 1>(),
-           "For `with`: the buffers are the caller's until its end. `run_whole` and `run_one` take the turn themselves, "
-           "everything else is for the holder.")
+      .def(
+          "turn",
+          [](Program& program, double deadline, int64_t seen) {
+            return Taking{program.turn(), deadline, program.interrupts(), seen};
+          },
+          nb::arg("deadline"), nb::arg("seen"), nb::keep_alive<0, 1>(),
+          "For `with`: the buffers are the caller's until its end. `run_whole` and `run_one` take the turn themselves, "
+          "everything else is for the holder.")
       .def("note", &Program::note, nb::arg("step"))
       .def_prop_ro("missing", &Program::missing, "(step, reason) for every step without a native kernel.")
       .def_prop_ro("isa", &Program::isa)

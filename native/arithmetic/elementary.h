@@ -47,29 +47,28 @@ inline constexpr uint64_t kPowers[32] = {
 struct LogInterval {
   double inverse, natural, binary;
 };
-inline constexpr LogInterval kLogIntervals[16] = {
-    {0x1.661ec79f8f3bep+0, -0x1.57bf7808caadep-2, -0x1.efec65b963019p-2},
-    {0x1.571ed4aaf883dp+0, -0x1.2bef0a7c06ddbp-2, -0x1.b0b6832d4fca4p-2},
-    {0x1.49539f0f010bp+0, -0x1.01eae7f513a67p-2, -0x1.7418b0a1fb77bp-2},
-    {0x1.3c995b0b80385p+0, -0x1.b31d8a68224e9p-3, -0x1.39de91a6dcf7bp-2},
-    {0x1.30d190c8864a5p+0, -0x1.6574f0ac07758p-3, -0x1.01d9bf3f2b631p-2},
-    {0x1.25e227b0b8eap+0, -0x1.1aa2bc79c81p-3, -0x1.97c1d1b3b7afp-3},
-    {0x1.1bb4a4a1a343fp+0, -0x1.a4e76ce8c0e5ep-4, -0x1.2f9e393af3c9fp-3},
-    {0x1.12358f08ae5bap+0, -0x1.1973c5a611cccp-4, -0x1.960cbbf788d5cp-4},
-    {0x1.0953f419900a7p+0, -0x1.252f438e10c1ep-5, -0x1.a6f9db6475fcep-5},
-    {0x1p+0, 0x0p+0, 0x0p+0},
-    {0x1.e608cfd9a47acp-1, 0x1.aa5aa5df25984p-5, 0x1.338ca9f24f53dp-4},
-    {0x1.ca4b31f026aap-1, 0x1.c5e53aa362eb4p-4, 0x1.476a9543891bap-3},
-    {0x1.b2036576afce6p-1, 0x1.526e57720db08p-3, 0x1.e840b4ac4e4d2p-3},
-    {0x1.9c2d163a1aa2dp-1, 0x1.bc2860d22477p-3, 0x1.40645f0c6651cp-2},
-    {0x1.886e6037841edp-1, 0x1.1058bc8a07ee1p-2, 0x1.88e9c2c1b9ff8p-2},
-    {0x1.767dcf5534862p-1, 0x1.4043057b6ee09p-2, 0x1.ce0a44eb17bccp-2}};
+inline constexpr LogInterval kLogIntervals[16] = {{0x1.661ec79f8f3bep+0, -0x1.57bf7808caadep-2, -0x1.efec65b963019p-2},
+                                                  {0x1.571ed4aaf883dp+0, -0x1.2bef0a7c06ddbp-2, -0x1.b0b6832d4fca4p-2},
+                                                  {0x1.49539f0f010bp+0, -0x1.01eae7f513a67p-2, -0x1.7418b0a1fb77bp-2},
+                                                  {0x1.3c995b0b80385p+0, -0x1.b31d8a68224e9p-3, -0x1.39de91a6dcf7bp-2},
+                                                  {0x1.30d190c8864a5p+0, -0x1.6574f0ac07758p-3, -0x1.01d9bf3f2b631p-2},
+                                                  {0x1.25e227b0b8eap+0, -0x1.1aa2bc79c81p-3, -0x1.97c1d1b3b7afp-3},
+                                                  {0x1.1bb4a4a1a343fp+0, -0x1.a4e76ce8c0e5ep-4, -0x1.2f9e393af3c9fp-3},
+                                                  {0x1.12358f08ae5bap+0, -0x1.1973c5a611cccp-4, -0x1.960cbbf788d5cp-4},
+                                                  {0x1.0953f419900a7p+0, -0x1.252f438e10c1ep-5, -0x1.a6f9db6475fcep-5},
+                                                  {0x1p+0, 0x0p+0, 0x0p+0},
+                                                  {0x1.e608cfd9a47acp-1, 0x1.aa5aa5df25984p-5, 0x1.338ca9f24f53dp-4},
+                                                  {0x1.ca4b31f026aap-1, 0x1.c5e53aa362eb4p-4, 0x1.476a9543891bap-3},
+                                                  {0x1.b2036576afce6p-1, 0x1.526e57720db08p-3, 0x1.e840b4ac4e4d2p-3},
+                                                  {0x1.9c2d163a1aa2dp-1, 0x1.bc2860d22477p-3, 0x1.40645f0c6651cp-2},
+                                                  {0x1.886e6037841edp-1, 0x1.1058bc8a07ee1p-2, 0x1.88e9c2c1b9ff8p-2},
+                                                  {0x1.767dcf5534862p-1, 0x1.4043057b6ee09p-2, 0x1.ce0a44eb17bccp-2}};
 
 // Windows of 32 bits into 4 / pi, each 8 bits after the one before.
-inline constexpr uint32_t kFourOverPi[24] = {
-    0xA2,       0xA2F9,     0xA2F983,   0xA2F9836E, 0xF9836E4E, 0x836E4E44, 0x6E4E4415, 0x4E441529,
-    0x441529FC, 0x1529FC27, 0x29FC2757, 0xFC2757D1, 0x2757D1F5, 0x57D1F534, 0xD1F534DD, 0xF534DDC0,
-    0x34DDC0DB, 0xDDC0DB62, 0xC0DB6295, 0xDB629599, 0x6295993C, 0x95993C43, 0x993C4390, 0x3C439041};
+inline constexpr uint32_t kFourOverPi[24] = {0xA2,       0xA2F9,     0xA2F983,   0xA2F9836E, 0xF9836E4E, 0x836E4E44,
+                                             0x6E4E4415, 0x4E441529, 0x441529FC, 0x1529FC27, 0x29FC2757, 0xFC2757D1,
+                                             0x2757D1F5, 0x57D1F534, 0xD1F534DD, 0xF534DDC0, 0x34DDC0DB, 0xDDC0DB62,
+                                             0xC0DB6295, 0xDB629599, 0x6295993C, 0x95993C43, 0x993C4390, 0x3C439041};
 
 inline float negative_nan() { return from_bits(0xffc00000u); }
 
@@ -242,16 +241,14 @@ inline float power(float x, float y) {
     const double square = s.r * s.r;
     const double tail = (0x1.ec70a6ca7baddp-2 * s.r + -0x1.7154748bef6c8p-1) * square +
                         (0x1.71547652ab82bp0 * s.r + (s.interval.binary + s.k));
-    const double product =
-        y * ((0x1.27616c9496e0bp-2 * s.r + -0x1.71969a075c67ap-2) * (square * square) + tail);
+    const double product = y * ((0x1.27616c9496e0bp-2 * s.r + -0x1.71969a075c67ap-2) * (square * square) + tail);
     if (product > 0x1.fffffffd1d571p+6) {
       result = kInfinity;
     } else if (product <= -150.0) {
       result = 0.0f;
     } else {
       const double rounded = (product * 32 + detail::kToWhole) - detail::kToWhole;
-      result =
-          static_cast<float>(detail::power_of_two(static_cast<int64_t>(rounded), product - rounded / 32, 1.0));
+      result = static_cast<float>(detail::power_of_two(static_cast<int64_t>(rounded), product - rounded / 32, 1.0));
     }
   }
   // Negative NaN changes its sign, too.
@@ -326,7 +323,8 @@ inline float atan2(float y, float x) {
   } else {
     // The difference of the exponents, with the mantissas' borrow.
     const int32_t k = (static_cast<int32_t>(detail::bits_of(y) & 0x7fffffff) -
-                       static_cast<int32_t>(detail::bits_of(x) & 0x7fffffff)) >> 23;
+                       static_cast<int32_t>(detail::bits_of(x) & 0x7fffffff)) >>
+                      23;
     angle = k > 60 ? kHalfPi + 0.5f * kPiLow : backwards && k < -60 ? 0.0f : atan(std::fabs(y / x));
     if (backwards) angle = kPi - (angle - kPiLow);
   }
@@ -358,7 +356,8 @@ inline float log1p(float x) {
   }
   const float s = f / (2.0f + f), z = s * s;
   float r = 1.4798198640e-01f * z + 1.5313838422e-01f;
-  for (const float c : {1.8183572590e-01f, 2.2222198546e-01f, 2.8571429849e-01f, 4.0000000596e-01f, 6.6666668653e-01f}) {
+  for (const float c :
+       {1.8183572590e-01f, 2.2222198546e-01f, 2.8571429849e-01f, 4.0000000596e-01f, 6.6666668653e-01f}) {
     r = r * z + c;
   }
   r = z * r;
@@ -373,16 +372,21 @@ inline float erfc(float x) {
   if (size < 0.84375f) {
     constexpr float kTop[5] = {1.2837916613e-01f, -3.2504209876e-01f, -2.8481749818e-02f, -5.7702702470e-03f,
                                -2.3763017452e-05f};
-    constexpr float kBottom[6] = {1.0f,              3.9791721106e-01f, 6.5022252500e-02f,
-                                  5.0813062117e-03f, 1.3249473704e-04f, -3.9602282413e-06f};
+    constexpr float kBottom[6] = {
+        1.0f, 3.9791721106e-01f, 6.5022252500e-02f, 5.0813062117e-03f, 1.3249473704e-04f, -3.9602282413e-06f};
     const float z = x * x, y = detail::horner(z, kTop) / detail::horner(z, kBottom);
     return x < 0.25f ? 1.0f - (x + x * y) : 0.5f - (x * y + (x - 0.5f));
   }
   if (size < 1.25f) {
     constexpr float kTop[7] = {-2.3621185683e-03f, 4.1485610604e-01f, -3.7220788002e-01f, 3.1834661961e-01f,
                                -1.1089469492e-01f, 3.5478305072e-02f, -2.1663755178e-03f};
-    constexpr float kBottom[7] = {1.0f,              1.0642088205e-01f, 5.4039794207e-01f, 7.1828655899e-02f,
-                                  1.2617121637e-01f, 1.3637083583e-02f, 1.1984500103e-02f};
+    constexpr float kBottom[7] = {1.0f,
+                                  1.0642088205e-01f,
+                                  5.4039794207e-01f,
+                                  7.1828655899e-02f,
+                                  1.2617121637e-01f,
+                                  1.3637083583e-02f,
+                                  1.1984500103e-02f};
     constexpr float kErfOfOne = 8.4506291151e-01f;  // about
     const float s = size - 1.0f, ratio = detail::horner(s, kTop) / detail::horner(s, kBottom);
     return x > 0 ? (1.0f - kErfOfOne) - ratio : 1.0f + (kErfOfOne + ratio);
@@ -394,15 +398,27 @@ inline float erfc(float x) {
   if (detail::bits_of(size) < 0x4036db6d) {  // 1 / 0.35
     constexpr float kTop[8] = {-9.8649440333e-03f, -6.9385856390e-01f, -1.0558626175e+01f, -6.2375331879e+01f,
                                -1.6239666748e+02f, -1.8460508728e+02f, -8.1287437439e+01f, -9.8143291473e+00f};
-    constexpr float kBottom[9] = {1.0f,              1.9651271820e+01f, 1.3765776062e+02f,
-                                  4.3456588745e+02f, 6.4538726807e+02f, 4.2900814819e+02f,
-                                  1.0863500214e+02f, 6.5702495575e+00f, -6.0424413532e-02f};
+    constexpr float kBottom[9] = {1.0f,
+                                  1.9651271820e+01f,
+                                  1.3765776062e+02f,
+                                  4.3456588745e+02f,
+                                  6.4538726807e+02f,
+                                  4.2900814819e+02f,
+                                  1.0863500214e+02f,
+                                  6.5702495575e+00f,
+                                  -6.0424413532e-02f};
     ratio = detail::horner(s, kTop) / detail::horner(s, kBottom);
   } else {
     constexpr float kTop[7] = {-9.8649431020e-03f, -7.9928326607e-01f, -1.7757955551e+01f, -1.6063638306e+02f,
                                -6.3756646729e+02f, -1.0250950928e+03f, -4.8351919556e+02f};
-    constexpr float kBottom[8] = {1.0f,              3.0338060379e+01f, 3.2579251099e+02f, 1.5367296143e+03f,
-                                  3.1998581543e+03f, 2.5530502930e+03f, 4.7452853394e+02f, -2.2440952301e+01f};
+    constexpr float kBottom[8] = {1.0f,
+                                  3.0338060379e+01f,
+                                  3.2579251099e+02f,
+                                  1.5367296143e+03f,
+                                  3.1998581543e+03f,
+                                  2.5530502930e+03f,
+                                  4.7452853394e+02f,
+                                  -2.2440952301e+01f};
     ratio = detail::horner(s, kTop) / detail::horner(s, kBottom);
   }
   const float rounded = detail::from_bits(detail::bits_of(size) & 0xffffe000u);

@@ -21,9 +21,7 @@ inline float from_bits(uint32_t bits) {
 }
 
 // Subnormal numbers become zeros of their sign.
-inline float flush(float x) {
-  return (bits(x) & 0x7F800000) == 0 ? from_bits(bits(x) & 0x80000000) : x;
-}
+inline float flush(float x) { return (bits(x) & 0x7F800000) == 0 ? from_bits(bits(x) & 0x80000000) : x; }
 
 // Highest power first.
 template <size_t kCount>

@@ -40,8 +40,8 @@ inline float exp(float x) {
   const auto m = static_cast<float>(whole);
   const float r = m * 2.12194440e-4f + (m * -0.693359375f + x);
   const float r2 = r * r;
-  const float even = r2 * (r2 * 1.37449637986719608306884765625e-3f + 4.166965186595916748046875e-2f) +
-                     0.49999988079071044921875f;
+  const float even =
+      r2 * (r2 * 1.37449637986719608306884765625e-3f + 4.166965186595916748046875e-2f) + 0.49999988079071044921875f;
   const float odd = r2 * 8.36894474923610687255859375e-3f + 0.16666518151760101318359375f;
   const float p = r2 * (r * odd + even) + (r + 1.0f);
   // p is near 1: only the second product can leave the normal numbers.

@@ -9,17 +9,17 @@
 namespace bittrue::arithmetic {
 
 struct ExpFactor {
-  int power;        // of two
+  int power;       // of two
   int64_t factor;  // exp(-2^power) in F0
 };
 
 inline constexpr ExpFactor kExpFactors[] = {{-2, 1672461947}, {-1, 1302514674}, {0, 790015084}, {1, 290630308},
                                             {2, 39332535},    {3, 720401},      {4, 242}};
-inline constexpr int64_t kExpOfMinusEighth = 1895147668;            // F0
-inline constexpr int64_t kOneThird = 715827883;                     // F0
-inline constexpr int64_t kFortyEightSeventeenths = 1515870810;      // F2
+inline constexpr int64_t kExpOfMinusEighth = 1895147668;             // F0
+inline constexpr int64_t kOneThird = 715827883;                      // F0
+inline constexpr int64_t kFortyEightSeventeenths = 1515870810;       // F2
 inline constexpr int64_t kMinusThirtyTwoSeventeenths = -1010580540;  // F2
-inline constexpr int64_t kLogOf2 = 1488522236;                      // F0, as are all below
+inline constexpr int64_t kLogOf2 = 1488522236;                       // F0, as are all below
 inline constexpr int64_t kFourthRootOfHalf = 1805811301;
 inline constexpr int64_t kRootOfHalf = 1518500250;
 inline constexpr int64_t kLogNumerator = 117049297;
@@ -127,10 +127,10 @@ inline InverseRoot inverse_square_root(int64_t value) {
   const int64_t half_v = divide_by_power_of_two_away(v >> 1, 1);
   int64_t x = int64_t{1} << 28;
   for (int i = 0; i < 5; ++i) {
-    const int64_t cube = saturating_multiply_by_power_of_two(
-        doubling_high_multiply_up(doubling_high_multiply_up(x, x), x), 6);
-    const int64_t next = doubling_high_multiply_up((int64_t{1} << 28) + (int64_t{1} << 27), x) -
-                         doubling_high_multiply_up(half_v, cube);
+    const int64_t cube =
+        saturating_multiply_by_power_of_two(doubling_high_multiply_up(doubling_high_multiply_up(x, x), x), 6);
+    const int64_t next =
+        doubling_high_multiply_up((int64_t{1} << 28) + (int64_t{1} << 27), x) - doubling_high_multiply_up(half_v, cube);
     x = saturating_multiply_by_power_of_two(wrap_s32(next), 3);
   }
   int64_t multiplier = doubling_high_multiply_up(x, kRootOfHalf);

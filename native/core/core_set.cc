@@ -83,7 +83,9 @@ std::vector<std::pair<std::string, std::string>> CoreSet::rows() const {
   return result;
 }
 
-std::unique_ptr<Matmul> CoreSet::matmul(const MatmulSpec& spec) const { return first_made(chain_, &Cores::matmul, spec); }
+std::unique_ptr<Matmul> CoreSet::matmul(const MatmulSpec& spec) const {
+  return first_made(chain_, &Cores::matmul, spec);
+}
 
 std::unique_ptr<Depthwise> CoreSet::depthwise(const DepthwiseSpec& spec) const {
   return first_made(chain_, &Cores::depthwise, spec);

@@ -87,8 +87,7 @@ bool only_checks(const ProgramStep& step, const std::vector<TensorSpec>& tensors
 // Operators that add up products of real numbers. Where several NaN meet in a sum, which of them is kept depends on the
 // order inside of vectors; then the reference, whose order is one, gives the result.
 bool sums_reals(const ProgramStep& step, const std::vector<TensorSpec>& tensors) {
-  static const std::set<std::string> kSums = {
-      "conv", "conv_transpose", "fully_connected", "lstm", "matmul", "svdf"};
+  static const std::set<std::string> kSums = {"conv", "conv_transpose", "fully_connected", "lstm", "matmul", "svdf"};
   return kSums.count(step.step.name) != 0 && step.step.then == nullptr && !step.outputs.empty() &&
          tensors[step.outputs[0]].operand.type == Type::f32;
 }
@@ -353,7 +352,8 @@ void Program::spoil(int step) {
   for (const int i : targets_[step]) {
     const TensorSpec& tensor = tensors_[i];
     for (int64_t r = 0; r < row_count(tensor.operand); ++r) {
-      std::memset(addresses_[i] + r * tensor.operand.row_stride, fill_, static_cast<size_t>(tensor.operand.row_bytes()));
+      std::memset(addresses_[i] + r * tensor.operand.row_stride, fill_,
+                  static_cast<size_t>(tensor.operand.row_bytes()));
     }
   }
 }

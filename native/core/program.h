@@ -18,8 +18,8 @@ enum class Home : uint8_t { arena, constant, variable, none };
 struct TensorSpec {
   Operand operand;
   Home home = Home::none;
-  int64_t offset = 0;  // in the arena, for Home::arena
-  int root = 0;        // the tensor whose memory this is, itself or one that holds it
+  int64_t offset = 0;   // in the arena, for Home::arena
+  int root = 0;         // the tensor whose memory this is, itself or one that holds it
   bool given = false;   // written before the first step
   bool wanted = false;  // read after the last one
 };
@@ -122,9 +122,9 @@ class Program {
   int fill_ = -1;
   std::vector<std::vector<int>> targets_;  // what to fill before each step
   std::vector<AlignedBytes> owned_;
-  std::vector<int64_t> weights_;  // about how many nanoseconds each step takes
+  std::vector<int64_t> weights_;       // about how many nanoseconds each step takes
   Values first_values_, kept_values_;  // of variables
-  bool kept_ = false;  // `kept_values_` are whole and the run is not finished
+  bool kept_ = false;                  // `kept_values_` are whole and the run is not finished
   Turn turn_{[this] { undo(); }};
   int64_t memory_ = 0;
 };

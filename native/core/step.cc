@@ -219,7 +219,8 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
   result.rescale = rescale_rule();
   const std::string& store = rule("store");
   if (!store_rule(store, result.store)) throw NoKernel("no native store rule " + store);
-  require(rules::is_real(result.rescale) == rules::is_real(result.store), "the store rule does not suit the rescale rule");
+  require(rules::is_real(result.rescale) == rules::is_real(result.store),
+          "the store rule does not suit the rescale rule");
   constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
   result.zero_point = static_cast<int32_t>(integer("output_zero_point", kLow, kHigh));
   result.low = static_cast<int32_t>(integer("low", kLow, kHigh));

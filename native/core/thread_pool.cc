@@ -98,7 +98,9 @@ void ThreadPool::start(int64_t tasks, Call call, const void* function) {
   round_.fetch_add(1, std::memory_order_release);
   if (!hot_.load(std::memory_order_acquire)) {
     // Outside of wake/rest the workers may sleep.
-    { const std::lock_guard<std::mutex> lock(workers_->mutex); }
+    {
+      const std::lock_guard<std::mutex> lock(workers_->mutex);
+    }
     workers_->awake.notify_all();
   }
   drain(0);

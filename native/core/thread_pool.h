@@ -43,8 +43,9 @@ class ThreadPool {
       }
       return;
     }
-    start(tasks, [](const void* f, int64_t task, int worker) { (*static_cast<const Function*>(f))(task, worker); },
-          &function);
+    start(
+        tasks, [](const void* f, int64_t task, int worker) { (*static_cast<const Function*>(f))(task, worker); },
+        &function);
   }
 
   // Between `wake` and `rest` the workers wait by spinning, so that short steps start without a system call. A worker
@@ -73,10 +74,10 @@ class ThreadPool {
   bool join();
 
   const int threads_;
-  int forks_ = 0;  // of the process, when `workers_` were made
+  int forks_ = 0;                     // of the process, when `workers_` were made
   std::unique_ptr<Workers> workers_;  // null when there are none
   Stop stop_;
-  std::atomic<bool> hot_{false};   // workers spin while it is set
+  std::atomic<bool> hot_{false};    // workers spin while it is set
   std::atomic<uint64_t> round_{0};  // one per `start`
   std::atomic<int64_t> next_{0};
   std::atomic<int> joined_{kClosed};  // workers inside the open round

@@ -52,7 +52,9 @@ void Turn::give() {
   holder_.store(0);
   Waiting& place = waiting();
   if (place.count.load() == 0) return;
-  { const std::lock_guard<std::mutex> lock(place.mutex); }
+  {
+    const std::lock_guard<std::mutex> lock(place.mutex);
+  }
   place.given.notify_one();
 }
 

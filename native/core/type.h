@@ -6,8 +6,26 @@
 
 namespace bittrue {
 
-enum class Type : uint8_t { s2, s4, s8, u8, s16, u16, s32, u32, s64, u64, f32, f64, boolean, bytes1, bytes2,
-                            bytes8, bytes16, other };
+enum class Type : uint8_t {
+  s2,
+  s4,
+  s8,
+  u8,
+  s16,
+  u16,
+  s32,
+  u32,
+  s64,
+  u64,
+  f32,
+  f64,
+  boolean,
+  bytes1,
+  bytes2,
+  bytes8,
+  bytes16,
+  other
+};
 
 struct TypeRow {
   const char* name;
@@ -16,17 +34,33 @@ struct TypeRow {
 };
 
 inline constexpr TypeRow kTypes[] = {
-    {"s2", Type::s2, 1},   {"s4", Type::s4, 1},   {"s8", Type::s8, 1},
-    {"u8", Type::u8, 1},   {"s16", Type::s16, 2}, {"u16", Type::u16, 2},
-    {"s32", Type::s32, 4}, {"u32", Type::u32, 4}, {"s64", Type::s64, 8},
-    {"u64", Type::u64, 8}, {"f32", Type::f32, 4}, {"f64", Type::f64, 8},
+    {"s2", Type::s2, 1},
+    {"s4", Type::s4, 1},
+    {"s8", Type::s8, 1},
+    {"u8", Type::u8, 1},
+    {"s16", Type::s16, 2},
+    {"u16", Type::u16, 2},
+    {"s32", Type::s32, 4},
+    {"u32", Type::u32, 4},
+    {"s64", Type::s64, 8},
+    {"u64", Type::u64, 8},
+    {"f32", Type::f32, 4},
+    {"f64", Type::f64, 8},
     {"bool", Type::boolean, 1},
     // Types that are only moved: their size is all that matters.
-    {"u2", Type::bytes1, 1},         {"u4", Type::bytes1, 1},     {"f8e4m3fn", Type::bytes1, 1},
-    {"f8e4m3fnuz", Type::bytes1, 1}, {"f8e5m2", Type::bytes1, 1}, {"f8e5m2fnuz", Type::bytes1, 1},
-    {"f8e8m0", Type::bytes1, 1},     {"f6e2m3", Type::bytes1, 1}, {"f6e3m2", Type::bytes1, 1},
+    {"u2", Type::bytes1, 1},
+    {"u4", Type::bytes1, 1},
+    {"f8e4m3fn", Type::bytes1, 1},
+    {"f8e4m3fnuz", Type::bytes1, 1},
+    {"f8e5m2", Type::bytes1, 1},
+    {"f8e5m2fnuz", Type::bytes1, 1},
+    {"f8e8m0", Type::bytes1, 1},
+    {"f6e2m3", Type::bytes1, 1},
+    {"f6e3m2", Type::bytes1, 1},
     {"f4e2m1", Type::bytes1, 1},
-    {"f16", Type::bytes2, 2},  {"bf16", Type::bytes2, 2},     {"c64", Type::bytes8, 8},
+    {"f16", Type::bytes2, 2},
+    {"bf16", Type::bytes2, 2},
+    {"c64", Type::bytes8, 8},
     {"c128", Type::bytes16, 16},
 };
 

@@ -42,9 +42,8 @@ void check_written(const std::vector<TensorSpec>& tensors, const std::vector<Pro
   // One byte per byte, 1 where a tensor in use has been written.
   std::vector<uint8_t> written(static_cast<size_t>(arena), 0);
   const auto mark = [&](int i, int value) {
-    for_rows(tensors[i], [&](int64_t first, int64_t bytes) {
-      std::memset(&written[first], value, static_cast<size_t>(bytes));
-    });
+    for_rows(tensors[i],
+             [&](int64_t first, int64_t bytes) { std::memset(&written[first], value, static_cast<size_t>(bytes)); });
   };
   const auto none_is = [&](int i, int value, const std::string& who, const char* fault) {
     for_rows(tensors[i], [&](int64_t first, int64_t bytes) {
@@ -57,7 +56,9 @@ void check_written(const std::vector<TensorSpec>& tensors, const std::vector<Pro
     none_is(i, 1, who, " writes over a tensor that is still in use");
     mark(i, 1);
   };
-  const auto read = [&](int i, const std::string& who) { none_is(i, 0, who, " reads memory that nothing has written"); };
+  const auto read = [&](int i, const std::string& who) {
+    none_is(i, 0, who, " reads memory that nothing has written");
+  };
   const auto end = [&](int64_t step) {
     for (const int i : ending[step + 1]) mark(i, 0);
   };

@@ -25,14 +25,12 @@ struct ByteTiles {
     unroll<kRows>([&](auto r) __attribute__((always_inline)) { from[r] = rows.rows + (first + r) * rows.row_step; });
     for (int64_t k = 0; k < rows.depth; k += 4, panel += 4 * Bytes::kLanes * kVectors) {
       typename Bytes::Columns columns[kVectors];
-      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-        columns[v] = Bytes::columns(panel + 4 * Bytes::kLanes * v);
-      });
+      unroll<kVectors>(
+          [&](auto v) __attribute__((always_inline)) { columns[v] = Bytes::columns(panel + 4 * Bytes::kLanes * v); });
       unroll<kRows>([&](auto r) __attribute__((always_inline)) {
         const typename Bytes::Row row = Bytes::row(from[r] + k);
-        unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-          sums[r][v] = Bytes::add(sums[r][v], row, columns[v]);
-        });
+        unroll<kVectors>([&](auto v)
+                             __attribute__((always_inline)) { sums[r][v] = Bytes::add(sums[r][v], row, columns[v]); });
       });
     }
     unroll<kRows>([&](auto r) __attribute__((always_inline)) {

@@ -23,7 +23,7 @@ namespace bittrue {
 struct MatmulSpec {
   int64_t columns = 0;
   int64_t segments = 1;
-  int64_t depth = 0;             // bytes per segment; a multiple of 4
+  int64_t depth = 0;                // bytes per segment; a multiple of 4
   const int8_t* weights = nullptr;  // [columns][segments * depth]
   const int32_t* bias = nullptr;    // [columns]
   bool row_terms = false;
@@ -42,11 +42,11 @@ struct MatmulGrid {
 struct MatmulRows {
   const uint8_t* const* rows = nullptr;  // [segments][capacity]: where row r's segment s begins
   int64_t capacity = 0;
-  int64_t count = 0;                    // rows in use, any number up to capacity
-  const int32_t* row_terms = nullptr;   // [count] when the spec says so
+  int64_t count = 0;                   // rows in use, any number up to capacity
+  const int32_t* row_terms = nullptr;  // [count] when the spec says so
   uint8_t* out = nullptr;
-  int64_t out_stride = 0;               // bytes from one output row to the next
-  const MatmulGrid* grid = nullptr;     // instead of `rows`, only for a core that `takes_grids`
+  int64_t out_stride = 0;            // bytes from one output row to the next
+  const MatmulGrid* grid = nullptr;  // instead of `rows`, only for a core that `takes_grids`
 };
 
 class Matmul {
@@ -119,7 +119,8 @@ class Elementwise {
 };
 
 // out[i] = max over k of taps[k][i], then clamped to [low, high], which are bytes (low > high gives high).
-using MaxRows = void (*)(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high);
+using MaxRows = void (*)(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low,
+                         int high);
 // sums[i] = sum over k of taps[k][i]; taps_count <= 2^23 keeps it below 2^31.
 using SumRows = void (*)(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int64_t count);
 // terms[r] = factor * (sum over segments s and bytes d < bytes of rows[s][r][d]), modulo 2^32: what the zero point of

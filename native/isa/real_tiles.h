@@ -16,7 +16,9 @@ namespace bittrue::BITTRUE_ISA {
 struct TwoRoundings {
   static constexpr bool kFromSums = false;
   template <class Vector>
-  static Vector add(Vector sum, Vector x, Vector w) { return sum + x * w; }
+  static Vector add(Vector sum, Vector x, Vector w) {
+    return sum + x * w;
+  }
 };
 
 // `Vector` is a vector of floats as the compiler's extension makes them. `Term` adds a product to a sum; sums begin with
@@ -39,9 +41,8 @@ struct RealTiles {
   template <int kRows, int kVectors>
   static void tile(const RealRows& rows, int64_t first, const float* panel, float* out) {
     Vector sums[kRows][kVectors];
-    unroll<kRows>([&](auto r) {
-      unroll<kVectors>([&](auto v) { sums[r][v] = begin(out + r * rows.stride + v * kLanes); });
-    });
+    unroll<kRows>(
+        [&](auto r) { unroll<kVectors>([&](auto v) { sums[r][v] = begin(out + r * rows.stride + v * kLanes); }); });
     for (int64_t s = 0; s < rows.segments; ++s, panel += rows.depth * kVectors * kLanes) {
       const float* const* at = rows.rows + s * rows.capacity + first;
       if (at[0] == nullptr) continue;
@@ -58,9 +59,7 @@ struct RealTiles {
       }
     }
     unroll<kRows>([&](auto r) {
-      unroll<kVectors>([&](auto v) {
-        std::memcpy(out + r * rows.stride + v * kLanes, &sums[r][v], sizeof(Vector));
-      });
+      unroll<kVectors>([&](auto v) { std::memcpy(out + r * rows.stride + v * kLanes, &sums[r][v], sizeof(Vector)); });
     });
   }
 
@@ -75,7 +74,8 @@ struct RealTiles {
 
   // Sums of `kVectors` vectors of channels over all taps.
   template <int kVectors>
-  static void taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channel, float* out) {
+  static void taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channel,
+                   float* out) {
     Vector sums[kVectors];
     unroll<kVectors>([&](auto v) { sums[v] = begin(out + channel + v * kLanes); });
     for (int64_t t = 0; t < count; ++t) {

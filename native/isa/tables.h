@@ -4,12 +4,22 @@
 #include "isa/cores.h"
 
 namespace bittrue {
-namespace portable { extern const Cores kCores; }
+namespace portable {
+extern const Cores kCores;
+}
 #if defined(BITTRUE_X86)
-namespace avx2 { extern const Cores kCores; }
-namespace avxvnni { extern const Cores kCores; }
-namespace avx512vnni { extern const Cores kCores; }
+namespace avx2 {
+extern const Cores kCores;
+}
+namespace avxvnni {
+extern const Cores kCores;
+}
+namespace avx512vnni {
+extern const Cores kCores;
+}
 #elif defined(BITTRUE_ARM64)
-namespace neon_dotprod { extern const Cores kCores; }
+namespace neon_dotprod {
+extern const Cores kCores;
+}
 #endif
 }  // namespace bittrue

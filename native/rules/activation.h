@@ -11,7 +11,8 @@
 namespace bittrue::rules {
 
 inline float scalar_logistic(float x) {
-  const float e = arithmetic::exp(x > arithmetic::rational::kLogisticLargest ? arithmetic::rational::kLogisticLargest : x);
+  const float e =
+      arithmetic::exp(x > arithmetic::rational::kLogisticLargest ? arithmetic::rational::kLogisticLargest : x);
   return e / (1.0f + e);
 }
 

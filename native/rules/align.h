@@ -13,8 +13,7 @@ struct AlignRow {
   int left;
 };
 
-inline constexpr AlignRow kAlign[] = {
-    {"left_20", 20}, {"left_15", 15}, {"left_7", 7}, {"power_of_two_or_left_15", 15}};
+inline constexpr AlignRow kAlign[] = {{"left_20", 20}, {"left_15", 15}, {"left_7", 7}, {"power_of_two_or_left_15", 15}};
 
 // rescale((q - zero_point) * 2^left); the moved value wraps to 32 bits.
 inline int64_t align(int64_t centred, int left, RescaleRule rule, const Multiplier& m) {

@@ -20,7 +20,8 @@ inline int32_t binary32_divide_away(float x, float scale, int32_t zero_point, in
 // Ties to even; what does not fit 32 bits, NaN included, becomes -2^31. The sum wraps modulo 2^32.
 inline int32_t binary32_divide_even(float x, float scale, int32_t zero_point, int32_t minimum, int32_t maximum) {
   const float rounded = std::nearbyint(x / scale);
-  const int32_t steps = rounded >= -2147483648.0f && rounded < 2147483648.0f ? static_cast<int32_t>(rounded) : INT32_MIN;
+  const int32_t steps =
+      rounded >= -2147483648.0f && rounded < 2147483648.0f ? static_cast<int32_t>(rounded) : INT32_MIN;
   const auto moved = static_cast<int32_t>(static_cast<uint32_t>(steps) + static_cast<uint32_t>(zero_point));
   return std::min(std::max(moved, minimum), maximum);
 }
@@ -60,13 +61,16 @@ inline int32_t binary64_divide_away(float x, float scale, int32_t zero_point, in
 inline int32_t binary32_reciprocal_even_wrap(float x, float inverse, int32_t zero_point, int32_t minimum,
                                              int32_t maximum) {
   const float rounded = std::nearbyint(x * inverse);
-  const int32_t steps = rounded >= -2147483648.0f && rounded < 2147483648.0f ? static_cast<int32_t>(rounded) : INT32_MIN;
+  const int32_t steps =
+      rounded >= -2147483648.0f && rounded < 2147483648.0f ? static_cast<int32_t>(rounded) : INT32_MIN;
   const auto moved = static_cast<int32_t>(static_cast<uint32_t>(steps) + static_cast<uint32_t>(zero_point));
   return std::min(std::max(moved, minimum), maximum);
 }
 
 // `addend` is binary32(-zero point * scale).
-inline float binary32_multiply_add(int64_t q, float scale, float addend) { return static_cast<float>(q) * scale + addend; }
+inline float binary32_multiply_add(int64_t q, float scale, float addend) {
+  return static_cast<float>(q) * scale + addend;
+}
 
 // The difference is modulo 2^32.
 inline float binary32_multiply(int32_t q, float scale, int32_t zero_point) {

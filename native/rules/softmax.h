@@ -25,8 +25,8 @@ struct ExpF5Row {
 
   ExpF5Row(int64_t sum, int bits_) : reciprocal(arithmetic::reciprocal(sum, kSumBits)), bits(bits_) {}
   int64_t operator()(int64_t exponential) const {
-    return arithmetic::divide_by_power_of_two_away(
-        arithmetic::doubling_high_multiply_up(reciprocal.raw, exponential), reciprocal.bits + 31 - bits);
+    return arithmetic::divide_by_power_of_two_away(arithmetic::doubling_high_multiply_up(reciprocal.raw, exponential),
+                                                   reciprocal.bits + 31 - bits);
   }
 };
 

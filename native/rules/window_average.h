@@ -18,8 +18,12 @@ struct ScaledAverage<false> {
   int right;
 
   ScaledAverage(int64_t multiplier, int right, float, int64_t, int32_t zero_point, int32_t low, int32_t high)
-      : multiplier(multiplier), half(int64_t{1} << (right - 1)), least(int64_t{low} - zero_point),
-        most(int64_t{high} - zero_point), zero_point(zero_point), right(right) {}
+      : multiplier(multiplier),
+        half(int64_t{1} << (right - 1)),
+        least(int64_t{low} - zero_point),
+        most(int64_t{high} - zero_point),
+        zero_point(zero_point),
+        right(right) {}
 
   int32_t operator()(int32_t sum) const {
     const int64_t product = int64_t{sum} * multiplier;

@@ -88,12 +88,15 @@ inline rules::Multiplier some_multiplier(Random& random, rules::RescaleRule rule
   if (rule == rules::RescaleRule::binary32_multiply_even) m.factor = static_cast<float>(real);
   if (extreme) {
     const int64_t one = int64_t{1} << (bits - 1);
-    const int64_t multipliers[] = {one, 2 * one - 1, one + 1, one + random.between(0, one - 1), 0, one * 3 / 2,
-                                   2 * one - random.between(1, 1024)};
+    const int64_t multipliers[] = {
+        one, 2 * one - 1, one + 1, one + random.between(0, one - 1), 0, one * 3 / 2, 2 * one - random.between(1, 1024)};
     m.multiplier = random.pick(multipliers);
-    m.exponent = static_cast<int>(bits == 15 ? random.between(-30, 7) : random.one_in(3) ? random.between(-8, 0)
-                                                                               : random.between(-45, 8));
-    const double factors[] = {0.5, 1.5, 0.5 - 0x1p-54, 1.5 - 0x1p-52, 0.0, std::ldexp(1.0, m.exponent), std::ldexp(1.0, -60), 1e9, 0x1.fffffep-9};
+    m.exponent = static_cast<int>(bits == 15         ? random.between(-30, 7)
+                                  : random.one_in(3) ? random.between(-8, 0)
+                                                     : random.between(-45, 8));
+    const double factors[] = {
+        0.5, 1.5,          0.5 - 0x1p-54, 1.5 - 0x1p-52, 0.0, std::ldexp(1.0, m.exponent), std::ldexp(1.0, -60),
+        1e9, 0x1.fffffep-9};
     m.factor = random.pick(factors);
   }
   return m;
@@ -132,14 +135,16 @@ inline rules::Requantize some_requantize(Random& random, rules::RescaleRule rule
 
 inline std::string describe(const rules::Requantize& r) {
   char text[200];
-  std::snprintf(text, sizeof text, "%s store %d zero point %d clamp [%d, %d] flip %d %s %zu multipliers, first %lld e %d f %a",
-                rules::kRescale[static_cast<int>(r.rescale)].name, static_cast<int>(r.store), r.zero_point, r.low,
-                r.high, r.flip, r.wraps ? "unproven" : "bounded", r.multipliers.size(),
-                static_cast<long long>(r.multipliers[0].multiplier), r.multipliers[0].exponent, r.multipliers[0].factor);
+  std::snprintf(
+      text, sizeof text, "%s store %d zero point %d clamp [%d, %d] flip %d %s %zu multipliers, first %lld e %d f %a",
+      rules::kRescale[static_cast<int>(r.rescale)].name, static_cast<int>(r.store), r.zero_point, r.low, r.high, r.flip,
+      r.wraps ? "unproven" : "bounded", r.multipliers.size(), static_cast<long long>(r.multipliers[0].multiplier),
+      r.multipliers[0].exponent, r.multipliers[0].factor);
   return text;
 }
 
 // Numbers of elements around the widths of vectors.
-inline constexpr int64_t kCounts[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 255, 256, 257, 521, 1031};
+inline constexpr int64_t kCounts[] = {1,  2,  7,  8,   9,   15,  16,  17,  31,  32,  33,
+                                      63, 64, 65, 127, 129, 255, 256, 257, 521, 1031};
 
 }  // namespace bittrue::test

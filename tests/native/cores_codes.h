@@ -27,7 +27,8 @@ inline void check_fused_sum(Context& context) {
     };
     spec.first_scale = scale();
     spec.second_scale = scale();
-    spec.addend = static_cast<float>(static_cast<double>(random.between(-40000, 40000)) / (random.one_in(2) ? 100 : 128));
+    spec.addend =
+        static_cast<float>(static_cast<double>(random.between(-40000, 40000)) / (random.one_in(2) ? 100 : 128));
     const std::unique_ptr<Elementwise> core = context.cores.fused_sum(spec);
     const int64_t count = random.pick(kCounts);
     Exact<uint8_t> first(count), second(count);
@@ -42,9 +43,9 @@ inline void check_fused_sum(Context& context) {
       expected[i] = static_cast<uint8_t>(std::min(std::max(stored, -1.0 * flip), 255.0 - flip) + flip);
     }
     char text[160];
-    std::snprintf(text, sizeof text, "%lld elements, signed %d, %a * first + %a * second + %a", static_cast<long long>(count),
-                  spec.is_signed, static_cast<double>(spec.first_scale), static_cast<double>(spec.second_scale),
-                  static_cast<double>(spec.addend));
+    std::snprintf(text, sizeof text, "%lld elements, signed %d, %a * first + %a * second + %a",
+                  static_cast<long long>(count), spec.is_signed, static_cast<double>(spec.first_scale),
+                  static_cast<double>(spec.second_scale), static_cast<double>(spec.addend));
     std::vector<Exact<uint8_t>> outs;
     for (int k = 0; k < context.options.threads; ++k) outs.emplace_back(count);
     on_threads(context.options.threads, [&](int k) { core->run(first.data(), second.data(), outs[k].data(), count); });
@@ -61,7 +62,8 @@ namespace twin {
 inline void check_real_function(Context& context) {
   Random& random = context.random;
   const RealFunctionCore core = context.cores.real_function();
-  for (const RealFunction function : {RealFunction::exp, RealFunction::logistic, RealFunction::tanh, RealFunction::erf}) {
+  for (const RealFunction function :
+       {RealFunction::exp, RealFunction::logistic, RealFunction::tanh, RealFunction::erf}) {
     for (int64_t round = 0; round < context.rounds(100); ++round) {
       const int64_t count = random.pick(kCounts);
       Exact<float> in(count), out(count);
@@ -79,7 +81,8 @@ inline void check_real_function(Context& context) {
       }
       core(function, in.data(), out.data(), count);
       char text[80];
-      std::snprintf(text, sizeof text, "function %d of %lld elements", static_cast<int>(function), static_cast<long long>(count));
+      std::snprintf(text, sizeof text, "function %d of %lld elements", static_cast<int>(function),
+                    static_cast<long long>(count));
       context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
                                   reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
     }
@@ -185,8 +188,9 @@ inline void check_byte_product(Context& context) {
     rows.sums = sums.data();
     rows.stride = stride;
     core.run(rows, reinterpret_cast<const int8_t*>(panel.data()), width);
-    context.report.expect_equal(sums.data(), expected.data(), sums.count(),
-                                std::to_string(count) + " rows, " + std::to_string(depth) + " by " + std::to_string(width));
+    context.report.expect_equal(
+        sums.data(), expected.data(), sums.count(),
+        std::to_string(count) + " rows, " + std::to_string(depth) + " by " + std::to_string(width));
   }
 }
 

@@ -46,8 +46,9 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   spec.depth = c.depth;
   spec.weights = weights.data();
   spec.bias = bias.data();
-  spec.requantize = some_requantize(random, rule, store, random.one_in(3) ? 1 : c.columns,
-                                    kind <= 1 || wild ? bound : 10000 * std::sqrt(static_cast<double>(total) + 1), bound);
+  spec.requantize =
+      some_requantize(random, rule, store, random.one_in(3) ? 1 : c.columns,
+                      kind <= 1 || wild ? bound : 10000 * std::sqrt(static_cast<double>(total) + 1), bound);
   const std::unique_ptr<Matmul> core = context.cores.matmul(spec);
 
   const int64_t capacity = c.rows + random.between(0, 2);
@@ -60,7 +61,8 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
     grid.width = random.between(1, random.one_in(2) ? 20 : 60);
     grid.first = random.between(0, 70);
     grid.row_step = random.between(1, 40);
-    grid.line_step = random.one_in(3) ? random.between(0, 10) : (grid.width - 1) * grid.row_step + random.between(0, 30);
+    grid.line_step =
+        random.one_in(3) ? random.between(0, 10) : (grid.width - 1) * grid.row_step + random.between(0, 30);
     grid.segment_step = random.between(0, random.one_in(3) ? 4 : 600);
     const auto offset = [&](int64_t r) {
       const int64_t position = grid.first + r;
@@ -121,9 +123,9 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
     }
   });
   char text[120];
-  std::snprintf(text, sizeof text, "%lld x %lld x %lld*%lld grid %d row terms %d sums %d weights %d wild %d; ", static_cast<long long>(c.rows),
-                static_cast<long long>(c.columns), static_cast<long long>(c.segments), static_cast<long long>(c.depth),
-                in_grid, spec.row_terms, spec.sums, static_cast<int>(kind), wild);
+  std::snprintf(text, sizeof text, "%lld x %lld x %lld*%lld grid %d row terms %d sums %d weights %d wild %d; ",
+                static_cast<long long>(c.rows), static_cast<long long>(c.columns), static_cast<long long>(c.segments),
+                static_cast<long long>(c.depth), in_grid, spec.row_terms, spec.sums, static_cast<int>(kind), wild);
   const std::string description = text + describe(spec.requantize);
   for (const Exact<uint8_t>& out : outs) {
     std::vector<uint8_t> whole(out.count(), 0xa5);
@@ -135,7 +137,8 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
 void check_matmul(Context& context) {
   Random& random = context.random;
   // Around every width and height that a tile may have.
-  const int64_t columns[] = {1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 97, 131};
+  const int64_t columns[] = {1,  2,  3,  5,  7,  8,  9,  13, 15, 16, 17, 23, 24,
+                             25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 97, 131};
   const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 17, 19, 25, 31};
   const int64_t depths[] = {4, 8, 12, 16, 20, 28, 32, 36, 60, 64, 68, 92, 128, 148};
   for (const rules::RescaleRule rule : kRescaleRules) {
@@ -145,7 +148,8 @@ void check_matmul(Context& context) {
         check_matmul(context, {random.pick(rows), random.pick(columns), segments, random.pick(depths)}, rule, store);
       }
       const int64_t deep[] = {2044, 2048, 2052, 4100, 6148};
-      check_matmul(context, {random.between(1, 7), random.between(1, 20), random.between(1, 2), random.pick(deep)}, rule, store);
+      check_matmul(context, {random.between(1, 7), random.between(1, 20), random.between(1, 2), random.pick(deep)},
+                   rule, store);
     }
   }
 }
@@ -154,7 +158,8 @@ void check_matmul(Context& context) {
 
 void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule store) {
   Random& random = context.random;
-  const int64_t channels[] = {1, 2, 3, 5, 7, 8, 9, 11, 12, 15, 16, 17, 23, 24, 25, 31, 32, 33, 40, 47, 48, 56, 63, 64, 65, 72, 131};
+  const int64_t channels[] = {1,  2,  3,  5,  7,  8,  9,  11, 12, 15, 16, 17, 23, 24,
+                              25, 31, 32, 33, 40, 47, 48, 56, 63, 64, 65, 72, 131};
   const int64_t sizes[] = {1, 2, 3, 3, 3, 3, 4, 5, 5, 7};
   DepthwiseSpec spec;
   spec.channels = random.pick(channels);
@@ -175,7 +180,9 @@ void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule
   const int64_t kind = random.between(0, 5);
   for (int64_t i = 0; i < weights.count(); ++i) {
     const int16_t ends[] = {-255, 255, -128, 127};
-    weights[i] = kind == 0 ? int16_t{255} : kind == 1 ? random.pick(ends) : static_cast<int16_t>(random.between(-128, 127));
+    weights[i] = kind == 0   ? int16_t{255}
+                 : kind == 1 ? random.pick(ends)
+                             : static_cast<int16_t>(random.between(-128, 127));
     if (kind == 2) weights[i] = static_cast<int16_t>(random.between(-255, 255));
   }
   const bool wild = random.one_in(6);
@@ -227,13 +234,14 @@ void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule
     }
   }
   char text[240];
-  std::snprintf(text, sizeof text,
-                "channels %lld taps %lldx%lld stride %lldx%lld dilation %lldx%lld width %lld out %lldx%lld pad %lld wild %d; ",
-                static_cast<long long>(spec.channels), static_cast<long long>(spec.taps_h), static_cast<long long>(spec.taps_w),
-                static_cast<long long>(spec.stride_h), static_cast<long long>(spec.stride_w),
-                static_cast<long long>(spec.dilation_h), static_cast<long long>(spec.dilation_w),
-                static_cast<long long>(spec.width), static_cast<long long>(count), static_cast<long long>(spec.out_width),
-                static_cast<long long>(spec.pad_left), wild);
+  std::snprintf(
+      text, sizeof text,
+      "channels %lld taps %lldx%lld stride %lldx%lld dilation %lldx%lld width %lld out %lldx%lld pad %lld wild %d; ",
+      static_cast<long long>(spec.channels), static_cast<long long>(spec.taps_h), static_cast<long long>(spec.taps_w),
+      static_cast<long long>(spec.stride_h), static_cast<long long>(spec.stride_w),
+      static_cast<long long>(spec.dilation_h), static_cast<long long>(spec.dilation_w),
+      static_cast<long long>(spec.width), static_cast<long long>(count), static_cast<long long>(spec.out_width),
+      static_cast<long long>(spec.pad_left), wild);
   const std::string description = text + describe(spec.requantize);
   std::vector<std::vector<Exact<uint8_t>>> outs(context.options.threads);
   for (auto& out : outs) {
@@ -277,7 +285,8 @@ void check_add(Context& context, rules::RescaleRule align, rules::RescaleRule ru
   const auto encode = [&](double real) {
     rules::Multiplier m{0, 0, real};
     const int bits = align == rules::RescaleRule::q15_one_step_up ? 15 : 31;
-    m.multiplier = std::min<int64_t>(std::llround(std::ldexp(std::frexp(real, &m.exponent), bits)), (int64_t{1} << bits) - 1);
+    m.multiplier =
+        std::min<int64_t>(std::llround(std::ldexp(std::frexp(real, &m.exponent), bits)), (int64_t{1} << bits) - 1);
     return m;
   };
   const bool swap = random.one_in(2);
@@ -306,7 +315,8 @@ void check_add(Context& context, rules::RescaleRule align, rules::RescaleRule ru
     expected[i] = static_cast<uint8_t>(rules::requantize(spec.requantize, sum, 0));
   }
   char text[160];
-  std::snprintf(text, sizeof text, "%lld elements align %d left %d subtract %d zero points %d %d first %lld e %d second %lld e %d; ",
+  std::snprintf(text, sizeof text,
+                "%lld elements align %d left %d subtract %d zero points %d %d first %lld e %d second %lld e %d; ",
                 static_cast<long long>(count), static_cast<int>(align), spec.left, spec.subtract, spec.first_zero_point,
                 spec.second_zero_point, static_cast<long long>(spec.first.multiplier), spec.first.exponent,
                 static_cast<long long>(spec.second.multiplier), spec.second.exponent);
@@ -389,8 +399,9 @@ void check_max_rows(Context& context) {
       expected[c] = static_cast<uint8_t>(std::min(std::max<int>(expected[c], low), high));
     }
     context.cores.max_rows()(rows.pointers.data(), taps, out.data(), count, low, high);
-    context.report.expect_equal(out.data(), expected.data(), count, std::to_string(count) + " elements of " +
-                                std::to_string(taps) + " clamp " + std::to_string(low) + " " + std::to_string(high));
+    context.report.expect_equal(out.data(), expected.data(), count,
+                                std::to_string(count) + " elements of " + std::to_string(taps) + " clamp " +
+                                    std::to_string(low) + " " + std::to_string(high));
   }
 }
 
@@ -419,7 +430,8 @@ void check_row_terms(Context& context) {
     const int64_t segments = random.between(1, 5), bytes = random.pick(lengths), count = random.between(1, 20);
     const int64_t capacity = count + random.between(0, 2);
     const Taps rows(random, segments * capacity, bytes);
-    const auto factor = static_cast<int32_t>(random.one_in(4) ? random.between(INT32_MIN, INT32_MAX) : random.between(-255, 255));
+    const auto factor =
+        static_cast<int32_t>(random.one_in(4) ? random.between(INT32_MIN, INT32_MAX) : random.between(-255, 255));
     Exact<int32_t> terms(count);
     std::vector<int32_t> expected(count);
     for (int64_t r = 0; r < count; ++r) {
@@ -430,8 +442,9 @@ void check_row_terms(Context& context) {
       expected[r] = static_cast<int32_t>(static_cast<uint32_t>(factor) * sum);
     }
     context.cores.row_terms()(rows.pointers.data(), capacity, segments, bytes, count, factor, terms.data());
-    context.report.expect_equal(terms.data(), expected.data(), count,
-                                std::to_string(count) + " rows of " + std::to_string(segments) + " times " + std::to_string(bytes));
+    context.report.expect_equal(
+        terms.data(), expected.data(), count,
+        std::to_string(count) + " rows of " + std::to_string(segments) + " times " + std::to_string(bytes));
   }
 }
 
@@ -463,7 +476,8 @@ int32_t some_accumulator(Random& random, const rules::Requantize& r, int64_t col
   const int point = r.rescale == rules::RescaleRule::q15_one_step_up ? 15 : 31;
   const bool real = r.rescale >= rules::RescaleRule::binary64_multiply_away;
   const double scale = real ? m.factor : std::ldexp(static_cast<double>(m.multiplier), m.exponent - point);
-  double at = (static_cast<double>(random.between(-300, 300)) + 0.5) / scale + static_cast<double>(random.between(-2, 2));
+  double at =
+      (static_cast<double>(random.between(-300, 300)) + 0.5) / scale + static_cast<double>(random.between(-2, 2));
   if (random.one_in(4) || !(std::abs(at) < 2e9)) at = static_cast<double>(random.between(-limit, limit));
   if (random.one_in(20)) at = static_cast<double>(random.between(-3, 3));
   if (random.one_in(50)) at = static_cast<double>(random.one_in(2) ? limit : -limit - (r.wraps ? 1 : 0));
@@ -487,7 +501,8 @@ void check_requantize_row(Context& context) {
           expected[c] = static_cast<uint8_t>(rules::requantize(r, acc[c], static_cast<size_t>(c)));
         }
         context.cores.requantize_row()(r, acc.data(), out.data(), count);
-        context.report.expect_equal(out.data(), expected.data(), count, std::to_string(count) + " elements; " + describe(r));
+        context.report.expect_equal(out.data(), expected.data(), count,
+                                    std::to_string(count) + " elements; " + describe(r));
       }
     }
   }
@@ -518,12 +533,24 @@ struct CheckRow {
 };
 
 constexpr CheckRow kChecks[] = {
-    {"matmul", check_matmul},     {"depthwise", check_depthwise}, {"add", check_add},
-    {"mul", check_mul}, {"fused_sum", check_fused_sum}, {"quantize_reals", check_quantize_reals},
-    {"real_function", check_real_function}, {"softmax_row", check_softmax_row}, {"normalize_row", check_normalize_row},
-    {"max_rows", check_max_rows}, {"sum_rows", check_sum_rows},   {"lookup", check_lookup},
-    {"requantize_row", check_requantize_row}, {"row_terms", check_row_terms}, {"peak_multiply_adds", check_peak},
-    {"real_matmul", check_real_matmul}, {"real_taps", check_real_taps}, {"byte_product", check_byte_product},
+    {"matmul", check_matmul},
+    {"depthwise", check_depthwise},
+    {"add", check_add},
+    {"mul", check_mul},
+    {"fused_sum", check_fused_sum},
+    {"quantize_reals", check_quantize_reals},
+    {"real_function", check_real_function},
+    {"softmax_row", check_softmax_row},
+    {"normalize_row", check_normalize_row},
+    {"max_rows", check_max_rows},
+    {"sum_rows", check_sum_rows},
+    {"lookup", check_lookup},
+    {"requantize_row", check_requantize_row},
+    {"row_terms", check_row_terms},
+    {"peak_multiply_adds", check_peak},
+    {"real_matmul", check_real_matmul},
+    {"real_taps", check_real_taps},
+    {"byte_product", check_byte_product},
     {"real_taps_fused", check_real_taps_fused},
 };
 
@@ -534,7 +561,8 @@ bool check_isa(const std::string& isa, const Options& options) {
   for (const auto& pair : cores.rows()) {
     const std::string& core = pair.second;
     if (pair.first != isa) continue;
-    const auto* row = std::find_if(std::begin(kChecks), std::end(kChecks), [&](const CheckRow& r) { return core == r.core; });
+    const auto* row =
+        std::find_if(std::begin(kChecks), std::end(kChecks), [&](const CheckRow& r) { return core == r.core; });
     if (row == std::end(kChecks)) {
       std::printf("FAIL %s: no check for this core\n", core.c_str());
       right = false;

@@ -14,8 +14,10 @@ inline void fill_reals(Random& random, Exact<float>& out) {
   const bool small = random.one_in(5);
   for (int64_t i = 0; i < out.count(); ++i) {
     const double fraction = static_cast<double>(random.between(-(1 << 24), 1 << 24)) / (1 << 24);
-    out[i] = random.one_in(12) ? (random.one_in(2) ? 0.0f : -0.0f)
-                               : static_cast<float>(std::ldexp(fraction, static_cast<int>(random.between(-12, 12)) - (small ? 70 : 0)));
+    out[i] =
+        random.one_in(12)
+            ? (random.one_in(2) ? 0.0f : -0.0f)
+            : static_cast<float>(std::ldexp(fraction, static_cast<int>(random.between(-12, 12)) - (small ? 70 : 0)));
   }
 }
 
@@ -25,7 +27,8 @@ inline void check_real_matmul(Context& context) {
   const int64_t depths[] = {1, 2, 3, 4, 7, 8, 9, 16, 27, 33, 100};
   for (int64_t i = 0; i < context.rounds(600); ++i) {
     const int64_t width = core.lanes * random.between(1, core.vectors), depth = random.pick(depths);
-    const int64_t segments = random.between(1, 6), count = random.between(1, 27), capacity = count + random.between(0, 3);
+    const int64_t segments = random.between(1, 6), count = random.between(1, 27),
+                  capacity = count + random.between(0, 3);
     std::vector<Exact<float>> memory;
     std::vector<const float*> pointers(segments * capacity, nullptr);
     for (int64_t s = 0; s < segments; ++s) {
@@ -72,7 +75,8 @@ template <class Core, class Add>
 void check_taps(Context& context, const Core& core, const Add& add) {
   Random& random = context.random;
   for (int64_t i = 0; i < context.rounds(600); ++i) {
-    const int64_t channels = random.one_in(2) ? random.between(1, 40) : random.between(1, 150), taps = random.between(0, 12);
+    const int64_t channels = random.one_in(2) ? random.between(1, 40) : random.between(1, 150),
+                  taps = random.between(0, 12);
     std::vector<Exact<float>> memory;
     std::vector<const float*> inputs, weights;
     for (int64_t t = 0; t < 2 * taps; ++t) {
@@ -108,6 +112,8 @@ struct OneRounding {
 };
 
 inline void check_real_taps(Context& context) { check_taps(context, context.cores.real_taps(), TwoRoundings()); }
-inline void check_real_taps_fused(Context& context) { check_taps(context, context.cores.real_taps_fused(), OneRounding()); }
+inline void check_real_taps_fused(Context& context) {
+  check_taps(context, context.cores.real_taps_fused(), OneRounding());
+}
 
 }  // namespace bittrue::test

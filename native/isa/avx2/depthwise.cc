@@ -107,7 +107,9 @@ class VectorDepthwise final : public Depthwise {
   // table[column * taps_h + i]: the pixel of padded column `column` in the row of tap i. Vectors take at least 8 bytes:
   // narrower pixels at the end of a row are copied, lest bytes after the row are read.
   void fill_table(const uint8_t* const* rows, const uint8_t** table, uint8_t* copies) const {
-    const int64_t bytes = width_ * channels_, safe = channels_ >= 8 ? width_ : bytes < 8 ? 0 : (bytes - 8) / channels_ + 1;
+    const int64_t bytes = width_ * channels_, safe = channels_ >= 8 ? width_
+                                                     : bytes < 8    ? 0
+                                                                    : (bytes - 8) / channels_ + 1;
     for (int64_t c = 0; c < columns_; ++c) {
       const int64_t column = c - pad_left_;
       const bool inside = column >= 0 && column < width_;
@@ -182,7 +184,8 @@ class VectorDepthwise final : public Depthwise {
         upper = _mm256_add_epi32(upper, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), load32(w + 16)));
       };
       if constexpr (fixed > 0) {
-        unroll<fixed>([&](auto pair) __attribute__((always_inline)) { multiply(weights + 32 * pair, 2 * pair, 2 * pair + 1); });
+        unroll<fixed>([&](auto pair)
+                          __attribute__((always_inline)) { multiply(weights + 32 * pair, 2 * pair, 2 * pair + 1); });
       } else {
         for (int64_t pair = 0; pair < pairs; ++pair) {
           multiply(weights + 32 * pair, tap_index[2 * pair], tap_index[2 * pair + 1]);

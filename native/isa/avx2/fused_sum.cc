@@ -40,7 +40,8 @@ class FusedSum final : public Elementwise {
  private:
   template <int k>
   __m256i quarter(__m256i a, __m256i b) const {
-    const __m256 inner = _mm256_fmadd_ps(words<k, is_signed>(b), _mm256_set1_ps(second_scale_), _mm256_set1_ps(addend_));
+    const __m256 inner =
+        _mm256_fmadd_ps(words<k, is_signed>(b), _mm256_set1_ps(second_scale_), _mm256_set1_ps(addend_));
     return _mm256_cvtps_epi32(_mm256_fmadd_ps(words<k, is_signed>(a), _mm256_set1_ps(first_scale_), inner));
   }
 

@@ -188,12 +188,14 @@ class VectorMatmul final : public Matmul {
     constexpr int lanes = count * vectors >= 8 ? 1 : count * vectors >= 4 ? 2 : 4;
     __m256i sums[lanes][count][vectors];
     unroll<count>([&](auto r) __attribute__((always_inline)) {
-      const __m256i term = row_terms_ && begin == 0 ? _mm256_set1_epi32(rows.row_terms[first + r]) : _mm256_setzero_si256();
+      const __m256i term =
+          row_terms_ && begin == 0 ? _mm256_set1_epi32(rows.row_terms[first + r]) : _mm256_setzero_si256();
       const int32_t* start = begin == 0 ? bias_.data() + panel * kColumns : tile.sums[r];
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         const __m256i value = vectors == 2 ? load32(start + 8 * v) : _mm256_set_m128i(load16(start + 8), load16(start));
         sums[0][r][v] = _mm256_add_epi32(value, term);
-        unroll<lanes - 1>([&](auto lane) __attribute__((always_inline)) { sums[lane + 1][r][v] = _mm256_setzero_si256(); });
+        unroll<lanes - 1>([&](auto lane)
+                              __attribute__((always_inline)) { sums[lane + 1][r][v] = _mm256_setzero_si256(); });
       });
     });
 
@@ -203,9 +205,8 @@ class VectorMatmul final : public Matmul {
     (void)end;
     for (int64_t segment = 0; segment < segments_; ++segment) {
       const uint8_t* row[count];
-      unroll<count>([&](auto r) __attribute__((always_inline)) {
-        row[r] = rows.rows[segment * rows.capacity + first + r];
-      });
+      unroll<count>([&](auto r)
+                        __attribute__((always_inline)) { row[r] = rows.rows[segment * rows.capacity + first + r]; });
       const auto step = [&](int64_t k, auto lane) __attribute__((always_inline)) {
         __m256i w[vectors];
         unroll<vectors>([&](auto v) __attribute__((always_inline)) { w[v] = load32(weights + 32 * v); });
@@ -229,7 +230,8 @@ class VectorMatmul final : public Matmul {
     const int16_t* row = wide.values[0];
     const auto step = [&](auto lane) __attribute__((always_inline)) {
       __m256i w[vectors];
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) { w[v] = _mm256_cvtepi8_epi16(load16(weights + 16 * v)); });
+      unroll<vectors>([&](auto v)
+                          __attribute__((always_inline)) { w[v] = _mm256_cvtepi8_epi16(load16(weights + 16 * v)); });
       weights += 16 * vectors;
       unroll<count>([&](auto r) __attribute__((always_inline)) {
         const __m256i x = broadcast4(row + r * kStretch);
@@ -248,7 +250,8 @@ class VectorMatmul final : public Matmul {
     unroll<count>([&](auto r) __attribute__((always_inline)) {
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         __m256i sum = sums[0][r][v];
-        unroll<lanes - 1>([&](auto lane) __attribute__((always_inline)) { sum = _mm256_add_epi32(sum, sums[lane + 1][r][v]); });
+        unroll<lanes - 1>([&](auto lane)
+                              __attribute__((always_inline)) { sum = _mm256_add_epi32(sum, sums[lane + 1][r][v]); });
         if constexpr (vectors == 2) {
           store32(tile.sums[r] + 8 * v, sum);
         } else {
@@ -264,7 +267,7 @@ class VectorMatmul final : public Matmul {
   int64_t columns_, segments_, depth_, panels_;
   bool row_terms_;
   bool sums_;
-  bool narrow_;  // the last panel has at most 8 columns and is kept 8 wide
+  bool narrow_;                   // the last panel has at most 8 columns and is kept 8 wide
   AlignedArray<int8_t> weights_;  // [panel][group of depth][accumulator][byte of the group]
   AlignedArray<int32_t> bias_;    // [panel][accumulator], moved by the requantizer's offset
   Requantizer requantizer_;

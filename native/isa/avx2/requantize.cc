@@ -95,7 +95,8 @@ Form choose(const rules::Requantize& r, double greatest) {
 
 Choice::Choice(const rules::Requantize& requantize) : Choice(requantize, greatest_of(requantize)) {}
 
-Choice::Choice(const rules::Requantize& r, double greatest_acc) : form(choose(r, greatest_acc)), greatest(greatest_acc) {
+Choice::Choice(const rules::Requantize& r, double greatest_acc)
+    : form(choose(r, greatest_acc)), greatest(greatest_acc) {
   if (form == Form::scalar) return;
   zero_point = r.zero_point;
   flip = r.flip;

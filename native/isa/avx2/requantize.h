@@ -53,10 +53,10 @@ struct alignas(64) Group {
 
 // What all columns share.
 struct Store {
-  __m256i zero_point;     // added to the rescaled accumulators as 32-bit words ...
+  __m256i zero_point;             // added to the rescaled accumulators as 32-bit words ...
   __m256i first_low, first_high;  // ... after this clamp (the whole range unless the rule clamps first)
-  __m256i flip;           // 16 bit
-  __m256i low, high;      // 8 bit, flipped
+  __m256i flip;                   // 16 bit
+  __m256i low, high;              // 8 bit, flipped
 };
 
 // The floating-point environment of a form, for as long as the object lives: round down for floor, the default for
@@ -92,9 +92,12 @@ struct Choice {
   void fill(const rules::Requantize& requantize, const int64_t* columns, Group& group) const;
 
   Store store() const {
-    return {_mm256_set1_epi32(zero_point),           _mm256_set1_epi32(first_low),
-            _mm256_set1_epi32(first_high),           _mm256_set1_epi16(static_cast<short>(flip)),
-            _mm256_set1_epi8(static_cast<char>(low)), _mm256_set1_epi8(static_cast<char>(high))};
+    return {_mm256_set1_epi32(zero_point),
+            _mm256_set1_epi32(first_low),
+            _mm256_set1_epi32(first_high),
+            _mm256_set1_epi16(static_cast<short>(flip)),
+            _mm256_set1_epi8(static_cast<char>(low)),
+            _mm256_set1_epi8(static_cast<char>(high))};
   }
 };
 
@@ -132,8 +135,8 @@ static inline __m256i line8(__m256i u, const Group& group, int vector) {
     // u has its upper bit set where a >= 0; the selection looks at bit 63.
     addend_even = _mm256_blendv_pd(_mm256_load_pd(group.addend_negative[2 * vector]), addend_even,
                                    _mm256_castsi256_pd(_mm256_slli_epi64(u, 32)));
-    addend_odd = _mm256_blendv_pd(_mm256_load_pd(group.addend_negative[2 * vector + 1]), addend_odd,
-                                  _mm256_castsi256_pd(u));
+    addend_odd =
+        _mm256_blendv_pd(_mm256_load_pd(group.addend_negative[2 * vector + 1]), addend_odd, _mm256_castsi256_pd(u));
   }
   const __m256d sum_even = _mm256_fmadd_pd(even, _mm256_load_pd(group.scale[2 * vector]), addend_even);
   const __m256d sum_odd = _mm256_fmadd_pd(odd, _mm256_load_pd(group.scale[2 * vector + 1]), addend_odd);
@@ -144,8 +147,8 @@ static inline __m256i line8(__m256i u, const Group& group, int vector) {
 
 static inline __m128i wide4(__m128i acc, const Group& group, int quarter) {
   const __m256d a = _mm256_cvtepi32_pd(acc);
-  const __m256d addend = _mm256_blendv_pd(_mm256_load_pd(group.addend[quarter]),
-                                          _mm256_load_pd(group.addend_negative[quarter]), a);
+  const __m256d addend =
+      _mm256_blendv_pd(_mm256_load_pd(group.addend[quarter]), _mm256_load_pd(group.addend_negative[quarter]), a);
   return _mm256_cvtpd_epi32(_mm256_fmadd_pd(a, _mm256_load_pd(group.scale[quarter]), addend));
 }
 

@@ -13,27 +13,26 @@
 // which is the same convolution as long as output pixels step by one column; for stride 2 the even and the odd columns
 // are stored apart ("phases"), which makes it so.
 
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
 
-#include "isa/cores.h"
 #include "isa/avx512vnni/cores.h"
 #include "isa/avx512vnni/depthwise_strided.h"
 #include "isa/avx512vnni/interleave.h"
 #include "isa/avx512vnni/intrinsics.h"
 #include "isa/avx512vnni/requantize.h"
+#include "isa/cores.h"
 
 namespace bittrue::avx512vnni {
 namespace {
 
-constexpr int64_t kUnit = 16;     // output bytes per unit: dwords in a register
-constexpr int kPasses = 3;  // s8 addends that any weight within [-255, 255] splits into
-constexpr int64_t kTile = 4;      // pixels of one unit computed together: packing fills one register
-constexpr int64_t kSlack = 64;    // dwords behind every region of scratch that stores may overrun
-constexpr int64_t kBudget = 5120; // dwords of scratch that stay in a first-level cache beside the rest
+constexpr int64_t kUnit = 16;      // output bytes per unit: dwords in a register
+constexpr int kPasses = 3;         // s8 addends that any weight within [-255, 255] splits into
+constexpr int64_t kTile = 4;       // pixels of one unit computed together: packing fills one register
+constexpr int64_t kSlack = 64;     // dwords behind every region of scratch that stores may overrun
+constexpr int64_t kBudget = 5120;  // dwords of scratch that stay in a first-level cache beside the rest
 
 int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
@@ -47,17 +46,17 @@ inline __mmask16 bytes_within(int64_t begin, int64_t end) {
 
 // Neighbouring units with equally many steps: all pixels of one strip, in one or two output rows.
 struct UnitsRun {
-  const uint32_t* dwords;   // of the first pixel and unit
-  int64_t pixel_step;       // dwords from one pixel to the next
-  const int64_t* offsets;   // [steps]: where a step's dwords begin
+  const uint32_t* dwords;  // of the first pixel and unit
+  int64_t pixel_step;      // dwords from one pixel to the next
+  const int64_t* offsets;  // [steps]: where a step's dwords begin
   int64_t steps;
-  const int8_t* weights;    // [units][rows, more than these perhaps][steps][64]
-  int64_t weights_step;     // bytes from one unit to the next
-  const int32_t* bias;      // [units][16]
+  const int8_t* weights;  // [units][rows, more than these perhaps][steps][64]
+  int64_t weights_step;   // bytes from one unit to the next
+  const int32_t* bias;    // [units][16]
   const Requantizer* requantizer;
-  int64_t first, units;     // units of the layer; groups of the requantizer
+  int64_t first, units;  // units of the layer; groups of the requantizer
   uint8_t* out[2];
-  int64_t out_step;         // bytes from one pixel to the next
+  int64_t out_step;  // bytes from one pixel to the next
   int64_t pixels;
   int64_t pixel_bytes, rest_bytes;  // of the layer's whole pixels, and of one pixel more
 };
@@ -219,17 +218,17 @@ UnitsFunction units_function(const Requantizer& requantizer, int64_t rows, int64
 
 // How one layer is cut up; see the top of the file.
 struct Geometry {
-  bool horizontal = false;     // four horizontal taps to a dword
-  int64_t sets = 1;            // of four taps in vertical direction
-  int64_t taps = 1;            // horizontal steps
-  int64_t shared = 1;          // output rows that share interleaved data,
-  int64_t shared_offset = 1;   // each so many rows below the one before,
-  int64_t shared_taps = 0;     // its taps so many places further down in the sets
+  bool horizontal = false;    // four horizontal taps to a dword
+  int64_t sets = 1;           // of four taps in vertical direction
+  int64_t taps = 1;           // horizontal steps
+  int64_t shared = 1;         // output rows that share interleaved data,
+  int64_t shared_offset = 1;  // each so many rows below the one before,
+  int64_t shared_taps = 0;    // its taps so many places further down in the sets
   int64_t group = 1, phases = 1;
   int64_t units = 0;
-  int64_t chunk = 0;           // channels interleaved together
-  int64_t strip = 0;           // output columns computed together
-  int64_t region = 0;          // dwords of one phase of one set
+  int64_t chunk = 0;                     // channels interleaved together
+  int64_t strip = 0;                     // output columns computed together
+  int64_t region = 0;                    // dwords of one phase of one set
   int64_t first_channel = 0, pitch = 0;  // bytes of a column that others do, and of all
   // Of the layer: input columns from one pixel to the next, and under one pixel; the same for rows.
   int64_t channels = 0, stride = 1, span = 1, row_stride = 1, row_dilation = 1, column_dilation = 1, taps_h = 1;
@@ -324,9 +323,7 @@ class DepthwiseCore final : public Depthwise {
     int64_t first, left, inside, right;
   };
 
-  int64_t padded_row_bytes() const {
-    return round_up((g_.columns(g_.strip) + 3 * g_.column_dilation) * g_.pitch, 64);
-  }
+  int64_t padded_row_bytes() const { return round_up((g_.columns(g_.strip) + 3 * g_.column_dilation) * g_.pitch, 64); }
   void place_steps();
   void pack_weights(const DepthwiseSpec& spec);
   void run_rows(const uint8_t* const* rows, int64_t count, uint8_t* const* out, uint8_t* scratch) const;
@@ -368,8 +365,7 @@ DepthwiseCore::DepthwiseCore(const DepthwiseSpec& spec, int64_t first_channel, s
       (weight < 0 ? least : greatest)[i] += 255 * weight;
     }
   }
-  requantizer_.reset(
-      new Requantizer(spec.requantize, columns.data(), g_.units * kUnit, least.data(), greatest.data()));
+  requantizer_.reset(new Requantizer(spec.requantize, columns.data(), g_.units * kUnit, least.data(), greatest.data()));
   place_steps();
   pack_weights(spec);
 }
@@ -410,14 +406,17 @@ void DepthwiseCore::pack_weights(const DepthwiseSpec& spec) {
       }
     }
     const int64_t steps = passes * pass_steps_, chunk = g_.group > 1 ? 0 : u * kUnit / g_.chunk;
-    const bool joins = span_count_ > 0 && spans_[span_count_ - 1].steps == steps &&
-                       (g_.group > 1 || u * kUnit % g_.chunk != 0);
+    const bool joins =
+        span_count_ > 0 && spans_[span_count_ - 1].steps == steps && (g_.group > 1 || u * kUnit % g_.chunk != 0);
     if (joins) {
       ++spans_[span_count_ - 1].units;
     } else {
-      spans_[span_count_++] = {u, 1, steps, to, offsets_.data() + (chunk == last_chunk ? kPasses * pass_steps_ : 0),
-                               {units_function(*requantizer_, 1, steps),
-                                units_function(*requantizer_, 2, steps)}};
+      spans_[span_count_++] = {u,
+                               1,
+                               steps,
+                               to,
+                               offsets_.data() + (chunk == last_chunk ? kPasses * pass_steps_ : 0),
+                               {units_function(*requantizer_, 1, steps), units_function(*requantizer_, 2, steps)}};
     }
     for (int64_t pass = 0; pass < passes; ++pass) {
       for (int64_t i = 0; i < g_.shared * row_bytes; ++i) {
@@ -455,8 +454,7 @@ void DepthwiseCore::run_rows(const uint8_t* const* rows, int64_t count, uint8_t*
     if (g_.horizontal) {
       // One padded row, so that all four taps of a dword find their column.
       std::memset(padded, static_cast<int>(padding_ & 0xFF), static_cast<size_t>(padded_row_bytes()));
-      std::memcpy(padded + left * g_.pitch, rows[0] + columns.first * g_.pitch,
-                  static_cast<size_t>(inside * g_.pitch));
+      std::memcpy(padded + left * g_.pitch, rows[0] + columns.first * g_.pitch, static_cast<size_t>(inside * g_.pitch));
       columns = {0, 0, all, 0};
     }
     for (int64_t channel = 0, span = 0; channel < g_.channels; channel += g_.chunk) {

@@ -137,8 +137,14 @@ class StridedDepthwise final : public Depthwise {
 };
 
 StridedDepthwise::StridedDepthwise(const DepthwiseSpec& spec, int64_t channels)
-    : channels_(spec.channels), groups_(channels / kGroup), taps_h_(spec.taps_h), stride_h_(spec.stride_h),
-      dilation_h_(spec.dilation_h), width_(spec.width), out_width_(spec.out_width), pad_left_(spec.pad_left),
+    : channels_(spec.channels),
+      groups_(channels / kGroup),
+      taps_h_(spec.taps_h),
+      stride_h_(spec.stride_h),
+      dilation_h_(spec.dilation_h),
+      width_(spec.width),
+      out_width_(spec.out_width),
+      pad_left_(spec.pad_left),
       zero_point_(spec.zero_point) {
   constants_.allocate(groups_);
   Buffer<int64_t> columns, least, greatest;

@@ -28,7 +28,7 @@ inline __mmask64 first_bytes(int64_t count) { return count >= 64 ? ~__mmask64{0}
 constexpr int kFractionBits = 22;  // times a byte: below 2^30
 constexpr int64_t kOne = int64_t{1} << kFractionBits;
 constexpr int kFractionLow = 7, kSlopeLow = 8;  // bits of the lower of the two 16-bit factors
-constexpr int64_t kLargest = int64_t{1} << 29;   // of values: their sums need 31 bits at most
+constexpr int64_t kLargest = int64_t{1} << 29;  // of values: their sums need 31 bits at most
 
 struct Operand {
   int64_t zero_point, slope, constant, fraction;
@@ -98,8 +98,11 @@ struct SumConstants {
 // In registers.
 struct Fraction {
   explicit Fraction(const FractionConstants& c)
-      : threshold(_mm512_set1_epi32(c.threshold)), high(_mm512_set1_epi32(c.high)), low(_mm512_set1_epi32(c.low)),
-        below(_mm512_set1_epi32(c.rounding[0])), above(_mm512_set1_epi32(c.rounding[1])) {}
+      : threshold(_mm512_set1_epi32(c.threshold)),
+        high(_mm512_set1_epi32(c.high)),
+        low(_mm512_set1_epi32(c.low)),
+        below(_mm512_set1_epi32(c.rounding[0])),
+        above(_mm512_set1_epi32(c.rounding[1])) {}
 
   // `words` as they are for the second operand, moved up for the first one.
   __m512i operator()(__m512i words, __m512i moved) const {
@@ -116,18 +119,24 @@ template <int kFractions, bool kBySign>
 class SumForm {
  public:
   explicit SumForm(const SumConstants& c)
-      : slope_high_(_mm512_set1_epi32(c.slope_high)), slope_low_(_mm512_set1_epi32(c.slope_low)),
-        sum_high_(_mm512_set1_epi32(c.sum_high)), sum_low_(_mm512_set1_epi32(c.sum_low)), second_(c.second),
-        first_(c.first), scale_(_mm512_set1_pd(c.scale)), addend_(_mm512_set1_pd(c.addend)),
-        addend_negative_(_mm512_set1_pd(c.addend_negative)), low_(_mm512_set1_epi8(static_cast<char>(c.low))),
+      : slope_high_(_mm512_set1_epi32(c.slope_high)),
+        slope_low_(_mm512_set1_epi32(c.slope_low)),
+        sum_high_(_mm512_set1_epi32(c.sum_high)),
+        sum_low_(_mm512_set1_epi32(c.sum_low)),
+        second_(c.second),
+        first_(c.first),
+        scale_(_mm512_set1_pd(c.scale)),
+        addend_(_mm512_set1_pd(c.addend)),
+        addend_negative_(_mm512_set1_pd(c.addend_negative)),
+        low_(_mm512_set1_epi8(static_cast<char>(c.low))),
         high_(_mm512_set1_epi8(static_cast<char>(c.high))) {}
 
   // 64 elements; the unpacks and the packs undo each other's order.
   __m512i operator()(__m512i a, __m512i b) const {
     const __m512i zero = _mm512_setzero_si512();
     const __m512i low = _mm512_unpacklo_epi8(a, b), high = _mm512_unpackhi_epi8(a, b);
-    const __m512i r01 = _mm512_packs_epi32(stored(sum(_mm512_unpacklo_epi8(low, zero))),
-                                           stored(sum(_mm512_unpackhi_epi8(low, zero))));
+    const __m512i r01 =
+        _mm512_packs_epi32(stored(sum(_mm512_unpacklo_epi8(low, zero))), stored(sum(_mm512_unpackhi_epi8(low, zero))));
     const __m512i r23 = _mm512_packs_epi32(stored(sum(_mm512_unpacklo_epi8(high, zero))),
                                            stored(sum(_mm512_unpackhi_epi8(high, zero))));
     return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(r01, r23), low_), high_);
@@ -148,8 +157,8 @@ class SumForm {
     constexpr int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
     const __m512i exponent = _mm512_set1_epi32(0x43300000);
     const __m512i even = _mm512_mask_blend_epi32(0xAAAA, u, exponent);
-    const __m512i odd = _mm512_castps_si512(
-        _mm512_mask_movehdup_ps(_mm512_castsi512_ps(exponent), 0x5555, _mm512_castsi512_ps(u)));
+    const __m512i odd =
+        _mm512_castps_si512(_mm512_mask_movehdup_ps(_mm512_castsi512_ps(exponent), 0x5555, _mm512_castsi512_ps(u)));
     __m512d even_addend = addend_, odd_addend = addend_;
     if (kBySign) {
       const __m512i positive = _mm512_set1_epi64(int64_t{1} << 31);
@@ -178,8 +187,8 @@ void add_rows(const SumConstants& constants, const uint8_t* first, const uint8_t
   }
   if (i == count) return;
   const __mmask64 mask = first_bytes(count - i);
-  _mm512_mask_storeu_epi8(
-      out + i, mask, form(_mm512_maskz_loadu_epi8(mask, first + i), _mm512_maskz_loadu_epi8(mask, second + i)));
+  _mm512_mask_storeu_epi8(out + i, mask,
+                          form(_mm512_maskz_loadu_epi8(mask, first + i), _mm512_maskz_loadu_epi8(mask, second + i)));
 }
 
 using AddRows = void (*)(const SumConstants&, const uint8_t*, const uint8_t*, uint8_t*, int64_t);

@@ -35,7 +35,8 @@ class FusedSum final : public Elementwise {
  private:
   template <int k>
   __m512i quarter(__m512i a, __m512i b) const {
-    const __m512 inner = _mm512_fmadd_ps(words<k, is_signed>(b), _mm512_set1_ps(second_scale_), _mm512_set1_ps(addend_));
+    const __m512 inner =
+        _mm512_fmadd_ps(words<k, is_signed>(b), _mm512_set1_ps(second_scale_), _mm512_set1_ps(addend_));
     return _mm512_cvtps_epi32(_mm512_fmadd_ps(words<k, is_signed>(a), _mm512_set1_ps(first_scale_), inner));
   }
 

@@ -24,8 +24,8 @@ constexpr int64_t kBlockBytes = 128 * 1024;
 struct Panel {
   int vectors;
   int64_t first_column, columns;
-  const int8_t* weights;  // [segments * depth / 4][vectors][16][4]
-  const int32_t* bias;    // [vectors][16]
+  const int8_t* weights;     // [segments * depth / 4][vectors][16][4]
+  const int32_t* bias;       // [vectors][16]
   Requantizer* requantizer;  // null where sums are the result
 };
 
@@ -33,7 +33,7 @@ struct Tile {
   const Panel* panel;
   const uint8_t* const* rows;
   int64_t capacity, segments, depth;
-  bool evenly;               // segments are `segment_step` bytes apart; else every one has its own list of rows
+  bool evenly;  // segments are `segment_step` bytes apart; else every one has its own list of rows
   int64_t segment_step;
   const int32_t* row_terms;  // null when there are none
   uint8_t* out;
@@ -127,7 +127,7 @@ BITTRUE_INLINE void store_tile(const __m512i (&acc)[kRows][kVectors], const Tile
     };
     const __m512i bytes =
         pack<kPlain>(vector(std::integral_constant<int, 0>{}), vector(std::integral_constant<int, 1>{}),
-             vector(std::integral_constant<int, 2>{}), vector(std::integral_constant<int, 3>{}), store);
+                     vector(std::integral_constant<int, 2>{}), vector(std::integral_constant<int, 3>{}), store);
     store_rows<kVectors>(bytes, out, tile.out_stride, kUsed, columns);
     out += kUsed * tile.out_stride;
   });
@@ -169,9 +169,8 @@ void run_tile(const Tile& tile) {
     unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { b[v] = _mm512_load_si512(from + 64 * v); });
     unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
       const __m512i a = broadcast(a_rows[r] + at);
-      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
-        chains[chain][r][v] = _mm512_dpbusd_epi32(chains[chain][r][v], a, b[v]);
-      });
+      unroll<kVectors>([&](auto v)
+                           BITTRUE_LAMBDA { chains[chain][r][v] = _mm512_dpbusd_epi32(chains[chain][r][v], a, b[v]); });
     });
   };
   int64_t d = 0;
@@ -179,8 +178,8 @@ void run_tile(const Tile& tile) {
     const int64_t end = d + tile.depth;
     if constexpr (kChains > 1) {
       for (; d + 4 * kChains <= end; d += 4 * kChains, weights += 64 * kVectors * kChains) {
-        unroll<kChains>(
-            [&](auto chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
+        unroll<kChains>([&](auto chain)
+                            BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
       }
     } else if constexpr (kVectors == 1) {
       // One product per broadcast: two loads per cycle would fall behind two products. Half of the broadcasts are
@@ -213,8 +212,8 @@ void run_tile(const Tile& tile) {
   __m512i(&acc)[kRows][kVectors] = chains[0];
   unroll<kChains - 1>([&](auto chain) BITTRUE_LAMBDA {
     unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
-      unroll<kVectors>(
-          [&](auto v) BITTRUE_LAMBDA { acc[r][v] = _mm512_add_epi32(acc[r][v], chains[chain + 1][r][v]); });
+      unroll<kVectors>([&](auto v)
+                           BITTRUE_LAMBDA { acc[r][v] = _mm512_add_epi32(acc[r][v], chains[chain + 1][r][v]); });
     });
   });
   if (panel.requantizer == nullptr) {
@@ -355,7 +354,11 @@ void add_extremes(const int8_t* weights, int64_t steps, int64_t width, int64_t* 
 }
 
 VnniMatmul::VnniMatmul(const MatmulSpec& spec)
-    : columns_(spec.columns), segments_(spec.segments), depth_(spec.depth), column_bytes_(spec.sums ? 4 : 1), row_terms_(spec.row_terms) {
+    : columns_(spec.columns),
+      segments_(spec.segments),
+      depth_(spec.depth),
+      column_bytes_(spec.sums ? 4 : 1),
+      row_terms_(spec.row_terms) {
   block_rows_ = kBlockBytes / (segments_ * depth_ + columns_ * column_bytes_) / most_rows(1) * most_rows(1);
   if (block_rows_ < 4 * most_rows(1)) block_rows_ = 4 * most_rows(1);
   int64_t vectors = 0;
@@ -366,8 +369,8 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
   const int64_t row_bytes = segments_ * depth_;
   panels_ = new Panel[static_cast<size_t>(panels_count_)];
   // All panels' weights, then all biases: 64 bytes per vector.
-  constants_ = static_cast<int8_t*>(
-      ::operator new(static_cast<size_t>(vectors * (row_bytes / 4 + 1) * 64), kAlignment));
+  constants_ =
+      static_cast<int8_t*>(::operator new(static_cast<size_t>(vectors * (row_bytes / 4 + 1) * 64), kAlignment));
   int8_t* weights = constants_;
   int8_t* bias = constants_ + vectors * (row_bytes / 4) * 64;
   int64_t first_column = 0;
@@ -428,7 +431,9 @@ class GridRows {
   GridRows(const MatmulRows& rows, int64_t row) : GridRows(*rows.grid, row) {}
   GridRows(const MatmulGrid& grid, int64_t row)
       : segment_step_(grid.segment_step),
-        width_(grid.width), step_(grid.row_step), jump_(grid.line_step - grid.width * grid.row_step) {
+        width_(grid.width),
+        step_(grid.row_step),
+        jump_(grid.line_step - grid.width * grid.row_step) {
     const int64_t position = grid.first + row;
     x_ = position % width_;
     at_ = grid.base + position / width_ * grid.line_step + x_ * step_;
@@ -529,8 +534,6 @@ void VnniMatmul::run(const MatmulRows& rows, int64_t first_panel, int64_t last_p
 
 }  // namespace
 
-std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
-  return std::unique_ptr<Matmul>(new VnniMatmul(spec));
-}
+std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) { return std::unique_ptr<Matmul>(new VnniMatmul(spec)); }
 
 }  // namespace bittrue::avx512vnni

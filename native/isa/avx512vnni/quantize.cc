@@ -16,7 +16,8 @@ void quantize_reals(const QuantizeSpec& spec, const float* in, uint8_t* out, int
   int64_t i = 0;
   for (; i + 64 <= count; i += 64) {
     const __m512i first = _mm512_packs_epi32(stored(_mm512_loadu_ps(in + i)), stored(_mm512_loadu_ps(in + i + 16)));
-    const __m512i second = _mm512_packs_epi32(stored(_mm512_loadu_ps(in + i + 32)), stored(_mm512_loadu_ps(in + i + 48)));
+    const __m512i second =
+        _mm512_packs_epi32(stored(_mm512_loadu_ps(in + i + 32)), stored(_mm512_loadu_ps(in + i + 48)));
     _mm512_storeu_si512(out + i, _mm512_permutexvar_epi32(order, _mm512_packus_epi16(first, second)));
   }
   for (; i < count; i += 16) {

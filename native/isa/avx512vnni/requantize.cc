@@ -122,8 +122,8 @@ template <Form form>
     for (int lane = 0; lane < 16; ++lane) {
       const int32_t column = group.column[lane];
       // What is not used has no multiplier.
-      values[lane] = column < 0 ? rule.zero_point
-                                : portable::requantize_one(*rule.twin, values[lane], column) - rule.twin->flip;
+      values[lane] =
+          column < 0 ? rule.zero_point : portable::requantize_one(*rule.twin, values[lane], column) - rule.twin->flip;
     }
     const __m512i lows = _mm512_set1_epi32(rule.low), highs = _mm512_set1_epi32(rule.high);
     return _mm512_min_epi32(_mm512_max_epi32(_mm512_load_si512(values), lows), highs);
@@ -279,8 +279,12 @@ template <Form fast, Form exact>
 class Proof {
  public:
   Proof(const ExactRule& rule, const ExactGroup& constants, const LineGroup& group)
-      : rule_(rule), exact_(constants), points_(rule, constants), line_(load<fast>(group)),
-        least_(_mm512_load_si512(constants.least)), greatest_(_mm512_load_si512(constants.greatest)) {}
+      : rule_(rule),
+        exact_(constants),
+        points_(rule, constants),
+        line_(load<fast>(group)),
+        least_(_mm512_load_si512(constants.least)),
+        greatest_(_mm512_load_si512(constants.greatest)) {}
 
   bool holds() const {
     if (differ(least_, rescale_exact<exact>(rule_, least_, exact_)) != 0) return false;

@@ -24,12 +24,12 @@ enum class Form : uint8_t {
   line_away,     // trunc(a * slope + copysign(offset, a)): ties away from zero, or two roundings that end so
   line_by_sign,  // floor(a * slope + (a < 0 ? offset_negative : offset))
   // Exact forms.
-  q31,           // floor(acc * scale + (acc < 0 ? addend_negative : addend)) in binary64
-  binary64,      // rules::binary64_multiply_away
-  binary32,      // rules::binary32_multiply_even
-  real32,        // rules::binary32_multiply with its store rules, the zero point included
-  each,          // any other rule, one accumulator at a time: lines are proven with it, nothing runs on it
-  scalar,        // everything else
+  q31,       // floor(acc * scale + (acc < 0 ? addend_negative : addend)) in binary64
+  binary64,  // rules::binary64_multiply_away
+  binary32,  // rules::binary32_multiply_even
+  real32,    // rules::binary32_multiply with its store rules, the zero point included
+  each,      // any other rule, one accumulator at a time: lines are proven with it, nothing runs on it
+  scalar,    // everything else
 };
 
 constexpr bool is_fast(Form form) { return form < Form::q31; }
@@ -160,8 +160,8 @@ inline __m512i pack(__m512i r0, __m512i r1, __m512i r2, __m512i r3, const Store&
   if constexpr (plain) {
     return _mm512_packus_epi16(first, second);
   } else {
-    const __m512i bytes = _mm512_packus_epi16(_mm512_adds_epi16(first, store.zero_point),
-                                              _mm512_adds_epi16(second, store.zero_point));
+    const __m512i bytes =
+        _mm512_packus_epi16(_mm512_adds_epi16(first, store.zero_point), _mm512_adds_epi16(second, store.zero_point));
     return _mm512_min_epu8(_mm512_max_epu8(bytes, store.low), store.high);
   }
 }

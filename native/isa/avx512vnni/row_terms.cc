@@ -6,7 +6,8 @@ namespace bittrue::avx512vnni {
 namespace {
 
 // Lane sums of one row.
-inline __m512i lane_sums(const uint8_t* const* rows, int64_t capacity, int64_t segments, int64_t bytes, __mmask64 tail) {
+inline __m512i lane_sums(const uint8_t* const* rows, int64_t capacity, int64_t segments, int64_t bytes,
+                         __mmask64 tail) {
   const __m512i ones = _mm512_set1_epi8(1);
   __m512i sums = _mm512_setzero_si512();
   for (int64_t s = 0; s < segments; ++s, rows += capacity) {
@@ -66,15 +67,13 @@ void row_terms(const uint8_t* const* rows, int64_t capacity, int64_t segments, i
                int32_t factor, int32_t* terms) {
   if (bytes <= 16) {
     const __mmask16 used = static_cast<__mmask16>((uint32_t{1} << bytes) - 1);
-    each_row<__m128i>(rows, count, factor, terms, [&](const uint8_t* const* row) {
-      return short_lane_sums(row, capacity, segments, used);
-    });
+    each_row<__m128i>(rows, count, factor, terms,
+                      [&](const uint8_t* const* row) { return short_lane_sums(row, capacity, segments, used); });
     return;
   }
   const __mmask64 tail = bytes % 64 == 0 ? 0 : (__mmask64{1} << (bytes % 64)) - 1;
-  each_row<__m512i>(rows, count, factor, terms, [&](const uint8_t* const* row) {
-    return lane_sums(row, capacity, segments, bytes, tail);
-  });
+  each_row<__m512i>(rows, count, factor, terms,
+                    [&](const uint8_t* const* row) { return lane_sums(row, capacity, segments, bytes, tail); });
 }
 
 }  // namespace bittrue::avx512vnni

@@ -36,7 +36,8 @@ class VectorDepthwise final : public Depthwise {
       if (columns[i] < 0) continue;
       bias_.data()[i] = spec.bias[columns[i]];
       for (int64_t t = 0; t < taps; ++t) {
-        weights_.data()[(i / kChannels * taps + t) * kChannels + i % kChannels] = spec.weights[t * channels_ + columns[i]];
+        weights_.data()[(i / kChannels * taps + t) * kChannels + i % kChannels] =
+            spec.weights[t * channels_ + columns[i]];
       }
     }
   }
@@ -99,7 +100,8 @@ class VectorDepthwise final : public Depthwise {
                                           int64_t count, int32_t (*sums)[kChannels]) const {
     const int32_t* bias = bias_.data() + block * kChannels;
     for (int64_t p = 0; p < count; ++p) {
-      int32x4_t sum0 = vld1q_s32(bias), sum1 = vld1q_s32(bias + 4), sum2 = vld1q_s32(bias + 8), sum3 = vld1q_s32(bias + 12);
+      int32x4_t sum0 = vld1q_s32(bias), sum1 = vld1q_s32(bias + 4), sum2 = vld1q_s32(bias + 8),
+                sum3 = vld1q_s32(bias + 12);
       const int16_t* weights = weights_.data() + block * taps_h_ * taps_w_ * kChannels;
       for (int64_t i = 0; i < taps_h_; ++i) {
         const uint8_t* const* pixel = table + i * columns_ + (x + p) * stride_w_;

@@ -84,7 +84,8 @@ void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uin
         const int64_t size = std::min<int64_t>(16, count - i);
         int32_t some[16] = {};
         const int32_t* from = acc + i;
-        if (size < 16) from = static_cast<int32_t*>(std::memcpy(some, from, static_cast<size_t>(size) * sizeof(int32_t)));
+        if (size < 16)
+          from = static_cast<int32_t*>(std::memcpy(some, from, static_cast<size_t>(size) * sizeof(int32_t)));
         const int32x4_t sums[4] = {vld1q_s32(from), vld1q_s32(from + 4), vld1q_s32(from + 8), vld1q_s32(from + 12)};
         store_part(out + i, requantize16<form.value>(sums, group, choice), size);
       }

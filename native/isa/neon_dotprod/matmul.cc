@@ -79,9 +79,8 @@ class VectorMatmul final : public Matmul {
     const uint8x16_t sign = vdupq_n_u8(0x80);
     for (int64_t segment = 0; segment < segments_; ++segment) {
       const uint8_t* row[count];
-      unroll<count>([&](auto r) __attribute__((always_inline)) {
-        row[r] = rows.rows[segment * rows.capacity + first + r];
-      });
+      unroll<count>([&](auto r)
+                        __attribute__((always_inline)) { row[r] = rows.rows[segment * rows.capacity + first + r]; });
       // The products of 4 bytes of depth: lane `lane` of x.
       const auto step = [&](const int8x16_t(&x)[count], auto lane) __attribute__((always_inline)) {
         unroll<4>([&](auto v) __attribute__((always_inline)) {

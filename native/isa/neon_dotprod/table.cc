@@ -5,8 +5,8 @@
 namespace bittrue::neon_dotprod {
 
 extern const Cores kCores;
-const Cores kCores = {"neon-dotprod", make_matmul, make_depthwise, nullptr,       nullptr,
-                      max_rows,       sum_rows,    lookup,         requantize_row, nullptr, nullptr, nullptr, nullptr, nullptr,
-                      nullptr,        nullptr,     nullptr,        nullptr,        nullptr, &kByteProduct};
+const Cores kCores = {"neon-dotprod", make_matmul,    make_depthwise, nullptr, nullptr, max_rows,     sum_rows,
+                      lookup,         requantize_row, nullptr,        nullptr, nullptr, nullptr,      nullptr,
+                      nullptr,        nullptr,        nullptr,        nullptr, nullptr, &kByteProduct};
 
 }  // namespace bittrue::neon_dotprod

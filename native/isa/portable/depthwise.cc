@@ -24,7 +24,9 @@ class PortableDepthwise final : public Depthwise {
   }
 
   // Where the taps of one output pixel are.
-  int64_t scratch() const override { return spec_.taps_h * spec_.taps_w * static_cast<int64_t>(sizeof(const uint8_t*)); }
+  int64_t scratch() const override {
+    return spec_.taps_h * spec_.taps_w * static_cast<int64_t>(sizeof(const uint8_t*));
+  }
   int64_t preferred_rows() const override { return 1; }
 
   void run(const uint8_t* const* rows, int64_t count, uint8_t* const* out, uint8_t* scratch) const override {

@@ -45,7 +45,8 @@ class PortableMul final : public Elementwise {
     for (int64_t begin = 0; begin < count; begin += kBlock) {
       const int64_t size = std::min(kBlock, count - begin);
       for (int64_t i = 0; i < size; ++i) {
-        const auto a = static_cast<int16_t>(first[begin + i] - first_), b = static_cast<int16_t>(second[begin + i] - second_);
+        const auto a = static_cast<int16_t>(first[begin + i] - first_),
+                   b = static_cast<int16_t>(second[begin + i] - second_);
         products[i] = static_cast<int32_t>(a) * static_cast<int32_t>(b);
       }
       requantizer_.run(products, 0, size, out + begin);
@@ -59,7 +60,8 @@ class PortableMul final : public Elementwise {
 
 class PortableFusedSum final : public Elementwise {
  public:
-  explicit PortableFusedSum(const FusedSumSpec& spec) : first_scale_(spec.first_scale), flip_(spec.is_signed ? 128 : 0) {
+  explicit PortableFusedSum(const FusedSumSpec& spec)
+      : first_scale_(spec.first_scale), flip_(spec.is_signed ? 128 : 0) {
     for (int byte = 0; byte < 256; ++byte) {
       second_[byte] = std::fma(static_cast<float>(byte - flip_), spec.second_scale, spec.addend);
     }
@@ -68,7 +70,8 @@ class PortableFusedSum final : public Elementwise {
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
     const float low = static_cast<float>(-flip_), high = static_cast<float>(255 - flip_);
     for (int64_t i = 0; i < count; ++i) {
-      const float sum = std::nearbyint(std::fma(static_cast<float>(first[i] - flip_), first_scale_, second_[second[i]]));
+      const float sum =
+          std::nearbyint(std::fma(static_cast<float>(first[i] - flip_), first_scale_, second_[second[i]]));
       // Too large for 32 bits, or NaN: the lowest.
       const float stored = sum < 2147483648.0f ? std::min(std::max(sum, low), high) : low;
       out[i] = static_cast<uint8_t>(static_cast<int32_t>(stored) + flip_);
@@ -83,7 +86,9 @@ class PortableFusedSum final : public Elementwise {
 
 }  // namespace
 
-std::unique_ptr<Elementwise> make_fused_sum(const FusedSumSpec& spec) { return std::make_unique<PortableFusedSum>(spec); }
+std::unique_ptr<Elementwise> make_fused_sum(const FusedSumSpec& spec) {
+  return std::make_unique<PortableFusedSum>(spec);
+}
 
 std::unique_ptr<Elementwise> make_mul(const MulSpec& spec) { return std::make_unique<PortableMul>(spec); }
 

@@ -66,7 +66,7 @@ class Blocks {
   bool direct_[kMaxInputs] = {};
   int64_t scratch_offset_[kMaxInputs] = {};
   std::vector<Axis> axes_;
-  size_t cut_ = 0;      // blocks hold `step_` positions of this axis and everything inside
+  size_t cut_ = 0;  // blocks hold `step_` positions of this axis and everything inside
   int64_t step_ = 1, inner_ = 1, chunks_ = 1;
   int64_t blocks_ = 0, elements_ = 0, worker_bytes_ = 0;
 };
@@ -78,9 +78,8 @@ class ElementwiseBytes final : public Kernel {
       : blocks_({&step.input(0), &step.input(1)}, step.output(), 4096), core_(std::move(core)) {}
 
   void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      core_->run(in[0], in[1], out, count);
-    });
+    blocks_.run(run,
+                [&](const uint8_t* const* in, uint8_t* out, int64_t count) { core_->run(in[0], in[1], out, count); });
   }
   int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
 

@@ -18,7 +18,8 @@ class LaneMap final : public Kernel {
   LaneMap(const Step& step, Body body, Tail tail) : body_(std::move(body)), tail_(std::move(tail)) {
     const Operand &in = step.input(0), &out = step.output();
     require(in.elements == out.elements && in.dense() && out.dense(), "both sides must be dense");
-    require(type_bytes(in.type) == sizeof(In) && type_bytes(out.type) == sizeof(Out), "no native kernel for these types");
+    require(type_bytes(in.type) == sizeof(In) && type_bytes(out.type) == sizeof(Out),
+            "no native kernel for these types");
     elements_ = out.elements;
     split_ = step.integer("body", 0, elements_);
   }

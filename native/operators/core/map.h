@@ -46,8 +46,7 @@ class WideTable final : public Kernel {
 template <class In, class Out, class Function>
 class Map final : public Kernel {
  public:
-  Map(const Step& step, Function function)
-      : blocks_({&step.input(0)}, step.output()), function_(std::move(function)) {
+  Map(const Step& step, Function function) : blocks_({&step.input(0)}, step.output()), function_(std::move(function)) {
     require(type_bytes(step.input(0).type) == sizeof(In) && type_bytes(step.output().type) == sizeof(Out),
             "no native kernel for these types");
   }

@@ -195,9 +195,8 @@ class DetectionPostprocess final : public Kernel {
         write(run, m, i * per_box_, box, column, score(run, box, column));
         continue;
       }
-      arithmetic::partial_sort(m.order, listed, classes_, [&](int32_t a, int32_t b) {
-        return score(run, box, a) > score(run, box, b);
-      });
+      arithmetic::partial_sort(m.order, listed, classes_,
+                               [&](int32_t a, int32_t b) { return score(run, box, a) > score(run, box, b); });
       for (int64_t k = 0; k < listed; ++k) {
         write(run, m, i * per_box_ + k, box, m.order[k], score(run, box, m.order[k]));
       }

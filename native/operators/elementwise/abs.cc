@@ -2,11 +2,11 @@
 #include <cmath>
 #include <limits>
 
-#include "operators/elementwise/complex.h"
 #include "operators/core/map.h"
-#include "operators/core/rescaling.h"
-#include "rules/plain_range.h"
 #include "operators/core/registry.h"
+#include "operators/core/rescaling.h"
+#include "operators/elementwise/complex.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {

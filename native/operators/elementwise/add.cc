@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "operators/core/lanes.h"
-#include "operators/elementwise/operand_pairs.h"
-#include "operators/core/zip.h"
 #include "operators/core/registry.h"
+#include "operators/core/zip.h"
+#include "operators/elementwise/operand_pairs.h"
 
 namespace bittrue {
 namespace {
@@ -27,8 +27,8 @@ std::unique_ptr<Kernel> make_weighted(const Step& step, int64_t sign) {
   const int64_t first_zero_point = step.integer("first_zero_point", type == Type::s8 ? -128 : 0, 255) + flip;
   const int64_t second_zero_point = step.integer("second_zero_point", type == Type::s8 ? -128 : 0, 255) + flip;
   require(first_zero_point <= 255 && second_zero_point <= 255, "a zero point is out of range");
-  const auto bias = static_cast<int32_t>((int64_t{1} << (right - 1)) - first * first_zero_point -
-                                         second * second_zero_point);
+  const auto bias =
+      static_cast<int32_t>((int64_t{1} << (right - 1)) - first * first_zero_point - second * second_zero_point);
   const Storing store = storing(step);
   require(store.rule == rules::StoreRule::clamp_then_zero_point && std::abs(store.zero_point) <= 1 << 16,
           "no native rule for this slot");
@@ -187,19 +187,22 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, b
               second.rescale.multiplier.exponent <= 0,
           "16-bit inputs must have zero point 0 and be scaled down");
   const Rescaling rescale = rescaling(step);
-  return make_zip<int16_t, int16_t>(step, [=](int16_t a, int16_t b) {
-    return static_cast<int16_t>(store(rescale(first(a) + sign * second(b))));
-  });
+  return make_zip<int16_t, int16_t>(
+      step, [=](int16_t a, int16_t b) { return static_cast<int16_t>(store(rescale(first(a) + sign * second(b)))); });
 }
 
 struct Plus {
   template <class T>
-  T operator()(T a, T b) const { return a + b; }
+  T operator()(T a, T b) const {
+    return a + b;
+  }
 };
 
 struct Minus {
   template <class T>
-  T operator()(T a, T b) const { return a - b; }
+  T operator()(T a, T b) const {
+    return a - b;
+  }
 };
 
 }  // namespace

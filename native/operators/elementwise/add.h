@@ -17,9 +17,7 @@ struct Aligned {
   int left = 0;
   Rescaling rescale;
 
-  int64_t operator()(int64_t q) const {
-    return rules::align(q - zero_point, left, rescale.rule, rescale.multiplier);
-  }
+  int64_t operator()(int64_t q) const { return rules::align(q - zero_point, left, rescale.rule, rescale.multiplier); }
   // A of every stored byte of this type.
   std::array<int64_t, 256> table(Type type) const;
 };

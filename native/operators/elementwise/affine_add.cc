@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "operators/elementwise/add.h"
 #include "operators/core/lanes.h"
-#include "rules/affine_sum.h"
 #include "operators/core/registry.h"
+#include "operators/elementwise/add.h"
+#include "rules/affine_sum.h"
 
 namespace bittrue {
 namespace {
@@ -50,9 +50,9 @@ class ScaledSum final : public Kernel {
       require(in.elements == elements_ && in.dense() && out.dense(), "all tensors must be dense and of one size");
       const int64_t zero_point = zero_points.integer(static_cast<int64_t>(i));
       const auto factor = static_cast<float>(factors.real(static_cast<int64_t>(i)));
-      require(zero_point >= -kZeroPoint && zero_point <= kZeroPoint && std::isfinite(factor) &&
-                  std::fabs(factor) < 0x1p30f,
-              "a factor or a zero point is out of range");
+      require(
+          zero_point >= -kZeroPoint && zero_point <= kZeroPoint && std::isfinite(factor) && std::fabs(factor) < 0x1p30f,
+          "a factor or a zero point is out of range");
       std::vector<int32_t> table(256);
       for (int byte = 0; byte < 256; ++byte) {
         const float steps = std::nearbyint(static_cast<float>(byte - flip_ - zero_point) * factor);
@@ -134,7 +134,8 @@ std::unique_ptr<Kernel> make_affine_add(const Step& step) {
   }
   const auto table = std::make_shared<std::vector<uint8_t>>(1 << 16);
   for (int a = 0; a < 256; ++a) {
-    for (int b = 0; b < 256; ++b) (*table)[256 * a + b] = static_cast<uint8_t>(sum.by_reciprocal(a - flip, b - flip) + flip);
+    for (int b = 0; b < 256; ++b)
+      (*table)[256 * a + b] = static_cast<uint8_t>(sum.by_reciprocal(a - flip, b - flip) + flip);
   }
   return make_lane_zip(step, [table](uint8_t a, uint8_t b) { return (*table)[256 * a + b]; }, tail);
 }

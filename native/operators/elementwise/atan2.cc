@@ -1,7 +1,7 @@
 // atan2: the angle of the point (second, first).
 #include "arithmetic/elementary.h"
-#include "operators/core/zip.h"
 #include "operators/core/registry.h"
+#include "operators/core/zip.h"
 
 namespace bittrue {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "operators/core/map.h"
-#include "operators/core/zip.h"
 #include "operators/core/registry.h"
+#include "operators/core/zip.h"
 
 namespace bittrue {
 namespace {
@@ -35,9 +35,13 @@ std::unique_ptr<Kernel> make_bitwise(const Step& step, Operation operation) {
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
   switch (type) {
-    case Type::boolean: case Type::s8: case Type::u8: return make_words<uint8_t>(step, flip_of(type), operation);
-    case Type::s16: case Type::u16: return make_words<uint16_t>(step, 0, operation);
-    case Type::s32: case Type::u32: return make_words<uint32_t>(step, 0, operation);
+    case Type::boolean:
+    case Type::s8:
+    case Type::u8: return make_words<uint8_t>(step, flip_of(type), operation);
+    case Type::s16:
+    case Type::u16: return make_words<uint16_t>(step, 0, operation);
+    case Type::s32:
+    case Type::u32: return make_words<uint32_t>(step, 0, operation);
     default: return nullptr;
   }
 }
@@ -66,9 +70,12 @@ std::unique_ptr<Kernel> make_bitwise_not(const Step& step, const CoreSet&) {
   if (step.output().type != type) return nullptr;
   switch (type) {
     case Type::boolean: return make_not<uint8_t>(step, 1);
-    case Type::s8: case Type::u8: return make_not<uint8_t>(step, 0xFF);
-    case Type::s16: case Type::u16: return make_not<uint16_t>(step, 0xFFFF);
-    case Type::s32: case Type::u32: return make_not<uint32_t>(step, 0xFFFFFFFF);
+    case Type::s8:
+    case Type::u8: return make_not<uint8_t>(step, 0xFF);
+    case Type::s16:
+    case Type::u16: return make_not<uint16_t>(step, 0xFFFF);
+    case Type::s32:
+    case Type::u32: return make_not<uint32_t>(step, 0xFFFFFFFF);
     default: return nullptr;
   }
 }

@@ -1,6 +1,6 @@
 // clip: raised to a lower end, then lowered to an upper end, both of them operands of one element.
-#include "operators/elementwise/logistic.h"
 #include "operators/core/registry.h"
+#include "operators/elementwise/logistic.h"
 
 namespace bittrue {
 namespace {

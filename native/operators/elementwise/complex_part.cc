@@ -1,7 +1,7 @@
 // complex_part: scalar twin of operators/elementwise/complex_part.py.
-#include "operators/elementwise/complex.h"
 #include "operators/core/map.h"
 #include "operators/core/registry.h"
+#include "operators/elementwise/complex.h"
 
 namespace bittrue {
 

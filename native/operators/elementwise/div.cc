@@ -3,10 +3,10 @@
 #include <cmath>
 #include <limits>
 
+#include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/core/zip.h"
 #include "rules/divide.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {

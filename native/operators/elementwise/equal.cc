@@ -1,7 +1,7 @@
 // equal, not_equal, greater, greater_equal, less and less_equal.
-#include "operators/elementwise/add.h"
-#include "operators/core/zip.h"
 #include "operators/core/registry.h"
+#include "operators/core/zip.h"
+#include "operators/elementwise/add.h"
 
 namespace bittrue {
 namespace {
@@ -69,10 +69,12 @@ std::unique_ptr<Kernel> make_comparison(const Step& step) {
   }
 }
 
-#define BITTRUE_COMPARISON(Name, operation)                                    \
-  struct Name {                                                                      \
-    template <class T>                                                               \
-    bool operator()(T a, T b) const { return a operation b; }                        \
+#define BITTRUE_COMPARISON(Name, operation) \
+  struct Name {                             \
+    template <class T>                      \
+    bool operator()(T a, T b) const {       \
+      return a operation b;                 \
+    }                                       \
   };
 BITTRUE_COMPARISON(Equal, ==)
 BITTRUE_COMPARISON(NotEqual, !=)

@@ -1,9 +1,9 @@
 // exp, log, elu, sin and cos: tables for quantized integers, evaluation for real numbers.
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
+#include "operators/core/registry.h"
 #include "operators/elementwise/logistic.h"
 #include "operators/elementwise/polynomial_function.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -23,13 +23,12 @@ std::unique_ptr<Kernel> make_function(const Step& step, const CoreSet& cores, Fu
 }  // namespace
 
 std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
-  return make_function(step, cores, [](float x) { return arithmetic::cos(x); },
-                       [](float x) { return fused::cos(x); });
+  return make_function(step, cores, [](float x) { return arithmetic::cos(x); }, [](float x) { return fused::cos(x); });
 }
 
 std::unique_ptr<Kernel> make_elu(const Step& step, const CoreSet& cores) {
-  return make_function(step, cores, [](float x) { return x < 0 ? arithmetic::expm1(x) : x; },
-                       [](float x) { return fused::elu(x); });
+  return make_function(
+      step, cores, [](float x) { return x < 0 ? arithmetic::expm1(x) : x; }, [](float x) { return fused::elu(x); });
 }
 
 std::unique_ptr<Kernel> make_erf(const Step& step, const CoreSet& cores) {
@@ -38,18 +37,15 @@ std::unique_ptr<Kernel> make_erf(const Step& step, const CoreSet& cores) {
 
 std::unique_ptr<Kernel> make_exp(const Step& step, const CoreSet& cores) {
   if (auto kernel = make_polynomial(step, cores, RealFunction::exp)) return kernel;
-  return make_function(step, cores, [](float x) { return arithmetic::exp(x); },
-                       [](float x) { return fused::exp(x); });
+  return make_function(step, cores, [](float x) { return arithmetic::exp(x); }, [](float x) { return fused::exp(x); });
 }
 
 std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
-  return make_function(step, cores, [](float x) { return arithmetic::log(x); },
-                       [](float x) { return fused::log(x); });
+  return make_function(step, cores, [](float x) { return arithmetic::log(x); }, [](float x) { return fused::log(x); });
 }
 
 std::unique_ptr<Kernel> make_sin(const Step& step, const CoreSet& cores) {
-  return make_function(step, cores, [](float x) { return arithmetic::sin(x); },
-                       [](float x) { return fused::sin(x); });
+  return make_function(step, cores, [](float x) { return arithmetic::sin(x); }, [](float x) { return fused::sin(x); });
 }
 
 BITTRUE_OPERATOR(cos, make_cos)

@@ -4,8 +4,8 @@
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
 #include "arithmetic/rational.h"
-#include "operators/elementwise/logistic.h"
 #include "operators/core/registry.h"
+#include "operators/elementwise/logistic.h"
 
 namespace bittrue {
 namespace {
@@ -48,8 +48,8 @@ class Gelu final : public Kernel {
   template <bool kRest>
   static float exact(float x) {
     return 0.5f * x * rational::erfc(x * -0.7071067811865476f, [](float h) {
-      return kRest ? arithmetic::exp(h) : rational::exp(h);
-    });
+             return kRest ? arithmetic::exp(h) : rational::exp(h);
+           });
   }
 
   bool approximate_;

@@ -1,7 +1,7 @@
 // hard_swish: x * clamp(x / 6 + 1/2, 0, 1), by a table of 256 entries for 8 bits.
 #include "arithmetic/fused.h"
-#include "operators/elementwise/logistic.h"
 #include "operators/core/registry.h"
+#include "operators/elementwise/logistic.h"
 
 namespace bittrue {
 

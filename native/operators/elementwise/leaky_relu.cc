@@ -1,7 +1,7 @@
 // leaky_relu: x where it is not negative, alpha * x elsewhere, each side with a multiplier of its own.
-#include "operators/elementwise/logistic.h"
-#include "operators/core/rescaling.h"
 #include "operators/core/registry.h"
+#include "operators/core/rescaling.h"
+#include "operators/elementwise/logistic.h"
 
 namespace bittrue {
 

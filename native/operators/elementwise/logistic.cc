@@ -8,8 +8,8 @@
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
 #include "arithmetic/tables.h"
-#include "rules/sigmoid.h"
 #include "operators/core/registry.h"
+#include "rules/sigmoid.h"
 
 namespace bittrue {
 namespace {
@@ -59,8 +59,9 @@ std::unique_ptr<Kernel> make_table(const Step& step, const CoreSet& cores) {
   const Array& entries = step.array("table");
   const std::string& rule = step.rule("table");
   if (rule == "binary32_reciprocal_256_away" || rule == "binary32_reciprocal_sum_256_even" ||
-      rule == "binary32_divide_256_even" || rule == "binary32_divide_256_away" || rule == "exact_256_even" || rule == "binary32_ratio_256_even" ||
-      rule == "tanh_midpoints_127_even" || rule == "tanh_midpoints_127_even_less_1") {
+      rule == "binary32_divide_256_even" || rule == "binary32_divide_256_away" || rule == "exact_256_even" ||
+      rule == "binary32_ratio_256_even" || rule == "tanh_midpoints_127_even" ||
+      rule == "tanh_midpoints_127_even_less_1") {
     return is_8bit(step.output().type) ? make_direct_table(step, cores, entries) : nullptr;
   }
   require(rule == "binary32_reciprocal_513_linear_up" && entries.count == 513, "no native rule for this table");
@@ -72,9 +73,8 @@ std::unique_ptr<Kernel> make_table(const Step& step, const CoreSet& cores) {
             "an entry is out of range");
     table.push_back(static_cast<int16_t>(entry));
   }
-  return make_map<int16_t, int16_t>(step, [table](int16_t q) {
-    return static_cast<int16_t>(arithmetic::lookup_513(table.data(), q));
-  });
+  return make_map<int16_t, int16_t>(
+      step, [table](int16_t q) { return static_cast<int16_t>(arithmetic::lookup_513(table.data(), q)); });
 }
 
 std::unique_ptr<Kernel> make_logistic(const Step& step, const CoreSet& cores) {

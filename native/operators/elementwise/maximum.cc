@@ -1,7 +1,7 @@
 // maximum and minimum of the stored numbers: without a rule, a NaN on either side, or two equal zeros, give the second;
 // with nan_else_last, the first NaN is the result; with first_unless_beyond, they give the first.
-#include "operators/core/zip.h"
 #include "operators/core/registry.h"
+#include "operators/core/zip.h"
 
 namespace bittrue {
 namespace {
@@ -36,12 +36,16 @@ std::unique_ptr<Kernel> make_chosen(const Step& step) {
 
 struct Greater {
   template <class T>
-  bool operator()(T a, T b) const { return a > b; }
+  bool operator()(T a, T b) const {
+    return a > b;
+  }
 };
 
 struct Less {
   template <class T>
-  bool operator()(T a, T b) const { return a < b; }
+  bool operator()(T a, T b) const {
+    return a < b;
+  }
 };
 
 }  // namespace

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "operators/elementwise/operand_pairs.h"
 #include "operators/core/map.h"
+#include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/core/zip.h"
+#include "operators/elementwise/operand_pairs.h"
 #include "rules/product.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -27,7 +27,9 @@ MulSpec mul_spec(const Step& step) {
 
 struct Times {
   template <class T>
-  T operator()(T a, T b) const { return a * b; }
+  T operator()(T a, T b) const {
+    return a * b;
+  }
 };
 
 }  // namespace

@@ -28,7 +28,8 @@ float number(const Step& step, const char* name) {
 }  // namespace
 
 FusedSumSpec fused_sum_spec(const Step& step) {
-  require(step.name == "add" && step.text("form") == "operands" && step.rule("affine_sum") == "binary32_fused_even", "no native rule for this slot");
+  require(step.name == "add" && step.text("form") == "operands" && step.rule("affine_sum") == "binary32_fused_even",
+          "no native rule for this slot");
   require_bytes(step);
   FusedSumSpec spec;
   spec.first_scale = number(step, "first_factor");

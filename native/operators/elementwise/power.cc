@@ -3,8 +3,8 @@
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/floats.h"
-#include "operators/core/zip.h"
 #include "operators/core/registry.h"
+#include "operators/core/zip.h"
 
 namespace bittrue {
 namespace {

@@ -1,7 +1,7 @@
 // prelu: x where it is not negative, alpha * x elsewhere, with one alpha per broadcast element.
 #include "operators/core/blocks.h"
-#include "operators/core/rescaling.h"
 #include "operators/core/registry.h"
+#include "operators/core/rescaling.h"
 
 namespace bittrue {
 namespace {
@@ -48,8 +48,7 @@ std::unique_ptr<Kernel> make_prelu(const Step& step, const CoreSet&) {
   const Rescaling identity = rescaling(step, "identity_"), slope = rescaling(step, "alpha_");
   const Storing store = storing(step);
   const int64_t zero_point = step.integer("input_zero_point", -kZeroPoint, kZeroPoint);
-  const int64_t alpha_zero_point =
-      step.integer("alpha_zero_point", -kZeroPoint, kZeroPoint) + flip_of(alpha_type);
+  const int64_t alpha_zero_point = step.integer("alpha_zero_point", -kZeroPoint, kZeroPoint) + flip_of(alpha_type);
   const auto one = [=](int64_t q, int64_t alpha) {
     const int64_t x = q - zero_point;
     return store(x >= 0 ? identity(x) : slope(x * (alpha - alpha_zero_point)));

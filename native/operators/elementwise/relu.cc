@@ -1,9 +1,9 @@
 // relu: a change of scale and a clamp, or only the clamp for real numbers.
 #include <limits>
 
+#include "operators/core/registry.h"
 #include "operators/elementwise/logistic.h"
 #include "operators/quantization/quantize.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "operators/core/zip.h"
 #include "operators/core/registry.h"
+#include "operators/core/zip.h"
 
 namespace bittrue {
 namespace {

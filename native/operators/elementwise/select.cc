@@ -6,8 +6,8 @@
 #include "core/kernel.h"
 #include "core/share.h"
 #include "operators/core/byte_tables.h"
-#include "operators/movement/strided_copy.h"
 #include "operators/core/registry.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {

@@ -1,10 +1,10 @@
 // sqrt and rsqrt. Negative real input has no result, which the reference reports.
 #include <cmath>
 
-#include "operators/elementwise/logistic.h"
-#include "operators/core/rescaling.h"
-#include "rules/square_root.h"
 #include "operators/core/registry.h"
+#include "operators/core/rescaling.h"
+#include "operators/elementwise/logistic.h"
+#include "rules/square_root.h"
 
 namespace bittrue {
 namespace {
@@ -62,8 +62,9 @@ std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
   const int64_t output_zero_point = step.integer("output_zero_point", kLow, kHigh);
   const int64_t low = step.integer("low", kLow, kHigh), high = step.integer("high", kLow, kHigh);
   return not_negative(step, make_integer_map(step, cores, [=](int64_t q) {
-    return rules::binary32_divide_trunc(q, scale, zero_point, output_scale, output_zero_point, low, high);
-  }));
+                        return rules::binary32_divide_trunc(q, scale, zero_point, output_scale, output_zero_point, low,
+                                                            high);
+                      }));
 }
 
 std::unique_ptr<Kernel> make_rsqrt(const Step& step, const CoreSet& cores) {

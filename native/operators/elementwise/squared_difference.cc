@@ -1,9 +1,9 @@
 // squared_difference: (first - second)^2.
 #include <algorithm>
 
-#include "operators/elementwise/add.h"
-#include "operators/core/zip.h"
 #include "operators/core/registry.h"
+#include "operators/core/zip.h"
+#include "operators/elementwise/add.h"
 
 namespace bittrue {
 namespace {

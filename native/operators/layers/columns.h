@@ -8,10 +8,10 @@
 
 namespace bittrue {
 
-constexpr int64_t kPixels = 16;            // rows per block
-constexpr int64_t kColumns = 64;           // columns per block
-constexpr int64_t kTaskWork = 32 << 10;    // multiply-accumulates below which a task is not worth it
-constexpr int64_t kMostSum = 2147483647;   // of 32 bits
+constexpr int64_t kPixels = 16;           // rows per block
+constexpr int64_t kColumns = 64;          // columns per block
+constexpr int64_t kTaskWork = 32 << 10;   // multiply-accumulates below which a task is not worth it
+constexpr int64_t kMostSum = 2147483647;  // of 32 bits
 
 // function(task, worker) for all tasks; on the calling thread alone when `work` multiply-accumulates are too few.
 template <class Function>

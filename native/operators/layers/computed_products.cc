@@ -19,7 +19,8 @@ class ByteProducts final : public Kernel {
   ByteProducts(const Step& step, const CoreSet& cores, const ComputedProducts& products)
       : p_(products), core_(cores.byte_product()), row_terms_(cores.row_terms()) {
     const Operand &x = step.input(0), &w = step.input(1), &out = step.output();
-    require(is_8bit(x.type) && is_8bit(w.type) && x.dense() && w.dense() && out.dense(), "no native kernel for these types");
+    require(is_8bit(x.type) && is_8bit(w.type) && x.dense() && w.dense() && out.dense(),
+            "no native kernel for these types");
     require(step.rule("accumulate") == "s32_wrap", "sums are kept in 32 bits");
     require(p_.depth <= int64_t{1} << 31 && p_.columns <= int64_t{1} << 31, "the matrices are very large");
     input_zero_point_ = step.integer("input_zero_point", -(1 << 16), 1 << 16) + flip_of(x.type);
@@ -99,7 +100,8 @@ class ByteProducts final : public Kernel {
         std::memset(target, 0, static_cast<size_t>(4 * wide));
         for (int64_t n = 0; n < used; ++n) {
           for (int64_t i = 0; i < std::min<int64_t>(4, p_.depth - k); ++i) {
-            const uint8_t byte = p_.turned ? matrix[(first + n) * p_.depth + k + i] : matrix[(k + i) * p_.columns + first + n];
+            const uint8_t byte =
+                p_.turned ? matrix[(first + n) * p_.depth + k + i] : matrix[(k + i) * p_.columns + first + n];
             target[4 * n + i] = byte ^ 0x80;
           }
         }
@@ -162,7 +164,8 @@ class ByteProducts final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_computed_products(const Step& step, const CoreSet& cores, const ComputedProducts& products) {
+std::unique_ptr<Kernel> make_computed_products(const Step& step, const CoreSet& cores,
+                                               const ComputedProducts& products) {
   return std::make_unique<ByteProducts>(step, cores, products);
 }
 

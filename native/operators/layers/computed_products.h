@@ -19,6 +19,7 @@ struct ComputedProducts {
 
 // A step of matmul with 8-bit operands, sums as they are or requantized to bytes with one multiplier. NoKernel for
 // others.
-std::unique_ptr<Kernel> make_computed_products(const Step& step, const CoreSet& cores, const ComputedProducts& products);
+std::unique_ptr<Kernel> make_computed_products(const Step& step, const CoreSet& cores,
+                                               const ComputedProducts& products);
 
 }  // namespace bittrue

@@ -7,19 +7,19 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/core/registry.h"
 #include "operators/layers/depthwise_convolution.h"
 #include "operators/layers/image_convolution.h"
 #include "operators/layers/integer_convolution.h"
 #include "operators/layers/ordered_convolution.h"
 #include "operators/layers/single_rows.h"
 #include "operators/layers/spatial_axis.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
 
-constexpr int64_t kRows = 32;   // filters whose sums are held at a time
-constexpr int64_t kRate = 16;   // multiply-adds of one nanosecond, about
+constexpr int64_t kRows = 32;  // filters whose sums are held at a time
+constexpr int64_t kRate = 16;  // multiply-adds of one nanosecond, about
 
 class RealConvolution final : public Kernel {
  public:

@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "core/share.h"
+#include "operators/core/registry.h"
 #include "operators/layers/ordered_convolution.h"
 #include "operators/layers/transposed.h"
 #include "operators/layers/weights.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -34,7 +34,7 @@ class TransposedConvolution final : public Kernel {
   // the columns of one product: side by side in memory, so that few filters still fill a tile.
   struct Part {
     int64_t y, x, wide;
-    Phase down, across;  // what they see of the input, with at least one tap
+    Phase down, across;            // what they see of the input, with at least one tap
     int64_t lines, full, partial;  // rows of the product in a line, and columns of one more that ends behind the line
     int64_t lines_at_once;
     std::unique_ptr<Matmul> matmul;
@@ -95,9 +95,7 @@ TransposedConvolution::Part TransposedConvolution::make_part(int64_t y, int64_t 
 }
 
 TransposedConvolution::TransposedConvolution(const Step& step, const CoreSet& cores, const Transposed& geometry)
-    : geometry_(geometry),
-      in_zero_point_(stored_zero_point(step, kTransposedSource)),
-      row_terms_(cores.row_terms()) {
+    : geometry_(geometry), in_zero_point_(stored_zero_point(step, kTransposedSource)), row_terms_(cores.row_terms()) {
   const Transposed& g = geometry_;
   const SignedWeights weights = signed_weights(step.input(kTransposedWeights), step.integer("weight_zero_point"));
   const std::vector<int64_t> bias = biases(step, kTransposedBias, g.out_c);

@@ -25,7 +25,9 @@ class DepthwiseConvolution final : public Kernel {
   std::string note() const override { return "depthwise" + table_.note(); }
 
  private:
-  int64_t pointers() const { return (most_rows_ - 1) * window_.stride_h + (window_.filter_h - 1) * window_.dilation_h + 1; }
+  int64_t pointers() const {
+    return (most_rows_ - 1) * window_.stride_h + (window_.filter_h - 1) * window_.dilation_h + 1;
+  }
   int64_t worker_bytes() const {
     return round_up(core_->scratch(), 64) + round_up(pointers() * 8, 64) + round_up(most_rows_ * 8, 64);
   }

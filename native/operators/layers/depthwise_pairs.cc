@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/share.h"
+#include "operators/core/window.h"
 #include "operators/layers/fused_table.h"
 #include "operators/layers/weights.h"
-#include "operators/core/window.h"
 
 namespace bittrue {
 namespace {
@@ -18,7 +18,9 @@ constexpr int64_t kRate = 4;
 class DepthwisePairs final : public Kernel {
  public:
   DepthwisePairs(const Step& step, const CoreSet& cores, const Window& window)
-      : window_(window), requantize_(step.requantize(window.out_c)), requantize_row_(cores.requantize_row()),
+      : window_(window),
+        requantize_(step.requantize(window.out_c)),
+        requantize_row_(cores.requantize_row()),
         table_(step, cores) {
     const int64_t channels = window.in_c, taps = window.taps();
     const Operand& filter = step.input(1);

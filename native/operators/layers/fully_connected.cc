@@ -4,11 +4,11 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/core/registry.h"
 #include "operators/layers/general_convolution.h"
 #include "operators/layers/matmul_layer.h"
 #include "operators/layers/real_layer.h"
 #include "operators/layers/weights.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {

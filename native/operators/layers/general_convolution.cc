@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "core/share.h"
+#include "operators/core/window.h"
 #include "operators/layers/columns.h"
 #include "operators/layers/general_layer.h"
-#include "operators/core/window.h"
 
 namespace bittrue {
 namespace {
@@ -41,8 +41,7 @@ class GeneralConvolution final : public Kernel {
     const int16_t* packed = packed_.data();
     if (!weights_.constant()) {
       auto* target = reinterpret_cast<int16_t*>(run.scratch);
-      run.pool.parallel(window_.out_c,
-                        [&](int64_t c, int) { columns_.pack(weights_, run.inputs[1], c, target); });
+      run.pool.parallel(window_.out_c, [&](int64_t c, int) { columns_.pack(weights_, run.inputs[1], c, target); });
       packed = target;
     }
     const uint8_t* bias = bias_.constant() ? nullptr : run.inputs[2];
@@ -154,7 +153,8 @@ class GeneralDepthwise final : public Kernel {
     narrow_ = product == 0 || window.taps() <= kMostSum / product;
     if (weights_.constant()) {
       packed_.resize(static_cast<size_t>(step.input(1).elements));
-      for (size_t i = 0; i < packed_.size(); ++i) packed_[i] = static_cast<int16_t>(weights_.at(nullptr, static_cast<int64_t>(i)));
+      for (size_t i = 0; i < packed_.size(); ++i)
+        packed_[i] = static_cast<int16_t>(weights_.at(nullptr, static_cast<int64_t>(i)));
     }
   }
 
@@ -190,9 +190,7 @@ class GeneralDepthwise final : public Kernel {
   }
 
  private:
-  int64_t packed_bytes() const {
-    return weights_.constant() ? 0 : round_up(window_.taps() * window_.out_c * 2, 64);
-  }
+  int64_t packed_bytes() const { return weights_.constant() ? 0 : round_up(window_.taps() * window_.out_c * 2, 64); }
   int64_t line() const { return window_.in_w * window_.out_c; }
   // Converted input rows that are kept. Distinct taps see distinct rows, so that there is one for every tap.
   int64_t slots() const { return std::max<int64_t>(1, std::min(window_.filter_h, window_.in_h)); }
@@ -276,8 +274,8 @@ std::unique_ptr<Kernel> make_general_depthwise_conv2d(const Step& step, const Co
   const int64_t multiplier = window.in_c > 0 ? window.out_c / window.in_c : 0;
   require(step.output().type == step.input(0).type && filter.elements > 0, "both sides must have one type");
   require(filter.rank() == 4 && filter.shape[0] == 1 && filter.shape[1] == window.filter_h &&
-              filter.shape[2] == window.filter_w && filter.shape[3] == window.out_c &&
-              multiplier > 0 && window.in_c * multiplier == window.out_c,
+              filter.shape[2] == window.filter_w && filter.shape[3] == window.out_c && multiplier > 0 &&
+              window.in_c * multiplier == window.out_c,
           "the filter's shape differs");
   return std::make_unique<GeneralDepthwise>(step, window, multiplier);
 }

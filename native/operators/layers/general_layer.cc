@@ -139,9 +139,9 @@ template <class Out>
 Finish::Store Finish::choose(const rules::Requantize& r) {
   const bool clamps_first = r.store == StoreRule::clamp_then_zero_point;
   const auto either = [&](Store plain, Store clamp_first) { return clamps_first ? clamp_first : plain; };
-#define BITTRUE_RULE(rule)                                                                  \
-  case RescaleRule::rule:                                                                   \
-    return either(store_row<Out, RescaleRule::rule, StoreRule::zero_point_then_clamp>,      \
+#define BITTRUE_RULE(rule)                                                             \
+  case RescaleRule::rule:                                                              \
+    return either(store_row<Out, RescaleRule::rule, StoreRule::zero_point_then_clamp>, \
                   store_row<Out, RescaleRule::rule, StoreRule::clamp_then_zero_point>)
   switch (r.rescale) {
     BITTRUE_RULE(q31_two_step_up_away);

@@ -34,10 +34,7 @@ void for_all_phases(const Transposed& g, const Visit& visit) {
 class IntegerTransposed final : public Kernel {
  public:
   IntegerTransposed(const Step& step, const Transposed& g)
-      : g_(g),
-        input_(step, kTransposedSource),
-        bias_(step, kTransposedBias, g.out_c),
-        finish_(step, g.out_c) {
+      : g_(g), input_(step, kTransposedSource), bias_(step, kTransposedBias, g.out_c), finish_(step, g.out_c) {
     const CenteredWeights weights(step.input(kTransposedWeights), step.integer("weight_zero_point"));
     require(weights.constant(), "weights are computed at run time");
     require(step.output().type == step.input(kTransposedSource).type, "both sides must have one type");
@@ -231,8 +228,8 @@ class RealTransposed final : public Kernel {
         for (int64_t i = top; i < bottom && high > low; ++i) {
           const int64_t y = line + part.down.first + i;
           const float* pixel = in + ((n * g_.in_h + y) * g_.in_w + x + low) * g_.in_c;
-          const float* weights = part.packed.data() + part.down.taps * taps * g_.in_c * c +
-                                 (i * taps + low) * g_.in_c * kOrderedColumns;
+          const float* weights =
+              part.packed.data() + part.down.taps * taps * g_.in_c * c + (i * taps + low) * g_.in_c * kOrderedColumns;
           const float* rows[kTogether];
           for (int p = 0; p < kTogether; ++p) rows[p] = pixel + p * g_.in_c;
           if (scale != nullptr) {

@@ -58,7 +58,8 @@ class IntegerConvolution final : public Kernel {
 std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet& cores) {
   require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
   const Operand &in = step.input(0), &filter = step.input(1);
-  require(step.rules.count("store") == 0 && step.rule("accumulate") == "s32_wrap" && is_8bit(in.type) && step.output().type == Type::s32,
+  require(step.rules.count("store") == 0 && step.rule("accumulate") == "s32_wrap" && is_8bit(in.type) &&
+              step.output().type == Type::s32,
           "no native kernel for these types");
   const Window window = read_full_window(step);
   const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
@@ -72,7 +73,8 @@ std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet
   sums.wanted = true;
   if (step.integer("late", 0, 1) != 0) {
     // An absent zero point is 0, which native memory keeps as another byte where the image is signed.
-    require(step.has_input(4) && step.input(4).elements == 1 && step.input(4).type == in.type, "one zero point is needed");
+    require(step.has_input(4) && step.input(4).elements == 1 && step.input(4).type == in.type,
+            "one zero point is needed");
     sums.zero_point = 4;
   }
   // A row per filter, [channels][taps]: taken as rows first, then with the channels last.
@@ -101,7 +103,8 @@ std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet
   for (int64_t n = 0; n < window.out_c; ++n) {
     const int64_t place = n / filters % joined;
     for (int64_t t = 0; t < taps; ++t) {
-      std::copy_n(turned.data + (n * taps + t) * depth, depth, wide.moved.data() + ((n * taps + t) * joined + place) * depth);
+      std::copy_n(turned.data + (n * taps + t) * depth, depth,
+                  wide.moved.data() + ((n * taps + t) * joined + place) * depth);
     }
   }
   wide.data = wide.moved.data();

@@ -31,8 +31,12 @@ class IntegerLayer final : public Kernel {
   // `zero_point`: input that holds zx while running, kNone when the step has the parameter input_zero_point.
   IntegerLayer(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth, const SignedWeights& weights,
                const std::vector<int64_t>& addends, size_t zero_point, Finish finish)
-      : depth_(depth), columns_(columns), weight_zero_point_(weights.zero_point), zero_point_(zero_point),
-        finish_(std::move(finish)), row_terms_(cores.row_terms()) {
+      : depth_(depth),
+        columns_(columns),
+        weight_zero_point_(weights.zero_point),
+        zero_point_(zero_point),
+        finish_(std::move(finish)),
+        row_terms_(cores.row_terms()) {
     const Operand &in = step.input(0), &out = step.output();
     require(step.rule("accumulate") == "s32_wrap" && is_8bit(in.type), "no native kernel for these types");
     require(out.type == (finish_.real ? Type::f32 : Type::s32), "no native kernel for these types");
@@ -47,7 +51,8 @@ class IntegerLayer final : public Kernel {
       known_zero_point_ += static_cast<int32_t>(step.integer("input_zero_point", -255, 255));
     }
     if (zero_point != kNone) {
-      require(step.input(zero_point).elements == 1 && step.input(zero_point).type == in.type, "one zero point is needed");
+      require(step.input(zero_point).elements == 1 && step.input(zero_point).type == in.type,
+              "one zero point is needed");
     }
     std::vector<int8_t> packed(packed_depth_ == depth_ ? 0 : static_cast<size_t>(columns_ * packed_depth_), 0);
     std::vector<int32_t> bias(static_cast<size_t>(columns_));
@@ -85,7 +90,8 @@ class IntegerLayer final : public Kernel {
     auto* own = reinterpret_cast<float*>(run.scratch + copy_bytes());
     const float* factors = finish_.factors.empty() ? own : finish_.factors.data();
     if (finish_.real && finish_.factors.empty()) find_factors(run, own);
-    const float* addends = finish_.addends == kNone ? nullptr : reinterpret_cast<const float*>(run.inputs[finish_.addends]);
+    const float* addends =
+        finish_.addends == kNone ? nullptr : reinterpret_cast<const float*>(run.inputs[finish_.addends]);
     const uint32_t zero_point = zero_point_ == kNone ? 0 : run.inputs[zero_point_][0];
 
     const int64_t panels = matmul_->panels(), blocks = (rows_ + block_ - 1) / block_;

@@ -49,9 +49,9 @@ class MatmulConvolution final : public Kernel {
 
  private:
   struct Image {
-    const uint8_t* data;  // the input, or the padded copy
-    int64_t row;          // bytes from one line to the next
-    int64_t pixel;        // bytes from one pixel to the next
+    const uint8_t* data;   // the input, or the padded copy
+    int64_t row;           // bytes from one line to the next
+    int64_t pixel;         // bytes from one pixel to the next
     const uint8_t* zeros;  // a row of zero points
   };
 
@@ -128,10 +128,12 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
     for (int64_t s = 0; s < segments_ && segment_ != depth_; ++s) {
       std::memcpy(packed.data() + (n * segments_ + s) * depth_, filter + s * segment_, static_cast<size_t>(segment_));
     }
-    if (late()) corrections_.push_back(static_cast<uint32_t>(static_cast<uint64_t>(taps * channels * zero_point_ - sum)));
+    if (late())
+      corrections_.push_back(static_cast<uint32_t>(static_cast<uint64_t>(taps * channels * zero_point_ - sum)));
     // Unsigned: a bias may be any 64-bit number.
     const int64_t fixed = taps * channels * in_zero_point_ * zero_point_ - int64_t{in_zero_point_} * sum;
-    folded[n] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(bias[n]) + static_cast<uint64_t>(fixed)));
+    folded[n] =
+        static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(bias[n]) + static_cast<uint64_t>(fixed)));
   }
   MatmulSpec spec;
   spec.columns = window.out_c;
@@ -149,15 +151,16 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
 
   const int64_t tile = matmul_->tile_rows();
   // Neighbours in the image share most of what they read.
-  const int64_t fresh = together ? std::min(segments_ * depth_, window.stride_h * window.stride_w * channels)
-                                 : segments_ * depth_;
+  const int64_t fresh =
+      together ? std::min(segments_ * depth_, window.stride_h * window.stride_w * channels) : segments_ * depth_;
   const int64_t wanted = std::min(kMostBlockRows, kBlockBytes / std::max<int64_t>(1, fresh));
   block_ = round_up(std::max<int64_t>(wanted, 8 * tile), tile);
   block_ = std::min(block_, std::max<int64_t>(1, window.pixels()));
 }
 
 // Every line of the copy is a gap and then the image's line; one more gap ends the last line.
-void MatmulConvolution::copy_image(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const {
+void MatmulConvolution::copy_image(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool,
+                                   int threads) const {
   const int64_t line = copy_line(), before = gap(), body = window_.in_w * window_.in_c;
   const int64_t per_task = std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, line));
   pool.parallel((copy_h() + per_task - 1) / per_task, threads, [&](int64_t task, int) {
@@ -252,7 +255,8 @@ void MatmulConvolution::run(const Run& run) const {
     zeros = run.scratch + copy_bytes();
   }
   const int64_t panels = matmul_->panels();
-  const int threads = window_.pixels() * window_.out_c * segments_ * segment_ / kRate < kWorthSharing ? 1 : run.pool.threads();
+  const int threads =
+      window_.pixels() * window_.out_c * segments_ * segment_ / kRate < kWorthSharing ? 1 : run.pool.threads();
   // Where there are more weights than activations each thread takes columns, so that all weights are read once.
   const bool by_columns = window_.out_c > pixels && (panels % threads == 0 || panels >= 4 * threads);
   const int64_t groups = cut(threads > 1 && by_columns ? group_count(panels, threads) : 1,
@@ -279,7 +283,11 @@ void MatmulConvolution::run(const Run& run) const {
       part.capacity = block_;
       MatmulGrid grid;
       if (grid_) {
-        grid = {image.data, first, window_.out_w, window_.stride_w * image.pixel, window_.stride_h * image.row,
+        grid = {image.data,
+                first,
+                window_.out_w,
+                window_.stride_w * image.pixel,
+                window_.stride_h * image.row,
                 window_.dilation_h * image.row};
         part.grid = &grid;
       } else {
@@ -307,7 +315,8 @@ void MatmulConvolution::run(const Run& run) const {
 
 std::string MatmulConvolution::note() const {
   const char* how = rows_ == Rows::taps ? "taps" : copies_ ? "a padded copy" : window_.taps() == 1 ? "pixels" : "lines";
-  return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "") + table_.note() + add_.note();
+  return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "") +
+         table_.note() + add_.note();
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "core/kernel.h"
-#include "operators/layers/weights.h"
 #include "operators/core/window.h"
+#include "operators/layers/weights.h"
 
 namespace bittrue {
 
@@ -21,7 +21,6 @@ struct ConvolutionSums {
 // and 2 of the step are packed. Pixels lie as far apart as the step's operands say, so `window` may be one group of them.
 std::unique_ptr<Kernel> make_matmul_convolution(const Step& step, const CoreSet& cores, const Window& window,
                                                 const SignedWeights& weights, const std::vector<int64_t>& bias,
-                                                const rules::Requantize& requantize,
-                                                const ConvolutionSums& sums = {});
+                                                const rules::Requantize& requantize, const ConvolutionSums& sums = {});
 
 }  // namespace bittrue

@@ -55,8 +55,7 @@ class OrderedConvolution final : public Kernel {
   float low_, high_;
 };
 
-OrderedConvolution::OrderedConvolution(const Step& step, bool transposed)
-    : transposed_(transposed), work_(step.work) {
+OrderedConvolution::OrderedConvolution(const Step& step, bool transposed) : transposed_(transposed), work_(step.work) {
   const Operand &in = step.input(0), &weights = step.input(1), &out = step.output();
   require(in.type == Type::f32 && weights.type == Type::f32 && out.type == Type::f32, "all numbers must be binary32");
   require(in.rank() == 5 && weights.rank() == 5 && out.rank() == 5, "five axes are needed");
@@ -147,8 +146,8 @@ void OrderedConvolution::run(const Run& run) const {
   if (given_) {
     int32_t shape[5];
     std::memcpy(shape, run.inputs[kTransposedShape], sizeof(shape));
-    const bool planned = shape[0] == batch_ && shape[1] == out_[0] && shape[2] == out_[1] && shape[3] == out_[2] &&
-                         shape[4] == filters_;
+    const bool planned =
+        shape[0] == batch_ && shape[1] == out_[0] && shape[2] == out_[1] && shape[3] == out_[2] && shape[4] == filters_;
     if (!planned) throw Undefined();
   }
   share(run.pool, batch_ * out_[0] * out_[1], work_, [&](int64_t task, int) { line(run, task); });

@@ -190,9 +190,8 @@ class LayerSum final : public ByChannel {
     const uint8_t* other = run.inputs[2];
     uint8_t* out = run.outputs[0];
     if (!last_) {
-      each(run, [&](int64_t i, int64_t channel) {
-        out[i] = stored(acc[i], bias_[channel], factors_[channel], other[i]);
-      });
+      each(run,
+           [&](int64_t i, int64_t channel) { out[i] = stored(acc[i], bias_[channel], factors_[channel], other[i]); });
       return;
     }
     const auto row = [&](int64_t number, int) {

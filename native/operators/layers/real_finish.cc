@@ -104,7 +104,10 @@ void RowQuantizer::convert(const float* x, int64_t count, const rules::RowScale&
 }
 
 RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
-    : hybrid_(hybrid), has_bias_(step.has_input(2)), low_(static_cast<float>(step.real("low"))), high_(static_cast<float>(step.real("high"))) {
+    : hybrid_(hybrid),
+      has_bias_(step.has_input(2)),
+      low_(static_cast<float>(step.real("low"))),
+      high_(static_cast<float>(step.real("high"))) {
   const std::string& range = step.rule("plain_range");
   open_ = range == "open_limits";
   require(open_ || range == "type_limits" || range == "unlimited", "no native rule for the range");

@@ -59,8 +59,8 @@ class RealFinish {
   bool fused() const { return fused_; }
   // Channels [first, first + count) of one output position; `bias` is the run's memory of the third input. Returns
   // whether a result is NaN, whose bits the reference knows.
-  bool run(const float* sums, int64_t first, int64_t count, const rules::RowScale* row, const float* bias, bool only_bias,
-           float* out) const;
+  bool run(const float* sums, int64_t first, int64_t count, const rules::RowScale* row, const float* bias,
+           bool only_bias, float* out) const;
 
  private:
   bool hybrid_, fused_ = false, full_ = true, one_by_one_ = false, open_, add_, has_bias_;

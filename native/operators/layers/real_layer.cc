@@ -7,16 +7,16 @@
 #include <cstring>
 
 #include "core/share.h"
-#include "operators/layers/real_finish.h"
 #include "operators/core/window.h"
+#include "operators/layers/real_finish.h"
 
 namespace bittrue {
 namespace {
 
-constexpr int64_t kPixels = 24;        // positions per block: a multiple of every tile's height
-constexpr int64_t kRate = 8;           // multiply-adds of one nanosecond, about
-constexpr int64_t kPatchDepth = 16;    // below, windows are gathered into one row
-constexpr int64_t kExact = 1 << 24;    // integers below it are exact in binary32, whatever their order
+constexpr int64_t kPixels = 24;      // positions per block: a multiple of every tile's height
+constexpr int64_t kRate = 8;         // multiply-adds of one nanosecond, about
+constexpr int64_t kPatchDepth = 16;  // below, windows are gathered into one row
+constexpr int64_t kExact = 1 << 24;  // integers below it are exact in binary32, whatever their order
 constexpr int64_t kLargestTerm = 255 * 128;
 
 // A piece of the terms whose sum is exact: elements [begin, begin + depth) of segments [first, first + segments).
@@ -51,7 +51,7 @@ class RealConvolution final : public Kernel {
     const float** rows;     // [segments][kPixels]
     const float** shifted;  // [kPixels], for pieces of a segment
     float* sums;            // [kPixels][panel]
-      double* totals;         // the same, over several pieces
+    double* totals;         // the same, over several pieces
     float* patches;         // [kPixels][terms]
   };
 
@@ -190,7 +190,8 @@ void RealConvolution::run(const Run& run) const {
   run.pool.parallel(blocks * parts, threads, [&](int64_t task, int index) {
     const Worker mine = worker(run.scratch + rows_.bytes() + packed_bytes() + index * worker_bytes());
     const int64_t first = task / parts * kPixels, part = task % parts;
-    if (block(place, mine, first, std::min(kPixels, pixels - first), units * part / parts, units * (part + 1) / parts)) {
+    if (block(place, mine, first, std::min(kPixels, pixels - first), units * part / parts,
+              units * (part + 1) / parts)) {
       odd = true;
     }
   });
@@ -432,7 +433,8 @@ std::unique_ptr<Kernel> make_real_conv2d(const Step& step, const CoreSet& cores)
           "the filter's shape differs");
   require_order(step, false);
   require_exact_integers(step, window.out_c, window.taps() * filter.shape[3]);
-  return std::make_unique<RealConvolution>(step, cores, window, groups, false, std::max<int64_t>(1, window.batch), false);
+  return std::make_unique<RealConvolution>(step, cores, window, groups, false, std::max<int64_t>(1, window.batch),
+                                           false);
 }
 
 std::unique_ptr<Kernel> make_real_depthwise_conv2d(const Step& step, const CoreSet& cores) {

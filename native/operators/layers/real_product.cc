@@ -18,7 +18,7 @@ constexpr int64_t kRows = 32;  // of one task
 // Which matrices meet, all of one shape on each side.
 struct Factors {
   int64_t rows = 0, depth = 0, columns = 0;
-  bool turned_b = false;       // b is [columns][depth]
+  bool turned_b = false;             // b is [columns][depth]
   std::vector<int64_t> left, right;  // matrix of each side, per matrix of the result
   int64_t right_matrices = 1;
 };
@@ -82,8 +82,7 @@ class RealProduct final : public Kernel {
     }
     const int64_t blocks = (f_.rows + kRows - 1) / kRows, matrices = static_cast<int64_t>(f_.left.size());
     // Few rows are shared out by columns.
-    const bool by_panels =
-        matrices * blocks < 2 * run.pool.threads() || kRows * f_.columns * f_.depth > kTaskMostWork;
+    const bool by_panels = matrices * blocks < 2 * run.pool.threads() || kRows * f_.columns * f_.depth > kTaskMostWork;
     const int64_t parts = by_panels ? panels_ : 1;
     const bool small = matrices * f_.rows * f_.columns * f_.depth < 50000;
     std::atomic<bool> finite{true};

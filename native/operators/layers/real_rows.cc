@@ -7,8 +7,8 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
-#include "operators/reduction/reduce.h"
 #include "operators/core/registry.h"
+#include "operators/reduction/reduce.h"
 
 namespace bittrue {
 namespace {

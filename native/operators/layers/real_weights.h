@@ -39,7 +39,10 @@ struct Rows {
   }
   // Takes `bytes(count, n)` of memory.
   Rows(const float* x_, int64_t count_, int64_t n_, uint8_t* memory)
-      : x(x_), count(count_), n(n_), q(reinterpret_cast<int8_t*>(memory + count_ * sizeof(rules::QuantizedRow))),
+      : x(x_),
+        count(count_),
+        n(n_),
+        q(reinterpret_cast<int8_t*>(memory + count_ * sizeof(rules::QuantizedRow))),
         row(reinterpret_cast<rules::QuantizedRow*>(memory)) {}
   // False when a row has no defined conversion.
   bool quantize(bool asymmetric) const;

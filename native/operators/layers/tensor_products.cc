@@ -57,8 +57,9 @@ Products read_products(const Step& step) {
   p.transpose_a = step.integer("transpose_a", 0, 1) != 0, p.transpose_b = step.integer("transpose_b", 0, 1) != 0;
   const int64_t *left = x.shape.data() + x.rank() - 2, *right = y.shape.data() + y.rank() - 2;
   p.rows = left[p.transpose_a], p.depth = left[!p.transpose_a], p.columns = right[!p.transpose_b];
-  require(right[p.transpose_b] == p.depth && out.shape[out.rank() - 2] == p.rows && out.shape[out.rank() - 1] == p.columns,
-          "the shapes do not fit");
+  require(
+      right[p.transpose_b] == p.depth && out.shape[out.rank() - 2] == p.rows && out.shape[out.rank() - 1] == p.columns,
+      "the shapes do not fit");
   require(matrices_of(out) <= (int64_t{1} << 20), "there are very many matrices");
   p.left = matching(x, out), p.right = matching(y, out);
   p.left_matrices = matrices_of(x), p.right_matrices = matrices_of(y);
@@ -109,7 +110,8 @@ class IntegerProducts final : public Kernel {
       auto* rows = reinterpret_cast<int16_t*>(run.scratch + packed_bytes() + worker * worker_bytes());
       const int64_t matrix = task / blocks, first = task % blocks * kPixels;
       const int64_t count = std::min(kPixels, p_.rows - first);
-      for (int64_t r = 0; r < count; ++r) take_row(run.inputs[0], p_.left[matrix], first + r, rows + r * columns_.depth);
+      for (int64_t r = 0; r < count; ++r)
+        take_row(run.inputs[0], p_.left[matrix], first + r, rows + r * columns_.depth);
       multiply(packed + p_.right[matrix] * columns_.elements(), rows, count, matrix * p_.rows + first, run.outputs[0]);
     });
   }
@@ -123,7 +125,8 @@ class IntegerProducts final : public Kernel {
   // Column i % columns of matrix i / columns.
   void pack(const uint8_t* stored, int64_t i, int16_t* target) const {
     const int64_t matrix = i / p_.columns, column = i % p_.columns, size = p_.depth * p_.columns;
-    const int64_t base = matrix * size + (p_.transpose_b ? column * p_.depth : column), step = p_.transpose_b ? 1 : p_.columns;
+    const int64_t base = matrix * size + (p_.transpose_b ? column * p_.depth : column),
+                  step = p_.transpose_b ? 1 : p_.columns;
     columns_.pack(column, target + matrix * columns_.elements(),
                   [&](int64_t k) { return weights_.at(stored, base + k * step); });
   }
@@ -201,18 +204,20 @@ class RealProducts final : public Kernel {
     share(run.pool, p_.matrices() * blocks, p_.work() * 4, [&](int64_t task, int worker) {
       const int64_t matrix = task / blocks, first = task % blocks * kBlock;
       auto* scratch = reinterpret_cast<float*>(run.scratch + packed_bytes() + worker * worker_bytes());
-      multiply(run, packed + p_.right[matrix] * panels() * panel(), matrix, first,
-               std::min(kBlock, p_.rows - first), scratch);
+      multiply(run, packed + p_.right[matrix] * panels() * panel(), matrix, first, std::min(kBlock, p_.rows - first),
+               scratch);
     });
   }
 
  private:
-  static constexpr int kTogether = 4;   // rows
+  static constexpr int kTogether = 4;    // rows
   static constexpr int64_t kBlock = 32;  // rows of a task
 
   int64_t panels() const { return (p_.columns + kOrderedColumns - 1) / kOrderedColumns; }
   int64_t panel() const { return p_.depth * kOrderedColumns; }
-  int64_t packed_bytes() const { return packed_.empty() ? round_up(p_.right_matrices * panels() * panel() * 4, 64) : 0; }
+  int64_t packed_bytes() const {
+    return packed_.empty() ? round_up(p_.right_matrices * panels() * panel() * 4, 64) : 0;
+  }
   int64_t worker_bytes() const { return p_.transpose_a ? round_up(kBlock * p_.depth * 4, 64) : 0; }
 
   // Panel i % panels of matrix i / panels: eight columns side by side.
@@ -289,10 +294,13 @@ std::unique_ptr<Kernel> make_tensor_products(const Step& step, const CoreSet& co
                              biases(step, 2, products.columns));
   }
   const bool bytes = is_8bit(step.input(0).type) && is_8bit(step.input(1).type);
-  const bool kept = step.text("form") == "sums" || (is_8bit(step.output().type) && step.bounded && step.magnitude <= kMostSum);
-  if (bytes && kept && !products.transpose_a && step.input(1).constant == nullptr && step.rule("accumulate") == "s32_wrap") {
-    return make_computed_products(step, cores, {products.rows, products.depth, products.columns, products.transpose_b,
-                                                products.right_matrices, products.left, products.right});
+  const bool kept =
+      step.text("form") == "sums" || (is_8bit(step.output().type) && step.bounded && step.magnitude <= kMostSum);
+  if (bytes && kept && !products.transpose_a && step.input(1).constant == nullptr &&
+      step.rule("accumulate") == "s32_wrap") {
+    return make_computed_products(step, cores,
+                                  {products.rows, products.depth, products.columns, products.transpose_b,
+                                   products.right_matrices, products.left, products.right});
   }
   return std::make_unique<IntegerProducts>(step, cores, products);
 }

@@ -1,7 +1,7 @@
 #include "operators/layers/weights.h"
 
-#include <cstring>
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 namespace bittrue {
@@ -39,7 +39,8 @@ SignedWeights signed_weights(const Operand& weights, int64_t zero_point) {
   SignedWeights result;
   const auto* data = static_cast<const int8_t*>(weights.constant);
   if (weights.type == Type::u8) {
-    move_weights(static_cast<const uint8_t*>(weights.constant), weights.elements, static_cast<int>(zero_point), &result);
+    move_weights(static_cast<const uint8_t*>(weights.constant), weights.elements, static_cast<int>(zero_point),
+                 &result);
   } else if (zero_point != 0) {
     move_weights(data, weights.elements, static_cast<int>(zero_point), &result);
   } else {
@@ -101,7 +102,8 @@ std::vector<int64_t> weight_zero_points(const Step& step, size_t operand) {
   if (step.integers.count("weight_zero_point")) return {step.integer("weight_zero_point")};
   if (step.has_array("weight_zero_points")) {
     const Array& array = step.array("weight_zero_points");
-    require(array.count > 0 && (array.shape.empty() || array.shape.back() == array.count), "zero points differ by matrix");
+    require(array.count > 0 && (array.shape.empty() || array.shape.back() == array.count),
+            "zero points differ by matrix");
     std::vector<int64_t> values;
     for (int64_t i = 0; i < array.count; ++i) values.push_back(array.integer(i));
     return values;

@@ -2,8 +2,8 @@
 #include <array>
 
 #include "operators/core/byte_tables.h"
-#include "operators/movement/strided_copy.h"
 #include "operators/core/registry.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {
@@ -48,10 +48,9 @@ class Concatenation final : public Kernel {
         continue;
       }
       const uint8_t* table = tables_[part.table].data();
-      part.copy.transform(run.inputs[i], run.outputs[0], run.pool,
-                          [&](const uint8_t* source, uint8_t* target, int64_t bytes) {
-                            lookup_(table, source, target, bytes);
-                          });
+      part.copy.transform(
+          run.inputs[i], run.outputs[0], run.pool,
+          [&](const uint8_t* source, uint8_t* target, int64_t bytes) { lookup_(table, source, target, bytes); });
     }
   }
   std::string note() const override { return tables_.empty() ? "strided copies" : "strided copies, lookup tables"; }

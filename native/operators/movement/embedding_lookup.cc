@@ -49,8 +49,6 @@ class EmbeddingLookup final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_embedding_lookup(const Step& step) {
-  return std::make_unique<EmbeddingLookup>(step);
-}
+std::unique_ptr<Kernel> make_embedding_lookup(const Step& step) { return std::make_unique<EmbeddingLookup>(step); }
 
 }  // namespace bittrue

@@ -3,10 +3,10 @@
 #include <limits>
 
 #include "core/kernel.h"
+#include "operators/core/registry.h"
 #include "operators/movement/embedding_lookup.h"
 #include "operators/movement/strided_copy.h"
 #include "operators/movement/table_copy.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {

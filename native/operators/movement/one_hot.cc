@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "core/kernel.h"
-#include "operators/movement/strided_copy.h"
 #include "operators/core/registry.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {

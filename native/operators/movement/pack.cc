@@ -1,7 +1,7 @@
 // pack: tensors of one shape stacked along a new axis.
 #include "core/kernel.h"
-#include "operators/movement/strided_copy.h"
 #include "operators/core/registry.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {

@@ -1,8 +1,8 @@
 // pad: a border of one value or of mirrored elements around a tensor.
 #include "core/kernel.h"
+#include "operators/core/registry.h"
 #include "operators/movement/strided_copy.h"
 #include "operators/movement/table_copy.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -65,9 +65,11 @@ class MirrorPad final : public Kernel {
     std::vector<TableAxis> axes;
     for (int a = 0; a < rank; ++a) {
       const int64_t dimension = in.shape[a];
-      require(before[a] >= 0 && after[a] >= 0 && before[a] <= dimension && after[a] <= dimension, "the border does not fit");
+      require(before[a] >= 0 && after[a] >= 0 && before[a] <= dimension && after[a] <= dimension,
+              "the border does not fit");
       // An axis without elements mirrors nothing.
-      const bool fits = (before[a] == 0 || before[a] + edge <= dimension) && (after[a] == 0 || after[a] + edge <= dimension);
+      const bool fits =
+          (before[a] == 0 || before[a] + edge <= dimension) && (after[a] == 0 || after[a] + edge <= dimension);
       require(fits && out.shape[a] == before[a] + dimension + after[a], "the border does not fit");
       std::vector<int64_t> table;
       for (int64_t i = before[a] - 1 + edge; i > edge - 1; --i) table.push_back(i * source[a]);

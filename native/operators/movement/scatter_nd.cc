@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "core/kernel.h"
-#include "operators/movement/strided_copy.h"
 #include "operators/core/registry.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {
@@ -61,7 +61,8 @@ class Scatter final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_scatter_nd(const Step& step, const CoreSet&) {
-  if (step.text("into") != "zeros" || step.text("reduction") != "add" || step.integer("wraps", 0, 1) != 0) return nullptr;
+  if (step.text("into") != "zeros" || step.text("reduction") != "add" || step.integer("wraps", 0, 1) != 0)
+    return nullptr;
   const Operand &indices = step.input(0), &updates = step.input(1), &out = step.output();
   require(indices.type == Type::s32, "coordinates must be s32");
   require_same_type(updates, out);

@@ -1,7 +1,7 @@
 // split: one tensor cut along one axis into several.
 #include "core/kernel.h"
-#include "operators/movement/strided_copy.h"
 #include "operators/core/registry.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {
@@ -49,9 +49,7 @@ class Split final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_split(const Step& step, const CoreSet&) {
-  return std::make_unique<Split>(step);
-}
+std::unique_ptr<Kernel> make_split(const Step& step, const CoreSet&) { return std::make_unique<Split>(step); }
 
 BITTRUE_OPERATOR(split, make_split)
 

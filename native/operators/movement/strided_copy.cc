@@ -188,8 +188,7 @@ void StridedCopy::choose() {
     case 8: rows_ = copy_fixed<8>; break;
     case 16: rows_ = copy_fixed<16>; break;
     case 32: rows_ = copy_fixed<32>; break;
-    default:
-      rows_ = chunk_ < 8 ? copy_twice<4> : chunk_ < 16 ? copy_twice<8> : chunk_ < 32 ? copy_twice<16> : copy_any;
+    default: rows_ = chunk_ < 8 ? copy_twice<4> : chunk_ < 16 ? copy_twice<8> : chunk_ < 32 ? copy_twice<16> : copy_any;
   }
 }
 
@@ -225,8 +224,8 @@ void StridedCopy::run_blocks(const uint8_t* source, uint8_t* target, int64_t beg
     for (int64_t at = first; at < first + count; ++at, from += step.source, to += step.target) {
       const int64_t across = std::min(kBlock, across_.dimension - at * kBlock);
       for (int64_t along = 0; along < along_.dimension; along += kBlock) {
-        block(source + from + along * along_.source, along_.source, target + to + along * along_.target,
-              across_.target, across, std::min(kBlock, along_.dimension - along));
+        block(source + from + along * along_.source, along_.source, target + to + along * along_.target, across_.target,
+              across, std::min(kBlock, along_.dimension - along));
       }
     }
   });
@@ -237,7 +236,8 @@ PaddedCopy::PaddedCopy(const std::vector<PaddedAxis>& axes, int64_t element, int
   std::vector<CopyAxis> inside;
   int64_t begin = target_offset;
   for (const PaddedAxis& axis : axes) {
-    require(axis.before >= 0 && axis.dimension >= 0 && axis.before <= axis.padded - axis.dimension, "the border does not fit");
+    require(axis.before >= 0 && axis.dimension >= 0 && axis.before <= axis.padded - axis.dimension,
+            "the border does not fit");
     inside.push_back({axis.dimension, axis.source, axis.target});
     begin += axis.before * axis.target;
   }

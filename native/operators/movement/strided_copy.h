@@ -111,10 +111,10 @@ class StridedCopy {
 
 // One axis of a copy into the middle of a larger target.
 struct PaddedAxis {
-  int64_t dimension;   // of the source
-  int64_t before;   // elements of the target ahead of it
-  int64_t padded;   // of the target
-  int64_t source;   // strides in bytes
+  int64_t dimension;  // of the source
+  int64_t before;     // elements of the target ahead of it
+  int64_t padded;     // of the target
+  int64_t source;     // strides in bytes
   int64_t target;
 };
 

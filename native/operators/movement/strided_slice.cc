@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/kernel.h"
-#include "operators/movement/strided_copy.h"
 #include "operators/core/registry.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {
@@ -15,8 +15,8 @@ constexpr int64_t kMost = int64_t{1} << 31;
 struct SliceAxis {
   int64_t dimension, index, end, stride;
   bool from_start, to_end, shrink;
-  int64_t wanted;      // positions that the output needs
-  int64_t bytes = 0;   // from one element of the input to the next
+  int64_t wanted;     // positions that the output needs
+  int64_t bytes = 0;  // from one element of the input to the next
 
   struct Span {
     int64_t start, count;  // the positions start, start + stride, ...
@@ -66,20 +66,20 @@ class StridedSlice final : public Kernel {
  private:
   static std::vector<SliceAxis> read(const Step& step) {
     const std::vector<int64_t>&dimensions = step.list("sizes"), &indices = step.list("indices"),
-                              &ends = step.list("ends"), &strides = step.list("strides"),
-                              &from_start = step.list("from_start"), &to_end = step.list("to_end"),
-                              &shrink = step.list("shrink"), &counts = step.list("counts");
+          &ends = step.list("ends"), &strides = step.list("strides"), &from_start = step.list("from_start"),
+          &to_end = step.list("to_end"), &shrink = step.list("shrink"), &counts = step.list("counts");
     const size_t rank = dimensions.size();
     for (const auto* list : {&indices, &ends, &strides, &from_start, &to_end, &shrink, &counts}) {
       require(list->size() == rank, "one number per axis is needed");
     }
     std::vector<SliceAxis> axes;
     for (size_t a = 0; a < rank; ++a) {
-      require(dimensions[a] >= 0 && dimensions[a] < kMost && indices[a] >= -1 && indices[a] < kMost && ends[a] >= -kMost &&
-                  ends[a] <= kMost && strides[a] > -kMost && strides[a] < kMost && strides[a] != 0 && counts[a] >= 0,
+      require(dimensions[a] >= 0 && dimensions[a] < kMost && indices[a] >= -1 && indices[a] < kMost &&
+                  ends[a] >= -kMost && ends[a] <= kMost && strides[a] > -kMost && strides[a] < kMost &&
+                  strides[a] != 0 && counts[a] >= 0,
               "a number is out of range");
-      axes.push_back({dimensions[a], indices[a], ends[a], strides[a], from_start[a] != 0, to_end[a] != 0, shrink[a] != 0,
-                      counts[a]});
+      axes.push_back({dimensions[a], indices[a], ends[a], strides[a], from_start[a] != 0, to_end[a] != 0,
+                      shrink[a] != 0, counts[a]});
     }
     return axes;
   }

@@ -1,7 +1,7 @@
 // slice_axes, space_to_depth and depth_to_space: elements read in regular steps, which may run backwards.
 #include "core/kernel.h"
-#include "operators/movement/strided_copy.h"
 #include "operators/core/registry.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {

@@ -1,7 +1,7 @@
 // tile, broadcast_to and fill: the same elements several times.
 #include "core/kernel.h"
-#include "operators/movement/strided_copy.h"
 #include "operators/core/registry.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {
@@ -32,9 +32,9 @@ std::unique_ptr<Kernel> make_tile(const Step& step, const CoreSet&) {
   const std::vector<int64_t> source = byte_strides(in), target = byte_strides(out);
   std::vector<CopyAxis> axes;
   for (int a = 0; a < rank; ++a) {
-    require(multiples[a] >= 0 && (in.shape[a] == 0 ? out.shape[a] == 0
-                                                   : out.shape[a] % in.shape[a] == 0 &&
-                                                         out.shape[a] / in.shape[a] == multiples[a]),
+    require(multiples[a] >= 0 &&
+                (in.shape[a] == 0 ? out.shape[a] == 0
+                                  : out.shape[a] % in.shape[a] == 0 && out.shape[a] / in.shape[a] == multiples[a]),
             "the output's shape differs");
     axes.push_back({multiples[a], 0, in.shape[a] * target[a]});
     axes.push_back({in.shape[a], source[a], target[a]});

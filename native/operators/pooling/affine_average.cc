@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "operators/pooling/pools.h"
 #include "core/share.h"
 #include "operators/core/window.h"
+#include "operators/pooling/pools.h"
 
 namespace bittrue {
 namespace {
@@ -131,8 +131,6 @@ class QuantizedAverage final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_affine_average(const Step& step) {
-  return std::make_unique<QuantizedAverage>(step);
-}
+std::unique_ptr<Kernel> make_affine_average(const Step& step) { return std::make_unique<QuantizedAverage>(step); }
 
 }  // namespace bittrue

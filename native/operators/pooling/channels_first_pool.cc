@@ -4,9 +4,9 @@
 #include <limits>
 #include <vector>
 
-#include "operators/pooling/pools.h"
 #include "core/share.h"
 #include "operators/layers/spatial_axis.h"
+#include "operators/pooling/pools.h"
 
 namespace bittrue {
 namespace {
@@ -109,8 +109,9 @@ class AveragePlanes final : public PlanePool {
     columns_ = order == "columns";
     lanes_ = order == "lanes";
     require(columns_ || lanes_ || order == "in_order", "no native order");
-    require(!lanes_ || (h_.taps == h_.dimension && w_.taps == w_.dimension && h_.out == 1 && w_.out == 1 && h_.before == 0 &&
-                        w_.before == 0 && (h_.dilation == 1 || h_.taps == 1) && (w_.dilation == 1 || w_.taps == 1)),
+    require(!lanes_ ||
+                (h_.taps == h_.dimension && w_.taps == w_.dimension && h_.out == 1 && w_.out == 1 && h_.before == 0 &&
+                 w_.before == 0 && (h_.dilation == 1 || h_.taps == 1) && (w_.dilation == 1 || w_.taps == 1)),
             "the window is not the image");
     const std::string& counted = step.text("counted");
     require(counted == "inside" || counted == "padded" || counted == "taps", "no native count");

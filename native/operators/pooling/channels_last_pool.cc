@@ -4,11 +4,11 @@
 #include <limits>
 #include <vector>
 
+#include "operators/core/registry.h"
 #include "operators/pooling/pools.h"
 #include "rules/average.h"
 #include "rules/plain_range.h"
 #include "rules/window_average.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -271,7 +271,8 @@ class AverageScaled final : public Pool {
       require(step.array("factor").count == 1 && step.array("factor").type == Type::f32, "there must be one factor");
       factor_ = static_cast<float>(step.array("factor").real(0));
     } else {
-      require(step.array("multiplier").count == 1 && step.array("right_shift").count == 1, "there must be one multiplier");
+      require(step.array("multiplier").count == 1 && step.array("right_shift").count == 1,
+              "there must be one multiplier");
       multiplier_ = step.array("multiplier").integer(0);
       right_ = step.array("right_shift").integer(0);
       require(multiplier_ >= 0 && multiplier_ < int64_t{1} << 24 && right_ >= 1 && right_ <= 62,
@@ -352,8 +353,8 @@ class AverageNines final : public Pool {
             const int64_t at_y = y * v.stride - v.before + i, at_x = x * h.stride - h.before + j;
             const bool inside = at_y >= 0 && at_y < v.dimension && at_x >= 0 && at_x < h.dimension;
             const int64_t pixel = (n * v.dimension + at_y) * h.dimension + at_x;
-            taps[filled++] = inside ? reinterpret_cast<const float*>(run.inputs[0] + pixel * geometry_.in_pixel)
-                                    : zeros_.data();
+            taps[filled++] =
+                inside ? reinterpret_cast<const float*>(run.inputs[0] + pixel * geometry_.in_pixel) : zeros_.data();
             count += inside;
           }
         }
@@ -378,8 +379,8 @@ class AverageNines final : public Pool {
     for (int64_t k = 0; k < count; k += 9) {
       const float* const* t = taps + k;
       for (int64_t c = 0; c < geometry_.channels; ++c) {
-        const float nine = ((t[2][c] + t[3][c]) + (t[4][c] + t[5][c])) +
-                           (((t[0][c] + t[1][c]) + t[8][c]) + (t[6][c] + t[7][c]));
+        const float nine =
+            ((t[2][c] + t[3][c]) + (t[4][c] + t[5][c])) + (((t[0][c] + t[1][c]) + t[8][c]) + (t[6][c] + t[7][c]));
         out[c] = (k == 0 ? 0.0f : out[c]) + nine;
       }
     }

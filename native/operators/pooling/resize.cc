@@ -5,9 +5,9 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/core/registry.h"
 #include "operators/movement/strided_copy.h"
 #include "operators/pooling/resize.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -23,9 +23,10 @@ struct Positions {
 };
 
 template <class Weight>
-Positions<Weight> read_positions(const Step& step, const std::string& side, int64_t dimension, int64_t out, Weight least,
-                                 Weight most) {
-  const Array &low = step.array("low_" + side), &high = step.array("high_" + side), &weight = step.array("weight_" + side);
+Positions<Weight> read_positions(const Step& step, const std::string& side, int64_t dimension, int64_t out,
+                                 Weight least, Weight most) {
+  const Array &low = step.array("low_" + side), &high = step.array("high_" + side),
+              &weight = step.array("weight_" + side);
   require(low.count == out && high.count == out && weight.count == out, "one position per output position is needed");
   Positions<Weight> result;
   for (int64_t i = 0; i < out; ++i) {
@@ -267,7 +268,9 @@ class Bilinear final : public Kernel {
   int64_t column_bytes() const {
     return round_up(in_w_ * channels_ * Rule::kColumns * static_cast<int64_t>(sizeof(typename Rule::Column)), 64);
   }
-  int64_t worker_bytes() const { return column_bytes() + round_up(2 * channels_ * static_cast<int64_t>(sizeof(Total)), 64); }
+  int64_t worker_bytes() const {
+    return column_bytes() + round_up(2 * channels_ * static_cast<int64_t>(sizeof(Total)), 64);
+  }
 
   int64_t images_, in_h_, in_w_, out_h_, out_w_, channels_;
   Positions<typename Rule::Weight> rows_, columns_;
@@ -276,9 +279,12 @@ class Bilinear final : public Kernel {
 template <bool kAway>
 std::unique_ptr<Kernel> make_ten_bits(const Step& step) {
   switch (step.input(0).type) {
-    case Type::s8: return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 10, kAway>>>(step);
-    case Type::u8: return std::make_unique<Bilinear<uint8_t, int64_t, FixedPoint<uint8_t, int64_t, 0, 10, kAway>>>(step);
-    case Type::s16: return std::make_unique<Bilinear<int16_t, int64_t, FixedPoint<int16_t, int64_t, 0, 10, kAway>>>(step);
+    case Type::s8:
+      return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 10, kAway>>>(step);
+    case Type::u8:
+      return std::make_unique<Bilinear<uint8_t, int64_t, FixedPoint<uint8_t, int64_t, 0, 10, kAway>>>(step);
+    case Type::s16:
+      return std::make_unique<Bilinear<int16_t, int64_t, FixedPoint<int16_t, int64_t, 0, 10, kAway>>>(step);
     default: return nullptr;
   }
 }

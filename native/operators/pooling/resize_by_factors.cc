@@ -2,10 +2,10 @@
 #include <cstring>
 
 #include "core/kernel.h"
+#include "operators/core/registry.h"
 #include "operators/movement/strided_copy.h"
 #include "operators/movement/table_copy.h"
 #include "operators/pooling/resize.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -142,9 +142,7 @@ class Linear final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_resize_nearest(const Step& step, const CoreSet&) {
-  return std::make_unique<Picked>(step);
-}
+std::unique_ptr<Kernel> make_resize_nearest(const Step& step, const CoreSet&) { return std::make_unique<Picked>(step); }
 
 std::unique_ptr<Kernel> make_weighted_resize(const Step& step, const CoreSet&) {
   require(step.rule("weighted") == "binary32_weights_in_order", "no native rule for this slot");

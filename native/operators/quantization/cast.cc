@@ -2,8 +2,8 @@
 #include <type_traits>
 
 #include "operators/core/map.h"
-#include "rules/cast.h"
 #include "operators/core/registry.h"
+#include "rules/cast.h"
 
 namespace bittrue {
 namespace {

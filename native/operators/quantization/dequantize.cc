@@ -1,8 +1,8 @@
 // dequantize: scale * (q - zero point) in binary32, with one scale or one per position of an axis.
 #include "operators/core/lanes.h"
+#include "operators/core/registry.h"
 #include "operators/quantization/quantize.h"
 #include "rules/quantize.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -58,7 +58,8 @@ std::unique_ptr<Kernel> make_lane_dequantize(const Step& step) {
     body[byte] = rules::binary32_multiply_add(q, scale, addend);
     tail[byte] = rules::binary64_multiply(q, scale, zero_point);
   }
-  return make_lane_map<uint8_t, float>(step, [body](uint8_t q) { return body[q]; }, [tail](uint8_t q) { return tail[q]; });
+  return make_lane_map<uint8_t, float>(
+      step, [body](uint8_t q) { return body[q]; }, [tail](uint8_t q) { return tail[q]; });
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "operators/core/lanes.h"
+#include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "rules/quantize.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -67,16 +67,11 @@ class QuantizeReal final : public Kernel {
   }
   int32_t quantized(float x, float scale, int32_t zero_point) const {
     switch (kRule) {
-      case QuantizeRule::divide_away:
-        return rules::binary32_divide_away(x, scale, zero_point, low_, high_);
-      case QuantizeRule::divide_away_sum:
-        return rules::binary32_divide_away_sum(x, scale, zero_point, low_, high_);
-      case QuantizeRule::divide_even:
-        return rules::binary32_divide_even(x, scale, zero_point, low_, high_);
-      case QuantizeRule::reciprocal_even:
-        return rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_);
-      default:
-        return rules::binary32_reciprocal_fused_even(x, scale, zero_point, low_, high_);
+      case QuantizeRule::divide_away: return rules::binary32_divide_away(x, scale, zero_point, low_, high_);
+      case QuantizeRule::divide_away_sum: return rules::binary32_divide_away_sum(x, scale, zero_point, low_, high_);
+      case QuantizeRule::divide_even: return rules::binary32_divide_even(x, scale, zero_point, low_, high_);
+      case QuantizeRule::reciprocal_even: return rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_);
+      default: return rules::binary32_reciprocal_fused_even(x, scale, zero_point, low_, high_);
     }
   }
 
@@ -92,7 +87,8 @@ std::unique_ptr<Kernel> make_real_quantize(const Step& step) {
     return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_sum>>(step);
   }
   if (rule == "binary32_divide_even") return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_even>>(step);
-  if (rule == "binary32_reciprocal_even") return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_even>>(step);
+  if (rule == "binary32_reciprocal_even")
+    return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_even>>(step);
   require(rule == "binary32_reciprocal_fused_even", "no native rule for this slot");
   return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_fused_even>>(step);
 }
@@ -100,8 +96,9 @@ std::unique_ptr<Kernel> make_real_quantize(const Step& step) {
 // One scale: vectors multiply by its reciprocal, the scalars behind them divide.
 template <class Out>
 std::unique_ptr<Kernel> make_lane_quantize(const Step& step) {
-  require(step.rule("quantize") == "binary32_reciprocal_even_wrap" && step.rule("quantize_tail") == "binary64_divide_away",
-          "no native rule for this slot");
+  require(
+      step.rule("quantize") == "binary32_reciprocal_even_wrap" && step.rule("quantize_tail") == "binary64_divide_away",
+      "no native rule for this slot");
   const AxisParameters p = axis_parameters(step, step.output());
   require(p.scales.size() == 1, "there must be one scale");
   const float scale = p.scales[0], inverse = static_cast<float>(1.0 / static_cast<double>(scale));
@@ -110,7 +107,9 @@ std::unique_ptr<Kernel> make_lane_quantize(const Step& step) {
   const auto high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
   return make_lane_map<float, Out>(
       step,
-      [=](float x) { return static_cast<Out>(rules::binary32_reciprocal_even_wrap(x, inverse, zero_point, low, high) + flip); },
+      [=](float x) {
+        return static_cast<Out>(rules::binary32_reciprocal_even_wrap(x, inverse, zero_point, low, high) + flip);
+      },
       [=](float x) { return static_cast<Out>(rules::binary64_divide_away(x, scale, zero_point, low, high) + flip); });
 }
 
@@ -131,7 +130,8 @@ std::unique_ptr<Kernel> make_lane_rescaled(const Step& step) {
     return result;
   };
   const ByteTable body = table("rescale"), tail = table("rescale_tail");
-  return make_lane_map<uint8_t, uint8_t>(step, [body](uint8_t q) { return body[q]; }, [tail](uint8_t q) { return tail[q]; });
+  return make_lane_map<uint8_t, uint8_t>(
+      step, [body](uint8_t q) { return body[q]; }, [tail](uint8_t q) { return tail[q]; });
 }
 
 }  // namespace

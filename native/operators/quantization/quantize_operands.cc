@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
+#include "operators/core/registry.h"
 #include "operators/quantization/quantize.h"
 #include "rules/quantize.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -21,7 +21,8 @@ struct Slices {
   std::vector<int32_t> zero_points;
 
   explicit Slices(const Step& step) {
-    require(step.integer("late", 0, 1) == 0 && step.integer("block_size", 0, 0) == 0, "no scale per tensor or per axis");
+    require(step.integer("late", 0, 1) == 0 && step.integer("block_size", 0, 0) == 0,
+            "no scale per tensor or per axis");
     const Operand& in = step.input(0);
     require(in.elements == step.output().elements && in.dense() && step.output().dense(), "both sides must be dense");
     const Array &given = step.array("scales"), &points = step.array("zero_points");
@@ -33,7 +34,8 @@ struct Slices {
       for (int64_t i = 0; i < axis; ++i) outer *= in.shape[i];
       for (int64_t i = axis + 1; i < in.rank(); ++i) inner *= in.shape[i];
     }
-    require(given.type == Type::f32 && given.count == dimension && points.count == dimension, "one scale per slice is needed");
+    require(given.type == Type::f32 && given.count == dimension && points.count == dimension,
+            "one scale per slice is needed");
     for (int64_t i = 0; i < dimension; ++i) {
       scales.push_back(static_cast<float>(given.real(i)));
       const int64_t point = points.integer(i);
@@ -142,7 +144,8 @@ class DequantizeByOperands final : public Kernel {
       const float* scales = slices_.scales.data();
       const int32_t* zero_points = slices_.zero_points.data();
       for (int64_t o = 0; o < slices_.outer; ++o, in += slices_.dimension, out += slices_.dimension) {
-        for (int64_t i = 0; i < slices_.dimension; ++i) out[i] = rules::binary32_multiply(in[i], scales[i], zero_points[i]);
+        for (int64_t i = 0; i < slices_.dimension; ++i)
+          out[i] = rules::binary32_multiply(in[i], scales[i], zero_points[i]);
       }
       return;
     }

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "operators/quantization/ranges.h"
 #include "operators/core/registry.h"
+#include "operators/quantization/ranges.h"
 
 namespace bittrue {
 namespace {
@@ -82,9 +82,9 @@ std::unique_ptr<Kernel> symmetric(const Step& step) {
 }
 
 std::unique_ptr<Kernel> of_sums(const Step& step) {
-  require(step.inputs.size() == 3 && step.input(0).type == Type::s32 && step.input(0).dense() &&
-              step.input(0).elements > 0,
-          "no native kernel for these types");
+  require(
+      step.inputs.size() == 3 && step.input(0).type == Type::s32 && step.input(0).dense() && step.input(0).elements > 0,
+      "no native kernel for these types");
   const bool is_unsigned = step.integer("unsigned", 0, 1) != 0;
   const int64_t count = step.input(0).elements;
   return make_range(step, 1, [=](const Run& run) {
@@ -101,9 +101,9 @@ std::unique_ptr<Kernel> of_sums(const Step& step) {
 }
 
 std::unique_ptr<Kernel> of_values(const Step& step) {
-  require(step.inputs.size() == 1 && step.input(0).type == Type::f32 && step.input(0).dense() &&
-              step.input(0).elements > 0,
-          "no native kernel for these types");
+  require(
+      step.inputs.size() == 1 && step.input(0).type == Type::f32 && step.input(0).dense() && step.input(0).elements > 0,
+      "no native kernel for these types");
   const int64_t count = step.input(0).elements;
   return make_range(step, 1, [=](const Run& run) {
     const auto* values = reinterpret_cast<const float*>(run.inputs[0]);

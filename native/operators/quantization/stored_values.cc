@@ -9,10 +9,10 @@
 #include <string>
 
 #include "core/share.h"
-#include "operators/elementwise/logistic.h"
-#include "operators/core/window.h"
-#include "rules/rescale.h"
 #include "operators/core/registry.h"
+#include "operators/core/window.h"
+#include "operators/elementwise/logistic.h"
+#include "rules/rescale.h"
 
 namespace bittrue {
 namespace {
@@ -356,8 +356,6 @@ std::unique_ptr<Kernel> make_add_levels(const Step& step) {
   return sum_of_21_bits(step);
 }
 
-std::unique_ptr<Kernel> make_average_of_levels(const Step& step) {
-  return std::make_unique<AverageOfLevels>(step);
-}
+std::unique_ptr<Kernel> make_average_of_levels(const Step& step) { return std::make_unique<AverageOfLevels>(step); }
 
 }  // namespace bittrue

@@ -5,9 +5,9 @@ namespace bittrue {
 
 LstmShape::LstmShape(const Step& step) {
   const Operand &in = step.input(0), &out = step.output();
-  require(in.type == out.type && (in.rank() == 2 || in.rank() == 3) && out.rank() == in.rank() && in.dense() &&
-              out.dense(),
-          "input and output must be dense");
+  require(
+      in.type == out.type && (in.rank() == 2 || in.rank() == 3) && out.rank() == in.rank() && in.dense() && out.dense(),
+      "input and output must be dense");
   time_major = in.rank() == 2 || step.integer("time_major", 0, 1) != 0;
   if (in.rank() == 2) {
     batch = in.shape[0];

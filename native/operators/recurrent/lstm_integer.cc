@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/kernel.h"
-#include "operators/recurrent/lstm.h"
 #include "operators/core/rescaling.h"
+#include "operators/recurrent/lstm.h"
 #include "rules/gate.h"
 #include "rules/layer_norm.h"
 
@@ -92,7 +92,8 @@ class Lstm final : public Kernel {
     require(store_then_clamp_ || step.rule("store") == "clamp_then_zero_point", "no native store rule");
     read_shapes(step);
     for (int gate = 0; gate < kGates; ++gate) read_gate(step, gate);
-    require(gates_[kForgetGate].present && gates_[kCellGate].present && gates_[kOutputGate].present, "a gate is missing");
+    require(gates_[kForgetGate].present && gates_[kCellGate].present && gates_[kOutputGate].present,
+            "a gate is missing");
     exponent_ = static_cast<int>(step.integer("cell_exponent", -15, rules::kMostTanhBits - 15));
     tanh_cell_ = &rules::tanh_table(15 + exponent_);
     cell_clip_ = step.integer("cell_clip", 0, 32767);
@@ -149,7 +150,8 @@ class Lstm final : public Kernel {
     gate.back = Matrix(step, kRecurrentWeights + index, name + "_back", cells_, outputs_);
     const bool normalized = step.has_array(name + "_norm_multiplier") || step.has_array(name + "_norm_factor");
     if (normalized) read_norm(step, index, &gate);
-    if (index == kCellGate || !(step.has_array(name + "_peep_multiplier") || step.has_array(name + "_peep_factor"))) return;
+    if (index == kCellGate || !(step.has_array(name + "_peep_multiplier") || step.has_array(name + "_peep_factor")))
+      return;
     const Operand& peephole = step.input(kPeepholes[index]);
     require(peephole.type == Type::s16 && peephole.elements == cells_, "peephole weights do not fit");
     for (const int64_t weight : peephole.integers()) gate.peephole.push_back(static_cast<int16_t>(weight));
@@ -159,9 +161,9 @@ class Lstm final : public Kernel {
   void read_norm(const Step& step, int index, Gate* gate) const {
     require(step.rule("layer_norm") == "s32_newton_inverse_root" && cells_ >= 1, "no native rule");
     const Operand &weights = step.input(kNorms + index), &bias = step.input(kBiases + index);
-    require(weights.type == Type::s16 && weights.elements == cells_ && bias.type == Type::s32 &&
-                bias.elements == cells_,
-            "the coefficients of a normalization do not fit");
+    require(
+        weights.type == Type::s16 && weights.elements == cells_ && bias.type == Type::s32 && bias.elements == cells_,
+        "the coefficients of a normalization do not fit");
     for (const int64_t weight : weights.integers()) gate->norm_weights.push_back(static_cast<int16_t>(weight));
     for (const int64_t value : bias.integers()) gate->norm_bias.push_back(static_cast<int32_t>(value));
     const std::string name = kNames[index];
@@ -220,8 +222,8 @@ class Lstm final : public Kernel {
     // Its peephole sees the new cells.
     if (!gates_[kOutputGate].open(x, h, c, cells_, output)) return false;
     for (int64_t n = 0; n < cells_; ++n) {
-      hidden[n] = static_cast<int16_t>(
-          store(hidden_(logistic_.at(output[n]) * tanh_cell_->at(c[n])), hidden_zero_point_));
+      hidden[n] =
+          static_cast<int16_t>(store(hidden_(logistic_.at(output[n]) * tanh_cell_->at(c[n])), hidden_zero_point_));
     }
     return true;
   }
@@ -245,8 +247,6 @@ class Lstm final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_integer_lstm(const Step& step) {
-  return std::make_unique<Lstm>(step);
-}
+std::unique_ptr<Kernel> make_integer_lstm(const Step& step) { return std::make_unique<Lstm>(step); }
 
 }  // namespace bittrue

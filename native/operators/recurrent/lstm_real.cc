@@ -6,8 +6,8 @@
 #include <limits>
 #include <string>
 
-#include "operators/recurrent/lstm.h"
 #include "operators/layers/real_weights.h"
+#include "operators/recurrent/lstm.h"
 
 namespace bittrue {
 namespace {
@@ -71,8 +71,8 @@ class RealLstm final : public Kernel {
 
   void run(const Run& run) const override {
     const auto* source = reinterpret_cast<const float*>(run.inputs[0]);
-    auto *output_state = reinterpret_cast<float*>(run.inputs[kOutputState]);
-    auto *cell_state = reinterpret_cast<float*>(run.inputs[kCellState]);
+    auto* output_state = reinterpret_cast<float*>(run.inputs[kOutputState]);
+    auto* cell_state = reinterpret_cast<float*>(run.inputs[kCellState]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     Memory memory(*this, run.scratch);
     std::copy(output_state, output_state + s_.batch * s_.outputs, memory.h);

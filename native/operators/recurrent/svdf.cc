@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "core/kernel.h"
-#include "operators/layers/real_weights.h"
-#include "operators/core/rescaling.h"
 #include "operators/core/registry.h"
+#include "operators/core/rescaling.h"
+#include "operators/layers/real_weights.h"
 
 namespace bittrue {
 namespace {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "operators/core/blocks.h"
-#include "rules/affine_scale.h"
 #include "operators/core/registry.h"
+#include "rules/affine_scale.h"
 
 namespace bittrue {
 namespace {
@@ -25,12 +25,14 @@ class Normalization final : public Kernel {
     body_ = step.integer("body", 0, channels_);
     const Array &factors = step.array("factors"), &addends = step.array("addends");
     const Array& zero_points = step.array("zero_points");
-    require(factors.count == channels_ && addends.count == channels_ && zero_points.count == 2, "numbers of channels differ");
+    require(factors.count == channels_ && addends.count == channels_ && zero_points.count == 2,
+            "numbers of channels differ");
     for (int64_t c = 0; c < channels_; ++c) {
       factors_.push_back(static_cast<float>(factors.real(c)));
       addends_.push_back(static_cast<float>(addends.real(c)));
     }
-    for (int i = 0; i < 2; ++i) require(zero_points.integer(i) >= -65536 && zero_points.integer(i) <= 65536, "out of range");
+    for (int i = 0; i < 2; ++i)
+      require(zero_points.integer(i) >= -65536 && zero_points.integer(i) <= 65536, "out of range");
     zero_point_ = static_cast<int32_t>(zero_points.integer(0)) + flip_;
     output_zero_point_ = zero_points.integer(1);
     low_ = step.integer("low", -flip_, 255 - flip_), high_ = step.integer("high", -flip_, 255 - flip_);

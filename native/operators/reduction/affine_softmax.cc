@@ -24,7 +24,8 @@ class QuantizedSoftmax final : public Kernel {
             "the view does not fit");
     flip_ = flip_of(in.type);
     require(step.integer("low") == -flip_ && step.integer("high") == 255 - flip_, "the clamp is not the type's range");
-    const Array &powers = step.array("exponentials"), &factor = step.array("factor"), &point = step.array("output_zero_point");
+    const Array &powers = step.array("exponentials"), &factor = step.array("factor"),
+                &point = step.array("output_zero_point");
     require(powers.count == 256 && factor.count == 1 && point.count == 1, "a table has 256 entries");
     for (int i = 0; i < 256; ++i) {
       powers_[i] = static_cast<float>(powers.real(i));
@@ -138,7 +139,8 @@ class QuantizedSoftmax final : public Kernel {
     // The low half of a conversion to 64 bits; that of what does not fit is 0.
     const bool fits = std::fabs(share) < 9223372036854775808.0f;
     const auto whole = static_cast<uint64_t>(fits ? static_cast<int64_t>(share) : 0);
-    return static_cast<uint8_t>(std::min<uint32_t>(static_cast<uint32_t>(whole + static_cast<uint64_t>(zero_point_)), 255));
+    return static_cast<uint8_t>(
+        std::min<uint32_t>(static_cast<uint32_t>(whole + static_cast<uint64_t>(zero_point_)), 255));
   }
 
   int64_t outer_ = 1, length_ = 1, inner_ = 1, zero_point_ = 0;
@@ -150,8 +152,6 @@ class QuantizedSoftmax final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_quantized_softmax(const Step& step) {
-  return std::make_unique<QuantizedSoftmax>(step);
-}
+std::unique_ptr<Kernel> make_quantized_softmax(const Step& step) { return std::make_unique<QuantizedSoftmax>(step); }
 
 }  // namespace bittrue

@@ -25,8 +25,9 @@ inline T key(T x) {
     // all of them.
     const int32_t size = x & 0x7fffffff, sign = x >> 31;
     const int32_t ordered = (size ^ sign) - sign;
-    return size > 0x7f800000 ? std::numeric_limits<int32_t>::min()
-                             : kOrder == Order::largest_binary32 ? ordered : -ordered;
+    return size > 0x7f800000                   ? std::numeric_limits<int32_t>::min()
+           : kOrder == Order::largest_binary32 ? ordered
+                                               : -ordered;
   }
 }
 

@@ -1,7 +1,7 @@
 // cumsum: running sums along one axis, element by element from +0, or from the first element; integers wrap.
 #include "core/kernel.h"
-#include "operators/movement/strided_copy.h"
 #include "operators/core/registry.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {
@@ -11,8 +11,12 @@ template <class Sum>
 class CumSum final : public Kernel {
  public:
   CumSum(int64_t outer, int64_t dimension, int64_t inner, const Step& step)
-      : outer_(outer), dimension_(dimension), inner_(inner), exclusive_(step.integer("exclusive", 0, 1) != 0),
-        reverse_(step.integer("reverse", 0, 1) != 0), from_first_(step.rules.count("start") != 0) {
+      : outer_(outer),
+        dimension_(dimension),
+        inner_(inner),
+        exclusive_(step.integer("exclusive", 0, 1) != 0),
+        reverse_(step.integer("reverse", 0, 1) != 0),
+        from_first_(step.rules.count("start") != 0) {
     require(!from_first_ || step.rule("start") == "first_element", "no native rule for this slot");
   }
 

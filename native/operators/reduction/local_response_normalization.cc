@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cmath>
 
-#include "operators/layers/real_finish.h"
 #include "operators/core/registry.h"
+#include "operators/layers/real_finish.h"
 
 namespace bittrue {
 namespace {
@@ -12,7 +12,9 @@ namespace {
 class LocalResponseNormalization final : public Kernel {
  public:
   explicit LocalResponseNormalization(const Step& step)
-      : bias_(static_cast<float>(step.real("bias"))), alpha_(static_cast<float>(step.real("alpha"))), beta_(static_cast<float>(step.real("beta"))) {
+      : bias_(static_cast<float>(step.real("bias"))),
+        alpha_(static_cast<float>(step.real("alpha"))),
+        beta_(static_cast<float>(step.real("beta"))) {
     const Operand &in = step.input(0), &out = step.output();
     require(in.type == Type::f32 && out.type == Type::f32 && in.rank() == 4 && in.shape == out.shape && in.dense() &&
                 out.dense(),

@@ -3,10 +3,10 @@
 #include <limits>
 
 #include "core/kernel.h"
+#include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "rules/normalize.h"
 #include "rules/plain_range.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {

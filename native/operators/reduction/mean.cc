@@ -4,11 +4,11 @@
 #include <limits>
 #include <vector>
 
-#include "operators/reduction/reduce.h"
+#include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
+#include "operators/reduction/reduce.h"
 #include "rules/mean.h"
 #include "rules/plain_range.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -44,8 +44,12 @@ class SumBytes final : public Kernel {
 class LaneMean final : public Kernel {
  public:
   LaneMean(const Step& step, const CoreSet& cores)
-      : reduction_(step), body_(rescaling(step, "q31_two_step_up_up", "")), tail_(rescaling(step, "q31_two_step_up_away", "")),
-        store_(storing(step)), sum_rows_(cores.sum_rows()), flip_(flip_of(step.output().type)) {
+      : reduction_(step),
+        body_(rescaling(step, "q31_two_step_up_up", "")),
+        tail_(rescaling(step, "q31_two_step_up_away", "")),
+        store_(storing(step)),
+        sum_rows_(cores.sum_rows()),
+        flip_(flip_of(step.output().type)) {
     require(is_8bit(step.input(0).type) && is_8bit(step.output().type), "operands are not 8-bit");
     require(step.integer("total_zero_point", 0, 0) == 0 && store_.zero_point == 0, "zero points belong to the bias");
     require(step.array("bias").count == 1, "there must be one bias");
@@ -117,7 +121,9 @@ template <class T>
 class QuotientThenRequantize final : public Kernel {
  public:
   QuotientThenRequantize(const Step& step, const CoreSet& cores, int64_t count)
-      : reduction_(step), sum_rows_(cores.sum_rows()), count_(count),
+      : reduction_(step),
+        sum_rows_(cores.sum_rows()),
+        count_(count),
         zero_point_(step.integer("input_zero_point", -kLargestZeroPoint, kLargestZeroPoint)) {
     require(step.integer("total_zero_point", 0, 0) == 0, "a zero point is out of range");
     require(count <= std::numeric_limits<int32_t>::max(), "the count is out of range");
@@ -152,7 +158,9 @@ class QuotientThenRequantize final : public Kernel {
 class SumShorts final : public Kernel {
  public:
   SumShorts(const Step& step, const Rescaling& rescale)
-      : reduction_(step), rescale_(rescale), store_(storing(step)),
+      : reduction_(step),
+        rescale_(rescale),
+        store_(storing(step)),
         zero_point_(static_cast<uint32_t>(step.integer("total_zero_point"))) {}
 
   void run(const Run& run) const override {
@@ -248,7 +256,9 @@ class RowMeans final : public Kernel {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     const int64_t length = reduction_.count();
-    const auto one = [&](int64_t row, int) { out[row] = sum(in + row * length, length, (4 - row * length % 4) % 4) / count_; };
+    const auto one = [&](int64_t row, int) {
+      out[row] = sum(in + row * length, length, (4 - row * length % 4) % 4) / count_;
+    };
     if (outputs_ * length < 100000) {
       for (int64_t row = 0; row < outputs_; ++row) one(row, 0);
     } else {

@@ -90,7 +90,8 @@ class RealSoftmax final : public Kernel {
 
   // What rows become that hold NaN, an infinity, or nothing but negative infinities.
   float first_nan(const float* in) const {
-    const float* first = std::find_if(in, in + length_, [](float x) { return std::isnan(x) || (std::isinf(x) && x > 0); });
+    const float* first =
+        std::find_if(in, in + length_, [](float x) { return std::isnan(x) || (std::isinf(x) && x > 0); });
     return first != in + length_ && std::isnan(*first) ? *first + *first : arithmetic::fused::from_bits(0xFFC00000);
   }
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "rules/plain_range.h"
 #include "operators/core/registry.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {
@@ -71,7 +71,8 @@ class Reduce final : public Kernel {
  public:
   // `from_first`: a reduction of everything begins with the first element; with the slot `start`, every reduction does.
   Reduce(const Step& step, bool from_first)
-      : reduction_(step), from_first_(step.rules.count("start") || step.rules.count("extreme") || (from_first && reduction_.whole())) {
+      : reduction_(step),
+        from_first_(step.rules.count("start") || step.rules.count("extreme") || (from_first && reduction_.whole())) {
     require(!step.rules.count("start") || step.rule("start") == "first_element", "no native rule for this slot");
     require(step.input(0).type == step.output().type && type_bytes(step.input(0).type) == sizeof(T),
             "no native kernel for these types");
@@ -151,9 +152,13 @@ Reduction::Reduction(const Step& step) {
   }
 }
 
-std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) { return make_extreme<Largest, LastLargest, FirstLargest, Any>(step); }
+std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) {
+  return make_extreme<Largest, LastLargest, FirstLargest, Any>(step);
+}
 
-std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) { return make_extreme<Smallest, LastSmallest, FirstSmallest, All>(step); }
+std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) {
+  return make_extreme<Smallest, LastSmallest, FirstSmallest, All>(step);
+}
 
 std::unique_ptr<Kernel> make_reduce_prod(const Step& step, const CoreSet&) {
   if (step.rules.count("real_sum")) return nullptr;

@@ -15,8 +15,8 @@ class Reduction {
   // Reads `axes`; NoKernel when axes and shapes do not fit, or without elements.
   explicit Reduction(const Step& step);
 
-  int64_t count() const { return count_; }       // elements per output
-  bool whole() const { return whole_; }          // every axis is reduced
+  int64_t count() const { return count_; }                        // elements per output
+  bool whole() const { return whole_; }                           // every axis is reduced
   bool rows() const { return !inner_kept_ && inner_ == count_; }  // the elements of an output are neighbours
   int64_t scratch_bytes(int threads) const { return threads * kScratch; }
 
@@ -114,7 +114,8 @@ class Reduction {
 
   // Outputs from `first` on, each over neighbouring elements: several at once do not wait for one another.
   template <int kOutputs, class In, class Acc, class Operation>
-  void neighbours(const Run& run, int worker, const Operation& operation, bool from_first, int64_t first, Acc* acc) const {
+  void neighbours(const Run& run, int worker, const Operation& operation, bool from_first, int64_t first,
+                  Acc* acc) const {
     const In* base[kOutputs];
     Acc value[kOutputs];
     for (int k = 0; k < kOutputs; ++k) {

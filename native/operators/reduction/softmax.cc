@@ -8,11 +8,11 @@
 #include "arithmetic/elementary.h"
 #include "core/kernel.h"
 #include "operators/core/map.h"
-#include "operators/reduction/real_softmax.h"
+#include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
+#include "operators/reduction/real_softmax.h"
 #include "rules/log_softmax.h"
 #include "rules/softmax.h"
-#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
@@ -112,7 +112,8 @@ struct LogSoftmax {
         scaled(differences(step, "scaled", std::numeric_limits<int32_t>::min())),
         smallest(step.array("smallest").count == 1 ? step.array("smallest").integer(0) : 0),
         inverse(rescaling(step, "q31_two_step_up_away", "").multiplier) {
-    require(smallest >= std::numeric_limits<int32_t>::min() && smallest <= 0, "the smallest difference is out of range");
+    require(smallest >= std::numeric_limits<int32_t>::min() && smallest <= 0,
+            "the smallest difference is out of range");
   }
   bool defined(int64_t sum) const { return sum < rules::exp_f5_sum_limit(32); }
   int first() const { return 0; }
@@ -169,7 +170,8 @@ class ByDifference final : public Kernel {
 class SoftmaxShorts final : public Kernel {
  public:
   explicit SoftmaxShorts(const Step& step)
-      : rows_(step), multiplier_(rescaling(step, "q31_two_step_up_away", "").multiplier),
+      : rows_(step),
+        multiplier_(rescaling(step, "q31_two_step_up_away", "").multiplier),
         exponentials_(table(step, "exp", 0)),
         reciprocals_(table(step, "reciprocal", std::numeric_limits<int16_t>::min())) {
     // Then every sum is at least 1.
@@ -186,7 +188,8 @@ class SoftmaxShorts final : public Kernel {
       const int64_t largest = *std::max_element(in, in + length);
       int64_t sum = 0;
       for (int64_t i = 0; i < length; ++i) {
-        entries[i] = static_cast<int16_t>(rules::tables_513_exponential(in[i] - largest, multiplier_, exponentials_.data()));
+        entries[i] =
+            static_cast<int16_t>(rules::tables_513_exponential(in[i] - largest, multiplier_, exponentials_.data()));
         sum += entries[i];
       }
       if (sum > std::numeric_limits<int32_t>::max()) return false;

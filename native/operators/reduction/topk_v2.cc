@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "core/kernel.h"
-#include "operators/movement/strided_copy.h"
 #include "operators/core/registry.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {
@@ -14,7 +14,11 @@ template <class T, class Position>
 class TopK final : public Kernel {
  public:
   TopK(const Step& step, int64_t rows, int64_t dimension, int64_t inner, int64_t count)
-      : rows_(rows), dimension_(dimension), inner_(inner), count_(count), largest_(step.integer("largest", 0, 1) != 0) {}
+      : rows_(rows),
+        dimension_(dimension),
+        inner_(inner),
+        count_(count),
+        largest_(step.integer("largest", 0, 1) != 0) {}
 
   int64_t scratch_bytes(int threads) const override { return threads * dimension_ * int64_t{sizeof(int32_t)}; }
 
