@@ -1,41 +1,115 @@
-"""Test configuration: how many Hypothesis examples run, and with which seeds."""
+"""Test configuration: how many examples a property sees, which of them are new in every run, and what `--deep` runs."""
 
 from __future__ import annotations
 
 import os
+import random
+import zlib
+from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 
-_COMMON = {
-    "deadline": None,
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-    "print_blob": True,
-}
+# Examples of a property: the same ones in every run, and new ones that follow from the seed. Of a property that asks
+# for another number itself, shares like these.
+FIXED, NEW = 20, 30
+DEEP = 20_000
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--deep", action="store_true", help="20 000 new examples per property")
-    parser.addoption("--examples", type=int, default=200, metavar="N", help="N new examples per property")
+    parser.addoption("--deep", action="store_true", help=f"{DEEP} new examples per property, and all long campaigns")
+    parser.addoption("--examples", type=int, metavar="N", help="N new examples per property, and no others")
+    parser.addoption("--seed", type=int, metavar="N", help="of the new examples; without it another one in every run")
     parser.addoption("--numerics", action="append", metavar="NAME", help="compare operators under these numerics only")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "numerics(*names): compare under these numerics only")
-    # CI: the same 200 examples per property every time. Otherwise new ones; the seed is printed on failure.
-    count = 20_000 if config.getoption("--deep") else config.getoption("--examples")
-    if count == 200:
-        settings.register_profile("bittrue", max_examples=count, derandomize=True, database=None, **_COMMON)
-    else:
-        phases = [Phase.generate, Phase.shrink]
-        settings.register_profile("bittrue", max_examples=count, phases=phases, database=None, **_COMMON)
+    config.addinivalue_line("markers", "deep: a long campaign, which runs with --deep only")
+    if hasattr(config, "workerinput"):
+        config.option.seed = config.workerinput["seed"]
+    elif config.option.seed is None:
+        config.option.seed = random.SystemRandom().getrandbits(32)
+    if config.option.deep:
+        config.option.examples = DEEP
+    settings.register_profile(
+        "bittrue",
+        max_examples=config.option.examples or FIXED + NEW,
+        deadline=None,
+        database=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    )
     settings.load_profile("bittrue")
+    with suppress(ImportError):
+        from hypothesis.internal.conjecture import providers
+
+        # It would draw numbers out of imported modules, too: examples would follow from which tests ran before.
+        providers.is_local_module_file = lambda path: False
     # The reference executor is meant to be compared on one core; two xdist workers share the machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: object) -> None:
+    """All workers of xdist have one seed."""
+    node.workerinput["seed"] = node.config.option.seed
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Not in the report's head, which -q hides."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter:  # workers have none
+        reporter.write_line(_again(session.config))
+
+
+def _again(config: pytest.Config) -> str:
+    return f"the same new examples again: --seed {config.option.seed}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    # Not by a mark, so that the summary has one line for all.
+    if item.get_closest_marker("deep") and not item.config.option.deep:
+        pytest.skip("long campaigns run with --deep")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A property runs with its fixed examples, then with its new ones."""
+    if not is_hypothesis_test(pyfuncitem.obj):
+        return None
+    option = pyfuncitem.config.option
+    test = getattr(pyfuncitem.obj, "__func__", pyfuncitem.obj)
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    # There is no public way to set the effort and the seed of a property per call.
+    usual, seed = test._hypothesis_internal_use_settings, test._hypothesis_internal_use_seed
+    fixed = 0 if option.examples else -(-usual.max_examples * FIXED // (FIXED + NEW))
+    try:
+        if fixed:
+            test._hypothesis_internal_use_settings = settings(usual, max_examples=fixed, derandomize=True)
+            pyfuncitem.obj(**arguments)
+        phases = [phase for phase in usual.phases if phase != Phase.explicit or not fixed]
+        count = max(usual.max_examples - fixed, 1)
+        test._hypothesis_internal_use_settings = settings(usual, max_examples=count, derandomize=False, phases=phases)
+        test._hypothesis_internal_use_seed = zlib.crc32(f"{option.seed} {pyfuncitem.nodeid}".encode())
+        try:
+            pyfuncitem.obj(**arguments)
+        except (Exception, pytest.fail.Exception):
+            pyfuncitem.add_report_section("call", "a new example", _again(pyfuncitem.config))
+            raise
+    finally:
+        test._hypothesis_internal_use_settings, test._hypothesis_internal_use_seed = usual, seed
+    return True
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The figures that tests recorded under "compared", "native" and "mutated", which -q would hide."""
+    """The figures that tests recorded under "compared", "native" and "mutated", which -q would hide; after failures the
+    seed.
+    """
+    if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
+        terminalreporter.write_line(_again(terminalreporter.config))
     for title, key in (
         ("compared with the runtime, byte for byte", "compared"),
         ("native compared with the reference, byte for byte", "native"),

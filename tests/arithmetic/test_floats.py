@@ -38,7 +38,7 @@ def test_equals_oracle(name, real):
         assert (np.signbit(got) == np.signbit(expected)).all()
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=500)
 @given(st.floats(allow_nan=False))
 def test_random(x):
     for name in NAMES:

@@ -40,9 +40,7 @@ def cases(
 
     CI always draws the same ones. `usual` is for properties whose single case is slow.
     """
-    config = request.config
-    wanted = 20_000 if config.getoption("--deep") else int(config.getoption("--examples"))
-    count = usual if wanted == 200 else wanted
+    count = request.config.getoption("--examples") or usual
     name = request.node.originalname or request.node.name
     for number in range(part, count, parts):
         try:

@@ -1,0 +1,95 @@
+"""What tests/conftest.py does with properties: fixed examples, new ones by the seed, and what `--deep` runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CONFTEST = Path(__file__).with_name("conftest.py")
+PROPERTIES = """
+import json, os
+import pytest
+from hypothesis import example, given, settings, strategies as st
+
+def note(name, x):
+    with open(os.environ["NOTED"], "a") as file:
+        file.write(json.dumps([name, x]) + "\\n")
+
+@pytest.mark.parametrize("name", ["a", "b"])
+@example(x=-5)
+@given(st.integers(0, 2**64))
+def test_property(name, x):
+    note(name, x)
+
+@settings(max_examples=5)
+@given(st.integers(0, 2**64))
+def test_few(x):
+    note("few", x)
+
+@pytest.mark.deep
+@pytest.mark.parametrize("number", range(40))
+def test_deep(number):
+    pass
+
+@given(st.integers(0, 2**64))
+def test_fails(x):
+    assert not os.environ.get("FAIL") or x < 2**60
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """Runs the properties above in a process of its own: what it printed, and the examples by name."""
+    shutil.copy(CONFTEST, tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
+    (tmp_path / "test_properties.py").write_text(PROPERTIES)
+    noted = tmp_path / "noted"
+
+    def call(*arguments: str, fail: bool = False) -> tuple[str, dict[str, list[int]]]:
+        noted.write_text("")
+        environment = {**os.environ, "NOTED": str(noted), "FAIL": "1" if fail else "", "PYTEST_ADDOPTS": ""}
+        environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        plugins = ["-p", "no:cacheprovider", "-p", "xdist.plugin", "-p", "_hypothesis_pytestplugin"]
+        command = [sys.executable, "-m", "pytest", "-q", *plugins, *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == fail, done.stdout + done.stderr
+        found: dict[str, list[int]] = {}
+        for line in noted.read_text().splitlines():
+            name, value = json.loads(line)
+            found.setdefault(name, []).append(value)
+        return done.stdout, found
+
+    return call
+
+
+def test_the_same_seed_gives_the_same_examples(run) -> None:
+    printed, first = run()
+    (seed,) = set(re.findall(r"--seed (\d+)", printed))
+    assert len(re.findall("SKIPPED", printed)) == 1, "one line for all campaigns"
+    assert re.search(r"SKIPPED \[40\] .*long campaigns run with --deep", printed)
+    assert first["a"].count(-5) == 1
+    assert len(first["a"]) == 51
+    assert len(first["few"]) == 5
+    assert first["a"] != first["b"]
+
+    printed, again = run("--seed", seed, "-n", "2")
+    assert f"--seed {seed}" in printed
+    assert again == first
+
+    other_seed = str(int(seed) + 1)
+    printed, other = run("--seed", other_seed, fail=True)
+    assert other["a"][:21] == first["a"][:21], "fixed examples do not depend on the seed"
+    assert len({*other["a"]} - {*first["a"]}) > 10
+    assert printed.count(f"--seed {other_seed}") >= 2, "at the head and after failures"
+
+
+def test_deep_runs_the_campaigns(run) -> None:
+    printed, _ = run("-k", "deep", "--deep")
+    assert "40 passed" in printed
