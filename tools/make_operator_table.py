@@ -27,7 +27,9 @@ or refusal in places; **refused** = the runtime has no defined result, or none t
 no row (mostly: the runtime refuses it, too). The tables after them give the rules, evidence and limits of each row.
 
 A row says which types an operator takes (inputs -> outputs, `|` between alternatives, `-` for an absent input, `T` for
-one of the types named after it, `...` for any number) and which rule fills each slot. Types: `s8` is int8, `u8` uint8,
+one of the types named after it, `...` for any number) and which rule fills each slot. `filters` name the order of the
+axes of a convolution's filters: output channels O, input channels I, space S (CONV_2D has OSI, DEPTHWISE_CONV_2D ISO,
+CONV_3D SIO). Types: `s8` is int8, `u8` uint8,
 `f32` float32, and so on. Evidence `run` means: compared byte for byte with the runtime by `tests/operators/`,
 `tests/onnx_operators/` or `tests/systems/`. Slots and rules are documented in `src/bittrue/rules/`. The systems that
 are gone have pages of their own in `docs/systems/`.
@@ -48,11 +50,22 @@ def notes_text(row: Row) -> str:
     return f"{row.evidence}. {limit}" if row.limit else row.evidence
 
 
-def versions_text(table: Numerics, stem: str) -> str:
-    """Oldest and newest version, for each operator of the schema that has this stem where they are not the same."""
+def asked(row: Row) -> dict[str, object]:
+    """Values that a row wants attributes to have."""
+    return {str(name): value for what, name, value in (c for c in row.when if len(c) == 3) if what == "attribute_is"}
+
+
+def versions_text(table: Numerics, row: Row) -> str:
+    """Oldest and newest version, for each operator of the schema that a row can be for where they are not the same."""
     if not table.versions:
         return ""
-    sources = [name for number, name in enumerate(ENUMS["BuiltinOperator"]) if operator(number).stem == stem]
+    wanted = asked(row)
+    sources = [
+        name
+        for number, name in enumerate(ENUMS["BuiltinOperator"])
+        if (entry := operator(number)).stem == row.operator
+        and all(entry.attributes.get(attribute, value) == value for attribute, value in wanted.items())
+    ]
     ranges = {source: table.versions.get(source, (1, 1)) for source in sources}
     texts = {source: f"{low}-{high}" if low < high else f"{low}" for source, (low, high) in ranges.items()}
     if len(set(texts.values())) <= 1:
@@ -107,9 +120,14 @@ def joined(signatures: set[Signature]) -> list[str]:
     return [f"{' '.join(text[:split])} -> {' '.join(text[split:])}" for split, text in texts]
 
 
-def status(table: Numerics, stem: str, signature: Signature) -> str:
-    """What one numerics does with an operator and types."""
-    rows = table.candidates(stem, *signature)
+def filters(row: Row) -> str:
+    """The order of the filters' axes that a row is for; empty where it is for any."""
+    return str(asked(row).get("filter_layout", ""))
+
+
+def status(table: Numerics, stem: str, layout: str, signature: Signature) -> str:
+    """What one numerics does with an operator, an order of the filters' axes and types."""
+    rows = [row for row in table.candidates(stem, *signature) if filters(row) in ("", layout)]
     if not rows:
         return "unsupported"
     if all(row.refuses for row in rows):
@@ -124,17 +142,18 @@ def matrix(tables: list[Numerics]) -> list[str]:
         "|---" * (2 + len(tables)) + "|",
     ]
     for stem in sorted({stem for table in tables for stem in table.operators()}):
-        found: dict[tuple[str, ...], set[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
+        found: dict[tuple[str, tuple[str, ...]], set[Signature]] = {}
         for table in tables:
             for row in table.rows:
                 if row.operator == stem:
+                    layout = filters(row)
                     for signature in row.signatures(MANY):
-                        found.setdefault(tuple(status(other, stem, signature) for other in tables), set()).add(
-                            signature
-                        )
-        for cells, signatures in sorted(found.items(), reverse=True):
+                        cells = tuple(status(other, stem, layout, signature) for other in tables)
+                        found.setdefault((layout, cells), set()).add(signature)
+        for (layout, cells), signatures in sorted(found.items(), reverse=True):
             types = "; ".join(merged(signatures)).replace("|", "\\|")
-            lines.append(f"| `{stem}` | {types} | {' | '.join(cells)} |")
+            name = f"`{stem}`, filters {layout}" if layout else f"`{stem}`"
+            lines.append(f"| {name} | {types} | {' | '.join(cells)} |")
     return lines
 
 
@@ -171,7 +190,7 @@ def page() -> str:
             ]
         lines += ["| operator | versions | types | when | rules | evidence and limits |", "|---|---|---|---|---|---|"]
         for row in sorted(own, key=lambda row: row.operator):
-            versions = "" if row.refuses else versions_text(table, row.operator)
+            versions = "" if row.refuses else versions_text(table, row)
             rules = ", ".join(f"{slot}=`{rule}`" for slot, rule in row.rules.items())
             when = ", ".join(f"`{' '.join(map(str, condition))}`" for condition in row.when)
             cells = (f"`{row.operator}`", versions, types_text(row), when, rules, notes_text(row))

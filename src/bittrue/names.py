@@ -141,10 +141,12 @@ def by_number(text: str, known: Collection[str], outputs: Callable[[int], Sequen
 
 
 def near(word: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """The names that a misspelt one may stand for: those that hold it, then those that are spelt alike.
+    """The names that a misspelt one may stand for: those that hold it, those spelt alike, else the longest in it.
 
     >>> near("xnpack", ["litert", "xnnpack", "caffe2"]), near("CONV2D", ["CONV_2D", "CONV_3D"], 1)
     (['xnnpack'], ['CONV_2D'])
+    >>> near("Int8Conv2D", ["add", "conv", "pad"])
+    ['conv']
     """
     plain: dict[str, list[str]] = {}
     for name in dict.fromkeys(known):
@@ -157,6 +159,9 @@ def near(word: str, known: Iterable[str], most: int = 3) -> list[str]:
         # Names of tensors are paths: a part of one may be what was meant.
         parts = {part: key for key in plain for part in _SEPARATORS.split(key)}
         keys = [parts[part] for part in difflib.get_close_matches(wanted, parts, most, 0.75)]
+    if not keys:
+        inner = [key for key in plain if len(key) > 2 and key in wanted]
+        keys = sorted(inner, key=lambda key: -len(key))[:1]
     return [name for key in dict.fromkeys(keys) for name in plain[key]][:most]
 
 

@@ -25,8 +25,10 @@ IMPLIED: dict[str, dict[str, object]] = {
     "BATCH_MATMUL": {"most_axes": 5},
     "BIDIRECTIONAL_SEQUENCE_LSTM": {"operands": "separate", "sequence": True, "bidirectional": True},
     "BIDIRECTIONAL_SEQUENCE_RNN": {"operands": "separate", "sequence": True, "bidirectional": True},
+    "CONV_2D": {"filter_layout": "OSI"},
     "CONV_3D": {"filter_layout": "SIO"},
     "CONV_3D_TRANSPOSE": {"filter_layout": "SOI"},
+    "DEPTHWISE_CONV_2D": {"filter_layout": "ISO"},
     "DILATE": {"mode": "gaps"},
     "EMBEDDING_LOOKUP": {"axis": 0, "batch_dims": 0, "table": True},
     "IF": {"plans_both": True},
@@ -135,7 +137,9 @@ def expected_attributes(source: str, options: object) -> dict[str, object]:
     if isinstance(options, (tfl.Conv3DOptionsT, tfl.TransposeConvOptionsT)):
         found |= {"kernel_shape": (), "groups": 1, "channels_last": True, **expected_windows(given)}
     if isinstance(options, (tfl.Conv2DOptionsT, tfl.DepthwiseConv2DOptionsT)):
-        found |= expected_windows(given)
+        found |= {"kernel_shape": (), "channels_last": True, **expected_windows(given)}
+    if isinstance(options, tfl.DepthwiseConv2DOptionsT):
+        found["depthwise"] = True
     if isinstance(options, (tfl.ResizeBilinearOptionsT, tfl.ResizeNearestNeighborOptionsT)):
         found |= expected_resizing(given)
     for camel, value in given.items():

@@ -130,6 +130,9 @@ def test_names_used_by_the_operators() -> None:
         "dilations": (1, 1),
         "activation": "none",
         "bias_type": "f32",
+        "kernel_shape": (),
+        "filter_layout": "OSI",
+        "channels_last": True,
     }
     pool = one_node(tfl.BuiltinOperator.MAX_POOL_2D, "", None)
     assert {"kernel", "strides"} <= set(pool.attributes)

@@ -491,7 +491,7 @@ def operator(number: int) -> Operator:
     """The builtin operator with this number, which must be in ``range(len(ENUMS["BuiltinOperator"]))``.
 
     >>> operator(3).stem, operator(3).options
-    ('conv2d', 'Conv2DOptions')
+    ('conv', 'Conv2DOptions')
     """
     source = ENUMS["BuiltinOperator"][number]
     options = OPTIONS.get(source) or _OPTION_TABLES.get(source.replace("_", "").lower() + "options", "")
