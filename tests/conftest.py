@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import zlib
@@ -26,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "numerics(*names): compare under these numerics only")
     config.addinivalue_line("markers", "deep: a long campaign, which runs with --deep only")
+    config.addinivalue_line("markers", "long: takes seconds, so worker processes begin with it")
     if hasattr(config, "workerinput"):
         config.option.seed = config.workerinput["seed"]
     elif config.option.seed is None:
@@ -48,6 +50,29 @@ def pytest_configure(config: pytest.Config) -> None:
         providers.is_local_module_file = lambda path: False
     # The reference executor is meant to be compared on one core; two xdist workers share the machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """None of them for a few files, or where there is one core: their start costs more than it brings."""
+    few = all(".py" in argument for argument in config.args)
+    return 0 if few or len(os.sched_getaffinity(0)) == 1 else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every worker process gets an equal part of the long tests, and begins with them."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    if workers == 1:
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    others = iter([item for item in items if not item.get_closest_marker("long")])
+    count, items[:] = len(items), []
+    for worker in range(workers):
+        # As xdist parts them: in a row, of equal lengths.
+        end = len(items) + (count - len(items)) // (workers - worker)
+        items += long[worker::workers]
+        items += itertools.islice(others, max(end - len(items), 0))
+    items += others
 
 
 @pytest.hookimpl(optionalhook=True)

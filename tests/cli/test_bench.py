@@ -7,31 +7,24 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import bittrue
+from bittrue.runtime import profile
+from support.command import run
 from support.shared import REPOSITORY
 
 QUICK = ("--seconds", "0.05", "--rounds", "2")
 
 
-def run(*arguments: object, check: int = 0, before: str = "") -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own; `before` is code that runs first, for example to hide a package."""
-    done = subprocess.run(
-        [sys.executable, "-c", f"{before}\nfrom bittrue.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode == check, done.stdout + done.stderr
-    return done
-
-
-def hiding(module: str) -> str:
-    return f"import sys; sys.modules[{module!r}] = None"
+def hide(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if it were not installed."""
+    for name in [package, *sys.modules]:
+        if name.partition(".")[0] == package:
+            monkeypatch.setitem(sys.modules, name, None)
 
 
 @pytest.fixture
@@ -85,9 +78,10 @@ def test_nobody_to_compare_with_but_a_profile(demo: Path) -> None:
     assert "XNNPACK" not in out
 
 
-def test_missing_packages_are_rows(demo: Path) -> None:
-    before = "; ".join(hiding(name) for name in ("openvino", "ai_edge_litert", "ai_edge_litert.interpreter"))
-    found = json.loads(run("bench", demo, *QUICK, "--against", "openvino,xnnpack", "--json", before=before).stdout)
+def test_missing_packages_are_rows(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hide("openvino", monkeypatch)
+    hide("ai_edge_litert", monkeypatch)
+    found = json.loads(run("bench", demo, *QUICK, "--against", "openvino,xnnpack", "--json").stdout)
     ours, *peers = found["comparisons"][0]["results"]
     assert ours["median"]
     for peer, package in zip(peers, ("openvino", "ai-edge-litert"), strict=True):
@@ -114,8 +108,11 @@ def test_chart(demo: Path, tmp_path: Path, suffix: str) -> None:
     assert (b"<svg" in content) if suffix == ".svg" else content.startswith(b"\x89PNG")
 
 
-def test_a_chart_that_cannot_be_written_fails_before_anything_is_measured(demo: Path, tmp_path: Path) -> None:
-    done = run("bench", demo, "--seconds", "1000", "--chart", tmp_path / "x.svg", check=2, before=hiding("matplotlib"))
+def test_a_chart_that_cannot_be_written_fails_before_anything_is_measured(
+    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide("matplotlib", monkeypatch)
+    done = run("bench", demo, "--seconds", "1000", "--chart", tmp_path / "x.svg", check=2)
     assert 'pip install "bittrue[plot]"' in done.stderr
     assert "BT-CHART" in run("bench", demo, "--seconds", "1000", "--chart", tmp_path / "x.gif", check=2).stderr
 
@@ -169,11 +166,8 @@ def test_bench_page_marks_what_loses() -> None:
     assert judgement({"median": 1.2, "low": 1.1, "high": 1.3}) == "faster"
 
 
-def test_a_measured_peak_is_shown(demo: Path) -> None:
-    before = (
-        "import types; from bittrue.runtime import profile;"
-        "profile.native_module = lambda: types.SimpleNamespace(peak_multiply_adds=lambda isa: 123.4e9)"
-    )
-    out = run("bench", demo, *QUICK, "--against", "none", "--profile", before=before).stdout
-    assert "123.4 GMAC/s a core" in " ".join(out.split())
+def test_a_measured_peak_is_shown(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile, "native_module", lambda: SimpleNamespace(peak_multiply_adds=lambda isa: 123.4e9))
+    out = " ".join(run("bench", demo, *QUICK, "--against", "none", "--profile").stdout.split())
+    assert "123.4 GMAC/s a core" in out
     assert "measured peak of one core 123.40 GMAC/s" in out

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,15 +12,7 @@ import pytest
 import bittrue
 from bittrue.check.rules import all_rules
 from support.build import T, chain
-
-
-def run(*arguments: object, check: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "bittrue", *map(str, arguments)], capture_output=True, text=True, timeout=120
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode == check, done.stdout + done.stderr
-    return done
+from support.command import run
 
 
 def unwrapped(table: str) -> str:

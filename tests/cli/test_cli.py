@@ -14,20 +14,8 @@ import pytest
 import bittrue
 from bittrue.cli import _COMMANDS, cli
 from support.build import T, single
+from support.command import run
 from support.shared import SHARED, needs_shared
-
-
-def run(*arguments: object, check: int | None = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", "from bittrue.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    if check is not None:
-        assert done.returncode == check, done.stdout + done.stderr
-    return done
 
 
 @pytest.fixture

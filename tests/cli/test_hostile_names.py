@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bittrue.cli import _COMMANDS, cli, endings
+from bittrue.cli.terminal import Terminal
 from support.build import G, T, several
 from support.caffe2_nets import argument, new
 from support.mxnet_models import Network
@@ -201,10 +202,20 @@ def test_devices(tmp_path: Path, line: Line) -> None:
     found = line("conform", spec, "--operator", "RESHAPE", "--types", "s8", "--no-demo", *reports)
     assert "raised" in found
     line(*words, "-o", tmp_path / "r.json", f"--junit={tmp_path / 'r.xml'}", codes=(0, 1, 2))
+    assert f"\\n{FORGED}" in json.loads((tmp_path / "r.json").read_text())["device_title"]
     check_files(tmp_path, "r.html", "r.md")
     line("identify", spec, "--operator", "RESHAPE", "--types", "s8", "--questions", "2")
     line("conform", f"{tmp_path}/{NAMES[2]}.py:run", codes=(2, 3))
     line("conform", f"program:{tmp_path}/{NAMES[5]}", codes=(2,))
+
+
+@pytest.mark.parametrize("name", [FILE, NAMES[5]])
+def test_no_folded_line_begins_inside_of_a_name(name: str) -> None:
+    out = Terminal(width=80)
+    for length in range(100):
+        with out.capture() as capture:
+            out.print(f"{'x' * length}{name} is a device")
+        assert not any(line.startswith(FORGED) for line in capture.get().split("\n"))
 
 
 def test_vectors(tmp_path: Path, line: Line) -> None:

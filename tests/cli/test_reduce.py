@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +13,7 @@ from click.testing import CliRunner
 import bittrue
 from bittrue.cli import cli
 from support.build import T, single
+from support.command import run as command_line
 
 
 @pytest.fixture
@@ -49,16 +47,7 @@ def test_text(model: Path, tmp_path: Path) -> None:
     assert sorted(p.name for p in small.parent.iterdir()) == ["small.a.npz", "small.b.npz", "small.npz", "small.tflite"]
     command = text.splitlines()[-1]
     assert command.startswith("bittrue compare ")
-    source = Path(bittrue.__file__).parents[1]
-    again = subprocess.run(
-        [sys.executable, "-m", *shlex.split(command)],
-        env={**os.environ, "PYTHONPATH": str(source)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert again.returncode == 1, again.stderr
-    assert "DIFFERENT" in again.stdout
+    assert "DIFFERENT" in command_line(*shlex.split(command)[1:], check=1).stdout
 
 
 def test_json(model: Path, tmp_path: Path) -> None:

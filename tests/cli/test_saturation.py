@@ -23,7 +23,7 @@ def example(path: Path, *, known: bool = True) -> Path:
 
 
 def run(*arguments: str) -> str:
-    result = CliRunner().invoke(cli, ["inspect", "--saturation", *arguments])
+    result = CliRunner().invoke(cli, ["inspect", "--saturation", *arguments], env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.output
     return result.output
 

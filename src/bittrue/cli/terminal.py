@@ -30,6 +30,15 @@ class Terminal(Console):
     def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
         super().__init__(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
 
+    def print(self, *objects: Any, soft_wrap: bool | None = None, **more: Any) -> None:
+        """A word with escapes that is longer than the terminal leaves its line whole: what follows a line end in a name
+        could begin the next one where it is folded.
+        """
+        texts = [one.plain if isinstance(one, Text) else visible(one) for one in objects if isinstance(one, str | Text)]
+        if soft_wrap is None and len(texts) == len(objects):
+            soft_wrap = any("\\" in word and len(word) > self.width for text in texts for word in text.split())
+        super().print(*objects, soft_wrap=soft_wrap, **more)
+
     def render_str(self, text: str, *, markup: bool | None = None, **more: Any) -> Text:
         return super().render_str(visible(text, lines=bool(markup)), markup=markup, **more)
 

@@ -22,6 +22,7 @@ from ...files import scratch, scratch_bytes
 from ...runners.base import pair
 from ...runners.guard import folder_of
 from ...runners.process import Worker, end_of
+from ...visible import visible
 from ..suite import SuiteCase
 from .answers import answered, where
 from .base import STATUSES, Answer, Device
@@ -88,7 +89,8 @@ class Hosted(Device):
             text, advice = (clean(str(reply.get(key, ""))) for key in ("text", "advice"))
             text = f"cannot be opened: {text or 'it wrote on the pipe that carries its answers'}"
             raise kind("BT-DEVICE-OPEN", text, place=f"'{self.spec}'", advice=advice)
-        self.title = clean(str(reply.get("title") or self.title))
+        # What the user typed keeps its line ends, visibly: a name cannot begin a line.
+        self.title = clean(str(reply.get("title") or visible(self.title)))
         reads = reply.get("reads")
         if isinstance(reads, list) and reads and all(kind in ("tflite", "onnx") for kind in reads):
             self.reads = tuple(reads)

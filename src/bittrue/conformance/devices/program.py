@@ -29,6 +29,7 @@ import numpy as np
 from ...errors import InputError
 from ...files import scratch_bytes
 from ...runners.guard import end_group, guard_group, temporary_folder
+from ...visible import visible
 from ..suite import SuiteCase
 from .answers import answered
 from .base import Answer, Device
@@ -62,7 +63,7 @@ class ProgramDevice(Device):
     def __init__(self, spec: str, command: str, timeout: float, batch: int = 0) -> None:
         self.spec = spec
         self._command = _command(command)
-        self.title = clean(Path(self._command[0]).name if len(self._command) == 1 else command)
+        self.title = clean(visible(Path(self._command[0]).name if len(self._command) == 1 else command))
         self._timeout = timeout
         self._batch = batch
 

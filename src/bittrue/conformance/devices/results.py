@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import BittrueError, InputError
 from ...runners import arrays
+from ...visible import visible
 from ..formats.exporter import path_of
 from ..suite import SuiteCase
 from .answers import answered
@@ -38,7 +39,7 @@ class Results(Device):
         if not os.path.isdir(folder):
             raise InputError("BT-DEVICE", f"there is no folder '{clean(folder)}'", place=f"'{clean(spec)}'")
         self.spec = spec
-        self.title = f"recorded outputs ({clean(Path(folder).resolve().name)})"
+        self.title = f"recorded outputs ({clean(visible(Path(folder).resolve().name))})"
         self._folder = Path(folder)
 
     def answer(self, case: SuiteCase) -> Answer:

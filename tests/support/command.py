@@ -1,0 +1,29 @@
+"""The command line in this process: starting another one costs more than most commands do."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+
+from bittrue.cli import cli, endings
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*words: object, check: int | None = 0) -> Done:
+    """`bittrue` with these words; it must end with the code `check`, and never in a traceback."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err):
+        code = endings.run(cli, list(map(str, words)))
+    done = Done(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]
+    assert "Traceback" not in done.stderr, done.stderr
+    assert check is None or code == check, done.stdout + done.stderr
+    return done
