@@ -33,6 +33,8 @@ int64_t read_integer(Type type, const void* data, int64_t i) {
 
 }  // namespace
 
+void no_kernel(const char* what) { throw NoKernel(what); }
+
 int64_t Array::integer(int64_t i) const { return read_integer(type, data, i); }
 
 double Array::real(int64_t i) const {

@@ -1,13 +1,14 @@
 #include "core/stop.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace bittrue {
 namespace {
 
 // Between two looks at the clock while checks come often, and between two questions for signals: the lock of the
-// interpreter may have to be waited for.
-constexpr std::chrono::microseconds kOften{250}, kSeldom{2000}, kSignals{100000};
+// interpreter may have to be waited for. In nanoseconds.
+constexpr int64_t kOften = 250'000, kSeldom = 2'000'000, kSignals = 100'000'000;
 
 }  // namespace
 
@@ -37,7 +38,7 @@ void Stop::ask(Reason reason) {
 }
 
 void Stop::look() {
-  const Clock::time_point now = Clock::now();
+  const int64_t now = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   // The first look of a run comes after little work: nothing is measured yet.
   if (!looked_) next_signals_ = now + kSignals;
   if (looked_ && now - last_ < kOften) stride_ = std::min(2 * stride_, kMost);
@@ -45,8 +46,7 @@ void Stop::look() {
   looked_ = true;
   last_ = now;
   patience_ = stride_;
-  const double seconds = std::chrono::duration<double>(now.time_since_epoch()).count();
-  if (seconds >= deadline_) ask(Reason::deadline);
+  if (static_cast<double>(now) / 1e9 >= deadline_) ask(Reason::deadline);
   if (interrupts_ != nullptr && __atomic_load_n(interrupts_, __ATOMIC_RELAXED) != seen_) ask(Reason::interrupt);
   if (signals == nullptr || now < next_signals_ || asked()) return;
   next_signals_ = now + kSignals;

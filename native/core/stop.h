@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <limits>
 
@@ -42,7 +41,6 @@ class Stop {
   bool in_signals() const { return in_signals_.load(std::memory_order_relaxed); }
 
  private:
-  using Clock = std::chrono::steady_clock;
   static constexpr int64_t kLook = 1 << 20;
   static constexpr int kMost = 256;  // checks between two looks at the clock
 
@@ -57,7 +55,7 @@ class Stop {
   int patience_ = 0, stride_ = 1;
   int64_t spent_ = 0;
   bool looked_ = false;
-  Clock::time_point last_, next_signals_;
+  int64_t last_ = 0, next_signals_ = 0;  // nanoseconds of the steady clock
   double deadline_ = std::numeric_limits<double>::infinity();
   const int64_t* interrupts_ = nullptr;
   int64_t seen_ = 0;

@@ -1,7 +1,11 @@
 #include "core/thread_pool.h"
 
+#include <condition_variable>
+#include <mutex>
 #include <new>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 #include "core/forks.h"
 
@@ -34,6 +38,13 @@ inline void relax(int& spins) {
 }
 
 }  // namespace
+
+struct ThreadPool::Workers {
+  std::vector<std::thread> threads;
+  std::mutex mutex;
+  std::condition_variable awake;
+  bool stop = false;  // guarded by `mutex`
+};
 
 ThreadPool::ThreadPool(int threads) : threads_(threads) { launch(); }
 
@@ -88,7 +99,14 @@ void ThreadPool::wake() {
 
 void ThreadPool::rest() { hot_.store(false, std::memory_order_release); }
 
-void ThreadPool::start(int64_t tasks, Call call, const void* function) {
+void ThreadPool::share(int64_t tasks, int threads, Call call, const void* function) {
+  if (threads_ <= 1 || tasks <= 1 || threads <= 1) {
+    for (int64_t task = 0; task < tasks; ++task) {
+      stop_.check();
+      call(function, task, 0);
+    }
+    return;
+  }
   if (forked()) renew_after_fork();
   tasks_ = tasks;
   call_ = call;
@@ -132,7 +150,7 @@ void ThreadPool::drain(int worker) {
       call_(function_, task, worker);
     }
   } catch (const Stopped&) {
-    // `start` throws it again when nobody works any more.
+    // `share` throws it again when nobody works any more.
   }
 }
 

@@ -2,12 +2,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <thread>
-#include <vector>
 
 #include "core/stop.h"
 
@@ -36,16 +32,9 @@ class ThreadPool {
   // The same by the calling thread alone when `threads` is 1.
   template <class Function>
   void parallel(int64_t tasks, int threads, const Function& function) {
-    if (threads_ <= 1 || tasks <= 1 || threads <= 1) {
-      for (int64_t task = 0; task < tasks; ++task) {
-        stop_.check();
-        function(task, 0);
-      }
-      return;
-    }
-    start(
-        tasks, [](const void* f, int64_t task, int worker) { (*static_cast<const Function*>(f))(task, worker); },
-        &function);
+    share(
+        tasks, threads,
+        [](const void* f, int64_t task, int worker) { (*static_cast<const Function*>(f))(task, worker); }, &function);
   }
 
   // Between `wake` and `rest` the workers wait by spinning, so that short steps start without a system call. A worker
@@ -57,18 +46,13 @@ class ThreadPool {
   using Call = void (*)(const void* function, int64_t task, int worker);
   static constexpr int kClosed = -1;
 
-  struct Workers {
-    std::vector<std::thread> threads;
-    std::mutex mutex;
-    std::condition_variable awake;
-    bool stop = false;  // guarded by `mutex`
-  };
+  struct Workers;
 
   void launch();
   // Threads do not survive a fork, and locks may be held for ever in the child: it gets new ones.
   void renew_after_fork();
   bool forked() const;
-  void start(int64_t tasks, Call call, const void* function);
+  void share(int64_t tasks, int threads, Call call, const void* function);
   void work(Workers& workers, int worker);
   void drain(int worker);
   bool join();
@@ -78,7 +62,7 @@ class ThreadPool {
   std::unique_ptr<Workers> workers_;  // null when there are none
   Stop stop_;
   std::atomic<bool> hot_{false};    // workers spin while it is set
-  std::atomic<uint64_t> round_{0};  // one per `start`
+  std::atomic<uint64_t> round_{0};  // one per `share`
   std::atomic<int64_t> next_{0};
   std::atomic<int> joined_{kClosed};  // workers inside the open round
   int64_t tasks_ = 0;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 namespace bittrue {
 
@@ -27,56 +26,11 @@ enum class Type : uint8_t {
   other
 };
 
-struct TypeRow {
-  const char* name;
-  Type type;
-  int bytes;  // per element at run time: sub-byte integers take one byte
-};
+// `other` where no type has this name.
+Type find_type(const char* name);
 
-inline constexpr TypeRow kTypes[] = {
-    {"s2", Type::s2, 1},
-    {"s4", Type::s4, 1},
-    {"s8", Type::s8, 1},
-    {"u8", Type::u8, 1},
-    {"s16", Type::s16, 2},
-    {"u16", Type::u16, 2},
-    {"s32", Type::s32, 4},
-    {"u32", Type::u32, 4},
-    {"s64", Type::s64, 8},
-    {"u64", Type::u64, 8},
-    {"f32", Type::f32, 4},
-    {"f64", Type::f64, 8},
-    {"bool", Type::boolean, 1},
-    // Types that are only moved: their size is all that matters.
-    {"u2", Type::bytes1, 1},
-    {"u4", Type::bytes1, 1},
-    {"f8e4m3fn", Type::bytes1, 1},
-    {"f8e4m3fnuz", Type::bytes1, 1},
-    {"f8e5m2", Type::bytes1, 1},
-    {"f8e5m2fnuz", Type::bytes1, 1},
-    {"f8e8m0", Type::bytes1, 1},
-    {"f6e2m3", Type::bytes1, 1},
-    {"f6e3m2", Type::bytes1, 1},
-    {"f4e2m1", Type::bytes1, 1},
-    {"f16", Type::bytes2, 2},
-    {"bf16", Type::bytes2, 2},
-    {"c64", Type::bytes8, 8},
-    {"c128", Type::bytes16, 16},
-};
-
-inline Type find_type(const char* name) {
-  for (const TypeRow& row : kTypes) {
-    if (std::strcmp(row.name, name) == 0) return row.type;
-  }
-  return Type::other;
-}
-
-inline int type_bytes(Type type) {
-  for (const TypeRow& row : kTypes) {
-    if (row.type == type) return row.bytes;
-  }
-  return 0;
-}
+// Per element at run time: sub-byte integers take one byte. 0 for `other`.
+int type_bytes(Type type);
 
 // Native memory holds every 8-bit integer unsigned: s8 values are moved up by this much.
 inline int flip_of(Type type) { return type == Type::s8 ? 128 : 0; }

@@ -1,5 +1,7 @@
 #include "operators/core/blocks.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace bittrue {
@@ -29,7 +31,27 @@ void repeat(uint8_t* target, int64_t filled, int64_t total) {
   }
 }
 
+std::vector<const Operand*> first_inputs(const Step& step, int count) {
+  std::vector<const Operand*> inputs;
+  for (int k = 0; k < count; ++k) inputs.push_back(&step.input(k));
+  return inputs;
+}
+
+void require_sizes(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes) {
+  bool fits = static_cast<size_t>(type_bytes(step.output().type)) == output_bytes;
+  size_t k = 0;
+  for (const size_t bytes : input_bytes) fits = fits && static_cast<size_t>(type_bytes(step.input(k++).type)) == bytes;
+  require(fits, "no native kernel for these types");
+}
+
 }  // namespace
+
+struct Blocks::State {
+  const uint8_t* pointers[kMaxInputs] = {};
+  const uint8_t* spread_from[kMaxInputs] = {};
+  int64_t spread_count[kMaxInputs] = {};
+  uint8_t* scratch = nullptr;
+};
 
 Blocks::Blocks(const std::vector<const Operand*>& inputs, const Operand& output, int64_t block_elements)
     : inputs_(static_cast<int>(inputs.size())), elements_(output.elements) {
@@ -116,6 +138,22 @@ void Blocks::spread(int input, size_t axis, int64_t dimension, const uint8_t* so
   if (stride == 0) repeat(target, bytes, dimension * bytes);
 }
 
+void Blocks::each(const Run& run, const void* body, Call call) const {
+  if (blocks_ == 0) return;
+  const int64_t tasks = elements_ < kParallel ? 1 : std::min<int64_t>(blocks_, run.pool.threads() * 4);
+  run.pool.parallel(tasks, [&](int64_t task, int worker) {
+    State state;
+    state.scratch = run.scratch + worker * worker_bytes_;
+    const int64_t last = blocks_ * (task + 1) / tasks;
+    for (int64_t block = blocks_ * task / tasks; block < last; ++block) {
+      run.check(worker);
+      uint8_t* out = nullptr;
+      const int64_t count = place(run, block, state, &out);
+      call(body, state.pointers, out, count);
+    }
+  });
+}
+
 int64_t Blocks::place(const Run& run, int64_t block, State& state, uint8_t** out) const {
   int64_t offsets[kMaxInputs + 1] = {};
   const int64_t first = block % chunks_ * step_;
@@ -144,6 +182,31 @@ int64_t Blocks::place(const Run& run, int64_t block, State& state, uint8_t** out
     state.pointers[k] = target;
   }
   return count;
+}
+
+BlockKernel::BlockKernel(const Step& step, int inputs, int64_t block_elements)
+    : blocks_(first_inputs(step, inputs), step.output(), block_elements) {}
+
+BlockKernel::BlockKernel(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes)
+    : BlockKernel(step, static_cast<int>(input_bytes.size())) {
+  require_sizes(step, input_bytes, output_bytes);
+}
+
+void BlockKernel::run(const Run& run) const {
+  blocks_.run(run, [this](const uint8_t* const* in, uint8_t* out, int64_t count) { block(in, out, count); });
+}
+
+CheckedBlockKernel::CheckedBlockKernel(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes)
+    : blocks_(first_inputs(step, static_cast<int>(input_bytes.size())), step.output()) {
+  require_sizes(step, input_bytes, output_bytes);
+}
+
+void CheckedBlockKernel::run(const Run& run) const {
+  std::atomic<bool> all{true};
+  blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+    if (!defined(in, out, count)) all.store(false, std::memory_order_relaxed);
+  });
+  if (!all.load(std::memory_order_relaxed)) throw Undefined();
 }
 
 }  // namespace bittrue

@@ -1,8 +1,8 @@
 // Element-wise walks: inputs that broadcast to one output, handed to a body in dense blocks.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -30,18 +30,8 @@ class Blocks {
   // body(inputs, out, count): `count` elements, one pointer per input.
   template <class Body>
   void run(const Run& run, const Body& body) const {
-    if (blocks_ == 0) return;
-    const int64_t tasks = elements_ < kParallel ? 1 : std::min<int64_t>(blocks_, run.pool.threads() * 4);
-    run.pool.parallel(tasks, [&](int64_t task, int worker) {
-      State state;
-      state.scratch = run.scratch + worker * worker_bytes_;
-      const int64_t last = blocks_ * (task + 1) / tasks;
-      for (int64_t block = blocks_ * task / tasks; block < last; ++block) {
-        run.check(worker);
-        uint8_t* out = nullptr;
-        const int64_t count = place(run, block, state, &out);
-        body(state.pointers, out, count);
-      }
+    each(run, &body, [](const void* f, const uint8_t* const* in, uint8_t* out, int64_t count) {
+      (*static_cast<const Body*>(f))(in, out, count);
     });
   }
 
@@ -50,13 +40,10 @@ class Blocks {
     int64_t dimension = 0;
     int64_t strides[kMaxInputs + 1] = {};  // bytes; the output's comes last
   };
-  struct State {
-    const uint8_t* pointers[kMaxInputs] = {};
-    const uint8_t* spread_from[kMaxInputs] = {};
-    int64_t spread_count[kMaxInputs] = {};
-    uint8_t* scratch = nullptr;
-  };
+  struct State;
 
+  using Call = void (*)(const void* body, const uint8_t* const* in, uint8_t* out, int64_t count);
+  void each(const Run& run, const void* body, Call call) const;
   int64_t place(const Run& run, int64_t block, State& state, uint8_t** out) const;
   void spread(int input, size_t axis, int64_t dimension, const uint8_t* source, uint8_t* target) const;
   int64_t inner_elements(size_t axis) const;
@@ -71,20 +58,49 @@ class Blocks {
   int64_t blocks_ = 0, elements_ = 0, worker_bytes_ = 0;
 };
 
-// A core over two operands that broadcast to one output, all of them 8-bit.
-class ElementwiseBytes final : public Kernel {
+// A kernel of nothing but such a walk, over the first operands of a step.
+class BlockKernel : public Kernel {
  public:
-  ElementwiseBytes(const Step& step, std::unique_ptr<Elementwise> core)
-      : blocks_({&step.input(0), &step.input(1)}, step.output(), 4096), core_(std::move(core)) {}
+  void run(const Run& run) const override;
+  int64_t scratch_bytes(int threads) const final { return blocks_.scratch_bytes(threads); }
 
-  void run(const Run& run) const override {
-    blocks_.run(run,
-                [&](const uint8_t* const* in, uint8_t* out, int64_t count) { core_->run(in[0], in[1], out, count); });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+ protected:
+  BlockKernel(const Step& step, int inputs, int64_t block_elements = 2048);
+  // The same; NoKernel unless elements have these sizes.
+  BlockKernel(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes);
+  // `count` elements, one pointer per input.
+  virtual void block(const uint8_t* const* in, uint8_t* out, int64_t count) const = 0;
 
  private:
   Blocks blocks_;
+};
+
+// The same with values that have no defined result: the reference then does the whole step.
+class CheckedBlockKernel : public Kernel {
+ public:
+  void run(const Run& run) const final;
+  int64_t scratch_bytes(int threads) const final { return blocks_.scratch_bytes(threads); }
+
+ protected:
+  CheckedBlockKernel(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes);
+  // Whether all results of the block are.
+  virtual bool defined(const uint8_t* const* in, uint8_t* out, int64_t count) const = 0;
+
+ private:
+  Blocks blocks_;
+};
+
+// A core over two operands that broadcast to one output, all of them 8-bit.
+class ElementwiseBytes final : public BlockKernel {
+ public:
+  ElementwiseBytes(const Step& step, std::unique_ptr<Elementwise> core)
+      : BlockKernel(step, 2, 4096), core_(std::move(core)) {}
+
+ private:
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    core_->run(in[0], in[1], out, count);
+  }
+
   std::unique_ptr<Elementwise> core_;
 };
 

@@ -23,45 +23,35 @@ inline bool is_byte(Type type) { return is_8bit(type) || type == Type::s4 || typ
 std::unique_ptr<Kernel> make_lookup(const Step& step, const CoreSet& cores, const std::array<uint8_t, 256>& table);
 
 template <class Out>
-class WideTable final : public Kernel {
+class WideTable final : public BlockKernel {
  public:
-  WideTable(const Step& step, const std::array<Out, 256>& table)
-      : blocks_({&step.input(0)}, step.output()), table_(table) {}
+  WideTable(const Step& step, const std::array<Out, 256>& table) : BlockKernel(step, 1), table_(table) {}
 
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      auto* target = reinterpret_cast<Out*>(out);
-      for (int64_t i = 0; i < count; ++i) target[i] = table_[in[0][i]];
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
   std::string note() const override { return "lookup table"; }
 
  private:
-  Blocks blocks_;
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    auto* target = reinterpret_cast<Out*>(out);
+    for (int64_t i = 0; i < count; ++i) target[i] = table_[in[0][i]];
+  }
+
   std::array<Out, 256> table_;
 };
 
-// Function: Out operator()(In) const. `Flip` is added to what is stored.
+// Function: Out operator()(In) const, on stored elements.
 template <class In, class Out, class Function>
-class Map final : public Kernel {
+class Map final : public BlockKernel {
  public:
-  Map(const Step& step, Function function) : blocks_({&step.input(0)}, step.output()), function_(std::move(function)) {
-    require(type_bytes(step.input(0).type) == sizeof(In) && type_bytes(step.output().type) == sizeof(Out),
-            "no native kernel for these types");
-  }
-
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      const auto* source = reinterpret_cast<const In*>(in[0]);
-      auto* target = reinterpret_cast<Out*>(out);
-      for (int64_t i = 0; i < count; ++i) target[i] = function_(source[i]);
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+  Map(const Step& step, Function function)
+      : BlockKernel(step, {sizeof(In)}, sizeof(Out)), function_(std::move(function)) {}
 
  private:
-  Blocks blocks_;
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    const auto* source = reinterpret_cast<const In*>(in[0]);
+    auto* target = reinterpret_cast<Out*>(out);
+    for (int64_t i = 0; i < count; ++i) target[i] = function_(source[i]);
+  }
+
   Function function_;
 };
 
@@ -84,28 +74,19 @@ std::unique_ptr<Kernel> from_wide(const Step& step, const Function& f) {
   return nullptr;
 }
 
-template <class Out, class Function>
-std::unique_ptr<Kernel> wide_table(const Step& step, const Function& f) {
-  std::array<Out, 256> table;
-  for (int byte = 0; byte < 256; ++byte) table[byte] = static_cast<Out>(f(value_of_byte(step.input(0).type, byte)));
-  return std::make_unique<WideTable<Out>>(step, table);
-}
+// The kernel of a function of 8-bit values, given what it makes of every stored byte.
+std::unique_ptr<Kernel> of_bytes(const Step& step, const CoreSet& cores, const std::array<int64_t, 256>& values);
 
 }  // namespace map_detail
 
 // The kernel of int64_t f(int64_t) on the plan's own values; the result wraps to the output's width.
 template <class Function>
 std::unique_ptr<Kernel> make_integer_map(const Step& step, const CoreSet& cores, const Function& f) {
-  const Type from = step.input(0).type, to = step.output().type;
+  const Type from = step.input(0).type;
   if (is_byte(from)) {
-    if (to == Type::s16) return map_detail::wide_table<int16_t>(step, f);
-    if (to == Type::s32) return map_detail::wide_table<int32_t>(step, f);
-    if (!is_byte(to)) return nullptr;
-    std::array<uint8_t, 256> table;
-    for (int byte = 0; byte < 256; ++byte) {
-      table[byte] = static_cast<uint8_t>(f(value_of_byte(from, byte)) + flip_of(to));
-    }
-    return make_lookup(step, cores, table);
+    std::array<int64_t, 256> values;
+    for (int byte = 0; byte < 256; ++byte) values[byte] = f(value_of_byte(from, byte));
+    return map_detail::of_bytes(step, cores, values);
   }
   if (from == Type::s16) return map_detail::from_wide<int16_t>(step, f);
   if (from == Type::s32) return map_detail::from_wide<int32_t>(step, f);

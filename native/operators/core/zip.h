@@ -1,7 +1,6 @@
 // Functions of two elements, with broadcasting.
 #pragma once
 
-#include <atomic>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -14,27 +13,21 @@ namespace bittrue {
 
 // Function: Out operator()(In, In) const, on stored elements.
 template <class In, class Out, class Function>
-class Zip final : public Kernel {
+class Zip final : public BlockKernel {
  public:
   Zip(const Step& step, Function function)
-      : blocks_({&step.input(0), &step.input(1)}, step.output()), function_(std::move(function)) {
-    require(step.input(0).type == step.input(1).type && type_bytes(step.input(0).type) == sizeof(In) &&
-                type_bytes(step.output().type) == sizeof(Out),
-            "no native kernel for these types");
+      : BlockKernel(step, {sizeof(In), sizeof(In)}, sizeof(Out)), function_(std::move(function)) {
+    require(step.input(0).type == step.input(1).type, "no native kernel for these types");
   }
-
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      const auto* first = reinterpret_cast<const In*>(in[0]);
-      const auto* second = reinterpret_cast<const In*>(in[1]);
-      auto* target = reinterpret_cast<Out*>(out);
-      for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i]);
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
 
  private:
-  Blocks blocks_;
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    const auto* first = reinterpret_cast<const In*>(in[0]);
+    const auto* second = reinterpret_cast<const In*>(in[1]);
+    auto* target = reinterpret_cast<Out*>(out);
+    for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i]);
+  }
+
   Function function_;
 };
 
@@ -45,31 +38,23 @@ std::unique_ptr<Kernel> make_zip(const Step& step, Function function) {
 
 // Function: Out operator()(In, In, bool* defined) const; clearing `defined` leaves the whole step to the reference.
 template <class In, class Out, class Function>
-class CheckedZip final : public Kernel {
+class CheckedZip final : public CheckedBlockKernel {
  public:
   CheckedZip(const Step& step, Function function)
-      : blocks_({&step.input(0), &step.input(1)}, step.output()), function_(std::move(function)) {
-    require(step.input(0).type == step.input(1).type && type_bytes(step.input(0).type) == sizeof(In) &&
-                type_bytes(step.output().type) == sizeof(Out),
-            "no native kernel for these types");
+      : CheckedBlockKernel(step, {sizeof(In), sizeof(In)}, sizeof(Out)), function_(std::move(function)) {
+    require(step.input(0).type == step.input(1).type, "no native kernel for these types");
   }
-
-  void run(const Run& run) const override {
-    std::atomic<bool> defined{true};
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      const auto* first = reinterpret_cast<const In*>(in[0]);
-      const auto* second = reinterpret_cast<const In*>(in[1]);
-      auto* target = reinterpret_cast<Out*>(out);
-      bool all = true;
-      for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i], &all);
-      if (!all) defined.store(false, std::memory_order_relaxed);
-    });
-    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
 
  private:
-  Blocks blocks_;
+  bool defined(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    const auto* first = reinterpret_cast<const In*>(in[0]);
+    const auto* second = reinterpret_cast<const In*>(in[1]);
+    auto* target = reinterpret_cast<Out*>(out);
+    bool all = true;
+    for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i], &all);
+    return all;
+  }
+
   Function function_;
 };
 
@@ -96,10 +81,10 @@ std::unique_ptr<Kernel> plain_integers(const Step& step) {
 
 // The same for binary32: one rounding, then the clamp. NaN, which is rare, is looked for block by block and made anew.
 template <class Operation>
-class RealZip final : public Kernel {
+class RealZip final : public BlockKernel {
  public:
   explicit RealZip(const Step& step)
-      : blocks_({&step.input(0), &step.input(1)}, step.output()),
+      : BlockKernel(step, {sizeof(float), sizeof(float)}, sizeof(float)),
         low_(static_cast<float>(step.real("low"))),
         high_(static_cast<float>(step.real("high"))) {
     require(step.input(0).type == Type::f32 && step.input(1).type == Type::f32 && step.output().type == Type::f32,
@@ -108,22 +93,18 @@ class RealZip final : public Kernel {
     limited_ = !(low_ == -kEnd && high_ == kEnd);
   }
 
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      const auto* first = reinterpret_cast<const float*>(in[0]);
-      const auto* second = reinterpret_cast<const float*>(in[1]);
-      auto* target = reinterpret_cast<float*>(out);
-      if (limited_ || apply(first, second, target, count) != 0) {
-        for (int64_t i = 0; i < count; ++i) {
-          const float result = Operation()(first[i], second[i]);
-          target[i] = rules::clamp(rules::with_first_nan(result, first[i], second[i]), low_, high_);
-        }
-      }
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
-
  private:
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    const auto* first = reinterpret_cast<const float*>(in[0]);
+    const auto* second = reinterpret_cast<const float*>(in[1]);
+    auto* target = reinterpret_cast<float*>(out);
+    if (limited_ || apply(first, second, target, count) != 0) {
+      for (int64_t i = 0; i < count; ++i) {
+        const float result = Operation()(first[i], second[i]);
+        target[i] = rules::clamp(rules::with_first_nan(result, first[i], second[i]), low_, high_);
+      }
+    }
+  }
   // 0 where no result is NaN.
   static uint32_t apply(const float* first, const float* second, float* target, int64_t count) {
     uint32_t odd = 0;
@@ -135,7 +116,6 @@ class RealZip final : public Kernel {
     return odd;
   }
 
-  Blocks blocks_;
   float low_, high_;
   bool limited_;
 };

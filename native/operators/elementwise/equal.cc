@@ -1,6 +1,8 @@
 // equal, not_equal, greater, greater_equal, less and less_equal.
+#include <utility>
+
+#include "operators/core/blocks.h"
 #include "operators/core/registry.h"
-#include "operators/core/zip.h"
 #include "operators/elementwise/add.h"
 
 namespace bittrue {
@@ -8,30 +10,47 @@ namespace {
 
 constexpr int kCompareLeft = 8;  // src/bittrue/rules/compare.py, rescaled_left_8
 
-// What every 8-bit value stands for in 1/256 of the real value.
-template <class Compare>
-class CompareBytes final : public Kernel {
- public:
-  CompareBytes(const Step& step, const Aligned& first, const Aligned& second)
-      : blocks_({&step.input(0), &step.input(1)}, step.output()) {
-    require(step.input(0).type == step.input(1).type, "no native kernel for these types");
-    const std::array<int64_t, 256> one = first.table(step.input(0).type), two = second.table(step.input(1).type);
-    for (int i = 0; i < 256; ++i) {
-      first_[i] = static_cast<int32_t>(one[i]);
-      second_[i] = static_cast<int32_t>(two[i]);
-    }
-  }
+// Compare: bool operator()(T, T) const. Exchanged: the inputs are, so that "less" is "greater".
+struct Order {
+  explicit Order(bool exchanged) : first(exchanged ? 1 : 0), second(exchanged ? 0 : 1) {}
+  int first, second;
+};
 
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) out[i] = Compare()(first_[in[0][i]], second_[in[1][i]]) ? 1 : 0;
-    });
+template <class T, class Compare>
+class Comparison final : public BlockKernel {
+ public:
+  Comparison(const Step& step, Order order, Compare compare)
+      : BlockKernel(step, {sizeof(T), sizeof(T)}, 1), order_(order), compare_(compare) {
+    require(step.input(0).type == step.input(1).type, "no native kernel for these types");
   }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
 
  private:
-  Blocks blocks_;
-  int32_t first_[256], second_[256];  // rescaled values are 32-bit
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    const auto* first = reinterpret_cast<const T*>(in[order_.first]);
+    const auto* second = reinterpret_cast<const T*>(in[order_.second]);
+    for (int64_t i = 0; i < count; ++i) out[i] = compare_(first[i], second[i]) ? 1 : 0;
+  }
+
+  Order order_;
+  Compare compare_;
+};
+
+template <class T, class Compare>
+std::unique_ptr<Kernel> make_for(const Step& step, Order order, Compare compare) {
+  return std::make_unique<Comparison<T, Compare>>(step, order, compare);
+}
+
+// What every 8-bit value stands for in 1/256 of the real value.
+class Entries {
+ public:
+  Entries(const Aligned& aligned, Type type) {
+    const std::array<int64_t, 256> table = aligned.table(type);
+    for (int i = 0; i < 256; ++i) entries_[i] = static_cast<int32_t>(table[i]);
+  }
+  int32_t operator()(uint8_t byte) const { return entries_[byte]; }
+
+ private:
+  std::array<int32_t, 256> entries_;  // rescaled values are 32-bit
 };
 
 Aligned compared(const Step& step, const std::string& prefix) {
@@ -44,27 +63,32 @@ Aligned compared(const Step& step, const std::string& prefix) {
 }
 
 template <class Compare>
-std::unique_ptr<Kernel> make_comparison(const Step& step) {
+std::unique_ptr<Kernel> make_comparison(const Step& step, bool exchanged = false) {
   const Type type = step.input(0).type;
   if (step.output().type != Type::boolean) return nullptr;
-  const auto plain = [](auto a, auto b) { return static_cast<uint8_t>(Compare()(a, b)); };
+  const Compare compare;
+  const Order order(exchanged);
   if (step.text("form") == "rescaled") {
     require(step.rule("compare") == "rescaled_left_8", "no native rule for this slot");
-    const Aligned first = compared(step, "first_"), second = compared(step, "second_");
-    if (is_8bit(type)) return std::make_unique<CompareBytes<Compare>>(step, first, second);
+    Aligned first = compared(step, "first_"), second = compared(step, "second_");
+    if (exchanged) std::swap(first, second);
+    if (is_8bit(type)) {
+      const Entries one(first, type), two(second, type);
+      return make_for<uint8_t>(step, order, [=](uint8_t a, uint8_t b) { return compare(one(a), two(b)); });
+    }
     if (type != Type::s16) return nullptr;
-    return make_zip<int16_t, uint8_t>(step, [=](int16_t a, int16_t b) { return plain(first(a), second(b)); });
+    return make_for<int16_t>(step, order, [=](int16_t a, int16_t b) { return compare(first(a), second(b)); });
   }
   require(step.text("form") == "plain", "an unknown form");
   switch (type) {
     case Type::boolean:
-      return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) { return plain(a != 0, b != 0); });
+      return make_for<uint8_t>(step, order, [=](uint8_t a, uint8_t b) { return compare(a != 0, b != 0); });
     case Type::s8:
-    case Type::u8: return make_zip<uint8_t, uint8_t>(step, plain);
-    case Type::s16: return make_zip<int16_t, uint8_t>(step, plain);
-    case Type::s32: return make_zip<int32_t, uint8_t>(step, plain);
-    case Type::s64: return make_zip<int64_t, uint8_t>(step, plain);
-    case Type::f32: return make_zip<float, uint8_t>(step, plain);
+    case Type::u8: return make_for<uint8_t>(step, order, compare);
+    case Type::s16: return make_for<int16_t>(step, order, compare);
+    case Type::s32: return make_for<int32_t>(step, order, compare);
+    case Type::s64: return make_for<int64_t>(step, order, compare);
+    case Type::f32: return make_for<float>(step, order, compare);
     default: return nullptr;
   }
 }
@@ -80,8 +104,6 @@ BITTRUE_COMPARISON(Equal, ==)
 BITTRUE_COMPARISON(NotEqual, !=)
 BITTRUE_COMPARISON(Greater, >)
 BITTRUE_COMPARISON(GreaterEqual, >=)
-BITTRUE_COMPARISON(Less, <)
-BITTRUE_COMPARISON(LessEqual, <=)
 #undef BITTRUE_COMPARISON
 
 }  // namespace
@@ -96,9 +118,11 @@ std::unique_ptr<Kernel> make_greater_equal(const Step& step, const CoreSet&) {
   return make_comparison<GreaterEqual>(step);
 }
 
-std::unique_ptr<Kernel> make_less(const Step& step, const CoreSet&) { return make_comparison<Less>(step); }
+std::unique_ptr<Kernel> make_less(const Step& step, const CoreSet&) { return make_comparison<Greater>(step, true); }
 
-std::unique_ptr<Kernel> make_less_equal(const Step& step, const CoreSet&) { return make_comparison<LessEqual>(step); }
+std::unique_ptr<Kernel> make_less_equal(const Step& step, const CoreSet&) {
+  return make_comparison<GreaterEqual>(step, true);
+}
 
 BITTRUE_OPERATOR(equal, make_equal)
 BITTRUE_OPERATOR(greater, make_greater)

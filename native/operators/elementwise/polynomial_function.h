@@ -5,22 +5,18 @@
 
 namespace bittrue {
 
-class PolynomialFunction final : public Kernel {
+class PolynomialFunction final : public BlockKernel {
  public:
   PolynomialFunction(const Step& step, const CoreSet& cores, RealFunction function)
-      : blocks_({&step.input(0)}, step.output()), core_(cores.real_function()), function_(function) {
+      : BlockKernel(step, 1), core_(cores.real_function()), function_(function) {
     require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
   }
 
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      core_(function_, reinterpret_cast<const float*>(in[0]), reinterpret_cast<float*>(out), count);
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
-
  private:
-  Blocks blocks_;
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    core_(function_, reinterpret_cast<const float*>(in[0]), reinterpret_cast<float*>(out), count);
+  }
+
   RealFunctionCore core_;
   RealFunction function_;
 };

@@ -8,23 +8,18 @@ namespace {
 
 // Function: Out operator()(In, Alpha) const, on stored elements.
 template <class In, class Alpha, class Function>
-class Prelu final : public Kernel {
+class Prelu final : public BlockKernel {
  public:
-  Prelu(const Step& step, Function function)
-      : blocks_({&step.input(0), &step.input(1)}, step.output()), function_(std::move(function)) {}
-
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      const auto* x = reinterpret_cast<const In*>(in[0]);
-      const auto* alpha = reinterpret_cast<const Alpha*>(in[1]);
-      auto* target = reinterpret_cast<In*>(out);
-      for (int64_t i = 0; i < count; ++i) target[i] = function_(x[i], alpha[i]);
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+  Prelu(const Step& step, Function function) : BlockKernel(step, 2), function_(std::move(function)) {}
 
  private:
-  Blocks blocks_;
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    const auto* x = reinterpret_cast<const In*>(in[0]);
+    const auto* alpha = reinterpret_cast<const Alpha*>(in[1]);
+    auto* target = reinterpret_cast<In*>(out);
+    for (int64_t i = 0; i < count; ++i) target[i] = function_(x[i], alpha[i]);
+  }
+
   Function function_;
 };
 

@@ -9,10 +9,10 @@ namespace bittrue {
 namespace {
 
 // The aligned inputs by tables; the square wraps to 32 bits.
-class SquaredDifferenceBytes final : public Kernel {
+class SquaredDifferenceBytes final : public BlockKernel {
  public:
   SquaredDifferenceBytes(const Step& step, const CoreSet& cores)
-      : blocks_({&step.input(0), &step.input(1)}, step.output()), requantize_row_(cores.requantize_row()) {
+      : BlockKernel(step, 2), requantize_row_(cores.requantize_row()) {
     const std::array<int64_t, 256> first = aligned(step, "first_").table(step.input(0).type);
     const std::array<int64_t, 256> second = aligned(step, "second_").table(step.input(1).type);
     const int64_t largest = std::min<int64_t>(magnitude(first) + magnitude(second), int64_t{1} << 31);
@@ -24,24 +24,20 @@ class SquaredDifferenceBytes final : public Kernel {
     }
   }
 
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      constexpr int64_t kPiece = 512;
-      int32_t squares[kPiece];
-      for (int64_t begin = 0; begin < count; begin += kPiece) {
-        const int64_t size = std::min(kPiece, count - begin);
-        for (int64_t i = 0; i < size; ++i) {
-          const uint32_t difference = first_[in[0][begin + i]] - second_[in[1][begin + i]];
-          squares[i] = static_cast<int32_t>(difference * difference);
-        }
-        requantize_row_(requantize_, squares, out + begin, size);
-      }
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
-
  private:
-  Blocks blocks_;
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    constexpr int64_t kPiece = 512;
+    int32_t squares[kPiece];
+    for (int64_t begin = 0; begin < count; begin += kPiece) {
+      const int64_t size = std::min(kPiece, count - begin);
+      for (int64_t i = 0; i < size; ++i) {
+        const uint32_t difference = first_[in[0][begin + i]] - second_[in[1][begin + i]];
+        squares[i] = static_cast<int32_t>(difference * difference);
+      }
+      requantize_row_(requantize_, squares, out + begin, size);
+    }
+  }
+
   RequantizeRow requantize_row_;
   rules::Requantize requantize_;
   uint32_t first_[256], second_[256];

@@ -35,25 +35,19 @@ inline float clamped(float value, float low, float high) { return std::min(std::
 
 // Function: Out operator()(uint8_t, uint8_t) const, on stored bytes of operands of the same shape.
 template <class Out, class Function>
-class Pairs final : public Kernel {
+class Pairs final : public BlockKernel {
  public:
-  Pairs(const Step& step, Function function)
-      : blocks_({&step.input(0), &step.input(1)}, step.output()), function_(std::move(function)) {
-    require(is_8bit(step.input(0).type) && is_8bit(step.input(1).type) && type_bytes(step.output().type) == sizeof(Out),
-            "no native kernel for these types");
+  Pairs(const Step& step, Function function) : BlockKernel(step, {1, 1}, sizeof(Out)), function_(std::move(function)) {
+    require(is_8bit(step.input(0).type) && is_8bit(step.input(1).type), "no native kernel for these types");
   }
-
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      const uint8_t *first = in[0], *second = in[1];
-      auto* target = reinterpret_cast<Out*>(out);
-      for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i]);
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
 
  private:
-  Blocks blocks_;
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    const uint8_t *first = in[0], *second = in[1];
+    auto* target = reinterpret_cast<Out*>(out);
+    for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i]);
+  }
+
   Function function_;
 };
 

@@ -1,90 +1,134 @@
 // cast: the same number in another type, as far as the type can hold it.
-#include <type_traits>
-
-#include "operators/core/map.h"
-#include "operators/core/registry.h"
 #include "rules/cast.h"
+#include "operators/core/blocks.h"
+#include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
 
-// The types that casts know: how they are stored, and what the storage adds.
+// The types that casts know: how they are stored, and what the storage adds. `Number` is what is converted.
 template <class T>
 struct Stored {
   using Kind = T;
-  static T load(T x) { return x; }
-  static T keep(T x) { return x; }
+  using Number = T;
+  static Number load(Kind x) { return x; }
+  static Kind keep(Number x) { return x; }
 };
 struct Flipped {};
 template <>
 struct Stored<Flipped> {
   using Kind = uint8_t;
-  static int8_t load(uint8_t x) { return static_cast<int8_t>(x - 128); }
-  static uint8_t keep(int8_t x) { return static_cast<uint8_t>(x + 128); }
+  using Number = int8_t;
+  static Number load(Kind x) { return static_cast<int8_t>(x - 128); }
+  static Kind keep(Number x) { return static_cast<uint8_t>(x + 128); }
 };
 template <>
 struct Stored<bool> {
   using Kind = uint8_t;
-  static uint8_t load(uint8_t x) { return x; }
-  static uint8_t keep(bool x) { return x; }
+  using Number = uint8_t;
+  static Number load(Kind x) { return x != 0 ? 1 : 0; }
+  static Kind keep(Number x) { return x; }
 };
 
-// kLowBits: truncate_low_bits in place of truncate_saturate_nan_maximum.
-template <class From, class To, bool kLowBits>
-std::unique_ptr<Kernel> make_pair(const Step& step) {
-  using In = typename Stored<From>::Kind;
-  using Out = typename Stored<To>::Kind;
-  using Source = decltype(Stored<From>::load(In()));
-  using Target = std::conditional_t<std::is_same_v<To, Flipped>, int8_t, To>;
-  return make_map<In, Out>(step, [](In stored) -> Out {
-    const Source x = Stored<From>::load(stored);
-    if constexpr (std::is_same_v<To, bool>) {
-      // Between truth values a byte is only moved.
-      return std::is_same_v<From, bool> ? stored : Stored<To>::keep(x != 0);
-    } else if constexpr (std::is_same_v<From, bool> && (kLowBits || std::is_floating_point_v<Target>)) {
-      // Elsewhere integers take the byte as it is.
-      return Stored<To>::keep(static_cast<Target>(x != 0));
-    } else if constexpr (std::is_floating_point_v<Source> && std::is_integral_v<Target>) {
-      return Stored<To>::keep(kLowBits ? rules::truncate_low_bits<Target>(x)
-                                       : rules::truncate_saturate_nan_maximum<Target>(x));
-    } else {
-      return Stored<To>::keep(static_cast<Target>(x));
-    }
-  });
+template <class In, class Out>
+struct Saturating {
+  static Out convert(In x) { return rules::truncate_saturate_nan_maximum<Out>(x); }
+};
+template <class In, class Out>
+struct LowBits {
+  static Out convert(In x) { return rules::truncate_low_bits<Out>(x); }
+};
+// What C++ does: exact, one rounding, or the low bits of an integer.
+template <class In, class Out>
+struct Plain {
+  static Out convert(In x) { return static_cast<Out>(x); }
+};
+template <class In, class Out>
+struct Truth {
+  static Out convert(In x) { return x != 0 ? 1 : 0; }
+};
+
+using Row = void (*)(const uint8_t* in, uint8_t* out, int64_t count);
+
+template <class From, class To, template <class, class> class Conversion>
+void convert_row(const uint8_t* in, uint8_t* out, int64_t count) {
+  const auto* source = reinterpret_cast<const typename Stored<From>::Kind*>(in);
+  auto* target = reinterpret_cast<typename Stored<To>::Kind*>(out);
+  for (int64_t i = 0; i < count; ++i) {
+    target[i] = Stored<To>::keep(
+        Conversion<typename Stored<From>::Number, typename Stored<To>::Number>::convert(Stored<From>::load(source[i])));
+  }
 }
 
-template <class From, bool kLowBits>
-std::unique_ptr<Kernel> make_from(const Step& step) {
-  switch (step.output().type) {
-    case Type::boolean: return make_pair<From, bool, kLowBits>(step);
-    case Type::s8: return make_pair<From, Flipped, kLowBits>(step);
-    case Type::u8: return make_pair<From, uint8_t, kLowBits>(step);
-    case Type::s16: return make_pair<From, int16_t, kLowBits>(step);
-    case Type::u16: return make_pair<From, uint16_t, kLowBits>(step);
-    case Type::s32: return make_pair<From, int32_t, kLowBits>(step);
-    case Type::u32: return make_pair<From, uint32_t, kLowBits>(step);
-    case Type::s64: return make_pair<From, int64_t, kLowBits>(step);
-    case Type::f32: return make_pair<From, float, kLowBits>(step);
-    case Type::f64: return make_pair<From, double, kLowBits>(step);
+class Cast final : public BlockKernel {
+ public:
+  Cast(const Step& step, Row row) : BlockKernel(step, 1), row_(row) {}
+
+ private:
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override { row_(in[0], out, count); }
+
+  Row row_;
+};
+
+// Null where this type is not known. The low bits of an integer do not depend on the result's sign.
+template <class From>
+Row row_of_integer(Type to) {
+  switch (to) {
+    case Type::boolean: return convert_row<From, bool, Truth>;
+    case Type::s8: return convert_row<From, Flipped, Plain>;
+    case Type::u8: return convert_row<From, uint8_t, Plain>;
+    case Type::s16:
+    case Type::u16: return convert_row<From, uint16_t, Plain>;
+    case Type::s32:
+    case Type::u32: return convert_row<From, uint32_t, Plain>;
+    case Type::s64: return convert_row<From, int64_t, Plain>;
+    case Type::f32: return convert_row<From, float, Plain>;
+    case Type::f64: return convert_row<From, double, Plain>;
     default: return nullptr;
   }
 }
 
-template <bool kLowBits>
-std::unique_ptr<Kernel> make_any(const Step& step) {
-  switch (step.input(0).type) {
-    case Type::boolean: return make_from<bool, kLowBits>(step);
-    case Type::s8: return make_from<Flipped, kLowBits>(step);
-    case Type::u8: return make_from<uint8_t, kLowBits>(step);
-    case Type::s16: return make_from<int16_t, kLowBits>(step);
-    case Type::u16: return make_from<uint16_t, kLowBits>(step);
-    case Type::s32: return make_from<int32_t, kLowBits>(step);
-    case Type::u32: return make_from<uint32_t, kLowBits>(step);
-    case Type::s64: return make_from<int64_t, kLowBits>(step);
-    case Type::f32: return make_from<float, kLowBits>(step);
-    case Type::f64: return make_from<double, kLowBits>(step);
+template <class From, template <class, class> class Conversion>
+Row row_of_real(Type to) {
+  switch (to) {
+    case Type::boolean: return convert_row<From, bool, Truth>;
+    case Type::s8: return convert_row<From, Flipped, Conversion>;
+    case Type::u8: return convert_row<From, uint8_t, Conversion>;
+    case Type::s16: return convert_row<From, int16_t, Conversion>;
+    case Type::u16: return convert_row<From, uint16_t, Conversion>;
+    case Type::s32: return convert_row<From, int32_t, Conversion>;
+    case Type::u32: return convert_row<From, uint32_t, Conversion>;
+    case Type::s64: return convert_row<From, int64_t, Conversion>;
+    case Type::f32: return convert_row<From, float, Plain>;
+    case Type::f64: return convert_row<From, double, Plain>;
     default: return nullptr;
   }
+}
+
+// `low_bits`: truncate_low_bits in place of truncate_saturate_nan_maximum.
+Row find_row(Type from, Type to, bool low_bits) {
+  switch (from) {
+    case Type::boolean:
+      // Between truth values a byte is only moved; other integers take it as it is unless bits are asked for.
+      if (to == Type::boolean) return convert_row<uint8_t, uint8_t, Plain>;
+      if (low_bits || to == Type::f32 || to == Type::f64) return row_of_integer<bool>(to);
+      return row_of_integer<uint8_t>(to);
+    case Type::s8: return row_of_integer<Flipped>(to);
+    case Type::u8: return row_of_integer<uint8_t>(to);
+    case Type::s16: return row_of_integer<int16_t>(to);
+    case Type::u16: return row_of_integer<uint16_t>(to);
+    case Type::s32: return row_of_integer<int32_t>(to);
+    case Type::u32: return row_of_integer<uint32_t>(to);
+    case Type::s64: return row_of_integer<int64_t>(to);
+    case Type::f32: return low_bits ? row_of_real<float, LowBits>(to) : row_of_real<float, Saturating>(to);
+    case Type::f64: return low_bits ? row_of_real<double, LowBits>(to) : row_of_real<double, Saturating>(to);
+    default: return nullptr;
+  }
+}
+
+std::unique_ptr<Kernel> make(const Step& step, bool low_bits) {
+  const Row row = find_row(step.input(0).type, step.output().type, low_bits);
+  return row != nullptr ? std::make_unique<Cast>(step, row) : nullptr;
 }
 
 }  // namespace
@@ -94,14 +138,14 @@ std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet&) {
   const Type from = step.input(0).type;
   const bool whole = step.rules.empty() && from != Type::f32 && from != Type::f64;
   require(whole || step.rule("cast") == "truncate_saturate_nan_maximum", "no native rule for this slot");
-  return make_any<false>(step);
+  return make(step, false);
 }
 
 std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet&) {
   // Conversions from integers have no rule.
   require(step.rules.empty() || (step.rules.size() == 1 && step.rule("cast") == "truncate_low_bits"),
           "no native rule for this slot");
-  return make_any<true>(step);
+  return make(step, true);
 }
 
 BITTRUE_OPERATOR(cast, make_cast)

@@ -68,10 +68,10 @@ std::unique_ptr<Kernel> from_table(const Step& step, const CoreSet& cores) {
 
 // Quantized values of real numbers times the reciprocal of the scale; a number that is none leaves the step to the
 // reference.
-class RealToLevels final : public Kernel {
+class RealToLevels final : public CheckedBlockKernel {
  public:
   RealToLevels(const Step& step, bool even)
-      : blocks_({&step.input(0)}, step.output()),
+      : CheckedBlockKernel(step, {sizeof(float)}, 1),
         limits_(limits_of(step)),
         factor_(static_cast<float>(1.0 / step.real("output_scale"))),
         addend_(static_cast<int32_t>(whole(step.real("output_zero_point"), "a zero point is out of range"))),
@@ -80,18 +80,12 @@ class RealToLevels final : public Kernel {
     require(step.real("input_scale") == 1 && step.real("input_zero_point") == 0, "the input is quantized");
   }
 
-  void run(const Run& run) const override {
-    std::atomic<bool> defined{true};
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      const auto* source = reinterpret_cast<const float*>(in[0]);
-      const bool all = even_ ? apply(source, out, count, nearest_even) : apply(source, out, count, nearest_away);
-      if (!all) defined.store(false, std::memory_order_relaxed);
-    });
-    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
-
  private:
+  bool defined(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    const auto* source = reinterpret_cast<const float*>(in[0]);
+    return even_ ? apply(source, out, count, nearest_even) : apply(source, out, count, nearest_away);
+  }
+
   template <class Nearest>
   bool apply(const float* source, uint8_t* out, int64_t count, Nearest nearest) const {
     bool all = true;
@@ -103,7 +97,6 @@ class RealToLevels final : public Kernel {
     return all;
   }
 
-  Blocks blocks_;
   Limits limits_;
   float factor_;
   int32_t addend_;
@@ -112,27 +105,24 @@ class RealToLevels final : public Kernel {
 
 // Finish: uint8_t operator()(int64_t sum) const.
 template <class Finish>
-class SumOfTables final : public Kernel {
+class SumOfTables final : public BlockKernel {
  public:
   SumOfTables(const Step& step, const std::array<int64_t, 256>& first, const std::array<int64_t, 256>& second,
               Finish finish)
-      : blocks_({&step.input(0), &step.input(1)}, step.output()), finish_(finish) {
+      : BlockKernel(step, 2), finish_(finish) {
     for (int byte = 0; byte < 256; ++byte) {
       first_[byte] = first[byte];
       second_[byte] = second[byte];
     }
   }
 
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) out[i] = finish_(first_[in[0][i]] + second_[in[1][i]]);
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
   std::string note() const override { return "a table for each operand"; }
 
  private:
-  Blocks blocks_;
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    for (int64_t i = 0; i < count; ++i) out[i] = finish_(first_[in[0][i]] + second_[in[1][i]]);
+  }
+
   std::array<int64_t, 256> first_, second_;
   Finish finish_;
 };
