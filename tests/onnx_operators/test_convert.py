@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from support.onnx_models import build, cases, check, single
+from support.onnx_models import Checks, build, single
 from support.onnx_narrow import run_memory
 from support.onnx_operands import TYPES, bits, kind, one_type, shape
 from support.onnx_vectors import check_vector, vectors
@@ -27,9 +27,9 @@ def values(rng: np.random.Generator, size: tuple[int, ...], dtype: np.dtype) -> 
         return np.asarray(np.where(rng.random(size) < 0.5, drawn, -drawn), dtype)
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
-    for rng in cases(request, part, 2, usual=1000):
+def test_random_models(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request, usual=1000, only="equal")
+    for rng in checks:
         x = values(rng, shape(rng, 0, 3) if rng.random() < 0.8 else (int(rng.integers(1, 40)),), one_type(rng))
         target = kind(TYPES[rng.integers(len(TYPES))])
         opset = int(rng.integers(9, 25))
@@ -38,18 +38,19 @@ def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
             content, feeds = single("CastLike", {"x": x, "like": like}, [target], opset=opset)
         else:
             content, feeds = single("Cast", {"x": x}, [target], {"to": target}, opset=opset)
-        assert check(content, feeds) == "equal"
+        checks.add(content, feeds)
 
 
 def test_by_way_of_bfloat16(request: pytest.FixtureRequest) -> None:
     """NumPy cannot take bfloat16 from the runtime, so it is narrowed to and widened again."""
-    for rng in cases(request, usual=300):
+    checks = Checks(request, usual=300, only="equal")
+    for rng in checks:
         x = values(rng, shape(rng, 0, 3), one_type(rng))
         # To 8 bits, the runtime leaves the step over bfloat16 out.
         target = kind(one_type(rng, "f4 f8 f2 u2 i2 u4 i4 u8 i8"))
         nodes = [helper.make_node("Cast", ["x"], ["b"], to=BRAIN), helper.make_node("Cast", ["b"], ["y"], to=target)]
         content, feeds = build(nodes, {"x": x}, {"y": target})
-        assert check(content, feeds) == "equal"
+        checks.add(content, feeds)
 
 
 @pytest.mark.parametrize("folder", vectors("cast.*"))
@@ -63,18 +64,20 @@ NUMBERS = (17, 18, 19, 20, 21, 22, 25, 26)
 
 def test_to_narrow_types(request: pytest.FixtureRequest) -> None:
     """Results are read from the runtime's memory."""
-    for rng in cases(request):
+    checks = Checks(request, only="equal")
+    for rng in checks:
         x = values(rng, shape(rng, 0, 3), one_type(rng))
         attributes = {"to": NUMBERS[rng.integers(8)]}
         if 17 <= attributes["to"] <= 20 and rng.random() < 0.5:
             attributes["saturate"] = int(rng.integers(2))
         content, feeds = single("Cast", {"x": x}, [attributes["to"]], attributes, opset=25)
-        assert check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)) == "equal"
+        checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
 
 
 def test_from_narrow_types(request: pytest.FixtureRequest) -> None:
     """Every code of a type, as a constant."""
-    for rng in cases(request, usual=200):
+    checks = Checks(request, usual=200, only="equal")
+    for rng in checks:
         number = int(rng.integers(8))
         target = kind(TYPES[rng.integers(len(TYPES))]) if rng.random() < 0.8 else NUMBERS[rng.integers(8)]
         count = 256 if number < 4 else 16 if number < 6 else 4
@@ -87,4 +90,4 @@ def test_from_narrow_types(request: pytest.FixtureRequest) -> None:
         graph = helper.make_graph([node], "graph", [], [info], [tensor])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=11)
         content = model.SerializeToString()
-        assert check(content, [], expected=lambda c=content: run_memory(c, [])) == "equal"
+        checks.add(content, [], expected=lambda c=content: run_memory(c, []))

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from onnx_operators.test_quantize_linear import F16, F32, FLOATS, INTEGERS, limits, places
-from support.onnx_models import MICROSOFT, cases, check, scale, single
+from support.onnx_models import MICROSOFT, Checks, check, scale, single
 from support.onnx_narrow import run_memory
 from support.onnx_vectors import check_vector, vectors
 
@@ -64,23 +64,22 @@ def model(rng: np.random.Generator, source: np.dtype, opset: int, domain: str = 
     )
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
-    outcomes = set()
-    for rng in cases(request, part, 2):
+def test_random_models(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request)
+    for rng in checks:
         source = [*INTEGERS, S32, *FLOATS][rng.integers(13)]
         opset = 25 if source in INTEGERS[6:] else int(rng.choice([21, 23, 24, 25]))
         content, feeds = model(rng, source, opset)
-        outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))
-    assert outcomes == {"equal", "refused"}
+        checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
+    assert set(checks.outcomes) == {"equal", "refused"}
 
 
 def test_random_models_of_the_contributed_operator(request: pytest.FixtureRequest) -> None:
-    outcomes = set()
-    for rng in cases(request):
+    checks = Checks(request)
+    for rng in checks:
         content, feeds = model(rng, [*INTEGERS[:6], S32][rng.integers(7)], 21, MICROSOFT)
-        outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))
-    assert "equal" in outcomes
+        checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
+    assert "equal" in checks.outcomes
 
 
 @pytest.mark.parametrize("opset", range(10, 27))

@@ -10,14 +10,15 @@ import pytest
 from onnx import TensorProto, helper
 
 import bittrue
-from support.onnx_models import build, cases, check, options, single
+from support.onnx_models import Checks, build, options, single
 from support.onnx_vectors import check_vector, vectors
 
 KINDS = [TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8]
 
 
 def test_random_models(request: pytest.FixtureRequest) -> None:
-    for rng in cases(request):
+    checks = Checks(request, only="equal")
+    for rng in checks:
         shape = tuple(int(v) for v in rng.integers(0 if rng.random() < 0.05 else 1, 9, rng.integers(0, 4)))
         x = np.asarray(rng.standard_normal(shape) * np.exp2(rng.uniform(-20, 20)) + rng.integers(-3, 4), np.float32)
         if rng.random() < 0.3:
@@ -26,7 +27,7 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
             special = np.float32([np.nan, np.nan, np.inf, -np.inf, 0, 1e-45, 3e38, -3e38])
             x = np.where(rng.random(shape) < rng.choice([0.02, 0.2, 1]), rng.choice(special, shape), x)
         content, feeds = single("DynamicQuantizeLinear", {"x": np.asarray(x, np.float32)}, KINDS, opset=11)
-        assert check(content, feeds) == "equal"
+        checks.add(content, feeds)
 
 
 def test_a_number_that_is_none_in_every_place() -> None:
@@ -49,7 +50,8 @@ def test_a_number_that_is_none_in_every_place() -> None:
 
 def test_scales_that_come_from_another_node(request: pytest.FixtureRequest) -> None:
     """There and back: the scale and the zero point of one tensor, known while running only."""
-    for rng in cases(request, usual=100):
+    checks = Checks(request, usual=100, only="equal")
+    for rng in checks:
         x = (rng.standard_normal(int(rng.integers(1, 60))) * np.exp2(rng.uniform(-9, 9))).astype(np.float32)
         nodes = [
             helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "scale", "zero"], "there"),
@@ -57,7 +59,7 @@ def test_scales_that_come_from_another_node(request: pytest.FixtureRequest) -> N
             helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["again"], "again"),
         ]
         content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT, "again": TensorProto.UINT8}, opset=21)
-        assert check(content, feeds) == "equal"
+        checks.add(content, feeds)
 
 
 @pytest.mark.parametrize("values", [[0, 0], [], [1, np.nan], [np.inf, 0], [3e38, -3e38], [1e-45]])

@@ -15,7 +15,7 @@ import pytest
 import bittrue
 from support.differential import assert_same
 from support.floating_models import GENERATORS
-from support.onnx_models import HERE, WIDE, Refused, cases, check, run_runtime
+from support.onnx_models import HERE, WIDE, Checks, Refused, cases, run_runtime
 
 # Rows that say how often they differ: (share of elements, units in the last place).
 INEXACT = {"Cos": (0.15, 1), "LRN": (0.2, 4), "Sin": (0.1, 1)}
@@ -32,11 +32,11 @@ _FLAGS = bittrue.isas()
 def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
     if (operator in BY_PROCESSOR and not WIDE) or (operator in FUSED and "avx2" not in _FLAGS):
         pytest.skip("this machine has other kernels")
-    outcomes = set()
-    for rng in cases(request):
+    checks = Checks(request)
+    for rng in checks:
         content, feeds = GENERATORS[operator](rng)
-        outcomes.add(check(content, feeds))
-    assert "equal" in outcomes
+        checks.add(content, feeds)
+    assert "equal" in checks.outcomes
 
 
 @pytest.mark.parametrize("operator", INEXACT)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.onnx_models import KIND, cases, check, integers, scale, single, zero_point
+from support.onnx_models import KIND, Checks, integers, scale, single, zero_point
 from support.onnx_vectors import check_vector, vectors
 
 U8, S8 = np.uint8, np.int8
@@ -28,9 +28,9 @@ def stored(acc: int, first: Any, second: Any, output: Any, zero: int, dtype: Any
     return min(max(round(real) + zero, info.min), info.max)
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_products(request: pytest.FixtureRequest, part: int) -> None:
-    for rng in cases(request, part, 2, usual=200):
+def test_random_products(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request, usual=200, only="equal")
+    for rng in checks:
         first, second, out = (rng.choice([U8, S8]) for _ in range(3))
         m, k, n = (int(v) for v in rng.integers(1, 5, 3))
         batch = tuple(int(v) for v in rng.integers(1, 3, rng.integers(2)))
@@ -62,11 +62,11 @@ def test_random_products(request: pytest.FixtureRequest, part: int) -> None:
             )
         constants = [] if rng.random() < 0.2 else [name for name in inputs if name != "a"]
         content, feeds = single("QLinearMatMul", inputs, [KIND[np.dtype(out)]], constants=constants)
-        assert check(content, feeds, numerics="onnx", expected=lambda y=expected: {"y0": y}) == "equal"
+        checks.add(content, feeds, numerics="onnx", expected=lambda y=expected: {"y0": y})
         plain = {name: inputs[name] for name in ("a", "b", "a_zero", "b_zero")}
         content, feeds = single("MatMulInteger", plain, [KIND[np.dtype(np.int32)]], constants=constants)
         sums = acc.astype(np.int32)
-        assert check(content, feeds, numerics="onnx", expected=lambda y=sums: {"y0": y}) == "equal"
+        checks.add(content, feeds, numerics="onnx", expected=lambda y=sums: {"y0": y})
 
 
 def convolved(x: np.ndarray, w: np.ndarray, groups: int, stride: int, dilation: int, pad: int) -> np.ndarray:
@@ -83,9 +83,9 @@ def convolved(x: np.ndarray, w: np.ndarray, groups: int, stride: int, dilation: 
     return result
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_convolutions(request: pytest.FixtureRequest, part: int) -> None:
-    for rng in cases(request, part, 2, usual=100):
+def test_random_convolutions(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request, usual=100, only="equal")
+    for rng in checks:
         first, second, out = (rng.choice([U8, S8]) for _ in range(3))
         groups, depth, each = (int(v) for v in rng.integers(1, 3, 3))
         taps = tuple(int(v) for v in rng.integers(1, 3, 2))
@@ -124,8 +124,8 @@ def test_random_convolutions(request: pytest.FixtureRequest, part: int) -> None:
             )
         constants = [] if rng.random() < 0.2 else [name for name in inputs if name != "x"]
         content, feeds = single("QLinearConv", inputs, [KIND[np.dtype(out)]], attributes, constants=constants)
-        assert check(content, feeds, numerics="onnx", expected=lambda y=expected: {"y0": y}) == "equal"
+        checks.add(content, feeds, numerics="onnx", expected=lambda y=expected: {"y0": y})
         plain = {name: inputs[name] for name in ("x", "w", "x_zero", "w_zero")}
         content, feeds = single("ConvInteger", plain, [KIND[np.dtype(np.int32)]], attributes, constants=constants)
         sums = acc.astype(np.int32)
-        assert check(content, feeds, numerics="onnx", expected=lambda y=sums: {"y0": y}) == "equal"
+        checks.add(content, feeds, numerics="onnx", expected=lambda y=sums: {"y0": y})

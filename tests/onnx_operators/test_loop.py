@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from support.onnx_models import build, cases, check
+from support.onnx_models import Checks, build, check
 
 S32, I64, BOOL = TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL
 
@@ -44,7 +44,8 @@ def branches(rng: np.random.Generator) -> tuple[onnx.GraphProto, onnx.GraphProto
 
 @pytest.mark.parametrize("constant", [False, True])
 def test_if(request: pytest.FixtureRequest, constant: bool) -> None:
-    for rng in cases(request, usual=100):
+    checks = Checks(request, usual=100, only="equal")
+    for rng in checks:
         then, other = branches(rng)
         condition = np.array(rng.random() < 0.5)
         x = rng.integers(-9, 9, (int(rng.integers(1, 4)), 3)).astype(np.int32)
@@ -55,7 +56,7 @@ def test_if(request: pytest.FixtureRequest, constant: bool) -> None:
         ]
         inputs = {"x": x} if constant else {"x": x, "c": condition}
         content, feeds = build(nodes, inputs, {"z": S32}, {"c": condition} if constant else {})
-        assert check(content, feeds) == "equal"
+        checks.add(content, feeds)
 
 
 def test_only_the_branch_that_is_called_needs_to_fit() -> None:
@@ -112,7 +113,8 @@ def body(rng: np.random.Generator, grows: bool) -> onnx.GraphProto:
 
 
 def test_loop(request: pytest.FixtureRequest) -> None:
-    for rng in cases(request, usual=100):
+    checks = Checks(request, usual=100, only="equal")
+    for rng in checks:
         rounds = np.array(int(rng.integers(0, 6)), np.int64)
         keep = np.array(rng.random() < 0.9)
         a, b, outside = (rng.integers(-3, 4, 2).astype(np.int32) for _ in range(3))
@@ -129,7 +131,7 @@ def test_loop(request: pytest.FixtureRequest) -> None:
             {"ya": S32, "yb": S32, "n": I64, **({"z": S32} if rounds and keep else {})},
             {name: values[name] for name in fixed},
         )
-        assert check(content, feeds) == "equal"
+        checks.add(content, feeds)
 
 
 def test_loop_without_a_count_or_a_condition() -> None:

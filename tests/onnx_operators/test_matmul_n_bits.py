@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 import bittrue
-from support.onnx_models import HERE, MICROSOFT, Refused, cases, check, needs_wide, run_runtime, scale, single
+from support.onnx_models import HERE, MICROSOFT, Checks, Refused, cases, needs_wide, run_runtime, scale, single
 
 
 def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[np.ndarray]]:
@@ -48,12 +48,11 @@ def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[
 
 
 @needs_wide
-@pytest.mark.parametrize("part", range(2))
-def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
-    outcomes = []
-    for rng in cases(request, part, 2):
-        outcomes.append(check(*model(rng, int(rng.choice([0, 0, 1, 2])), int(rng.choice([2, 4, 4, 4, 8])))))
-    assert outcomes.count("equal") > 0.8 * len(outcomes)
+def test_random_models(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request)
+    for rng in checks:
+        checks.add(*model(rng, int(rng.choice([0, 0, 1, 2])), int(rng.choice([2, 4, 4, 4, 8]))))
+    assert checks.outcomes.count("equal") > 0.8 * len(checks.outcomes)
 
 
 def test_rows_in_8_bits_by_blocks(request: pytest.FixtureRequest) -> None:

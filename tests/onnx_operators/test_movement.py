@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from support.onnx_models import build, cases, check, single
+from support.onnx_models import Checks, build, single
 from support.onnx_operands import Case, bits, kind, one_type, ordinary, shape
 
 I64 = np.int64
@@ -286,20 +286,21 @@ BUILDERS: tuple[Callable[[np.random.Generator], Case], ...] = (
 @pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
 def test_random_models(request: pytest.FixtureRequest, build: Callable[[np.random.Generator], Case]) -> None:
     """Operands that decide shapes are constants, or inputs, which makes a later stage."""
-    outcomes = set()
-    for rng in cases(request):
+    checks = Checks(request)
+    for rng in checks:
         op_type, inputs, outputs, attributes, opset = build(rng)
         names = [name for name, array in inputs.items() if array is not None]
         constants = names[1:] if rng.random() < 0.7 else [n for n in names[1:] if rng.random() < 0.5]
         if op_type in ("Range", "ConstantOfShape") and rng.random() < 0.5:
             constants = names
         content, feeds = single(op_type, inputs, outputs, attributes, opset=opset, constants=constants)
-        outcomes.add(check(content, feeds, may_refuse=["BT-SLICE-END"]))
-    assert "equal" in outcomes
+        checks.add(content, feeds, may_refuse=["BT-SLICE-END"])
+    assert "equal" in checks.outcomes
 
 
 def test_borders_of_images_with_channels_last(request: pytest.FixtureRequest) -> None:
-    for rng in cases(request, usual=60):
+    checks = Checks(request, usual=60)
+    for rng in checks:
         channels = int(rng.integers(1, 9))
         constants = {
             "one": np.float32(1),
@@ -317,4 +318,4 @@ def test_borders_of_images_with_channels_last(request: pytest.FixtureRequest) ->
         ]
         x = rng.integers(0, 30, (1, channels, *(int(v) for v in rng.integers(3, 8, 2)))).astype(np.uint8)
         content, feeds = build(nodes, {"x": x}, {"y": TensorProto.UINT8}, constants)
-        check(content, feeds)
+        checks.add(content, feeds)

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper
 
-from support.onnx_models import build, cases, check
+from support.onnx_models import Checks, build
 
 _UNARY = ("Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish", "Abs", "Neg", "Identity", "Softsign")
 _BINARY = ("Add", "Mul", "Sub", "Sum", "Concat")
 
 
 def test_random_images(request: pytest.FixtureRequest) -> None:
-    for rng in cases(request, usual=120):
+    checks = Checks(request, usual=120)
+    for rng in checks:
         channels = int(rng.choice([16, 32]))
         x = rng.normal(size=(1, channels, *(int(v) for v in rng.integers(2, 9, 2)))).astype(np.float32)
         # Convolutions with a unit matrix are exact in any order.
@@ -40,4 +41,4 @@ def test_random_images(request: pytest.FixtureRequest) -> None:
         nodes.append(helper.make_node("GlobalAveragePool", [list(made)[-1]], ["y"]))
         used = any(node.op_type == "Conv" for node in nodes)
         content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants if used else {})
-        check(content, feeds)
+        checks.add(content, feeds)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bittrue
-from support.onnx_models import KIND, MICROSOFT, cases, check, integers, scale, single, zero_point
+from support.onnx_models import KIND, MICROSOFT, Checks, check, integers, scale, single, zero_point
 
 
 def _inputs(rng: np.random.Generator, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -40,14 +40,13 @@ def _single(operator: str, inputs: dict[str, Any], attributes: dict[str, Any], r
     return single(operator, inputs, [KIND[inputs["x"].dtype]], attributes, domain=MICROSOFT, constants=constants)
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
-    outcomes = set()
-    for rng in cases(request, part, 2):
+def test_random_models(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request)
+    for rng in checks:
         shape, last = _image(rng)
         attributes = {"channels_last": int(last)}
-        outcomes.add(check(*_single("QLinearGlobalAveragePool", _inputs(rng, shape), attributes, rng)))
-    assert outcomes == {"equal", "refused"}
+        checks.add(*_single("QLinearGlobalAveragePool", _inputs(rng, shape), attributes, rng))
+    assert set(checks.outcomes) == {"equal", "refused"}
 
 
 @pytest.mark.parametrize("last", [False, True])
@@ -90,17 +89,19 @@ def _exact(inputs: dict[str, np.ndarray], axes: tuple[int, ...], kept: bool) -> 
 
 
 def test_specification(request: pytest.FixtureRequest) -> None:
-    for rng in cases(request):
+    checks = Checks(request, only="equal")
+    for rng in checks:
         shape, last = _image(rng)
         inputs, attributes = _inputs(rng, shape), {"channels_last": int(last)}
         axes = tuple(range(1, len(shape) - 1)) if last else tuple(range(2, len(shape)))
         expected = {"y0": _exact(inputs, axes, True)}
         content, feeds = _single("QLinearGlobalAveragePool", inputs, attributes, rng)
-        assert check(content, feeds, numerics="onnx", expected=lambda found=expected: found) == "equal"
+        checks.add(content, feeds, numerics="onnx", expected=lambda found=expected: found)
 
 
 def test_qlinear_reduce_mean(request: pytest.FixtureRequest) -> None:
-    for rng in cases(request):
+    checks = Checks(request, only="equal")
+    for rng in checks:
         shape = tuple(int(v) for v in rng.integers(1, 7, rng.integers(1, 5)))
         axes = tuple(int(v) for v in rng.permutation(len(shape))[: rng.integers(0, len(shape) + 1)])
         kept = bool(rng.integers(2))
@@ -109,7 +110,7 @@ def test_qlinear_reduce_mean(request: pytest.FixtureRequest) -> None:
             attributes["axes"] = [axis - len(shape) if rng.random() < 0.5 else axis for axis in axes]
         expected = {"y0": _exact(inputs, axes or tuple(range(len(shape))), kept)}
         content, feeds = _single("QLinearReduceMean", inputs, attributes, rng)
-        assert check(content, feeds, numerics="onnx", expected=lambda found=expected: found) == "equal"
+        checks.add(content, feeds, numerics="onnx", expected=lambda found=expected: found)
     assert check(content, feeds) == "refused"
     with pytest.raises(bittrue.UnsupportedError, match="no kernel"):
         bittrue.load(content).prepare("onnxruntime")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bittrue
-from support.onnx_models import KIND, MICROSOFT, cases, check, integers, odd_scale, scale, single, zero_point
+from support.onnx_models import KIND, MICROSOFT, Checks, integers, odd_scale, scale, single, zero_point
 
 U8, S8 = np.uint8, np.int8
 Inputs = dict[str, "np.ndarray | None"]
@@ -58,10 +58,9 @@ def constants(rng: np.random.Generator, inputs: Inputs) -> list[str]:
     return [name for name in inputs if name != "a" and (name != "b" or drawn < 0.7)]
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
-    outcomes = set()
-    for rng in cases(request, part, 2):
+def test_random_models(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request)
+    for rng in checks:
         first, second = _PAIRS[rng.integers(3)]
         left, right = shapes(rng)
         inputs: Inputs = {
@@ -78,14 +77,13 @@ def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
             with np.errstate(over="ignore"):
                 inputs |= {n: a.astype(np.float16) for n, a in inputs.items() if n.endswith("scale") and a is not None}
         content, feeds = single("QLinearMatMul", inputs, [KIND[np.dtype(first)]], constants=constants(rng, inputs))
-        outcomes.add(check(content, feeds))
-    assert outcomes == {"equal", "refused"}
+        checks.add(content, feeds)
+    assert set(checks.outcomes) == {"equal", "refused"}
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_integer_models(request: pytest.FixtureRequest, part: int) -> None:
-    outcomes = set()
-    for rng in cases(request, part, 2):
+def test_random_integer_models(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request)
+    for rng in checks:
         first, second = rng.choice([U8, S8]), rng.choice([U8, S8])
         left, right = shapes(rng)
         inputs: Inputs = {"a": integers(rng, left, first), "b": integers(rng, right, second)}
@@ -95,8 +93,8 @@ def test_random_integer_models(request: pytest.FixtureRequest, part: int) -> Non
             inputs.setdefault("a_zero", None)
             inputs["b_zero"] = zero_point(rng, second, columns(rng, right))
         content, feeds = single("MatMulInteger", inputs, [KIND[np.dtype(np.int32)]], constants=constants(rng, inputs))
-        outcomes.add(check(content, feeds))
-    assert outcomes == {"equal", "refused"}
+        checks.add(content, feeds)
+    assert set(checks.outcomes) == {"equal", "refused"}
 
 
 def real(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -126,10 +124,9 @@ def test_scales_that_make_the_runtime_write_beyond_its_output() -> None:
             bittrue.load(content).prepare("onnxruntime")
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_real_models(request: pytest.FixtureRequest, part: int) -> None:
-    outcomes = set()
-    for rng in cases(request, part, 2):
+def test_random_real_models(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request)
+    for rng in checks:
         first, second = _PAIRS[rng.integers(3)]
         left, right = shapes(rng)
         result = np.matmul(np.zeros(left), np.zeros(right)).shape
@@ -158,14 +155,13 @@ def test_random_real_models(request: pytest.FixtureRequest, part: int) -> None:
         )
         # Where there is nothing to compute, the runtime looks neither at the bias nor at zero points.
         idle = ("BT-BIAS-LENGTH", "BT-QUANT-AXIS") if 0 in result else ()
-        outcomes.add(check(content, feeds, may_refuse=idle))
-    assert outcomes == {"equal", "refused"}
+        checks.add(content, feeds, may_refuse=idle)
+    assert set(checks.outcomes) == {"equal", "refused"}
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_models_with_dynamic_scales(request: pytest.FixtureRequest, part: int) -> None:
-    outcomes = set()
-    for rng in cases(request, part, 2):
+def test_random_models_with_dynamic_scales(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request)
+    for rng in checks:
         second = rng.choice([U8, S8])
         left, right = shapes(rng)
         result = np.matmul(np.zeros(left), np.zeros(right)).shape
@@ -191,5 +187,5 @@ def test_random_models_with_dynamic_scales(request: pytest.FixtureRequest, part:
             constants=constants(rng, inputs),
         )
         idle = ("BT-BIAS-LENGTH", "BT-QUANT-AXIS") if 0 in result else ()
-        outcomes.add(check(content, feeds, may_refuse=idle))
-    assert outcomes == {"equal", "refused"}
+        checks.add(content, feeds, may_refuse=idle)
+    assert set(checks.outcomes) == {"equal", "refused"}

@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto
 
 from bittrue.arithmetic import fused
-from support.onnx_models import KIND, MICROSOFT, cases, check, integers, run_runtime, scale, single, zero_point
+from support.onnx_models import KIND, MICROSOFT, Checks, check, integers, run_runtime, scale, single, zero_point
 
 
 def _scale(rng: np.random.Generator, far_apart: bool) -> np.ndarray:
@@ -105,12 +105,10 @@ def _model(rng: np.random.Generator, operator: str, inputs: dict[str, Any], attr
 
 
 @pytest.mark.parametrize("operator", CASES)
-@pytest.mark.parametrize("part", range(2))
-def test_random_models(request: pytest.FixtureRequest, part: int, operator: str) -> None:
-    outcomes = set()
-    for rng in cases(request, part, 2):
-        outcomes.add(check(*_model(rng, operator, *CASES[operator](rng))))
-    assert outcomes == {"equal"}
+def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
+    checks = Checks(request, only="equal")
+    for rng in checks:
+        checks.add(*_model(rng, operator, *CASES[operator](rng)))
 
 
 def test_bits_of_the_logistic_function() -> None:
@@ -177,13 +175,14 @@ def _expected(operator: str, inputs: dict[str, Any], attributes: dict[str, Any])
 @pytest.mark.parametrize("operator", CASES)
 def test_specification(request: pytest.FixtureRequest, operator: str) -> None:
     # The sigmoid's oracle is slow.
-    for rng in cases(request, usual=60 if operator == "QLinearSigmoid" else 500):
+    checks = Checks(request, usual=60 if operator == "QLinearSigmoid" else 500, only="equal")
+    for rng in checks:
         inputs, attributes = CASES[operator](rng)
         if operator == "QLinearSigmoid":
             inputs["x"] = inputs["x"].reshape(-1)[::9]
         content, feeds = _model(rng, operator, inputs, attributes)
         expected = {"y0": _expected(operator, inputs, attributes)}
-        assert check(content, feeds, numerics="onnx", expected=lambda found=expected: found) == "equal"
+        checks.add(content, feeds, numerics="onnx", expected=lambda found=expected: found)
 
 
 def test_concat_needs_an_axis() -> None:

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 import bittrue
 from bittrue.arithmetic.narrow_float import FORMATS
-from support.onnx_models import MICROSOFT, cases, check, scale, single
+from support.onnx_models import MICROSOFT, Checks, check, scale, single
 from support.onnx_narrow import run_memory
 from support.onnx_vectors import check_vector, vectors
 
@@ -95,42 +95,41 @@ def model(rng: np.random.Generator, target: np.dtype, real: np.dtype, **more: An
     return single("QuantizeLinear", inputs, [kind], attributes, constants=constants, **more)
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_models_of_integers(request: pytest.FixtureRequest, part: int) -> None:
-    outcomes = set()
-    for rng in cases(request, part, 2):
+def test_random_models_of_integers(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request)
+    for rng in checks:
         target = INTEGERS[rng.integers(8)]
         opset = 25 if target in INTEGERS[6:] else int(rng.choice([21, 23, 24, 25]))
         content, feeds = model(rng, target, F32 if rng.random() < 0.6 else F16, opset=opset)
-        outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))
-    assert outcomes == {"equal", "refused"}
+        checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
+    assert set(checks.outcomes) == {"equal", "refused"}
 
 
 def test_random_models_of_older_versions(request: pytest.FixtureRequest) -> None:
-    outcomes = set()
-    for rng in cases(request, usual=300):
+    checks = Checks(request, usual=300)
+    for rng in checks:
         opset = int(rng.choice([10, 13, 19]))
         content, feeds = model(rng, INTEGERS[rng.integers(2)], F16 if opset == 19 else F32, opset=opset)
-        outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))
-    assert outcomes == {"equal", "refused"}
+        checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
+    assert set(checks.outcomes) == {"equal", "refused"}
 
 
 def test_random_models_of_floats(request: pytest.FixtureRequest) -> None:
-    outcomes = set()
-    for rng in cases(request):
+    checks = Checks(request)
+    for rng in checks:
         target = FLOATS[rng.integers(4)]
         content, feeds = model(rng, target, F32 if rng.random() < 0.6 else F16, opset=int(rng.choice([21, 25])))
-        outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))
-    assert "equal" in outcomes
+        checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
+    assert "equal" in checks.outcomes
 
 
 def test_random_models_of_the_contributed_operator(request: pytest.FixtureRequest) -> None:
-    outcomes = set()
-    for rng in cases(request):
+    checks = Checks(request)
+    for rng in checks:
         target = INTEGERS[rng.integers(6)]
         content, feeds = model(rng, target, F32 if rng.random() < 0.6 else F16, domain=MICROSOFT)
-        outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))
-    assert "equal" in outcomes
+        checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
+    assert "equal" in checks.outcomes
 
 
 @pytest.mark.parametrize("target", ["uint8", "int8", "uint16", "int16", "uint4", "int4", "uint2", "int2"])

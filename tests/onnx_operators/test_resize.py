@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.onnx_models import cases, check, single
+from support.onnx_models import Checks, single
 from support.onnx_operands import bits, kind, numbers, one_type
 
 NEAREST = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
@@ -62,16 +62,17 @@ def draw(rng: np.random.Generator, mode: str) -> tuple[bytes, list[np.ndarray]]:
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_random_models(request: pytest.FixtureRequest, mode: str) -> None:
-    outcomes = set()
-    for rng in cases(request):
+    checks = Checks(request)
+    for rng in checks:
         content, feeds = draw(rng, mode)
-        outcomes.add(check(content, feeds))
-    assert "equal" in outcomes
+        checks.add(content, feeds)
+    assert "equal" in checks.outcomes
 
 
 def test_ties_of_nearest(request: pytest.FixtureRequest) -> None:
     """Places at, and a few units beside, the middle between two elements."""
-    for rng in cases(request):
+    checks = Checks(request)
+    for rng in checks:
         size, middle = 64, int(rng.integers(0, 40)) + 0.5
         factor = np.float32(1 / middle)
         for _ in range(int(rng.integers(0, 6))):
@@ -80,4 +81,4 @@ def test_ties_of_nearest(request: pytest.FixtureRequest) -> None:
         attributes = {"nearest_mode": str(rng.choice(NEAREST)), "coordinate_transformation_mode": "asymmetric"}
         inputs = {"x": x, "roi": None, "scales": np.array([factor])}
         content, feeds = single("Resize", inputs, [kind("f4")], attributes, opset=19, constants=["scales"])
-        check(content, feeds)
+        checks.add(content, feeds)

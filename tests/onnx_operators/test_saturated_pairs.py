@@ -13,7 +13,7 @@ import pytest
 
 import bittrue
 from support import emulated
-from support.onnx_models import KIND, MICROSOFT, cases, check, integers, single, zero_point
+from support.onnx_models import KIND, MICROSOFT, Checks, check, integers, single, zero_point
 
 
 def test_recorded_vectors(record_property: Callable[[str, object], None]) -> None:
@@ -51,9 +51,9 @@ def plain(x: list[int], w: list[int], x_zero: int, w_zero: int) -> int:
     return (total + 2**31) % 2**32 - 2**31
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_products(request: pytest.FixtureRequest, part: int) -> None:
-    for rng in cases(request, part, 2):
+def test_random_products(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request, only="equal")
+    for rng in checks:
         m, k, n = (int(v) for v in rng.integers(1, 7, 3))
         first, second = rng.choice([np.uint8, np.int8]), rng.choice([np.uint8, np.int8])
         inputs = {
@@ -68,12 +68,12 @@ def test_random_products(request: pytest.FixtureRequest, part: int) -> None:
             for i, j in np.ndindex(m, n):
                 expected[i, j] = plain(a[i].tolist(), b[:, j].tolist(), int(a_zero), int(b_zero[j]))
         content, feeds = single("MatMulInteger", inputs, [KIND[np.dtype(np.int32)]], constants=["b", "b_zero"])
-        assert check(content, feeds, numerics="onnxruntime-avx2", expected=lambda y=expected: {"y0": y}) == "equal"
+        checks.add(content, feeds, numerics="onnxruntime-avx2", expected=lambda y=expected: {"y0": y})
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_convolutions(request: pytest.FixtureRequest, part: int) -> None:
-    for rng in cases(request, part, 2, usual=100):
+def test_random_convolutions(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request, usual=100, only="equal")
+    for rng in checks:
         groups, depth, each, taps, width = (int(v) for v in rng.integers(1, 4, 5))
         pad, width = int(rng.integers(0, 2)), width + 2
         one = np.float32(1)
@@ -103,7 +103,7 @@ def test_random_convolutions(request: pytest.FixtureRequest, part: int) -> None:
             # 2048 is a power of two: the quotient is exact.
             out[0, o, place] = min(max(round(total / 2048) + 128, 0), 255)
         content, feeds = single("QLinearConv", inputs, [KIND[np.dtype(np.uint8)]], attributes, constants=["w"])
-        assert check(content, feeds, numerics="onnxruntime-avx2", expected=lambda y=out: {"y0": y}) == "equal"
+        checks.add(content, feeds, numerics="onnxruntime-avx2", expected=lambda y=out: {"y0": y})
 
 
 def test_dynamic_quantize_lstm_saturates() -> None:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from support.onnx_models import build, cases, check
+from support.onnx_models import Checks, build
 
 
 def test_random_factors(request: pytest.FixtureRequest) -> None:
-    for rng in cases(request, usual=60):
+    checks = Checks(request, usual=60)
+    for rng in checks:
         m, k, n = (int(v) for v in rng.integers(2, 40, 3))
         if rng.random() < 0.2:
             k = int(rng.integers(100, 600))
@@ -28,4 +29,4 @@ def test_random_factors(request: pytest.FixtureRequest) -> None:
         if kind == 3:
             nodes.append(helper.make_node("Div", ["q", "s"], ["y"]))
         content, feeds = build(nodes, given, {"y": TensorProto.FLOAT}, constants)
-        check(content, feeds)
+        checks.add(content, feeds)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,25 +30,39 @@ WIDE = "avx512vnni" in bittrue.isas()
 needs_wide = pytest.mark.skipif(
     not WIDE, reason="numerics onnxruntime has the bits of processors with AVX-512 VNNI, this one has other kernels"
 )
-# Random models of one property in CI; `--examples N` asks for N, `--deep` for 20 000.
-USUAL = 500
+# Random models of one property: so many are the same in every run, the others follow from the seed of the run.
+USUAL, FIXED_SHARE = 150, 0.4
+# Models that go through the stages of a check together: code that runs again and again stays in the caches.
+_TOGETHER = 32
 
 
 def cases(
     request: pytest.FixtureRequest, part: int = 0, parts: int = 1, usual: int = USUAL
 ) -> Iterator[np.random.Generator]:
-    """One seeded generator per random model of this part of a property; a failing one names its seed.
+    """One seeded generator per random model of this part of a property; a failing one names itself.
 
-    CI always draws the same ones. `usual` is for properties whose single case is slow.
+    `usual` is how many there are, but for `--examples` and `--deep`.
     """
-    count = request.config.getoption("--examples") or usual
-    name = request.node.originalname or request.node.name
-    for number in range(part, count, parts):
+    for name, rng in _named(request, part, parts, usual):
         try:
-            yield np.random.default_rng([zlib.crc32(name.encode()), number])
+            yield rng
         except GeneratorExit:
-            print(f"random model {number} of {name}")
+            print(name)
             raise
+
+
+def _named(
+    request: pytest.FixtureRequest, part: int, parts: int, usual: int
+) -> Iterator[tuple[str, np.random.Generator]]:
+    """Fixed ones come from the name of the test function alone, whatever its parameters."""
+    option, name = request.config.option, request.node.originalname or request.node.name
+    fixed = 0 if option.examples else math.ceil(FIXED_SHARE * usual)
+    for number in range(part, option.examples or usual, parts):
+        if number < fixed:
+            yield f"random model {number} of {name}", np.random.default_rng([zlib.crc32(name.encode()), number])
+        else:
+            stem = zlib.crc32(f"{option.seed} {request.node.nodeid}".encode())
+            yield f"new random model {number} of {name}, --seed {option.seed}", np.random.default_rng([stem, number])
 
 
 def value_info(name: str, array: np.ndarray) -> onnx.ValueInfoProto:
@@ -137,7 +152,20 @@ def run_runtime(content: bytes, feeds: Sequence[np.ndarray], level: str = "ALL")
     return {value.name: np.asarray(array) for value, array in zip(session.get_outputs(), results, strict=True)}
 
 
-def check(
+def check(content: bytes, feeds: Sequence[np.ndarray], **how: Any) -> str:
+    """Every output of bittrue equals the runtime's byte for byte, natively too, or both refuse.
+
+    Args:
+        how: as of `checking`.
+
+    Returns:
+        ``"equal"`` or ``"refused"``.
+    """
+    (outcome,) = _in_step([("", checking(content, feeds, **how))])
+    return outcome
+
+
+def checking(
     content: bytes,
     feeds: Sequence[np.ndarray],
     *,
@@ -146,20 +174,20 @@ def check(
     numerics: str = HERE,
     expected: Callable[[], dict[str, np.ndarray] | Refused] | None = None,
     native: bool = True,
-) -> str:
-    """Every output of bittrue equals the runtime's byte for byte, natively too, or both refuse.
+) -> Generator[None, None, str]:
+    """The stages of `check`.
 
     Args:
         may_refuse: error codes with which bittrue may refuse what the runtime runs (a recorded limit).
         expected: gives the results to compare with; ONNX Runtime's by default.
-
-    Returns:
-        ``"equal"`` or ``"refused"``.
     """
     theirs = run_runtime(content, feeds, level) if expected is None else expected()
+    yield
     refusal, values = None, {}
     try:
-        session = bittrue.load(content).prepare(numerics, executor="reference")
+        model = bittrue.load(content)
+        yield
+        session = model.prepare(numerics, executor="reference")
         values = session.trace(*feeds)
     except bittrue.BittrueError as caught:
         refusal = caught
@@ -170,12 +198,72 @@ def check(
     assert not isinstance(theirs, Refused), f"ran what the runtime refuses: {theirs.message}"
     for name, array in theirs.items():
         assert_same(name, values[name], array)
+    yield
     if native:
         everything = bittrue.isas()
         draw = zlib.crc32(content)
         chosen = everything if draw % 8 == 0 else everything[draw // 8 % len(everything) :][:1] if everything else ()
         check_native(session, [list(feeds)], values, isas=list(chosen))
     return "equal"
+
+
+def _in_step(named: Sequence[tuple[str, Generator[None, None, str]]]) -> list[str]:
+    """Outcomes of checks that take each of their stages together."""
+    outcomes = [""] * len(named)
+    waiting = list(enumerate(named))
+    while waiting:
+        going = []
+        for place, (name, stages) in waiting:
+            try:
+                next(stages)
+                going.append((place, (name, stages)))
+            except StopIteration as end:
+                outcomes[place] = end.value
+            except BaseException:
+                print(name)
+                raise
+        waiting = going
+    return outcomes
+
+
+class Checks:
+    """The random models of a property, checked in groups: iterate over it for their generators, and `add` each model.
+
+    Args:
+        usual: as of `cases`.
+        only: the one outcome that every model must have, if there is one.
+
+    Attributes:
+        outcomes: of all models, once the iteration has ended.
+    """
+
+    def __init__(self, request: pytest.FixtureRequest, usual: int = USUAL, only: str = "") -> None:
+        self.outcomes: list[str] = []
+        self._request, self._usual, self._only = request, usual, only
+        self._waiting: list[tuple[str, Generator[None, None, str]]] = []
+        self._name = ""
+
+    def __iter__(self) -> Iterator[np.random.Generator]:
+        for name, rng in _named(self._request, 0, 1, self._usual):
+            self._name = name
+            try:
+                yield rng
+            except GeneratorExit:
+                print(name)
+                raise
+            if len(self._waiting) >= _TOGETHER:
+                self._check()
+        self._check()
+
+    def add(self, content: bytes, feeds: Sequence[np.ndarray], **how: Any) -> None:
+        """A model, and what to feed it. `how`: as of `checking`."""
+        self._waiting.append((self._name, checking(content, feeds, **how)))
+
+    def _check(self) -> None:
+        found = _in_step(self._waiting)
+        for (name, _), outcome in zip(self._waiting, found, strict=True):
+            assert outcome == (self._only or outcome), name
+        self._waiting, self.outcomes = [], self.outcomes + found
 
 
 def scale(rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> np.ndarray:
