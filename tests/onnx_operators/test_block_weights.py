@@ -72,7 +72,7 @@ def content_bits(content: bytes) -> int:
 
 def test_random_models(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     replaced = 0
-    for rng in cases(request, usual=150):
+    for rng in cases(request, usual=50):
         content, x = model(rng)
         chosen = options()
         chosen.optimized_model_filepath = str(tmp_path / "optimized.onnx")

@@ -18,7 +18,7 @@ from support.floating_models import GENERATORS
 from support.onnx_models import HERE, WIDE, Checks, Refused, cases, run_runtime
 
 # Rows that say how often they differ: (share of elements, units in the last place).
-INEXACT = {"Cos": (0.15, 1), "LRN": (0.2, 4), "Sin": (0.1, 1)}
+INEXACT = {"Cos": (0.22, 2), "LRN": (0.2, 4), "Sin": (0.22, 2)}
 # Bits of these belong to processors with 512-bit vectors and fused operations; of the second ones, to fused operations.
 BY_PROCESSOR = frozenset(
     "AveragePool BiasGelu Conv ConvTranspose Erf Exp FastGelu Gelu Gemm GlobalAveragePool MatMul Mish QuickGelu Sigmoid"
@@ -69,7 +69,7 @@ def test_the_specification_is_near_the_runtime(request: pytest.FixtureRequest, o
     """The same geometry, so that results agree but for rounding; rules have their own oracles of exact numbers."""
     if operator in ("LayerNormalization", "SkipLayerNormalization", "Pow"):
         pytest.skip("cancellation in the runtime's own sums")
-    for rng in cases(request, usual=60):
+    for rng in cases(request, usual=30):
         content, feeds = GENERATORS[operator](rng)
         theirs = run_runtime(content, feeds)
         try:

@@ -25,9 +25,8 @@ def random_model(rng: np.random.Generator, *, moved: bool = False) -> tuple[byte
     return maker.model()
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_structure(request: pytest.FixtureRequest, part: int) -> None:
-    for rng in cases(request, part, 2):
+def test_structure(request: pytest.FixtureRequest) -> None:
+    for rng in cases(request):
         content, _ = random_model(rng)
         graph = bittrue.load(content).graph
         numerics = find_numerics("onnxruntime")
@@ -37,11 +36,10 @@ def test_structure(request: pytest.FixtureRequest, part: int) -> None:
 
 
 @needs_wide
-@pytest.mark.parametrize("part", range(4))
-def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
+def test_bytes(request: pytest.FixtureRequest) -> None:
     """Fused nodes on the runtime's own values, and outputs that follow from exact nodes alone."""
     tally = Tally()
-    for rng in cases(request, part, 4):
+    for rng in cases(request):
         content, feeds = random_model(rng, moved=True)
         model = optimised(content, off=())
         names = [bittrue.load(content).graph.tensors[i].name for i in bittrue.load(content).graph.inputs]

@@ -25,10 +25,9 @@ def _check(nodes: list[onnx.NodeProto], inputs: dict[str, np.ndarray], constants
     assert_same("y", session.run(*feeds)["y"], np.asarray(theirs["y"]))
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_sums(request: pytest.FixtureRequest, part: int) -> None:
+def test_sums(request: pytest.FixtureRequest) -> None:
     """Any order and axes; what else reads the transposed tensor does not matter."""
-    for rng in cases(request, part, 2):
+    for rng in cases(request):
         rank = int(rng.integers(2, 5))
         x = np.abs(rng.standard_normal(tuple(rng.integers(1, 9, rank)))).astype(np.float32)
         axes = [int(axis) for axis in rng.permutation(rank)[: int(rng.integers(1, rank + 1))]]
@@ -106,10 +105,9 @@ class _Quantized:
         self.nodes[-1].output[0] = "y"
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_codes(request: pytest.FixtureRequest, part: int) -> None:
+def test_codes(request: pytest.FixtureRequest) -> None:
     """Linear resampling of quantized values whose channels come to lie last in the runtime, and of others."""
-    for rng in cases(request, part, 2):
+    for rng in cases(request):
         maker = _Quantized(rng)
         maker.grow()
         kind = TensorProto.UINT8 if maker.dtype == np.uint8 else TensorProto.INT8

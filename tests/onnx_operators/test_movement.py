@@ -299,7 +299,7 @@ def test_random_models(request: pytest.FixtureRequest, build: Callable[[np.rando
 
 
 def test_borders_of_images_with_channels_last(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=60)
+    checks = Checks(request, usual=30)
     for rng in checks:
         channels = int(rng.integers(1, 9))
         constants = {

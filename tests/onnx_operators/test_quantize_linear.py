@@ -106,7 +106,7 @@ def test_random_models_of_integers(request: pytest.FixtureRequest) -> None:
 
 
 def test_random_models_of_older_versions(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=300)
+    checks = Checks(request, usual=100)
     for rng in checks:
         opset = int(rng.choice([10, 13, 19]))
         content, feeds = model(rng, INTEGERS[rng.integers(2)], F16 if opset == 19 else F32, opset=opset)

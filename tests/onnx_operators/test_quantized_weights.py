@@ -77,14 +77,13 @@ def _kept(graph: Graph) -> list[tuple[object, ...]]:
     return [tuple(n.attributes[name] for name in names) for n in graph.nodes if n.source == "MatMulNBits"]
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_kept(request: pytest.FixtureRequest, part: int) -> None:
+def test_kept(request: pytest.FixtureRequest) -> None:
     """The same products keep quantized values, in the same blocks."""
     seen = 0
-    for rng in cases(request, part, 2):
+    for rng in cases(request):
         content = random_model(rng)[0]
         graph = bittrue.load(content).graph
         ours = _kept(rewrite(graph, declared_shapes(find_numerics("onnxruntime"), 1 << 28)(graph))[0])
         assert ours == _kept(bittrue.load(optimised(content)).graph)
         seen += len(ours)
-    assert seen > 100
+    assert seen > 60

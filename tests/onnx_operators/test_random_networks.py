@@ -23,10 +23,9 @@ def _counts(session: bittrue.Session) -> dict[str, int]:
     return {name: integers.count(name) for name in _INTEGER}
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_random_networks(part: int, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_random_networks(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     tally, compared = Tally(), 0
-    for rng in cases(request, part, 2, usual=40):
+    for rng in cases(request, usual=14):
         content = quantize(random_network(rng), random_form(rng), tmp_path)
         session = bittrue.load(content).prepare(HERE, executor="reference")
         feeds = [rng.standard_normal(port.shape).astype(np.float32) for port in session.inputs]

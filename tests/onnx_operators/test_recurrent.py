@@ -21,17 +21,21 @@ def finite(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return (rng.standard_normal(shape) * np.exp2(rng.integers(-3, 2))).astype(np.float32)
 
 
-def reals(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Usual numbers; once in a while a tensor with infinities, huge ones or NaN."""
-    x = finite(rng, *shape)
-    if rng.random() < 0.01:
-        odd = rng.choice(np.float32([np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-45]), shape)
-        x = np.where(rng.random(shape) < 0.1, odd, x)
-    return x
+def reals(rng: np.random.Generator) -> Callable[..., np.ndarray]:
+    """Draws usual numbers; once in a while a tensor with NaN, or with infinities and huge ones. They do not meet, as
+    infinities make another NaN, and which one the runtime keeps is a recorded limit.
+    """
+    odd = np.float32([np.nan, 1e-45] if rng.random() < 0.5 else [np.inf, -np.inf, 3e38, -3e38, 1e-45])
+
+    def draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
+        x = finite(rng, *shape)
+        return np.where(rng.random(shape) < 0.1, rng.choice(odd, shape), x) if rng.random() < 0.02 else x
+
+    return draw
 
 
 def layer(
-    rng: np.random.Generator, gates: int, functions: int, reals: Callable[..., np.ndarray] = reals
+    rng: np.random.Generator, gates: int, functions: int, draw: Callable[..., np.ndarray]
 ) -> tuple[tuple[int, ...], dict[str, Any], dict[str, np.ndarray | None]]:
     """Dimensions (steps, batch, inputs, directions, hidden), attributes, and operands but the weights."""
     steps, batch, inputs, hidden = (int(v) for v in rng.integers(1, 8, 4))
@@ -47,14 +51,14 @@ def layer(
     if rng.random() < 0.2:
         attributes["clip"] = float(rng.uniform(0.1, 2))
     operands: dict[str, np.ndarray | None] = {
-        "x": reals(rng, steps, batch, inputs),
+        "x": draw(rng, steps, batch, inputs),
         "w": None,
         "r": None,
-        "b": reals(rng, count, 2 * gates * hidden) if rng.random() < 0.7 else None,
+        "b": draw(rng, count, 2 * gates * hidden) if rng.random() < 0.7 else None,
         "lengths": rng.integers(0 if rng.random() < 0.2 else 1, steps + 1, batch).astype(np.int32)
         if rng.random() < 0.4
         else None,
-        "h": reals(rng, count, batch, hidden) if rng.random() < 0.5 else None,
+        "h": draw(rng, count, batch, hidden) if rng.random() < 0.5 else None,
     }
     return (steps, batch, inputs, count, hidden), attributes, operands
 
@@ -90,10 +94,11 @@ def model(
 def test_sequence_lstm(request: pytest.FixtureRequest) -> None:
     checks = Checks(request)
     for rng in checks:
-        (_, batch, inputs, count, hidden), attributes, operands = layer(rng, 4, 3)
-        operands["w"], operands["r"] = reals(rng, count, 4 * hidden, inputs), reals(rng, count, 4 * hidden, hidden)
-        operands["c"] = reals(rng, count, batch, hidden) if rng.random() < 0.5 else None
-        operands["p"] = reals(rng, count, 3 * hidden) if rng.random() < 0.3 else None
+        draw = reals(rng)
+        (_, batch, inputs, count, hidden), attributes, operands = layer(rng, 4, 3, draw)
+        operands["w"], operands["r"] = draw(rng, count, 4 * hidden, inputs), draw(rng, count, 4 * hidden, hidden)
+        operands["c"] = draw(rng, count, batch, hidden) if rng.random() < 0.5 else None
+        operands["p"] = draw(rng, count, 3 * hidden) if rng.random() < 0.3 else None
         if rng.random() < 0.2:
             attributes["input_forget"] = 1
         checks.add(*model(rng, "LSTM", operands, attributes, 3, ["w", "r"]), may_refuse=_UNDEFINED)
@@ -131,8 +136,9 @@ def test_dynamic_quantize_lstm(request: pytest.FixtureRequest) -> None:
 def test_sequence_gru(request: pytest.FixtureRequest) -> None:
     checks = Checks(request)
     for rng in checks:
-        (_, _, inputs, count, hidden), attributes, operands = layer(rng, 3, 2)
-        operands["w"], operands["r"] = reals(rng, count, 3 * hidden, inputs), reals(rng, count, 3 * hidden, hidden)
+        draw = reals(rng)
+        (_, _, inputs, count, hidden), attributes, operands = layer(rng, 3, 2, draw)
+        operands["w"], operands["r"] = draw(rng, count, 3 * hidden, inputs), draw(rng, count, 3 * hidden, hidden)
         if rng.random() < 0.5:
             attributes["linear_before_reset"] = 1
         checks.add(*model(rng, "GRU", operands, attributes, 2, ["w", "r"]), may_refuse=_UNDEFINED)
@@ -140,10 +146,10 @@ def test_sequence_gru(request: pytest.FixtureRequest) -> None:
 
 
 def test_sequence_rnn(request: pytest.FixtureRequest) -> None:
-    """Finite numbers: which of several NaN the runtime keeps depends on its vectors."""
     checks = Checks(request)
     for rng in checks:
-        (_, _, inputs, count, hidden), attributes, operands = layer(rng, 1, 1, finite)
-        operands["w"], operands["r"] = finite(rng, count, hidden, inputs), finite(rng, count, hidden, hidden)
+        draw = reals(rng)
+        (_, _, inputs, count, hidden), attributes, operands = layer(rng, 1, 1, draw)
+        operands["w"], operands["r"] = draw(rng, count, hidden, inputs), draw(rng, count, hidden, hidden)
         checks.add(*model(rng, "RNN", operands, attributes, 2, ["w", "r"]), may_refuse=_UNDEFINED)
     assert checks.outcomes.count("equal") > 0.8 * len(checks.outcomes)

@@ -10,7 +10,7 @@ from support.onnx_models import Checks, build
 
 
 def test_random_factors(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=60)
+    checks = Checks(request, usual=30)
     for rng in checks:
         m, k, n = (int(v) for v in rng.integers(2, 40, 3))
         if rng.random() < 0.2:

@@ -47,8 +47,8 @@ class RecurrenceRule:
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
-    """By the exponential of -|x|, every operation rounded."""
-    power = elementary.exp(-np.abs(x))
+    """By the exponential of -|x|, every operation rounded; NaN keeps its sign."""
+    power = elementary.exp(np.where(x >= 0, -x, x))
     return np.where(x >= 0, _ONE, power) / (_ONE + power)
 
 
