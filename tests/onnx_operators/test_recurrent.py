@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from support.onnx_models import MICROSOFT, Checks, build, integers, scale, zero_point
+from support.onnx_models import MICROSOFT, Checks, build, check, integers, scale, single, zero_point
 
 FUNCTIONS = ("Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu")
 FUNCTIONS += ("Softsign", "Softplus")
@@ -153,3 +153,11 @@ def test_sequence_rnn(request: pytest.FixtureRequest) -> None:
         operands["w"], operands["r"] = draw(rng, count, hidden, inputs), draw(rng, count, hidden, hidden)
         checks.add(*model(rng, "RNN", operands, attributes, 2, ["w", "r"]), may_refuse=_UNDEFINED)
     assert checks.outcomes.count("equal") > 0.8 * len(checks.outcomes)
+
+
+@pytest.mark.parametrize("bits", [0x7FC00000, 0xFFC00000])
+def test_scaled_tanh_keeps_the_sign_of_nan(bits: int) -> None:
+    ones = np.ones((1, 1, 1), np.float32)
+    operands = {"x": np.full((1, 1, 1), np.uint32(bits)).view(np.float32), "w": ones, "r": ones}
+    attributes = {"hidden_size": 1, "activations": ["ScaledTanh"], "activation_alpha": [0.5], "activation_beta": [0.7]}
+    assert check(*single("RNN", operands, [TensorProto.FLOAT], attributes, constants=["w", "r"])) == "equal"
