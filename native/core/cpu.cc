@@ -13,10 +13,14 @@ namespace bittrue {
 bool cpu_has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
 bool cpu_has_avxvnni() {
-  // GCC 12 and Clang 14 do not know the name: CPUID leaf 7, subleaf 1, EAX bit 4.
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!cpu_has_avx2() || __get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || a < 1) return false;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
+  // GCC 12 and Clang 14 do not know the name: CPUID leaf 7, subleaf 1, EAX bit 4. Asked once: virtual machines take
+  // microseconds to answer.
+  static const bool has = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (!cpu_has_avx2() || __get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || a < 1) return false;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
+  }();
+  return has;
 }
 
 bool cpu_has_avx512vnni() {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
 
@@ -53,8 +53,9 @@ class Row:
 
     def matches(self, inputs: Iterable[str], outputs: Iterable[str]) -> bool:
         """Whether input and output types (``-`` for absent inputs) fit one of the patterns."""
-        wanted = (tuple(inputs), tuple(outputs))
-        return any(_match(pattern, wanted, self.where) for pattern in self.types)
+        inputs, outputs = tuple(inputs), tuple(outputs)
+        fit = _fit if len(inputs) + len(outputs) <= _REMEMBERED else _fit.__wrapped__
+        return fit(self.types, self.where, inputs, outputs)
 
     def fits(self, attributes: Mapping[str, object]) -> bool:
         """Whether no condition about an attribute speaks against the row."""
@@ -94,6 +95,15 @@ _ANY = frozenset(
         " f6e3m2 f4e2m1 c64 c128 bool"
     ).split()
 )
+
+
+# Planning asks the same of the same rows for every model; of nodes with more types than this nothing is kept.
+_REMEMBERED = 32
+
+
+@lru_cache(1 << 14)
+def _fit(patterns: tuple[str, ...], where: tuple[str, ...], inputs: tuple[str, ...], outputs: tuple[str, ...]) -> bool:
+    return any(_match(pattern, (inputs, outputs), where) for pattern in patterns)
 
 
 def _match(pattern: str, wanted: tuple[tuple[str, ...], tuple[str, ...]], where: tuple[str, ...]) -> bool:
@@ -147,22 +157,32 @@ class Numerics:
         return f"Numerics('{self.name}', {len(self.operators())} operators, {len(self.rows)} rows: {self.reproduces})"
 
     @cached_property
-    def _by_operator(self) -> dict[str, list[Row]]:
-        grouped: dict[str, list[Row]] = {}
-        for row in self.rows:
-            grouped.setdefault(row.operator, []).append(row)
+    def _places(self) -> dict[str, list[int]]:
+        grouped: dict[str, list[int]] = {}
+        for place, row in enumerate(self.rows):
+            grouped.setdefault(row.operator, []).append(place)
         return grouped
+
+    def changed(self, operator: str, change: Callable[[Row], Row]) -> Numerics:
+        """The table with other rows of one operator. Searches make thousands of them."""
+        rows = list(self.rows)
+        for place in self._places.get(operator, ()):
+            rows[place] = change(rows[place])
+        found = replace(self, rows=tuple(rows))
+        # The operators are where they were.
+        found.__dict__["_places"] = self._places
+        return found
 
     def operators(self) -> tuple[str, ...]:
         """Stems that have at least one row."""
-        return tuple(self._by_operator)
+        return tuple(self._places)
 
     def candidates(self, operator: str, inputs: Iterable[str], outputs: Iterable[str]) -> tuple[Row, ...]:
         """The rows with these types, in order, up to the first one without conditions; which of them holds is for
         the planner to find out, who knows shapes, values and parameters.
         """
         inputs, outputs, found = tuple(inputs), tuple(outputs), []
-        for row in self._by_operator.get(operator, ()):
+        for row in map(self.rows.__getitem__, self._places.get(operator, ())):
             if row.matches(inputs, outputs):
                 found.append(row)
                 if not row.when:
@@ -202,7 +222,7 @@ class Numerics:
         """All type patterns that the table has for an operator, for error messages."""
         found = (
             pattern.replace("T", "|".join(row.where)) if row.where else pattern
-            for row in self._by_operator.get(operator, ())
+            for row in map(self.rows.__getitem__, self._places.get(operator, ()))
             if not row.refuses
             for pattern in row.types
         )

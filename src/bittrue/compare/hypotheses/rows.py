@@ -86,12 +86,12 @@ def with_rules(numerics: Numerics, place: Place, changes: Mapping[str, str]) -> 
     """The table with other rules at one place; a slot with the rule ``"-"`` is taken out. Checks are left out, too."""
 
     def changed(row: Row) -> Row:
-        if row.operator != place.operator or row.refuses or not row.matches(place.inputs, place.outputs):
+        if row.refuses or not row.matches(place.inputs, place.outputs):
             return row
         filled = {slot: rule for slot, rule in {**row.rules, **changes}.items() if rule != ABSENT}
         return replace(row, rules=filled, requires=())
 
-    return replace(numerics, rows=tuple(changed(row) for row in numerics.rows))
+    return numerics.changed(place.operator, changed)
 
 
 def rule_hypothesis(case: Case, slots: tuple[Slot, ...], users: tuple[str, ...] = ()) -> Hypothesis:
