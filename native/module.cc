@@ -309,9 +309,10 @@ void take(Turn& turn, double deadline, const int64_t* interrupts, int64_t seen) 
   if (reason != Stop::Reason::none) throw StepStopped(-1, reason);
 }
 
-// The whole life of a run by its only caller. Variables are as before when it is not finished.
-template <class Before, class After>
-void run_alone(Program& program, int steps, double deadline, int64_t seen, const Before& before, const After& after) {
+// What the only caller does with the buffers, given the interrupts that it has seen. The variables are as before when it
+// ends inside of a run.
+template <class Function>
+void in_turn(Program& program, double deadline, int64_t seen, const Function& function) {
   // The run begins here: with large inputs it takes a while until the first step.
   if (seen < 0) seen = __atomic_load_n(program.interrupts(), __ATOMIC_RELAXED);
   without_gil([&] {
@@ -323,9 +324,17 @@ void run_alone(Program& program, int steps, double deadline, int64_t seen, const
         program.turn().give();
       }
     } given{program};
+    function(seen);
+  });
+}
+
+// The whole life of a run by its only caller. Variables are as before when it is not finished.
+template <class Before, class After>
+void run_alone(Program& program, int steps, double deadline, int64_t seen, const Before& before, const After& after) {
+  in_turn(program, deadline, seen, [&](int64_t interrupts) {
     before();
     program.keep();
-    program.run(0, steps, deadline, seen);
+    program.run(0, steps, deadline, interrupts);
     program.forget();
     after();
   });
@@ -384,6 +393,49 @@ bool run_one(Program& program, int input, nb::handle x, int output, const Bytes&
       program, steps, deadline, seen, [&] { program.write(input, value.data()); },
       [&] { program.read(output, y.data()); });
   return true;
+}
+
+// Runs of many samples, one after the other: a row of `given` and of `wanted` has the arrays of a run, in the order of
+// `inputs` and `outputs`. How many were done: the first one that does not fit, or whose values have no defined result, is
+// left to the caller with those behind it.
+size_t run_samples(Program& program, const nb::list& given, const nb::list& wanted, nb::handle inputs,
+                   nb::handle outputs, int steps, bool from_start, double deadline, int64_t seen) {
+  const std::vector<int> sources = read_integers<int>(inputs), targets = read_integers<int>(outputs);
+  std::vector<std::vector<ConstBytes>> values;
+  std::vector<std::vector<Bytes>> results;
+  const auto read_row = [](nb::handle row, size_t length, auto& array_rows) {
+    const auto fields = nb::cast<nb::tuple>(row);
+    if (fields.size() != length) return false;
+    auto& arrays = array_rows.emplace_back(length);
+    for (size_t i = 0; i < length; ++i) {
+      if (!nb::try_cast(fields[i], arrays[i])) return false;
+    }
+    return true;
+  };
+  const auto row_fits = [&](size_t row) {
+    if (!read_row(given[row], sources.size(), values) || !read_row(wanted[row], targets.size(), results)) return false;
+    for (size_t i = 0; i < sources.size(); ++i) {
+      if (!fits(program.operand(sources[i]), values.back()[i])) return false;
+    }
+    for (size_t i = 0; i < targets.size(); ++i) check_bytes(program.operand(targets[i]), results.back()[i].nbytes());
+    return true;
+  };
+  size_t count = 0, done = 0;
+  while (count < given.size() && count < wanted.size() && row_fits(count)) ++count;
+  in_turn(program, deadline, seen, [&](int64_t interrupts) {
+    try {
+      for (; done < count; ++done) {
+        if (from_start) program.reset();
+        for (size_t i = 0; i < sources.size(); ++i) program.write(sources[i], values[done][i].data());
+        program.keep();
+        program.run(0, steps, deadline, interrupts);
+        program.forget();
+        for (size_t i = 0; i < targets.size(); ++i) program.read(targets[i], results[done][i].data());
+      }
+    } catch (const StepUndefined&) {
+    }
+  });
+  return done;
 }
 
 // `with` takes the turn.
@@ -486,6 +538,8 @@ NB_MODULE(_native, module) {
       .def("run_one", &run_one, nb::arg("input"), nb::arg("x"), nb::arg("output"), nb::arg("y"), nb::arg("steps"),
            nb::arg("deadline"), nb::arg("seen"),
            "As `run_whole`, for one input and one output; False when x is no array of the input's type and shape.")
+      .def("run_samples", &run_samples, nb::arg("given"), nb::arg("wanted"), nb::arg("inputs"), nb::arg("outputs"),
+           nb::arg("steps"), nb::arg("from_start"), nb::arg("deadline"), nb::arg("seen"))
       .def("timed", &timed, nb::arg("first"), nb::arg("last"), "Seconds of each step in [first, last).")
       .def("reset", &Program::reset, "Variables back to their first value.")
       .def("keep", &Program::keep, "Remember the variables at the beginning of a run.")

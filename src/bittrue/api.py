@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,7 +25,8 @@ from .runtime import (
     machine_peak,
     native_module,
 )
-from .runtime.run import timeout_seconds
+from .runtime.run import Run, timeout_seconds
+from .runtime.side_by_side import available_processors, in_order
 from .text import model_text
 
 # A typing error should not start a million threads.
@@ -33,6 +35,9 @@ _SHOWN_NOTES = 2
 # Inputs and outputs that `repr` names.
 _SHOWN_PORTS = 3
 EXECUTORS = ("auto", "native", "reference")
+_ERRORS = ("raise", "return")
+# What `map` hands to a thread at once, at most.
+_CHUNK_SAMPLES, _CHUNK_BYTES = 256, 1 << 23
 
 
 class Model:
@@ -198,6 +203,10 @@ class Session:
         if iteration_limit < 1:
             raise InputError("BT-ITERATIONS", f"iteration_limit must be at least 1, found {iteration_limit}")
         self.threads = threads
+        # What `map` runs samples with: sessions like this one, by whether there are several, and those at work.
+        self._again = partial(Session, plan, executor=executor, isa=isa, passes=passes, iteration_limit=iteration_limit)
+        self._copies: dict[bool, list[Session]] = {False: [], True: []}
+        self._copies_in_use: list[Session] = []
         self._executor: NativeExecutor | ReferenceExecutor
         if executor == "native" or (executor == "auto" and native_module() is not None):
             self._executor = NativeExecutor(
@@ -280,11 +289,14 @@ class Session:
             if value is not None:
                 return {self._output: value}
         inputs = self._inputs(positional, named)
-        results = self._executor.run(inputs, after_step=progress, timeout=timeout)
+        return self._results(inputs, self._executor.run(inputs, after_step=progress, timeout=timeout))
+
+    def _results(self, inputs: Mapping[int, np.ndarray], results: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """Output name to an array that the caller may write into."""
         if isinstance(self._executor, NativeExecutor):
             # The native executor writes every result into an array of its own.
             return {port.name: value for port, value in zip(self.outputs, results, strict=True)}
-        # The caller may write into what it gets, so results that alias inputs or constants are copied.
+        # Results that alias inputs or constants are copied.
         taken = {id(value) for value in (*inputs.values(), *self._executor.state.variables.values())}
         outputs = {}
         for port, value in zip(self.outputs, results, strict=True):
@@ -293,22 +305,178 @@ class Session:
             outputs[port.name] = value if free else value.copy()
         return outputs
 
-    def run_each(self, *positional: Any, timeout: float | None = None, **named: Any) -> dict[str, np.ndarray]:
-        """Run the samples of a batch one after the other, each by `run`.
+    @memory_errors
+    def map(
+        self,
+        samples: Iterable[Any],
+        *,
+        threads: int | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        reset: bool = True,
+        errors: str = "raise",
+        timeout: float | None = None,
+    ) -> Iterator[dict[str, np.ndarray]]:
+        """Run many samples side by side; results come in the order of the samples, each with the bytes of its own run.
+
+        Samples are taken from `samples` when results are wanted, a few chunks of about a hundredth of a second ahead,
+        so that memory does not grow with their number.
+
+        Args:
+            samples: any iterable. A sample is what `run` takes as its one argument: a mapping from input name to array,
+                or the array of a model with one input; or a tuple with an array per input.
+            threads: samples in progress at once, each on a thread of its own; None: as many as this process may use
+                processors. The results never depend on it. With 1, every run uses the threads of the session.
+            transform: makes a sample of what `samples` gives, for example reads an image; called in those threads.
+            reset: True: every sample begins with the first values of variable tensors, and the session's own stay as
+                they are. False: they go on from sample to sample, as between runs, so `threads` must be 1 or None.
+            errors: ``"raise"``: the first sample with an error ends everything, after the results before it.
+                ``"return"``: its `BittrueError` stands in the place of its result.
+            timeout: seconds for all samples together; None: any number.
+
+        Returns:
+            An iterator of output name to array, as `run` returns it.
+
+        Raises:
+            InputError: arguments that do not fit, at once; samples that do not fit, in their place.
+            RunError, StoppedError: see `run`. StoppedError is never in the place of a result.
+        """
+        if errors not in _ERRORS:
+            raise InputError("BT-ERRORS", f"unknown errors={errors!r}", advice=near_or_all(errors, _ERRORS, "choose"))
+        if threads is None:
+            threads = available_processors() if reset else 1
+        _check_choice("auto", threads)
+        if not reset and threads > 1:
+            raise InputError(
+                "BT-THREADS",
+                f"variables go on from sample to sample, so there is one thread, found {threads}",
+                place="map",
+                advice="leave threads out, or let every sample begin with the first values (reset=True)",
+            )
+        timeout_seconds(timeout)
+        return self._mapped(samples, threads, transform, reset, errors == "return", timeout)
+
+    def _mapped(
+        self,
+        samples: Iterable[Any],
+        threads: int,
+        transform: Callable[[Any], Any] | None,
+        reset: bool,
+        keep_errors: bool,
+        timeout: float | None,
+    ) -> Iterator[dict[str, np.ndarray]]:
+        sessions = [self._copy(threads) for _ in range(threads)] if reset else [self]
+        runs = [session._executor.new_run(timeout) for session in sessions]
+        work = [
+            partial(session._outcomes, transform, reset, keep_errors, run)
+            for session, run in zip(sessions, runs, strict=True)
+        ]
+
+        def end() -> None:
+            for session in sessions:
+                session.interrupt()
+
+        sizes = [
+            math.prod(max(n, 0) for n in port.shape) * port.dtype.itemsize for port in (*self.inputs, *self.outputs)
+        ]
+        most = max(1, _CHUNK_BYTES // max(sum(sizes), 1)) if reset else 1
+        if reset:
+            self._copies_in_use += sessions
+        try:
+            for outcome in in_order(work, samples, most=min(most, _CHUNK_SAMPLES), end=end):
+                if isinstance(outcome, BittrueError) and not keep_errors:
+                    raise outcome
+                yield outcome  # type: ignore[misc]
+        finally:
+            if reset:
+                self._copies_in_use = [session for session in self._copies_in_use if session not in sessions]
+                self._copies[threads > 1] += sessions
+
+    def _copy(self, threads: int) -> Session:
+        """A session like this one with a state of its own, for one of `threads` threads."""
+        try:
+            return self._copies[threads > 1].pop()
+        except IndexError:
+            return self._again(threads=1 if threads > 1 else self.threads)
+
+    def _outcomes(
+        self,
+        transform: Callable[[Any], Any] | None,
+        reset: bool,
+        keep_errors: bool,
+        run: Run,
+        samples: list[Any],
+    ) -> list[dict[str, np.ndarray] | BittrueError]:
+        """A result per sample, or its error; without `keep_errors` nothing after the first one."""
+        outcomes: list[dict[str, np.ndarray] | BittrueError] = []
+        names = [port.name for port in self.outputs]
+        while len(outcomes) < len(samples):
+            rows, error = [], None
+            for sample in samples[len(outcomes) :]:
+                try:
+                    rows.append(self._row(sample if transform is None else transform(sample)))
+                except BittrueError as found:
+                    error = found
+                    break
+            done = 0
+            while done < len(rows):
+                results: Sequence[Sequence[np.ndarray]] = ()
+                if isinstance(self._executor, NativeExecutor):
+                    results = self._executor.run_samples(rows[done:], reset, run)
+                outcomes += [dict(zip(names, values, strict=True)) for values in results]
+                done += len(results)
+                if done < len(rows):
+                    outcomes.append(self._outcome(rows[done], reset, run))
+                    done += 1
+                    if isinstance(outcomes[-1], BittrueError) and not keep_errors:
+                        return outcomes
+            if error is not None:
+                outcomes.append(error)
+                if not keep_errors:
+                    return outcomes
+        return outcomes
+
+    def _row(self, sample: Any) -> tuple[Any, ...]:
+        """An array per input."""
+        if len(self.inputs) == 1 and not isinstance(sample, (Mapping, tuple)):
+            return (sample,)
+        given = self._named(sample if isinstance(sample, tuple) else (sample,), {})
+        return tuple(given[index] for index in self.plan.inputs)
+
+    def _outcome(self, row: Sequence[Any], reset: bool, run: Run) -> dict[str, np.ndarray] | BittrueError:
+        """The result of one sample, or its error."""
+        if reset:
+            self.reset()
+        run.check()
+        try:
+            inputs = {
+                index: checked(self._input_ports[index], value)
+                for index, value in zip(self.plan.inputs, row, strict=True)
+            }
+            return self._results(inputs, self._executor.run(inputs, timeout=run.left()))
+        except StoppedError as error:
+            raise run.stopped(interrupted=error.code != "BT-TIMEOUT") from None
+        except BittrueError as error:
+            return error
+
+    def run_batch(
+        self, *positional: Any, threads: int = 1, reset: bool = True, timeout: float | None = None, **named: Any
+    ) -> dict[str, np.ndarray]:
+        """Run the samples of a batch, each by itself: `map` for arrays that hold one sample after the other.
 
         For files that fix their batch, in a RESHAPE for example: their runtimes refuse other batches, too. Every
-        sample has the bytes of its own run. Variable tensors go on from sample to sample, as between runs.
+        sample has the bytes of its own run.
 
         Args:
             positional, named: as for `run`; the first size of every array is the same multiple of its input's.
-            timeout: seconds for all samples together; None: any number.
+            threads, reset, timeout: as for `map`.
 
         Returns:
             Output name to array: the samples' results, joined along their first axis (a scalar's along a new one).
 
         Raises:
             InputError: also where arrays are no such multiples, or results have shapes that cannot be joined.
-            RunError, StoppedError: see `run`. Variable tensors are as after the last sample that was finished.
+            RunError, StoppedError: see `run`. Without `reset`, variable tensors are as after the last sample that was
+                finished.
         """
         given = self._named(positional, named)
         batches: dict[str, np.ndarray] = {}
@@ -330,23 +498,19 @@ class Session:
             raise InputError(
                 "BT-INPUT-SHAPE",
                 f"no number of samples fits all inputs: {shapes or 'the model has none'}",
-                place="run_each",
+                place="run_batch",
                 advice="give every input the same number of samples, one after the other along the first axis",
             )
-        samples = {name: np.split(array, count) for name, array in batches.items()}
-        end = time.monotonic() + timeout_seconds(timeout)
-        results = []
-        for i in range(count):
-            # A timeout that has passed ends the next run at once.
-            rest = None if timeout is None else max(end - time.monotonic(), 1e-9)
-            try:
-                results.append(self.run({name: parts[i] for name, parts in samples.items()}, timeout=rest))
-            except StoppedError as error:
-                message = (
-                    error.message if error.code != "BT-TIMEOUT" else f"the timeout of {timeout:g} seconds has passed"
-                )
-                message += f"; {i} of {count} samples were done"
-                raise StoppedError(error.code, message, place=error.place, advice=error.advice) from None
+        parts = {name: np.split(array, count) for name, array in batches.items()}
+        samples = ({name: arrays[i] for name, arrays in parts.items()} for i in range(count))
+        results: list[dict[str, np.ndarray]] = []
+        try:
+            for result in self.map(samples, threads=threads, reset=reset, timeout=timeout):
+                results.append(result)
+        except StoppedError as error:
+            message = error.message if error.code != "BT-TIMEOUT" else f"the timeout of {timeout:g} seconds has passed"
+            message += f"; at least {len(results)} of {count} samples were done"
+            raise StoppedError(error.code, message, place=error.place, advice=error.advice) from None
         joined = {}
         for port in self.outputs:
             values = [np.atleast_1d(result[port.name]) for result in results]
@@ -354,8 +518,8 @@ class Session:
                 raise InputError(
                     "BT-OUTPUT-SHAPE",
                     f"output '{port.name}' has other shapes for other samples",
-                    place="run_each",
-                    advice="run the samples yourself, one by one",
+                    place="run_batch",
+                    advice="use map(...), which returns them one by one",
                 )
             joined[port.name] = np.concatenate(values)
         return joined
@@ -403,7 +567,8 @@ class Session:
 
         Runs that begin later are not touched. In the main thread, Ctrl-C does the same and raises KeyboardInterrupt.
         """
-        self._executor.state.interrupts[0] += 1
+        for session in (self, *self._copies_in_use):
+            session._executor.state.interrupts[0] += 1
 
     @property
     def missing(self) -> Mapping[int, str]:

@@ -51,7 +51,7 @@ def _shape_advice(port: Port, shape: tuple[int, ...]) -> str:
     if len(shape) == len(port.shape):
         advice = f"prepare the model for it: model.prepare(shapes={{{port.name!r}: {shape}}})"
         if port.shape[1:] == shape[1:] and port.shape[0] and shape[0] % port.shape[0] == 0:
-            advice = f"session.run_each(...) runs the samples one after the other; or {advice}"
+            advice = f"session.run_batch(...) runs the samples one after the other; or {advice}"
         return advice
     return f"the input has {len(port.shape)} axes, the array {len(shape)}"
 

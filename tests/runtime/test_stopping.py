@@ -153,18 +153,18 @@ def test_timeouts_of_many_samples(executor: str) -> None:
     content, feed = long_models.convolution(16, 4)
     session = bittrue.load(content).prepare(executor=executor)
     (expected,) = session.run(*feed).values()
-    (value,) = session.run_each(np.concatenate([*feed] * 3), timeout=60).values()
+    (value,) = session.run_batch(np.concatenate([*feed] * 3), timeout=60).values()
     same("result", value, np.concatenate([expected] * 3))
     many = np.broadcast_to(feed[0], (20_000, *feed[0].shape[1:]))
     start = time.monotonic()
     with pytest.raises(
         StoppedError, match=r"the timeout of 0\.05 seconds has passed; .* of 20000 samples were"
     ) as caught:
-        session.run_each(many, timeout=0.05)
+        session.run_batch(many, timeout=0.05)
     assert caught.value.code == "BT-TIMEOUT"
     assert time.monotonic() - start < 5
     with pytest.raises(bittrue.InputError):
-        session.run_each(many, timeout=-1)
+        session.run_batch(many, timeout=-1)
 
 
 def test_inputs_of_that_name() -> None:

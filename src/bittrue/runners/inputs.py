@@ -260,7 +260,7 @@ def _loaded(stored: arrays.Stored, port: Port, path: Path) -> np.ndarray:
             "BT-INPUT-SHAPE",
             f"takes shape {list(port.shape)}, the file has {list(stored.shape)}",
             place=f"input '{port.name}', {path}",
-            advice="`--shape` prepares the model for it; for a batch, session.run_each(...) runs sample after sample",
+            advice="`--shape` prepares the model for it; for a batch, session.run_batch(...) runs sample after sample",
         )
     return stored.load()
 

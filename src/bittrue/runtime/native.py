@@ -131,15 +131,28 @@ class NativeExecutor:
             self.state.variables.update(program.read(self._variables))
         return results
 
+    def run_samples(self, rows: Sequence[tuple[Any, ...]], from_start: bool, run: Run) -> list[tuple[np.ndarray, ...]]:
+        """Results of the first of `rows`, as far as they run without Python; `run` is for those behind them.
+
+        Args:
+            rows: for every sample, an array per input.
+            from_start: variables have their first values before every sample.
+            run: what ends all of them.
+        """
+        if not self._alone or self._shares_variables:
+            return []
+        return self._main.run_samples(rows, from_start and bool(self._variables), run)
+
     @property
     def run_one(self) -> Callable[[Any, float | None], np.ndarray | None] | None:
         """`run` of an input with a timeout, for plans with one input and one output; None for all others.
 
         It returns None when it is not given an array of exactly the input's type and shape.
         """
-        return self._main.run_one(self._new_run) if self._alone and not self._shares_variables else None
+        return self._main.run_one(self.new_run) if self._alone and not self._shares_variables else None
 
-    def _new_run(self, timeout: float | None = None) -> Run:
+    def new_run(self, timeout: float | None = None) -> Run:
+        """What ends a run that begins now."""
         return Run(self._limit, self.state.interrupts, timeout=timeout)
 
     @contextmanager
@@ -149,17 +162,17 @@ class NativeExecutor:
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
         """Median time of every step that runs, all rounds from the present state."""
-        with self._turn_of(self._new_run()), self.state.kept():
+        with self._turn_of(self.new_run()), self.state.kept():
             if self._shares_variables:
                 self._main.write({i: self.state.variables[i] for i in self._variables})
-            times = self._main.profile(inputs, rounds, self._new_run, self.state)
+            times = self._main.profile(inputs, rounds, self.new_run, self.state)
             if self.plan.later is None:
                 return times
-            return times + self._graphs.profile_later(self._stage(inputs, None, self._new_run()), rounds)
+            return times + self._graphs.profile_later(self._stage(inputs, None, self.new_run()), rounds)
 
     def reset(self, resources: bool = True) -> None:
         """Put all state back to its start, or the variable tensors alone."""
-        with self._turn_of(self._new_run()):
+        with self._turn_of(self.new_run()):
             self.state.reset(resources)
             self._main.reset()
 
@@ -254,6 +267,21 @@ class _Program:
                 self._met_undefined = True
         with self._turn_of(run):
             return self._run_with_gaps(inputs, run)
+
+    def run_samples(self, rows: Sequence[tuple[Any, ...]], from_start: bool, run: Run) -> list[tuple[np.ndarray, ...]]:
+        if self._gaps or self._opaque or self._met_undefined:
+            return []
+        results = [tuple(np.empty(shape, dtype) for _, shape, dtype in self._outputs) for _ in rows]
+        inputs, outputs = self.plan.inputs, self.plan.outputs
+        try:
+            done = self._program.run_samples(
+                list(rows), results, inputs, outputs, self._length, from_start, run.deadline, run.seen
+            )
+        except self._stopped as error:
+            raise self._ended(error, run) from None
+        except self._reentered:
+            raise reentered() from None
+        return results[:done]
 
     def run_one(
         self, new_run: Callable[[float | None], Run]

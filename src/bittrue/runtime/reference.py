@@ -111,16 +111,17 @@ class ReferenceExecutor:
         for _ in range(rounds):
             with self.state.kept():
                 stamps = [time.perf_counter()]
-                self._stage(inputs, lambda _, to=stamps: to.append(time.perf_counter()), self._new_run())  # type: ignore[misc]
+                self._stage(inputs, lambda _, to=stamps: to.append(time.perf_counter()), self.new_run())  # type: ignore[misc]
                 runs.append(stamps)
         times = [step_time(self.plan, position, seconds) for position, seconds in enumerate(step_medians(runs))]
         if self.plan.later is None:
             return times
         with self.state.kept():
-            return times + self._graphs.profile_later(self._stage(inputs, None, self._new_run()), rounds)
+            return times + self._graphs.profile_later(self._stage(inputs, None, self.new_run()), rounds)
 
-    def _new_run(self) -> Run:
-        return Run(self._limit, self.state.interrupts)
+    def new_run(self, timeout: float | None = None) -> Run:
+        """What ends a run that begins now."""
+        return Run(self._limit, self.state.interrupts, timeout=timeout)
 
     def _value(self, values: Mapping[int, np.ndarray], index: int) -> np.ndarray:
         return self.state.variables[index] if index in self.state.variables else values[index]

@@ -62,6 +62,10 @@ class Run:
         if time.monotonic() >= self.deadline or self._interrupts[0] != self.seen:
             raise self.stopped(self._interrupts[0] != self.seen)
 
+    def left(self) -> float | None:
+        """Seconds until it ends, a moment where that is over; None when it has no timeout."""
+        return None if self.deadline == math.inf else max(self.deadline - time.monotonic(), 1e-9)
+
     def stopped(self, interrupted: bool) -> StoppedError:
         """The error of a run that was ended by an interrupt, or by its timeout."""
         if interrupted:

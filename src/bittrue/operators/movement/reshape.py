@@ -12,7 +12,7 @@ from ..core.indexing import bounded, fresh
 
 BATCH_ADVICE = (
     "where this comes from another batch than the file's: its runtime refuses it, too; prepare the model for the file's"
-    " batch and call session.run_each(...), which runs the samples one after the other"
+    " batch and call session.map(...) or session.run_batch(...), where every sample is a run of its own"
 )
 
 

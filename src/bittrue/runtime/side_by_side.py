@@ -1,0 +1,87 @@
+"""Work on many samples: in order, lazily, with bounded memory, on several threads where that is asked for."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Work = Callable[[list[Item]], list[Result]]
+
+# Handing over a chunk takes some 50 microseconds; a consumer should not wait longer than this for the first result.
+_CHUNK_SECONDS = 0.01
+# Chunks that a thread has in front of it: one to work on, one to go on with.
+_AHEAD = 2
+
+
+def available_processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def in_order(
+    workers: Sequence[Work[Item, Result]], items: Iterable[Item], *, most: int = 256, end: Callable[[], None]
+) -> Iterator[Result]:
+    """Results of `items` in their order; each worker is called from one thread only, with a few items at a time.
+
+    Items are taken from the iterable by the thread that asks for results, no more than a few chunks ahead.
+
+    Args:
+        workers: what does the work; with a single one it is done in the caller's thread.
+        items: any iterable, endless ones too.
+        most: items that a chunk may have.
+        end: called when nobody wants further results while workers are busy: it makes them end.
+
+    Raises:
+        Exception: the first one that a worker raised, after the results of the chunks before.
+    """
+    waiting = iter(items)
+    size = _Size(most)
+    if len(workers) == 1:
+        while chunk := list(islice(waiting, size.now)):
+            yield from size.timed(workers[0], chunk)
+        return
+    free, mine = list(workers), threading.local()
+
+    def begin() -> None:
+        mine.work = free.pop()
+
+    def work(chunk: list[Item]) -> list[Result]:
+        return size.timed(mine.work, chunk)
+
+    pool = ThreadPoolExecutor(len(workers), "bittrue-map", begin)
+    pending: deque[Future[list[Result]]] = deque()
+    try:
+        while True:
+            while len(pending) < _AHEAD * len(workers) and (chunk := list(islice(waiting, size.now))):
+                pending.append(pool.submit(work, chunk))
+            if not pending:
+                return
+            yield from pending.popleft().result()
+    finally:
+        if pending:
+            end()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Size:
+    """How many items the next chunk has: as many as take about a hundredth of a second."""
+
+    def __init__(self, most: int) -> None:
+        self.now = 1
+        self._most = max(most, 1)
+
+    def timed(self, work: Work[Item, Result], chunk: list[Item]) -> list[Result]:
+        start = time.perf_counter()
+        results = work(chunk)
+        each = (time.perf_counter() - start) / len(chunk)
+        # At most twice as many as before: the first item is often slower than the others, or faster.
+        self.now = max(1, min(self._most, 2 * len(chunk), int(_CHUNK_SECONDS / max(each, 1e-9))))
+        return results
