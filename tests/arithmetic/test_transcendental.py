@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
+
 import numpy as np
 import pytest
 
 from bittrue.arithmetic import exact, transcendental
 
 EVERY_S16 = np.arange(-(2**15), 2**15)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _remembered() -> Iterator[None]:
+    """The oracle takes each of its steps once per argument: exhaustive tests meet most of them again and again."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_exp_on_negative", "_newton"):
+            patch.setattr(exact, name, cache(getattr(exact, name)))
+        yield
 
 
 def spread(count: int, seed: int) -> np.ndarray:

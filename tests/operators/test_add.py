@@ -139,3 +139,18 @@ def test_rank_9_without_a_scale(dtype: str, runs: bool) -> None:
     content = single("ADD", ("AddOptions", {}), [T(dtype, shape), T(dtype, shape)], [T(dtype, ())])
     values = np.ones(shape, np.int16 if dtype == "s16" else np.int32)
     assert check(content, [[values, values]]) == ("equal" if runs else "refused")
+
+
+@pytest.mark.numerics("litert-optimized", "xnnpack")
+@pytest.mark.parametrize("second", [(1,) * 8 + (7,), (2,) * 9, (3,)])
+def test_five_loops_subtract_at_any_rank(second: tuple[int, ...]) -> None:
+    first = (1,) * 9
+    content = single(
+        "SUB",
+        ("SubOptions", {"potScaleInt16": False}),
+        [T("s16", first, 0.5), T("s16", second, 0.25)],
+        [T("s16", (), 0.5)],
+        version=2,
+    )
+    feeds = [np.full(first, 4, np.int16), np.arange(np.prod(second)).reshape(second).astype(np.int16)]
+    assert check(content, [feeds]) == "equal"

@@ -37,24 +37,17 @@ def cases(draw: st.DrawFn, operator: str, types: tuple[str, ...], scaled: bool) 
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_scaled(operator: str) -> None:
-    @given(cases(operator, ("s8", "u8", "s16"), scaled=True))
-    def holds(case: Case) -> None:
-        check(*case)
-
-    holds()
+@given(data=st.data())
+def test_scaled(operator: str, data: st.DataObject) -> None:
+    check(*data.draw(cases(operator, ("s8", "u8", "s16"), scaled=True)))
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_plain(operator: str) -> None:
+@given(data=st.data())
+def test_plain(operator: str, data: st.DataObject) -> None:
     types = ("s16",) if operator not in ("NOT_EQUAL",) else ()
     types += ("bool",) if operator in ("EQUAL", "NOT_EQUAL") else ()
-
-    @given(cases(operator, ("f32", "f32", "s32", "s64", *types), scaled=False))
-    def holds(case: Case) -> None:
-        check(*case)
-
-    holds()
+    check(*data.draw(cases(operator, ("f32", "f32", "s32", "s64", *types), scaled=False)))
 
 
 def _model(operator: str, first: T, second: T) -> bytes:

@@ -112,9 +112,10 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
     values: dict[str, np.ndarray] = {}
     names: dict[int | tuple[int, int], str] = {}
     try:
-        graphs = bittrue.load(content).graphs
+        model = bittrue.load(content)
+        graphs = model.graphs
         graph = graphs[0]
-        session = bittrue.load(content).prepare(
+        session = model.prepare(
             numerics,
             executor="reference",
             shapes={graph.tensors[i].name: f.shape for i, f in zip(graph.inputs, feeds[0], strict=True)},

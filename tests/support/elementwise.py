@@ -12,13 +12,14 @@ from .build import NUMPY, T, single
 from .differential import check, random_values
 
 Shape = tuple[int, ...]
+# Few of rank 9: the runtime aborts.
+_RANKS = st.one_of(*[st.integers(0, 4)] * 4, st.sampled_from([5, 6, 7, 8] * 4 + [9]))
 
 
 @st.composite
 def broadcast_shapes(draw: st.DrawFn, count: int = 2) -> tuple[Shape, ...]:
     """Shapes that broadcast together, up to rank 9 (one more than kernels take); now and then one that does not fit."""
-    # Few of rank 9: the runtime aborts, and its process takes a while to come back.
-    rank = draw(st.one_of(*[st.integers(0, 4)] * 4, st.sampled_from([5, 6, 7, 8] * 4 + [9])))
+    rank = draw(_RANKS)
     largest = 5 if rank <= 4 else 2
     full = draw(st.lists(st.integers(1, largest), min_size=rank, max_size=rank))
     # Not beyond rank 8: some kernels look at the rank first, some at the emptiness.

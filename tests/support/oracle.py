@@ -1,12 +1,17 @@
-"""The real runtime in a process of its own: a probe that aborts the interpreter is an answer, not the tests' end."""
+"""The real runtime in a process of its own: a probe that aborts the interpreter is an answer, not the tests' end.
+
+That process imports the runtime once and answers from a copy of itself, so that it is back at once after an abort.
+"""
 
 from __future__ import annotations
 
 import atexit
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,16 +34,32 @@ class Answer:
 def _serve(pipe: Any, resolver: str, site: str) -> None:
     if site:
         sys.path.insert(0, site)
+    # `close` ends the group: this process and the one that answers.
+    os.setsid()
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
+    import ai_edge_litert.interpreter  # noqa: F401
     import ml_dtypes  # noqa: F401  the interpreter returns bfloat16 tensors only once this has registered the type
+
+    while True:
+        answering = os.fork()
+        if answering == 0:
+            _answer(pipe, resolver)
+            os._exit(0)
+        if os.waitpid(answering, 0)[1] == 0:
+            return
+        pipe.send(("aborted", ""))
+
+
+def _answer(pipe: Any, resolver: str) -> None:
+    """Until the other end is closed."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     while True:
-        request = pipe.recv()
-        if request is None:
+        try:
+            content, feeds, wanted = pipe.recv()
+        except EOFError:
             return
-        content, feeds, wanted = request
         try:
             interpreter = Interpreter(
                 model_content=content,
@@ -79,7 +100,7 @@ def _read(interpreter: Any, key: int | tuple[int, int]) -> np.ndarray | None:
 
 
 class Oracle:
-    """One worker process with one resolver; restarted after an abort.
+    """One worker process with one resolver.
 
     `site` is a folder with another ai_edge_litert than the installed one (`pip install --target`).
     """
@@ -114,10 +135,15 @@ class Oracle:
         except (EOFError, BrokenPipeError, ConnectionResetError):
             self.close()
             return Answer(aborted=True)
+        if kind == "aborted":
+            return Answer(aborted=True)
         return Answer(values=payload) if kind == "values" else Answer(refused=payload)
 
     def close(self) -> None:
         if self._process is not None:
+            # No such group: it has not begun yet.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.kill()
             self._process.join()
             self._pipe.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -23,6 +25,9 @@ def scales(draw: st.DrawFn, low: float = 1e-3, high: float = 1.0) -> float:
     return min(max(f32(low * (high / low) ** fraction), f32(low)), f32(high))
 
 
+# Hypothesis looks through a strategy when it first draws from it, so builders that are called for every example share
+# theirs.
+@cache
 def zero_points(dtype: str) -> st.SearchStrategy[int]:
     """A zero point of the type; 0 for 16 bits, where kernels demand it."""
     if dtype == "s16":
@@ -31,6 +36,7 @@ def zero_points(dtype: str) -> st.SearchStrategy[int]:
     return st.one_of(st.sampled_from([low, high, 0 if low < 0 else 128]), st.integers(low, high))
 
 
+@cache
 def shapes(low_rank: int = 1, high_rank: int = 4, largest: int = 5) -> st.SearchStrategy[tuple[int, ...]]:
     """Small shapes without empty dimensions."""
     return st.lists(st.integers(1, largest), min_size=low_rank, max_size=high_rank).map(tuple)

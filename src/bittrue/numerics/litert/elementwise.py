@@ -16,7 +16,7 @@ _ALIGNED = {
     "store": "zero_point_then_clamp",
     "activation_range": "binary32_quotient_away",
 }
-_ALIGNED_S16 = {**_ALIGNED, **_PLAIN, "align": "power_of_two_or_left_15"}
+ALIGNED_S16 = {**_ALIGNED, **_PLAIN, "align": "power_of_two_or_left_15"}
 _MULTIPLIED = {
     "product": "exact_s32",
     "scale_form": "binary32",
@@ -79,7 +79,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "add",
         ("s16 s16 -> s16",),
-        _ALIGNED_S16,
+        ALIGNED_S16,
         "run; docs/facts/litert.md 2.2",
         requires=(("zero_points_are_zero",), ("rank_without_scale_within", 8), _RANK_ONES),
     ),
@@ -97,7 +97,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "sub",
         ("s16 s16 -> s16",),
-        _ALIGNED_S16,
+        ALIGNED_S16,
         "run; docs/facts/litert.md 2.2",
         requires=(("zero_points_are_zero",), _RANK_ONES),
     ),

@@ -6,6 +6,7 @@ not fit five nested loops takes the reference kernels: the rows of `litert`.
 
 from __future__ import annotations
 
+from ..litert.elementwise import ALIGNED_S16
 from ..table import Row
 
 _ADDED = {
@@ -51,6 +52,15 @@ ROWS: tuple[Row, ...] = (
         "run",
         requires=(("zero_points_are_zero",), ("rank_without_scale_within", 8)),
         when=(("not_broadcast",),),
+    ),
+    # Five nested loops take any rank.
+    Row(
+        "sub",
+        ("s16 s16 -> s16",),
+        ALIGNED_S16,
+        "run",
+        requires=(("zero_points_are_zero",),),
+        when=(_EITHER,),
     ),
     # Where nothing leaves 16 bits, vectors and scalars agree.
     Row("mul", ("T T -> T",), _PRODUCT, "run", where=("s8", "u8"), when=(_WITHIN, _EITHER)),
