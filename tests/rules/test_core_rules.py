@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 from itertools import combinations
@@ -95,11 +96,17 @@ def binary32_two_step(acc: int, real: float) -> int:
 
 
 def q15_even(acc: int, real: float) -> int:
+    m, s = q15_parts(real)
+    return exact.nearest(Fraction(acc * m, 2**s), "even")
+
+
+@functools.cache
+def q15_parts(real: float) -> tuple[int, int]:
     """M = real * 2^s below 2^15 - 1/2 and at least half of that, with the usual ties; halving M keeps the value."""
     limit, s = Fraction(65536 - Fraction("0.51")) / 2, 0
     while Fraction(real) * 2 ** (s + 1) < limit:
         s += 1
-    return exact.nearest(Fraction(acc * exact.nearest(Fraction(real) * 2**s, "away"), 2**s), "even")
+    return exact.nearest(Fraction(real) * 2**s, "away"), s
 
 
 def q30_floor(acc: int, real: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 
@@ -52,6 +53,16 @@ def test_center_rules_are_told_apart() -> None:
     }
 
 
+@functools.cache
+def steps_of(value: float, scale: float) -> Fraction:
+    return f32(exact.nearest(f32(Fraction(value) / Fraction(float(F32(scale)))), "away"))
+
+
+@functools.cache
+def steps_and_zero_point(value: float, scale: float, zero_point: int) -> Fraction:
+    return f32(steps_of(value, scale) + f32(zero_point))
+
+
 @pytest.mark.parametrize("scale", [1.0, 0.5, 0.1, 0.0173, 3.7, 1e-30])
 @pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-32768, 32767), (0, 65535), (-(2**31), 2**31 - 1)])
 @pytest.mark.parametrize("zero_point", [0, 3, -128, 255, 70000])
@@ -64,11 +75,10 @@ def test_quantization_with_a_sum_of_reals(scale: float, low: int, high: int, zer
     found = rule(x, np.array([scale], F32), np.array([zero_point], np.int64), low, high).tolist()
     finish = to_integer.RULES["away_sum_clamp"]
     assert finish(x / F32(scale), np.array([zero_point], np.int64), low, high).tolist() == found
-    unit = Fraction(float(F32(scale)))
+    ends = f32(low), f32(high)
     for value, stored in zip(x, found, strict=True):
-        steps = exact.nearest(f32(Fraction(float(value)) / unit), "away")
-        moved = f32(f32(steps) + f32(zero_point))
-        expected = to_s32(max(min(moved, f32(high)), f32(low)))
+        moved = steps_and_zero_point(float(value), scale, zero_point)
+        expected = to_s32(max(min(moved, ends[1]), ends[0]))
         assert stored == expected, (float(value), stored, expected)
 
 

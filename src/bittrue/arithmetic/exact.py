@@ -26,15 +26,14 @@ def nearest(value: Fraction, tie: str) -> int:
     >>> [nearest(Fraction(-5, 2), tie) for tie in ("even", "away", "up", "down", "trunc")]
     [-2, -3, -2, -3, -2]
     """
-    below = math.floor(value)
-    rest = value - below
+    below, rest = divmod(value.numerator, value.denominator)
     above = below + 1
     if rest == 0:
         return below
     if tie == "trunc":
         return below if value > 0 else above
-    if rest != HALF:
-        return below if rest < HALF else above
+    if 2 * rest != value.denominator:
+        return below if 2 * rest < value.denominator else above
     if tie == "even":
         return below if below % 2 == 0 else above
     if tie == "away":
@@ -70,13 +69,17 @@ def nearest_binary(value: Fraction, significand_bits: int = 24) -> float:
     least_quantum, last_exponent = {24: (-149, 127), 53: (-1074, 1023)}[significand_bits]
     if value == 0:
         return 0.0
-    magnitude = abs(value)
-    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-    if Fraction(2) ** exponent > magnitude:
+    # Integers throughout: fractions would be reduced to lowest terms after every step.
+    above, below = abs(value.numerator), value.denominator
+    exponent = above.bit_length() - below.bit_length()
+    if (above << max(-exponent, 0)) < (below << max(exponent, 0)):
         exponent -= 1  # now 2^exponent <= magnitude < 2^(exponent + 1)
-    quantum = Fraction(2) ** max(exponent - significand_bits + 1, least_quantum)
-    rounded = nearest(magnitude / quantum, "even") * quantum
-    result = math.inf if rounded >= Fraction(2) ** (last_exponent + 1) else float(rounded)
+    quantum = max(exponent - significand_bits + 1, least_quantum)
+    above, below = above << max(-quantum, 0), below << max(quantum, 0)
+    quanta, rest = divmod(above, below)
+    if 2 * rest > below or (2 * rest == below and quanta % 2):
+        quanta += 1
+    result = math.inf if quanta.bit_length() + quantum > last_exponent + 1 else math.ldexp(quanta, quantum)
     return result if value > 0 else -result
 
 
@@ -156,6 +159,7 @@ def saturating_add_s16(a: int, b: int) -> int:
 # ------------------------------------------------------------------------------------------------------- multiplier
 
 
+@lru_cache(maxsize=1 << 10)
 def encode_q31(real: float) -> tuple[int, int]:
     """See multiplier.encode_q31."""
     if math.isnan(real) or math.isinf(real):
