@@ -63,12 +63,12 @@ def test_spills_are_seen(text: str, inside: str, spills: int) -> None:
     assert (loop.multiplies, len(loop.spills)) == (1, spills)
 
 
-def test_hot_loops_do_not_touch_the_stack(tmp_path: Path) -> None:
+def test_hot_loops_do_not_touch_the_stack() -> None:
     if shutil.which("objdump") is None:
         pytest.skip("objdump (binutils) is not installed")
     if set(native.compiled_isas()) <= {"portable"}:
         pytest.skip("this build has the portable set only, which has no intrinsics")
-    loops = [loop for loop in check_spills.check(str(program(tmp_path))) if not NOT_HOT.search(loop.function)]
+    loops = [loop for loop in check_spills.check(str(program())) if not NOT_HOT.search(loop.function)]
     assert loops, "no hot loop was found: the instructions that make one must have changed"
     allowed = {loop.first: sum(n for name, n in KNOWN.items() if name in loop.function) for loop in loops}
     bad = [loop for loop in loops if len(loop.spills) > allowed[loop.first]]

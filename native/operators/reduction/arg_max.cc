@@ -65,64 +65,70 @@ int64_t place_in_row(const T* row, int64_t dimension) {
   return k;
 }
 
-// `count` neighbouring positions of the inner axes, scanned together along the axis.
-template <Order kOrder, class T, class Position>
-void places_beside(const T* x, int64_t dimension, int64_t inner, int64_t count, Position* out) {
-  constexpr int64_t kTogether = 512;
-  for (int64_t i = 0; i < count; i += kTogether) {
-    const int64_t some = std::min(kTogether, count - i);
-    if (joins<T>(dimension)) {
-      int16_t best[kTogether];
-      for (int64_t j = 0; j < some; ++j) best[j] = joined<kOrder>(x[i + j], 0);
-      for (int64_t k = 1; k < dimension; ++k) {
-        const T* row = x + k * inner + i;
-        for (int64_t j = 0; j < some; ++j) best[j] = std::max(best[j], joined<kOrder>(row[j], k));
-      }
-      for (int64_t j = 0; j < some; ++j) out[i + j] = static_cast<Position>(place_of(best[j]));
-      continue;
-    }
-    T best[kTogether];
-    int32_t place[kTogether];
-    for (int64_t j = 0; j < some; ++j) best[j] = key<kOrder>(x[i + j]), place[j] = 0;
+constexpr int64_t kTogether = 512;
+
+// The places in `count` rows, at most kTogether, that lie one after the other.
+template <class T, Order kOrder>
+void places_in_rows(const uint8_t* x, int64_t dimension, int64_t, int64_t count, int32_t* place) {
+  const auto* row = reinterpret_cast<const T*>(x);
+  for (int64_t r = 0; r < count; ++r, row += dimension)
+    place[r] = static_cast<int32_t>(place_in_row<kOrder>(row, dimension));
+}
+
+// The same for `count` neighbouring positions of the inner axes, scanned together along the axis.
+template <class T, Order kOrder>
+void places_beside(const uint8_t* x, int64_t dimension, int64_t inner, int64_t count, int32_t* place) {
+  const auto* row = reinterpret_cast<const T*>(x);
+  if (joins<T>(dimension)) {
+    int16_t best[kTogether];
+    for (int64_t j = 0; j < count; ++j) best[j] = joined<kOrder>(row[j], 0);
     for (int64_t k = 1; k < dimension; ++k) {
-      const T* row = x + k * inner + i;
-      const auto here = static_cast<int32_t>(k);
-      for (int64_t j = 0; j < some; ++j) {
-        // Values, not references, so that both choices become blends.
-        const T candidate = key<kOrder>(row[j]), old = best[j];
-        const int32_t old_place = place[j];
-        best[j] = old < candidate ? candidate : old;
-        place[j] = old < candidate ? here : old_place;
-      }
+      row += inner;
+      for (int64_t j = 0; j < count; ++j) best[j] = std::max(best[j], joined<kOrder>(row[j], k));
     }
-    for (int64_t j = 0; j < some; ++j) out[i + j] = static_cast<Position>(place[j]);
+    for (int64_t j = 0; j < count; ++j) place[j] = static_cast<int32_t>(place_of(best[j]));
+    return;
+  }
+  T best[kTogether];
+  for (int64_t j = 0; j < count; ++j) best[j] = key<kOrder>(row[j]), place[j] = 0;
+  for (int64_t k = 1; k < dimension; ++k) {
+    row += inner;
+    const auto here = static_cast<int32_t>(k);
+    for (int64_t j = 0; j < count; ++j) {
+      // Values, not references, so that both choices become blends.
+      const T candidate = key<kOrder>(row[j]), old = best[j];
+      const int32_t old_place = place[j];
+      best[j] = old < candidate ? candidate : old;
+      place[j] = old < candidate ? here : old_place;
+    }
   }
 }
 
-template <class T, Order kOrder, class Position>
+using Places = void (*)(const uint8_t* x, int64_t dimension, int64_t inner, int64_t count, int32_t* place);
+
 class ArgMax final : public Kernel {
  public:
-  ArgMax(int64_t outer, int64_t dimension, int64_t inner) : outer_(outer), dimension_(dimension), inner_(inner) {}
+  ArgMax(Places places, int64_t item, bool wide, int64_t outer, int64_t dimension, int64_t inner)
+      : places_(places), item_(item), wide_(wide), outer_(outer), dimension_(dimension), inner_(inner) {}
 
   void run(const Run& run) const override {
-    const auto* x = reinterpret_cast<const T*>(run.inputs[0]);
-    auto* out = reinterpret_cast<Position*>(run.outputs[0]);
     constexpr int64_t kTaskElements = 16 << 10;
     const int64_t places = outer_ * inner_;
     int64_t tasks = run.pool.threads() > 1 ? places * dimension_ / kTaskElements : 1;
     tasks = cut(std::min<int64_t>(tasks, 4 * run.pool.threads()), places * dimension_, kTaskMostBytes, places);
     run.pool.parallel(tasks, [&](int64_t task, int) {
-      int64_t begin = places * task / tasks;
       const int64_t end = places * (task + 1) / tasks;
-      if (inner_ == 1) {
-        for (; begin < end; ++begin) {
-          out[begin] = static_cast<Position>(place_in_row<kOrder>(x + begin * dimension_, dimension_));
+      for (int64_t begin = places * task / tasks; begin < end;) {
+        const int64_t o = begin / inner_, i = begin % inner_;
+        int64_t count = std::min(kTogether, end - begin);
+        if (inner_ > 1) count = std::min(count, inner_ - i);
+        int32_t place[kTogether];
+        places_(run.inputs[0] + (o * dimension_ * inner_ + i) * item_, dimension_, inner_, count, place);
+        if (wide_) {
+          std::copy_n(place, count, reinterpret_cast<int64_t*>(run.outputs[0]) + begin);
+        } else {
+          std::copy_n(place, count, reinterpret_cast<int32_t*>(run.outputs[0]) + begin);
         }
-        return;
-      }
-      while (begin < end) {
-        const int64_t o = begin / inner_, i = begin % inner_, count = std::min(inner_ - i, end - begin);
-        places_beside<kOrder>(x + o * dimension_ * inner_ + i, dimension_, inner_, count, out + begin);
         begin += count;
       }
     });
@@ -130,14 +136,17 @@ class ArgMax final : public Kernel {
   bool packs(size_t input) const override { return input == 1; }
 
  private:
+  Places places_;
+  int64_t item_;  // bytes
+  bool wide_;
   int64_t outer_, dimension_, inner_;
 };
 
 template <class T, Order kOrder>
 std::unique_ptr<Kernel> make(Type position, int64_t outer, int64_t dimension, int64_t inner) {
-  if (position == Type::s32) return std::make_unique<ArgMax<T, kOrder, int32_t>>(outer, dimension, inner);
-  if (position == Type::s64) return std::make_unique<ArgMax<T, kOrder, int64_t>>(outer, dimension, inner);
-  return nullptr;
+  if (position != Type::s32 && position != Type::s64) return nullptr;
+  return std::make_unique<ArgMax>(inner == 1 ? places_in_rows<T, kOrder> : places_beside<T, kOrder>, sizeof(T),
+                                  position == Type::s64, outer, dimension, inner);
 }
 
 template <Order kIntegers, Order kBinary32>

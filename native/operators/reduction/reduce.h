@@ -137,11 +137,7 @@ class Reduction {
 
   template <class Function>
   void parallel(const Run& run, int64_t tasks, const Function& function) const {
-    if (outputs_ * count_ < kParallel) {
-      for (int64_t task = 0; task < tasks; ++task) function(task, 0);
-    } else {
-      run.pool.parallel(tasks, function);
-    }
+    run.pool.parallel(tasks, outputs_ * count_ < kParallel ? 1 : run.pool.threads(), function);
   }
 
   std::vector<Axis> kept_, reduced_;  // without the innermost axis
