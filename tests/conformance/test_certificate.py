@@ -61,8 +61,13 @@ def run(device: Planted, **more: Any) -> ConformResult:
 
 
 @pytest.fixture(scope="module")
-def odd() -> Any:
-    return plain(run(Odd(_odd)))
+def whole() -> ConformResult:
+    return run(Odd(_odd))
+
+
+@pytest.fixture(scope="module")
+def odd(whole: ConformResult) -> Any:
+    return plain(whole)
 
 
 @pytest.fixture(scope="module")
@@ -196,8 +201,7 @@ def test_the_device_is_asked_again(small: Any) -> None:
     assert any("other outputs now" in problem for problem in verify(small, device=Planted()))
 
 
-def test_parts_put_together_are_the_whole() -> None:
-    whole = run(Odd(_odd))
+def test_parts_put_together_are_the_whole(whole: ConformResult) -> None:
     parts = [run(Odd(_odd), shard=f"{i}/3") for i in (1, 2, 3)]
     assert all("part" in part.claim for part in parts)
     read = [ConformResult.from_dict(plain(part)) for part in parts]
@@ -214,7 +218,7 @@ def test_parts_put_together_are_the_whole() -> None:
         merge([read[0], ConformResult.from_dict(plain(run(Odd(_odd), shard="2/3", repeat=2)))])
 
 
-def test_a_run_that_was_ended_goes_on(tmp_path: Path) -> None:
+def test_a_run_that_was_ended_goes_on(tmp_path: Path, whole: ConformResult) -> None:
     journal = tmp_path / "run.journal"
 
     class Ends(Odd):
@@ -232,7 +236,7 @@ def test_a_run_that_was_ended_goes_on(tmp_path: Path) -> None:
     known = [json.loads(line)["identity"] for line in journal.read_text().splitlines()[1:]]
     assert len(known) == len(set(known)) == resumed.count()
     assert set(second.asked[: resumed.count() - 5]).isdisjoint(known[:4])
-    assert timeless(resumed) == timeless(run(Odd(_odd)))
+    assert timeless(resumed) == timeless(whole)
     third = Odd(_odd)
     assert timeless(run(third, resume=journal)) == timeless(resumed)
     assert not [identity for identity in third.asked if not identity.endswith("/reduced")]

@@ -37,7 +37,7 @@ values = {port.name: np.ones(shape, port.dtype)}
 kept, expected = work()
 size, typed, done = used(), 0, 0
 for step in range(300):
-    resource.setrlimit(resource.RLIMIT_AS, (size + (step << 18), resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_AS, (size + step * int(sys.argv[2]), resource.RLIM_INFINITY))
     try:
         _, found = work()
         done += 1
@@ -57,9 +57,11 @@ print(typed, done)
 
 
 @pytest.mark.parametrize("executor", ["reference", "native"])
-def test_memory_that_runs_out(executor: str, record_property: Callable[[str, object], None]) -> None:
+def test_memory_that_runs_out(
+    executor: str, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SWEEP, executor],
+        [sys.executable, "-c", SWEEP, executor, str(1 << (18 if request.config.getoption("--deep") else 20))],
         capture_output=True, text=True, check=False, timeout=120,
         env={**os.environ, "PYTHONPATH": str(Path(bittrue.__file__).parents[1])},
     )  # fmt: skip

@@ -184,7 +184,7 @@ def test_inspect(files: Path) -> None:
 
 
 def test_bench_names_what_peers_do_not_read(files: Path) -> None:
-    done = run("bench", files / "caffe2/predict_net.pb", "--shape", "x=3,2", "--rounds", 2)
+    done = run("bench", files / "caffe2/predict_net.pb", "--shape", "x=3,2", "--rounds", 2, "--seconds", 0.2)
     said = " ".join(done.output.replace("│", " ").split())
     assert "a Caffe2 network" in said or "not installed" in said
     assert "pass the model itself" not in said

@@ -18,11 +18,12 @@ from bittrue.conformance.recorded.mxnet_case import params_file
 from bittrue.conformance.recorded.replay import replay
 from bittrue.errors import BittrueError, InvalidModelError, RunError, UnsupportedError
 from support.mxnet_cases import ORACLES, Call, expected, random_call, symbol
+from support.onnx_models import cases
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "mxnet_pointwise"
 I8, U8, F32 = np.int8, np.uint8, np.float32
 _DATA = ("data", "lhs", "rhs")
-_SLOW = {"_contrib_quantized_batch_norm": 40, "_contrib_quantized_concat": 80}
+_SLOW = {"_contrib_quantized_batch_norm": 20, "_contrib_quantized_concat": 30}
 
 
 def _is_data(name: str) -> bool:
@@ -45,10 +46,9 @@ def _run(call: Call, outputs: int, *, constant: bool = True, **options: Any) -> 
 
 
 @pytest.mark.parametrize("operator", ORACLES)
-def test_random_calls_are_the_oracle(operator: str) -> None:
+def test_random_calls_are_the_oracle(request: pytest.FixtureRequest, operator: str) -> None:
     """Ranges that are parameters, and ranges that every run brings; both executors."""
-    rng = np.random.default_rng(list(map(ord, operator)))
-    for number in range(_SLOW.get(operator, 150)):
+    for number, rng in enumerate(cases(request, usual=_SLOW.get(operator, 50))):
         call = random_call(operator, rng)
         wanted = expected(call)
         for options in (

@@ -21,6 +21,7 @@ from bittrue.numerics import find
 from bittrue.plan import make_plan
 from bittrue.runtime import NativeExecutor, ReferenceExecutor, native_module
 from support.caffe_models import Files
+from support.onnx_models import cases
 
 LIMITS = {
     "None": None,
@@ -228,11 +229,9 @@ def run(files: Files, feeds: list[np.ndarray], numerics: str, dtype: str | None 
 NUMERICS = ("snps_caffe", "snps_caffe-ev", "snps_caffe-document")
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_random_convolutions(seed: int) -> None:
+def test_random_convolutions(request: pytest.FixtureRequest) -> None:
     """As binary32 blobs and, where the input has 8 bits, as a layer of integers: both give the formula's numbers."""
-    rng = np.random.default_rng(seed)
-    for _ in range(6):
+    for rng in cases(request, usual=80):
         layer, blobs, x = random_convolution(rng)
         numerics = NUMERICS[rng.integers(3)]
         if numerics == "snps_caffe-ev" and layer["quantize_method"] != "ONNX":

@@ -82,17 +82,15 @@ def test_every_tensor_of_the_target_networks(name: str) -> None:
     assert sorted(n.operator for n in model.graph.nodes) == sorted(n.operator for n in rebuilt.graph.nodes)
     port = model.prepare(numerics="litert").inputs[0]
     shown = image(port.shape[1]) if port.dtype == np.int8 else (image(port.shape[1]).view(np.uint8) ^ 128)
+    both = [
+        [m.prepare(numerics="litert", executor=executor) for m in (model, rebuilt)]
+        for executor in ("reference", "native")
+    ]
     for given in (shown, *random_inputs(model, 2)):
-        one, other = (
-            sorted(v.tobytes() for v in m.prepare(numerics="litert", executor="reference").trace(given).values())
-            for m in (model, rebuilt)
-        )
+        one, other = (sorted(v.tobytes() for v in session.trace(given).values()) for session in both[0])
         assert one == other
-        for executor in ("reference", "native"):
-            same_bytes(
-                model.prepare(numerics="litert", executor=executor).run(given),
-                rebuilt.prepare(numerics="litert", executor=executor).run(given),
-            )
+        for first, second in both:
+            same_bytes(first.run(given), second.run(given))
 
 
 @needs_shared
