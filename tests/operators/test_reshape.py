@@ -8,16 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bittrue
+from support import differential
 from support.build import T, single
 from support.differential import check
 from support.movement import EVERY, constant, feeds, nearly, parameters, runs_in_runtime, sizes, tensor
+from support.runtimes import RUNTIMES
 from support.strategies import seeds
 
 TYPES = st.sampled_from((*EVERY, "s4", "u4", "c128"))
 
 
 @st.composite
-def reshape(draw: st.DrawFn) -> bytes:
+def reshape(draw: st.DrawFn) -> tuple[bytes, bool]:
+    """A model, and whether XNNPACK would take a 0 in its shape for the input's size there."""
     dtype, shape = draw(TYPES), draw(sizes())
     split = list(shape)
     if draw(st.booleans()):
@@ -35,7 +38,8 @@ def reshape(draw: st.DrawFn) -> bytes:
     if attribute is not split or draw(st.booleans()):
         inputs.append(constant(split, shape=(len(split),)))
     options = None if attribute is None else ("ReshapeOptions", {"newShape": attribute})
-    return single("RESHAPE", options, inputs, [y])
+    wanted = split if len(inputs) > 1 else attribute or []
+    return single("RESHAPE", options, inputs, [y]), dtype in ("f16", "f32") and 0 in wanted
 
 
 @st.composite
@@ -63,9 +67,19 @@ def expand_dims(draw: st.DrawFn) -> bytes:
     return single("EXPAND_DIMS", None, [tensor(dtype, shape, given_parameters), axis], [y])
 
 
-@given(reshape(), seeds)
-def test_reshape(content: bytes, seed: int) -> None:
-    check(content, feeds(content, seed))
+@given(case=reshape(), seed=seeds)
+def test_reshape(case: tuple[bytes, bool], seed: int) -> None:
+    content, copies = case
+    refused = {"BT-RESHAPE"} if copies and differential.COMPARED == "xnnpack" else ()
+    check(content, feeds(content, seed), may_refuse=refused)
+
+
+@pytest.mark.numerics("xnnpack")
+@pytest.mark.parametrize(("shape", "wanted"), [((1,), [0, 1]), ((2, 3), [0, 3])])
+def test_xnnpack_copies_sizes_and_bittrue_refuses_them(shape: tuple[int, ...], wanted: list[int]) -> None:
+    content = single("RESHAPE", None, [T("f32", shape), constant(wanted, shape=(2,))], [T("f32", ())])
+    assert RUNTIMES["xnnpack"].run(content, feeds(content, 0), [2]).ran
+    assert check(content, feeds(content, 0), may_refuse={"BT-RESHAPE"}) == "refused"
 
 
 @given(squeeze(), seeds)
