@@ -95,6 +95,8 @@ def test_literal_narrowing() -> None:
         (_model(T("s8", (2,), 1.0), T("s8", (3,), 1.0), T("s8", (2,), 1.0)), "BT-SHAPE-BROADCAST"),
         (_model(T("s16", (2,), 1.0, 1), T("s16", (2,), 1.0), T("s16", (2,), 1.0)), "BT-QUANT-ZERO-POINT"),
         (_model(T("s16", (2, 1), 1.0), T("s16", (2,), 1.0), T("s8", (2,), 1.0)), "BT-SHAPE-BROADCAST"),
+        (_model(T("s16", (1,), 1.0), T("s16", (2,), 1.0), T("s8", (2,), 1.0)), "BT-SHAPE-BROADCAST"),
+        (_model(T("s16", (2,), 1.0), T("s16", (1,), 1.0), T("s8", (2,), 1.0)), "BT-SHAPE-BROADCAST"),
         # The kernel takes a missing scale as 0 and fills the output with its zero point.
         (_model(T("s8", (2,), 1.0), T("s8", (2,), 1.0), T("s8", (2,))), "BT-QUANT-MISSING"),
         (_model(T("s8", (2,), 1e9), T("s8", (2,), 1e9), T("s8", (2,), 1.0)), "BT-MULTIPLIER"),

@@ -188,6 +188,15 @@ def test_mean_by_hand() -> None:
     assert check(content, [[x]]) == "equal"
 
 
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("dtype", ["s8", "u8"])
+def test_means_of_images(dtype: str, keep: bool) -> None:
+    """Over height and width: 16 channels together, and 4 that are left."""
+    x, y = T(dtype, (2, 3, 5, 20), 0.5, 3), T(dtype, (), 0.3, 5)
+    content = single("MEAN", (OPTIONS, {"keepDims": keep}), [x, constant_axes([1, 2])], [y], version=3)
+    assert check(content, feeds_for(content, seed=1)) == "equal"
+
+
 def test_reduce_prod_and_logic_by_hand() -> None:
     content = single("REDUCE_PROD", (OPTIONS, {}), [T("s32", (4,)), constant_axes([0])], [T("s32", ())])
     assert only_output(content, np.int32([65536, 65536, 1, 1])).tolist() == 0
