@@ -20,6 +20,7 @@ campaign faults "python tools/make_faults_page.py && git diff --exit-code docs/f
 campaign fuzz "$fuzz"
 campaign fuzz_address "$fuzz --sanitize address"
 campaign fuzz_valgrind "$fuzz --sanitize valgrind"
+campaign power "python tools/test_mutants.py"
 campaign tests "pytest --deep"
 
 if [[ ${1:-} == --list ]]; then

@@ -300,6 +300,17 @@ def test_plans_changed_in_memory_read_nothing_unwritten(executor: str) -> None:
         bittrue.api.Session(replace(plan, tensors=tensors), executor=executor)
 
 
+@pytest.mark.parametrize("executor", ["native", "reference"] if bittrue.isas() else ["reference"])
+@pytest.mark.parametrize("change", [lambda value: value[None], lambda value: value.astype(np.float64)])
+def test_plans_changed_in_memory_hold_values_of_their_tensors(
+    executor: str, change: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    plan = bittrue.load(joined()).prepare(executor="reference").plan
+    tensors = tuple(t if t.value is None else replace(t, value=change(t.value)) for t in plan.tensors)
+    with pytest.raises(bittrue.ModelFormatError, match="another type or shape"):
+        bittrue.api.Session(replace(plan, tensors=tensors), executor=executor)
+
+
 @pytest.mark.skipif(not bittrue.isas(), reason="the C++ core is not built")
 def test_the_native_program_checks_its_memory() -> None:
     from bittrue import _native
