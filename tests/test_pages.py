@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 import bittrue
 from bittrue.pytest_plugin import Bittrue
+from support.command import Done, run
 from support.shared import REPOSITORY
 
 PAGES = sorted((REPOSITORY / "docs" / "systems").glob("*.md"))
@@ -103,6 +105,7 @@ def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, inside: s
     environment = {**os.environ, "PYTHONPATH": str(source), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
     # Pages show what goes into a file, whatever the width that is set for the tests' own output.
     environment.pop("COLUMNS", None)
+    monkeypatch.delenv("COLUMNS", raising=False)
     shutil.copytree(REPOSITORY / "examples", folder / "examples")
     monkeypatch.chdir(folder / inside)
     monkeypatch.syspath_prepend(str(folder))
@@ -121,10 +124,14 @@ def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, inside: s
             assert out.getvalue().splitlines() == promised
             continue
         for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-            done = subprocess.run(
-                command, shell=True, env=environment, text=True, timeout=300, stdout=-1, stderr=subprocess.STDOUT
-            )
             code = re.search(r"# exit code (\d)$", command)
+            done: Done | subprocess.CompletedProcess[str]
+            if re.match(r"bittrue [^|<>;&$*`]*$", command):
+                done = run(*shlex.split(command, comments=True)[1:], check=None, together=True)
+            else:
+                done = subprocess.run(
+                    command, shell=True, env=environment, text=True, timeout=300, stdout=-1, stderr=subprocess.STDOUT
+                )
             assert done.returncode == (int(code[1]) if code else 0), done.stdout
             assert_shown(expected, done.stdout, command)
             count += 1

@@ -8,9 +8,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "fuzz"))
 from entries import change_model, checked
 from oracle import tried
-from watch import changes
+from watch import changes, seeds
 
-__all__ = ["attempt", "change_model", "changes"]
+__all__ = ["attempt", "change_model", "changes", "seeds"]
 
 
 def attempt(content: bytes, folder: Path) -> str:

@@ -14,7 +14,7 @@ from support.build import T, single
 from support.shared import shared_models
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
-from hostile import attempt, change_model, changes
+from hostile import attempt, change_model, changes, seeds
 from test_rules import fixtures
 
 from bittrue.check import runner
@@ -26,20 +26,19 @@ def test_mutations(
 ) -> None:
     contents = [bittrue.demo_model()]
     contents += [path.read_bytes() for path in shared_models() if path.stat().st_size < 400_000]
-    count = 20_000 if request.config.getoption("--deep") else 400
-    result = changes(change_model, attempt, contents, range(count), tmp_path, 15)
-    record_property("mutated", f"{count} files: {result['counts']}, slowest {result['slowest']:.2f} s")
-    assert result["counts"]["found"] > count // 10
-    assert result["counts"]["result"] > count // 20
+    tried = seeds(request, 160, 20_000)
+    result = changes(change_model, attempt, contents, tried, tmp_path, 15)
+    record_property("mutated", f"{len(tried)} files: {result['counts']}, slowest {result['slowest']:.2f} s")
+    assert result["counts"]["found"] > len(tried) // 10
+    assert result["counts"]["result"] > len(tried) // 20
 
 
 def test_mutations_of_the_fixtures(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     contents = [make() for lists in fixtures().values() for make in lists[0]]
     assert len({content[4:8] == b"TFL3" for content in contents}) == 2, "models of both formats"
-    rounds = 100 if request.config.getoption("--deep") else 5
-    seeds = range(rounds * len(contents))
-    counts = changes(change_model, attempt, contents, seeds, tmp_path, 15)["counts"]
-    assert counts["found"] > len(contents)
+    tried = seeds(request, 3 * len(contents), 100 * len(contents))
+    counts = changes(change_model, attempt, contents, tried, tmp_path, 15)["counts"]
+    assert counts["found"] > len(tried) // 5
 
 
 @pytest.mark.parametrize("kind", ["differing", "int16"])

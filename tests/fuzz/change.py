@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import flatbuffers
@@ -19,7 +20,7 @@ _LEFT = frozenset(
 def change(content: bytes, seed: int) -> bytes:
     """One to four changed fields: shapes, types, options, indices, quantization and constants."""
     rng = np.random.default_rng(seed)
-    model = schema.ModelT.InitFromPackedBuf(content)
+    model, before = _read(content), []
     for _ in range(int(rng.choice([1, 1, 1, 2, 4]))):
         places = list(_places(model))
         # As many changes of options as of tensors, though there are fewer.
@@ -28,10 +29,21 @@ def change(content: bytes, seed: int) -> bytes:
             kinds.setdefault(kind, []).append((holder, key))
         chosen = kinds[str(rng.choice(sorted(kinds)))]
         holder, key = chosen[int(rng.integers(len(chosen)))]
+        before.append((holder, key, getattr(holder, key)))
         _change(holder, key, rng)
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), b"TFL3")
+    try:
+        builder = flatbuffers.Builder(len(content) + 1024)
+        builder.Finish(model.Pack(builder), b"TFL3")
+    finally:
+        for holder, key, value in reversed(before):
+            setattr(holder, key, value)
     return bytes(builder.Output())
+
+
+@lru_cache(1)
+def _read(content: bytes) -> Any:
+    """Most inputs are changes of the one before; who changes the model changes it back."""
+    return schema.ModelT.InitFromPackedBuf(content)
 
 
 def _places(value: Any, kind: str = "model") -> Any:

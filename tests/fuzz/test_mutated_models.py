@@ -16,7 +16,7 @@ from support.shared import REPOSITORY, shared_models
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
 from oracle import ran_natively
 from targets import tflite
-from watch import changes
+from watch import changes, seeds
 
 DEMO = REPOSITORY / "src" / "bittrue" / "data" / "demo" / "digits_int8.tflite"
 FILES = [DEMO, *shared_models()]
@@ -26,15 +26,14 @@ FILES = [DEMO, *shared_models()]
 def test_mutations(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
-    # --deep: ten times the 20 000 files of every run.
-    count = (20_000 // len(FILES) + 1) * (10 if request.config.getoption("--deep") else 1)
-    result = changes(tflite.change, ran_natively, [path.read_bytes()], range(count), tmp_path)
+    tried = seeds(request, 60, 200_000 // len(FILES))
+    result = changes(tflite.change, ran_natively, [path.read_bytes()], tried, tmp_path)
     typed = sum(n for outcome, n in result["counts"].items() if outcome.startswith("BT-"))
     results, planned = result["counts"].get("result", 0), result["counts"].get("planned", 0)
     kinds = len([outcome for outcome in result["counts"] if outcome.startswith("BT-")])
     record_property(
         "mutated",
-        f"{path.stem}: {count} files, {results} results, {planned} planned only (too large), "
+        f"{path.stem}: {len(tried)} files, {results} results, {planned} planned only (too large), "
         f"{typed} typed errors of {kinds} kinds, "
         f"slowest {result['slowest']:.2f} s, peak {result['peak'] >> 10} MiB",
     )
@@ -45,8 +44,7 @@ def test_mutations(
     "make", [nested_loops, lambda: growing(3, True), staged, stream], ids=["loops", "growing", "staged", "stream"]
 )
 def test_mutations_of_several_graphs(make: Callable[[], bytes], tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    count = 6000 if request.config.getoption("--deep") else 600
-    counts = changes(tflite.change, tflite.attempt, [make()], range(count), tmp_path)["counts"]
+    counts = changes(tflite.change, tflite.attempt, [make()], seeds(request, 60, 6000), tmp_path)["counts"]
     assert any(outcome.startswith("BT-") for outcome in counts)
 
 
@@ -59,12 +57,12 @@ def test_mutations_of_every_operator(
     met = set().union(*map(operators_of, readable))
     known = set(numerics.find("litert").operators())
     assert known <= met, f"no test builds {sorted(known - met)}"
-    count = len(readable) * (100 if request.config.getoption("--deep") else 2)
-    result = changes(tflite.change, tflite.attempt, readable, range(count), tmp_path)
+    tried = seeds(request, 600, 100 * len(readable))
+    result = changes(tflite.change, tflite.attempt, readable, tried, tmp_path)
     counts = result["counts"]
     record_property(
         "mutated",
-        f"{len(readable)} models of {len(met)} operators: {count} files, {counts['result']} results, slowest "
+        f"{len(readable)} models of {len(met)} operators: {len(tried)} files, {counts['result']} results, slowest "
         f"{result['slowest']:.2f} s, peak {result['peak'] >> 10} MiB",
     )
-    assert counts["result"] > count // 10
+    assert counts["result"] > len(tried) // 10

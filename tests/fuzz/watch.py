@@ -9,8 +9,10 @@ import resource
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    import pytest
 from damage import spoiled
 
 # Seconds of processor time for one file, and address space for all.
@@ -98,6 +100,16 @@ def summary(name: str, outcomes: Iterable[Outcome]) -> dict[str, Any]:
     return {"counts": counts, "slowest": slowest, "peak": peak}
 
 
+def seeds(request: pytest.FixtureRequest, usual: int, deep: int) -> list[int]:
+    """Of changed inputs: a third of `usual` that are always the same, the rest new ones that follow from `--seed`; with
+    `--deep` that many new ones. They follow each other, so that each of several contents gets its share.
+    """
+    option = request.config.option
+    fixed, new = (0, deep) if option.deep else (usual // 3, usual - usual // 3)
+    first = random.Random(f"{option.seed} {request.node.nodeid}").getrandbits(30)
+    return [*range(fixed), *range(first, first + new)]
+
+
 Change = Callable[[bytes, int], bytes]
 Attempt = Callable[[bytes, Path], str]
 
@@ -124,7 +136,12 @@ def _change_all(
 
 
 def changes(
-    change: Change, attempt: Attempt, contents: Sequence[bytes], seeds: range, folder: Path, seconds: float = SECONDS
+    change: Change,
+    attempt: Attempt,
+    contents: Sequence[bytes],
+    seeds: Sequence[int],
+    folder: Path,
+    seconds: float = SECONDS,
 ) -> dict[str, Any]:
     """Every seed changes one of the contents and tries it: functions of a fuzz target, or of a module like one.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from collections.abc import Iterator
@@ -32,17 +31,17 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """A copy with another value there; without it for `...`."""
-    found = copy.deepcopy(value)
+    """The same with another value there, the rest of it shared; without it for `...`."""
     if not path:
         return new
-    inner = found
-    for key in path[:-1]:
-        inner = inner[key]
-    if new is ...:
-        del inner[path[-1]]
+    key, *rest = path
+    found = value.copy()
+    if rest:
+        found[key] = replaced(value[key], tuple(rest), new)
+    elif new is ...:
+        del found[key]
     else:
-        inner[path[-1]] = new
+        found[key] = new
     return found
 
 

@@ -18,12 +18,17 @@ class Done:
     stderr: str
 
 
-def run(*words: object, check: int | None = 0) -> Done:
-    """`bittrue` with these words; it must end with the code `check`, and never in a traceback."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+def run(*words: object, check: int | None = 0, together: bool = False) -> Done:
+    """`bittrue` with these words; it must end with the code `check`, and never in a traceback.
+
+    together: both streams are one, as on a terminal; it is `stdout`.
+    """
+    held, said = io.BytesIO(), io.BytesIO()
+    out = io.TextIOWrapper(held, "utf-8", write_through=True)
+    err = out if together else io.TextIOWrapper(said, "utf-8", write_through=True)
     with redirect_stdout(out), redirect_stderr(err):
         code = endings.run(cli, list(map(str, words)))
-    done = Done(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]
+    done = Done(code, held.getvalue().decode(), said.getvalue().decode())
     assert "Traceback" not in done.stderr, done.stderr
     assert check is None or code == check, done.stdout + done.stderr
     return done
