@@ -37,6 +37,8 @@ class Editor:
         # In which order nodes came into the graph.
         self._number: dict[Node, int] = {}
         self._count = 0
+        # Until a node comes or goes.
+        self._ordered: list[Node] | None = None
         for position, node in enumerate(graph.nodes):
             self._enter(node, float(position))
 
@@ -51,7 +53,9 @@ class Editor:
 
     def nodes(self) -> list[Node]:
         """All nodes, in an order in which they can run."""
-        return list(self._order())
+        if self._ordered is None:
+            self._ordered = list(self._order())
+        return list(self._ordered)
 
     def nodes_from_the_end(self) -> list[Node]:
         """All nodes in an order in which they can run: depth first from what nothing reads, the newest first."""
@@ -176,7 +180,7 @@ class Editor:
 
     def finish(self) -> Graph:
         """The new graph."""
-        nodes = tuple(replace(node, index=index) for index, node in enumerate(self._order()))
+        nodes = tuple(replace(node, index=index) for index, node in enumerate(self.nodes()))
         return replace(self.graph, tensors=tuple(self.tensors), nodes=nodes)
 
     # -- inside ----------------------------------------------------------------------------------------------------
@@ -196,6 +200,7 @@ class Editor:
                         heapq.heappush(ready, (self._rank[reader], number, reader))
 
     def _enter(self, node: Node, rank: float, number: int | None = None) -> None:
+        self._ordered = None
         self._rank[node] = rank
         self._number[node] = self._count if number is None else number
         self._count += number is None
@@ -206,6 +211,7 @@ class Editor:
                 self._readers.setdefault(read, []).append((node, position))
 
     def _leave(self, node: Node) -> tuple[float, int]:
+        self._ordered = None
         for index in node.outputs:
             if self._writer.get(index) is node:
                 del self._writer[index]
