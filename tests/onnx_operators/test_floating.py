@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import TensorProto
 
 import bittrue
 from support.differential import assert_same
 from support.floating_models import GENERATORS
-from support.onnx_models import HERE, WIDE, Checks, Refused, cases, run_runtime
+from support.onnx_models import HERE, WIDE, Checks, Refused, cases, check, run_runtime, single
 
 # Rows that say how often they differ: (share of elements, units in the last place).
 INEXACT = {"Cos": (0.22, 2), "LRN": (0.2, 4), "Sin": (0.22, 2)}
@@ -84,3 +85,14 @@ def test_the_specification_is_near_the_runtime(request: pytest.FixtureRequest, o
             assert ours[name].dtype == array.dtype
             if array.dtype.kind != "f":
                 assert_same(name, ours[name], array)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (3, 1), (1, 4), (3, 4), (2, 1, 1), (2, 3, 1)])
+def test_squares_and_cubes_by_rows(shape: tuple[int, ...]) -> None:
+    """Products where a row has one exponent, the library's power where every element has its own."""
+    rng = np.random.default_rng(5)
+    for bases in ((2, 3, 4), (2, 3, 1)):
+        exponents = np.asarray(rng.choice(np.float32([2, 3, 3, 2.5]), shape))
+        x = np.abs(rng.standard_normal(bases)).astype(np.float32)
+        content, feeds = single("Pow", {"x": x, "y": exponents}, [TensorProto.FLOAT])
+        assert check(content, feeds) == "equal"

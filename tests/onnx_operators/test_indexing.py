@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from support.onnx_models import Checks, single
+from support.onnx_models import Checks, check, single
 from support.onnx_operands import Case, bits, kind, numbers, one_type, shape
 
 I64 = np.int64
@@ -202,3 +202,11 @@ def test_random_models(request: pytest.FixtureRequest, build: Builder) -> None:
         content, feeds = single(op_type, inputs, outputs, attributes, opset=opset, constants=constants)
         checks.add(content, feeds, may_refuse=["BT-ARG-EMPTY", "BT-SHAPE-EMPTY"])
     assert "equal" in checks.outcomes
+
+
+@pytest.mark.parametrize("sizes", [(3, 0), (0, 0), (0, 3), (0, 3, 0), (0,)])
+def test_positions_of_nothing(sizes: tuple[int, ...]) -> None:
+    """GatherND meets positions only when it reads something, Gather always."""
+    x, positions = np.zeros(sizes, np.float32), np.array([[7]], I64)
+    found = {op: check(*single(op, {"x": x, "i": positions}, [kind("f4")], opset=13)) for op in ("GatherND", "Gather")}
+    assert found == {"GatherND": "equal" if 0 in sizes[1:] else "refused", "Gather": "refused"}

@@ -42,13 +42,19 @@ int32_t near_whole(float exponent) {
   return std::fabs(exponent - static_cast<float>(whole)) < 1e-5f && whole >= 1 ? whole : 0;
 }
 
+void require_one(const Step& step, bool one_exponent) {
+  require(!one_exponent || step.input(1).elements == 1, "there must be one exponent");
+}
+
 std::unique_ptr<Kernel> make_real_power(const Step& step, bool one_exponent) {
   const std::string& rule = step.rule("power");
   if (rule == "binary32_products_or_library") {
+    // One for every row.
     return make_zip<float, float>(step, [one_exponent](float x, float y) {
       return one_exponent && (y == 2 || y == 3) ? (y == 2 ? x * x : x * x * x) : arithmetic::power(x, y);
     });
   }
+  require_one(step, one_exponent);
   if (rule == "library") return make_zip<float, float>(step, arithmetic::power);
   require(rule == "finite_products_or_library", "no native rule for this slot");
   return make_zip<float, float>(step, [one_exponent](float x, float y) {
@@ -62,9 +68,9 @@ std::unique_ptr<Kernel> make_real_power(const Step& step, bool one_exponent) {
 std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet&) {
   // One exponent of 1 or more for all elements: powers wrap. Otherwise what leaves 32 bits becomes -2^31.
   const bool one_exponent = step.integer("one_exponent", 0, 1) != 0;
-  require(!one_exponent || step.input(1).elements == 1, "there must be one exponent");
   const Type type = step.input(0).type;
   if (type == Type::f32 && step.output().type == type) return make_real_power(step, one_exponent);
+  require_one(step, one_exponent);
   if (type != Type::s32 || step.output().type != type) return nullptr;
   return make_checked_zip<int32_t, int32_t>(step, [one_exponent](int32_t base, int32_t exponent, bool* defined) {
     if (exponent < 0) *defined = false;

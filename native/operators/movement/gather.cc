@@ -165,8 +165,8 @@ struct GatherNdShape {
     require_product({batch, block, inner}, step.input(0).elements);
     require_product({batch, count, static_cast<int64_t>(dimensions.size())}, step.input(1).elements);
     require_product({batch, count, inner}, step.output().elements);
-    // What nothing is read for needs no table, however often.
-    if (step.output().elements == 0 && step.input(1).elements == 0) count = 0;
+    // What nothing is read for needs no table, however often; from either end, its positions do not matter.
+    if (step.output().elements == 0 && (wraps || step.input(1).elements == 0)) count = 0;
     chunk = inner * type_bytes(step.output().type);
   }
 };

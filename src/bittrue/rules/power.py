@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 @dataclass(frozen=True)
 class PowerRule:
     """`apply(x, y, alone)`; `alone(x's shape, y's shape, result's shape)` says whether the rule treats y, an only
-    exponent, on its own.
+    exponent or one for every row, on its own.
     """
 
     apply: Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
@@ -30,6 +30,10 @@ def _one_of_another_shape(x: Shape, y: Shape, result: Shape) -> bool:
 
 def _one_for_rows(x: Shape, y: Shape, result: Shape) -> bool:
     return set(y) <= {1} and bool(result) and result[-1] > 1
+
+
+def _one_for_each_row(x: Shape, y: Shape, result: Shape) -> bool:
+    return set(y[-1:]) <= {1} and bool(result) and result[-1] > 1
 
 
 def _rounded_once(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:
@@ -48,10 +52,10 @@ def _products_or_library(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarra
     [0.0010000000474974513]
     """
     with np.errstate(all="ignore"):
-        if alone and y.size and y.reshape(-1)[0] in (2, 3):
-            square = x * x
-            return square if y.reshape(-1)[0] == 2 else square * x
-        return elementary.power(x, y)
+        if not alone or not np.isin(y, (2, 3)).any():
+            return elementary.power(x, y)
+        square = x * x
+        return np.where(y == 2, square, np.where(y == 3, square * x, elementary.power(x, y)))
 
 
 def _library(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:
@@ -99,9 +103,9 @@ RULES: dict[str, PowerRule] = {
     "rounded_once": PowerRule(_rounded_once, _one_for_rows, "x^y as a real number, rounded to binary32, ties to even"),
     "binary32_products_or_library": PowerRule(
         _products_or_library,
-        _one_for_rows,
-        "f32(x * x) for an only exponent of 2, f32(f32(x * x) * x) for one of 3, else the C library's power in "
-        "binary32",
+        _one_for_each_row,
+        "f32(x * x) for an exponent of 2 that a row has for all its elements, f32(f32(x * x) * x) for one of 3, else "
+        "the C library's power in binary32",
     ),
     "finite_products_or_library": PowerRule(
         _finite_products_or_library,

@@ -14,7 +14,9 @@ from ..core.elementwise import blockwise
 
 
 def lower(call: Call) -> Lowered:
-    """Whether an only exponent is treated on its own; for integers, where its shape differs from that of the bases."""
+    """Whether an only exponent, or one for every row, is treated on its own; of integers an only one of another shape
+    than the bases.
+    """
     shapes = call.input(0).shape, call.input(1).shape, call.output.shape
     rule = power.RULES[call.rules.get("power", "finite_products_or_library")]
     return Lowered(parameters={"one_exponent": rule.alone(*shapes)})

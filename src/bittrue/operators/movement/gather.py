@@ -222,8 +222,11 @@ def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if "vector" in step.parameters:
         return gather_boxes.reference(step, inputs)
     sizes, batch, count = step["sizes"], step["batch"], step["count"]
-    flat = merged(step, inputs[1], batch * count, sizes)
-    if not math.prod(step["shape"]):
+    nothing = not math.prod(step["shape"])
+    # From either end, positions are only met when something is read.
+    if not (nothing and step["wraps"]):
+        flat = merged(step, inputs[1], batch * count, sizes)
+    if nothing:
         return [np.empty(step["shape"], inputs[0].dtype)]
     rows = inputs[0].reshape(batch * math.prod(sizes), step["inner"])
     first = np.repeat(np.arange(batch) * math.prod(sizes), count)
