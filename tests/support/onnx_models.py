@@ -221,6 +221,8 @@ def _in_step(named: Sequence[tuple[str, Generator[None, None, str]]]) -> list[st
                 outcomes[place] = end.value
             except BaseException:
                 print(name)
+                for _, (_, others) in waiting:
+                    others.close()
                 raise
         waiting = going
     return outcomes
