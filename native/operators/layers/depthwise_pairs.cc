@@ -82,11 +82,8 @@ class DepthwisePairs final : public Kernel {
         table_.apply(run.outputs[0] + (task * window_.out_w + x) * channels, channels, 1, channels);
       }
     };
-    if (rows * window_.out_w * channels * window_.taps() / kRate < kWorthSharing) {
-      for (int64_t task = 0; task < rows; ++task) row(task, 0);
-    } else {
-      run.pool.parallel(rows, row);
-    }
+    run.pool.parallel(
+        rows, rows * window_.out_w * channels * window_.taps() / kRate < kWorthSharing ? 1 : run.pool.threads(), row);
   }
 
  private:

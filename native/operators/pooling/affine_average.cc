@@ -49,11 +49,8 @@ class QuantizedAverage final : public Kernel {
             run.outputs[0] + (task * window_.out_w + x) * window_.in_c);
       }
     };
-    if (rows * window_.out_w * window_.in_c * window_.taps() < kParallelWork) {
-      for (int64_t task = 0; task < rows; ++task) row(task, 0);
-    } else {
-      run.pool.parallel(rows, row);
-    }
+    run.pool.parallel(
+        rows, rows * window_.out_w * window_.in_c * window_.taps() < kParallelWork ? 1 : run.pool.threads(), row);
   }
 
  private:

@@ -103,11 +103,7 @@ void for_windows(const Run& run, const Geometry& g, int64_t scratch_per_worker, 
     }
   };
   const int64_t work = rows * h.out * g.channels * g.most_taps;
-  if (work < kParallelWork) {
-    for (int64_t task = 0; task < rows; ++task) row(task, 0);
-  } else {
-    run.pool.parallel(rows, row);
-  }
+  run.pool.parallel(rows, work < kParallelWork ? 1 : run.pool.threads(), row);
 }
 
 class Pool : public Kernel {
@@ -363,11 +359,7 @@ class AverageNines final : public Pool {
             reinterpret_cast<float*>(run.outputs[0] + (task * h.out + x) * geometry_.out_pixel));
       }
     };
-    if (rows * h.out * geometry_.channels * taps_ < kParallelWork) {
-      for (int64_t task = 0; task < rows; ++task) row(task, 0);
-    } else {
-      run.pool.parallel(rows, row);
-    }
+    run.pool.parallel(rows, rows * h.out * geometry_.channels * taps_ < kParallelWork ? 1 : run.pool.threads(), row);
   }
 
  private:

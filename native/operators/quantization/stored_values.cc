@@ -242,11 +242,7 @@ class AverageOfLevels final : public Kernel {
             run.outputs[0] + (task * window_.out_w + x) * window_.in_c);
       }
     };
-    if (rows * window_.out_w * window_.in_c * window_.taps() < 40000) {
-      for (int64_t task = 0; task < rows; ++task) row(task, 0);
-    } else {
-      run.pool.parallel(rows, row);
-    }
+    run.pool.parallel(rows, rows * window_.out_w * window_.in_c * window_.taps() < 40000 ? 1 : run.pool.threads(), row);
   }
 
  private:

@@ -116,11 +116,7 @@ class Lstm final : public Kernel {
       uint8_t* scratch = run.scratch + states_ + worker * per_worker_;
       if (!sequence(run, b, worker, scratch)) defined.store(false, std::memory_order_relaxed);
     };
-    if (batch_ * time_ * cells_ * (features_ + outputs_) < 20000) {
-      for (int64_t b = 0; b < batch_; ++b) one(b, 0);
-    } else {
-      run.pool.parallel(batch_, one);
-    }
+    run.pool.parallel(batch_, batch_ * time_ * cells_ * (features_ + outputs_) < 20000 ? 1 : run.pool.threads(), one);
     if (!defined.load(std::memory_order_relaxed)) throw Undefined();
     const auto* fresh = reinterpret_cast<const int16_t*>(run.scratch);
     auto* cells = reinterpret_cast<int16_t*>(run.inputs[kCellState]);

@@ -359,11 +359,7 @@ class PartSums final : public Kernel {
         for (int64_t c = 0; c < channels_; ++c) result[c] += total[c] * factor_;
       }
     };
-    if (outputs_ * channels_ * parts_ * last_.dimension < 100000) {
-      for (int64_t i = 0; i < outputs_; ++i) one(i, 0);
-    } else {
-      run.pool.parallel(outputs_, one);
-    }
+    run.pool.parallel(outputs_, outputs_ * channels_ * parts_ * last_.dimension < 100000 ? 1 : run.pool.threads(), one);
     leave_nan_to_the_reference(out, outputs_ * channels_);
   }
 
