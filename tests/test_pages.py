@@ -19,6 +19,7 @@ from bittrue.pytest_plugin import Bittrue
 from support.command import Done, run
 from support.shared import REPOSITORY
 
+pytestmark = pytest.mark.long
 PAGES = sorted((REPOSITORY / "docs" / "systems").glob("*.md"))
 
 

@@ -22,6 +22,8 @@ from targets import plan
 from test_mutated_onnx import official
 from watch import changes, seeds
 
+pytestmark = pytest.mark.long
+
 # Whole quantized models: dense and dynamic ones, all kinds of convolutions, both formats.
 _WHOLE = (
     ("attention", "pairs_s8s8"),

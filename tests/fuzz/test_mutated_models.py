@@ -18,6 +18,7 @@ from oracle import ran_natively
 from targets import tflite
 from watch import changes, seeds
 
+pytestmark = pytest.mark.long
 DEMO = REPOSITORY / "src" / "bittrue" / "data" / "demo" / "digits_int8.tflite"
 FILES = [DEMO, *shared_models()]
 
