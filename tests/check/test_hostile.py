@@ -26,7 +26,7 @@ def test_mutations(
 ) -> None:
     contents = [bittrue.demo_model()]
     contents += [path.read_bytes() for path in shared_models() if path.stat().st_size < 400_000]
-    tried = seeds(request, 160, 20_000)
+    tried = seeds(request, 240, 20_000)
     result = changes(change_model, attempt, contents, tried, tmp_path, 15)
     record_property("mutated", f"{len(tried)} files: {result['counts']}, slowest {result['slowest']:.2f} s")
     assert result["counts"]["found"] > len(tried) // 10
