@@ -214,6 +214,13 @@ def test_fully_connected(data: Any) -> None:
         assert found[i, o] == stored(rounded if -(2**31) <= rounded < 2**31 else -(2**31), moved)
 
 
+def test_a_sum_that_leaves_32_bits_when_it_is_rescaled() -> None:
+    """255 * 255 * 2^20 becomes the lowest number, not the greatest."""
+    one = np.full((1, 1), 255, np.uint8), 1.0, 0
+    found, _, _ = run("Int8FC", [one], [one, (np.zeros(1, np.int32), 1.0, 0)], Y_scale=2.0**-20, Y_zero_point=0)
+    assert found.tolist() == [[0]]
+
+
 @settings(deadline=None, max_examples=25)
 @given(st.data())
 def test_sums_of_two(data: Any) -> None:
