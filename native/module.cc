@@ -32,16 +32,15 @@ using ConstReals = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::devic
 using Bytes = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using ConstBytes = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-const rules::RescaleRow& find_rescale(const std::string& name) {
-  for (const rules::RescaleRow& row : rules::kRescale) {
-    if (name == row.name) return row;
-  }
-  throw std::invalid_argument("no native rescale rule is called '" + name + "'");
+rules::RescaleRule find_rescale(const std::string& name) {
+  rules::RescaleRule found{};
+  if (!rules::find_rule(name, found)) throw std::invalid_argument("no native rescale rule is called '" + name + "'");
+  return found;
 }
 
 void rescale(const std::string& rule, ConstValues acc, int64_t multiplier, int exponent, double factor, Values out,
              int32_t addend, float second) {
-  const rules::RescaleFunction function = find_rescale(rule).function;
+  const rules::RescaleFunction function = rules::kRescale[static_cast<int>(find_rescale(rule))].function;
   if (function == nullptr) throw std::invalid_argument("the rule gives real numbers: ask for stored integers");
   if (acc.shape(0) != out.shape(0)) throw std::invalid_argument("acc and out must have the same length");
   const rules::Multiplier prepared{multiplier, exponent, factor, addend, second};
@@ -55,8 +54,8 @@ void rescale(const std::string& rule, ConstValues acc, int64_t multiplier, int e
 void requantize(const std::string& rule, const std::string& store, ConstValues acc, int64_t multiplier, int exponent,
                 double factor, int32_t zero_point, int32_t low, int32_t high, Values out) {
   rules::Requantize prepared;
-  prepared.rescale = static_cast<rules::RescaleRule>(&find_rescale(rule) - rules::kRescale);
-  if (!store_rule(store, prepared.store) || rules::is_real(prepared.store) != rules::is_real(prepared.rescale)) {
+  prepared.rescale = find_rescale(rule);
+  if (!rules::find_rule(store, prepared.store) || rules::is_real(prepared.store) != rules::is_real(prepared.rescale)) {
     throw std::invalid_argument("no native store rule '" + store + "' for '" + rule + "'");
   }
   if (acc.shape(0) != out.shape(0)) throw std::invalid_argument("acc and out must have the same length");

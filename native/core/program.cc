@@ -190,12 +190,13 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
   const auto count = static_cast<int64_t>(steps.size());
   std::vector<Made> made(steps.size());
   pool_.stop().begin(std::numeric_limits<double>::infinity(), nullptr, -1);
-  pool_.wake();
-  pool_.parallel(count, [&](int64_t task, int) {
-    const int64_t i = count - 1 - task;
-    made[i] = make_kernel(steps[i], tensors_, cores_);
-  });
-  pool_.rest();
+  {
+    const ThreadPool::Awake awake(pool_);
+    pool_.parallel(count, [&](int64_t task, int) {
+      const int64_t i = count - 1 - task;
+      made[i] = make_kernel(steps[i], tensors_, cores_);
+    });
+  }
   std::vector<bool> needed(tensors_.size(), false);
   int64_t scratch = 0;
   for (size_t s = 0; s < steps.size(); ++s) {
@@ -307,14 +308,11 @@ void Program::run(int first, int last, double deadline, int64_t seen, double* se
   if (first < 0 || last > static_cast<int>(kernels_.size())) throw std::invalid_argument("no such steps");
   Stop& stop = pool_.stop();
   stop.begin(deadline, interrupts_, seen);
-  pool_.wake();
+  const ThreadPool::Awake awake(pool_);
   using Clock = std::chrono::steady_clock;
   Clock::time_point before = seconds != nullptr ? Clock::now() : Clock::time_point();
   for (int i = first; i < last; ++i) {
-    if (kernels_[i] == nullptr) {
-      pool_.rest();
-      throw std::invalid_argument("a step without a native kernel");
-    }
+    if (kernels_[i] == nullptr) throw std::invalid_argument("a step without a native kernel");
     const Operands& operands = operands_[i];
     // Steps with a state look ahead of the run, which changes it. While timing, the results do not matter.
     const NanWatch& watch = watches_[i];
@@ -332,10 +330,8 @@ void Program::run(int first, int last, double deadline, int64_t seen, double* se
       kernels_[i]->run({operands.inputs.data(), operands.outputs.data(), scratch_.data(), pool_});
       if (seconds == nullptr && any_nan(watch.after, operands.outputs)) throw Undefined();
     } catch (const Undefined&) {
-      pool_.rest();
       throw StepUndefined(i);
     } catch (const Stopped&) {
-      pool_.rest();
       throw StepStopped(i, stop.reason());
     }
     if (seconds != nullptr) {
@@ -344,7 +340,6 @@ void Program::run(int first, int last, double deadline, int64_t seen, double* se
       before = now;
     }
   }
-  pool_.rest();
 }
 
 void Program::spoil(int step) {

@@ -124,27 +124,27 @@ void rules::prefer_vector_form(Requantize& r) {
   for (Multiplier& m : r.multipliers) m.factor = std::ldexp(static_cast<double>(m.multiplier), m.exponent - 31);
 }
 
-bool store_rule(const std::string& name, rules::StoreRule& found) {
-  if (name == "zero_point_then_clamp") {
-    found = rules::StoreRule::zero_point_then_clamp;
-  } else if (name == "clamp_then_zero_point") {
-    found = rules::StoreRule::clamp_then_zero_point;
-  } else if (name == "zero_point_half_up_then_clamp") {
-    found = rules::StoreRule::zero_point_half_up_then_clamp;
-  } else if (name == "zero_point_away_then_clamp") {
-    found = rules::StoreRule::zero_point_away_then_clamp;
-  } else {
-    return false;
+bool rules::find_rule(const std::string& name, RescaleRule& found) {
+  for (const RescaleRow& row : kRescale) {
+    if (name != row.name) continue;
+    found = static_cast<RescaleRule>(&row - kRescale);
+    return true;
   }
-  return true;
+  return false;
+}
+
+bool rules::find_rule(const std::string& name, StoreRule& found) {
+#define BITTRUE_RULE(rule, real) \
+  if (name == #rule) return found = StoreRule::rule, true;
+  BITTRUE_STORE_RULES(BITTRUE_RULE)
+#undef BITTRUE_RULE
+  return false;
 }
 
 rules::RescaleRule Step::rescale_rule(const char* slot) const {
-  const std::string& name = rule(slot);
-  for (size_t i = 0; i < sizeof(rules::kRescale) / sizeof(rules::kRescale[0]); ++i) {
-    if (name == rules::kRescale[i].name) return static_cast<rules::RescaleRule>(i);
-  }
-  throw NoKernel("no native rescale rule " + name);
+  rules::RescaleRule found{};
+  if (!rules::find_rule(rule(slot), found)) throw NoKernel("no native rescale rule " + rule(slot));
+  return found;
 }
 
 rules::Multiplier Step::multiplier(const std::string& prefix) const {
@@ -164,35 +164,17 @@ rules::Multiplier Step::multiplier(const std::string& prefix) const {
 
 namespace {
 
-// What the twin of a rule converts to an integer and multiplies; 0 where any factor is possible.
-double largest_factor(rules::RescaleRule rule) {
-  using rules::RescaleRule;
-  switch (rule) {
-    case RescaleRule::q8_one_step_up: return 1 << 24;
-    case RescaleRule::binary64_multiply_even:
-    case RescaleRule::binary32_multiply_even_wide:
-    case RescaleRule::binary64_product_binary32_away: return 2147483647.0;
-    case RescaleRule::binary64_two_step_away_away:
-    case RescaleRule::binary32_two_step_away_away: return 1.0;
-    default: return 0;
-  }
-}
-
-bool has_addend(rules::RescaleRule rule) {
-  return rule == rules::RescaleRule::binary32_add_multiply_even ||
-         rule == rules::RescaleRule::binary32_add_multiply_twice_even;
-}
-
 // What some rules add to accumulators, and their second factors: one for all columns, or one per column.
 void read_addends(const Step& step, const std::string& prefix, int64_t columns, rules::Requantize* requantize) {
-  if (!has_addend(requantize->rescale)) return;
+  const rules::RescaleTraits& traits = rules::traits(requantize->rescale);
+  if (!traits.has(rules::kAddend)) return;
   const Array& addend = step.array(prefix + "addend");
   const size_t count = requantize->multipliers.size(), addends = static_cast<size_t>(addend.count);
   require(count > 0 && (addends == 1 || static_cast<int64_t>(addends) == columns),
           "one addend, or one per column, is needed");
   if (addends > count) requantize->multipliers.resize(addends, requantize->multipliers[0]);
   float second = 1;
-  if (requantize->rescale == rules::RescaleRule::binary32_add_multiply_twice_even) {
+  if (traits.has(rules::kSecond)) {
     require(step.array(prefix + "second").count == 1, "one second factor is needed");
     second = static_cast<float>(step.array(prefix + "second").real(0));
   }
@@ -208,10 +190,10 @@ void read_addends(const Step& step, const std::string& prefix, int64_t columns, 
 }  // namespace
 
 bool rules::takes(RescaleRule rule, const Multiplier& m) {
-  const double largest = largest_factor(rule);
-  if (largest != 0 && !(std::abs(m.factor) <= largest)) return false;
+  const RescaleTraits& of = traits(rule);
+  if (of.largest != 0 && !(std::abs(m.factor) <= of.largest)) return false;
   // Beyond these the scalar twins would shift by more than a register, or overflow; plans never hold them.
-  const bool q15 = rule == RescaleRule::q15_one_step_up || rule == RescaleRule::q15_one_step_even;
+  const bool q15 = of.point == 15;
   return m.multiplier >= 0 && m.multiplier <= (q15 ? 32767 : INT32_MAX) && m.exponent >= (q15 ? -47 : -62) &&
          m.exponent <= (q15 ? 14 : 30);
 }
@@ -220,7 +202,7 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
   rules::Requantize result;
   result.rescale = rescale_rule();
   const std::string& store = rule("store");
-  if (!store_rule(store, result.store)) throw NoKernel("no native store rule " + store);
+  if (!rules::find_rule(store, result.store)) throw NoKernel("no native store rule " + store);
   require(rules::is_real(result.rescale) == rules::is_real(result.store),
           "the store rule does not suit the rescale rule");
   constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
@@ -232,7 +214,7 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
   result.wraps = !bounded || wraps;
 
   const bool floating = has_array(prefix + "factor");
-  require(floating || !has_addend(result.rescale), "the multiplier does not suit its rule");
+  require(floating == (rules::traits(result.rescale).point == 0), "the multiplier does not suit its rule");
   const Array& first = array(prefix + (floating ? "factor" : "multiplier"));
   require(first.count == 1 || first.count == columns, "one multiplier, or one per column, is needed");
   result.multipliers.resize(static_cast<size_t>(first.count));

@@ -92,9 +92,6 @@ struct Step {
   rules::RescaleRule rescale_rule(const char* slot = "rescale") const;
 };
 
-// The store rule of a name; false where there is no twin.
-bool store_rule(const std::string& name, rules::StoreRule& found);
-
 [[noreturn]] void no_kernel(const char* what);
 // Throws NoKernel unless `condition`: factories state what they rely on.
 inline void require(bool condition, const char* what) {

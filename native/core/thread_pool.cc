@@ -115,7 +115,7 @@ void ThreadPool::share(int64_t tasks, int threads, Call call, const void* functi
   joined_.store(0, std::memory_order_release);
   round_.fetch_add(1, std::memory_order_release);
   if (!hot_.load(std::memory_order_acquire)) {
-    // Outside of wake/rest the workers may sleep.
+    // Workers that nobody keeps awake may sleep.
     {
       const std::lock_guard<std::mutex> lock(workers_->mutex);
     }

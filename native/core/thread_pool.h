@@ -37,10 +37,18 @@ class ThreadPool {
         [](const void* f, int64_t task, int worker) { (*static_cast<const Function*>(f))(task, worker); }, &function);
   }
 
-  // Between `wake` and `rest` the workers wait by spinning, so that short steps start without a system call. A worker
+  // While one of these lives, the workers wait by spinning, so that short steps start without a system call. A worker
   // that is still waking up is not waited for: the others do its tasks.
-  void wake();
-  void rest();
+  class Awake {
+   public:
+    explicit Awake(ThreadPool& pool) : pool_(pool) { pool_.wake(); }
+    ~Awake() { pool_.rest(); }
+    Awake(const Awake&) = delete;
+    Awake& operator=(const Awake&) = delete;
+
+   private:
+    ThreadPool& pool_;
+  };
 
  private:
   using Call = void (*)(const void* function, int64_t task, int worker);
@@ -48,6 +56,8 @@ class ThreadPool {
 
   struct Workers;
 
+  void wake();
+  void rest();
   void launch();
   // Threads do not survive a fork, and locks may be held for ever in the child: it gets new ones.
   void renew_after_fork();

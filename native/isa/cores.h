@@ -57,7 +57,7 @@ class Matmul {
   // Rows that one tile holds: counts that are multiples of it run best.
   virtual int64_t tile_rows() const = 0;
   // Whether MatmulRows::grid may be used.
-  virtual bool takes_grids() const { return false; }
+  virtual bool takes_grids() const = 0;
   virtual void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const = 0;
 };
 

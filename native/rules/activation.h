@@ -25,25 +25,36 @@ inline void logistic_lanes_4(float* x, int64_t count, int64_t start) {
   for (int64_t i = tail; i < count; ++i) x[i] = scalar_logistic(x[i]);
 }
 
-// The activation of a layer of real numbers.
-enum class Activation : uint8_t { none, relu, relu_n1_to_1, relu6, tanh, sign_bit, unknown };
+// The activations of layers of real numbers, and what they make of x; NaN becomes the lower bound.
+#define BITTRUE_ACTIVATIONS(RULE)                                                   \
+  RULE(none, x)                                                                     \
+  RULE(relu, x > 0.0f ? x : 0.0f)                                                   \
+  RULE(relu_n1_to_1, (x > 1.0f ? 1.0f : x) > -1.0f ? (x > 1.0f ? 1.0f : x) : -1.0f) \
+  RULE(relu6, (x > 6.0f ? 6.0f : x) > 0.0f ? (x > 6.0f ? 6.0f : x) : 0.0f)          \
+  RULE(tanh, arithmetic::rational::tanh(x))                                         \
+  RULE(sign_bit, std::signbit(x) ? 1.0f : 0.0f)
+
+enum class Activation : uint8_t {
+#define BITTRUE_RULE(name, result) name,
+  BITTRUE_ACTIVATIONS(BITTRUE_RULE)
+#undef BITTRUE_RULE
+      unknown
+};
 
 inline Activation find_activation(const std::string& name) {
-  constexpr const char* names[] = {"none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit"};
-  for (int i = 0; i < 6; ++i) {
-    if (name == names[i]) return static_cast<Activation>(i);
-  }
+#define BITTRUE_RULE(rule, result) \
+  if (name == #rule) return Activation::rule;
+  BITTRUE_ACTIVATIONS(BITTRUE_RULE)
+#undef BITTRUE_RULE
   return Activation::unknown;
 }
 
-// NaN becomes the lower bound.
 inline float activate(Activation activation, float x) {
   switch (activation) {
-    case Activation::relu: return x > 0.0f ? x : 0.0f;
-    case Activation::relu_n1_to_1: return (x > 1.0f ? 1.0f : x) > -1.0f ? (x > 1.0f ? 1.0f : x) : -1.0f;
-    case Activation::relu6: return (x > 6.0f ? 6.0f : x) > 0.0f ? (x > 6.0f ? 6.0f : x) : 0.0f;
-    case Activation::tanh: return arithmetic::rational::tanh(x);
-    case Activation::sign_bit: return std::signbit(x) ? 1.0f : 0.0f;
+#define BITTRUE_RULE(name, result) \
+  case Activation::name: return result;
+    BITTRUE_ACTIVATIONS(BITTRUE_RULE)
+#undef BITTRUE_RULE
     default: return x;
   }
 }

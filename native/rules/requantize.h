@@ -5,21 +5,37 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "rules/rescale.h"
 
 namespace bittrue::rules {
 
+// Every rule, and whether it stores real numbers.
+#define BITTRUE_STORE_RULES(RULE)           \
+  RULE(zero_point_then_clamp, false)        \
+  RULE(clamp_then_zero_point, false)        \
+  RULE(zero_point_half_up_then_clamp, true) \
+  RULE(zero_point_away_then_clamp, true)
+
 enum class StoreRule : uint8_t {
-  zero_point_then_clamp,
-  clamp_then_zero_point,
-  // Of real numbers only.
-  zero_point_half_up_then_clamp,
-  zero_point_away_then_clamp,
+#define BITTRUE_RULE(name, real) name,
+  BITTRUE_STORE_RULES(BITTRUE_RULE)
+#undef BITTRUE_RULE
 };
 
-inline bool is_real(StoreRule rule) { return rule >= StoreRule::zero_point_half_up_then_clamp; }
+constexpr bool is_real(StoreRule rule) {
+#define BITTRUE_RULE(name, real) \
+  if (rule == StoreRule::name) return real;
+  BITTRUE_STORE_RULES(BITTRUE_RULE)
+#undef BITTRUE_RULE
+  return false;
+}
+
+// The rule of a name; false where there is no twin.
+bool find_rule(const std::string& name, RescaleRule& found);
+bool find_rule(const std::string& name, StoreRule& found);
 
 // One layer's way from accumulators to stored integers.
 struct Requantize {

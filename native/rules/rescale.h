@@ -158,47 +158,73 @@ inline double binary32_multiply(int64_t acc, const Multiplier& m) {
 
 inline double binary64_multiply(int64_t acc, const Multiplier& m) { return static_cast<double>(acc) * m.factor; }
 
-enum class RescaleRule : uint8_t {
-  q31_two_step_up_away,
-  q31_two_step_up_up,
-  q31_one_step_up,
-  q15_one_step_up,
-  binary64_multiply_away,
-  binary32_multiply_even,
-  q8_one_step_up,
-  binary64_multiply_even,
-  binary32_multiply_even_wide,
-  binary64_two_step_away_away,
-  binary32_two_step_away_away,
-  binary64_product_binary32_away,
-  q15_one_step_even,
-  q30_floor_plus_one,
-  binary32_multiply_even_overflow_lowest,
-  binary32_add_multiply_even,
-  binary32_add_multiply_twice_even,
-  q31_one_step_up_wrap,
-  q31_shift_or_one_step_up,
-  q31_one_step_away,
-  binary32_multiply,
-  binary64_multiply,
+// Every rule once: INTEGER or REAL is what it gives, under the name of its function above, which plans use, too.
+//   point: the multiplier stands for multiplier * 2^(exponent - point); 0: the rule takes a factor in its place.
+//   largest: the largest factor, as the twin converts it or its product to an integer; 0 where any is possible.
+#define BITTRUE_RESCALE_RULES(INTEGER, REAL)                                            \
+  INTEGER(q31_two_step_up_away, 31, 0, kVector)                                         \
+  INTEGER(q31_two_step_up_up, 31, 0, kVector)                                           \
+  INTEGER(q31_one_step_up, 31, 0, kVector)                                              \
+  INTEGER(q31_one_step_up_wrap, 31, 0, kElement)                                        \
+  INTEGER(q31_shift_or_one_step_up, 31, 0, kElement | kUneven)                          \
+  INTEGER(q31_one_step_away, 31, 0, kElement)                                           \
+  INTEGER(q30_floor_plus_one, 30, 0, kLayer)                                            \
+  INTEGER(q15_one_step_up, 15, 0, kVector)                                              \
+  INTEGER(q15_one_step_even, 15, 0, kLayer)                                             \
+  INTEGER(q8_one_step_up, 0, 16777216, kVector)                                         \
+  INTEGER(binary32_multiply_even, 0, 0, kVector)                                        \
+  INTEGER(binary32_multiply_even_wide, 0, 2147483647, kLayer)                           \
+  INTEGER(binary32_multiply_even_overflow_lowest, 0, 0, kLayer)                         \
+  INTEGER(binary32_add_multiply_even, 0, 0, kLayer | kUneven | kAddend)                 \
+  INTEGER(binary32_add_multiply_twice_even, 0, 0, kLayer | kUneven | kAddend | kSecond) \
+  INTEGER(binary32_two_step_away_away, 0, 1, kLayer)                                    \
+  INTEGER(binary64_multiply_even, 0, 2147483647, kLayer)                                \
+  INTEGER(binary64_multiply_away, 0, 0, kVector)                                        \
+  INTEGER(binary64_two_step_away_away, 0, 1, kLayer)                                    \
+  INTEGER(binary64_product_binary32_away, 0, 2147483647, kLayer)                        \
+  REAL(binary32_multiply, 0, 0, kElement)                                               \
+  REAL(binary64_multiply, 0, 0, kElement)
+
+enum RescaleTrait : uint8_t {
+  kLayer = 0,       // nothing but layers use it
+  kElement = 1,     // element-wise kernels as well
+  kVector = 3,      // and cores may look for a form of their own; all others are applied one accumulator at a time
+  kUneven = 4,      // results may fall while accumulators rise; else they do not while |acc * multiplier| < 2^30
+  kAddend = 8,      // an integer is added to the accumulator
+  kSecond = 16,     // a second factor
+  kRealResult = 32  // rounded by the store rule
 };
 
-// Whether cores may look for a form of their own; all others are applied one accumulator at a time.
-inline bool has_vector_form(RescaleRule rule) { return rule <= RescaleRule::q8_one_step_up; }
+enum class RescaleRule : uint8_t {
+#define BITTRUE_RULE(name, ...) name,
+  BITTRUE_RESCALE_RULES(BITTRUE_RULE, BITTRUE_RULE)
+#undef BITTRUE_RULE
+};
 
-// Whether results never fall while accumulators rise, as long as |acc * multiplier| stays below 2^30.
-inline bool is_monotone(RescaleRule rule) {
-  return rule != RescaleRule::binary32_add_multiply_even && rule != RescaleRule::binary32_add_multiply_twice_even &&
-         rule != RescaleRule::q31_shift_or_one_step_up;
-}
+struct RescaleTraits {
+  int point;
+  double largest;
+  unsigned traits;
 
-// Whether the result is a real number.
-inline bool is_real(RescaleRule rule) { return rule >= RescaleRule::binary32_multiply; }
+  constexpr bool has(unsigned all) const { return (traits & all) == all; }
+};
+
+inline constexpr RescaleTraits kRescaleTraits[] = {
+#define BITTRUE_INTEGER(name, point, largest, traits) {point, largest, traits},
+#define BITTRUE_REAL(name, point, largest, traits) {point, largest, (traits) | kRealResult},
+    BITTRUE_RESCALE_RULES(BITTRUE_INTEGER, BITTRUE_REAL)
+#undef BITTRUE_INTEGER
+#undef BITTRUE_REAL
+};
+
+constexpr const RescaleTraits& traits(RescaleRule rule) { return kRescaleTraits[static_cast<int>(rule)]; }
+constexpr bool has_vector_form(RescaleRule rule) { return traits(rule).has(kVector); }
+constexpr bool is_real(RescaleRule rule) { return traits(rule).has(kRealResult); }
 
 using RescaleFunction = int64_t (*)(int64_t, const Multiplier&);
 using RealFunction = double (*)(int64_t, const Multiplier&);
 
-// One row per rule, in the order of the enumeration: the name that plans use and the function that fills the slot.
+// What fills the slot.
 struct RescaleRow {
   const char* name;
   RescaleFunction function;
@@ -206,28 +232,11 @@ struct RescaleRow {
 };
 
 inline constexpr RescaleRow kRescale[] = {
-    {"q31_two_step_up_away", q31_two_step_up_away, nullptr},
-    {"q31_two_step_up_up", q31_two_step_up_up, nullptr},
-    {"q31_one_step_up", q31_one_step_up, nullptr},
-    {"q15_one_step_up", q15_one_step_up, nullptr},
-    {"binary64_multiply_away", binary64_multiply_away, nullptr},
-    {"binary32_multiply_even", binary32_multiply_even, nullptr},
-    {"q8_one_step_up", q8_one_step_up, nullptr},
-    {"binary64_multiply_even", binary64_multiply_even, nullptr},
-    {"binary32_multiply_even_wide", binary32_multiply_even_wide, nullptr},
-    {"binary64_two_step_away_away", binary64_two_step_away_away, nullptr},
-    {"binary32_two_step_away_away", binary32_two_step_away_away, nullptr},
-    {"binary64_product_binary32_away", binary64_product_binary32_away, nullptr},
-    {"q15_one_step_even", q15_one_step_even, nullptr},
-    {"q30_floor_plus_one", q30_floor_plus_one, nullptr},
-    {"binary32_multiply_even_overflow_lowest", binary32_multiply_even_overflow_lowest, nullptr},
-    {"binary32_add_multiply_even", binary32_add_multiply_even, nullptr},
-    {"binary32_add_multiply_twice_even", binary32_add_multiply_twice_even, nullptr},
-    {"q31_one_step_up_wrap", q31_one_step_up_wrap, nullptr},
-    {"q31_shift_or_one_step_up", q31_shift_or_one_step_up, nullptr},
-    {"q31_one_step_away", q31_one_step_away, nullptr},
-    {"binary32_multiply", nullptr, binary32_multiply},
-    {"binary64_multiply", nullptr, binary64_multiply},
+#define BITTRUE_INTEGER(name, ...) {#name, name, nullptr},
+#define BITTRUE_REAL(name, ...) {#name, nullptr, name},
+    BITTRUE_RESCALE_RULES(BITTRUE_INTEGER, BITTRUE_REAL)
+#undef BITTRUE_INTEGER
+#undef BITTRUE_REAL
 };
 
 // For rules whose results are integers.

@@ -3,6 +3,7 @@
 // One line per (instruction set, core) with the number of cases; a line that starts with FAIL for each core that
 // differs; exit status 1 if any does. --threads runs every case on so many threads at once (for ThreadSanitizer).
 #include <algorithm>
+#include <optional>
 
 #include "core/core_set.h"
 #include "core/thread_pool.h"
@@ -10,6 +11,7 @@
 #include "cores_codes.h"
 #include "cores_real.h"
 #include "cores_report.h"
+#include "isa/portable/scalar_requantize.h"
 
 namespace bittrue::test {
 namespace {
@@ -473,9 +475,7 @@ void check_lookup(Context& context) {
 int32_t some_accumulator(Random& random, const rules::Requantize& r, int64_t column) {
   const int64_t limit = r.wraps ? INT32_MAX : std::min<int64_t>(r.bound, INT32_MAX);
   const rules::Multiplier& m = r.at(static_cast<size_t>(column));
-  const int point = r.rescale == rules::RescaleRule::q15_one_step_up ? 15 : 31;
-  const bool real = r.rescale >= rules::RescaleRule::binary64_multiply_away;
-  const double scale = real ? m.factor : std::ldexp(static_cast<double>(m.multiplier), m.exponent - point);
+  const double scale = portable::real_multiplier(r.rescale, m);
   double at =
       (static_cast<double>(random.between(-300, 300)) + 0.5) / scale + static_cast<double>(random.between(-2, 2));
   if (random.one_in(4) || !(std::abs(at) < 2e9)) at = static_cast<double>(random.between(-limit, limit));
@@ -511,16 +511,17 @@ void check_requantize_row(Context& context) {
 // The thread pool: every task once, whatever the number of threads; parallel to the cores so that ThreadSanitizer sees it.
 bool check_pool(int threads) {
   ThreadPool pool(threads);
+  std::optional<ThreadPool::Awake> awake;
   bool right = true;
   for (int round = 0; round < 200; ++round) {
-    if (round % 20 == 0) pool.wake();
-    if (round % 20 == 10) pool.rest();
+    if (round % 20 == 0) awake.emplace(pool);
+    if (round % 20 == 10) awake.reset();
     const int64_t tasks = round % 37;
     std::vector<int> done(static_cast<size_t>(tasks), 0);
     pool.parallel(tasks, [&](int64_t task, int worker) { done[task] += worker >= 0 && worker < threads ? 1 : 100; });
     right = right && std::all_of(done.begin(), done.end(), [](int n) { return n == 1; });
   }
-  pool.rest();
+  awake.reset();
   std::printf("%s pool of %d threads\n", right ? "ok  " : "FAIL", threads);
   return right;
 }

@@ -125,10 +125,10 @@ class VectorAdd final : public Elementwise {
  public:
   VectorAdd(const AddSpec& spec, const AlignedOperands& operands, const Choice& choice)
       : requantizer_(spec.requantize, choice, kFirstColumn, 1) {
-    const double up = std::ldexp(1.0, spec.left);
-    find_formula(operands.first, spec.first_zero_point, slope(spec.align, spec.first) * up, first_);
-    find_formula(operands.second, spec.second_zero_point, (spec.subtract ? -up : up) * slope(spec.align, spec.second),
-                 second_);
+    const double up = std::ldexp(1.0, spec.left), second_up = spec.subtract ? -up : up;
+    find_formula(operands.first, spec.first_zero_point, portable::real_multiplier(spec.align, spec.first) * up, first_);
+    find_formula(operands.second, spec.second_zero_point,
+                 portable::real_multiplier(spec.align, spec.second) * second_up, second_);
   }
 
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
@@ -150,14 +150,6 @@ class VectorAdd final : public Elementwise {
   }
 
  private:
-  static double slope(rules::RescaleRule rule, const rules::Multiplier& m) {
-    if (rule == rules::RescaleRule::binary64_multiply_away || rule == rules::RescaleRule::binary32_multiply_even) {
-      return m.factor;
-    }
-    const int point = rule == rules::RescaleRule::q15_one_step_up ? 15 : 31;
-    return std::ldexp(static_cast<double>(m.multiplier), m.exponent - point);
-  }
-
   template <Form form>
   __attribute__((noinline)) void block(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const {
     alignas(32) int32_t acc[kBlock];

@@ -79,6 +79,7 @@ class VectorMatmul final : public Matmul {
 
   int64_t panels() const override { return panels_; }
   int64_t tile_rows() const override { return kRows; }
+  bool takes_grids() const override { return false; }
 
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override {
     const RoundingMode mode(requantizer_.form());

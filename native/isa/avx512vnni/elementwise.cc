@@ -9,6 +9,7 @@
 #include "isa/avx512vnni/intrinsics.h"
 #include "isa/cores.h"
 #include "isa/portable/aligned_values.h"
+#include "isa/portable/scalar_requantize.h"
 
 namespace bittrue::avx512vnni {
 namespace {
@@ -221,14 +222,6 @@ class SumByTable final : public Elementwise {
   const std::unique_ptr<Table> table_;
 };
 
-// What the rules multiply with, as a real number.
-double real_multiplier(rules::RescaleRule rule, const rules::Multiplier& m) {
-  using rules::RescaleRule;
-  if (rule == RescaleRule::binary64_multiply_away || rule == RescaleRule::binary32_multiply_even) return m.factor;
-  const int bits = rule == RescaleRule::q15_one_step_up ? 15 : 31;
-  return std::ldexp(static_cast<double>(m.multiplier), m.exponent - bits);
-}
-
 FractionConstants split(const Operand& operand, bool second, int64_t riding) {
   const int64_t high = operand.fraction >> kFractionLow, low = operand.fraction & ((1 << kFractionLow) - 1);
   FractionConstants c;
@@ -244,8 +237,8 @@ bool find_constants(const AddSpec& spec, SumConstants* c) {
   int64_t values[2][256];
   portable::aligned_values(spec, values[0], values[1]);
   const double unit = std::ldexp(1.0, spec.left);
-  const double slopes[2] = {real_multiplier(spec.align, spec.first) * unit,
-                            real_multiplier(spec.align, spec.second) * (spec.subtract ? -unit : unit)};
+  const double slopes[2] = {portable::real_multiplier(spec.align, spec.first) * unit,
+                            portable::real_multiplier(spec.align, spec.second) * (spec.subtract ? -unit : unit)};
   const int64_t zero_points[2] = {spec.first_zero_point, spec.second_zero_point};
   for (int i = 0; i < 2; ++i) {
     if (!find_operand(values[i], slopes[i], zero_points[i], &operands[i])) return false;
@@ -268,7 +261,7 @@ bool find_constants(const AddSpec& spec, SumConstants* c) {
   const rules::Requantize& r = spec.requantize;
   const rules::Multiplier& m = r.multipliers.data()[0];
   const RescaleRule rule = r.rescale;
-  c->scale = real_multiplier(rule, m);
+  c->scale = portable::real_multiplier(rule, m);
   if (!(c->scale > 0 && c->scale < 1) || r.low + r.flip < 0 || r.high + r.flip > 255) return false;
   c->low = static_cast<uint8_t>(r.low + r.flip);
   c->high = static_cast<uint8_t>(r.high + r.flip);

@@ -66,21 +66,6 @@ bool q31_constants(RescaleRule rule, const Multiplier& m, double greatest, doubl
   return true;
 }
 
-// What an accumulator is multiplied by. A wrong slope proves nothing, it only costs the fast form.
-double slope_of(RescaleRule rule, const Multiplier& m) {
-  const auto encoded = [&](int bits) {
-    const bool normal = within(m.exponent, -900, 900);
-    return normal ? static_cast<double>(m.multiplier) * power_of_two(m.exponent - bits) : -1.0;
-  };
-  switch (rule) {
-    case RescaleRule::q15_one_step_even: return encoded(15);
-    case RescaleRule::q30_floor_plus_one: return encoded(30);
-    case RescaleRule::q31_one_step_up_wrap:
-    case RescaleRule::q31_one_step_away: return encoded(31);
-    default: return m.factor;
-  }
-}
-
 // Where the offsets of 16 columns may lie: at least `least`, less than `limit`.
 struct Intervals {
   alignas(64) double least[16], limit[16];
@@ -376,7 +361,7 @@ ExactRule::ExactRule(const rules::Requantize& requantize)
   const int64_t flip = requantize.flip;
   // pack() needs its sums within 16 bits; nothing here may overflow.
   const bool small = within(flip, -8192, 8192) && within(zero_point, -8192, 8192);
-  const bool known = form != Form::each || rules::is_monotone(requantize.rescale);
+  const bool known = form != Form::each || !rules::traits(requantize.rescale).has(rules::kUneven);
   if (!known || !small || !within(low + flip, 0, 255) || !within(high + flip, 0, 255)) form = Form::scalar;
 }
 
@@ -389,7 +374,8 @@ bool ExactRule::prepare(const rules::Requantize& requantize, int64_t column, int
                          &group->addend_negative[lane]);
   }
   if (form == Form::each) {
-    group->scale[lane] = slope_of(requantize.rescale, m);
+    // A wrong slope proves nothing, it only costs the fast form.
+    group->scale[lane] = portable::real_multiplier(requantize.rescale, m);
   } else {
     // Rules in binary32 have a factor of that type.
     const bool narrow = form == Form::binary32 || form == Form::real32;

@@ -48,6 +48,7 @@ class PortableMatmul final : public Matmul {
 
   int64_t panels() const override { return panels_; }
   int64_t tile_rows() const override { return 1; }
+  bool takes_grids() const override { return false; }
 
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override {
     int16_t wide[kStretch];

@@ -8,6 +8,11 @@ uint8_t requantize_one(const rules::Requantize& requantize, int32_t acc, int64_t
   return static_cast<uint8_t>(rules::requantize(requantize, acc, static_cast<size_t>(column)));
 }
 
+double real_multiplier(rules::RescaleRule rule, const rules::Multiplier& m) {
+  const int point = rules::traits(rule).point;
+  return point == 0 ? m.factor : std::ldexp(static_cast<double>(m.multiplier), m.exponent - point);
+}
+
 const rules::Requantize& unused_requantize() {
   static const rules::Requantize unused = [] {
     rules::Requantize result;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "rules/rescale.h"
+
 namespace bittrue::rules {
 struct Requantize;
 }
@@ -11,6 +13,9 @@ struct Requantize;
 namespace bittrue::portable {
 
 uint8_t requantize_one(const rules::Requantize& requantize, int32_t acc, int64_t column);
+
+// What accumulators are multiplied by, as a real number.
+double real_multiplier(rules::RescaleRule rule, const rules::Multiplier& m);
 
 // One multiplier of 0, for cores that requantize nothing.
 const rules::Requantize& unused_requantize();

@@ -5,19 +5,6 @@
 namespace bittrue {
 namespace {
 
-rules::RescaleRule find_rule(const std::string& name) {
-  for (size_t i = 0; i < sizeof(rules::kRescale) / sizeof(rules::kRescale[0]); ++i) {
-    if (name == rules::kRescale[i].name) {
-      const auto rule = static_cast<rules::RescaleRule>(i);
-      // All others are for layers only.
-      require(rules::has_vector_form(rule) || rule >= rules::RescaleRule::q31_one_step_up_wrap,
-              "no native kernel for this rule");
-      return rule;
-    }
-  }
-  throw NoKernel("no native rescale rule " + name);
-}
-
 constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
 
 }  // namespace
@@ -34,12 +21,11 @@ Rescaling rescaling(const Step& step, const std::string& rule, const std::string
 
 Rescaling any_rescaling(const Step& step, const std::string& rule, const std::string& prefix) {
   Rescaling result;
-  result.rule = find_rule(rule);
+  if (!rules::find_rule(rule, result.rule)) throw NoKernel("no native rescale rule " + rule);
+  const rules::RescaleTraits& traits = rules::traits(result.rule);
+  require(traits.has(rules::kElement), "no native kernel for this rule");
   result.multiplier = step.multiplier(prefix);
-  const bool floating = result.rule == rules::RescaleRule::binary64_multiply_away ||
-                        result.rule == rules::RescaleRule::binary32_multiply_even ||
-                        result.rule == rules::RescaleRule::q8_one_step_up || rules::is_real(result.rule);
-  require(floating == step.has_array(prefix + "factor"), "the multiplier does not suit its rule");
+  require((traits.point == 0) == step.has_array(prefix + "factor"), "the multiplier does not suit its rule");
   require(rules::takes(result.rule, result.multiplier), "the multiplier is out of range");
   return result;
 }
@@ -47,7 +33,8 @@ Rescaling any_rescaling(const Step& step, const std::string& rule, const std::st
 Storing storing(const Step& step) {
   Storing result;
   const std::string& name = step.rule("store");
-  if (!store_rule(name, result.rule) || rules::is_real(result.rule)) throw NoKernel("no native store rule " + name);
+  if (!rules::find_rule(name, result.rule) || rules::is_real(result.rule))
+    throw NoKernel("no native store rule " + name);
   result.zero_point = step.integer("output_zero_point", kLow, kHigh);
   result.low = step.integer("low", kLow, kHigh);
   result.high = step.integer("high", kLow, kHigh);
@@ -57,7 +44,7 @@ Storing storing(const Step& step) {
 rules::Requantize requantization(const Step& step, const Rescaling& rescale, int64_t bound) {
   rules::Requantize result;
   const std::string& name = step.rule("store");
-  require(store_rule(name, result.store) && rules::is_real(result.store) == rules::is_real(rescale.rule),
+  require(rules::find_rule(name, result.store) && rules::is_real(result.store) == rules::is_real(rescale.rule),
           "no native store rule for the rescale rule");
   result.rescale = rescale.rule;
   result.multipliers = {rescale.multiplier};

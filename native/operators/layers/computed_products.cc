@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/share.h"
+#include "operators/layers/weights.h"
 
 namespace bittrue {
 namespace {
@@ -12,8 +13,7 @@ constexpr int64_t kRows = 24;   // of one task: a multiple of most tiles' height
 constexpr int64_t kRate = 100;  // multiply-adds of one nanosecond, about
 constexpr int64_t kMostSum = 2147483647;
 
-// acc = sum (x - zx)(w - zw) = sum x w - zx sum w + K zx zw - zw sum x, modulo 2^32, where w is a byte as it is kept less
-// 128. The sums of columns are those of a row of ones.
+// A weight is a byte as it is kept less 128. The sums of columns, which fold zero points, are those of a row of ones.
 class ByteProducts final : public Kernel {
  public:
   ByteProducts(const Step& step, const CoreSet& cores, const ComputedProducts& products)
@@ -123,9 +123,9 @@ class ByteProducts final : public Kernel {
     rows.sums = terms;
     rows.stride = wide;
     core_.run(rows, to, wide);
-    const auto all = static_cast<uint32_t>(static_cast<uint64_t>(p_.depth * input_zero_point_ * weight_zero_point_));
-    const auto factor = static_cast<uint32_t>(input_zero_point_);
-    for (int64_t n = 0; n < wide; ++n) terms[n] = static_cast<int32_t>(all - factor * static_cast<uint32_t>(terms[n]));
+    for (int64_t n = 0; n < wide; ++n) {
+      terms[n] = folded_bias(0, input_zero_point_, zero_point_factor(p_.depth, weight_zero_point_, terms[n]));
+    }
   }
 
   // Rows with bytes behind them that meet weights of zero.

@@ -128,8 +128,7 @@ TransposedConvolution::TransposedConvolution(const Step& step, const CoreSet& co
   copy_bytes_ = round_up(copy_h_ * copy_w_ * g.in_c + kSlack, 64);
 }
 
-// acc = sum (x - zx)(w - zw) + bias = sum x w + [bias - zx sum w + K zx zw] - zw sum x, modulo 2^32. Where a column has no
-// weight for a tap of its product, w = zw stands for none.
+// Where a column has no weight for a tap of its product, w = zw stands for none.
 void TransposedConvolution::pack(const Step&, const CoreSet& cores, Part& part, const SignedWeights& weights,
                                  const std::vector<int64_t>& bias, const rules::Requantize& requantize) const {
   const Transposed& g = geometry_;
@@ -153,13 +152,11 @@ void TransposedConvolution::pack(const Step&, const CoreSet& cores, Part& part, 
         } else {
           std::memset(target, static_cast<int>(weight_zero_point_), static_cast<size_t>(g.in_c));
         }
-        for (int64_t c = 0; c < g.in_c; ++c) sum += target[c];
+        sum += sum_of(target, g.in_c);
       }
     }
-    // Unsigned: a bias may be any 64-bit number.
-    const int64_t fixed = part.down.taps * used * in_zero_point_ * weight_zero_point_ - int64_t{in_zero_point_} * sum;
-    const uint64_t constant = static_cast<uint64_t>(bias[filter]) + static_cast<uint64_t>(fixed);
-    folded[column] = static_cast<int32_t>(static_cast<uint32_t>(constant));
+    folded[column] =
+        folded_bias(bias[filter], in_zero_point_, zero_point_factor(part.down.taps * used, weight_zero_point_, sum));
     if (requantize.multipliers.size() > 1) finish.multipliers.push_back(requantize.multipliers[filter]);
   }
   MatmulSpec spec;
@@ -319,7 +316,7 @@ std::unique_ptr<Kernel> make_conv_transpose(const Step& step, const CoreSet& cor
   if (ordered && step.rule("sum_of_products") != "binary32_in_order") throw NoKernel("no native rule for sums");
   const Transposed geometry = read_transposed(step);
   if (!integers || !suits_matmul(step, kTransposedSource, kTransposedBias)) {
-    return make_general_transposed(step, geometry);
+    return make_general_transposed(step, cores, geometry);
   }
   return std::make_unique<TransposedConvolution>(step, cores, geometry);
 }

@@ -65,9 +65,7 @@ DepthwiseConvolution::DepthwiseConvolution(const Step& step, const CoreSet& core
       centered[k * channels + c] = static_cast<int16_t>(w);
       sum += w;
     }
-    // Unsigned: a bias may be any 64-bit number.
-    const uint64_t constant = static_cast<uint64_t>(bias[c]) - static_cast<uint64_t>(zero_point * sum);
-    folded[c] = static_cast<int32_t>(static_cast<uint32_t>(constant));
+    folded[c] = folded_bias(bias[c], zero_point, zero_point_factor(taps, 0, sum));
   }
   DepthwiseSpec spec;
   spec.channels = channels;

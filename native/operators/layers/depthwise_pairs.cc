@@ -47,9 +47,7 @@ class DepthwisePairs final : public Kernel {
         weights_[k * channels + c] = static_cast<int16_t>(w);
         sum += w;
       }
-      // Modulo 2^32: a bias may have 64 bits.
-      const int64_t fixed = taps * zero_point * weight_zero_point - zero_point * sum;
-      start_[c] = static_cast<uint32_t>(bias[c]) + static_cast<uint32_t>(fixed);
+      start_[c] = folded_bias(bias[c], zero_point, zero_point_factor(taps, weight_zero_point, sum));
     }
     weight_zero_point_ = static_cast<int32_t>(weight_zero_point);
   }
@@ -93,7 +91,7 @@ class DepthwisePairs final : public Kernel {
   void accumulate(const uint8_t** taps, int64_t count, int32_t* acc, int32_t* totals) const {
     const int64_t channels = window_.in_c;
     auto* sums = reinterpret_cast<uint32_t*>(acc);
-    std::copy(start_.begin(), start_.end(), sums);
+    std::copy(start_.begin(), start_.end(), acc);
     std::fill(totals, totals + channels, 0);
     taps[count] = zeros_.data();
     for (int64_t k = 0; k < count; k += 2) {
@@ -127,7 +125,7 @@ class DepthwisePairs final : public Kernel {
   FusedTable table_;
   std::vector<uint8_t> zeros_;     // a pixel of zero points
   std::vector<int16_t> weights_;   // [taps][channels], less 128
-  std::vector<uint32_t> start_;    // what does not depend on the image
+  std::vector<int32_t> start_;     // what does not depend on the image
   int32_t weight_zero_point_ = 0;  // less 128
 };
 

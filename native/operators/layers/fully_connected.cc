@@ -50,19 +50,14 @@ FullyConnected::FullyConnected(const Step& step, const CoreSet& cores, int64_t c
   const int64_t in_zero_point = step.integer("input_zero_point", -(int64_t{1} << 31), int64_t{1} << 31) + flip;
   zero_point_ = weights.zero_point;
 
-  // acc = sum (x - zx)(w - zw) + bias = sum x w + [bias - zx sum w + K zx zw] - zw sum x, modulo 2^32.
   // Weights that need no bytes between columns are used as they are.
   const bool dense = packed_depth_ == depth_;
   std::vector<int8_t> packed(dense ? 0 : static_cast<size_t>(columns_ * packed_depth_), 0);
   std::vector<int32_t> folded(static_cast<size_t>(columns_));
   for (int64_t n = 0; n < columns_; ++n) {
     const int8_t* row = weights.data + n * depth_;
-    uint64_t sum = 0;
-    for (int64_t k = 0; k < depth_; ++k) sum += static_cast<uint64_t>(static_cast<int64_t>(row[k]));
     if (!dense) std::memcpy(packed.data() + n * packed_depth_, row, static_cast<size_t>(depth_));
-    const auto zx = static_cast<uint64_t>(in_zero_point), zw = static_cast<uint64_t>(zero_point_);
-    const uint64_t constant = static_cast<uint64_t>(bias[n]) - zx * sum + static_cast<uint64_t>(depth_) * zx * zw;
-    folded[n] = static_cast<int32_t>(static_cast<uint32_t>(constant));
+    folded[n] = folded_bias(bias[n], in_zero_point, zero_point_factor(depth_, zero_point_, sum_of(row, depth_)));
   }
   MatmulSpec spec;
   spec.columns = columns_;

@@ -14,14 +14,14 @@ namespace {
 // conv and fully_connected (a 1x1 convolution over rows): patches of the input times packed columns.
 class GeneralConvolution final : public Kernel {
  public:
-  GeneralConvolution(const Step& step, const Window& window, int64_t groups)
+  GeneralConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups)
       : window_(window),
         groups_(groups),
         depth_(window.in_c / groups),
         input_(step),
         weights_(step.input(1), step.integer("weight_zero_point")),
         bias_(step, 2, window.out_c),
-        finish_(step, window.out_c),
+        finish_(step, cores, window.out_c),
         columns_(window.out_c, window.taps() * depth_, input_.largest(), weights_.largest()) {
     if (weights_.constant()) {
       packed_.resize(static_cast<size_t>(columns_.elements()));
@@ -140,13 +140,13 @@ class GeneralConvolution final : public Kernel {
 // Every output row from the input rows that it sees, converted and with every channel as often as it is filtered.
 class GeneralDepthwise final : public Kernel {
  public:
-  GeneralDepthwise(const Step& step, const Window& window, int64_t multiplier)
+  GeneralDepthwise(const Step& step, const CoreSet& cores, const Window& window, int64_t multiplier)
       : window_(window),
         multiplier_(multiplier),
         input_(step),
         weights_(step.input(1), step.integer("weight_zero_point")),
         bias_(step, 2, window.out_c),
-        finish_(step, window.out_c) {
+        finish_(step, cores, window.out_c) {
     require(weights_.largest() <= 32767, "weights without their zero point do not fit 16 bits");
     // 32-bit sums are exact while taps * |a| * |w| <= 2^31 - 1.
     const int64_t product = input_.largest() * weights_.largest();
@@ -256,7 +256,7 @@ class GeneralDepthwise final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_general_conv2d(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_general_conv2d(const Step& step, const CoreSet& cores) {
   const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
   const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
@@ -265,10 +265,10 @@ std::unique_ptr<Kernel> make_general_conv2d(const Step& step, const CoreSet&) {
   require(filter.rank() == 4 && filter.shape[0] == window.out_c && filter.shape[1] == window.filter_h &&
               filter.shape[2] == window.filter_w && filter.shape[3] == window.in_c / groups,
           "the filter's shape differs");
-  return std::make_unique<GeneralConvolution>(step, window, groups);
+  return std::make_unique<GeneralConvolution>(step, cores, window, groups);
 }
 
-std::unique_ptr<Kernel> make_general_depthwise_conv2d(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_general_depthwise_conv2d(const Step& step, const CoreSet& cores) {
   const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
   const int64_t multiplier = window.in_c > 0 ? window.out_c / window.in_c : 0;
@@ -277,10 +277,10 @@ std::unique_ptr<Kernel> make_general_depthwise_conv2d(const Step& step, const Co
               filter.shape[2] == window.filter_w && filter.shape[3] == window.out_c && multiplier > 0 &&
               window.in_c * multiplier == window.out_c,
           "the filter's shape differs");
-  return std::make_unique<GeneralDepthwise>(step, window, multiplier);
+  return std::make_unique<GeneralDepthwise>(step, cores, window, multiplier);
 }
 
-std::unique_ptr<Kernel> make_general_fully_connected(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_general_fully_connected(const Step& step, const CoreSet& cores) {
   const Operand &in = step.input(0), &weights = step.input(1);
   require(weights.rank() == 2 && weights.shape[1] > 0, "weights have two axes");
   Window window{};
@@ -290,7 +290,7 @@ std::unique_ptr<Kernel> make_general_fully_connected(const Step& step, const Cor
   window.stride_h = window.stride_w = window.dilation_h = window.dilation_w = 1;
   require(window.batch * window.in_c == in.elements && window.batch * window.out_c == step.output().elements,
           "the shapes do not fit");
-  return std::make_unique<GeneralConvolution>(step, window, 1);
+  return std::make_unique<GeneralConvolution>(step, cores, window, 1);
 }
 
 }  // namespace bittrue

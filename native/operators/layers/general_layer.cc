@@ -28,28 +28,37 @@ Range range_of(Type type) {
 using rules::RescaleRule;
 using rules::StoreRule;
 
-template <class Out, RescaleRule kRule, StoreRule kStore>
-void store_row(const rules::Requantize& r, const int64_t* acc, int64_t first, int64_t count, uint8_t* out) {
-  // Copies, because bytes that are stored might be these otherwise.
+// In place: accumulators of columns from `first` on become integers in the scale of the output.
+template <rules::RescaleFunction kRescale>
+void rescale_row(const rules::Requantize& r, int64_t* __restrict acc, int64_t first, int64_t count) {
   const rules::Multiplier* multiplier = &r.at(static_cast<size_t>(first));
   const int64_t step = r.multipliers.size() == 1 ? 0 : 1;
-  const int64_t zero_point = r.zero_point, low = r.low, high = r.high, flip = r.flip;
-  for (int64_t i = 0; i < count; ++i, multiplier += step) {
-    const int64_t rescaled = rules::apply(kRule, acc[i], *multiplier);
-    const int64_t stored = kStore == StoreRule::zero_point_then_clamp
-                               ? rules::zero_point_then_clamp(rescaled, zero_point, low, high)
-                               : rules::clamp_then_zero_point(rescaled, zero_point, low, high);
-    const Out value = static_cast<Out>(stored + flip);
-    std::memcpy(out + i * static_cast<int64_t>(sizeof(Out)), &value, sizeof(Out));
+  for (int64_t i = 0; i < count; ++i, multiplier += step) acc[i] = kRescale(acc[i], *multiplier);
+}
+
+// Rules with real results: what the store rule makes of these.
+void finish_row(const rules::Requantize& r, int64_t* acc, int64_t first, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    acc[i] = rules::requantize_real(r, acc[i], static_cast<size_t>(first + i));
   }
 }
 
-// The rules that are rarely met.
 template <class Out>
-void store_each(const rules::Requantize& r, const int64_t* acc, int64_t first, int64_t count, uint8_t* out) {
-  for (int64_t i = 0; i < count; ++i) {
-    const Out value = static_cast<Out>(rules::requantize(r, acc[i], static_cast<size_t>(first + i)));
-    std::memcpy(out + i * static_cast<int64_t>(sizeof(Out)), &value, sizeof(Out));
+void store_row(const rules::Requantize& r, const int64_t* values, int64_t count, uint8_t* out) {
+  // Copies, because bytes that are stored might be these otherwise.
+  const int64_t zero_point = r.zero_point, low = r.low, high = r.high, flip = r.flip;
+  const auto each = [&](const auto& stored) {
+    for (int64_t i = 0; i < count; ++i) {
+      const auto value = static_cast<Out>(stored(values[i]) + flip);
+      std::memcpy(out + i * static_cast<int64_t>(sizeof(Out)), &value, sizeof(Out));
+    }
+  };
+  if (rules::is_real(r.store)) {
+    each([](int64_t value) { return value; });
+  } else if (r.store == StoreRule::zero_point_then_clamp) {
+    each([=](int64_t value) { return rules::zero_point_then_clamp(value, zero_point, low, high); });
+  } else {
+    each([=](int64_t value) { return rules::clamp_then_zero_point(value, zero_point, low, high); });
   }
 }
 
@@ -135,43 +144,31 @@ void Bias::add(const int64_t* sums, const uint8_t* stored, int64_t first, int64_
   }
 }
 
-template <class Out>
-Finish::Store Finish::choose(const rules::Requantize& r) {
-  const bool clamps_first = r.store == StoreRule::clamp_then_zero_point;
-  const auto either = [&](Store plain, Store clamp_first) { return clamps_first ? clamp_first : plain; };
-#define BITTRUE_RULE(rule)                                                             \
-  case RescaleRule::rule:                                                              \
-    return either(store_row<Out, RescaleRule::rule, StoreRule::zero_point_then_clamp>, \
-                  store_row<Out, RescaleRule::rule, StoreRule::clamp_then_zero_point>)
-  switch (r.rescale) {
-    BITTRUE_RULE(q31_two_step_up_away);
-    BITTRUE_RULE(q31_two_step_up_up);
-    BITTRUE_RULE(q31_one_step_up);
-    BITTRUE_RULE(q15_one_step_up);
-    BITTRUE_RULE(q8_one_step_up);
-    BITTRUE_RULE(binary64_multiply_away);
-    BITTRUE_RULE(binary32_multiply_even);
-    BITTRUE_RULE(binary64_multiply_even);
-    BITTRUE_RULE(binary32_multiply_even_wide);
-    BITTRUE_RULE(binary64_two_step_away_away);
-    BITTRUE_RULE(binary32_two_step_away_away);
-    BITTRUE_RULE(binary64_product_binary32_away);
-    BITTRUE_RULE(q15_one_step_even);
-    BITTRUE_RULE(q30_floor_plus_one);
-    BITTRUE_RULE(binary32_multiply_even_overflow_lowest);
-    BITTRUE_RULE(binary32_add_multiply_even);
-    BITTRUE_RULE(binary32_add_multiply_twice_even);
-    case RescaleRule::q31_one_step_up_wrap:
-    case RescaleRule::q31_shift_or_one_step_up:
-    case RescaleRule::q31_one_step_away:
-    case RescaleRule::binary32_multiply:
-    case RescaleRule::binary64_multiply: return store_each<Out>;
+Finish::Rescale Finish::rescale_of(RescaleRule rule) {
+  switch (rule) {
+#define BITTRUE_INTEGER(name, ...) \
+  case RescaleRule::name: return rescale_row<rules::name>;
+#define BITTRUE_REAL(name, ...) \
+  case RescaleRule::name: return finish_row;
+    BITTRUE_RESCALE_RULES(BITTRUE_INTEGER, BITTRUE_REAL)
+#undef BITTRUE_INTEGER
+#undef BITTRUE_REAL
   }
-#undef BITTRUE_RULE
   throw NoKernel("no native rescale rule");
 }
 
-Finish::Finish(const Step& step, int64_t columns) : requantize_(step.requantize(columns)) {
+Finish::Store Finish::store_of(Type type) {
+  switch (type) {
+    case Type::s8:
+    case Type::u8: return store_row<uint8_t>;
+    case Type::s16: return store_row<int16_t>;
+    case Type::s32: return store_row<int32_t>;
+    default: throw NoKernel("no native kernel for this output type");
+  }
+}
+
+Finish::Finish(const Step& step, const CoreSet& cores, int64_t columns)
+    : requantize_(step.requantize(columns)), table_(step, cores) {
   const std::string& rule = step.rule("accumulate");
   const bool proven = rule == "binary32" && step.bounded && !step.wraps;
   require(rule == "s32_wrap" || rule == "s64" || proven, "no native accumulate rule");
@@ -179,34 +176,18 @@ Finish::Finish(const Step& step, int64_t columns) : requantize_(step.requantize(
   wrap_ = rule == "s32_wrap";
   require(step.output().dense(), "the output must be dense");
   bytes_ = type_bytes(step.output().type);
-  if (step.has_array("fused_table")) {
-    const Array& array = step.array("fused_table");
-    require(bytes_ == 1 && array.type == Type::u8 && array.count == 256, "a table has 256 bytes, for an 8-bit layer");
-    const auto* results = static_cast<const uint8_t*>(array.data);
-    table_.assign(results, results + array.count);
-  }
-  store_ = choose(step.output().type, requantize_);
+  require(bytes_ == 1 || !step.has_array("fused_table"), "tables are for 8-bit layers");
+  store_ = store_of(step.output().type);
+  rescale_ = tail_rescale_ = rescale_of(requantize_.rescale);
   body_ = columns;
-  tail_store_ = store_;
   if (step.rules.count("rescale_tail") == 0) return;
   body_ = step.integer("body", 0, columns);
-  rules::Requantize tail = requantize_;
-  tail.rescale = step.rescale_rule("rescale_tail");
-  require(!rules::is_real(tail.rescale) && !rules::is_real(tail.store), "no native rule for this slot");
-  for (const rules::Multiplier& m : tail.multipliers) {
-    require(rules::takes(tail.rescale, m), "the multiplier does not suit the rule of the tail");
+  const RescaleRule tail = step.rescale_rule("rescale_tail");
+  require(!rules::is_real(tail) && !rules::is_real(requantize_.store), "no native rule for this slot");
+  for (const rules::Multiplier& m : requantize_.multipliers) {
+    require(rules::takes(tail, m), "the multiplier does not suit the rule of the tail");
   }
-  tail_store_ = choose(step.output().type, tail);
-}
-
-Finish::Store Finish::choose(Type type, const rules::Requantize& r) {
-  switch (type) {
-    case Type::s8:
-    case Type::u8: return choose<uint8_t>(r);
-    case Type::s16: return choose<int16_t>(r);
-    case Type::s32: return choose<int32_t>(r);
-    default: throw NoKernel("no native kernel for this output type");
-  }
+  tail_rescale_ = rescale_of(tail);
 }
 
 void Finish::run(const int64_t* sums, const Bias& bias, const uint8_t* stored_bias, int64_t first, int64_t count,
@@ -220,12 +201,11 @@ void Finish::run(const int64_t* sums, const Bias& bias, const uint8_t* stored_bi
       for (int64_t j = 0; j < some; ++j) acc[j] = static_cast<int32_t>(static_cast<uint32_t>(acc[j]));
     }
     const int64_t column = first + i, inside = std::min(some, std::max<int64_t>(0, body_ - column));
-    if (inside > 0) store_(requantize_, acc, column, inside, out + i * bytes_);
-    if (inside == some) continue;
-    tail_store_(requantize_, acc + inside, column + inside, some - inside, out + (i + inside) * bytes_);
+    if (inside > 0) rescale_(requantize_, acc, column, inside);
+    if (inside < some) tail_rescale_(requantize_, acc + inside, column + inside, some - inside);
+    store_(requantize_, acc, some, out + i * bytes_);
   }
-  if (table_.empty()) return;
-  for (int64_t i = 0; i < count; ++i) out[i] = table_[out[i]];
+  table_.apply(out, count, 1, count);
 }
 
 }  // namespace bittrue

@@ -7,6 +7,7 @@
 
 #include "core/share.h"
 #include "core/step.h"
+#include "operators/layers/fused_table.h"
 
 namespace bittrue {
 
@@ -63,25 +64,25 @@ class Bias {
 // From exact sums to stored integers, looked up in the step's array `fused_table` when there is one.
 class Finish {
  public:
-  Finish(const Step& step, int64_t columns);
+  Finish(const Step& step, const CoreSet& cores, int64_t columns);
   // sums[i] belongs to column first + i; stored as elements of the output's type from `out` on. `bias` is as stored.
   void run(const int64_t* sums, const Bias& bias, const uint8_t* stored_bias, int64_t first, int64_t count,
            uint8_t* out) const;
   int64_t bytes() const { return bytes_; }  // of one output element
 
  private:
-  using Store = void (*)(const rules::Requantize& requantize, const int64_t* acc, int64_t first, int64_t count,
-                         uint8_t* out);
-  template <class Out>
-  static Store choose(const rules::Requantize& requantize);
-  static Store choose(Type type, const rules::Requantize& requantize);
+  using Rescale = void (*)(const rules::Requantize& requantize, int64_t* acc, int64_t first, int64_t count);
+  using Store = void (*)(const rules::Requantize& requantize, const int64_t* values, int64_t count, uint8_t* out);
+  static Rescale rescale_of(rules::RescaleRule rule);
+  static Store store_of(Type type);
 
   rules::Requantize requantize_;
   bool wrap_;
   int64_t bytes_;
   int64_t body_;  // columns from here on are rescaled by the rule of the slot `rescale_tail`
-  std::vector<uint8_t> table_;
-  Store store_, tail_store_;
+  FusedTable table_;
+  Rescale rescale_, tail_rescale_;
+  Store store_;
 };
 
 }  // namespace bittrue

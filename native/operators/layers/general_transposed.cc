@@ -33,8 +33,8 @@ void for_all_phases(const Transposed& g, const Visit& visit) {
 
 class IntegerTransposed final : public Kernel {
  public:
-  IntegerTransposed(const Step& step, const Transposed& g)
-      : g_(g), input_(step, kTransposedSource), bias_(step, kTransposedBias, g.out_c), finish_(step, g.out_c) {
+  IntegerTransposed(const Step& step, const CoreSet& cores, const Transposed& g)
+      : g_(g), input_(step, kTransposedSource), bias_(step, kTransposedBias, g.out_c), finish_(step, cores, g.out_c) {
     const CenteredWeights weights(step.input(kTransposedWeights), step.integer("weight_zero_point"));
     require(weights.constant(), "weights are computed at run time");
     require(step.output().type == step.input(kTransposedSource).type, "both sides must have one type");
@@ -266,9 +266,9 @@ class RealTransposed final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_general_transposed(const Step& step, const Transposed& geometry) {
+std::unique_ptr<Kernel> make_general_transposed(const Step& step, const CoreSet& cores, const Transposed& geometry) {
   if (step.text("arithmetic") != "rescaled") return std::make_unique<RealTransposed>(step, geometry);
-  return std::make_unique<IntegerTransposed>(step, geometry);
+  return std::make_unique<IntegerTransposed>(step, cores, geometry);
 }
 
 }  // namespace bittrue

@@ -24,8 +24,7 @@ struct Finish {
   bool one_column_scale = false;
 };
 
-// acc = sum (x - zx)(w - zw) + addend = sum x w - zw sum x + zx (K zw - sum w) + addend, modulo 2^32. Where zx is known
-// everything but the first two terms is the core's bias; else the third one is added to the sums.
+// Where the zero point of the rows is known while running only, what it folds into the bias is added to the sums.
 class IntegerLayer final : public Kernel {
  public:
   // `zero_point`: input that holds zx while running, kNone when the step has the parameter input_zero_point.
@@ -58,13 +57,9 @@ class IntegerLayer final : public Kernel {
     std::vector<int32_t> bias(static_cast<size_t>(columns_));
     for (int64_t n = 0; n < columns_; ++n) {
       const int8_t* row = weights.data + n * depth_;
-      uint32_t sum = 0;
-      for (int64_t k = 0; k < depth_; ++k) sum += static_cast<uint32_t>(static_cast<int32_t>(row[k]));
       if (!packed.empty()) std::memcpy(packed.data() + n * packed_depth_, row, static_cast<size_t>(depth_));
-      const uint32_t correction = static_cast<uint32_t>(depth_ * weight_zero_point_) - sum;
-      corrections_.push_back(correction);
-      const uint32_t known = zero_point == kNone ? static_cast<uint32_t>(known_zero_point_) * correction : 0;
-      bias[n] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(addends[n])) + known);
+      corrections_.push_back(zero_point_factor(depth_, weight_zero_point_, sum_of(row, depth_)));
+      bias[n] = folded_bias(addends[n], zero_point == kNone ? known_zero_point_ : 0, corrections_.back());
     }
     MatmulSpec spec;
     spec.columns = columns_;

@@ -117,23 +117,18 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   copies_ = rows_ == Rows::lines && (window.padded() || segment_ != depth_ || !side_by_side);
   zeros_.assign(static_cast<size_t>(rows_ == Rows::taps ? depth_ : 0), in_zero_point_);
 
-  // acc = sum (x - zx)(w - zw) + bias = sum x w + [bias - zx sum w + K zx zw] - zw sum x, modulo 2^32.
   // Weights that need no bytes between segments are used as they are.
   std::vector<int8_t> packed(segment_ == depth_ ? 0 : static_cast<size_t>(window.out_c * segments_ * depth_), 0);
   std::vector<int32_t> folded(static_cast<size_t>(window.out_c));
   for (int64_t n = 0; n < window.out_c; ++n) {
     const int8_t* filter = weights.data + n * taps * channels;
-    int32_t sum = 0;  // of at most 2^24 weights
-    for (int64_t k = 0; k < taps * channels; ++k) sum += filter[k];
     for (int64_t s = 0; s < segments_ && segment_ != depth_; ++s) {
       std::memcpy(packed.data() + (n * segments_ + s) * depth_, filter + s * segment_, static_cast<size_t>(segment_));
     }
-    if (late())
-      corrections_.push_back(static_cast<uint32_t>(static_cast<uint64_t>(taps * channels * zero_point_ - sum)));
-    // Unsigned: a bias may be any 64-bit number.
-    const int64_t fixed = taps * channels * in_zero_point_ * zero_point_ - int64_t{in_zero_point_} * sum;
-    folded[n] =
-        static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(bias[n]) + static_cast<uint64_t>(fixed)));
+    const int64_t count = taps * channels;
+    const uint32_t factor = zero_point_factor(count, zero_point_, sum_of(filter, count));
+    if (late()) corrections_.push_back(factor);
+    folded[n] = folded_bias(bias[n], in_zero_point_, factor);
   }
   MatmulSpec spec;
   spec.columns = window.out_c;

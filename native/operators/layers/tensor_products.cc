@@ -79,7 +79,7 @@ class IntegerProducts final : public Kernel {
     if (sums) {
       require(step.output().type == Type::s32 && step.rule("accumulate") == "s32_wrap", "sums are kept in 32 bits");
     } else {
-      finish_ = std::make_unique<Finish>(step, products.columns);
+      finish_ = std::make_unique<Finish>(step, cores, products.columns);
       bias_ = std::make_unique<Bias>(step, 2, products.columns);
       const bool narrow = step.rule("accumulate") == "s32_wrap" && is_8bit(step.output().type);
       const bool proven = step.bounded && step.magnitude <= kMostSum;

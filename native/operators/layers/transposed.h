@@ -44,6 +44,6 @@ struct Transposed {
 Transposed read_transposed(const Step& step);
 
 // 8-bit activations whose weights are computed, 16-bit activations, binary32 and hybrid layers.
-std::unique_ptr<Kernel> make_general_transposed(const Step& step, const Transposed& geometry);
+std::unique_ptr<Kernel> make_general_transposed(const Step& step, const CoreSet& cores, const Transposed& geometry);
 
 }  // namespace bittrue

@@ -35,6 +35,24 @@ std::vector<int64_t> weight_zero_points(const Step& step, size_t operand);
 // The bias of every column (zeros when there is none). NoKernel unless it is a constant of `columns` integers.
 std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns);
 
+// With zero points zx and zw, a column of K weights w folds into
+//   sum (x - zx)(w - zw) + bias = sum x w + [bias + zx (K zw - sum w)] - zw sum x:
+// what stands in brackets is the bias of its core. All is modulo 2^32, as biases of untrusted plans may have 64 bits.
+inline int64_t sum_of(const int8_t* weights, int64_t count) {
+  int64_t sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += weights[k];
+  return sum;
+}
+
+// K zw - sum w.
+inline uint32_t zero_point_factor(int64_t count, int64_t weight_zero_point, int64_t sum) {
+  return static_cast<uint32_t>(count) * static_cast<uint32_t>(weight_zero_point) - static_cast<uint32_t>(sum);
+}
+
+inline int32_t folded_bias(int64_t bias, int64_t zero_point, uint32_t factor) {
+  return static_cast<int32_t>(static_cast<uint32_t>(bias) + static_cast<uint32_t>(zero_point) * factor);
+}
+
 // `rows` rows of `depth` bytes at `data`, each filled up to `packed_depth` bytes in `copy`; `data` itself where there is
 // nothing to fill up. What fills up meets weights of zero.
 const uint8_t* packed_rows(const uint8_t* data, int64_t rows, int64_t depth, int64_t packed_depth, uint8_t* copy);

@@ -7,6 +7,7 @@
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/layers/real_weights.h"
+#include "operators/layers/weights.h"
 
 namespace bittrue {
 namespace {
@@ -46,24 +47,18 @@ class Integers final : public Kernel {
   explicit Integers(const Step& step) : s_(step), inner_(rescaling(step, "inner_")), outer_(rescaling(step)) {
     require(step.rule("accumulate") == "s32_wrap", "no native rule");
     store_ = storing(step);
-    zero_point_ = step.integer("input_zero_point", -kLargestZeroPoint, kLargestZeroPoint);
+    const int64_t zero_point = step.integer("input_zero_point", -kLargestZeroPoint, kLargestZeroPoint);
     const Operand &weights = step.input(kFeatures), &time = step.input(kTime);
     require(weights.type == Type::s8 && time.type == Type::s16 && step.output().type == Type::s8, "other types");
     for (const int64_t w : weights.integers()) weights_.push_back(static_cast<int16_t>(w));
     for (const int64_t w : time.integers()) time_.push_back(static_cast<int16_t>(w));
-    // The input's zero point times the sum of a row goes ahead of the products; all of it wraps to 32 bits.
+    const auto* stored = static_cast<const int8_t*>(weights.constant);
     for (int64_t f = 0; f < s_.filters; ++f) {
-      uint32_t sum = 0;
-      for (int64_t i = 0; i < s_.features; ++i) sum += static_cast<uint32_t>(int32_t{weights_[f * s_.features + i]});
-      first_.push_back(static_cast<uint32_t>(-zero_point_) * sum);
+      const uint32_t factor = zero_point_factor(s_.features, 0, sum_of(stored + f * s_.features, s_.features));
+      first_.push_back(static_cast<uint32_t>(folded_bias(0, zero_point, factor)));
     }
-    bias_.assign(static_cast<size_t>(s_.units), 0);
-    if (step.has_input(kBias)) {
-      const Operand& bias = step.input(kBias);
-      require(bias.type == Type::s32 && bias.elements == s_.units, "the bias does not fit");
-      const std::vector<int64_t> values = bias.integers();
-      for (int64_t u = 0; u < s_.units; ++u) bias_[u] = static_cast<uint32_t>(values[u]);
-    }
+    require(!step.has_input(kBias) || step.input(kBias).type == Type::s32, "the bias does not fit");
+    for (const int64_t value : biases(step, kBias, s_.units)) bias_.push_back(static_cast<uint32_t>(value));
   }
 
   void run(const Run& run) const override {
@@ -105,7 +100,6 @@ class Integers final : public Kernel {
   Shape s_;
   Rescaling inner_, outer_;
   Storing store_;
-  int64_t zero_point_ = 0;
   std::vector<int16_t> weights_, time_;
   std::vector<uint32_t> first_, bias_;
 };
