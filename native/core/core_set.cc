@@ -1,5 +1,6 @@
 #include "core/core_set.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "core/cpu.h"
@@ -29,13 +30,12 @@ std::vector<IsaRow> isa_rows() {
   return rows;
 }
 
-// The first set of the chain that has this core.
+// The first set of the chain that has this core; the last one has all.
 template <class Member>
 auto first_with(const std::vector<const Cores*>& chain, Member member) {
-  for (const Cores* cores : chain) {
-    if (cores->*member != nullptr) return cores->*member;
-  }
-  throw std::logic_error("the portable set lacks a core");
+  return (*std::find_if(chain.begin(), chain.end() - 1, [&](const Cores* set) {
+           return set->*member != nullptr;
+         }))->*member;
 }
 
 // Asks one set after the other until one makes the core.
@@ -75,43 +75,28 @@ std::vector<std::string> CoreSet::compiled() {
 std::vector<std::pair<std::string, std::string>> CoreSet::rows() const {
   std::vector<std::pair<std::string, std::string>> result;
   for (const Cores* cores : chain_) {
-#define BITTRUE_CORE(name) \
-  if (cores->name != nullptr) result.emplace_back(cores->isa, #name);
+    const auto add = [&](const char* core, bool has) {
+      if (has) result.emplace_back(cores->isa, core);
+    };
+#define BITTRUE_FACTORY(name, Core, Spec) add(#name, cores->name != nullptr);
+#define BITTRUE_FUNCTION(name, Type) add(#name, cores->name != nullptr);
+#define BITTRUE_OBJECT(name, Type) add(#name, cores->name != nullptr);
 #include "isa/core_list.inc"
-#undef BITTRUE_CORE
   }
   return result;
 }
 
-std::unique_ptr<Matmul> CoreSet::matmul(const MatmulSpec& spec) const {
-  return first_made(chain_, &Cores::matmul, spec);
-}
+#define BITTRUE_FACTORY(name, Core, Spec) \
+  std::unique_ptr<Core> CoreSet::name(const Spec& spec) const { return first_made(chain_, &Cores::name, spec); }
+#define BITTRUE_FUNCTION(name, Type) \
+  Type CoreSet::name() const { return first_with(chain_, &Cores::name); }
+#define BITTRUE_OBJECT(name, Type) \
+  const Type& CoreSet::name() const { return *first_with(chain_, &Cores::name); }
+#include "isa/core_list.inc"
 
-std::unique_ptr<Depthwise> CoreSet::depthwise(const DepthwiseSpec& spec) const {
-  return first_made(chain_, &Cores::depthwise, spec);
-}
-
-std::unique_ptr<Elementwise> CoreSet::add(const AddSpec& spec) const { return first_made(chain_, &Cores::add, spec); }
-
-std::unique_ptr<Elementwise> CoreSet::fused_sum(const FusedSumSpec& spec) const {
-  return first_made(chain_, &Cores::fused_sum, spec);
-}
-
-std::unique_ptr<Elementwise> CoreSet::mul(const MulSpec& spec) const { return first_made(chain_, &Cores::mul, spec); }
-
-MaxRows CoreSet::max_rows() const { return first_with(chain_, &Cores::max_rows); }
-SumRows CoreSet::sum_rows() const { return first_with(chain_, &Cores::sum_rows); }
-Lookup CoreSet::lookup() const { return first_with(chain_, &Cores::lookup); }
-RequantizeRow CoreSet::requantize_row() const { return first_with(chain_, &Cores::requantize_row); }
-RowTerms CoreSet::row_terms() const { return first_with(chain_, &Cores::row_terms); }
-const RealMatmul& CoreSet::real_matmul() const { return *first_with(chain_, &Cores::real_matmul); }
-const ByteProduct& CoreSet::byte_product() const { return *first_with(chain_, &Cores::byte_product); }
-RealTapsFused CoreSet::real_taps_fused() const { return first_with(chain_, &Cores::real_taps_fused); }
-RealTaps CoreSet::real_taps() const { return first_with(chain_, &Cores::real_taps); }
-QuantizeReals CoreSet::quantize_reals() const { return first_with(chain_, &Cores::quantize_reals); }
-RealFunctionCore CoreSet::real_function() const { return first_with(chain_, &Cores::real_function); }
-SoftmaxRow CoreSet::softmax_row() const { return first_with(chain_, &Cores::softmax_row); }
-NormalizeRow CoreSet::normalize_row() const { return first_with(chain_, &Cores::normalize_row); }
-PeakMultiplyAdds CoreSet::peak_multiply_adds() const { return first_with(chain_, &Cores::peak_multiply_adds); }
+// Here, so that no set's copy of them can become the one that all use.
+Matmul::~Matmul() = default;
+Depthwise::~Depthwise() = default;
+Elementwise::~Elementwise() = default;
 
 }  // namespace bittrue

@@ -23,25 +23,10 @@ class CoreSet {
   // All cores as (instruction set that implements it, core).
   std::vector<std::pair<std::string, std::string>> rows() const;
 
-  std::unique_ptr<Matmul> matmul(const MatmulSpec& spec) const;
-  std::unique_ptr<Depthwise> depthwise(const DepthwiseSpec& spec) const;
-  std::unique_ptr<Elementwise> add(const AddSpec& spec) const;
-  std::unique_ptr<Elementwise> mul(const MulSpec& spec) const;
-  std::unique_ptr<Elementwise> fused_sum(const FusedSumSpec& spec) const;
-  MaxRows max_rows() const;
-  SumRows sum_rows() const;
-  Lookup lookup() const;
-  RequantizeRow requantize_row() const;
-  RowTerms row_terms() const;
-  const RealMatmul& real_matmul() const;
-  const ByteProduct& byte_product() const;
-  RealTaps real_taps() const;
-  RealTapsFused real_taps_fused() const;
-  PeakMultiplyAdds peak_multiply_adds() const;
-  QuantizeReals quantize_reals() const;
-  RealFunctionCore real_function() const;
-  SoftmaxRow softmax_row() const;
-  NormalizeRow normalize_row() const;
+#define BITTRUE_FACTORY(name, Core, Spec) std::unique_ptr<Core> name(const Spec& spec) const;
+#define BITTRUE_FUNCTION(name, Type) Type name() const;
+#define BITTRUE_OBJECT(name, Type) const Type& name() const;
+#include "isa/core_list.inc"
 
  private:
   std::vector<const Cores*> chain_;  // from the chosen set down to portable

@@ -1,5 +1,5 @@
-// The hot cores: what every instruction set may implement in its own way. One table per instruction set; an entry that
-// is null is taken from the next simpler set (avx512vnni -> avxvnni -> avx2 -> portable; neon_dotprod -> portable).
+// The hot cores: what every instruction set may implement in its own way. docs/cores.md says what a folder of them must
+// keep to.
 //
 // Storage: every 8-bit tensor in native memory is unsigned. A plan's s8 value q is kept as q + 128, with its zero point
 // moved by 128, so cores know one 8-bit activation type. Weights stay signed.
@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <type_traits>
 
 #include "rules/requantize.h"
 
@@ -51,7 +51,7 @@ struct MatmulRows {
 
 class Matmul {
  public:
-  virtual ~Matmul() = default;
+  virtual ~Matmul();
   // Columns per panel: panels are the unit in which columns can be shared out among threads.
   virtual int64_t panels() const = 0;
   // Rows that one tile holds: counts that are multiples of it run best.
@@ -76,7 +76,7 @@ struct DepthwiseSpec {
 
 class Depthwise {
  public:
-  virtual ~Depthwise() = default;
+  virtual ~Depthwise();
   // Bytes of scratch memory (64-byte aligned) that one call needs.
   virtual int64_t scratch() const = 0;
   // Output rows that one call produces best.
@@ -114,7 +114,7 @@ struct FusedSumSpec {
 
 class Elementwise {
  public:
-  virtual ~Elementwise() = default;
+  virtual ~Elementwise();
   virtual void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const = 0;
 };
 
@@ -184,35 +184,18 @@ struct ByteProduct {
   void (*run)(const ByteRows& rows, const int8_t* panel, int64_t width) = nullptr;
 };
 
-// out[c] = the sum over taps t of inputs[t][c] * weights[t][c], like RealRows: in order, from +0 on.
+// out[c] = the sum over taps t of inputs[t][c] * weights[t][c], like RealRows: in order, from +0 on (real_taps), or from
+// what `out` holds on, each product and its sum rounded once (real_taps_fused).
 using RealTaps = void (*)(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,
                           float* out);
 
-// The same from what `out` holds on, each product and its sum rounded once.
-using RealTapsFused = RealTaps;
-
+// The cores of one instruction set; what is null is taken from the next simpler set.
 struct Cores {
   const char* isa = "";
-  std::unique_ptr<Matmul> (*matmul)(const MatmulSpec&) = nullptr;
-  // May return null for a geometry that it does not do well: the next simpler set is asked.
-  std::unique_ptr<Depthwise> (*depthwise)(const DepthwiseSpec&) = nullptr;
-  std::unique_ptr<Elementwise> (*add)(const AddSpec&) = nullptr;
-  std::unique_ptr<Elementwise> (*mul)(const MulSpec&) = nullptr;
-  MaxRows max_rows = nullptr;
-  SumRows sum_rows = nullptr;
-  Lookup lookup = nullptr;
-  RequantizeRow requantize_row = nullptr;
-  PeakMultiplyAdds peak_multiply_adds = nullptr;
-  RowTerms row_terms = nullptr;
-  const RealMatmul* real_matmul = nullptr;
-  RealTaps real_taps = nullptr;
-  RealTapsFused real_taps_fused = nullptr;
-  std::unique_ptr<Elementwise> (*fused_sum)(const FusedSumSpec&) = nullptr;
-  QuantizeReals quantize_reals = nullptr;
-  RealFunctionCore real_function = nullptr;
-  SoftmaxRow softmax_row = nullptr;
-  NormalizeRow normalize_row = nullptr;
-  const ByteProduct* byte_product = nullptr;
+#define BITTRUE_FACTORY(name, Core, Spec) std::unique_ptr<Core> (*name)(const Spec&) = nullptr;
+#define BITTRUE_FUNCTION(name, Type) Type name = nullptr;
+#define BITTRUE_OBJECT(name, Type) const Type* name = nullptr;
+#include "isa/core_list.inc"
 };
 
 }  // namespace bittrue

@@ -26,21 +26,28 @@ ROOT = HERE.parents[1]
 STRANGERS = {"aarch64", "address", "thread"}
 
 
-def program() -> Path:
-    named = os.environ.get("BITTRUE_CORES_TEST")
-    if named:
-        return Path(named)
+def build() -> Path:
+    """The folder of the newest build."""
     libraries = [
         path for path in (ROOT / "build").glob("*/native/libbittrue_core.a") if path.parts[-3] not in STRANGERS
     ]
     if not libraries:
         pytest.skip("no build of the C++ core lies in build/: pip install . or tools/build_native.sh makes one")
-    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
-    if compiler is None:
-        pytest.skip("no C++ compiler is installed any more")
-    library = max(libraries, key=lambda path: path.stat().st_mtime)
+    return max(libraries, key=lambda path: path.stat().st_mtime).parent
+
+
+def compiler() -> str:
+    found = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+    return found or pytest.skip("no C++ compiler is installed any more")
+
+
+def program() -> Path:
+    named = os.environ.get("BITTRUE_CORES_TEST")
+    if named:
+        return Path(named)
+    library = build() / "libbittrue_core.a"
     macro = {"x86_64": ["-DBITTRUE_X86"], "aarch64": ["-DBITTRUE_ARM64"]}.get(os.uname().machine, [])
-    command = [compiler, "-std=c++17", "-O1", "-ffp-contract=off", *macro, f"-I{ROOT / 'native'}"]
+    command = [compiler(), "-std=c++17", "-O1", "-ffp-contract=off", *macro, f"-I{ROOT / 'native'}"]
     command += [str(HERE / "cores_main.cc"), str(library), "-pthread", "-o"]
     # One build for all processes and environments of a commit: named by what it is made of, complete once named.
     made_of = hashlib.sha256(" ".join(command).encode() + library.read_bytes())

@@ -1,20 +1,45 @@
-// The AVX2 cores. Built twice: as "avx2", and as "avxvnni" with the dot-product instruction, which serves the matrix
-// product alone; the rest of that set comes from "avx2".
+// The AVX2 cores. Built twice: as "avx2", and as "avxvnni" with the dot-product instruction, which serves products of
+// bytes alone; the rest of that set comes from "avx2".
 #include "isa/avx2/cores.h"
 #include "isa/tables.h"
 
 namespace bittrue::BITTRUE_ISA {
+namespace {
 
-extern const Cores kCores;
+constexpr Cores own_cores() {
 #if defined(__AVXVNNI__)
-const Cores kCores = {
-    "avxvnni", make_matmul, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, peak_multiply_adds,
-    nullptr,   nullptr,     nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &kByteProduct};
+  Cores cores;
+  cores.isa = "avxvnni";
+  cores.matmul = make_matmul;
+  cores.peak_multiply_adds = peak_multiply_adds;
+  cores.byte_product = &kByteProduct;
+  return cores;
 #else
-const Cores kCores = {"avx2",         make_matmul,   make_depthwise, make_add,        nullptr,
-                      max_rows,       sum_rows,      lookup,         requantize_row,  peak_multiply_adds,
-                      nullptr,        &kRealMatmul,  real_taps,      real_taps_fused, make_fused_sum,
-                      quantize_reals, real_function, softmax_row,    normalize_row,   &kByteProduct};
+  Cores cores;
+  cores.isa = "avx2";
+  cores.matmul = make_matmul;
+  cores.depthwise = make_depthwise;
+  cores.add = make_add;
+  cores.fused_sum = make_fused_sum;
+  cores.max_rows = max_rows;
+  cores.sum_rows = sum_rows;
+  cores.lookup = lookup;
+  cores.requantize_row = requantize_row;
+  cores.quantize_reals = quantize_reals;
+  cores.real_function = real_function;
+  cores.softmax_row = softmax_row;
+  cores.normalize_row = normalize_row;
+  cores.real_taps = real_taps;
+  cores.real_taps_fused = real_taps_fused;
+  cores.peak_multiply_adds = peak_multiply_adds;
+  cores.real_matmul = &kRealMatmul;
+  cores.byte_product = &kByteProduct;
+  return cores;
 #endif
+}
+
+}  // namespace
+
+constexpr Cores kCores = own_cores();
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -3,10 +3,23 @@
 #include "isa/tables.h"
 
 namespace bittrue::neon_dotprod {
+namespace {
 
-extern const Cores kCores;
-const Cores kCores = {"neon-dotprod", make_matmul,    make_depthwise, nullptr, nullptr, max_rows,     sum_rows,
-                      lookup,         requantize_row, nullptr,        nullptr, nullptr, nullptr,      nullptr,
-                      nullptr,        nullptr,        nullptr,        nullptr, nullptr, &kByteProduct};
+constexpr Cores own_cores() {
+  Cores cores;
+  cores.isa = "neon-dotprod";
+  cores.matmul = make_matmul;
+  cores.depthwise = make_depthwise;
+  cores.max_rows = max_rows;
+  cores.sum_rows = sum_rows;
+  cores.lookup = lookup;
+  cores.requantize_row = requantize_row;
+  cores.byte_product = &kByteProduct;
+  return cores;
+}
+
+}  // namespace
+
+constexpr Cores kCores = own_cores();
 
 }  // namespace bittrue::neon_dotprod
