@@ -15,69 +15,60 @@ namespace {
 
 constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
 
-// (first weight * (a - first zero point) +- second weight * (b - second zero point)) / 2^right_shift, ties up. Inputs lie
-// within 9 bits of their zero points and weights within 21 bits: every sum fits 32.
+// (first weight * (a - first zero point) + second weight * (b - second zero point)) / 2^right, stored.
+struct Weighted {
+  int32_t first, second, right;
+  int32_t first_zero_point, second_zero_point;  // of stored bytes
+  int32_t least, most, offset;
+
+  // The second weight is subtracted where `sign` is -1.
+  Weighted(const Step& step, int64_t sign, int64_t most_weight, int64_t most_right)
+      : first(static_cast<int32_t>(step.integer("first_weight", 0, most_weight))),
+        second(static_cast<int32_t>(sign * step.integer("second_weight", 0, most_weight))),
+        right(static_cast<int32_t>(step.integer("right_shift", 1, most_right))) {
+    const Type type = step.input(0).type;
+    require(is_8bit(type), "no native kernel for these types");
+    const int flip = flip_of(type);
+    first_zero_point = static_cast<int32_t>(step.integer("first_zero_point", -flip, 255 - flip) + flip);
+    second_zero_point = static_cast<int32_t>(step.integer("second_zero_point", -flip, 255 - flip) + flip);
+    const Storing store = storing(step);
+    require(store.rule == rules::StoreRule::clamp_then_zero_point && std::abs(store.zero_point) <= 1 << 16,
+            "no native rule for this slot");
+    constexpr int64_t kLeast = std::numeric_limits<int16_t>::min(), kMost = std::numeric_limits<int16_t>::max();
+    least = static_cast<int32_t>(std::min(std::max<int64_t>(store.low, kLeast), kMost) - store.zero_point);
+    most = static_cast<int32_t>(std::min(std::max<int64_t>(store.high, kLeast), kMost) - store.zero_point);
+    offset = static_cast<int32_t>(store.zero_point + flip);
+  }
+};
+
+// Ties up, and weights within 21 bits: every sum fits 32 bits.
 std::unique_ptr<Kernel> make_weighted(const Step& step, int64_t sign) {
-  const Type type = step.input(0).type;
-  if (!is_8bit(type)) return nullptr;
-  const int flip = flip_of(type);
-  const auto first = static_cast<int32_t>(step.integer("first_weight", 0, 1 << 21));
-  const auto second = static_cast<int32_t>(sign * step.integer("second_weight", 0, 1 << 21));
-  const auto right = static_cast<int32_t>(step.integer("right_shift", 1, 30));
-  const int64_t first_zero_point = step.integer("first_zero_point", type == Type::s8 ? -128 : 0, 255) + flip;
-  const int64_t second_zero_point = step.integer("second_zero_point", type == Type::s8 ? -128 : 0, 255) + flip;
-  require(first_zero_point <= 255 && second_zero_point <= 255, "a zero point is out of range");
-  const auto bias =
-      static_cast<int32_t>((int64_t{1} << (right - 1)) - first * first_zero_point - second * second_zero_point);
-  const Storing store = storing(step);
-  require(store.rule == rules::StoreRule::clamp_then_zero_point && std::abs(store.zero_point) <= 1 << 16,
-          "no native rule for this slot");
-  constexpr int64_t kLeast = std::numeric_limits<int16_t>::min(), kMost = std::numeric_limits<int16_t>::max();
-  const int64_t low = std::min(std::max<int64_t>(store.low, kLeast), kMost);
-  const int64_t high = std::min(std::max<int64_t>(store.high, kLeast), kMost);
-  const auto least = static_cast<int32_t>(low - store.zero_point), most = static_cast<int32_t>(high - store.zero_point);
-  const auto offset = static_cast<int32_t>(store.zero_point + flip);
+  const Weighted w(step, sign, 1 << 21, 30);
+  const int32_t bias = (1 << (w.right - 1)) - w.first * w.first_zero_point - w.second * w.second_zero_point;
   return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
-    const int32_t sum = (first * a + second * b + bias) >> right;
-    return static_cast<uint8_t>(std::min(std::max(sum, least), most) + offset);
+    const int32_t sum = (w.first * a + w.second * b + bias) >> w.right;
+    return static_cast<uint8_t>(std::min(std::max(sum, w.least), w.most) + w.offset);
   });
 }
 
-// The same with ties away from zero, and weights within 22 bits: every sum of products fits 32 bits, but not always with
-// one half added to it.
+// Ties away from zero, and weights within 22 bits: every sum of products fits 32 bits, but not always with one half added
+// to it.
 std::unique_ptr<Kernel> make_weighted_away(const Step& step, int64_t sign) {
-  const Type type = step.input(0).type;
-  if (!is_8bit(type)) return nullptr;
-  const int flip = flip_of(type);
-  const auto first = static_cast<int32_t>(step.integer("first_weight", 0, 1 << 22));
-  const auto second = static_cast<int32_t>(sign * step.integer("second_weight", 0, 1 << 22));
-  const auto right = static_cast<int32_t>(step.integer("right_shift", 1, 62));
-  const int64_t least_zero_point = type == Type::s8 ? -128 : 0;
-  const auto first_zero_point = static_cast<int32_t>(step.integer("first_zero_point", least_zero_point, 255) + flip);
-  const auto second_zero_point = static_cast<int32_t>(step.integer("second_zero_point", least_zero_point, 255) + flip);
-  require(first_zero_point <= 255 && second_zero_point <= 255, "a zero point is out of range");
-  const Storing store = storing(step);
-  require(store.rule == rules::StoreRule::clamp_then_zero_point && std::abs(store.zero_point) <= 1 << 16,
-          "no native rule for this slot");
-  constexpr int64_t kLeast = std::numeric_limits<int16_t>::min(), kMost = std::numeric_limits<int16_t>::max();
-  const int64_t low = std::min(std::max<int64_t>(store.low, kLeast), kMost);
-  const int64_t high = std::min(std::max<int64_t>(store.high, kLeast), kMost);
-  const int64_t least = low - store.zero_point, most = high - store.zero_point, half = int64_t{1} << (right - 1);
-  const int64_t offset = store.zero_point + flip;
-  if (right <= 23) {
+  const Weighted w(step, sign, 1 << 22, 62);
+  if (w.right <= 23) {
     // The sum is 2^23 or more away from the ends of 32 bits: more than one half.
-    const auto half32 = static_cast<int32_t>(half);
-    const auto least32 = static_cast<int32_t>(least), most32 = static_cast<int32_t>(most);
+    const int32_t half = 1 << (w.right - 1);
     return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
-      const int32_t sum = first * (a - first_zero_point) + second * (b - second_zero_point);
-      const int32_t divided = (sum + half32 - (sum < 0)) >> right;
-      return static_cast<uint8_t>(std::min(std::max(divided, least32), most32) + static_cast<int32_t>(offset));
+      const int32_t sum = w.first * (a - w.first_zero_point) + w.second * (b - w.second_zero_point);
+      const int32_t divided = (sum + half - (sum < 0)) >> w.right;
+      return static_cast<uint8_t>(std::min(std::max(divided, w.least), w.most) + w.offset);
     });
   }
+  const int64_t half = int64_t{1} << (w.right - 1);
   return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
-    const int64_t sum = int64_t{first} * (a - first_zero_point) + int64_t{second} * (b - second_zero_point);
-    const int64_t divided = (sum + half - (sum < 0)) >> right;
-    return static_cast<uint8_t>(std::min(std::max(divided, least), most) + offset);
+    const int64_t sum = int64_t{w.first} * (a - w.first_zero_point) + int64_t{w.second} * (b - w.second_zero_point);
+    const int64_t divided = (sum + half - (sum < 0)) >> w.right;
+    return static_cast<uint8_t>(std::min<int64_t>(std::max<int64_t>(divided, w.least), w.most) + w.offset);
   });
 }
 

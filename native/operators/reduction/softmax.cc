@@ -73,12 +73,18 @@ Table differences(const Step& step, const char* key, int64_t least) {
   return table;
 }
 
-// The summands of exponentials. The largest element's own one keeps every sum far from 0.
-Table summands(const Table& exponentials) {
+// The summands of exponentials in F0. The largest element's own one keeps every sum far from 0.
+Table summands_of(const Table& exponentials) {
   require(exponentials[255] >= 1 << 30, "the exponential of 0 must be 1");
   Table result;
   for (int i = 0; i < 256; ++i) result[i] = static_cast<int32_t>(rules::summand(exponentials[i]));
   return result;
+}
+
+int32_t largest_byte(const uint8_t* in, int64_t length) {
+  uint8_t largest = 0;
+  for (int64_t i = 0; i < length; ++i) largest = std::max(largest, in[i]);
+  return largest;
 }
 
 struct Softmax {
@@ -87,6 +93,7 @@ struct Softmax {
 
   explicit Softmax(const Step& step)
       : exponentials(differences(step, "exponentials", 0)), bits(static_cast<int>(step.integer("bits", 8, 16))) {}
+  Table summands() const { return summands_of(exponentials); }
   bool defined(int64_t sum) const { return sum < rules::exp_f5_sum_limit(bits); }
   // Entries before this one are 0.
   int first() const {
@@ -115,6 +122,7 @@ struct LogSoftmax {
     require(smallest >= std::numeric_limits<int32_t>::min() && smallest <= 0,
             "the smallest difference is out of range");
   }
+  Table summands() const { return summands_of(exponentials); }
   bool defined(int64_t sum) const { return sum < rules::exp_f5_sum_limit(32); }
   int first() const { return 0; }
   struct Row {
@@ -125,20 +133,37 @@ struct LogSoftmax {
   Row row(int64_t sum) const { return {scaled, rules::LogSoftmaxRow(sum, smallest, inverse)}; }
 };
 
+// counted_table_half_up: shares of a sum of integers, modulo 2^32, in units of 2^-8.
+struct CountedSoftmax {
+  Table entries;
+
+  explicit CountedSoftmax(const Step& step) : entries(differences(step, "exponentials", 0)) {
+    require(entries[255] >= 1, "the exponential of 0 must be above 0");
+  }
+  const Table& summands() const { return entries; }
+  bool defined(int64_t sum) const { return static_cast<uint32_t>(sum) != 0; }
+  int first() const { return 0; }
+  struct Row {
+    const Table& entries;
+    int64_t sum;
+    int64_t operator()(int entry) const { return ((int64_t{entries[entry]} << 8) + (sum >> 1)) / sum; }
+  };
+  Row row(int64_t sum) const { return {entries, static_cast<uint32_t>(sum)}; }
+};
+
 // 8-bit input: an element's result follows from its difference to the row's largest one.
 template <class Out, class Rule>
 class ByDifference final : public Kernel {
  public:
   explicit ByDifference(const Step& step)
-      : rows_(step), rule_(step), summands_(summands(rule_.exponentials)), first_(rule_.first()) {}
+      : rows_(step), rule_(step), summands_(rule_.summands()), first_(rule_.first()) {}
 
   void run(const Run& run) const override {
     rows_.run(run, [&](int64_t index, int) {
       const int64_t length = rows_.length;
       const uint8_t* in = run.inputs[0] + index * length;
       auto* out = reinterpret_cast<Out*>(run.outputs[0]) + index * length;
-      uint8_t largest = 0;
-      for (int64_t i = 0; i < length; ++i) largest = std::max(largest, in[i]);
+      const int largest = largest_byte(in, length);
       const int32_t* summand = summands_.data() + 255 - largest;
       int64_t sum = 0;
       for (int64_t i = 0; i < length; ++i) sum += summand[in[i]];
@@ -238,48 +263,6 @@ struct RealTable {
     return total;
   }
 };
-
-int32_t largest_byte(const uint8_t* in, int64_t length);
-
-// counted_table_half_up: shares of a sum of integers, in units of 2^-8.
-class CountedSoftmax final : public Kernel {
- public:
-  explicit CountedSoftmax(const Step& step) : rows_(step), entries_(differences(step, "exponentials", 0)) {
-    require(entries_[255] >= 1, "the exponential of 0 must be above 0");
-  }
-
-  void run(const Run& run) const override {
-    rows_.run(run, [&](int64_t index, int) {
-      const int64_t length = rows_.length;
-      const uint8_t* in = run.inputs[0] + index * length;
-      uint8_t* out = run.outputs[0] + index * length;
-      const int largest = largest_byte(in, length);
-      const int32_t* entry = entries_.data() + 255 - largest;
-      int64_t sum = 0;
-      for (int64_t i = 0; i < length; ++i) sum += entry[in[i]];
-      sum &= 0xFFFFFFFF;
-      if (sum == 0) return false;
-      const auto share = [&](int x) {
-        return static_cast<uint8_t>(rows_.stored(((int64_t{entry[x]} << 8) + (sum >> 1)) / sum));
-      };
-      if (length <= 256) {
-        for (int64_t i = 0; i < length; ++i) out[i] = share(in[i]);
-        return true;
-      }
-      uint8_t table[256];
-      for (int x = 0; x <= largest; ++x) table[x] = share(x);
-      for (int64_t i = 0; i < length; ++i) out[i] = table[in[i]];
-      return true;
-    });
-  }
-  std::string note() const override { return "by difference"; }
-
- private:
-  Rows rows_;
-  Table entries_;
-};
-
-int32_t largest_byte(const uint8_t* in, int64_t length) { return *std::max_element(in, in + length); }
 
 // What does not fit 32 bits, NaN included, becomes -2^31; the offset is added modulo 2^32.
 template <class Out>
@@ -381,7 +364,9 @@ std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet& cores) {
     if (is_8bit(to)) return std::make_unique<ByDifference<uint8_t, Softmax>>(step);
     if (to == Type::s16) return std::make_unique<ByDifference<int16_t, Softmax>>(step);
   }
-  if (rule == "counted_table_half_up" && is_8bit(from) && is_8bit(to)) return std::make_unique<CountedSoftmax>(step);
+  if (rule == "counted_table_half_up" && is_8bit(from) && is_8bit(to)) {
+    return std::make_unique<ByDifference<uint8_t, CountedSoftmax>>(step);
+  }
   if ((rule == "binary32_table_away" || rule == "binary32_table_half_up") && is_8bit(from)) {
     const bool away = rule == "binary32_table_away";
     if (is_8bit(to)) return std::make_unique<RealSoftmax<uint8_t>>(step, away);
