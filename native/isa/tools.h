@@ -42,4 +42,10 @@ __attribute__((always_inline)) inline void unroll(Function&& function) {
   unroll(std::make_integer_sequence<int, count>{}, std::forward<Function>(function));
 }
 
+// function(std::integral_constant<Enum, value>{}) for a value, one of `all`, that is known at run time only.
+template <class Enum, Enum... all, class Function>
+static inline void with_constant(Enum value, Function&& function) {
+  static_cast<void>(((value == all && (function(std::integral_constant<Enum, all>{}), true)) || ...));
+}
+
 }  // namespace bittrue::BITTRUE_ISA

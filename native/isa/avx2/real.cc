@@ -10,13 +10,7 @@ namespace {
 
 typedef float Vector __attribute__((vector_size(32)));
 
-struct OneRounding {
-  static constexpr bool kFromSums = true;
-  static Vector add(Vector sum, Vector x, Vector w) { return _mm256_fmadd_ps(x, w, sum); }
-  static float add(float sum, float x, float w) {
-    return _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(x), _mm_set_ss(w), _mm_set_ss(sum)));
-  }
-};
+Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
 constexpr int kTileRows[] = {8, 6, 4, 3};
 
 #include "isa/real_cores.inc"

@@ -27,17 +27,10 @@ namespace bittrue::BITTRUE_ISA {
 
 enum class Form : uint8_t { line, line_by_sign, wide, binary64, binary32, scalar };
 
-// function(std::integral_constant<Form, form>{}) for a form known at run time only.
 template <class Function>
 static inline void with_form(Form form, Function&& function) {
-  switch (form) {
-    case Form::line: function(std::integral_constant<Form, Form::line>{}); break;
-    case Form::line_by_sign: function(std::integral_constant<Form, Form::line_by_sign>{}); break;
-    case Form::wide: function(std::integral_constant<Form, Form::wide>{}); break;
-    case Form::binary64: function(std::integral_constant<Form, Form::binary64>{}); break;
-    case Form::binary32: function(std::integral_constant<Form, Form::binary32>{}); break;
-    case Form::scalar: function(std::integral_constant<Form, Form::scalar>{}); break;
-  }
+  with_constant<Form, Form::line, Form::line_by_sign, Form::wide, Form::binary64, Form::binary32, Form::scalar>(
+      form, std::forward<Function>(function));
 }
 
 constexpr bool is_line(Form form) { return form == Form::line || form == Form::line_by_sign; }

@@ -35,4 +35,52 @@ static inline void store_part(uint8_t* p, __m128i v, int64_t count) {
   std::memcpy(p, bytes, static_cast<size_t>(count));
 }
 
+// A register of bytes, words or binary32 numbers, for sources that sets share.
+struct Wide {
+  using Integers = __m256i;
+  using Reals = __m256;
+  static constexpr int64_t kBytes = 32;
+
+  // Whole ones, or `count` elements from the first on.
+  static Integers load(const uint8_t* p) { return load32(p); }
+  static Integers load(const uint8_t* p, int64_t count) {
+    alignas(32) uint8_t bytes[32] = {};
+    std::memcpy(bytes, p, static_cast<size_t>(count));
+    return load32(bytes);
+  }
+  static void store(uint8_t* p, Integers v) { store32(p, v); }
+  static void store(uint8_t* p, Integers v, int64_t count) {
+    alignas(32) uint8_t bytes[32];
+    store32(bytes, v);
+    std::memcpy(p, bytes, static_cast<size_t>(count));
+  }
+  static Reals load_reals(const float* p) { return _mm256_loadu_ps(p); }
+  static Reals load_reals(const float* p, int64_t count) {
+    const __m256i used = words(static_cast<int32_t>(count < 0 ? 0 : count > 8 ? 8 : count));
+    return _mm256_maskload_ps(p, _mm256_cmpgt_epi32(used, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
+  }
+
+  static Integers bytes(int x) { return _mm256_set1_epi8(static_cast<char>(x)); }
+  static Integers words(int32_t x) { return _mm256_set1_epi32(x); }
+  static Reals reals(float x) { return _mm256_set1_ps(x); }
+  static Integers add_words(Integers a, Integers b) { return _mm256_add_epi32(a, b); }
+  static Integers highest_byte(Integers v) { return _mm256_srai_epi32(v, 24); }
+  static Reals to_reals(Integers v) { return _mm256_cvtepi32_ps(v); }
+  static Integers round(Reals v) { return _mm256_cvtps_epi32(v); }
+  static Reals multiply_add(Reals a, Reals b, Reals c) { return _mm256_fmadd_ps(a, b, c); }
+  // NaN becomes `low`.
+  static Reals limited(Reals v, Reals low, Reals high) { return _mm256_min_ps(_mm256_max_ps(v, low), high); }
+  // The words a to d say which bytes make up every lane of 16 bytes.
+  static Integers shuffle(Integers v, int a, int b, int c, int d) {
+    return _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(_mm_setr_epi32(a, b, c, d)));
+  }
+  static Integers pack(Integers a, Integers b) { return _mm256_packs_epi32(a, b); }
+  static Integers pack_signed(Integers a, Integers b) { return _mm256_packs_epi16(a, b); }
+  static Integers pack_unsigned(Integers a, Integers b) { return _mm256_packus_epi16(a, b); }
+  // What packing twice made of four vectors, in their order.
+  static Integers in_order(Integers v) {
+    return _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  }
+};
+
 }  // namespace bittrue::BITTRUE_ISA

@@ -1,5 +1,4 @@
 // Products of bytes with VPDPBUSD: the second factor is computed at run time.
-#define BITTRUE_ISA avx512vnni
 #include "isa/avx512vnni/intrinsics.h"
 
 #include "isa/byte_tiles.h"

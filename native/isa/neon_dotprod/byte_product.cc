@@ -1,5 +1,4 @@
 // Products of bytes with sdot: rows become signed as x - 128, so 128 times the sum of four weights is added.
-#define BITTRUE_ISA neon_dotprod
 #include <arm_neon.h>
 
 #include "isa/byte_tiles.h"

@@ -17,17 +17,10 @@ namespace bittrue::neon_dotprod {
 
 enum class Form : uint8_t { two_step_away, two_step_up, one_step, binary64, binary32, scalar };
 
-// function(std::integral_constant<Form, form>{}) for a form known at run time only.
 template <class Function>
 static inline void with_form(Form form, Function&& function) {
-  switch (form) {
-    case Form::two_step_away: function(std::integral_constant<Form, Form::two_step_away>{}); break;
-    case Form::two_step_up: function(std::integral_constant<Form, Form::two_step_up>{}); break;
-    case Form::one_step: function(std::integral_constant<Form, Form::one_step>{}); break;
-    case Form::binary64: function(std::integral_constant<Form, Form::binary64>{}); break;
-    case Form::binary32: function(std::integral_constant<Form, Form::binary32>{}); break;
-    case Form::scalar: function(std::integral_constant<Form, Form::scalar>{}); break;
-  }
+  with_constant<Form, Form::two_step_away, Form::two_step_up, Form::one_step, Form::binary64, Form::binary32,
+                Form::scalar>(form, std::forward<Function>(function));
 }
 
 // The constants of 16 accumulators.

@@ -1,5 +1,4 @@
 // Products of bytes in plain C++: products fit 16 bits, sums of two do not.
-#define BITTRUE_ISA portable
 #include "isa/byte_tiles.h"
 
 #include "isa/portable/cores.h"

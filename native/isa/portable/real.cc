@@ -1,7 +1,4 @@
 // Sums of binary32 products in order, in vectors of four.
-#define BITTRUE_ISA portable
-#include <cmath>
-
 #include "isa/real_tiles.h"
 
 #include "isa/portable/cores.h"
@@ -11,14 +8,10 @@ namespace {
 
 typedef float Vector __attribute__((vector_size(16)));
 
-struct OneRounding {
-  static constexpr bool kFromSums = true;
-  static float add(float sum, float x, float w) { return std::fma(x, w, sum); }
-  static Vector add(Vector sum, Vector x, Vector w) {
-    for (int i = 0; i < 4; ++i) sum[i] = add(sum[i], x[i], w[i]);
-    return sum;
-  }
-};
+Vector multiply_add(Vector a, Vector b, Vector c) {
+  for (int i = 0; i < 4; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return c;
+}
 constexpr int kTileRows[] = {8, 6, 4, 3};
 
 #include "isa/real_cores.inc"

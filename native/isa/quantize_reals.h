@@ -1,0 +1,33 @@
+// Real numbers to bytes by a true division, for the same sets as fused_sum.h.
+#pragma once
+
+#include "isa/cores.h"
+
+namespace bittrue::BITTRUE_ISA {
+
+template <class Wide>
+void quantize_wide(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count) {
+  using Integers = typename Wide::Integers;
+  using Reals = typename Wide::Reals;
+  const Reals scale = Wide::reals(spec.scale), low = Wide::reals(spec.low), high = Wide::reals(spec.high);
+  const Integers zero_point = Wide::words(spec.zero_point);
+  const auto stored = [&](Reals x) {
+    return Wide::add_words(Wide::round(Wide::limited(x / scale, low, high)), zero_point);
+  };
+  // load(i): numbers from the i-th on.
+  const auto bytes = [&](const auto& load) {
+    constexpr int64_t kLanes = Wide::kBytes / 4;
+    const Integers first = Wide::pack(stored(load(0)), stored(load(kLanes)));
+    const Integers second = Wide::pack(stored(load(2 * kLanes)), stored(load(3 * kLanes)));
+    return Wide::in_order(Wide::pack_unsigned(first, second));
+  };
+  int64_t i = 0;
+  for (; i + Wide::kBytes <= count; i += Wide::kBytes) {
+    Wide::store(out + i, bytes([&](int64_t at) { return Wide::load_reals(in + i + at); }));
+  }
+  if (i == count) return;
+  const int64_t rest = count - i;
+  Wide::store(out + i, bytes([&](int64_t at) { return Wide::load_reals(in + i + at, rest - at); }), rest);
+}
+
+}  // namespace bittrue::BITTRUE_ISA
