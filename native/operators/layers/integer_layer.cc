@@ -1,4 +1,4 @@
-// matmul: the sums of 8-bit rows times constant weights.
+// 8-bit rows times constant weights, as a matrix product of the cores.
 #include "operators/layers/integer_layer.h"
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 namespace bittrue {
 namespace {
 
-// Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
-constexpr int64_t kRate = 150;
 constexpr size_t kNone = SIZE_MAX;
 
-// How the sums become the result.
+enum class Result : uint8_t { bytes, sums, reals };
+
+// How the sums become the result; requantized ones are the core's.
 struct Finish {
-  bool real = false;
+  Result result = Result::sums;
   std::vector<float> factors;  // known ones: one per column
   // Operands that are read while running, kNone where there are none: binary32 scales of rows (one) and of columns (one, or
   // one per column), a binary32 addend per column.
@@ -37,29 +37,33 @@ class IntegerLayer final : public Kernel {
         finish_(std::move(finish)),
         row_terms_(cores.row_terms()) {
     const Operand &in = step.input(0), &out = step.output();
-    require(step.rule("accumulate") == "s32_wrap" && is_8bit(in.type), "no native kernel for these types");
-    require(out.type == (finish_.real ? Type::f32 : Type::s32), "no native kernel for these types");
+    if (!requantized()) {
+      require(step.rule("accumulate") == "s32_wrap" && is_8bit(in.type), "no native kernel for these types");
+      require(out.type == (finish_.result == Result::reals ? Type::f32 : Type::s32),
+              "no native kernel for these types");
+    }
     require(in.dense() && out.dense() && depth > 0, "both sides must be dense");
     rows_ = in.elements / depth_;
     require(rows_ * depth_ == in.elements && rows_ * columns_ == out.elements, "the shapes do not fit");
     packed_depth_ = round_up(depth_, 4);
-    const int flip = flip_of(in.type);
-    // An absent zero point is 0 in the plan's numbers.
-    known_zero_point_ = flip;
-    if (zero_point == kNone && step.integers.count("input_zero_point")) {
-      known_zero_point_ += static_cast<int32_t>(step.integer("input_zero_point", -255, 255));
-    }
+    int64_t known_zero_point = 0;
     if (zero_point != kNone) {
       require(step.input(zero_point).elements == 1 && step.input(zero_point).type == in.type,
               "one zero point is needed");
+    } else {
+      // Without padding any zero point will do. An absent one is 0 in the plan's numbers.
+      const int64_t most = requantized() ? int64_t{1} << 31 : 255;
+      const bool given = requantized() || step.integers.count("input_zero_point") != 0;
+      known_zero_point = (given ? step.integer("input_zero_point", -most, most) : 0) + flip_of(in.type);
     }
+    // Weights that need no bytes between columns are used as they are.
     std::vector<int8_t> packed(packed_depth_ == depth_ ? 0 : static_cast<size_t>(columns_ * packed_depth_), 0);
     std::vector<int32_t> bias(static_cast<size_t>(columns_));
     for (int64_t n = 0; n < columns_; ++n) {
       const int8_t* row = weights.data + n * depth_;
       if (!packed.empty()) std::memcpy(packed.data() + n * packed_depth_, row, static_cast<size_t>(depth_));
       corrections_.push_back(zero_point_factor(depth_, weight_zero_point_, sum_of(row, depth_)));
-      bias[n] = folded_bias(addends[n], zero_point == kNone ? known_zero_point_ : 0, corrections_.back());
+      bias[n] = folded_bias(addends[n], known_zero_point, corrections_.back());
     }
     MatmulSpec spec;
     spec.columns = columns_;
@@ -67,7 +71,8 @@ class IntegerLayer final : public Kernel {
     spec.weights = packed.empty() ? weights.data : packed.data();
     spec.bias = bias.data();
     spec.row_terms = weight_zero_point_ != 0;
-    spec.sums = true;
+    spec.sums = !requantized();
+    if (requantized()) spec.requantize = step.requantize(columns_);
     matmul_ = cores.matmul(spec);
     block_ = std::min<int64_t>(std::max<int64_t>(rows_, 1), round_up(64, matmul_->tile_rows()));
   }
@@ -84,16 +89,18 @@ class IntegerLayer final : public Kernel {
     const uint8_t* data = packed_rows(run.inputs[0], rows_, depth_, packed_depth_, run.scratch);
     auto* own = reinterpret_cast<float*>(run.scratch + copy_bytes());
     const float* factors = finish_.factors.empty() ? own : finish_.factors.data();
-    if (finish_.real && finish_.factors.empty()) find_factors(run, own);
+    if (finish_.result == Result::reals && finish_.factors.empty()) find_factors(run, own);
     const float* addends =
         finish_.addends == kNone ? nullptr : reinterpret_cast<const float*>(run.inputs[finish_.addends]);
     const uint32_t zero_point = zero_point_ == kNone ? 0 : run.inputs[zero_point_][0];
 
     const int64_t panels = matmul_->panels(), blocks = (rows_ + block_ - 1) / block_;
-    const int threads = rows_ * columns_ * depth_ / kRate < kWorthSharing ? 1 : run.pool.threads();
-    const int64_t groups = cut(threads > 1 && blocks < 2 * threads ? group_count(panels, threads) : 1,
-                               block_ * columns_ * depth_, kTaskMostWork, panels);
-    auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
+    // Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
+    const int64_t rate = requantized() ? 80 : 150, bytes = columns_ * (requantized() ? 1 : 4);
+    const int threads = rows_ * columns_ * depth_ / rate < kWorthSharing ? 1 : run.pool.threads();
+    const bool apart = threads > 1 && (requantized() || blocks < 2 * threads);
+    const int64_t groups =
+        cut(apart ? group_count(panels, threads) : 1, block_ * columns_ * depth_, kTaskMostWork, panels);
     run.pool.parallel(blocks * groups, threads, [&](int64_t task, int worker) {
       uint8_t* scratch = run.scratch + copy_bytes() + factor_bytes() + worker * worker_bytes();
       auto* rows = reinterpret_cast<const uint8_t**>(scratch);
@@ -104,21 +111,24 @@ class IntegerLayer final : public Kernel {
       part.capacity = block_;
       part.count = std::min(block_, rows_ - first);
       part.row_terms = terms;
-      part.out = run.outputs[0] + first * columns_ * 4;
-      part.out_stride = columns_ * 4;
+      part.out = run.outputs[0] + first * bytes;
+      part.out_stride = bytes;
       for (int64_t r = 0; r < part.count; ++r) rows[r] = data + (first + r) * packed_depth_;
       if (weight_zero_point_ != 0) {
         row_terms_(rows, block_, 1, depth_, part.count, static_cast<int32_t>(-weight_zero_point_), terms);
       }
       matmul_->run(part, panels * group / groups, panels * (group + 1) / groups);
-      if (groups == 1) finish(out + first * columns_, part.count, zero_point, factors, addends);
+      if (groups == 1) finish(part.out, part.count, zero_point, factors, addends);
     });
-    if (groups > 1) finish(out, rows_, zero_point, factors, addends);
+    if (groups > 1) finish(run.outputs[0], rows_, zero_point, factors, addends);
   }
 
  private:
   int64_t copy_bytes() const { return depth_ == packed_depth_ ? 0 : round_up(rows_ * packed_depth_, 64); }
-  int64_t factor_bytes() const { return finish_.real && finish_.factors.empty() ? round_up(columns_ * 4, 64) : 0; }
+  bool requantized() const { return finish_.result == Result::bytes; }
+  int64_t factor_bytes() const {
+    return finish_.result == Result::reals && finish_.factors.empty() ? round_up(columns_ * 4, 64) : 0;
+  }
   int64_t worker_bytes() const { return round_up(block_ * 8, 64) + round_up(block_ * 4, 64); }
 
   void find_factors(const Run& run, float* factors) const {
@@ -128,11 +138,12 @@ class IntegerLayer final : public Kernel {
   }
 
   // `rows` rows of sums become the result where they lie.
-  void finish(int32_t* sums, int64_t rows, uint32_t zero_point, const float* factors, const float* addends) const {
+  void finish(uint8_t* out, int64_t rows, uint32_t zero_point, const float* factors, const float* addends) const {
+    if (requantized() || (finish_.result == Result::sums && zero_point == 0)) return;
+    auto* sums = reinterpret_cast<int32_t*>(out);
     const uint32_t* corrections = corrections_.data();
     for (int64_t r = 0; r < rows; ++r, sums += columns_) {
-      if (!finish_.real) {
-        if (zero_point == 0) return;
+      if (finish_.result == Result::sums) {
         for (int64_t n = 0; n < columns_; ++n) {
           sums[n] = static_cast<int32_t>(static_cast<uint32_t>(sums[n]) + zero_point * corrections[n]);
         }
@@ -154,7 +165,6 @@ class IntegerLayer final : public Kernel {
   Finish finish_;
   RowTerms row_terms_;
   int64_t rows_ = 0, packed_depth_ = 0, block_ = 0;
-  int32_t known_zero_point_ = 0;
   std::vector<uint32_t> corrections_;
   std::unique_ptr<Matmul> matmul_;
 };
@@ -169,7 +179,7 @@ Finish real_finish(const Step& step, int64_t columns) {
               step.integer("second_in_multiplier", 0, 1) != 0,
           "scales of another form");
   Finish finish;
-  finish.real = true;
+  finish.result = Result::reals;
   if (step.integer("late", 0, 1) == 0) {
     const Array &first = step.array("first_scale"), &second = step.array("second_scale");
     require(first.count == 1 || first.count == columns, "one factor, or one per column, is needed");
@@ -225,6 +235,13 @@ std::vector<int64_t> column_addends(const Step& step, int64_t columns) {
   if (values.size() == 1) values.assign(static_cast<size_t>(columns), values[0]);
   require(static_cast<int64_t>(values.size()) == columns, "one addend per column is needed");
   return values;
+}
+
+std::unique_ptr<Kernel> make_matmul_layer(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth,
+                                          const SignedWeights& weights, const std::vector<int64_t>& bias) {
+  Finish finish;
+  finish.result = Result::bytes;
+  return std::make_unique<IntegerLayer>(step, cores, columns, depth, weights, bias, kNone, std::move(finish));
 }
 
 std::unique_ptr<Kernel> make_integer_layer(const Step& step, const CoreSet& cores) {

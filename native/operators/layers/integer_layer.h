@@ -1,4 +1,4 @@
-// 8-bit rows times constant weights whose sums are the result, as integers or scaled to real numbers.
+// 8-bit rows times constant weights: requantized, or the sums as integers or scaled to real numbers.
 #pragma once
 
 #include <memory>
@@ -20,6 +20,11 @@ ConstantMatrix constant_matrix(const Step& step);
 
 // The integers that a step of matmul adds to every column: a constant of one row, or one number; zeros without one.
 std::vector<int64_t> column_addends(const Step& step, int64_t columns);
+
+// The step's first input is rows of `depth` elements, its output rows of `columns`; `weights` are [columns][depth] and
+// `bias` has one value per column. All inputs of the step but the first are packed.
+std::unique_ptr<Kernel> make_matmul_layer(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth,
+                                          const SignedWeights& weights, const std::vector<int64_t>& bias);
 
 // A step of matmul whose sums are the result: as s32, or f32(f32(acc) * factor) plus a real addend.
 std::unique_ptr<Kernel> make_integer_layer(const Step& step, const CoreSet& cores);

@@ -1,7 +1,6 @@
 // matmul: products of real numbers, and rows of quantized values times a constant matrix as a layer.
 #include "operators/core/registry.h"
 #include "operators/layers/integer_layer.h"
-#include "operators/layers/matmul_layer.h"
 #include "operators/layers/real_product.h"
 #include "operators/layers/tensor_products.h"
 

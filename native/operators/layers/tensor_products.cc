@@ -5,7 +5,7 @@
 #include "core/share.h"
 #include "operators/layers/columns.h"
 #include "operators/layers/computed_products.h"
-#include "operators/layers/matmul_layer.h"
+#include "operators/layers/integer_layer.h"
 #include "operators/layers/ordered_products.h"
 #include "operators/layers/tensor_products.h"
 
