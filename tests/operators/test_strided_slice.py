@@ -89,6 +89,17 @@ def test_offset(case: tuple[bytes, np.ndarray | None], seed: int) -> None:
     check_defined(content, [inputs], UNDEFINED)
 
 
+@pytest.mark.numerics("xnnpack")
+@pytest.mark.parametrize(
+    ("shape", "count", "outcome"), [((2, 3), 0, "equal"), ((2, 3), 1, "equal"), ((3,), 1, "refused")]
+)
+def test_xnnpack_leaves_slices_of_some_axes_to_other_kernels(shape: tuple[int, ...], count: int, outcome: str) -> None:
+    """Found by a new example: those run although the parameters differ."""
+    arrays = [constant([value] * count, shape=(count,)) for value in (0, 1, 1)]
+    content = strided(T("s8", shape, 0.001, -128), *arrays, T("s8", (), 1.0, -128))
+    assert check_defined(content, feeds(content, 0), UNDEFINED) == outcome
+
+
 def test_it_means_what_python_slices_mean() -> None:
     x = np.arange(24, dtype=np.int8).reshape(2, 3, 4)
     # x[..., None, ::-2] and x[1, :2]

@@ -38,6 +38,7 @@ ROWS: tuple[Row, ...] = (
         _BYTES,
         when=(
             ("stored_in_file", 1, 2, 3),
+            ("indices_for_every_axis", 1),
             ("values_within", 3, 1, 1),
             ("attribute_is", "ellipsis_mask", 0),
             ("attribute_is", "new_axis_mask", 0),

@@ -378,6 +378,11 @@ def values_within(call: Call, position: int, low: int, high: int) -> bool:
     return value is not None and bool(((value >= low) & (value <= high)).all())
 
 
+def indices_for_every_axis(call: Call, position: int) -> bool:
+    """The first input has as many dimensions as the input at `position` has elements."""
+    return call.has(position) and call.input(position).tensor.shape == (call.input(0).rank,)
+
+
 def block_size_above_1(call: Call) -> bool:
     """Blocks are larger than one pixel."""
     return int(call.attribute("block_size")) > 1
@@ -409,6 +414,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "filters_of_one_pixel": filters_of_one_pixel,
     "first_zero_point_is_zero": first_zero_point_is_zero,
     "input_per_axis": input_per_axis,
+    "indices_for_every_axis": indices_for_every_axis,
     "input_rank": input_rank,
     "input_rank_at_most": input_rank_at_most,
     "last_size_below": last_size_below,
