@@ -80,6 +80,8 @@ def binary32_over_255_by_eights(x: np.ndarray) -> tuple[np.float32, int]:
     (np.float32(0.01), 100)
     >>> binary32_over_255_by_eights(np.float32([1, np.nan, 2]))
     (np.float32(0.007843138), 0)
+    >>> binary32_over_255_by_eights(np.float32([-1, 254]))
+    (np.float32(1.0), 1)
     """
     zero = _F32(0)
     low, high = (_extreme(x, largest) if x.size else zero for largest in (False, True))
