@@ -38,8 +38,8 @@ rules::RescaleRule find_rescale(const std::string& name) {
   return found;
 }
 
-void rescale(const std::string& rule, ConstValues acc, int64_t multiplier, int exponent, double factor, Values out,
-             int32_t addend, float second) {
+void rescale(const std::string& rule, const ConstValues& acc, int64_t multiplier, int exponent, double factor,
+             const Values& out, int32_t addend, float second) {
   const rules::RescaleFunction function = rules::kRescale[static_cast<int>(find_rescale(rule))].function;
   if (function == nullptr) throw std::invalid_argument("the rule gives real numbers: ask for stored integers");
   if (acc.shape(0) != out.shape(0)) throw std::invalid_argument("acc and out must have the same length");
@@ -51,8 +51,8 @@ void rescale(const std::string& rule, ConstValues acc, int64_t multiplier, int e
   for (size_t i = 0; i < count; ++i) target[i] = function(source[i], prepared);
 }
 
-void requantize(const std::string& rule, const std::string& store, ConstValues acc, int64_t multiplier, int exponent,
-                double factor, int32_t zero_point, int32_t low, int32_t high, Values out) {
+void requantize(const std::string& rule, const std::string& store, const ConstValues& acc, int64_t multiplier,
+                int exponent, double factor, int32_t zero_point, int32_t low, int32_t high, const Values& out) {
   rules::Requantize prepared;
   prepared.rescale = find_rescale(rule);
   if (!rules::find_rule(store, prepared.store) || rules::is_real(prepared.store) != rules::is_real(prepared.rescale)) {
@@ -87,7 +87,7 @@ constexpr ElementaryRow kElementary[] = {
     {"tanh", [](float x, float) { return arithmetic::tanh(x); }},
 };
 
-void elementary(const std::string& name, ConstReals x, ConstReals y, Reals out) {
+void elementary(const std::string& name, const ConstReals& x, const ConstReals& y, const Reals& out) {
   const auto row = std::find_if(std::begin(kElementary), std::end(kElementary),
                                 [&](const ElementaryRow& candidate) { return name == candidate.name; });
   if (row == std::end(kElementary)) throw std::invalid_argument("no native function is called '" + name + "'");
@@ -257,8 +257,8 @@ bool python_signals() {
 // How often other threads have asked for the end of all runs of a session.
 using Interrupts = nb::ndarray<const int64_t, nb::shape<1>, nb::c_contig, nb::device::cpu>;
 
-void new_program(Program* self, nb::list tensors, nb::list steps, int64_t arena, int threads, nb::str isa,
-                 const Interrupts& interrupts) {
+void new_program(Program* self, const nb::list& tensors, const nb::list& steps, int64_t arena, int threads,
+                 const nb::str& isa, const Interrupts& interrupts) {
   Keep keep;
   std::vector<TensorSpec> specs;
   std::vector<ProgramStep> list;
@@ -505,16 +505,16 @@ NB_MODULE(_native, module) {
   module.def("peak_multiply_adds", &peak_multiply_adds, nb::arg("isa").none() = nb::none(),
              "8-bit multiply-adds per second that one core of this machine does at best with `isa`.");
   module.def("operators", &native_operators, "Stems of the operators with a native kernel.");
-  nb::exception<StepUndefined>(module, "StepUndefined");
-  nb::exception<StepStopped>(module, "StepStopped");
-  nb::exception<TurnReentered>(module, "TurnReentered");
+  const nb::exception<StepUndefined> undefined(module, "StepUndefined");
+  const nb::exception<StepStopped> stopped(module, "StepStopped");
+  const nb::exception<TurnReentered> reentered(module, "TurnReentered");
   Stop::signals = &python_signals;
   nb::class_<Taking>(module, "Taking", "A context: somebody's turn.")
       .def("__enter__",
            [](Taking& taking) {
              without_gil([&] { take(taking.turn, taking.deadline, taking.interrupts, taking.seen); });
            })
-      .def("__exit__", [](Taking& taking, nb::args) { taking.turn.give(); });
+      .def("__exit__", [](Taking& taking, const nb::args&) { taking.turn.give(); });
   nb::class_<Turn>(module, "Turn", "A lock that notices when its own thread comes again, and the child of a fork.")
       .def(nb::init<>())
       .def(

@@ -313,12 +313,10 @@ inline float atan2(float y, float x) {
   float angle;
   if (y == 0) {
     angle = backwards ? kPi : 0.0f;
-  } else if (x == 0) {
-    angle = kHalfPi;
   } else if (std::fabs(x) == kInfinity) {
     const bool diagonal = std::fabs(y) == kInfinity;
     angle = backwards ? (diagonal ? 3.0f * kQuarterPi : kPi) : (diagonal ? kQuarterPi : 0.0f);
-  } else if (std::fabs(y) == kInfinity) {
+  } else if (x == 0 || std::fabs(y) == kInfinity) {
     angle = kHalfPi;
   } else {
     // The difference of the exponents, with the mantissas' borrow.

@@ -220,7 +220,7 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
   scratch_size_ = scratch;
   const char* fill = std::getenv("BITTRUE_DEBUG_FILL");
   if (fill != nullptr && std::strcmp(fill, "none") != 0) {
-    fill_ = std::atoi(fill) & 0xFF;
+    fill_ = static_cast<int>(std::strtol(fill, nullptr, 10) & 0xFF);
     for (const ProgramStep& step : steps) {
       targets_.emplace_back();
       for (const int target : step.outputs) {

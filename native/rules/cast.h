@@ -12,7 +12,8 @@ template <class Out>
 inline Out truncate_saturate_nan_maximum(double x) {
   constexpr Out minimum = std::numeric_limits<Out>::min(), maximum = std::numeric_limits<Out>::max();
   // The maximum plus one is a power of two: exact.
-  constexpr double beyond = 2.0 * static_cast<double>(maximum / 2 + 1);
+  constexpr auto half = maximum / 2 + 1;
+  constexpr double beyond = 2.0 * static_cast<double>(half);
   if (x < static_cast<double>(minimum)) return minimum;
   return x < beyond ? static_cast<Out>(x) : maximum;
 }
@@ -20,7 +21,8 @@ inline Out truncate_saturate_nan_maximum(double x) {
 // `x` without its fraction as a signed integer; its smallest one where it does not fit, or is NaN.
 template <class Wide>
 inline Wide truncate_or_smallest(double x) {
-  constexpr double beyond = 2.0 * static_cast<double>(std::numeric_limits<Wide>::max() / 2 + 1);
+  constexpr auto half = std::numeric_limits<Wide>::max() / 2 + 1;
+  constexpr double beyond = 2.0 * static_cast<double>(half);
   // Down to, but without, the number below the smallest one.
   const bool fits = x < beyond && (sizeof(Wide) == 8 ? x >= -beyond : x > -beyond - 1);
   return fits ? static_cast<Wide>(x) : std::numeric_limits<Wide>::min();

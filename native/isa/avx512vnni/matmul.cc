@@ -466,8 +466,10 @@ class GridRows {
       const __m512i at = _mm512_set1_epi64(reinterpret_cast<int64_t>(at_)), jump = _mm512_set1_epi64(jump_);
       const __m512i low = _mm512_add_epi64(at, _mm512_load_si512(offsets_));
       const __m512i high = _mm512_add_epi64(at, _mm512_load_si512(offsets_ + 8));
-      _mm512_store_si512(rows, _mm512_mask_add_epi64(low, static_cast<__mmask8>(beyond), low, jump));
-      _mm512_store_si512(rows + 8, _mm512_mask_add_epi64(high, static_cast<__mmask8>(beyond >> 8), high, jump));
+      _mm512_store_si512(static_cast<void*>(rows),
+                         _mm512_mask_add_epi64(low, static_cast<__mmask8>(beyond), low, jump));
+      _mm512_store_si512(static_cast<void*>(rows + 8),
+                         _mm512_mask_add_epi64(high, static_cast<__mmask8>(beyond >> 8), high, jump));
     } else {
       const uint8_t* at = at_;
       for (int64_t r = 0, x = x_; r < most_rows(1); ++r) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "isa/avx512vnni/cores.h"
@@ -72,8 +73,8 @@ struct Intervals {
 
   Intervals() {
     for (int lane = 0; lane < 16; ++lane) {
-      least[lane] = -INFINITY;
-      limit[lane] = INFINITY;
+      least[lane] = -std::numeric_limits<double>::infinity();
+      limit[lane] = std::numeric_limits<double>::infinity();
     }
   }
   // Eight columns at a time: where `reached`, an offset of `at` or more is needed, where `missed`, one below `at`.

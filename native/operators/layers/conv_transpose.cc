@@ -1,6 +1,7 @@
 // conv_transpose: 8-bit layers as one matrix product per phase of the output, rows found by pointers.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/share.h"
 #include "operators/core/registry.h"
@@ -166,7 +167,7 @@ void TransposedConvolution::pack(const Step&, const CoreSet& cores, Part& part, 
   spec.weights = packed.data();
   spec.bias = folded.data();
   spec.row_terms = weight_zero_point_ != 0;
-  spec.requantize = finish;
+  spec.requantize = std::move(finish);
   part.matmul = cores.matmul(spec);
 }
 

@@ -78,6 +78,7 @@ class QuantizedAverage final : public Kernel {
     line_ = true;
     for (int i = 0; i < 256 && line_; ++i) {
       const float value = static_cast<float>(i - zero) * slope_;
+      // Zeros of both signs differ: NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
       line_ = std::memcmp(&value, &values_[i], sizeof value) == 0;
     }
   }
