@@ -192,6 +192,7 @@ using RealTaps = void (*)(const float* const* inputs, const float* const* weight
 // The cores of one instruction set; what is null is taken from the next simpler set.
 struct Cores {
   const char* isa = "";
+// NOLINTNEXTLINE(bugprone-macro-parentheses): types have no parentheses.
 #define BITTRUE_FACTORY(name, Core, Spec) std::unique_ptr<Core> (*name)(const Spec&) = nullptr;
 #define BITTRUE_FUNCTION(name, Type) Type name = nullptr;
 #define BITTRUE_OBJECT(name, Type) const Type* name = nullptr;

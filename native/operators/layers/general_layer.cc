@@ -150,6 +150,7 @@ Finish::Rescale Finish::rescale_of(RescaleRule rule) {
   case RescaleRule::name: return rescale_row<rules::name>;
 #define BITTRUE_REAL(name, ...) \
   case RescaleRule::name: return finish_row;
+    // NOLINTNEXTLINE(bugprone-branch-clone): rules of real numbers have one row for all.
     BITTRUE_RESCALE_RULES(BITTRUE_INTEGER, BITTRUE_REAL)
 #undef BITTRUE_INTEGER
 #undef BITTRUE_REAL
