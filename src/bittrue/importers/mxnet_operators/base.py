@@ -261,11 +261,14 @@ def binary32(text: str) -> np.float32:
 
     >>> float(binary32("3.512764"))
     3.5127639770507812
+    >>> float(binary32("1e39"))
+    inf
     """
     from fractions import Fraction
 
     value = float(text)
-    narrow = np.float32(value)
+    with np.errstate(over="ignore"):
+        narrow = np.float32(value)
     if not math.isfinite(value) or not np.isfinite(narrow) or len(text) > _LONGEST_TEXT:
         return narrow
     # Twice rounded, it may be the neighbour: of the three numbers around, the exact distance decides.
