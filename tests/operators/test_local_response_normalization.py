@@ -38,6 +38,13 @@ def test_against_the_runtime(
     check(model(shape, radius=radius, bias=bias, alpha=alpha, beta=beta), [[x]])
 
 
+@pytest.mark.parametrize("beta", [1.0, -1.0, 3.0, -3.0, 2.0, 0.5])
+def test_signs_of_nan(beta: float) -> None:
+    """0 times the infinite sum of squares; odd powers lose the sign."""
+    x = np.float32([1e18, 1e20, -3e19, 2.0]).reshape(1, 1, 1, 4)
+    assert check(model(x.shape, radius=2, bias=1.0, alpha=0.0, beta=beta), [[x]]) == "equal"
+
+
 def test_values_by_hand() -> None:
     """Radius 1 takes the channel before and the channel itself: (1 + 9 + 16) ^ -1 for the second one, 1 / 10 first."""
     session = bittrue.load(model((1, 1, 1, 2), radius=1, bias=1.0, alpha=1.0, beta=1.0)).prepare()

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bittrue
+from support import differential
 from support.build import T, single
 from support.differential import check, feeds_for, only_output
+from support.runtimes import RUNTIMES
 from support.strategies import scales, seeds, zero_points
 
 TYPES = st.sampled_from(["s8", "u8", "s16", "f32"])
@@ -61,16 +63,29 @@ def pool(draw: st.DrawFn, name: str) -> tuple[bytes, int]:
     return single(name, ("Pool2DOptions", options), [x], [y], version=3), draw(seeds)
 
 
+def check_pool(content: bytes, seed: int) -> None:
+    """XNNPACK pads as far as windows reach, all other kernels up to 32767, as bittrue does."""
+    options = bittrue.load(content).graph.nodes[0].attributes
+    far = options["padding"] == "same_upper" and max(options["kernel"]) > 65535  # type: ignore[type-var]
+    refused = {"BT-WINDOW"} if far and differential.COMPARED == "xnnpack" else ()
+    check(content, feeds_for(content, seed), may_refuse=refused)
+
+
 @given(pool("AVERAGE_POOL_2D"))
 def test_average_pool2d(case: tuple[bytes, int]) -> None:
-    content, seed = case
-    check(content, feeds_for(content, seed))
+    check_pool(*case)
 
 
 @given(pool("MAX_POOL_2D"))
 def test_max_pool2d(case: tuple[bytes, int]) -> None:
-    content, seed = case
-    check(content, feeds_for(content, seed))
+    check_pool(*case)
+
+
+@pytest.mark.numerics("xnnpack")
+def test_xnnpack_pads_further_and_bittrue_refuses_it() -> None:
+    content = model("AVERAGE_POOL_2D", "f32", (1, 1, 1, 1), (1, 65537))
+    assert RUNTIMES["xnnpack"].run(content, feeds_for(content, 0), [1]).ran
+    assert check(content, feeds_for(content, 0), may_refuse={"BT-WINDOW"}) == "refused"
 
 
 @given(

@@ -62,6 +62,9 @@ def lower(call: Call) -> Lowered:
 
 def _power(base: float, exponent: float) -> float:
     """The C library's pow. NumPy has one of its own for arrays, which is less exact."""
+    if math.isnan(base) and exponent % 2 == 1:
+        # Odd powers of a negative number are negative: it negates what it takes for one, NaN included.
+        return math.copysign(base, 1)
     try:
         return math.pow(base, exponent)
     except (OverflowError, ValueError):
