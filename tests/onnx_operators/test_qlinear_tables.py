@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+import bittrue
 from bittrue.arithmetic import fused
 from support.onnx_models import KIND, MICROSOFT, Checks, check, integers, run_runtime, scale, single, zero_point
 
@@ -183,6 +184,16 @@ def test_specification(request: pytest.FixtureRequest, operator: str) -> None:
         content, feeds = _model(rng, operator, inputs, attributes)
         expected = {"y0": _expected(operator, inputs, attributes)}
         checks.add(content, feeds, numerics="onnx", expected=lambda found=expected: found)
+
+
+def test_the_usual_slope_is_a_binary32_number() -> None:
+    """-100 / 64 * 0.01 / (1 / 32) is -0.5 but for what the slope is rounded by: 0.01 becomes 0.00999999977."""
+    scale = {"x_scale": np.float32(1 / 64), "x_zero": np.int8(0), "y_scale": np.float32(1 / 32), "y_zero": np.int8(127)}
+    inputs = {"x": np.int8([-100]), **scale}
+    content, _ = _model(np.random.default_rng(3), "QLinearLeakyRelu", inputs, {})
+    session = bittrue.load(content).prepare("onnx")
+    (value,) = session.run({port.name: np.asarray(inputs[port.name]) for port in session.inputs}).values()
+    assert value.tolist() == [127]
 
 
 def test_concat_needs_an_axis() -> None:

@@ -38,8 +38,9 @@ def _exactly_bent(x: Fraction, alpha: Fraction) -> Fraction:
 
 
 def _function(rule: TableRule, known: Mapping[str, Any]) -> Any:
-    alpha = known["alpha"]
-    return partial(_exactly_bent, alpha=Fraction(alpha)) if rule.exact else partial(_bent, alpha=np.float32(alpha))
+    # Files hold a binary32 number; a default that they leave out is one, too.
+    alpha = np.float32(known["alpha"])
+    return partial(_exactly_bent, alpha=Fraction(float(alpha))) if rule.exact else partial(_bent, alpha=alpha)
 
 
 def _slope_after_rescaling(call: Call, alpha: float) -> Lowered:
