@@ -112,10 +112,11 @@ class Reduction {
     return axes.empty() ? 0 : result + index * axes[0].stride;
   }
 
-  // Outputs from `first` on, each over neighbouring elements: several at once do not wait for one another.
+  // Outputs from `first` on, each over neighbouring elements: several at once do not wait for one another. Not inlined:
+  // GCC keeps all of them in registers only in a function of their own.
   template <int kOutputs, class In, class Acc, class Operation>
-  void neighbours(const Run& run, int worker, const Operation& operation, bool from_first, int64_t first,
-                  Acc* acc) const {
+  [[gnu::noinline]] void neighbours(const Run& run, int worker, const Operation& operation, bool from_first,
+                                    int64_t first, Acc* acc) const {
     const In* base[kOutputs];
     Acc value[kOutputs];
     for (int k = 0; k < kOutputs; ++k) {
