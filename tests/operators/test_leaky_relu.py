@@ -51,6 +51,15 @@ def test_negative_slopes_of_16_bits(alpha: float) -> None:
     assert check(model(T("s16", (65536,), 2**-10), T("s16", (), 2**-10), alpha), [[values]]) == "equal"
 
 
+def test_a_slope_that_is_nan_stays() -> None:
+    """In a product of two NaNs, too; its sign and payload are the result's."""
+    x = np.uint32([0x7FC00001, 0xFFC00002, 0x3F800000, 0xBF800000, 0, 0x80000000] * 5).view(np.float32)
+    for bits in (0x7FC00005, 0xFFC00007):
+        alpha = np.uint32(bits).view(np.float32).item()
+        content = model(T("f32", x.shape), T("f32", x.shape), alpha)
+        assert check(content, [[x]]) == "equal"
+
+
 def test_values_by_hand() -> None:
     """Alpha -0.25: -2 becomes 0.5, a tie away from zero, and the sign follows the rounding."""
     session = bittrue.load(model(T("s8", (5,), 1.0), T("s8", (), 1.0), -0.25)).prepare()

@@ -61,3 +61,13 @@ def test_alpha_larger_than_the_input_is_refused() -> None:
     content = single("PRELU", None, [T("f32", (1,)), T("f32", (2,))], [T("f32", ())])
     with pytest.raises(bittrue.InvalidModelError, match="alpha"):
         bittrue.load(content).prepare()
+
+
+@pytest.mark.numerics("litert")
+@pytest.mark.parametrize("constant", [True, False])
+def test_of_two_nans_the_inputs_stays(constant: bool) -> None:
+    kinds = np.uint32([0x7FC00001, 0xFFC00002, 0x7F800003, 0x3F800000, 0xBF800000, 0x7F800000, 0x80000000])
+    x, alpha = (np.tile(side.reshape(-1), 3).view(np.float32) for side in np.meshgrid(kinds, kinds + np.uint32(8)))
+    slopes = T("f32", alpha.shape, data=alpha) if constant else T("f32", alpha.shape)
+    content = single("PRELU", None, [T("f32", (1, *x.shape)), slopes], [T("f32", (1, *x.shape))])
+    assert check(content, [[x[None], alpha][: 1 if constant else 2]]) == "equal"

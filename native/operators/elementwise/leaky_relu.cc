@@ -9,6 +9,8 @@ std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) 
   if (step.arrays.empty()) {
     if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
     const auto alpha = static_cast<float>(step.real("alpha"));
+    // Which of two NaNs a product keeps is up to the compiler.
+    require(alpha == alpha, "the slope is NaN");
     if (step.rule("slope") == "scaled_below_zero") {
       return make_map<float, float>(step, [=](float x) { return x < 0 ? x * alpha : x; });
     }

@@ -1,7 +1,10 @@
 // prelu: x where it is not negative, alpha * x elsewhere, with one alpha per broadcast element.
+#include <algorithm>
+
 #include "operators/core/blocks.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {
@@ -38,7 +41,14 @@ std::unique_ptr<Kernel> make_prelu(const Step& step, const CoreSet&) {
   if (step.output().type != type) return nullptr;
   if (step.arrays.empty()) {
     if (type != Type::f32 || alpha_type != Type::f32) return nullptr;
-    return make<float, float>(step, [](float x, float alpha) { return x >= 0 ? x : x * alpha; });
+    // Of two NaNs the input's stays; which one a product keeps is else up to the compiler.
+    const Operand& slopes = step.input(1);
+    const auto* first = static_cast<const float*>(slopes.constant);
+    if (first != nullptr && std::none_of(first, first + slopes.elements, [](float a) { return a != a; })) {
+      return make<float, float>(step, [](float x, float alpha) { return x >= 0 ? x : x * alpha; });
+    }
+    return make<float, float>(
+        step, [](float x, float alpha) { return x >= 0 ? x : rules::keep_first_nan(x * alpha, x, alpha); });
   }
   const Rescaling identity = rescaling(step, "identity_"), slope = rescaling(step, "alpha_");
   const Storing store = storing(step);
