@@ -36,8 +36,14 @@ def report(pipe: Any, seeds: Iterable[int], attempt: Callable[[int], str]) -> No
             outcome = attempt(seed)
         except Exception as error:
             outcome = f"FAILED {type(error).__name__}: {error}"
-        pipe.send(("done", outcome, time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+        pipe.send(("done", outcome, time.perf_counter() - started, _peak()))
     pipe.send(("end",))
+
+
+def _peak() -> int:
+    """The most KiB that this process has had; ru_maxrss would be what the process that started it had."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM:")))
 
 
 def watch(work: Callable[..., None], *arguments: object, seconds: float = SECONDS) -> Iterator[Outcome]:
