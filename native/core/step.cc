@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 namespace bittrue {
 namespace {
@@ -11,6 +12,7 @@ template <class T>
 int64_t load(const void* data, int64_t i) {
   T value;
   std::memcpy(&value, static_cast<const char*>(data) + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  if constexpr (std::is_same_v<T, uint64_t>) require(value <= INT64_MAX, "an integer does not fit 64 bits with a sign");
   return static_cast<int64_t>(value);
 }
 

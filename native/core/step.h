@@ -28,7 +28,7 @@ struct Array {
   const void* data = nullptr;
   int64_t count = 0;
 
-  // Element i as an integer; NoKernel for floating types.
+  // Element i as an integer; NoKernel for floating types, and for what an int64_t cannot hold.
   int64_t integer(int64_t i) const;
   // Element i as binary64; NoKernel for integer types.
   double real(int64_t i) const;

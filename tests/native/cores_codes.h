@@ -56,6 +56,7 @@ inline void check_fused_sum(Context& context) {
 }
 
 namespace twin {
+#include "isa/core_declarations.inc"
 #include "isa/real_functions.inc"
 }  // namespace twin
 

@@ -3,7 +3,7 @@
 // One line per (instruction set, core) with the number of cases; a line that starts with FAIL for each core that
 // differs; exit status 1 if any does. --threads runs every case on so many threads at once (for ThreadSanitizer).
 #include <algorithm>
-#include <optional>
+#include <memory>
 
 #include "core/core_set.h"
 #include "core/thread_pool.h"
@@ -511,10 +511,10 @@ void check_requantize_row(Context& context) {
 // The thread pool: every task once, whatever the number of threads; parallel to the cores so that ThreadSanitizer sees it.
 bool check_pool(int threads) {
   ThreadPool pool(threads);
-  std::optional<ThreadPool::Awake> awake;
+  std::unique_ptr<ThreadPool::Awake> awake;
   bool right = true;
   for (int round = 0; round < 200; ++round) {
-    if (round % 20 == 0) awake.emplace(pool);
+    if (round % 20 == 0) awake = std::make_unique<ThreadPool::Awake>(pool);
     if (round % 20 == 10) awake.reset();
     const int64_t tasks = round % 37;
     std::vector<int> done(static_cast<size_t>(tasks), 0);

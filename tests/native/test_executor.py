@@ -206,6 +206,16 @@ def test_plans_that_lie_are_not_run_natively(demo: bittrue.Model, name: str) -> 
         same(key, session.run(*feed)[key], value)
 
 
+def test_integers_that_64_bits_with_a_sign_cannot_hold_are_no_kernels(demo: bittrue.Model) -> None:
+    plan = demo.prepare(executor="reference").plan
+    for largest, missing in ((2**63 - 1, False), (2**63, True), (2**64 - 1, True)):
+        multipliers = plan.steps[0].arrays["multiplier"].astype(np.uint64)
+        multipliers[-1] = largest
+        step = replace(plan.steps[0], arrays={**plan.steps[0].arrays, "multiplier": multipliers})
+        session = bittrue.Session(replace(plan, steps=(step, *plan.steps[1:])), executor="native")
+        assert ("does not fit 64 bits with a sign" in session.missing.get(0, "")) == missing
+
+
 def test_gaps_run_on_the_reference() -> None:
     """A step without a native twin is done by the reference inside of the same run, and the plan says so."""
     # Large enough not to be folded; ZEROS_LIKE has no native twin.

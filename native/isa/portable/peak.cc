@@ -1,5 +1,5 @@
 // The rate of 8-bit multiply-adds that plain C++ reaches on data in the first-level cache.
-#include "isa/cores.h"
+#include "isa/portable/cores.h"
 
 namespace bittrue::portable {
 

@@ -241,12 +241,11 @@ class DetectionPostprocess final : public Kernel {
   int64_t boxes_, code_, columns_, room_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_detection_postprocess(const Step& step, const CoreSet&) {
   return std::make_unique<DetectionPostprocess>(step);
 }
 
 BITTRUE_OPERATOR(detection_postprocess, make_detection_postprocess)
 
+}  // namespace
 }  // namespace bittrue

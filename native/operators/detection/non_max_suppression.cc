@@ -83,8 +83,6 @@ class NonMaxSuppression final : public Kernel {
   bool soft_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_non_max_suppression(const Step& step, const CoreSet&) {
   const bool soft = step.inputs.size() == 6;
   require((soft && step.outputs.size() == 3) || (step.inputs.size() == 5 && step.outputs.size() == 2), "arity");
@@ -106,4 +104,5 @@ std::unique_ptr<Kernel> make_non_max_suppression(const Step& step, const CoreSet
 
 BITTRUE_OPERATOR(non_max_suppression, make_non_max_suppression)
 
+}  // namespace
 }  // namespace bittrue

@@ -21,8 +21,6 @@ float magnitude(Complex z) {
   return static_cast<float>(std::sqrt(re * re + im * im));
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_abs(const Step& step, const CoreSet& cores) {
   const Type from = step.input(0).type;
   if (step.texts.count("dtype") == 0) {
@@ -43,4 +41,5 @@ std::unique_ptr<Kernel> make_abs(const Step& step, const CoreSet& cores) {
 
 BITTRUE_OPERATOR(abs, make_abs)
 
+}  // namespace
 }  // namespace bittrue

@@ -242,12 +242,12 @@ int64_t magnitude(const std::array<int64_t, 256>& values) {
   return largest;
 }
 
-std::unique_ptr<Kernel> make_add(const Step& step, const CoreSet& cores) {
+static std::unique_ptr<Kernel> make_add(const Step& step, const CoreSet& cores) {
   if (step.rules.count("level_sum")) return make_add_levels(step);
   return step.text("form") == "plain" ? make_plain_zip<Plus>(step) : make_quantized(step, cores, false);
 }
 
-std::unique_ptr<Kernel> make_sub(const Step& step, const CoreSet& cores) {
+static std::unique_ptr<Kernel> make_sub(const Step& step, const CoreSet& cores) {
   return step.text("form") == "plain" ? make_plain_zip<Minus>(step) : make_quantized(step, cores, true);
 }
 

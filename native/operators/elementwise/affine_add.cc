@@ -140,7 +140,7 @@ std::unique_ptr<Kernel> make_affine_add(const Step& step) {
   return make_lane_zip(step, [table](uint8_t a, uint8_t b) { return (*table)[256 * a + b]; }, tail);
 }
 
-std::unique_ptr<Kernel> make_add_n(const Step& step, const CoreSet&) {
+static std::unique_ptr<Kernel> make_add_n(const Step& step, const CoreSet&) {
   if (!step.rules.count("affine_sum_of_many")) return nullptr;
   return std::make_unique<ScaledSum>(step);
 }

@@ -4,6 +4,7 @@
 #include "operators/core/zip.h"
 
 namespace bittrue {
+namespace {
 
 std::unique_ptr<Kernel> make_atan2(const Step& step, const CoreSet&) {
   if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
@@ -12,4 +13,5 @@ std::unique_ptr<Kernel> make_atan2(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(atan2, make_atan2)
 
+}  // namespace
 }  // namespace bittrue

@@ -51,8 +51,6 @@ std::unique_ptr<Kernel> make_not(const Step& step, Stored bits) {
   return make_map<Stored, Stored>(step, [bits](Stored a) { return static_cast<Stored>(a ^ bits); });
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_bitwise_and(const Step& step, const CoreSet&) {
   return make_bitwise(step, [](auto a, auto b) { return a & b; });
 }
@@ -103,4 +101,5 @@ BITTRUE_OPERATOR(bitwise_or, make_bitwise_or)
 BITTRUE_OPERATOR(bitwise_xor, make_bitwise_xor)
 BITTRUE_OPERATOR(shift, make_shift)
 
+}  // namespace
 }  // namespace bittrue

@@ -14,8 +14,6 @@ double end_of(const Step& step, size_t input, const char* parameter) {
   return static_cast<double>(operand.integers()[0]);
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_clip(const Step& step, const CoreSet& cores) {
   if (step.has_array("table")) return make_level_table(step, cores);
   const Type type = step.input(0).type;
@@ -38,4 +36,5 @@ std::unique_ptr<Kernel> make_clip(const Step& step, const CoreSet& cores) {
 
 BITTRUE_OPERATOR(clip, make_clip)
 
+}  // namespace
 }  // namespace bittrue

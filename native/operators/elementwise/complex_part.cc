@@ -4,6 +4,7 @@
 #include "operators/elementwise/complex.h"
 
 namespace bittrue {
+namespace {
 
 std::unique_ptr<Kernel> make_complex_part(const Step& step, const CoreSet&) {
   require(step.input(0).type == Type::bytes8 && step.output().type == Type::f32, "no native kernel for these types");
@@ -14,4 +15,5 @@ std::unique_ptr<Kernel> make_complex_part(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(complex_part, make_complex_part)
 
+}  // namespace
 }  // namespace bittrue

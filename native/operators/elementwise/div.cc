@@ -84,8 +84,6 @@ std::unique_ptr<Kernel> make_quantized(const Step& step) {
   });
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_div(const Step& step, const CoreSet&) {
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
@@ -101,4 +99,5 @@ std::unique_ptr<Kernel> make_div(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(div, make_div)
 
+}  // namespace
 }  // namespace bittrue

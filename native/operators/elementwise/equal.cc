@@ -106,8 +106,6 @@ BITTRUE_COMPARISON(Greater, >)
 BITTRUE_COMPARISON(GreaterEqual, >=)
 #undef BITTRUE_COMPARISON
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_equal(const Step& step, const CoreSet&) { return make_comparison<Equal>(step); }
 
 std::unique_ptr<Kernel> make_not_equal(const Step& step, const CoreSet&) { return make_comparison<NotEqual>(step); }
@@ -131,4 +129,5 @@ BITTRUE_OPERATOR(less, make_less)
 BITTRUE_OPERATOR(less_equal, make_less_equal)
 BITTRUE_OPERATOR(not_equal, make_not_equal)
 
+}  // namespace
 }  // namespace bittrue

@@ -20,8 +20,6 @@ std::unique_ptr<Kernel> make_function(const Step& step, const CoreSet& cores, Fu
   return make_map<float, float>(step, function);
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
   return make_function(step, cores, [](float x) { return arithmetic::cos(x); }, [](float x) { return fused::cos(x); });
 }
@@ -55,4 +53,5 @@ BITTRUE_OPERATOR(exp, make_exp)
 BITTRUE_OPERATOR(log, make_log)
 BITTRUE_OPERATOR(sin, make_sin)
 
+}  // namespace
 }  // namespace bittrue

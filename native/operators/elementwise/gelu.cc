@@ -56,8 +56,6 @@ class Gelu final : public Kernel {
   int64_t count_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_gelu(const Step& step, const CoreSet& cores) {
   if (step.has_array("table")) return make_table(step, cores);
   const bool approximate = step.integer("approximate", 0, 1) != 0;
@@ -70,4 +68,5 @@ std::unique_ptr<Kernel> make_gelu(const Step& step, const CoreSet& cores) {
 
 BITTRUE_OPERATOR(gelu, make_gelu)
 
+}  // namespace
 }  // namespace bittrue

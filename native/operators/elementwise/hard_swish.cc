@@ -4,6 +4,7 @@
 #include "operators/elementwise/logistic.h"
 
 namespace bittrue {
+namespace {
 
 std::unique_ptr<Kernel> make_hard_swish(const Step& step, const CoreSet& cores) {
   if (step.has_array("entries")) {
@@ -23,4 +24,5 @@ std::unique_ptr<Kernel> make_hard_swish(const Step& step, const CoreSet& cores) 
 
 BITTRUE_OPERATOR(hard_swish, make_hard_swish)
 
+}  // namespace
 }  // namespace bittrue

@@ -4,6 +4,7 @@
 #include "operators/elementwise/logistic.h"
 
 namespace bittrue {
+namespace {
 
 std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) {
   if (step.arrays.empty()) {
@@ -33,4 +34,5 @@ std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) 
 
 BITTRUE_OPERATOR(leaky_relu, make_leaky_relu)
 
+}  // namespace
 }  // namespace bittrue

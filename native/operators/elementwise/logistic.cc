@@ -77,11 +77,13 @@ std::unique_ptr<Kernel> make_table(const Step& step, const CoreSet& cores) {
       step, [table](int16_t q) { return static_cast<int16_t>(arithmetic::lookup_513(table.data(), q)); });
 }
 
-std::unique_ptr<Kernel> make_logistic(const Step& step, const CoreSet& cores) {
+static std::unique_ptr<Kernel> make_logistic(const Step& step, const CoreSet& cores) {
   return make_sigmoid(step, cores, false);
 }
 
-std::unique_ptr<Kernel> make_tanh(const Step& step, const CoreSet& cores) { return make_sigmoid(step, cores, true); }
+static std::unique_ptr<Kernel> make_tanh(const Step& step, const CoreSet& cores) {
+  return make_sigmoid(step, cores, true);
+}
 
 BITTRUE_OPERATOR(logistic, make_logistic)
 BITTRUE_OPERATOR(tanh, make_tanh)

@@ -48,8 +48,6 @@ struct Less {
   }
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_maximum(const Step& step, const CoreSet&) { return make_chosen<Greater>(step); }
 
 std::unique_ptr<Kernel> make_minimum(const Step& step, const CoreSet&) { return make_chosen<Less>(step); }
@@ -57,4 +55,5 @@ std::unique_ptr<Kernel> make_minimum(const Step& step, const CoreSet&) { return 
 BITTRUE_OPERATOR(maximum, make_maximum)
 BITTRUE_OPERATOR(minimum, make_minimum)
 
+}  // namespace
 }  // namespace bittrue

@@ -32,8 +32,6 @@ struct Times {
   }
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_mul(const Step& step, const CoreSet& cores) {
   if (step.text("form") == "square") {
     require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "squares are of real numbers");
@@ -69,4 +67,5 @@ std::unique_ptr<Kernel> make_mul(const Step& step, const CoreSet& cores) {
 
 BITTRUE_OPERATOR(mul, make_mul)
 
+}  // namespace
 }  // namespace bittrue

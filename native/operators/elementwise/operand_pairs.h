@@ -17,5 +17,6 @@ std::unique_ptr<Kernel> make_operand_mul(const Step& step);
 // The same where ranges are operands.
 std::unique_ptr<Kernel> make_ranged_add(const Step& step);
 std::unique_ptr<Kernel> make_ranged_mul(const Step& step);
+std::unique_ptr<Kernel> make_ranged_normalization(const Step& step);
 
 }  // namespace bittrue

@@ -63,8 +63,6 @@ std::unique_ptr<Kernel> make_real_power(const Step& step, bool one_exponent) {
   });
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet&) {
   // One exponent of 1 or more for all elements: powers wrap. Otherwise what leaves 32 bits becomes -2^31.
   const bool one_exponent = step.integer("one_exponent", 0, 1) != 0;
@@ -81,4 +79,5 @@ std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(power, make_power)
 
+}  // namespace
 }  // namespace bittrue

@@ -34,8 +34,6 @@ std::unique_ptr<Kernel> make(const Step& step, Function function) {
 // The products' magnitude stays far inside 64 bits.
 constexpr int64_t kZeroPoint = 1 << 24;
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_prelu(const Step& step, const CoreSet&) {
   const Type type = step.input(0).type, alpha_type = step.input(1).type;
   if (step.output().type != type) return nullptr;
@@ -70,4 +68,5 @@ std::unique_ptr<Kernel> make_prelu(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(prelu, make_prelu)
 
+}  // namespace
 }  // namespace bittrue

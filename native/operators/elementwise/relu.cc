@@ -6,6 +6,7 @@
 #include "operators/quantization/quantize.h"
 
 namespace bittrue {
+namespace {
 
 std::unique_ptr<Kernel> make_relu(const Step& step, const CoreSet& cores) {
   if (step.rules.count("levels")) return make_level_table(step, cores);
@@ -21,4 +22,5 @@ std::unique_ptr<Kernel> make_relu(const Step& step, const CoreSet& cores) {
 
 BITTRUE_OPERATOR(relu, make_relu)
 
+}  // namespace
 }  // namespace bittrue

@@ -27,8 +27,6 @@ bool same_types(const Step& step) {
   return step.input(0).type == step.input(1).type && step.input(0).type == step.output().type;
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_remainder(const Step& step, const CoreSet&) {
   if (!same_types(step)) return nullptr;
   require(step.text("sign_of") == "divisor", "no native kernel gives the dividend's sign");
@@ -50,4 +48,5 @@ std::unique_ptr<Kernel> make_remainder(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(remainder, make_remainder)
 
+}  // namespace
 }  // namespace bittrue

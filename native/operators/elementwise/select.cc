@@ -184,8 +184,6 @@ class ByteWhere final : public Kernel {
   Side sides_[2];
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_select(const Step& step, const CoreSet& cores) {
   require(step.inputs.size() == 3, "scales are known while running only");
   if (!step.has_array("tables")) return make_copying(step);
@@ -194,4 +192,5 @@ std::unique_ptr<Kernel> make_select(const Step& step, const CoreSet& cores) {
 
 BITTRUE_OPERATOR(select, make_select)
 
+}  // namespace
 }  // namespace bittrue

@@ -46,8 +46,6 @@ std::unique_ptr<Kernel> not_negative(const Step& step, std::unique_ptr<Kernel> k
   return std::make_unique<NotNegative<int16_t>>(step, zero_point, std::move(kernel));
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
   const Type from = step.input(0).type;
   if (step.texts.count("dtype") == 0) {
@@ -80,4 +78,5 @@ std::unique_ptr<Kernel> make_rsqrt(const Step& step, const CoreSet& cores) {
 BITTRUE_OPERATOR(rsqrt, make_rsqrt)
 BITTRUE_OPERATOR(sqrt, make_sqrt)
 
+}  // namespace
 }  // namespace bittrue

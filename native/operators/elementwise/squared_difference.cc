@@ -43,8 +43,6 @@ class SquaredDifferenceBytes final : public BlockKernel {
   uint32_t first_[256], second_[256];
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_squared_difference(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
@@ -64,4 +62,5 @@ std::unique_ptr<Kernel> make_squared_difference(const Step& step, const CoreSet&
 
 BITTRUE_OPERATOR(squared_difference, make_squared_difference)
 
+}  // namespace
 }  // namespace bittrue

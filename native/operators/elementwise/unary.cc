@@ -6,6 +6,7 @@
 #include "operators/core/registry.h"
 
 namespace bittrue {
+namespace {
 
 std::unique_ptr<Kernel> make_neg(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
@@ -46,4 +47,5 @@ BITTRUE_OPERATOR(neg, make_neg)
 BITTRUE_OPERATOR(round_to_integer, make_round)
 BITTRUE_OPERATOR(sign, make_sign)
 
+}  // namespace
 }  // namespace bittrue

@@ -255,8 +255,6 @@ class RealConvolution final : public Kernel {
   std::vector<float> kept_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
   const std::string& arithmetic = step.text("arithmetic");
   if (arithmetic == "images" || arithmetic == "depthwise" || arithmetic == "hybrid" || arithmetic == "ordered") {
@@ -271,4 +269,5 @@ std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
 
 BITTRUE_OPERATOR(conv, make_conv)
 
+}  // namespace
 }  // namespace bittrue

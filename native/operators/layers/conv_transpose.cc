@@ -309,7 +309,7 @@ Transposed read_transposed(const Step& step) {
   return g;
 }
 
-std::unique_ptr<Kernel> make_conv_transpose(const Step& step, const CoreSet& cores) {
+static std::unique_ptr<Kernel> make_conv_transpose(const Step& step, const CoreSet& cores) {
   const std::string& arithmetic = step.text("arithmetic");
   const bool integers = arithmetic == "rescaled", ordered = arithmetic == "ordered";
   if (!integers && !ordered && arithmetic != "hybrid") throw NoKernel("no native kernel for this arithmetic");

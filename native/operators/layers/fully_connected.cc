@@ -5,6 +5,7 @@
 #include "operators/layers/real_layer.h"
 
 namespace bittrue {
+namespace {
 
 std::unique_ptr<Kernel> make_fully_connected(const Step& step, const CoreSet& cores) {
   require(step.texts.count("arithmetic") == 0, "whole numbers in binary32 have no native kernel");
@@ -19,4 +20,5 @@ std::unique_ptr<Kernel> make_fully_connected(const Step& step, const CoreSet& co
 
 BITTRUE_OPERATOR(fully_connected, make_fully_connected)
 
+}  // namespace
 }  // namespace bittrue

@@ -34,8 +34,6 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores) {
   return make_matmul_layer(step, cores, b.columns, b.depth, b.weights, column_addends(step, b.columns));
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
   if (step.integers.count("block_size") != 0) return nullptr;
   if (step.texts.count("form") != 0) return make_tensor_products(step, cores);
@@ -49,4 +47,5 @@ std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
 
 BITTRUE_OPERATOR(matmul, make_matmul)
 
+}  // namespace
 }  // namespace bittrue

@@ -272,8 +272,6 @@ class LayerSum final : public ByChannel {
   bool relu_first_ = false, relu_last_ = false;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_finish_sums(const Step& step, const CoreSet&) {
   if (step.rules.count("add_bias")) return std::make_unique<AddBias>(step);
   if (step.rules.count("layer_sum")) return std::make_unique<LayerSum>(step);
@@ -282,4 +280,5 @@ std::unique_ptr<Kernel> make_finish_sums(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(finish_sums, make_finish_sums)
 
+}  // namespace
 }  // namespace bittrue

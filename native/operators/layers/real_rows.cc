@@ -9,6 +9,7 @@
 #include "core/share.h"
 #include "operators/core/registry.h"
 #include "operators/reduction/reduce.h"
+#include "operators/reduction/softmax.h"
 
 namespace bittrue {
 namespace {
@@ -228,7 +229,7 @@ std::unique_ptr<Kernel> make_softmax_along(const Step& step, const CoreSet& core
   return std::make_unique<RealSoftmaxAlong>(step, cores);
 }
 
-std::unique_ptr<Kernel> make_layer_normalization(const Step& step, const CoreSet& cores) {
+static std::unique_ptr<Kernel> make_layer_normalization(const Step& step, const CoreSet& cores) {
   return std::make_unique<LayerNormalization>(step, cores);
 }
 

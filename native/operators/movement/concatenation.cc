@@ -66,12 +66,11 @@ class Concatenation final : public Kernel {
   std::vector<std::array<uint8_t, 256>> tables_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_concatenation(const Step& step, const CoreSet& cores) {
   return std::make_unique<Concatenation>(step, cores);
 }
 
 BITTRUE_OPERATOR(concatenation, make_concatenation)
 
+}  // namespace
 }  // namespace bittrue

@@ -24,12 +24,11 @@ class Copy final : public Kernel {
   int64_t bytes_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_copy(const Step& step, const CoreSet&) { return std::make_unique<Copy>(step); }
 
 BITTRUE_OPERATOR(expand_dims, make_copy)
 BITTRUE_OPERATOR(reshape, make_copy)
 BITTRUE_OPERATOR(squeeze, make_copy)
 
+}  // namespace
 }  // namespace bittrue

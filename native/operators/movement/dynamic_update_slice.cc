@@ -51,8 +51,6 @@ class DynamicUpdateSlice final : public Kernel {
   bool wide_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_dynamic_update_slice(const Step& step, const CoreSet&) {
   const Operand &in = step.input(0), &update = step.input(1), &corner = step.input(2), &out = step.output();
   require_same_type(in, out);
@@ -66,4 +64,5 @@ std::unique_ptr<Kernel> make_dynamic_update_slice(const Step& step, const CoreSe
 
 BITTRUE_OPERATOR(dynamic_update_slice, make_dynamic_update_slice)
 
+}  // namespace
 }  // namespace bittrue

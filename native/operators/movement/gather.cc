@@ -197,8 +197,6 @@ class GatherNd final : public Picked {
   GatherNdShape shape_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_gather(const Step& step, const CoreSet&) {
   if (step.has_array("scales")) return make_embedding_lookup(step);
   return std::make_unique<Gather>(step, GatherShape(step));
@@ -211,4 +209,5 @@ std::unique_ptr<Kernel> make_gather_nd(const Step& step, const CoreSet&) {
 BITTRUE_OPERATOR(gather, make_gather)
 BITTRUE_OPERATOR(gather_nd, make_gather_nd)
 
+}  // namespace
 }  // namespace bittrue

@@ -39,8 +39,6 @@ class OneHot final : public Kernel {
   int64_t before_, depth_, after_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_one_hot(const Step& step, const CoreSet&) {
   if (step.integer("from_either_end", 0, 1) != 0) return nullptr;
   const Operand &indices = step.input(0), &out = step.output();
@@ -67,4 +65,5 @@ std::unique_ptr<Kernel> make_one_hot(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(one_hot, make_one_hot)
 
+}  // namespace
 }  // namespace bittrue

@@ -35,10 +35,9 @@ class Pack final : public Kernel {
   std::vector<StridedCopy> parts_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_pack(const Step& step, const CoreSet&) { return std::make_unique<Pack>(step); }
 
 BITTRUE_OPERATOR(pack, make_pack)
 
+}  // namespace
 }  // namespace bittrue

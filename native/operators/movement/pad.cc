@@ -91,8 +91,6 @@ class MirrorPad final : public Kernel {
   TableCopy copy_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_pad(const Step& step, const CoreSet&) {
   if (step.integers.count("edge") != 0) return std::make_unique<MirrorPad>(step);
   return std::make_unique<Pad>(step);
@@ -100,4 +98,5 @@ std::unique_ptr<Kernel> make_pad(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(pad, make_pad)
 
+}  // namespace
 }  // namespace bittrue

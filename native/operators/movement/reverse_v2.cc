@@ -71,10 +71,9 @@ class Reverse final : public Kernel {
   bool defined_[kMostAxes] = {};
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_reverse_v2(const Step& step, const CoreSet&) { return std::make_unique<Reverse>(step); }
 
 BITTRUE_OPERATOR(reverse_v2, make_reverse_v2)
 
+}  // namespace
 }  // namespace bittrue

@@ -58,8 +58,6 @@ class Scatter final : public Kernel {
   int64_t count_, inner_, elements_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_scatter_nd(const Step& step, const CoreSet&) {
   if (step.text("into") != "zeros" || step.text("reduction") != "add" || step.integer("wraps", 0, 1) != 0)
     return nullptr;
@@ -97,4 +95,5 @@ std::unique_ptr<Kernel> make_scatter_nd(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(scatter_nd, make_scatter_nd)
 
+}  // namespace
 }  // namespace bittrue

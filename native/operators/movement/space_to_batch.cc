@@ -135,8 +135,6 @@ class BatchToSpace final : public Kernel {
   std::vector<StridedCopy> parts_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_space_to_batch(const Step& step, const CoreSet&) {
   return std::make_unique<SpaceToBatch>(step);
 }
@@ -148,4 +146,5 @@ std::unique_ptr<Kernel> make_batch_to_space(const Step& step, const CoreSet&) {
 BITTRUE_OPERATOR(batch_to_space, make_batch_to_space)
 BITTRUE_OPERATOR(space_to_batch, make_space_to_batch)
 
+}  // namespace
 }  // namespace bittrue

@@ -47,10 +47,9 @@ class Split final : public Kernel {
   std::vector<StridedCopy> parts_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_split(const Step& step, const CoreSet&) { return std::make_unique<Split>(step); }
 
 BITTRUE_OPERATOR(split, make_split)
 
+}  // namespace
 }  // namespace bittrue

@@ -128,12 +128,11 @@ class StridedSlice final : public Kernel {
   StridedCopy copy_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_strided_slice(const Step& step, const CoreSet&) {
   return std::make_unique<StridedSlice>(step);
 }
 
 BITTRUE_OPERATOR(strided_slice, make_strided_slice)
 
+}  // namespace
 }  // namespace bittrue

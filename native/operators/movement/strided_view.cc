@@ -45,8 +45,6 @@ class StridedView final : public Kernel {
   StridedCopy copy_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_strided_view(const Step& step, const CoreSet&) {
   return std::make_unique<StridedView>(step);
 }
@@ -55,4 +53,5 @@ BITTRUE_OPERATOR(depth_to_space, make_strided_view)
 BITTRUE_OPERATOR(slice_axes, make_strided_view)
 BITTRUE_OPERATOR(space_to_depth, make_strided_view)
 
+}  // namespace
 }  // namespace bittrue

@@ -22,8 +22,6 @@ class Repeat final : public Kernel {
   size_t input_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_tile(const Step& step, const CoreSet&) {
   const Operand &in = step.input(0), &out = step.output();
   const std::vector<int64_t>& multiples = step.list("multiples");
@@ -71,4 +69,5 @@ BITTRUE_OPERATOR(broadcast_to, make_broadcast_to)
 BITTRUE_OPERATOR(fill, make_fill)
 BITTRUE_OPERATOR(tile, make_tile)
 
+}  // namespace
 }  // namespace bittrue

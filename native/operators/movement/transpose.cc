@@ -21,8 +21,6 @@ class View final : public Kernel {
   StridedCopy copy_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_transpose(const Step& step, const CoreSet&) {
   const Operand &in = step.input(0), &out = step.output();
   const std::vector<int64_t>& order = step.list("permutation");
@@ -59,4 +57,5 @@ std::unique_ptr<Kernel> make_slice(const Step& step, const CoreSet&) {
 BITTRUE_OPERATOR(slice, make_slice)
 BITTRUE_OPERATOR(transpose, make_transpose)
 
+}  // namespace
 }  // namespace bittrue

@@ -403,7 +403,7 @@ std::unique_ptr<Kernel> make_max_of_pixels(const Step& step, const CoreSet& core
   return nullptr;
 }
 
-std::unique_ptr<Kernel> make_lp_pool(const Step& step, const CoreSet&) {
+static std::unique_ptr<Kernel> make_lp_pool(const Step& step, const CoreSet&) {
   if (step.input(0).type != Type::f32 || !step.rules.count("average") || step.rule("average") != "binary32_divide") {
     return nullptr;
   }

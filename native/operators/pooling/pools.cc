@@ -3,6 +3,7 @@
 #include "operators/core/registry.h"
 
 namespace bittrue {
+namespace {
 
 std::unique_ptr<Kernel> make_max_pool(const Step& step, const CoreSet& cores) {
   require(step.outputs.size() == 1, "positions have no native kernel");
@@ -24,4 +25,5 @@ std::unique_ptr<Kernel> make_average_pool(const Step& step, const CoreSet& cores
 BITTRUE_OPERATOR(average_pool, make_average_pool)
 BITTRUE_OPERATOR(max_pool, make_max_pool)
 
+}  // namespace
 }  // namespace bittrue

@@ -289,8 +289,6 @@ std::unique_ptr<Kernel> make_ten_bits(const Step& step) {
   }
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_resize_linear(const Step& step, const CoreSet& cores) {
   if (step.rules.count("weighted")) return make_weighted_resize(step, cores);
   require(step.integer("first_axis") == 1, "channels are not last");
@@ -326,4 +324,5 @@ std::unique_ptr<Kernel> make_resize_linear(const Step& step, const CoreSet& core
 
 BITTRUE_OPERATOR(resize_linear, make_resize_linear)
 
+}  // namespace
 }  // namespace bittrue

@@ -142,7 +142,9 @@ class Linear final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_resize_nearest(const Step& step, const CoreSet&) { return std::make_unique<Picked>(step); }
+static std::unique_ptr<Kernel> make_resize_nearest(const Step& step, const CoreSet&) {
+  return std::make_unique<Picked>(step);
+}
 
 std::unique_ptr<Kernel> make_weighted_resize(const Step& step, const CoreSet&) {
   require(step.rule("weighted") == "binary32_weights_in_order", "no native rule for this slot");

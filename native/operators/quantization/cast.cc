@@ -131,8 +131,6 @@ std::unique_ptr<Kernel> make(const Step& step, bool low_bits) {
   return row != nullptr ? std::make_unique<Cast>(step, row) : nullptr;
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet&) {
   // Conversions from integers have no rule.
   const Type from = step.input(0).type;
@@ -151,4 +149,5 @@ std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet&) {
 BITTRUE_OPERATOR(cast, make_cast)
 BITTRUE_OPERATOR(convert, make_convert)
 
+}  // namespace
 }  // namespace bittrue

@@ -62,8 +62,6 @@ std::unique_ptr<Kernel> make_lane_dequantize(const Step& step) {
       step, [body](uint8_t q) { return body[q]; }, [tail](uint8_t q) { return tail[q]; });
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_dequantize(const Step& step, const CoreSet&) {
   if (step.rules.count("narrow")) return make_dequantize_by_operands(step);
   if (step.rules.count("range_dequantize")) return make_dequantize_by_ranges(step);
@@ -96,4 +94,5 @@ std::unique_ptr<Kernel> make_dequantize(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(dequantize, make_dequantize)
 
+}  // namespace
 }  // namespace bittrue

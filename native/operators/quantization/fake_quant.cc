@@ -5,6 +5,7 @@
 #include "operators/core/registry.h"
 
 namespace bittrue {
+namespace {
 
 std::unique_ptr<Kernel> make_fake_quant(const Step& step, const CoreSet&) {
   if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
@@ -21,4 +22,5 @@ std::unique_ptr<Kernel> make_fake_quant(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(fake_quant, make_fake_quant)
 
+}  // namespace
 }  // namespace bittrue

@@ -272,7 +272,7 @@ std::unique_ptr<Kernel> make_dequantize_by_operands(const Step& step) {
   }
 }
 
-std::unique_ptr<Kernel> make_dynamic_quantize_linear(const Step& step, const CoreSet& cores) {
+static std::unique_ptr<Kernel> make_dynamic_quantize_linear(const Step& step, const CoreSet& cores) {
   return std::make_unique<DynamicQuantizeLinear>(step, cores);
 }
 

@@ -129,7 +129,7 @@ float reach(const Run& run, int position) {
   return std::max(std::fabs(end(run, position)), std::fabs(end(run, position + 1)));
 }
 
-std::unique_ptr<Kernel> make_range_of(const Step& step, const CoreSet&) {
+static std::unique_ptr<Kernel> make_range_of(const Step& step, const CoreSet&) {
   const std::string& of = step.text("of");
   if (of == "values") return of_values(step);
   if (of == "symmetric") return symmetric(step);

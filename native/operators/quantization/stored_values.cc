@@ -11,7 +11,9 @@
 #include "core/share.h"
 #include "operators/core/registry.h"
 #include "operators/core/window.h"
+#include "operators/elementwise/add.h"
 #include "operators/elementwise/logistic.h"
+#include "operators/pooling/pools.h"
 #include "rules/rescale.h"
 
 namespace bittrue {

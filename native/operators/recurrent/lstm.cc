@@ -29,7 +29,7 @@ LstmShape::LstmShape(const Step& step) {
           "a state does not fit");
 }
 
-std::unique_ptr<Kernel> make_lstm(const Step& step, const CoreSet&) {
+static std::unique_ptr<Kernel> make_lstm(const Step& step, const CoreSet&) {
   require(step.inputs.size() >= kCellState + 1, "a layer with stacked weights has no native twin");
   require(step.inputs.size() <= kNorms + kGates, "a layer in two directions has no native twin");
   return step.input(0).type == Type::f32 ? make_real_lstm(step) : make_integer_lstm(step);

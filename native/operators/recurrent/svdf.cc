@@ -162,8 +162,6 @@ class Reals final : public Kernel {
   std::vector<float> time_, bias_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_svdf(const Step& step, const CoreSet&) {
   if (step.input(0).type == Type::s8) return std::make_unique<Integers>(step);
   return std::make_unique<Reals>(step);
@@ -171,4 +169,5 @@ std::unique_ptr<Kernel> make_svdf(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(svdf, make_svdf)
 
+}  // namespace
 }  // namespace bittrue

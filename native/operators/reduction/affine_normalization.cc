@@ -4,6 +4,7 @@
 
 #include "operators/core/blocks.h"
 #include "operators/core/registry.h"
+#include "operators/elementwise/operand_pairs.h"
 #include "rules/affine_scale.h"
 
 namespace bittrue {
@@ -63,10 +64,6 @@ class Normalization final : public Kernel {
   int32_t zero_point_ = 0, flip_ = 0;
 };
 
-}  // namespace
-
-std::unique_ptr<Kernel> make_ranged_normalization(const Step& step);
-
 std::unique_ptr<Kernel> make_batch_normalization(const Step& step, const CoreSet&) {
   if (step.rules.count("range_normalization")) return make_ranged_normalization(step);
   if (!step.rules.count("affine_scale")) return nullptr;
@@ -75,4 +72,5 @@ std::unique_ptr<Kernel> make_batch_normalization(const Step& step, const CoreSet
 
 BITTRUE_OPERATOR(batch_normalization, make_batch_normalization)
 
+}  // namespace
 }  // namespace bittrue

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/kernel.h"
+#include "operators/reduction/softmax.h"
 
 namespace bittrue {
 namespace {

@@ -177,8 +177,6 @@ std::unique_ptr<Kernel> make_for(const Step& step) {
   }
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_arg_max(const Step& step, const CoreSet&) {
   return make_for<Order::largest, Order::largest_binary32>(step);
 }
@@ -190,4 +188,5 @@ std::unique_ptr<Kernel> make_arg_min(const Step& step, const CoreSet&) {
 BITTRUE_OPERATOR(arg_max, make_arg_max)
 BITTRUE_OPERATOR(arg_min, make_arg_min)
 
+}  // namespace
 }  // namespace bittrue

@@ -51,8 +51,6 @@ std::unique_ptr<Kernel> make(const Step& step, int64_t outer, int64_t dimension,
   return std::make_unique<CumSum<Sum>>(outer, dimension, inner, step);
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_cumsum(const Step& step, const CoreSet&) {
   const Operand &in = step.input(0), &out = step.output();
   require_same_type(in, out);
@@ -74,4 +72,5 @@ std::unique_ptr<Kernel> make_cumsum(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(cumsum, make_cumsum)
 
+}  // namespace
 }  // namespace bittrue

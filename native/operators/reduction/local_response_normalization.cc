@@ -51,12 +51,11 @@ class LocalResponseNormalization final : public Kernel {
   int64_t depth_ = 0, rows_ = 0, radius_ = 0;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_local_response_normalization(const Step& step, const CoreSet&) {
   return std::make_unique<LocalResponseNormalization>(step);
 }
 
 BITTRUE_OPERATOR(local_response_normalization, make_local_response_normalization)
 
+}  // namespace
 }  // namespace bittrue

@@ -90,8 +90,6 @@ class NormalizeReal final : public Kernel {
   Rows rows_;
 };
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_lp_normalization(const Step& step, const CoreSet&) {
   const Type type = step.input(0).type;
   const std::string& rule = step.rule("normalize");
@@ -111,4 +109,5 @@ std::unique_ptr<Kernel> make_lp_normalization(const Step& step, const CoreSet&) 
 
 BITTRUE_OPERATOR(lp_normalization, make_lp_normalization)
 
+}  // namespace
 }  // namespace bittrue

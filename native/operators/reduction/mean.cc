@@ -426,8 +426,6 @@ int64_t count_of(const Step& step) {
   return count.integer(0);
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (type != step.output().type) return nullptr;
@@ -485,4 +483,5 @@ std::unique_ptr<Kernel> make_sum(const Step& step, const CoreSet& cores) {
 BITTRUE_OPERATOR(mean, make_mean)
 BITTRUE_OPERATOR(sum, make_sum)
 
+}  // namespace
 }  // namespace bittrue

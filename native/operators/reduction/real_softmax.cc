@@ -1,4 +1,4 @@
-#include "operators/reduction/real_softmax.h"
+#include "operators/reduction/softmax.h"
 
 #include <algorithm>
 #include <cmath>
@@ -105,8 +105,6 @@ class RealSoftmax final : public Kernel {
 };
 
 }  // namespace
-
-std::unique_ptr<Kernel> make_softmax_along(const Step& step, const CoreSet& cores);
 
 std::unique_ptr<Kernel> make_real_softmax(const Step& step, const CoreSet& cores, bool logarithm) {
   if (!logarithm && step.rule("real_softmax") == "binary32_polynomial_16_lanes") return make_softmax_along(step, cores);

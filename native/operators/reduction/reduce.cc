@@ -152,15 +152,15 @@ Reduction::Reduction(const Step& step) {
   }
 }
 
-std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) {
+static std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) {
   return make_extreme<Largest, LastLargest, FirstLargest, Any>(step);
 }
 
-std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) {
+static std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) {
   return make_extreme<Smallest, LastSmallest, FirstSmallest, All>(step);
 }
 
-std::unique_ptr<Kernel> make_reduce_prod(const Step& step, const CoreSet&) {
+static std::unique_ptr<Kernel> make_reduce_prod(const Step& step, const CoreSet&) {
   if (step.rules.count("real_sum")) return nullptr;
   switch (step.input(0).type) {
     case Type::s32: return std::make_unique<Reduce<uint32_t, Product<uint32_t>>>(step, false);

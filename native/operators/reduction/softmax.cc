@@ -10,7 +10,7 @@
 #include "operators/core/map.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
-#include "operators/reduction/real_softmax.h"
+#include "operators/reduction/softmax.h"
 #include "rules/log_softmax.h"
 #include "rules/softmax.h"
 
@@ -351,10 +351,6 @@ class SoftmaxOfReals final : public Kernel {
   float reals_[256], output_scale_ = 1.0f;
 };
 
-}  // namespace
-
-std::unique_ptr<Kernel> make_quantized_softmax(const Step& step);
-
 std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet& cores) {
   const Type from = step.input(0).type, to = step.output().type;
   if (step.rules.count("affine_softmax")) return make_quantized_softmax(step);
@@ -389,4 +385,5 @@ std::unique_ptr<Kernel> make_log_softmax(const Step& step, const CoreSet& cores)
 BITTRUE_OPERATOR(log_softmax, make_log_softmax)
 BITTRUE_OPERATOR(softmax, make_softmax)
 
+}  // namespace
 }  // namespace bittrue

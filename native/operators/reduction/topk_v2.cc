@@ -69,8 +69,6 @@ std::unique_ptr<Kernel> make(const Step& step, int64_t rows, int64_t dimension, 
   }
 }
 
-}  // namespace
-
 std::unique_ptr<Kernel> make_topk_v2(const Step& step, const CoreSet&) {
   const Operand& in = step.input(0);
   require(in.rank() >= 1 && step.outputs.size() == 2, "rows and two outputs are needed");
@@ -96,4 +94,5 @@ std::unique_ptr<Kernel> make_topk_v2(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(topk_v2, make_topk_v2)
 
+}  // namespace
 }  // namespace bittrue
