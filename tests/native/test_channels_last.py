@@ -217,6 +217,22 @@ def test_every_element_wise_operator_follows(kind: str) -> None:
 
 
 @needs_native
+def test_sums_whose_scales_only_a_run_knows_are_left_alone() -> None:
+    network = Network(np.random.default_rng(3))
+    network.shapes["x"] = (1, 8, 6, 6)
+    network.convolution()
+    x = network.last
+    operand = [x, *network.scales[x]]
+    network._emit("QLinearAdd", [*operand, *operand, "late", network.scales[x][1]], network.shapes[x], MICROSOFT)
+    inputs = {"x": integers(network.rng, network.shapes["x"], network.dtype), "late": np.float32(0.05)}
+    used = {name: value for name, value in network.constants.items() if name not in inputs}
+    content, feeds = build(network.nodes, inputs, {network.last: KIND[np.dtype(network.dtype)]}, used)
+    assert check(content, feeds) == "equal"
+    program = bittrue.load(content).prepare("onnxruntime", executor="native")._executor._main
+    assert [step["late"] for step in program.schedule.steps if step.operator == "add"] == [True]
+
+
+@needs_native
 def test_layouts_change_at_the_ends_only() -> None:
     rng = np.random.default_rng(1)
     network = Network(rng)

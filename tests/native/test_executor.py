@@ -281,3 +281,26 @@ def test_additions_are_fused(constant: bool, swapped: bool) -> None:
             (got,) = model.prepare(isa=isa, threads=threads).run(*feed).values()
             same(f"{isa}, {threads} threads", got, expected)
     assert list(session.trace(*feed)) == list(reference.trace(*feed))
+
+
+@pytest.mark.parametrize("before", ["MAX_POOL_2D", "DEPTHWISE_CONV_2D", "LOGISTIC"])
+def test_additions_are_fused_into_whole_convolutions_only(before: str) -> None:
+    """Another kernel could not carry them out and would leave both steps to the reference."""
+    rng = np.random.default_rng(1)
+    x, summand, total = T("s8", (1, 6, 6, 8), 0.5, 3), T("s8", (1, 6, 6, 8), 0.25, -9), T("s8", (1, 6, 6, 8), 0.4, -7)
+    windows = {"strideH": 1, "strideW": 1, "padding": 0}
+    dilated = {**windows, "dilationHFactor": 1, "dilationWFactor": 1}
+    result = T("s8", (1, 6, 6, 8), *((1 / 256, -128) if before == "LOGISTIC" else (0.5, 3)))
+    if before == "MAX_POOL_2D":
+        first = [(before, ("Pool2DOptions", {**windows, "filterHeight": 2, "filterWidth": 2}), [x], [result])]
+    elif before == "DEPTHWISE_CONV_2D":
+        w = T("s8", (1, 3, 3, 8), 0.01, 0, data=rng.integers(-127, 128, (1, 3, 3, 8)).astype(np.int8))
+        first = [(before, ("DepthwiseConv2DOptions", {**dilated, "depthMultiplier": 1}), [x, w], [result])]
+    else:
+        w = T("s8", (8, 1, 1, 8), 0.01, 0, data=rng.integers(-127, 128, (8, 1, 1, 8)).astype(np.int8))
+        between, bias = T("s8", (1, 6, 6, 8), 0.1, 0), T("s32", (8,), 0.005, 0, data=np.zeros(8, np.int32))
+        convolution = ("CONV_2D", ("Conv2DOptions", dilated), [x, w, bias], [between], 3)
+        first = [convolution, (before, None, [between], [result])]
+    session = bittrue.load(chain([*first, ("ADD", ("AddOptions", {}), [result, summand], [total], 2)])).prepare()
+    assert not session.missing
+    assert not any("additions fused" in line for line in session.plan.execution)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import numpy as np
 import pytest
 
 import bittrue
-from support.build import NUMPY, T, chain, single
+from support.build import NUMPY, G, T, chain, several, single
 from support.differential import assert_same, check, random_values
-from support.graphs import f32, fixed, nested_loops, s32, staged
+from support.graphs import assign, f32, fixed, handle, nested_loops, once, read, resource, s32, staged, starting
 
 EXECUTORS = ["reference", *(["native"] if bittrue.isas() else [])]
 
@@ -353,6 +354,34 @@ def test_memory_limit_holds_for_each_stage(executor: str) -> None:
     assert value.shape == (20, 30)
     with pytest.raises(bittrue.ResourceError, match="BT-MEMORY"):
         session.run(np.ones((2, 3), np.int8), np.int32([100, 100]))
+
+
+def test_long_chains_that_decide_shapes() -> None:
+    """A stage looks at a few steps only; what is further away is run first."""
+    for length in (2, 40, 1100):
+        x, shape, box = f32(2, 6), s32(2), T("f32", (2, 6), signature=(-1, -1))
+        turned = [s32(2) for _ in range(length)]
+        nodes: list[Any] = [("RESHAPE", ("ReshapeOptions", {}), [x, shape], [box])]
+        nodes += [("NEG", ("NegOptions", {}), [a], [b]) for a, b in pairwise([shape, *turned])]
+        nodes.append(("RESHAPE", ("ReshapeOptions", {}), [box, turned[-1]], [T("f32", (2, 6), signature=(-1, -1))]))
+        assert check(chain(nodes), [[np.zeros((2, 6), np.float32), np.int32([4, 3])]]) == "equal"
+
+
+def test_variables_that_decide_shapes() -> None:
+    """What a variable holds is known when its step has run."""
+    x, shape, box = f32(2, 6), s32(2), T("f32", (2, 6), signature=(-1, -1))
+    of, value, y = resource(), s32(2), T("f32", (2, 6), signature=(-1, -1))
+    nodes = [
+        once(1),
+        handle("v", of),
+        ("RESHAPE", ("ReshapeOptions", {}), [x, shape], [box]),
+        read(of, value),
+        ("RESHAPE", ("ReshapeOptions", {}), [box, value], [y]),
+        assign(of, shape),
+    ]
+    content = several(G(nodes, [x, shape], [y]), starting(("v", T("s32", (2,), data=np.int32([12, 1])))))
+    feeds = [[np.zeros((2, 6), np.float32), np.int32(size)] for size in ([4, 3], [1, 12], [6, 2])]
+    assert check(content, feeds) == "equal"
 
 
 def test_variable_tensors_do_not_decide_shapes() -> None:

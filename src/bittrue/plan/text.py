@@ -120,7 +120,11 @@ def _details(step: Step) -> list[str]:
 
 
 def array_text(array: np.ndarray) -> str:
-    """A few leading values and the length."""
+    """A few leading values, and the length where these are not all.
+
+    >>> array_text(np.arange(6)), array_text(np.arange(7))
+    ('0 1 2 3 4 5', '0 1 2 3 4 5 ... (7)')
+    """
     flat = array.reshape(-1)
     shown = " ".join(f"{v:.9g}" if flat.dtype.kind == "f" else str(v) for v in flat[:6].tolist())
     return shown if flat.size <= 6 else f"{shown} ... ({flat.size})"
