@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import random
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -67,6 +69,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """None of them for a few files, or where there is one core: their start costs more than it brings."""
     few = all(".py" in argument for argument in config.args)
     return 0 if few or len(os.sched_getaffinity(0)) == 1 else None
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Nothing that tests are made of is garbage: it is not looked at, neither while collecting nor later."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

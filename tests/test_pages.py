@@ -16,10 +16,12 @@ import pytest
 
 import bittrue
 from bittrue.pytest_plugin import Bittrue
+from support import cases_made_once
 from support.command import Done, run
 from support.shared import REPOSITORY
 
 pytestmark = pytest.mark.long
+cases_are_made_once = cases_made_once.cases_are_made_once
 PAGES = sorted((REPOSITORY / "docs" / "systems").glob("*.md"))
 
 

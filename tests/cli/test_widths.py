@@ -12,8 +12,10 @@ import bittrue
 from bittrue.cli import cli
 from bittrue.cli.tables import Column, table
 from bittrue.cli.terminal import Terminal
+from support import cases_made_once
 from support.shared import SHARED
 
+cases_are_made_once = cases_made_once.cases_are_made_once
 COMMANDS = (
     "demo",
     "run digits.tflite --top 3",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from ..errors import ModelFormatError, UnsupportedError
@@ -115,18 +116,10 @@ def check_texts(message: Any, code: str, place: str = "") -> None:
     Raises:
         ModelFormatError: there is one, in this message or in one of its parts.
     """
-    waiting, fields = [message], dict[str, list[tuple[str, bool, bool]]]()
+    waiting = [message]
     while waiting:
         one = waiting.pop()
-        kind = one.DESCRIPTOR
-        if kind.full_name not in fields:
-            fields[kind.full_name] = [
-                (field.name, field.type == field.TYPE_STRING, hasattr(getattr(one, field.name), "extend"))
-                for field in kind.fields
-                if field.type in (field.TYPE_STRING, field.TYPE_MESSAGE, field.TYPE_GROUP)
-                and field.name != "doc_string"
-            ]
-        for name, is_text_field, is_repeated in fields[kind.full_name]:
+        for name, is_text_field, is_repeated in _texts(one.__class__):
             if not is_repeated and not one.HasField(name):
                 continue
             value = getattr(one, name)
@@ -142,6 +135,17 @@ def check_texts(message: Any, code: str, place: str = "") -> None:
                         place=place,
                         advice="the file is damaged, or names must be written anew",
                     )
+
+
+@cache
+def _texts(kind: Any) -> list[tuple[str, bool, bool]]:
+    """Fields of a message class that hold texts or messages: name, whether texts, whether several."""
+    empty = kind()
+    return [
+        (field.name, field.type == field.TYPE_STRING, hasattr(getattr(empty, field.name), "extend"))
+        for field in kind.DESCRIPTOR.fields
+        if field.type in (field.TYPE_STRING, field.TYPE_MESSAGE, field.TYPE_GROUP) and field.name != "doc_string"
+    ]
 
 
 def is_text(content: bytes) -> bool:

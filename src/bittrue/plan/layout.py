@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 ALIGNMENT = 64
 # Tensors for which gaps are looked for.
@@ -32,23 +31,22 @@ def layout(lifetimes: Sequence[Lifetime]) -> tuple[list[int], int]:
     offsets = [0] * count
     by_size = sorted(range(count), key=lambda i: (-lifetimes[i].size, i))
     searching = by_size[:_SEARCHED]
-    # What is placed, sorted by its start: rows start, end, first, last.
-    placed = np.zeros((4, len(searching)), np.int64)
+    # What is placed, sorted by its start: start, aligned end, first, last.
+    placed: list[tuple[int, int, int, int]] = []
     arena = 0
-    for done, index in enumerate(searching):
+    for index in searching:
         item = lifetimes[index]
-        alive = (placed[2, :done] <= item.last) & (placed[3, :done] >= item.first)
-        starts, ends = placed[0, :done][alive], placed[1, :done][alive]
-        # Where the item could begin before each of them, and behind all.
-        free = np.zeros(starts.size + 1, np.int64)
-        free[1:] = -(-np.maximum.accumulate(ends) // ALIGNMENT) * ALIGNMENT
-        fits = np.flatnonzero(free[:-1] + item.size <= starts)
-        position = int(free[fits[0]] if fits.size else free[-1])
+        size, first, last = item.size, item.first, item.last
+        position = 0
+        for start, end, born, gone in placed:
+            if born <= last and gone >= first:
+                if position + size <= start:
+                    break
+                position = max(position, end)
         offsets[index] = position
-        at = int(np.searchsorted(placed[0, :done], position))
-        placed[:, at + 1 : done + 1] = placed[:, at:done]
-        placed[:, at] = position, position + item.size, item.first, item.last
-        arena = max(arena, position + item.size)
+        end = position + size
+        insort(placed, (position, -(-end // ALIGNMENT) * ALIGNMENT, first, last))
+        arena = max(arena, end)
     if count > len(searching):
         begin = min(item.first for item in lifetimes)
         heights = _Heights(max(item.last for item in lifetimes) - begin + 1)
