@@ -87,6 +87,16 @@ def test_the_specification_is_near_the_runtime(request: pytest.FixtureRequest, o
                 assert_same(name, ours[name], array)
 
 
+@pytest.mark.parametrize(("channels", "outcome"), [(1, "equal"), (4, "refused")])
+def test_batches_of_numbers_have_one_channel(channels: int, outcome: str) -> None:
+    names = ("scale", "bias", "mean", "variance")
+    statistics = {name: np.arange(1, channels + 1, dtype=np.float32) for name in names}
+    content, feeds = single(
+        "BatchNormalization", {"x": np.float32([1, -2, 3, 5]), **statistics}, [TensorProto.FLOAT], constants=names
+    )
+    assert check(content, feeds) == outcome
+
+
 @pytest.mark.parametrize("shape", [(), (1,), (4,), (3, 1), (1, 4), (3, 4), (2, 1, 1), (2, 3, 1)])
 def test_squares_and_cubes_by_rows(shape: tuple[int, ...]) -> None:
     """Products where a row has one exponent, the library's power where every element has its own."""

@@ -21,6 +21,8 @@ def by_magnitude(x: np.ndarray, rounding: str, saturate: bool) -> np.ndarray:
     >>> x = np.array([1.0, 1.5, 1.4, 0.0, np.inf, np.nan])
     >>> [by_magnitude(x, how, how == "up").tolist() for how in ("up", "nearest")]
     [[127, 128, 128, 0, 254, 255], [127, 128, 127, 255, 255, 255]]
+    >>> by_magnitude(np.exp2([-128.0, -127.0]), "nearest", False).tolist()
+    [255, 0]
     """
     magnitude = np.abs(np.asarray(x, np.float64))
     # |x| = m 2^e with m in [1/2, 1): a power of two has m = 1/2.
