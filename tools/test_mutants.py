@@ -42,6 +42,7 @@ SWAPS = dict(pair.split(":") for pair in f"{WORDS} {NAMES}".split())
 EXAMPLES = 2
 # Estimated seconds of the tests that one pytest runs: most mutants fail in the first.
 PORTIONS = (5, 60, 1e9)
+LIMIT = "the time limit"
 
 
 # ---- the mutants
@@ -277,7 +278,7 @@ class Campaign:
                 variables = {"MUTANTS_TESTS": str(self.work / "tests.json"), "MUTANTS_FAILED": str(failed)}
                 code = self.pytest("-x", *files, limit=left, **variables) if now else 0
                 if code not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
-                    without_test = "the time limit" if code == -1 else "importing it"
+                    without_test = LIMIT if code == -1 else "importing it"
                     return failed.read_text() if failed.exists() else without_test, time.perf_counter() - start
             return "", time.perf_counter() - start
         finally:
@@ -292,14 +293,15 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20, help="mutants of each folder (default: 20)")
     parser.add_argument("--limit", type=float, default=600, help="seconds for a mutant (default: 600)")
     asked = parser.parse_args()
-    campaign, killed = Campaign(asked.tree), 0
+    campaign, killed, undecided = Campaign(asked.tree), 0, 0
     print("| mutant | written | seconds | killed by |\n|---|---|---|---|")
     mutants = [one for folder in FOLDERS for one in campaign.drawn(folder, asked.seed, asked.count)]
     for mutant in mutants:
         test, seconds = campaign.meet(mutant, asked.limit)
-        killed += bool(test)
+        undecided += test == LIMIT
+        killed += test not in ("", LIMIT)
         print(f"| {mutant} | {seconds:.0f} | {test or '-'} |", flush=True)
-    print(f"{killed} of {len(mutants)} killed")
+    print(f"{killed} of {len(mutants)} killed, {undecided} undecided")
     return 0
 
 

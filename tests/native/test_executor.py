@@ -255,6 +255,32 @@ def test_values_without_a_result_are_explained_by_the_reference() -> None:
     same("afterwards", next(iter(session.run(apart).values())), value)
 
 
+@pytest.mark.parametrize(("value", "folded"), [(0, True), (5, False), (None, False)], ids=["zero", "other", "computed"])
+def test_borders_of_zeros_are_folded_into_convolutions(value: int | None, folded: bool) -> None:
+    rng = np.random.default_rng(1)
+    x, padded, y = T("s8", (1, 6, 6, 4), 0.5), T("s8", (1, 8, 7, 4), 0.5), T("s8", (1, 6, 5, 8), 9.0, 3)
+    border = T("s32", (4, 2), data=np.int32([[0, 0], [1, 1], [0, 1], [0, 0]]))
+    w = T("s8", (8, 3, 3, 4), 0.01, data=rng.integers(-127, 128, (8, 3, 3, 4)).astype(np.int8))
+    bias = T("s32", (8,), 0.005, data=rng.integers(-999, 999, 8).astype(np.int32))
+    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
+    nodes = [
+        (
+            "PADV2",
+            ("PadV2Options", {}),
+            [x, border, T("s8", (), 0.5, data=None if value is None else np.int8(value))],
+            [padded],
+            2,
+        ),
+        ("CONV_2D", ("Conv2DOptions", options), [padded, w, bias], [y], 3),
+    ]
+    model = bittrue.load(chain(nodes))
+    reference, session = model.prepare(executor="reference"), model.prepare()
+    assert any("padding folded" in line for line in session.plan.execution) == folded
+    feed = feed_of(reference)
+    (expected,), (got,) = reference.run(*feed).values(), session.run(*feed).values()
+    same("y", got, expected)
+
+
 @pytest.mark.parametrize("constant", [True, False], ids=["constant", "computed"])
 @pytest.mark.parametrize("swapped", [False, True], ids=["result first", "result second"])
 def test_additions_are_fused(constant: bool, swapped: bool) -> None:
