@@ -29,6 +29,8 @@ Values = Mapping[str, np.ndarray]
 _OVERHEAD, _FASTER, BUDGET, _PER_SECOND = 4_000_000, 16, 6_000_000_000, 400_000_000
 # What a search for causes that no numerics has may cost unless something else is asked for.
 SECONDS = 20.0
+# Plans of hypotheses that are kept, beside that of none: pairs come one after the other.
+_KEPT = 4
 
 
 def budget_of(seconds: float) -> int:
@@ -89,6 +91,22 @@ class Trial:
     channels: bool
 
 
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """A plan, and what runs it, by executor."""
+
+    plan: Plan
+    sessions: dict[str, Session] = field(default_factory=dict)
+
+    def run(self, given: Values, executor: str) -> np.ndarray:
+        session = self.sessions.get(executor)
+        if session is None:
+            session = self.sessions[executor] = Session(self.plan, executor=executor)
+        else:
+            session.reset()
+        return next(iter(session.run({p.name: given[p.name] for p in session.inputs}).values()))
+
+
 class Case:
     """One tensor that differs, and what is known about it.
 
@@ -112,6 +130,7 @@ class Case:
         self.trials: dict[Hypothesis, Trial | None] = {}
         self.tried = 0
         self._sums: dict[int, layers.Sums] = {}
+        self._plans: dict[tuple[object, ...], _Prepared] = {}
 
     def elsewhere(self, count: int) -> Case:
         """The same part on `count` further sets of random values as large as those of the first."""
@@ -183,6 +202,18 @@ class Case:
                 plan = hypothesis.plan(plan)
         return plan
 
+    def _prepared(self, hypotheses: Sequence[Hypothesis], shapes: Mapping[str, tuple[int, ...]]) -> _Prepared:
+        """`planned`, and the same again for those that change nothing of a plan."""
+        planning = tuple(h for h in hypotheses if h.numerics or h.graph or h.plan)
+        key = (planning, *shapes.items())
+        found = self._plans.pop(key, None) or _Prepared(self.planned(hypotheses, shapes))
+        if planning:
+            others = [other for other in self._plans if other[0]]
+            for oldest in others[: max(0, len(others) - _KEPT + 1)]:
+                del self._plans[oldest]
+        self._plans[key] = found
+        return found
+
     def predict(self, hypotheses: Sequence[Hypothesis], position: int) -> np.ndarray | None:
         """What B's tensor of one input set is if all of `hypotheses` hold; None where they cannot hold together.
 
@@ -210,7 +241,8 @@ class Case:
             ways.update(hypothesis.layer)
         graph = self.segment.graph
         shapes = {graph.tensors[i].name: given[graph.tensors[i].name].shape for i in graph.inputs}
-        plan = self.planned(hypotheses, shapes)
+        prepared = self._prepared(hypotheses, shapes)
+        plan = prepared.plan
         compute = next((h.compute for h in hypotheses if h.compute is not None), None)
         found: np.ndarray | None
         if compute is not None:
@@ -218,8 +250,7 @@ class Case:
         elif ways:
             found = self._layer(hypotheses, plan, position, given, layers.Ways(**ways))
         else:
-            session = Session(plan, executor="reference" if any(h.reference for h in hypotheses) else "auto")
-            found = next(iter(session.run({p.name: given[p.name] for p in session.inputs}).values()))
+            found = prepared.run(given, "reference" if any(h.reference for h in hypotheses) else "auto")
         for hypothesis in hypotheses:
             if hypothesis.result is not None and found is not None:
                 found = hypothesis.result(found, plan)
