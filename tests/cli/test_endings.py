@@ -19,7 +19,15 @@ from bittrue.cli import endings
 from bittrue.cli.plain import say_json
 from bittrue.errors import InputError, InternalError, ModelFormatError, ResourceError
 
-DEVICE = "import time\n\n\ndef run(model, inputs):\n    time.sleep(0.3)\n    return {}\n"
+# Leaves a file when it is asked.
+DEVICE = """
+import pathlib, time
+
+def run(model, inputs):
+    pathlib.Path({asked!r}).touch()
+    time.sleep(0.3)
+    return {{}}
+"""
 SOURCE = str(Path(endings.__file__).parents[2])
 
 
@@ -149,7 +157,8 @@ def left(folder: Path) -> list[str]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("kind", ["python", "program"])
 def test_signals_leave_nothing(number: signal.Signals, kind: str, tmp_path: Path) -> None:
-    (tmp_path / "device.py").write_text(DEVICE)
+    asked = tmp_path / "asked"
+    (tmp_path / "device.py").write_text(DEVICE.format(asked=str(asked)))
     program = tmp_path / "device.sh"
     program.write_text("#!/bin/sh\nsleep 600\n")
     program.chmod(0o755)
@@ -167,12 +176,12 @@ def test_signals_leave_nothing(number: signal.Signals, kind: str, tmp_path: Path
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     deadline = time.monotonic() + 60
-    while not kept.exists() or not list(folder.iterdir()):
+    # Programs are interrupted while the processes of the run are being started, functions while they are asked.
+    while not kept.exists() or not list(folder.iterdir()) or (kind == "python" and not asked.exists()):
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    # The processes of the run are being started; a moment later they are asked.
-    time.sleep(0.5 if kind == "program" else 3)
+    time.sleep(0.5)
     began = time.monotonic()
     # Ctrl-C reaches the whole group, as from a terminal.
     (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
