@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 import bittrue
@@ -11,6 +13,7 @@ from bittrue.rules import formula, rules, slots
 from bittrue.rules.examples import example
 
 PAIRS = [("litert", name) for name in numerics.names()[1:]] + [("litert-optimized", "xnnpack"), ("onnx", "onnxruntime")]
+compared = cache(compare_numerics)
 # Slots whose rules differ in whole formulas or in which elements they hold for: the formulas are the answer there.
 BY_FORMULA = {
     "byte_products",
@@ -45,7 +48,7 @@ def test_a_table_does_not_differ_from_itself() -> None:
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_every_difference_is_found_in_both_directions(first: str, second: str) -> None:
-    there, back = compare_numerics(first, second), compare_numerics(second, first)
+    there, back = compared(first, second), compared(second, first)
     assert there.differences
     assert there.same == back.same
     swapped = {(d.operator, d.signatures, d.condition[::-1], d.slot, d.rules[::-1]) for d in back.differences}
@@ -70,7 +73,7 @@ def test_what_is_known_to_differ() -> None:
 
 def test_every_differing_pair_of_rules_has_an_example_or_formulas() -> None:
     for first, second in PAIRS:
-        for (slot, one, other), shown in compare_numerics(first, second).examples.items():
+        for (slot, one, other), shown in compared(first, second).examples.items():
             if shown is not None:
                 assert shown.results[0] != shown.results[1]
             elif slot != "align":

@@ -88,9 +88,8 @@ def _signatures(stem: str, tables: tuple[Numerics, Numerics]) -> list[Signature]
     """Every combination of types that a row of either table names, in the order of the tables."""
     found: dict[Signature, None] = {}
     for table in tables:
-        for row in table.rows:
-            if row.operator == stem:
-                found.update(dict.fromkeys(row.signatures(_MANY)))
+        for row in table.rows_of(stem):
+            found.update(dict.fromkeys(row.signatures(_MANY)))
     return list(found)
 
 

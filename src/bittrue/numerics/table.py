@@ -177,12 +177,16 @@ class Numerics:
         """Stems that have at least one row."""
         return tuple(self._places)
 
+    def rows_of(self, operator: str) -> Iterator[Row]:
+        """The rows of an operator, in order."""
+        return map(self.rows.__getitem__, self._places.get(operator, ()))
+
     def candidates(self, operator: str, inputs: Iterable[str], outputs: Iterable[str]) -> tuple[Row, ...]:
         """The rows with these types, in order, up to the first one without conditions; which of them holds is for
         the planner to find out, who knows shapes, values and parameters.
         """
         inputs, outputs, found = tuple(inputs), tuple(outputs), []
-        for row in map(self.rows.__getitem__, self._places.get(operator, ())):
+        for row in self.rows_of(operator):
             if row.matches(inputs, outputs):
                 found.append(row)
                 if not row.when:
