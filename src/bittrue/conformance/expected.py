@@ -70,11 +70,15 @@ class Expected:
         groups: dict[object, tuple[list[str], Session]] = {}
         for name in self._names:
             try:
-                session = self.case.model.prepare(name)
+                # Most numerics compute it as others do: what runs it is made once for them.
+                plan = self.case.model.prepare(name, executor="reference").plan
+                key = plan_key(plan)
+                if key not in groups:
+                    groups[key] = [], Session(plan)
             except BittrueError as error:
                 refusals[name] = error
                 continue
-            groups.setdefault(plan_key(session.plan), ([], session))[0].append(name)
+            groups[key][0].append(name)
         found = []
         for names, session in groups.values():
             steps = session.plan.steps

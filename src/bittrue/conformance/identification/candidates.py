@@ -98,20 +98,20 @@ class Answers:
     """
 
     plans: int = 0
-    _sessions: dict[tuple[str, Candidate], tuple[object, Session] | None] = field(default_factory=dict)
+    _plans: dict[tuple[str, Candidate], tuple[object, Plan] | None] = field(default_factory=dict)
     _outputs: dict[tuple[str, object], Outputs | None] = field(default_factory=dict)
 
-    def session(self, candidate: Candidate, case: SuiteCase) -> Session | None:
-        """The prepared model; None where the candidate refuses it."""
+    def plan(self, candidate: Candidate, case: SuiteCase) -> Plan | None:
+        """The model's plan; None where the candidate refuses it."""
         found = self._planned(candidate, case)
         return None if found is None else found[1]
 
-    def _planned(self, candidate: Candidate, case: SuiteCase) -> tuple[object, Session] | None:
+    def _planned(self, candidate: Candidate, case: SuiteCase) -> tuple[object, Plan] | None:
         key = (case.sha256, candidate)
-        if key not in self._sessions:
+        if key not in self._plans:
             self.plans += 1
-            self._sessions[key] = _prepared(candidate, case)
-        return self._sessions[key]
+            self._plans[key] = _prepared(candidate, case)
+        return self._plans[key]
 
     def key(self, candidate: Candidate, case: SuiteCase) -> object:
         """Equal for candidates that compute the case by the same plan; None where it is refused."""
@@ -123,10 +123,10 @@ class Answers:
         found = self._planned(candidate, case)
         if found is None:
             return None
-        key, session = found
+        key, plan = found
         place = (case.sha256, key)
         if place not in self._outputs:
-            self._outputs[place] = _run(session, case, _refusals(candidate))
+            self._outputs[place] = _run(plan, case, _refusals(candidate))
         return self._outputs[place]
 
     def groups(self, candidates: Sequence[Candidate], case: SuiteCase) -> list[Group]:
@@ -140,7 +140,7 @@ class Answers:
 
     def forget(self, case: SuiteCase) -> None:
         """Drop what is known of a case that is not asked."""
-        self._sessions = {key: value for key, value in self._sessions.items() if key[0] != case.sha256}
+        self._plans = {key: value for key, value in self._plans.items() if key[0] != case.sha256}
         self._outputs = {key: value for key, value in self._outputs.items() if key[0] != case.sha256}
 
 
@@ -192,12 +192,12 @@ def _places(case: SuiteCase, table: Numerics) -> dict[Place, Mapping[str, str]]:
     return {place_of(graph, node): used[node.index] for node in graph.nodes if node.index in used}
 
 
-def _prepared(candidate: Candidate, case: SuiteCase) -> tuple[object, Session] | None:
+def _prepared(candidate: Candidate, case: SuiteCase) -> tuple[object, Plan] | None:
     try:
-        session = case.model.prepare(candidate.table)
+        plan = case.model.prepare(candidate.table, executor="reference").plan
     except _refusals(candidate):
         return None
-    return plan_key(session.plan), session
+    return plan_key(plan), plan
 
 
 def _refusals(candidate: Candidate) -> type[Exception]:
@@ -205,10 +205,10 @@ def _refusals(candidate: Candidate) -> type[Exception]:
     return Exception if candidate.changes else BittrueError
 
 
-def _run(session: Session, case: SuiteCase, refusals: type[Exception]) -> Outputs | None:
+def _run(plan: Plan, case: SuiteCase, refusals: type[Exception]) -> Outputs | None:
     with np.errstate(all="ignore"):
         try:
-            return session.run(dict(case.inputs))
+            return Session(plan).run(dict(case.inputs))
         except refusals:
             return None
 

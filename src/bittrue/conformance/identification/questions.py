@@ -277,8 +277,8 @@ class Inquiry:
         return None
 
     def _is_source(self, case: SuiteCase, different: Sequence[Candidate]) -> bool:
-        sessions = [self.known.session(candidate, case) for candidate in different]
-        if any(session is None or session.plan.work > _HEAVY for session in sessions):
+        plans = [self.known.plan(candidate, case) for candidate in different]
+        if any(plan is None or plan.work > _HEAVY for plan in plans):
             return False
         return len({self.known.key(candidate, case) for candidate in different}) > 1
 
@@ -395,13 +395,13 @@ class Inquiry:
         found: dict[str, str] = {}
         others = [c for c in (*self.contradicted, *self.left) if not c.changes]
         for one in self.ran[:_WINDOW]:
-            mine = self.known.session(self.left[0], one.case)
+            mine = self.known.plan(self.left[0], one.case)
             if mine is None:
                 continue
-            for slot, rule in rules_of(mine.plan).items():
+            for slot, rule in rules_of(mine).items():
                 for other in others:
-                    session = self.known.session(other, one.case)
-                    if session is not None and rules_of(session.plan).get(slot, rule) != rule:
+                    plan = self.known.plan(other, one.case)
+                    if plan is not None and rules_of(plan).get(slot, rule) != rule:
                         found.setdefault(slot, rule)
         return found
 
