@@ -111,7 +111,13 @@ def limited(x: float, saturate: str) -> float:
     return x if limits is None else min(max(x, limits[0]), limits[1])
 
 
+def stops_at(*real_multipliers: float) -> bool:
+    """Whether one of them has a significand that is rounded up to 2^31, or is 0: the system's process ends."""
+    return any(real == 0 or away(math.frexp(real)[0] * 2.0**31) == 2.0**31 for real in real_multipliers)
+
+
 def encode(real_multiplier: float) -> tuple[int, int]:
+    assert not stops_at(real_multiplier)
     fraction, exponent = math.frexp(real_multiplier)
     return (0, 0) if exponent < -31 else (int(away(fraction * 2.0**31)), exponent)
 
@@ -128,10 +134,15 @@ def two_step(x: int, real_multiplier: float) -> int:
     return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
 
 
-def sum_by_shifts(a: int, b: int, scales: Sequence[float], points: Sequence[int], output: tuple[float, int]) -> int:
+def multipliers_of_shifts(scales: Sequence[float], output_scale: float) -> list[float]:
     unit = max(scales) * 2.0
-    parts = [two_step((q - z) * (1 << 20), s / unit) for q, s, z in zip((a, b), scales, points, strict=True)]
-    return two_step(sum(parts), unit / ((1 << 20) * output[0])) + output[1]
+    return [*(s / unit for s in scales), unit / ((1 << 20) * output_scale)]
+
+
+def sum_by_shifts(a: int, b: int, scales: Sequence[float], points: Sequence[int], output: tuple[float, int]) -> int:
+    *each, last = multipliers_of_shifts(scales, output[0])
+    parts = [two_step((q - z) * (1 << 20), real) for q, real, z in zip((a, b), each, points, strict=True)]
+    return two_step(sum(parts), last) + output[1]
 
 
 def sum_of_21_bits(a: int, b: int, scales: Sequence[float], points: Sequence[int], output: tuple[float, int]) -> float:

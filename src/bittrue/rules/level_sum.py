@@ -35,14 +35,17 @@ class LevelSumRule:
 def prepare_defined(real: float, prefix: str = "") -> Prepared:
     """Q31 multiplier and exponent of a real number for which they are defined without an adjustment.
 
-    Raises ValueError for 0, for numbers that are not finite, and where the significand is rounded up to 1.
+    Raises ValueError for 0, for numbers that are not finite, and where the significand is rounded up to 1; -1 is one of
+    32 bits.
 
     >>> {key: int(value) for key, value in prepare_defined(0.75).items()}
     {'multiplier': 1610612736, 'exponent': 0}
+    >>> {key: int(value) for key, value in prepare_defined(2.0**-53 - 1).items()}
+    {'multiplier': -2147483648, 'exponent': 0}
     """
     if real == 0 or not math.isfinite(real):
         raise ValueError(f"a multiplier of {real!r} has no fixed-point form")
-    if abs(math.frexp(real)[0]) * 2.0**31 >= 2.0**31 - 0.5:
+    if math.frexp(real)[0] * 2.0**31 >= 2.0**31 - 0.5:
         raise ValueError(f"the significand of the multiplier {real!r} is rounded up to 1, where the runtime stops")
     return rescale.prepare(_TWO_STEP, real, prefix)
 
