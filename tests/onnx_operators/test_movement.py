@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from support.onnx_models import Checks, build, single
+from support.onnx_models import Checks, build, check, single
 from support.onnx_operands import Case, bits, kind, one_type, ordinary, shape
 
 I64 = np.int64
@@ -319,3 +319,13 @@ def test_borders_of_images_with_channels_last(request: pytest.FixtureRequest) ->
         x = rng.integers(0, 30, (1, channels, *(int(v) for v in rng.integers(3, 8, 2)))).astype(np.uint8)
         content, feeds = build(nodes, {"x": x}, {"y": TensorProto.UINT8}, constants)
         checks.add(content, feeds)
+
+
+@pytest.mark.parametrize("target", [(1, 0, -1), (0, -1, 2), (-1, 0), (0, -1, 7), (-1, 2)])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_free_size_beside_a_size_of_0(known: bool, target: tuple[int, ...]) -> None:
+    """Shape inference refuses what the kernel does; sizes of 0 do not count there, and the rest must divide."""
+    feeds = {"x": np.zeros((0, 2, 3), np.float32), "shape": np.int64(target)}
+    model = single("Reshape", feeds, [1], {"allowzero": 1}, constants=["shape"] if known else [])
+    runs = target == (-1, 2) or (not known and 7 not in target)
+    assert check(*model) == ("equal" if runs else "refused")

@@ -40,8 +40,9 @@ def _span(call: Call) -> tuple[int, int]:
 def infer_reshape(call: Call) -> list[Shape]:
     """One size may be -1: it becomes what is left, sizes of 0 not counted.
 
-    The attribute `zeros` says what a 0 means: `copied` takes the input's size at its place, `alone` is a size that no
-    -1 stands beside, `counted` any size. A third input is a tensor that the result goes along with, see `_beside`.
+    The attribute `zeros` says what a 0 means: `copied` takes the input's size at its place, `counted` is any size, and
+    `alone` one that no -1 stands beside in sizes that are known before a run: the runtime's shape inference refuses
+    them, its kernel does not. A third input is a tensor that the result goes along with, see `_beside`.
     """
     call.expect((1, 3))
     if call.has(2):
@@ -59,10 +60,14 @@ def infer_reshape(call: Call) -> list[Shape]:
             target[at] = source.shape[first + at]
     if free:
         others = [size for size in target if size != -1]
-        if 0 in others and zeros != "counted":
+        computed = zeros == "alone" and call.input(1, "new shape").value is None
+        if 0 in others and zeros != "counted" and not computed:
             raise call.invalid("BT-RESHAPE", f"the -1 has no meaning beside a size of 0 in {target}")
         counted = math.prod(size or 1 for size in inside)
-        target[free[0]] = 0 if 0 in inside and 0 not in others else counted // math.prod(e or 1 for e in others)
+        rest = math.prod(e or 1 for e in others)
+        if 0 in others and computed and counted % rest:
+            raise call.invalid("BT-RESHAPE", f"{counted} is no multiple of {rest}, so {target} has no size for the -1")
+        target[free[0]] = 0 if 0 in inside and 0 not in others else counted // rest
     if math.prod(target) != math.prod(inside):
         raise call.invalid("BT-RESHAPE", f"{math.prod(inside)} elements cannot take shape {target}", BATCH_ADVICE)
     return [bounded(call, [*source.shape[:first], *target, *source.shape[end:]])]
