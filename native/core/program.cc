@@ -296,7 +296,7 @@ void Program::place(const std::vector<bool>& needed) {
         std::memset(addresses_[i], 0, static_cast<size_t>(operand.bytes()));
         if (flip_of(operand.type) != 0) std::memset(addresses_[i], 0x80, static_cast<size_t>(operand.bytes()));
       }
-      if (tensor.home == Home::variable) {
+      if (tensor.home == Home::variable && operand.bytes() > 0) {
         first_values_.emplace_back(static_cast<int>(i),
                                    std::vector<uint8_t>(addresses_[i], addresses_[i] + operand.bytes()));
       }

@@ -234,6 +234,15 @@ def test_gaps_run_on_the_reference() -> None:
     assert [note.startswith("reference") for note in notes] == [False, True, False]
 
 
+def test_variables_of_no_elements_are_kept_and_reset() -> None:
+    state, x, y = T("f32", (0,), variable=True), T("f32", (0,)), T("f32", (0,))
+    session = bittrue.load(single("ADD", ("AddOptions", {}), [state, x], [y])).prepare(executor="native")
+    for _ in range(2):
+        (value,) = session.run(np.zeros(0, np.float32)).values()
+        assert value.shape == (0,)
+        session.reset()
+
+
 def test_values_without_a_result_are_explained_by_the_reference() -> None:
     """A kernel that meets them while running hands its step over; the error is the reference's own."""
     wide = T("s8", (1, 600), 1.0, 0)
