@@ -154,3 +154,24 @@ def test_five_loops_subtract_at_any_rank(second: tuple[int, ...]) -> None:
     )
     feeds = [np.full(first, 4, np.int16), np.arange(np.prod(second)).reshape(second).astype(np.int16)]
     assert check(content, [feeds]) == "equal"
+
+
+@pytest.mark.numerics("litert-optimized", "xnnpack")
+@pytest.mark.parametrize(
+    ("first", "second", "runs"),
+    [
+        ((2,) + (1,) * 7 + (7,), (1,) * 9, True),
+        ((2,) + (1,) * 7 + (7,), (2,) + (1,) * 8, True),
+        ((2,) * 9, (2,), True),
+        ((2, 1) * 4 + (2,), (1, 2) * 4 + (1,), False),
+    ],
+)
+@pytest.mark.parametrize("operator", ["ADD", "MUL"])
+def test_five_loops_of_real_numbers_take_any_rank(
+    operator: str, first: tuple[int, ...], second: tuple[int, ...], runs: bool
+) -> None:
+    """Found by a fresh seed; what does not fit five loops is refused."""
+    options = {"ADD": "AddOptions", "MUL": "MulOptions"}[operator]
+    content = single(operator, (options, {}), [T("f32", first), T("f32", second)], [T("f32", ())])
+    feeds = [np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in (first, second)]
+    assert check(content, [feeds]) == ("equal" if runs else "refused")

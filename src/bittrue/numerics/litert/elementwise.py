@@ -9,14 +9,14 @@ SQUARES = ("attribute_is", "squares", True)
 OF_DIVISOR = ("attribute_is", "sign_of", "divisor")
 SHIFTED_DOWN = ("attribute_is", "up", False)
 BROADCAST, NOT_BROADCAST = (("attribute_is", "broadcasts", value) for value in (True, False))
-_PLAIN = {"plain_range": "type_limits"}
+PLAIN = {"plain_range": "type_limits"}
 _ALIGNED = {
     "align": "left_20",
     "rescale": "q31_two_step_up_away",
     "store": "zero_point_then_clamp",
     "activation_range": "binary32_quotient_away",
 }
-ALIGNED_S16 = {**_ALIGNED, **_PLAIN, "align": "power_of_two_or_left_15"}
+ALIGNED_S16 = {**_ALIGNED, **PLAIN, "align": "power_of_two_or_left_15"}
 _MULTIPLIED = {
     "product": "exact_s32",
     "scale_form": "binary32",
@@ -34,7 +34,7 @@ _RAW = {"compare": "raw"}
 # Kernels that broadcast abort above rank 8; some recognise shapes that differ only in leading dimensions of 1.
 _RANK = ("broadcast_rank_within", 8)
 _RANK_ONES = ("broadcast_rank_within", 8, True)
-_TWO_NANS = (
+TWO_NANS = (
     "where both operands are NaN, the kernels keep the payload of one or the other, depending on the element's place "
     "in their vector loop; bittrue keeps the first one's"
 )
@@ -83,9 +83,9 @@ ROWS: tuple[Row, ...] = (
         "run; docs/facts/litert.md 2.2",
         requires=(("zero_points_are_zero",), ("rank_without_scale_within", 8), _RANK_ONES),
     ),
-    Row("add", ("T T -> T",), _PLAIN, "run", where=("s32", "s64"), requires=(_RANK_ONES,)),
-    Row("add", ("f16 f16 -> f16",), _PLAIN, "run", requires=(_RANK_ONES,), limit=_TWO_NANS),
-    Row("add", ("f32 f32 -> f32",), _PLAIN, "run", requires=(_RANK_ONES,), limit=_TWO_NANS),
+    Row("add", ("T T -> T",), PLAIN, "run", where=("s32", "s64"), requires=(_RANK_ONES,)),
+    Row("add", ("f16 f16 -> f16",), PLAIN, "run", requires=(_RANK_ONES,), limit=TWO_NANS),
+    Row("add", ("f32 f32 -> f32",), PLAIN, "run", requires=(_RANK_ONES,), limit=TWO_NANS),
     Row(
         "sub",
         ("T T -> T",),
@@ -101,7 +101,7 @@ ROWS: tuple[Row, ...] = (
         "run; docs/facts/litert.md 2.2",
         requires=(("zero_points_are_zero",), _RANK_ONES),
     ),
-    Row("sub", ("T T -> T",), _PLAIN, "run", where=("s32", "s64", "f32"), requires=(_RANK,)),
+    Row("sub", ("T T -> T",), PLAIN, "run", where=("s32", "s64", "f32"), requires=(_RANK,)),
     Row("mul", ("f32 f32 -> f32",), {"plain_range": "unlimited"}, "run", when=(SQUARES,)),
     Row(
         "mul",
@@ -115,7 +115,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "mul",
         ("s16 s16 -> s16",),
-        {**_MULTIPLIED, **_PLAIN},
+        {**_MULTIPLIED, **PLAIN},
         "run; docs/facts/litert.md 2.2",
         requires=(("zero_points_are_zero",), _RANK_ONES),
         limit=_LEFT_SHIFT,
@@ -131,9 +131,9 @@ ROWS: tuple[Row, ...] = (
         "run; docs/facts/litert.md 2.2",
         requires=(("zero_points_fit",),),
     ),
-    Row("mul", ("T T -> T",), _PLAIN, "run", where=("s32", "s64", "u32"), requires=(_RANK_ONES,)),
-    Row("mul", ("f16 f16 -> f16",), _PLAIN, "run", requires=(_RANK_ONES,), limit=_TWO_NANS),
-    Row("mul", ("f32 f32 -> f32",), _PLAIN, "run", requires=(_RANK_ONES,), limit=_TWO_NANS),
+    Row("mul", ("T T -> T",), PLAIN, "run", where=("s32", "s64", "u32"), requires=(_RANK_ONES,)),
+    Row("mul", ("f16 f16 -> f16",), PLAIN, "run", requires=(_RANK_ONES,), limit=TWO_NANS),
+    Row("mul", ("f32 f32 -> f32",), PLAIN, "run", requires=(_RANK_ONES,), limit=TWO_NANS),
     Row(
         "div",
         ("T T -> T",),
@@ -144,7 +144,7 @@ ROWS: tuple[Row, ...] = (
         requires=(_RANK_ONES,),
         limit=_DIV_LIMIT,
     ),
-    Row("div", ("T T -> T",), _PLAIN, "run", where=("s32", "f32"), when=(NOT_ROUNDED,), requires=(_RANK,)),
+    Row("div", ("T T -> T",), PLAIN, "run", where=("s32", "f32"), when=(NOT_ROUNDED,), requires=(_RANK,)),
     *(
         Row(
             stem,
@@ -189,7 +189,7 @@ ROWS: tuple[Row, ...] = (
         requires=(_RANK,),
         limit="minimum / -1 stops the run: the kernel's result depends on the element's place in its vector loop",
     ),
-    Row("div", ("f32 f32 -> f32",), {}, "run", when=(ROUNDED_DOWN,), requires=(_RANK,), limit=_TWO_NANS),
+    Row("div", ("f32 f32 -> f32",), {}, "run", when=(ROUNDED_DOWN,), requires=(_RANK,), limit=TWO_NANS),
     Row("remainder", ("T T -> T",), {}, "run", where=("s8", "s16"), when=(OF_DIVISOR,), requires=(_RANK,)),
     Row(
         "remainder",
@@ -207,7 +207,7 @@ ROWS: tuple[Row, ...] = (
         "run",
         when=(OF_DIVISOR,),
         requires=(_RANK,),
-        limit=_TWO_NANS,
+        limit=TWO_NANS,
     ),
     Row(
         "squared_difference",
@@ -236,7 +236,7 @@ ROWS: tuple[Row, ...] = (
         "run: 2^28 pairs against the C library",
         requires=(_RANK,),
         limit="the runtime calls the C library of its machine; the bits here are those of glibc 2.36 for x86-64; its "
-        "form for processors with fused multiply-add differed in 1 of 2^28 pairs; " + _TWO_NANS,
+        "form for processors with fused multiply-add differed in 1 of 2^28 pairs; " + TWO_NANS,
     ),
     Row(
         "atan2",
@@ -245,15 +245,15 @@ ROWS: tuple[Row, ...] = (
         "run",
         where=("f32", "f16", "bf16"),
         limit="different shapes of one rank are refused: the kernel does not compare them and reads past the end; "
-        + _TWO_NANS,
+        + TWO_NANS,
     ),
     Row(
         "add_n",
         ("T T... -> T",),
-        _PLAIN,
+        PLAIN,
         "run",
         where=("s32", "f32"),
-        limit="with several threads and four or more inputs the kernel adds in another order; " + _TWO_NANS,
+        limit="with several threads and four or more inputs the kernel adds in another order; " + TWO_NANS,
     ),
     *(
         Row(stem, ("T T -> T",), rules, "run", ("s8", "u8", "s16", "u16", "s32", "u32"), when=when, requires=(_RANK,))
