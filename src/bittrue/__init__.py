@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         RunError,
         UnsupportedError,
     )
+    from .evaluation.evaluate import evaluate
     from .explain import explain_element
     from .numerics import names as numerics_names
     from .parameters import choose_parameters
@@ -63,6 +64,7 @@ _PUBLIC = {
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
     "device_header": ("conformance.devices.library", "device_header"),
+    "evaluate": ("evaluation.evaluate", "evaluate"),
     "explain_element": ("explain", "explain_element"),
     "identify": ("conformance.identification.identify", "identify"),
     "isas": ("runtime", "isas"),
@@ -97,6 +99,7 @@ __all__ = [
     "demo_model",
     "dequantize",
     "device_header",
+    "evaluate",
     "explain_element",
     "identify",
     "isas",

@@ -14,6 +14,7 @@ import pytest
 
 from bittrue.cli import _COMMANDS, cli, endings
 from bittrue.cli.terminal import Terminal
+from bittrue.samples import demo_model
 from support.build import G, T, several
 from support.caffe2_nets import argument, new
 from support.mxnet_models import Network
@@ -242,6 +243,17 @@ def test_other_commands(tmp_path: Path, line: Line) -> None:
     line(NAMES[5], codes=(2,))
     line("report", tmp_path / NAMES[2], codes=(2,))
     line("demo")
+    # Names of samples and classes.
+    folder = tmp_path / "samples"
+    for number, name in enumerate(NAMES):
+        if "/" not in name and "\0" not in name and len(name) < 99:
+            (folder / name).mkdir(parents=True)
+            (folder / name / f"{number}.png").write_bytes(name.encode(errors="replace"))
+    recipe, model = tmp_path / "grey.toml", tmp_path / "m.tflite"
+    recipe.write_text('step = [{do = "decode", colours = "grey"}, {do = "resize"}, {do = "scale"}]')
+    model.write_bytes(demo_model())
+    line("evaluate", model, "--data", folder, "--recipe", recipe)
+    line("evaluate", model, "--data", f"{NAMES[5]}:{NAMES[2]}", codes=(2, 3))
     (tmp_path / "r.json").write_text(json.dumps({"format": NAMES[5]}))
     line("report", tmp_path / "r.json", codes=(2,))
 

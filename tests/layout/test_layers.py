@@ -31,6 +31,7 @@ ORDER += (
     "check",
     "explain",
     "compare",
+    "evaluation",
     "measure",
     "conformance",
 )
@@ -47,6 +48,13 @@ ALLOWED_EXCEPTIONS = {
         # results say which version made them
         folder: {"__version__", "quantization", *OUTSIDE.intersection({"importers", *ORDER[: ORDER.index(folder) + 1]})}
         for folder in ("runners", "check", "explain", "compare", "measure")
+    },
+    # what a sample becomes is checked as sessions check their inputs
+    "evaluation": {
+        "__version__",
+        "ports",
+        "quantization",
+        *OUTSIDE.intersection(ORDER[: ORDER.index("evaluation") + 1]),
     },
     # pages are made of plain data
     "report": {"errors", "files", "names", "report"},

@@ -28,6 +28,7 @@ _COMMANDS = {
     "explain": "Work out one element of a tensor step by step, as on paper.",
     "reduce": "Cut a model to the smallest one on which A and B still differ.",
     "bench": "Time MODEL, and compare bytes and time with other runtimes installed here.",
+    "evaluate": "Run a data set through MODEL: accuracy, and every sample whose answer changes.",
     "numerics": "List the arithmetics that bittrue reproduces; `show` and `diff` look inside.",
     "identify": "Find out which numerics gives the outputs of DEVICE.",
     "replay": "Run the test vectors in FOLDER and compare the results with the recorded bytes.",

@@ -1,0 +1,209 @@
+"""`bittrue evaluate`: a data set through a model, and where its answers change."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from .. import api
+from ..errors import InputError
+from ..evaluation.evaluate import evaluate
+from ..evaluation.recipes import known
+from ..evaluation.tasks import TASKS
+from .clicking import Choice, GroupedCommand, GroupedOption
+from .common import console, split_words
+from .endings import resumable
+from .plain import say_json
+from .tables import Column, table
+from .terminal import Terminal, one_line
+
+# Flips that are shown of each pair.
+_SHOWN = 10
+_DATA, _HOW, _RESULTS = "Samples", "How they are run", "Results"
+
+
+def _option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
+    return click.option(*names, cls=GroupedOption, group=group, **more)
+
+
+@click.command("evaluate", cls=GroupedCommand)
+@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@_option(
+    _DATA,
+    "--data",
+    required=True,
+    metavar="SOURCE",
+    help="Arrays (.npy, .npz), a .csv file of path,label, a folder with a folder of images per class, or a folder of "
+    "MLPerf Tiny. arrays:, csv:, imagefolder: or mlperf-tiny: before the path says which.",
+)
+@_option(
+    _DATA,
+    "--recipe",
+    default="raw",
+    show_default=True,
+    metavar="NAME",
+    help=f"How a sample becomes an input: a .toml file, or one of {', '.join(known())}.",
+)
+@_option(_DATA, "--limit", type=click.IntRange(1), metavar="N", help="Only the first N samples.")
+@_option(_DATA, "--shard", metavar="I/N", help="Only every N-th sample, from the I-th on.")
+@_option(
+    _HOW,
+    "--numerics",
+    multiple=True,
+    callback=split_words,
+    metavar="NAMES",
+    help="Whose arithmetic, several with commas; by default that of the runtime that the file's format comes with.",
+)
+@_option(_HOW, "--task", type=Choice(tuple(TASKS)), default="classification", show_default=True)
+@_option(
+    _HOW,
+    "--weights",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The file with the weights, for formats that have two; by default the one beside MODEL.",
+)
+@_option(_HOW, "--threads", type=click.IntRange(1), help="Samples in progress at once; by default one per processor.")
+@_option(_HOW, "--executor", default="auto", show_default=True, type=Choice(api.EXECUTORS))
+@_option(_HOW, "--isa", metavar="NAME", help="Instruction set of the native executor.")
+@_option(
+    _HOW,
+    "--on-error",
+    type=Choice(("skip", "stop")),
+    default="skip",
+    show_default=True,
+    help="What a broken sample does: it becomes a row with its error, or it is the end.",
+)
+@_option(
+    _RESULTS,
+    "--output",
+    "-o",
+    type=click.Path(file_okay=False),
+    help="Write a row per sample (Parquet) and the summary into this folder.",
+)
+@_option(_RESULTS, "--resume", is_flag=True, help="Go on with the results in --output.")
+@_option(_RESULTS, "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+def command(
+    model: str,
+    data: str,
+    shard: str | None,
+    output: str | None,
+    resume: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Run a data set through MODEL: accuracy, and every sample whose answer changes.
+
+    \b
+    bittrue evaluate model.tflite --data images/ --recipe tf-mobilenet
+    bittrue evaluate model.tflite --data test.npz --numerics litert,xnnpack -o result/
+    bittrue evaluate model.tflite --data test.npz --numerics litert,xnnpack -o result/ --resume
+
+    Exit code 0: every sample was evaluated; those with an error are counted.
+    """
+    if resume and output is None:
+        raise InputError("BT-USAGE", "has no effect without --output", place="--resume")
+    advice = "no results were kept: --output FOLDER keeps them, and --resume goes on from them"
+    if output is not None:
+        advice = f"finished parts are kept in {output}: the same command with --resume goes on from there"
+    with _progress() as tick, resumable(advice):
+        found = evaluate(model, data, shard=_shard(shard), output=output, resume=resume, progress=tick, **given)
+    if as_json:
+        say_json(found)
+        return
+    _show(found, model, output)
+
+
+def _shard(text: str | None) -> tuple[int, int]:
+    if text is None:
+        return 1, 1
+    index, slash, count = text.partition("/")
+    if not slash or not (index.isascii() and index.isdigit() and count.isascii() and count.isdigit()):
+        raise InputError("BT-SHARD", f"expected I/N, found '{text}'", place="--shard", advice="for example 1/4")
+    return int(index), int(count)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar with rate and time left on standard error, if someone is looking."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}", markup=False),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Terminal(stderr=True), transient=True) as bar:
+        task = bar.add_task("evaluating", total=None, rate="")
+
+        def tick(done: int, count: int) -> None:
+            speed = bar.tasks[0].speed
+            bar.update(task, completed=done, total=count, rate="" if speed is None else f"{speed:,.0f}/s")
+
+        yield tick
+
+
+def _show(found: Mapping[str, Any], model: str, output: str | None) -> None:
+    out = console()
+    data, recipe = found["data"], found["recipe"]
+    libraries = "".join(f", {name} {version}" for name, version in recipe["libraries"].items())
+    out.print(one_line(f"{found['samples']:,} samples ({data['kind']}), recipe ", (recipe["name"], "bold"), libraries))
+    for code, count in found["errors"].items():
+        out.print(one_line((f"{count:,} samples with {code}", "red"), ", in no figure below"))
+    if found["metrics"]:
+        out.print(_figures(found, out.width))
+    elif found["samples"]:
+        out.print("the data has no labels: there is no accuracy")
+    for pair in found["flips"]:
+        _show_flips(out, pair, found)
+    out.print(one_line(f"{found['seconds']:.2f} s; digest of all bits ", (found["digest"][:16], "bold")))
+    if output is not None:
+        out.print(f"results are in {shlex.quote(output)}", soft_wrap=True)
+
+
+def _figures(found: Mapping[str, Any], width: int) -> Any:
+    """The figures of every arithmetic that are single numbers, the one that matters most first."""
+    head = found["headline"]
+    names = [name for name, value in next(iter(found["metrics"].values())).items() if isinstance(value, (int, float))]
+    names = [head, *(name for name in names if name != head)]
+    columns = [Column("numerics"), *(Column(name, right=True) for name in names), Column("digest", least=1)]
+    rows = [
+        (name, *(_number(figures[figure]) for figure in names), found["digests"][name][:16])
+        for name, figures in found["metrics"].items()
+    ]
+    return table(columns, rows, width)
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+
+
+def _show_flips(out: Terminal, pair: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    first, second = pair["pair"]
+    if not pair["count"]:
+        out.print(f"{first} and {second}: every answer is the same")
+        return
+    net = pair["gained"] - pair["lost"]
+    effect = f"; {pair['gained']} become right, {pair['lost']} wrong ({net:+d})" if found["labelled"] else ""
+    out.print(one_line((f"{pair['count']:,} answers flip", "bold"), f" from {first} to {second}{effect}"))
+    classes: Sequence[str] = found["data"]["classes"]
+
+    def named(value: Any) -> str:
+        inside = isinstance(value, int) and 0 <= value < len(classes)
+        return "" if value is None else classes[value] if inside else str(value)
+
+    columns = [Column("sample", "name"), Column("label"), Column(first), Column(second), Column("margin", right=True)]
+    rows = [
+        (flip["id"], named(flip["label"]), *map(named, flip["predictions"]), f"{flip['margin']:.4g}")
+        for flip in pair["samples"][:_SHOWN]
+    ]
+    out.print(table(columns, rows, out.width, "largest margins first"))
+    if pair["count"] > _SHOWN:
+        out.print(f"and {pair['count'] - _SHOWN:,} more; --output keeps all of them")

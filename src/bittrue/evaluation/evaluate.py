@@ -1,0 +1,149 @@
+"""`evaluate`: a data set through a model under several arithmetics."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..api import load
+from ..errors import InputError
+from ..files import read_file
+from ..importers import companion
+from ..runtime.side_by_side import available_processors
+from .recipes import Recipe, find_recipe
+from .results import Folder
+from .rows import Row, rows_of
+from .sources import Source, open_source
+from .subjects import opener, usual
+from .summary import Summary
+from .tasks import Task, find_task
+
+# A part is written when it has so many rows, or so many seconds have passed.
+_PART_ROWS, _PART_SECONDS = 4096, 5.0
+
+# (samples done, samples in all)
+Progress = Callable[[int, int], None]
+
+
+def evaluate(
+    model: str | os.PathLike[str] | bytes,
+    data: Source | str | os.PathLike[str],
+    *,
+    weights: str | os.PathLike[str] | bytes | None = None,
+    numerics: Sequence[str] = (),
+    recipe: Recipe | str = "raw",
+    task: Task | str = "classification",
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    limit: int | None = None,
+    shard: tuple[int, int] = (1, 1),
+    threads: int | None = None,
+    executor: str = "auto",
+    isa: str | None = None,
+    on_error: str = "skip",
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Run every sample of a data set under every arithmetic, and add up what comes out.
+
+    Args:
+        model: a model file with one input, or its bytes.
+        data: where samples come from; see `bittrue.evaluation.sources.open_source`.
+        weights: the second file of formats that have one; see `bittrue.load`.
+        numerics: names of arithmetics; flips are counted between each pair. None: that of the file's format.
+        recipe: how a sample becomes an input: a `Recipe`, the name of a built-in one or a TOML file.
+        task: the question that the model answers: a `Task`, or its name.
+        output: a folder for a row per sample in Parquet, and the summary; None: nothing is written.
+        resume: go on where an earlier run with the same arguments ended.
+        limit: only the first so many samples.
+        shard: (I, N): only every N-th sample, from the I-th on, counted from 1.
+        threads: samples in progress at once; None: as many as this process may use processors.
+        executor, isa: as for `Model.prepare`; the results never depend on them.
+        on_error: what a sample with an error does: ``"skip"``: it is a row with its error; ``"stop"``: it is the end.
+        progress: called with the numbers of samples done and in all.
+
+    Returns:
+        What was asked for and the summary, as plain data: ``samples``, ``labelled``, ``errors`` by code, ``metrics`` by
+        arithmetic, ``flips`` by pair of arithmetics, ``digests`` by arithmetic, ``digest`` of all bits, ``seconds``.
+
+    Raises:
+        InputError: arguments that do not fit, or a recipe that cannot make this model's input of these samples.
+        BittrueError: whatever is wrong with the model.
+    """
+    start = time.monotonic()
+    if on_error not in ("skip", "stop"):
+        raise InputError("BT-ERRORS", f"unknown on_error={on_error!r}", advice="choose skip or stop")
+    index, count = shard
+    if not 1 <= index <= count:
+        raise InputError("BT-SHARD", f"a shard is I/N with I from 1 to N, found {index}/{count}")
+    if limit is not None and limit < 1:
+        raise InputError("BT-LIMIT", f"at least one sample is evaluated, found {limit}", place="limit")
+    source = data if isinstance(data, Source) else open_source(data)
+    recipe = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
+    task = task if isinstance(task, Task) else find_task(task)
+    if weights is None and not isinstance(model, bytes):
+        weights = companion(Path(model))
+    loaded = load(model, weights)
+    names = list(dict.fromkeys(numerics)) or [usual(loaded)]
+    openers = {name: opener(loaded, name, executor=executor, isa=isa) for name in names}
+    first = next(iter(openers.values()))()
+    if len(first.inputs) != 1:
+        raise InputError("BT-EVALUATE-INPUTS", f"the model has {len(first.inputs)} inputs, expected one")
+    recipe.check(source.holds, first.inputs[0])
+    task.check(first.outputs)
+    asked = {
+        "format": "bittrue-evaluation-1",
+        "bittrue": __version__,
+        "model": [_digest(part) for part in (model, weights) if part is not None],
+        "data": {"kind": source.kind, "samples": len(source), "classes": list(source.classes)},
+        "recipe": {"name": recipe.name, "digest": recipe.digest, "libraries": recipe.libraries()},
+        "task": task.name,
+        "numerics": names,
+        "limit": limit,
+        "shard": [index, count],
+    }
+    positions = range(index - 1, len(source) if limit is None else min(limit, len(source)), count)
+    summary = Summary(task, names, source.classes)
+    folder = None if output is None else Folder(Path(output), asked, task, resume=resume)
+    done = 0
+    if folder is not None:
+        folder.begin()
+        for row in folder.rows():
+            summary.add(row)
+            done += 1
+    rows = rows_of(source.samples(positions[done:]), recipe, task, openers, threads or available_processors())
+    for part in _parts(rows, done, len(positions), progress):
+        if folder is not None:
+            folder.write_part(done, part)
+        for row in part:
+            summary.add(row)
+            if row.code and on_error == "stop":
+                raise InputError("BT-EVALUATE-SAMPLE", row.error, place=f"sample '{row.id}'")
+        done += len(part)
+    found = {**asked, **summary.to_dict(), "seconds": time.monotonic() - start}
+    if folder is not None:
+        folder.finish(found)
+    return found
+
+
+def _digest(part: str | os.PathLike[str] | bytes) -> str:
+    return hashlib.sha256(part if isinstance(part, bytes) else read_file(part)).hexdigest()
+
+
+def _parts(rows: Iterable[Row], done: int, total: int, progress: Progress | None) -> Iterator[list[Row]]:
+    part: list[Row] = []
+    began = time.monotonic()
+    for row in rows:
+        part.append(row)
+        done += 1
+        if progress is not None:
+            progress(done, total)
+        if len(part) >= _PART_ROWS or time.monotonic() - began > _PART_SECONDS:
+            yield part
+            part, began = [], time.monotonic()
+    if part:
+        yield part

@@ -1,0 +1,213 @@
+"""Recipes: how a sample becomes a model's input, as data.
+
+A recipe is a list of steps in TOML. Nothing is implicit: what is not written does not happen, except that the batch
+axis is added where it is missing and that real numbers for a quantized input are quantized as the last thing
+(``rounding`` says by whose arithmetic).
+
+.. code-block:: toml
+
+    rounding = "litert"               # of real numbers to the input's type; or "onnx"
+
+    [[step]]
+    do = "decode"                     # an encoded image to uint8 [rows, columns, channels]
+    library = "pillow"                # or "opencv"
+    colours = "rgb"                   # or "bgr", "grey"
+
+    [[step]]
+    do = "crop"                       # the middle of it
+    fraction = 0.875                  # or size = [224, 224]; size = "model" is the model's own
+
+    [[step]]
+    do = "resize"
+    size = "model"                    # or [224, 224]; or shorter = 256, which keeps the proportions
+    method = "bilinear"               # nearest, bilinear, bicubic, area (opencv), lanczos
+    library = "pillow"
+
+    [[step]]
+    do = "scale"                      # float32: (x * factor - mean) / deviation
+    factor = 0.00392156862745098
+    mean = [0.485, 0.456, 0.406]
+    deviation = [0.229, 0.224, 0.225]
+
+    [[step]]
+    do = "move"                       # channels first
+    axes = [2, 0, 1]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.metadata
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError, UnsupportedError
+from ...files import read_file
+from ...names import near_or_all
+from ...ports import Port, checked
+from ...quantization import quantize
+from .steps import PACKAGES, STEPS
+
+# Rows and columns of the image that a recipe is tried on before the first sample.
+_TRIED = (1024, 1024)
+# Recipes that come with bittrue.
+_KNOWN = resources.files(__name__.partition(".")[0]).joinpath("data", "recipes")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a sample becomes an input; see the top of this file.
+
+    Attributes:
+        name: of a built-in one, or the file's.
+        steps: what is done, in order.
+        rounding: the numerics that real numbers are quantized by.
+    """
+
+    name: str
+    steps: tuple[Mapping[str, Any], ...] = ()
+    rounding: str = "litert"
+    _made: dict[Port, list[Callable[[Any], Any]]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the steps, without the name."""
+        text = json.dumps({"steps": self.steps, "rounding": self.rounding}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def libraries(self) -> dict[str, str]:
+        """Packages that the steps use, with the versions that are installed."""
+        used = {str(step["library"]) for step in self.steps if "library" in step}
+        return {PACKAGES[name][1]: importlib.metadata.version(PACKAGES[name][1]) for name in sorted(used)}
+
+    def check(self, holds: str, port: Port) -> None:
+        """Raises InputError where samples of this kind cannot become this input, whatever they hold."""
+        first = str(self.steps[0]["do"]) if self.steps else ""
+        if holds == "image" and first != "decode":
+            raise InputError(
+                "BT-RECIPE", "the samples are encoded images, and the recipe does not decode them", place=self.name
+            )
+        if holds != "image" and first == "decode":
+            raise InputError("BT-RECIPE", "the recipe decodes images, and the samples are values", place=self.name)
+        functions = self._functions(port)
+        if holds != "image":
+            return
+        if not any(step["do"] in ("resize", "crop") and "shorter" not in step for step in self.steps):
+            raise InputError(
+                "BT-RECIPE",
+                f"nothing gives images the size of input '{port.name}' {list(port.shape)}",
+                place=self.name,
+                advice='add a step do = "resize", size = "model"',
+            )
+        # A black image stands for all of them: colours, layout, size and type depend on nothing else.
+        channels = 1 if self.steps[0].get("colours") == "grey" else 3
+        try:
+            self._finished(np.zeros((*_TRIED, channels), np.uint8), functions[1:], port)
+        except InputError as error:
+            raise InputError(
+                "BT-RECIPE",
+                f"what it makes of an image does not fit: {error.message}",
+                place=self.name,
+                advice=error.advice,
+            ) from None
+
+    def apply(self, value: bytes | np.ndarray, port: Port) -> np.ndarray:
+        """The input that a sample becomes.
+
+        Raises:
+            InputError: the sample is broken, or the result has another type or shape than the input.
+        """
+        return self._finished(value, self._functions(port), port)
+
+    def _functions(self, port: Port) -> list[Callable[[Any], Any]]:
+        made = self._made.get(port)
+        if made is None:
+            made = [STEPS[str(s["do"])](s, port, f"{self.name}, step {i}") for i, s in enumerate(self.steps, 1)]
+            self._made[port] = made
+        return made
+
+    def _finished(self, value: Any, functions: Sequence[Callable[[Any], Any]], port: Port) -> np.ndarray:
+        for function in functions:
+            value = function(value)
+        if isinstance(value, bytes):
+            value = _values(value, port)
+        if value.shape == port.shape[1:] and port.shape[:1] == (1,):
+            value = value[None]
+        if value.dtype.kind == "f" and port.dtype.kind in "iu" and port.scale is not None:
+            value = quantize(value, port.scale, port.zero_point or 0, port.dtype, numerics=self.rounding)
+        return checked(port, value)
+
+
+def _values(content: bytes, port: Port) -> np.ndarray:
+    size = math.prod(port.shape) * port.dtype.itemsize
+    if len(content) != size:
+        raise InputError(
+            "BT-DATA-SIZE", f"expected {size} bytes for {port.dtype}{list(port.shape)}, found {len(content)}"
+        )
+    return np.frombuffer(content, port.dtype.newbyteorder("<")).astype(port.dtype).reshape(port.shape)
+
+
+def known() -> list[str]:
+    """Names of the recipes that come with bittrue."""
+    return sorted(file.name.removesuffix(".toml") for file in _KNOWN.iterdir() if file.name.endswith(".toml"))
+
+
+def find_recipe(which: str) -> Recipe:
+    """A built-in recipe by name, or the one in a TOML file.
+
+    Raises:
+        InputError: there is none of that name, or the file is no recipe.
+    """
+    if which in known():
+        return read_recipe(_KNOWN.joinpath(f"{which}.toml").read_text("utf-8"), which)
+    path = Path(which)
+    if not path.is_file():
+        raise InputError(
+            "BT-RECIPE", f"no recipe '{which}'", advice=near_or_all(which, known(), "a .toml file, or one of")
+        )
+    return read_recipe(read_file(path).decode("utf-8", "replace"), path.name)
+
+
+def read_recipe(text: str, name: str) -> Recipe:
+    """A recipe from TOML.
+
+    Raises:
+        InputError: it is none.
+    """
+    tomllib = _toml()
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError("BT-RECIPE", f"no TOML: {error}", place=name) from None
+    steps = found.get("step", [])
+    for key in found:
+        if key not in ("step", "rounding", "name"):
+            raise InputError("BT-RECIPE", f"unknown key '{key}'", place=name, advice="there are: name, rounding, step")
+    for number, step in enumerate(steps, 1):
+        if not isinstance(step, dict) or step.get("do") not in STEPS:
+            word = step.get("do") if isinstance(step, dict) else step
+            raise InputError(
+                "BT-RECIPE",
+                f"unknown step {word!r}",
+                place=f"{name}, step {number}",
+                advice=near_or_all(str(word), STEPS, "do is one of"),
+            )
+    return Recipe(str(found.get("name", name)), tuple(steps), str(found.get("rounding", "litert")))
+
+
+def _toml() -> Any:
+    try:
+        return importlib.import_module("tomllib")
+    except ImportError:  # Python 3.10
+        try:
+            return importlib.import_module("tomli")
+        except ImportError:
+            raise UnsupportedError("BT-PACKAGE", "tomli is not installed", advice="pip install tomli") from None

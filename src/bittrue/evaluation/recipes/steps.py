@@ -1,0 +1,157 @@
+"""What a recipe may do to a sample.
+
+A function per step takes the step, the model's input and where the step stands, and gives what turns a value into
+the next.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError, UnsupportedError
+from ...names import near_or_all
+from ...ports import Port
+
+# Library, as recipes call it -> module and package.
+PACKAGES = {"pillow": ("PIL.Image", "pillow"), "opencv": ("cv2", "opencv-python-headless")}
+
+_METHODS = {
+    "pillow": {"nearest": "NEAREST", "bilinear": "BILINEAR", "bicubic": "BICUBIC", "lanczos": "LANCZOS", "box": "BOX"},
+    "opencv": {
+        "nearest": "INTER_NEAREST",
+        "bilinear": "INTER_LINEAR",
+        "bicubic": "INTER_CUBIC",
+        "area": "INTER_AREA",
+        "lanczos": "INTER_LANCZOS4",
+    },
+}
+_COLOURS = ("rgb", "bgr", "grey")
+# An image of more pixels is not decoded.
+_MOST_PIXELS = 1 << 28
+
+
+def _library(step: Mapping[str, Any], place: str) -> tuple[str, Any]:
+    name = str(step.get("library", "pillow"))
+    if name not in PACKAGES:
+        raise InputError("BT-RECIPE", f"unknown library '{name}'", place=place, advice="pillow or opencv")
+    module, package = PACKAGES[name]
+    try:
+        return name, importlib.import_module(module)
+    except ImportError:
+        raise UnsupportedError(
+            "BT-PACKAGE", f"{package} is not installed", place=place, advice=f"pip install {package}"
+        ) from None
+
+
+def _decode(step: Mapping[str, Any], port: Port, place: str) -> Callable[[bytes], np.ndarray]:
+    colours = _word(step, "colours", "rgb", _COLOURS, place)
+    name, module = _library(step, place)
+
+    def pillow(content: bytes) -> np.ndarray:
+        try:
+            with module.open(io.BytesIO(content)) as image:
+                if image.width * image.height > _MOST_PIXELS:
+                    raise InputError("BT-IMAGE", f"the image has {image.width} x {image.height} pixels")
+                found = np.asarray(image.convert("L" if colours == "grey" else "RGB"))
+        except InputError:
+            raise
+        except Exception as error:  # what Pillow raises of damaged files is of many types
+            raise InputError("BT-IMAGE", f"the image cannot be decoded: {error}") from None
+        return found[..., None] if colours == "grey" else found[..., ::-1] if colours == "bgr" else found
+
+    def opencv(content: bytes) -> np.ndarray:
+        flag = module.IMREAD_GRAYSCALE if colours == "grey" else module.IMREAD_COLOR
+        found = None if not content else module.imdecode(np.frombuffer(content, np.uint8), flag)
+        if found is None:
+            raise InputError("BT-IMAGE", "the image cannot be decoded")
+        return found[..., None] if colours == "grey" else found[..., ::-1] if colours == "rgb" else found
+
+    return pillow if name == "pillow" else opencv
+
+
+def _resize(step: Mapping[str, Any], port: Port, place: str) -> Callable[[np.ndarray], np.ndarray]:
+    name, module = _library(step, place)
+    method = _word(step, "method", "bilinear", tuple(_METHODS[name]), place)
+    flag = getattr(getattr(module, "Resampling", module), _METHODS[name][method])
+    shorter = step.get("shorter")
+    size = None if shorter is not None else _size(step, port, place)
+
+    def resize(image: np.ndarray) -> np.ndarray:
+        rows, columns = image.shape[:2]
+        if size is not None:
+            target = size
+        else:
+            least = min(rows, columns)
+            target = (int(rows * int(shorter) / least), int(columns * int(shorter) / least))  # type: ignore[arg-type]
+        if name == "opencv":
+            found = module.resize(np.ascontiguousarray(image), target[::-1], interpolation=flag)
+            return found.reshape(*target, image.shape[2])
+        plane = image[..., 0] if image.shape[2] == 1 else image
+        found = np.asarray(module.fromarray(np.ascontiguousarray(plane)).resize(target[::-1], flag))
+        return found.reshape(*target, image.shape[2])
+
+    return resize
+
+
+def _crop(step: Mapping[str, Any], port: Port, place: str) -> Callable[[np.ndarray], np.ndarray]:
+    fraction = step.get("fraction")
+    size = None if fraction is not None else _size(step, port, place)
+
+    def crop(image: np.ndarray) -> np.ndarray:
+        rows, columns = image.shape[:2]
+        height, width = size or (int(rows * float(fraction)), int(columns * float(fraction)))  # type: ignore[arg-type]
+        if height > rows or width > columns:
+            raise InputError("BT-IMAGE", f"{height} x {width} cannot be cut out of {rows} x {columns}")
+        top, left = (rows - height) // 2, (columns - width) // 2
+        return image[top : top + height, left : left + width]
+
+    return crop
+
+
+def _scale(step: Mapping[str, Any], port: Port, place: str) -> Callable[[np.ndarray], np.ndarray]:
+    numbers = {
+        name: np.float32(step.get(name, usual)) for name, usual in (("factor", 1), ("mean", 0), ("deviation", 1))
+    }
+    return lambda x: (x.astype(np.float32) * numbers["factor"] - numbers["mean"]) / numbers["deviation"]
+
+
+def _move(step: Mapping[str, Any], port: Port, place: str) -> Callable[[np.ndarray], np.ndarray]:
+    axes = [int(axis) for axis in step.get("axes", ())]
+    if sorted(axes) != list(range(len(axes))) or not axes:
+        raise InputError("BT-RECIPE", f"axes {axes} are not every axis once", place=place)
+    return lambda x: np.ascontiguousarray(x.transpose(axes))
+
+
+def _size(step: Mapping[str, Any], port: Port, place: str) -> tuple[int, int]:
+    size = step.get("size", "model")
+    if size == "model":
+        shape = port.shape[1:]
+        if len(shape) != 3:
+            raise InputError("BT-RECIPE", f"input '{port.name}' {list(port.shape)} is no batch of images", place=place)
+        return (shape[0], shape[1]) if shape[2] in (1, 3, 4) else (shape[1], shape[2])
+    if not (isinstance(size, Sequence) and len(size) == 2 and all(isinstance(n, int) and n > 0 for n in size)):
+        raise InputError("BT-RECIPE", f'size is "model" or [rows, columns], found {size!r}', place=place)
+    return size[0], size[1]
+
+
+def _word(step: Mapping[str, Any], name: str, usual: str, known: Sequence[str], place: str) -> str:
+    word = str(step.get(name, usual))
+    if word not in known:
+        raise InputError(
+            "BT-RECIPE", f"unknown {name} '{word}'", place=place, advice=near_or_all(word, known, "there are")
+        )
+    return word
+
+
+STEPS: dict[str, Callable[[Mapping[str, Any], Port, str], Callable[[Any], Any]]] = {
+    "crop": _crop,
+    "decode": _decode,
+    "move": _move,
+    "resize": _resize,
+    "scale": _scale,
+}

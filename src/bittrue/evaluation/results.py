@@ -1,0 +1,171 @@
+"""A folder of results: parts in Parquet, each written whole, what was asked for, and a summary.
+
+``evaluation.json`` says what is evaluated: model, data, recipe, arithmetics, shard. ``rows/part-000000000.parquet`` and
+so on hold rows, named by how many rows stand before them; ``summary.json`` is written when all samples are done. A run
+that is ended in between goes on behind the last part.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, ModelFormatError, UnsupportedError
+from ..files import read_file, write_bytes, write_text
+from .rows import Row
+from .tasks import Answer, Task
+
+ASKED, SUMMARY, ROWS = "evaluation.json", "summary.json", "rows"
+# Columns of text that every row has, called like its attributes.
+_TEXTS = ("id", "source", "input", "code", "error")
+# Columns that every arithmetic has, beside those of the task.
+_COMMON = {"margin": "double", "digests": "list<string>"}
+
+
+def parquet() -> tuple[Any, Any]:
+    """The modules pyarrow and pyarrow.parquet.
+
+    Raises:
+        UnsupportedError: they are not installed.
+    """
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise UnsupportedError(
+            "BT-PACKAGE", "pyarrow is not installed", advice='pip install "bittrue[evaluate]"'
+        ) from None
+
+
+class Folder:
+    """Results on disk.
+
+    Args:
+        path: the folder, made when something is written.
+        asked: what is evaluated, as plain data.
+        task: the question; it says which columns there are.
+        resume: whether to go on where an earlier run ended.
+
+    Raises:
+        InputError: it holds results already (without `resume`), or those of another evaluation.
+    """
+
+    def __init__(self, path: Path, asked: Mapping[str, Any], task: Task, *, resume: bool = False) -> None:
+        self.path = path
+        self.asked = json.loads(json.dumps(asked))
+        self._arrow, self._parquet = parquet()
+        self._columns = {name: _kind(self._arrow, text) for name, text in {**task.columns, **_COMMON}.items()}
+        place = path / ASKED
+        if place.exists() or self.parts():
+            if not resume:
+                raise InputError(
+                    "BT-EVALUATE-FOLDER",
+                    "the folder holds results already",
+                    place=str(path),
+                    advice="--resume goes on with them; or name another folder",
+                )
+            before = read_json(place)
+            if before != self.asked:
+                names = [name for name in self.asked if before.get(name) != self.asked[name]] or ["something"]
+                raise InputError(
+                    "BT-EVALUATE-FOLDER",
+                    f"the results in it are of another evaluation: {', '.join(names)} differ",
+                    place=str(path),
+                    advice="give the same arguments as before, or name another folder",
+                )
+
+    def begin(self) -> None:
+        """Write what is evaluated, before the first part."""
+        (self.path / ROWS).mkdir(parents=True, exist_ok=True)
+        if not (self.path / ASKED).exists():
+            write_text(self.path / ASKED, json.dumps(self.asked, indent=2) + "\n")
+
+    def parts(self) -> list[Path]:
+        """Parts in the order of their samples."""
+        return sorted((self.path / ROWS).glob("part-*.parquet"))
+
+    def write_part(self, first: int, rows: Sequence[Row]) -> None:
+        """One part, whole or not at all; `first` rows stand before it."""
+        pa = self._arrow
+        columns: dict[str, Any] = {
+            "position": pa.array([row.position for row in rows], pa.int64()),
+            "label": pa.array([json.dumps(row.label) for row in rows], pa.string()),
+        }
+        for name in _TEXTS:
+            columns[name] = pa.array([getattr(row, name) for row in rows], pa.string())
+        for name in self.asked["numerics"]:
+            answers = [row.answers.get(name) for row in rows]
+            for field, kind in self._columns.items():
+                values = [None if answer is None else _field(answer, field) for answer in answers]
+                columns[f"{name}:{field}"] = pa.array(values, kind)
+        buffer = io.BytesIO()
+        self._parquet.write_table(pa.table(columns), buffer, compression="zstd")
+        write_bytes(self.path / ROWS / _name(first), buffer.getvalue())
+
+    def rows(self) -> Iterator[Row]:
+        """Rows of all samples that are done.
+
+        Raises:
+            ModelFormatError: a part is damaged or missing.
+        """
+        count = 0
+        for path in self.parts():
+            if path.name != _name(count):
+                raise ModelFormatError(
+                    "BT-EVALUATE-PART", f"'{_name(count)}' should come before it and is missing", place=str(path)
+                )
+            for row in self._rows(path):
+                count += 1
+                yield row
+
+    def _rows(self, path: Path) -> Iterator[Row]:
+        try:
+            table = self._parquet.read_table(io.BytesIO(read_file(path))).to_pylist()
+            for line in table:
+                answers = {}
+                for name in self.asked["numerics"]:
+                    fields = {field: line[f"{name}:{field}"] for field in self._columns}
+                    if fields["digests"] is not None:
+                        prediction, margin, digests = (fields.pop(key) for key in ("prediction", "margin", "digests"))
+                        answers[name] = Answer(prediction, margin, fields, tuple(digests))
+                texts = {name: str(line[name]) for name in _TEXTS}
+                yield Row(line["position"], label=json.loads(line["label"]), answers=answers, **texts)
+        except (self._arrow.ArrowException, KeyError, TypeError, ValueError) as error:
+            raise ModelFormatError("BT-EVALUATE-PART", f"no part of an evaluation: {error}", place=str(path)) from None
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Write the summary."""
+        write_text(self.path / SUMMARY, json.dumps(summary, indent=2) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object that an evaluation wrote.
+
+    Raises:
+        ModelFormatError: it is none.
+    """
+    try:
+        found = json.loads(read_file(path))
+    except (OSError, ValueError) as error:
+        raise ModelFormatError("BT-EVALUATE-FOLDER", f"no evaluation: {error}", place=str(path)) from None
+    if not isinstance(found, dict):
+        raise ModelFormatError("BT-EVALUATE-FOLDER", "no evaluation: expected a JSON object", place=str(path))
+    return found
+
+
+def _name(first: int) -> str:
+    return f"part-{first:09d}.parquet"
+
+
+def _field(answer: Answer, name: str) -> Any:
+    return answer.details[name] if name in answer.details else getattr(answer, name)
+
+
+def _kind(arrow: Any, text: str) -> Any:
+    """An Arrow type from how it is written."""
+    if text.startswith("list<"):
+        return arrow.list_(_kind(arrow, text[5:-1]))
+    return arrow.type_for_alias(text)

@@ -1,0 +1,50 @@
+"""Where samples come from: found from what is there, or named by a prefix (``imagefolder:DIR``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ...errors import InputError
+from ...names import near_or_all
+from .arrays import Arrays
+from .base import Sample, Source
+from .folders import LABELS_FILE, ImageFolder, Manifest, MlperfTiny
+
+__all__ = ["KINDS", "Sample", "Source", "open_source"]
+
+KINDS: dict[str, Callable[[Path], Source]] = {
+    "arrays": Arrays,
+    "csv": Manifest,
+    "imagefolder": ImageFolder,
+    "mlperf-tiny": MlperfTiny,
+}
+_BY_SUFFIX = {".npy": "arrays", ".npz": "arrays", ".csv": "csv"}
+
+
+def open_source(text: str | os.PathLike[str]) -> Source:
+    """The samples that a text stands for: a path, with or without a prefix of `KINDS`.
+
+    Without one: .npy and .npz files are arrays, .csv files lists; a folder with ``y_labels.csv`` is one of MLPerf
+    Tiny, any other a folder per class.
+
+    Raises:
+        InputError: no such file or folder, or none that holds samples of the kind.
+    """
+    prefix, colon, rest = os.fspath(text).partition(":")
+    named = colon and not os.path.exists(text)
+    if named and prefix not in KINDS:
+        raise InputError("BT-DATA-KIND", f"no kind of data '{prefix}'", advice=near_or_all(prefix, KINDS, "there are"))
+    path = Path(rest if named else text)
+    if not path.exists():
+        raise InputError("BT-DATA", f"there is no '{path}'", place="--data")
+    if not named:
+        prefix = _BY_SUFFIX.get(path.suffix.lower(), "") if path.is_file() else "imagefolder"
+        if path.is_dir() and (path / LABELS_FILE).is_file():
+            prefix = "mlperf-tiny"
+        if not prefix:
+            raise InputError(
+                "BT-DATA-KIND", f"what '{path}' holds is not known", advice=f"name it: {', '.join(KINDS)}: before it"
+            )
+    return KINDS[prefix](path)

@@ -1,0 +1,64 @@
+"""What every source of samples is made of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample, not yet read.
+
+    Attributes:
+        id: its name within the source, the same in every run and on every machine.
+        label: what the source says about it, as plain data for JSON: the number of a class, or whatever the task asks
+            for; None where it says nothing.
+        read: returns what the model is run on, one part for every run (mostly one): bytes (an encoded image, or values
+            as they are) or an array. Called in a worker's thread.
+    """
+
+    id: str
+    label: Any
+    read: Callable[[], Sequence[bytes | np.ndarray]]
+
+
+class Source(ABC):
+    """Samples in a fixed order.
+
+    Attributes:
+        kind: the prefix that names it.
+        holds: what the parts of its samples are: ``"image"`` (an encoded one), ``"bytes"`` (values) or ``"array"``.
+        place: what the user named.
+        classes: names of the classes by number; empty where the source has none.
+    """
+
+    kind: str
+    holds: str
+
+    def __init__(self, place: str, classes: Sequence[str] = ()) -> None:
+        self.place = place
+        self.classes = tuple(classes)
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many samples there are."""
+
+    @abstractmethod
+    def __getitem__(self, position: int) -> Sample:
+        """The sample at a position from 0 on."""
+
+    def samples(self, positions: range) -> Iterator[tuple[int, Sample]]:
+        """The samples at these positions, each with its own, in order."""
+        return ((position, self[position]) for position in positions)
+
+
+def no_samples(place: str, expected: str) -> InputError:
+    """The error of a source without samples."""
+    return InputError("BT-DATA-EMPTY", f"no samples: expected {expected}", place=place)

@@ -1,0 +1,134 @@
+"""Samples that are files: a folder per class, a list of paths, or the layout of MLPerf Tiny."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from ...errors import InputError
+from ...files import read_file
+from ...visible import visible
+from .base import Sample, Source, no_samples
+
+IMAGES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp"})
+LABELS_FILE = "y_labels.csv"
+
+
+class Files(Source):
+    """Files under one folder, with a label each.
+
+    Args:
+        folder: what paths are relative to.
+        files: path with forward slashes, and label.
+    """
+
+    def __init__(self, place: str, folder: Path, files: Sequence[tuple[str, object]], classes: Sequence[str]) -> None:
+        super().__init__(place, classes)
+        self._folder, self._files = folder, files
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, position: int) -> Sample:
+        name, label = self._files[position]
+        return Sample(name, label, lambda: [read_file(self._folder / name)])
+
+
+class ImageFolder(Files):
+    """A folder with a folder of images per class; classes are numbered in the order of their names."""
+
+    kind = "imagefolder"
+    holds = "image"
+
+    def __init__(self, folder: Path) -> None:
+        classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+        files = [
+            (path.relative_to(folder).as_posix(), number)
+            for number, name in enumerate(classes)
+            for path in sorted((folder / name).rglob("*"))
+            if path.suffix.lower() in IMAGES and path.is_file()
+        ]
+        if not files:
+            raise no_samples(str(folder), "a folder of images for every class")
+        super().__init__(str(folder), folder, files, classes)
+
+
+class Manifest(Files):
+    """A CSV file with a line ``path,label`` per sample, paths relative to it.
+
+    A first line whose label column is called ``label`` is a head. Labels that are all integers are class numbers;
+    others are names, numbered in their order.
+    """
+
+    kind = "csv"
+    holds = "image"
+
+    def __init__(self, path: Path) -> None:
+        rows = _rows(path)
+        if rows and len(rows[0]) > 1 and rows[0][1].strip().lower() in ("label", "class", "class_id"):
+            rows = rows[1:]
+        for line, row in enumerate(rows, 1):
+            if len(row) < 2:
+                raise InputError(
+                    "BT-DATA-LIST",
+                    f"expected path,label, found '{visible(','.join(row))}'",
+                    place=f"{path}, row {line}",
+                )
+        texts = [row[1].strip() for row in rows]
+        if not rows:
+            raise no_samples(str(path), "a line path,label for every sample")
+        numbers = all(text.lstrip("-").isdigit() for text in texts)
+        classes = [] if numbers else sorted(set(texts))
+        number = {name: i for i, name in enumerate(classes)}
+        files = [
+            (_inside(row[0], path, i), int(text) if numbers else number[text])
+            for i, (row, text) in enumerate(zip(rows, texts, strict=True), 1)
+        ]
+        super().__init__(str(path), path.parent, files, classes)
+
+
+class MlperfTiny(Files):
+    """A folder as MLPerf Tiny's runner takes it: ``y_labels.csv`` with ``file,classes,label`` and files of values."""
+
+    kind = "mlperf-tiny"
+    holds = "bytes"
+
+    def __init__(self, folder: Path) -> None:
+        place = folder / LABELS_FILE
+        files = []
+        for i, row in enumerate(_rows(place), 1):
+            try:
+                name, _, label = row[:3]
+                files.append((_inside(name, place, i), int(label)))
+            except ValueError:
+                raise InputError(
+                    "BT-DATA-LIST",
+                    f"expected file,classes,label, found '{visible(','.join(row))}'",
+                    place=f"{place}, row {i}",
+                ) from None
+        if not files:
+            raise no_samples(str(place), "a line file,classes,label for every sample")
+        super().__init__(str(folder), folder, files, ())
+
+
+def _rows(path: Path) -> list[list[str]]:
+    try:
+        text = read_file(path).decode("utf-8-sig")
+        return [row for row in csv.reader(io.StringIO(text, newline="")) if any(cell.strip() for cell in row)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError("BT-DATA-LIST", f"no CSV file in UTF-8: {error}", place=str(path)) from None
+
+
+def _inside(name: str, place: Path, row: int) -> str:
+    """A path of a list, which must not lead out of the list's folder."""
+    path = PurePosixPath(name.strip())
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise InputError(
+            "BT-DATA-PATH",
+            f"'{visible(name)}' is no path below the list's folder",
+            place=f"{place}, row {row}",
+            advice="paths are relative to the list and stay inside its folder",
+        )
+    return path.as_posix()

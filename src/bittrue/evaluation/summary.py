@@ -1,0 +1,112 @@
+"""Figures of an evaluation: metrics per arithmetic, the answers that differ, digests of all bits."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from .digests import Combined
+from .rows import Row
+from .tasks import Task
+
+# Flips of a pair that a summary lists; the rows have all of them.
+MOST_FLIPS = 1000
+
+
+class Summary:
+    """Figures that are added up row by row.
+
+    Args:
+        task: the question.
+        names: arithmetics.
+        classes: names of the classes by number; may be empty.
+    """
+
+    def __init__(self, task: Task, names: Sequence[str], classes: Sequence[str] = ()) -> None:
+        self._task, self._names = task, tuple(names)
+        self.samples = self.labelled = 0
+        self.errors = Counter[str]()
+        self._figures = {name: task.figures(classes) for name in names}
+        self._flips = {pair: _Flips(pair) for pair in combinations(names, 2)}
+        self._digests = {name: Combined() for name in names}
+
+    def add(self, row: Row) -> None:
+        """One more sample."""
+        self.samples += 1
+        for name, digest in self._digests.items():
+            outputs = row.answers[name].digests if name in row.answers else ()
+            digest.add((row.id, row.source, row.input, *outputs))
+        if row.code:
+            self.errors[row.code] += 1
+            return
+        right: Mapping[str, bool | None] = {}
+        if row.label is not None:
+            self.labelled += 1
+            right = {name: self._task.right(row.label, answer) for name, answer in row.answers.items()}
+            for name, answer in row.answers.items():
+                self._figures[name].add(row.label, answer)
+        for flips in self._flips.values():
+            flips.add(row, right)
+
+    def digest(self) -> str:
+        """One digest of all samples under all arithmetics."""
+        whole = Combined()
+        for name in self._names:
+            whole.add((name, self._digests[name].hexdigest()))
+        return whole.hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, fit for JSON."""
+        return {
+            "samples": self.samples,
+            "labelled": self.labelled,
+            "errors": dict(sorted(self.errors.items())),
+            "task": self._task.name,
+            "headline": self._task.headline,
+            "metrics": {name: figures.to_dict() for name, figures in self._figures.items()} if self.labelled else {},
+            "flips": [flips.to_dict() for flips in self._flips.values()],
+            "digests": {name: digest.hexdigest() for name, digest in self._digests.items()},
+            "digest": self.digest(),
+        }
+
+
+class _Flips:
+    """Samples that two arithmetics answer differently, the clearest ones first."""
+
+    def __init__(self, pair: tuple[str, str]) -> None:
+        self._pair = pair
+        self._count = self._gained = self._lost = 0
+        self._kept: list[tuple[float, int, dict[str, Any]]] = []
+
+    def add(self, row: Row, right: Mapping[str, bool | None]) -> None:
+        one, two = (row.answers[name] for name in self._pair)
+        if one.prediction == two.prediction:
+            return
+        was, now = (bool(right.get(name)) for name in self._pair)
+        self._count += 1
+        self._gained += now and not was
+        self._lost += was and not now
+        margin = min(one.margin, two.margin)
+        found = {
+            "position": row.position,
+            "id": row.id,
+            "label": row.label,
+            "predictions": [one.prediction, two.prediction],
+            "margin": margin,
+        }
+        heapq.heappush(self._kept, (margin, -row.position, found))
+        if len(self._kept) > MOST_FLIPS:
+            heapq.heappop(self._kept)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Their number, what they do to the metric, and the ones with the largest margins, those first."""
+        return {
+            "pair": list(self._pair),
+            "count": self._count,
+            "gained": self._gained,
+            "lost": self._lost,
+            "samples": [found for _, _, found in sorted(self._kept, key=lambda kept: (-kept[0], -kept[1]))],
+        }

@@ -1,0 +1,89 @@
+"""What a task makes of outputs: what a sample is answered with, and figures over all samples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...api import Port
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one arithmetic says about one sample.
+
+    Attributes:
+        prediction: what it says; two arithmetics whose predictions differ make a flip.
+        margin: how far it is from saying something else, in the real numbers that the output stands for.
+        details: what figures need, by name; see `Task.columns`.
+        digests: SHA-256 of every output.
+    """
+
+    prediction: Any
+    margin: float
+    details: Mapping[str, Any] = field(default_factory=dict)
+    digests: tuple[str, ...] = ()
+
+
+class Figures(ABC):
+    """Figures of one arithmetic, added up sample by sample."""
+
+    @abstractmethod
+    def add(self, label: Any, answer: Answer) -> None:
+        """One more sample; `label` is never None."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Names and figures, fit for JSON; only numbers may be asked for (``--require``)."""
+
+
+class Task(ABC):
+    """A question that a model answers.
+
+    Attributes:
+        name: for command lines.
+        headline: the figure that matters most.
+        columns: what results have for every arithmetic beside margin and digests: name -> type as Arrow writes it
+            (``"int64"``, ``"double"``, ``"string"``, ``"list<int64>"`` ...). ``"prediction"`` is one of them.
+    """
+
+    name: str
+    headline: str
+    columns: ClassVar[Mapping[str, str]]
+
+    @abstractmethod
+    def check(self, outputs: Sequence[Port]) -> None:
+        """Raises InputError where a model with these outputs cannot answer the question."""
+
+    @abstractmethod
+    def answer(self, runs: Sequence[tuple[np.ndarray, Sequence[np.ndarray]]], outputs: Sequence[Port]) -> Answer:
+        """The answer, without digests, that outputs mean.
+
+        Args:
+            runs: input and outputs of every run of the sample; mostly there is one.
+            outputs: the ports that the outputs belong to.
+        """
+
+    @abstractmethod
+    def right(self, label: Any, answer: Answer) -> bool | None:
+        """Whether the answer is right; None where a single answer is neither right nor wrong."""
+
+    @abstractmethod
+    def figures(self, classes: Sequence[str]) -> Figures:
+        """Figures of no sample.
+
+        Args:
+            classes: names of the classes by number; may be empty.
+        """
+
+
+def real(values: np.ndarray, port: Port) -> np.ndarray:
+    """The real numbers that an output stands for, as float64."""
+    numbers = values.astype(np.float64)
+    if port.scale is None or port.zero_point is None or values.dtype.kind not in "iu":
+        return numbers
+    return (numbers - port.zero_point) * port.scale

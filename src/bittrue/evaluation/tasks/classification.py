@@ -1,0 +1,77 @@
+"""Which class: the largest of the first output's values."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...api import Port
+from ...errors import InputError
+from .base import Answer, Figures, Task, real
+
+_TOP = 5
+
+
+class Classification(Task):
+    """The class with the largest value; of equal values the first one."""
+
+    name = "classification"
+    headline = "top1"
+    columns: ClassVar = {"prediction": "int64", "top": "list<int64>", "scores": "list<double>"}
+
+    def check(self, outputs: Sequence[Port]) -> None:
+        if math.prod(outputs[0].shape) in (0, 1):
+            raise InputError(
+                "BT-TASK", "one value per sample is no choice among classes", place=f"output '{outputs[0].name}'"
+            )
+
+    def answer(self, runs: Sequence[tuple[np.ndarray, Sequence[np.ndarray]]], outputs: Sequence[Port]) -> Answer:
+        if len(runs) != 1:
+            raise InputError("BT-TASK", f"a class comes from one run, the sample has {len(runs)}")
+        values = runs[0][1][0].reshape(-1)
+        order = np.argsort(-values.astype(np.float64), kind="stable")[:_TOP]
+        scores = real(values[order], outputs[0]).tolist()
+        top = order.tolist()
+        margin = scores[0] - scores[1] if len(scores) > 1 else 0.0
+        return Answer(top[0], margin, {"top": top, "scores": scores})
+
+    def right(self, label: Any, answer: Answer) -> bool | None:
+        return bool(label == answer.prediction)
+
+    def figures(self, classes: Sequence[str]) -> Figures:
+        return _Figures(classes)
+
+
+class _Figures(Figures):
+    def __init__(self, classes: Sequence[str]) -> None:
+        self._classes = classes
+        self._pairs = Counter[tuple[int, int]]()
+        self._among = 0
+
+    def add(self, label: Any, answer: Answer) -> None:
+        self._pairs[label, answer.prediction] += 1
+        self._among += label in answer.details["top"]
+
+    def to_dict(self) -> dict[str, Any]:
+        totals = Counter[int]()
+        for (label, _), count in self._pairs.items():
+            totals[label] += count
+        samples = sum(totals.values())
+        right = sum(count for (label, found), count in self._pairs.items() if label == found)
+        return {
+            "right": right,
+            "top1": right / samples if samples else math.nan,
+            "top5": self._among / samples if samples else math.nan,
+            "per_class": [
+                {"class": label, "name": self._name(label), "samples": total, "right": self._pairs[label, label]}
+                for label, total in sorted(totals.items())
+            ],
+            "confusion": [[label, found, count] for (label, found), count in sorted(self._pairs.items())],
+        }
+
+    def _name(self, label: int) -> str:
+        return self._classes[label] if 0 <= label < len(self._classes) else str(label)
