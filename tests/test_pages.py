@@ -48,6 +48,12 @@ def test_compare_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         names["test_my_chip"](Bittrue())  # type: ignore[operator]
 
 
+def test_evaluate_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for the page about whole data sets."""
+    pytest.importorskip("pyarrow")
+    run_page("evaluate", tmp_path, monkeypatch)
+
+
 @pytest.mark.parametrize("page", ["conformance", "vectors"])
 def test_conformance_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for the pages about devices and test vectors."""

@@ -26,6 +26,12 @@ from .terminal import Terminal
 _DIGIT, _WORDS = 11, 12
 # The digit that --save writes: a 4.
 _SAVED = 24
+_RECIPE = """# Grey values from 0 to 16 become real numbers from 0 to 1; the model's input quantizes them.
+
+[[step]]
+do = "scale"
+factor = 0.0625
+"""
 _OTHER_RULES = ("q31_one_step_up", "q31_two_step_up_up", "binary32_multiply_even")
 
 
@@ -35,7 +41,7 @@ _OTHER_RULES = ("q31_one_step_up", "q31_two_step_up_up", "binary32_multiply_even
     "--save",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Write the model, one of its inputs and its labels into FOLDER, for the other commands.",
+    help="Write the model, one of its inputs, its labels and a small data set into FOLDER, for the other commands.",
 )
 def command(show_plan: bool, save: Path | None) -> None:
     """Recognise handwritten digits with an int8 network, and look into one of its roundings."""
@@ -72,19 +78,21 @@ def command(show_plan: bool, save: Path | None) -> None:
     _explain(out, session, inputs)
     if save is not None:
         _save(save, inputs[_SAVED])
-        say(f"saved digits.tflite, digit.npy and labels.txt in {save}")
+        say(f"saved digits.tflite, digit.npy, labels.txt, digits.npz and digits.toml in {save}")
     if show_plan:
         print_lines(str(session.plan))
     out.print()
     if save is None:
         out.print("next: bittrue demo --save .   # the model and a digit as files, to try other commands on")
         return
-    model, digit = (shlex.quote(str(save / name)) for name in ("digits.tflite", "digit.npy"))
+    files = ("digits.tflite", "digit.npy", "digits.npz", "digits.toml")
+    model, digit, data, recipe = (shlex.quote(str(save / name)) for name in files)
     for words in (
         f"run {model} --input {digit} --top 3",
         f"explain {model} --tensor 0 --input {digit}",
         f"check {model}",
         f"compare {model} {model}@xnnpack --runs 5",
+        f"evaluate {model} --data {data} --recipe {recipe} --numerics litert,xnnpack",
     ):
         out.print(f"next: bittrue {words}", soft_wrap=True)
 
@@ -94,6 +102,10 @@ def _save(folder: Path, x: np.ndarray) -> None:
     with written(folder / "digit.npy") as file:
         np.save(file, x[None], allow_pickle=False)
     write_text(folder / "labels.txt", "".join(f"{label}\n" for label in range(10)))
+    images, labels = samples.demo_digits()
+    with written(folder / "digits.npz") as file:
+        np.savez(file, images=images, labels=labels)
+    write_text(folder / "digits.toml", _RECIPE)
 
 
 def _minus(zero_point: int | None) -> str:

@@ -72,6 +72,13 @@ def _option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
 @_option(_HOW, "--isa", metavar="NAME", help="Instruction set of the native executor.")
 @_option(
     _HOW,
+    "--reset/--no-reset",
+    default=True,
+    show_default=True,
+    help="Whether every sample begins with the first values of variable tensors, or goes on from the one before.",
+)
+@_option(
+    _HOW,
     "--on-error",
     type=Choice(("skip", "stop")),
     default="skip",

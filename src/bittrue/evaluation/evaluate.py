@@ -46,6 +46,7 @@ def evaluate(
     executor: str = "auto",
     isa: str | None = None,
     on_error: str = "skip",
+    reset: bool = True,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Run every sample of a data set under every arithmetic, and add up what comes out.
@@ -64,6 +65,8 @@ def evaluate(
         threads: samples in progress at once; None: as many as this process may use processors.
         executor, isa: as for `Model.prepare`; the results never depend on them.
         on_error: what a sample with an error does: ``"skip"``: it is a row with its error; ``"stop"``: it is the end.
+        reset: whether every sample begins with the first values of variable tensors. False: they go on from sample to
+            sample, as in a loop over one interpreter; then there is one thread, one shard, and nothing to resume.
         progress: called with the numbers of samples done and in all.
 
     Returns:
@@ -82,6 +85,13 @@ def evaluate(
         raise InputError("BT-SHARD", f"a shard is I/N with I from 1 to N, found {index}/{count}")
     if limit is not None and limit < 1:
         raise InputError("BT-LIMIT", f"at least one sample is evaluated, found {limit}", place="limit")
+    if not reset and (resume or count > 1 or (threads or 1) > 1):
+        raise InputError(
+            "BT-EVALUATE-STATE",
+            "variables go on from sample to sample, so all samples are run in order by one thread",
+            place="reset=False",
+            advice="leave out threads, shard and resume, or let every sample begin with the first values",
+        )
     source = data if isinstance(data, Source) else open_source(data)
     recipe = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
     task = task if isinstance(task, Task) else find_task(task)
@@ -89,7 +99,7 @@ def evaluate(
         weights = companion(Path(model))
     loaded = load(model, weights)
     names = list(dict.fromkeys(numerics)) or [usual(loaded)]
-    openers = {name: opener(loaded, name, executor=executor, isa=isa) for name in names}
+    openers = {name: opener(loaded, name, executor=executor, isa=isa, reset=reset) for name in names}
     first = next(iter(openers.values()))()
     if len(first.inputs) != 1:
         raise InputError("BT-EVALUATE-INPUTS", f"the model has {len(first.inputs)} inputs, expected one")
@@ -103,6 +113,7 @@ def evaluate(
         "recipe": {"name": recipe.name, "digest": recipe.digest, "libraries": recipe.libraries()},
         "task": task.name,
         "numerics": names,
+        "reset": reset,
         "limit": limit,
         "shard": [index, count],
     }
@@ -115,7 +126,9 @@ def evaluate(
         for row in folder.rows():
             summary.add(row)
             done += 1
-    rows = rows_of(source.samples(positions[done:]), recipe, task, openers, threads or available_processors())
+    rows = rows_of(
+        source.samples(positions[done:]), recipe, task, openers, threads or (available_processors() if reset else 1)
+    )
     for part in _parts(rows, done, len(positions), progress):
         if folder is not None:
             folder.write_part(done, part)

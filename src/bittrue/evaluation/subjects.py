@@ -19,7 +19,7 @@ class Subject:
 
     Attributes:
         inputs, outputs: what the model takes and gives.
-        run: the arrays of all outputs for one input, beginning with the first values of variable tensors.
+        run: the arrays of all outputs for one input.
         end: makes runs in progress end.
     """
 
@@ -34,8 +34,12 @@ def usual(model: Model) -> str:
     return numerics_tables.default_of(model.format)
 
 
-def opener(model: Model, name: str, *, executor: str = "auto", isa: str | None = None) -> Callable[[], Subject]:
+def opener(
+    model: Model, name: str, *, executor: str = "auto", isa: str | None = None, reset: bool = True
+) -> Callable[[], Subject]:
     """What opens the model under the arithmetic called `name`, once for each thread.
+
+    With `reset`, every run begins with the first values of variable tensors.
 
     Raises:
         InputError: there is no such arithmetic.
@@ -47,7 +51,8 @@ def opener(model: Model, name: str, *, executor: str = "auto", isa: str | None =
         session = model.prepare(name, executor=executor, isa=isa)
 
         def run(x: np.ndarray) -> list[np.ndarray]:
-            session.reset()
+            if reset:
+                session.reset()
             return list(session.run(x).values())
 
         return Subject(session.inputs, session.outputs, run, session.interrupt)
