@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import api, samples
+from ..compare.archive import write_arrays
 from ..explain import explain_element, explain_under, first_different, numerics_against
 from ..files import write_bytes, write_text, written
 from ..operators import Step
@@ -104,7 +105,7 @@ def _save(folder: Path, x: np.ndarray) -> None:
     write_text(folder / "labels.txt", "".join(f"{label}\n" for label in range(10)))
     images, labels = samples.demo_digits()
     with written(folder / "digits.npz") as file:
-        np.savez(file, images=images, labels=labels)
+        write_arrays(file, {"images": images, "labels": labels})
     write_text(folder / "digits.toml", _RECIPE)
 
 
