@@ -15,6 +15,7 @@ from .. import api
 from ..errors import InputError
 from ..evaluation.evaluate import evaluate
 from ..evaluation.recipes import known
+from ..evaluation.requirements import numbers
 from ..evaluation.tasks import TASKS
 from .clicking import Choice, GroupedCommand, GroupedOption
 from .common import console, split_words
@@ -93,6 +94,14 @@ def _option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
     help="Write a row per sample (Parquet) and the summary into this folder.",
 )
 @_option(_RESULTS, "--resume", is_flag=True, help="Go on with the results in --output.")
+@_option(
+    _RESULTS,
+    "--require",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Exit code 1 where this figure of the first arithmetic is below VALUE, as top1=0.7; flips=0: where more "
+    "answers flip between two arithmetics. Repeat it for more.",
+)
 @_option(_RESULTS, "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def command(
     model: str,
@@ -100,6 +109,7 @@ def command(
     shard: str | None,
     output: str | None,
     resume: bool,
+    require: tuple[str, ...],
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -110,7 +120,7 @@ def command(
     bittrue evaluate model.tflite --data test.npz --numerics litert,xnnpack -o result/
     bittrue evaluate model.tflite --data test.npz --numerics litert,xnnpack -o result/ --resume
 
-    Exit code 0: every sample was evaluated; those with an error are counted.
+    Exit code 0: every sample was evaluated (those with an error are counted) and --require is met; 1: it is not.
     """
     if resume and output is None:
         raise InputError("BT-USAGE", "has no effect without --output", place="--resume")
@@ -118,11 +128,38 @@ def command(
     if output is not None:
         advice = f"finished parts are kept in {output}: the same command with --resume goes on from there"
     with _progress() as tick, resumable(advice):
-        found = evaluate(model, data, shard=_shard(shard), output=output, resume=resume, progress=tick, **given)
+        found = evaluate(
+            model,
+            data,
+            shard=_shard(shard),
+            output=output,
+            resume=resume,
+            require=_require(require),
+            progress=tick,
+            **given,
+        )
     if as_json:
         say_json(found)
-        return
-    _show(found, model, output)
+    else:
+        _show(found, output)
+    click.get_current_context().exit(1 if found["unmet"] else 0)
+
+
+def _require(texts: Sequence[str]) -> dict[str, float]:
+    """Requirements by name."""
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            raise InputError(
+                "BT-REQUIRE", f"expected NAME=VALUE, found '{text}'", place="--require", advice="for example top1=0.7"
+            ) from None
+        if name in found:
+            raise InputError("BT-REQUIRE", f"'{name}' is given twice", place="--require")
+        found[name] = number
+    return found
 
 
 def _shard(text: str | None) -> tuple[int, int]:
@@ -157,7 +194,7 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
         yield tick
 
 
-def _show(found: Mapping[str, Any], model: str, output: str | None) -> None:
+def _show(found: Mapping[str, Any], output: str | None) -> None:
     out = console()
     data, recipe = found["data"], found["recipe"]
     libraries = "".join(f", {name} {version}" for name, version in recipe["libraries"].items())
@@ -173,12 +210,14 @@ def _show(found: Mapping[str, Any], model: str, output: str | None) -> None:
     out.print(one_line(f"{found['seconds']:.2f} s; digest of all bits ", (found["digest"][:16], "bold")))
     if output is not None:
         out.print(f"results are in {shlex.quote(output)}", soft_wrap=True)
+    for line in found["unmet"]:
+        out.print(one_line((line, "bold red")))
 
 
 def _figures(found: Mapping[str, Any], width: int) -> Any:
     """The figures of every arithmetic that are single numbers, the one that matters most first."""
     head = found["headline"]
-    names = [name for name, value in next(iter(found["metrics"].values())).items() if isinstance(value, (int, float))]
+    names = list(numbers(next(iter(found["metrics"].values()))))
     names = [head, *(name for name in names if name != head)]
     columns = [Column("numerics"), *(Column(name, right=True) for name in names), Column("digest", least=1)]
     rows = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..files import read_file
 from ..importers import companion
 from ..runtime.side_by_side import available_processors
 from .recipes import Recipe, find_recipe
+from .requirements import check_requirements, unmet_requirements
 from .results import Folder
 from .rows import Row, rows_of
 from .sources import Source, open_source
@@ -47,6 +48,7 @@ def evaluate(
     isa: str | None = None,
     on_error: str = "skip",
     reset: bool = True,
+    require: Mapping[str, float] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Run every sample of a data set under every arithmetic, and add up what comes out.
@@ -67,11 +69,14 @@ def evaluate(
         on_error: what a sample with an error does: ``"skip"``: it is a row with its error; ``"stop"``: it is the end.
         reset: whether every sample begins with the first values of variable tensors. False: they go on from sample to
             sample, as in a loop over one interpreter; then there is one thread, one shard, and nothing to resume.
+        require: least values of figures of the first arithmetic, such as ``{"top1": 0.7}``; ``"flips"``: how many
+            answers may flip between any two arithmetics.
         progress: called with the numbers of samples done and in all.
 
     Returns:
         What was asked for and the summary, as plain data: ``samples``, ``labelled``, ``errors`` by code, ``metrics`` by
-        arithmetic, ``flips`` by pair of arithmetics, ``digests`` by arithmetic, ``digest`` of all bits, ``seconds``.
+        arithmetic, ``flips`` by pair of arithmetics, ``digests`` by arithmetic, ``digest`` of all bits,
+        ``unmet``: a sentence for every requirement that is not met, ``seconds``.
 
     Raises:
         InputError: arguments that do not fit, or a recipe that cannot make this model's input of these samples.
@@ -105,6 +110,8 @@ def evaluate(
         raise InputError("BT-EVALUATE-INPUTS", f"the model has {len(first.inputs)} inputs, expected one")
     recipe.check(source.holds, first.inputs[0])
     task.check(first.outputs)
+    require = require or {}
+    check_requirements(require, task, names)
     asked = {
         "format": "bittrue-evaluation-1",
         "bittrue": __version__,
@@ -137,7 +144,8 @@ def evaluate(
             if row.code and on_error == "stop":
                 raise InputError("BT-EVALUATE-SAMPLE", row.error, place=f"sample '{row.id}'")
         done += len(part)
-    found = {**asked, **summary.to_dict(), "seconds": time.monotonic() - start}
+    found = {**asked, **summary.to_dict()}
+    found |= {"unmet": unmet_requirements(found, require), "seconds": time.monotonic() - start}
     if folder is not None:
         folder.finish(found)
     return found
