@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..api import Port
@@ -71,22 +71,23 @@ class _Worker:
 
     def rows(self, samples: list[tuple[int, Sample]]) -> list[Row]:
         port = next(iter(self.subjects.values())).inputs[0]
-        return [self._row(Row(position, sample.id, sample.label), sample, port) for position, sample in samples]
+        return [self._row(position, sample, port) for position, sample in samples]
 
-    def _row(self, row: Row, sample: Sample, port: Port) -> Row:
+    def _row(self, position: int, sample: Sample, port: Port) -> Row:
+        source = ready = ""
+        answers = {}
         try:
             parts = sample.read()
-            row = replace(row, source=digest_of(parts))
+            source = digest_of(parts)
             inputs = [self.recipe.apply(part, port) for part in parts]
-            row = replace(row, input=digest_of(inputs))
-            answers = {}
+            ready = digest_of(inputs)
             for name, subject in self.subjects.items():
                 runs = [(x, subject.run(x)) for x in inputs]
-                outputs = zip(*(values for _, values in runs), strict=True)
-                digests = tuple(digest_of(values) for values in outputs)
-                answers[name] = replace(self.task.answer(runs, subject.outputs), digests=digests)
+                found = self.task.answer(runs, subject.outputs)
+                digests = tuple(map(digest_of, zip(*(values for _, values in runs), strict=True)))
+                answers[name] = Answer(found.prediction, found.margin, found.details, digests)
         except StoppedError:
             raise
         except BittrueError as error:
-            return replace(row, code=error.code, error=str(error))
-        return replace(row, answers=answers)
+            return Row(position, sample.id, sample.label, source, ready, {}, error.code, str(error))
+        return Row(position, sample.id, sample.label, source, ready, answers)
