@@ -40,8 +40,9 @@ def _option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
     "--data",
     required=True,
     metavar="SOURCE",
-    help="Arrays (.npy, .npz), a .csv file of path,label, a folder with a folder of images per class, or a folder of "
-    "MLPerf Tiny. arrays:, csv:, imagefolder: or mlperf-tiny: before the path says which.",
+    help="Arrays (.npy, .npz), a .csv file of path,label, Parquet or Arrow files (.parquet, .arrow, .feather, or a "
+    "folder of them), a folder with a folder of images per class, or a folder of MLPerf Tiny. arrays:, csv:, parquet:, "
+    "imagefolder: or mlperf-tiny: before the path says which.",
 )
 @_option(
     _DATA,

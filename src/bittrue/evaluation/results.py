@@ -7,15 +7,15 @@ that is ended in between goes on behind the last part.
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, ModelFormatError, UnsupportedError
+from ..errors import InputError, ModelFormatError
 from ..files import read_file, write_bytes, write_text
+from .arrow import parquet
 from .rows import Row
 from .tasks import Answer, Task
 
@@ -24,20 +24,6 @@ ASKED, SUMMARY, ROWS = "evaluation.json", "summary.json", "rows"
 _TEXTS = ("id", "source", "input", "code", "error")
 # Columns that every arithmetic has, beside those of the task.
 _COMMON = {"margin": "double", "digests": "list<string>"}
-
-
-def parquet() -> tuple[Any, Any]:
-    """The modules pyarrow and pyarrow.parquet.
-
-    Raises:
-        UnsupportedError: they are not installed.
-    """
-    try:
-        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise UnsupportedError(
-            "BT-PACKAGE", "pyarrow is not installed", advice='pip install "bittrue[evaluate]"'
-        ) from None
 
 
 class Folder:

@@ -11,6 +11,7 @@ from ...names import near_or_all
 from .arrays import Arrays
 from .base import Sample, Source
 from .folders import LABELS_FILE, ImageFolder, Manifest, MlperfTiny
+from .tables import TABLES, open_tables
 
 __all__ = ["KINDS", "Sample", "Source", "open_source"]
 
@@ -19,15 +20,17 @@ KINDS: dict[str, Callable[[Path], Source]] = {
     "csv": Manifest,
     "imagefolder": ImageFolder,
     "mlperf-tiny": MlperfTiny,
+    "parquet": open_tables,
 }
-_BY_SUFFIX = {".npy": "arrays", ".npz": "arrays", ".csv": "csv"}
+_BY_SUFFIX = {".npy": "arrays", ".npz": "arrays", ".csv": "csv", **dict.fromkeys(TABLES, "parquet")}
 
 
 def open_source(text: str | os.PathLike[str]) -> Source:
     """The samples that a text stands for: a path, with or without a prefix of `KINDS`.
 
-    Without one: .npy and .npz files are arrays, .csv files lists; a folder with ``y_labels.csv`` is one of MLPerf
-    Tiny, any other a folder per class.
+    Without one: .npy and .npz files are arrays, .csv files lists, .parquet, .arrow and .feather files
+    tables; a folder with ``y_labels.csv`` is one of MLPerf Tiny, one with tables in it holds those, any other has a
+    folder per class.
 
     Raises:
         InputError: no such file or folder, or none that holds samples of the kind.
@@ -40,11 +43,16 @@ def open_source(text: str | os.PathLike[str]) -> Source:
     if not path.exists():
         raise InputError("BT-DATA", f"there is no '{path}'", place="--data")
     if not named:
-        prefix = _BY_SUFFIX.get(path.suffix.lower(), "") if path.is_file() else "imagefolder"
-        if path.is_dir() and (path / LABELS_FILE).is_file():
-            prefix = "mlperf-tiny"
+        prefix = _kind_of_folder(path) if path.is_dir() else _BY_SUFFIX.get(path.suffix.lower(), "")
         if not prefix:
             raise InputError(
                 "BT-DATA-KIND", f"what '{path}' holds is not known", advice=f"name it: {', '.join(KINDS)}: before it"
             )
     return KINDS[prefix](path)
+
+
+def _kind_of_folder(path: Path) -> str:
+    if (path / LABELS_FILE).is_file():
+        return "mlperf-tiny"
+    suffixes = {entry.suffix.lower() for entry in path.iterdir()}
+    return "parquet" if suffixes & TABLES else "imagefolder"

@@ -76,16 +76,10 @@ class Manifest(Files):
                     f"expected path,label, found '{visible(','.join(row))}'",
                     place=f"{path}, row {line}",
                 )
-        texts = [row[1].strip() for row in rows]
         if not rows:
             raise no_samples(str(path), "a line path,label for every sample")
-        numbers = all(text.lstrip("-").isdigit() for text in texts)
-        classes = [] if numbers else sorted(set(texts))
-        number = {name: i for i, name in enumerate(classes)}
-        files = [
-            (_inside(row[0], path, i), int(text) if numbers else number[text])
-            for i, (row, text) in enumerate(zip(rows, texts, strict=True), 1)
-        ]
+        labels, classes = numbered([row[1].strip() for row in rows])
+        files = [(inside(row[0], path, i), label) for i, (row, label) in enumerate(zip(rows, labels, strict=True), 1)]
         super().__init__(str(path), path.parent, files, classes)
 
 
@@ -101,7 +95,7 @@ class MlperfTiny(Files):
         for i, row in enumerate(_rows(place), 1):
             try:
                 name, _, label = row[:3]
-                files.append((_inside(name, place, i), int(label)))
+                files.append((inside(name, place, i), int(label)))
             except ValueError:
                 raise InputError(
                     "BT-DATA-LIST",
@@ -113,6 +107,18 @@ class MlperfTiny(Files):
         super().__init__(str(folder), folder, files, ())
 
 
+def numbered(texts: Sequence[str]) -> tuple[list[int], list[str]]:
+    """Labels as class numbers, and names of the classes.
+
+    Texts that are all integers are class numbers without names; others are names, numbered in their order.
+    """
+    if all(text.removeprefix("-").isdecimal() and text.isascii() for text in texts):
+        return [int(text) for text in texts], []
+    classes = sorted(set(texts))
+    number = {name: i for i, name in enumerate(classes)}
+    return [number[text] for text in texts], classes
+
+
 def _rows(path: Path) -> list[list[str]]:
     try:
         text = read_file(path).decode("utf-8-sig")
@@ -121,7 +127,7 @@ def _rows(path: Path) -> list[list[str]]:
         raise InputError("BT-DATA-LIST", f"no CSV file in UTF-8: {error}", place=str(path)) from None
 
 
-def _inside(name: str, place: Path, row: int) -> str:
+def inside(name: str, place: Path, row: int) -> str:
     """A path of a list, which must not lead out of the list's folder."""
     path = PurePosixPath(name.strip())
     if path.is_absolute() or ".." in path.parts or not path.parts:
