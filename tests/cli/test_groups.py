@@ -16,6 +16,7 @@ from bittrue.conformance.devices.opening import SPECS
     [
         ("conform", ["conform [OPTIONS] DEVICE", "conform verify", "--shard", "--junit", *(s.name for s in SPECS)]),
         ("vectors", ["vectors [OPTIONS] [OPERATOR]...", "vectors score", "--accumulators", "--layout"]),
+        ("evaluate", ["evaluate [OPTIONS] MODEL", "evaluate merge", "--shard", "--require"]),
     ],
 )
 def test_help_of_a_group_shows_its_default_command(group: str, words: list[str]) -> None:
@@ -29,8 +30,10 @@ def test_help_of_a_group_shows_its_default_command(group: str, words: list[str])
     [
         (["conform"], "Say which device"),
         (["vectors"], "Say where to"),
+        (["evaluate"], "Say which model"),
         (["conform", "verfy", "x.json"], "Did you mean `bittrue conform verify`?"),
         (["vectors", "lst"], "Did you mean `bittrue vectors list`?"),
+        (["evaluate", "merg", "a", "b"], "Did you mean `bittrue evaluate merge`?"),
     ],
 )
 def test_missing_and_mistyped_words(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

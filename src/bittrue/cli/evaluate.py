@@ -14,10 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from .. import api
 from ..errors import InputError
 from ..evaluation.evaluate import evaluate
+from ..evaluation.merging import merge
 from ..evaluation.recipes import known
 from ..evaluation.requirements import numbers
 from ..evaluation.tasks import TASKS
-from .clicking import Choice, GroupedCommand, GroupedOption
+from .clicking import Choice, DefaultGroup, GroupedCommand, GroupedOption
 from .common import console, split_words
 from .endings import resumable
 from .plain import say_json
@@ -33,7 +34,42 @@ def _option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
     return click.option(*names, cls=GroupedOption, group=group, **more)
 
 
-@click.command("evaluate", cls=GroupedCommand)
+@click.group(
+    "evaluate",
+    cls=DefaultGroup,
+    default="run",
+    first_words="Say which model: `bittrue evaluate model.tflite --data SOURCE`; `bittrue evaluate --help` lists all.",
+)
+def command() -> None:
+    """Run a data set through MODEL: accuracy, and every sample whose answer changes.
+
+    \b
+    bittrue evaluate model.tflite --data images/ --recipe tf-mobilenet
+    bittrue evaluate model.tflite --data test.npz --numerics litert,xnnpack -o result/
+    bittrue evaluate model.tflite --data test.npz --numerics litert,xnnpack -o result/ --resume
+    bittrue evaluate merge shard1/ shard2/ -o result/
+
+    Exit code 0: every sample was evaluated (those with an error are counted) and --require is met; 1: it is not.
+    """
+
+
+def _result_options(function: Any) -> Any:
+    for option in (
+        _option(_RESULTS, "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
+        _option(
+            _RESULTS,
+            "--require",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Exit code 1 where this figure of the first arithmetic is below VALUE, as top1=0.7; flips=0: where "
+            "more answers flip between two arithmetics. Repeat it for more.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@command.command("run", cls=GroupedCommand)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @_option(
     _DATA,
@@ -95,16 +131,8 @@ def _option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
     help="Write a row per sample (Parquet) and the summary into this folder.",
 )
 @_option(_RESULTS, "--resume", is_flag=True, help="Go on with the results in --output.")
-@_option(
-    _RESULTS,
-    "--require",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Exit code 1 where this figure of the first arithmetic is below VALUE, as top1=0.7; flips=0: where more "
-    "answers flip between two arithmetics. Repeat it for more.",
-)
-@_option(_RESULTS, "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-def command(
+@_result_options
+def run(
     model: str,
     data: str,
     shard: str | None,
@@ -114,14 +142,9 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Run a data set through MODEL: accuracy, and every sample whose answer changes.
+    """Run a data set through MODEL; the word `run` may be left out.
 
-    \b
-    bittrue evaluate model.tflite --data images/ --recipe tf-mobilenet
-    bittrue evaluate model.tflite --data test.npz --numerics litert,xnnpack -o result/
-    bittrue evaluate model.tflite --data test.npz --numerics litert,xnnpack -o result/ --resume
-
-    Exit code 0: every sample was evaluated (those with an error are counted) and --require is met; 1: it is not.
+    Exit code 0: every sample was evaluated and --require is met; 1: it is not.
     """
     if resume and output is None:
         raise InputError("BT-USAGE", "has no effect without --output", place="--resume")
@@ -139,6 +162,26 @@ def command(
             progress=tick,
             **given,
         )
+    _end(found, output, as_json)
+
+
+@command.command("merge", cls=GroupedCommand)
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(exists=True, file_okay=False))
+@_option(
+    _RESULTS,
+    "--output",
+    "-o",
+    required=True,
+    type=click.Path(file_okay=False),
+    help="Write the rows of all of them and the summary into this folder.",
+)
+@_result_options
+def merge_command(folders: tuple[str, ...], output: str, require: tuple[str, ...], as_json: bool) -> None:
+    """Put the results of all shards (--shard, -o) together. Exit code as for `bittrue evaluate run`."""
+    _end(merge(folders, output, require=_require(require)), output, as_json)
+
+
+def _end(found: Mapping[str, Any], output: str | None, as_json: bool) -> None:
     if as_json:
         say_json(found)
     else:

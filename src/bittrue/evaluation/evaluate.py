@@ -17,15 +17,15 @@ from ..importers import companion
 from ..runtime.side_by_side import available_processors
 from .recipes import Recipe, find_recipe
 from .requirements import check_requirements, unmet_requirements
-from .results import Folder
+from .results import FORMAT, PART_ROWS, Folder
 from .rows import Row, rows_of
 from .sources import Source, open_source
 from .subjects import opener, usual
 from .summary import Summary
 from .tasks import Task, find_task
 
-# A part is written when it has so many rows, or so many seconds have passed.
-_PART_ROWS, _PART_SECONDS = 4096, 5.0
+# A part is written when it is full, or so many seconds have passed.
+_PART_SECONDS = 5.0
 
 # (samples done, samples in all)
 Progress = Callable[[int, int], None]
@@ -113,7 +113,7 @@ def evaluate(
     require = require or {}
     check_requirements(require, task, names)
     asked = {
-        "format": "bittrue-evaluation-1",
+        "format": FORMAT,
         "bittrue": __version__,
         "model": [_digest(part) for part in (model, weights) if part is not None],
         "data": {"kind": source.kind, "samples": len(source), "classes": list(source.classes)},
@@ -163,7 +163,7 @@ def _parts(rows: Iterable[Row], done: int, total: int, progress: Progress | None
         done += 1
         if progress is not None:
             progress(done, total)
-        if len(part) >= _PART_ROWS or time.monotonic() - began > _PART_SECONDS:
+        if len(part) >= PART_ROWS or time.monotonic() - began > _PART_SECONDS:
             yield part
             part, began = [], time.monotonic()
     if part:

@@ -17,8 +17,11 @@ from ..errors import InputError, ModelFormatError
 from ..files import read_file, write_bytes, write_text
 from .arrow import parquet
 from .rows import Row
-from .tasks import Answer, Task
+from .tasks import Answer, Task, find_task
 
+FORMAT = "bittrue-evaluation-1"
+# A part has at most so many rows.
+PART_ROWS = 4096
 ASKED, SUMMARY, ROWS = "evaluation.json", "summary.json", "rows"
 # Columns of text that every row has, called like its attributes.
 _TEXTS = ("id", "source", "input", "code", "error")
@@ -41,6 +44,7 @@ class Folder:
 
     def __init__(self, path: Path, asked: Mapping[str, Any], task: Task, *, resume: bool = False) -> None:
         self.path = path
+        self.task = task
         self.asked = json.loads(json.dumps(asked))
         self._arrow, self._parquet = parquet()
         self._columns = {name: _kind(self._arrow, text) for name, text in {**task.columns, **_COMMON}.items()}
@@ -73,6 +77,30 @@ class Folder:
         """Parts in the order of their samples."""
         return sorted((self.path / ROWS).glob("part-*.parquet"))
 
+    def samples(self) -> int:
+        """How many samples all shards have together."""
+        samples, limit = self.asked["data"]["samples"], self.asked["limit"]
+        return int(samples if limit is None else min(limit, samples))
+
+    def positions(self) -> range:
+        """Positions of the samples that are asked for."""
+        index, count = self.asked["shard"]
+        return range(index - 1, self.samples(), count)
+
+    def count(self) -> int:
+        """How many samples are done.
+
+        Raises:
+            ModelFormatError: a part is damaged.
+        """
+        found = 0
+        for path in self.parts():
+            try:
+                found += self._parquet.read_metadata(io.BytesIO(read_file(path))).num_rows
+            except (self._arrow.ArrowException, ValueError) as error:
+                raise _no_part(path, error) from None
+        return found
+
     def write_part(self, first: int, rows: Sequence[Row]) -> None:
         """One part, whole or not at all; `first` rows stand before it."""
         pa = self._arrow
@@ -92,18 +120,25 @@ class Folder:
         write_bytes(self.path / ROWS / _name(first), buffer.getvalue())
 
     def rows(self) -> Iterator[Row]:
-        """Rows of all samples that are done.
+        """Rows of all samples that are done, in the order of `positions`.
 
         Raises:
             ModelFormatError: a part is damaged or missing.
         """
         count = 0
+        positions = self.positions()
         for path in self.parts():
             if path.name != _name(count):
                 raise ModelFormatError(
                     "BT-EVALUATE-PART", f"'{_name(count)}' should come before it and is missing", place=str(path)
                 )
             for row in self._rows(path):
+                if count >= len(positions) or row.position != positions[count]:
+                    raise ModelFormatError(
+                        "BT-EVALUATE-PART",
+                        f"the sample at position {row.position} does not belong here",
+                        place=str(path),
+                    )
                 count += 1
                 yield row
 
@@ -120,11 +155,33 @@ class Folder:
                 texts = {name: str(line[name]) for name in _TEXTS}
                 yield Row(line["position"], label=json.loads(line["label"]), answers=answers, **texts)
         except (self._arrow.ArrowException, KeyError, TypeError, ValueError) as error:
-            raise ModelFormatError("BT-EVALUATE-PART", f"no part of an evaluation: {error}", place=str(path)) from None
+            raise _no_part(path, error) from None
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Write the summary."""
         write_text(self.path / SUMMARY, json.dumps(summary, indent=2) + "\n")
+
+
+def stored(path: Path) -> Folder:
+    """The results that a folder holds.
+
+    Raises:
+        InputError: their task is not among those of bittrue.
+        ModelFormatError: it holds none.
+    """
+    asked = read_json(path / ASKED)
+    data, shard, numerics = asked.get("data"), asked.get("shard"), asked.get("numerics")
+    if (
+        asked.get("format") != FORMAT
+        or not isinstance(data, dict)
+        or not isinstance(data.get("samples"), int)
+        or not isinstance(data.get("classes"), list)
+        or not isinstance(asked.get("limit", ""), int | None)
+        or not (isinstance(shard, list) and [type(one) for one in shard] == [int, int] and 1 <= shard[0] <= shard[1])
+        or not (isinstance(numerics, list) and numerics and all(isinstance(name, str) for name in numerics))
+    ):
+        raise ModelFormatError("BT-EVALUATE-FOLDER", "no evaluation that this version knows", place=str(path / ASKED))
+    return Folder(path, asked, find_task(str(asked.get("task"))), resume=True)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -140,6 +197,10 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ModelFormatError("BT-EVALUATE-FOLDER", "no evaluation: expected a JSON object", place=str(path))
     return found
+
+
+def _no_part(path: Path, error: Exception) -> ModelFormatError:
+    return ModelFormatError("BT-EVALUATE-PART", f"no part of an evaluation: {error}", place=str(path))
 
 
 def _name(first: int) -> str:
