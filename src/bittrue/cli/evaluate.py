@@ -76,9 +76,10 @@ def _result_options(function: Any) -> Any:
     "--data",
     required=True,
     metavar="SOURCE",
-    help="Arrays (.npy, .npz), a .csv file of path,label, Parquet or Arrow files (.parquet, .arrow, .feather, or a "
-    "folder of them), a folder with a folder of images per class, or a folder of MLPerf Tiny. arrays:, csv:, parquet:, "
-    "imagefolder: or mlperf-tiny: before the path says which.",
+    help="Arrays (.npy, .npz), a .csv file of path,label, Parquet or Arrow files (.parquet, .arrow, .feather), "
+    "WebDataset's .tar files, a folder of either, a folder with a folder of images per class, or a folder of MLPerf "
+    "Tiny. arrays:, csv:, parquet:, webdataset:, imagefolder: or mlperf-tiny: before the path says which; "
+    "webdataset: takes patterns (train-{000..031}.tar).",
 )
 @_option(
     _DATA,

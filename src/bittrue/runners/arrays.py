@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import warnings
@@ -110,6 +111,23 @@ def npy(path: Path) -> Stored:
         return _native(value.transpose() if fortran else value)
 
     return Stored(_native_type(dtype), shape, load)
+
+
+def npy_in(content: bytes, path: Path, what: str) -> np.ndarray:
+    """The array that the bytes of an .npy file hold; `path` and `what` say where they come from.
+
+    Raises:
+        InputError: they are no such file, or more or fewer than its header says.
+    """
+    file = io.BytesIO(content)
+    with _broken(path, what):
+        shape, fortran, dtype = _header(file)
+    size, left = _size(shape, dtype), len(content) - file.tell()
+    if size != left:
+        raise _wrong_size(path, f"{what}, {dtype}{list(shape)},", size, left)
+    with _broken(path, what):
+        value = np.frombuffer(content, dtype, offset=file.tell())
+        return _native(value.reshape(shape[::-1]).transpose() if fortran else value.reshape(shape))
 
 
 def raw(path: Path, dtype: np.dtype, shape: tuple[int, ...], start: int | None) -> Stored:

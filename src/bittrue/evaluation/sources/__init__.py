@@ -11,6 +11,7 @@ from ...names import near_or_all
 from .arrays import Arrays
 from .base import Sample, Source
 from .folders import LABELS_FILE, ImageFolder, Manifest, MlperfTiny
+from .shards import Shards
 from .tables import TABLES, open_tables
 
 __all__ = ["KINDS", "Sample", "Source", "open_source"]
@@ -21,16 +22,23 @@ KINDS: dict[str, Callable[[Path], Source]] = {
     "imagefolder": ImageFolder,
     "mlperf-tiny": MlperfTiny,
     "parquet": open_tables,
+    "webdataset": Shards,
 }
-_BY_SUFFIX = {".npy": "arrays", ".npz": "arrays", ".csv": "csv", **dict.fromkeys(TABLES, "parquet")}
+_BY_SUFFIX = {
+    ".npy": "arrays",
+    ".npz": "arrays",
+    ".csv": "csv",
+    ".tar": "webdataset",
+    **dict.fromkeys(TABLES, "parquet"),
+}
 
 
 def open_source(text: str | os.PathLike[str]) -> Source:
     """The samples that a text stands for: a path, with or without a prefix of `KINDS`.
 
     Without one: .npy and .npz files are arrays, .csv files lists, .parquet, .arrow and .feather files
-    tables; a folder with ``y_labels.csv`` is one of MLPerf Tiny, one with tables in it holds those, any other has a
-    folder per class.
+    tables, .tar files shards of WebDataset; a folder with ``y_labels.csv`` is one of MLPerf Tiny, one with tables or
+    shards in it holds those, any other has a folder per class.
 
     Raises:
         InputError: no such file or folder, or none that holds samples of the kind.
@@ -40,7 +48,7 @@ def open_source(text: str | os.PathLike[str]) -> Source:
     if named and prefix not in KINDS:
         raise InputError("BT-DATA-KIND", f"no kind of data '{prefix}'", advice=near_or_all(prefix, KINDS, "there are"))
     path = Path(rest if named else text)
-    if not path.exists():
+    if not path.exists() and prefix != "webdataset":
         raise InputError("BT-DATA", f"there is no '{path}'", place="--data")
     if not named:
         prefix = _kind_of_folder(path) if path.is_dir() else _BY_SUFFIX.get(path.suffix.lower(), "")
@@ -55,4 +63,4 @@ def _kind_of_folder(path: Path) -> str:
     if (path / LABELS_FILE).is_file():
         return "mlperf-tiny"
     suffixes = {entry.suffix.lower() for entry in path.iterdir()}
-    return "parquet" if suffixes & TABLES else "imagefolder"
+    return "parquet" if suffixes & TABLES else "webdataset" if ".tar" in suffixes else "imagefolder"
