@@ -109,7 +109,7 @@ def evaluate(
     if len(first.inputs) != 1:
         raise InputError("BT-EVALUATE-INPUTS", f"the model has {len(first.inputs)} inputs, expected one")
     recipe.check(source.holds, first.inputs[0])
-    task.check(first.outputs)
+    task.check(first.inputs, first.outputs)
     require = require or {}
     check_requirements(require, task, names)
     asked = {

@@ -83,7 +83,7 @@ class _Worker:
             ready = digest_of(inputs)
             for name, subject in self.subjects.items():
                 runs = [(x, subject.run(x)) for x in inputs]
-                found = self.task.answer(runs, subject.outputs)
+                found = self.task.answer(runs, subject.inputs, subject.outputs)
                 digests = tuple(map(digest_of, zip(*(values for _, values in runs), strict=True)))
                 answers[name] = Answer(found.prediction, found.margin, found.details, digests)
         except StoppedError:

@@ -84,7 +84,11 @@ class Manifest(Files):
 
 
 class MlperfTiny(Files):
-    """A folder as MLPerf Tiny's runner takes it: ``y_labels.csv`` with ``file,classes,label`` and files of values."""
+    """A folder as MLPerf Tiny's runner takes it: ``y_labels.csv`` with ``file,classes,label`` and files of values.
+
+    Two further columns, the width of a window and the stride between them in bytes, make each window of the file one
+    run; bytes that fill no further window are left out, as in MLPerf Tiny's runner.
+    """
 
     kind = "mlperf-tiny"
     holds = "bytes"
@@ -92,19 +96,40 @@ class MlperfTiny(Files):
     def __init__(self, folder: Path) -> None:
         place = folder / LABELS_FILE
         files = []
+        self._windows: list[tuple[int, int] | None] = []
         for i, row in enumerate(_rows(place), 1):
             try:
                 name, _, label = row[:3]
                 files.append((inside(name, place, i), int(label)))
+                width, stride = map(int, row[3:]) if len(row) != 3 else (0, 0)
+                if len(row) != 3 and min(width, stride) < 1:
+                    raise ValueError("windows of no bytes")
+                self._windows.append((width, stride) if width else None)
             except ValueError:
                 raise InputError(
                     "BT-DATA-LIST",
-                    f"expected file,classes,label, found '{visible(','.join(row))}'",
+                    f"expected file,classes,label or file,classes,label,width,stride, found '{visible(','.join(row))}'",
                     place=f"{place}, row {i}",
                 ) from None
         if not files:
             raise no_samples(str(place), "a line file,classes,label for every sample")
         super().__init__(str(folder), folder, files, ())
+
+    def __getitem__(self, position: int) -> Sample:
+        sample, window = super().__getitem__(position), self._windows[position]
+        if window is None:
+            return sample
+        width, stride = window
+
+        def read() -> Sequence[bytes]:
+            content = read_file(self._folder / sample.id)
+            parts = [content[at : at + width] for at in range(0, len(content) - width + 1, stride)]
+            if not parts:
+                place = visible(str(self._folder / sample.id))
+                raise InputError("BT-DATA-SIZE", f"{len(content)} bytes hold no window of {width} bytes", place=place)
+            return parts
+
+        return Sample(sample.id, sample.label, read)
 
 
 def numbered(texts: Sequence[str]) -> tuple[list[int], list[str]]:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from ...errors import InputError
 from ...names import near_or_all
+from .anomaly import Anomaly
 from .base import Answer, Figures, Task
 from .classification import Classification
 
 __all__ = ["TASKS", "Answer", "Figures", "Task", "find_task"]
 
-TASKS: dict[str, Callable[[], Task]] = {"classification": Classification}
+TASKS: dict[str, Callable[[], Task]] = {"anomaly": Anomaly, "classification": Classification}
 
 
 def find_task(which: str) -> Task:

@@ -56,16 +56,21 @@ class Task(ABC):
     columns: ClassVar[Mapping[str, str]]
 
     @abstractmethod
-    def check(self, outputs: Sequence[Port]) -> None:
-        """Raises InputError where a model with these outputs cannot answer the question."""
+    def check(self, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:
+        """Raises InputError where a model with these inputs and outputs cannot answer the question."""
 
     @abstractmethod
-    def answer(self, runs: Sequence[tuple[np.ndarray, Sequence[np.ndarray]]], outputs: Sequence[Port]) -> Answer:
+    def answer(
+        self,
+        runs: Sequence[tuple[np.ndarray, Sequence[np.ndarray]]],
+        inputs: Sequence[Port],
+        outputs: Sequence[Port],
+    ) -> Answer:
         """The answer, without digests, that outputs mean.
 
         Args:
             runs: input and outputs of every run of the sample; mostly there is one.
-            outputs: the ports that the outputs belong to.
+            inputs, outputs: the ports that they belong to.
         """
 
     @abstractmethod
@@ -82,7 +87,7 @@ class Task(ABC):
 
 
 def real(values: np.ndarray, port: Port) -> np.ndarray:
-    """The real numbers that an output stands for, as float64."""
+    """The real numbers that an input or output stands for, as float64."""
     numbers = values.astype(np.float64)
     if port.scale is None or port.zero_point is None or values.dtype.kind not in "iu":
         return numbers

@@ -23,13 +23,18 @@ class Classification(Task):
     headline = "top1"
     columns: ClassVar = {"prediction": "int64", "top": "list<int64>", "scores": "list<double>"}
 
-    def check(self, outputs: Sequence[Port]) -> None:
+    def check(self, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:
         if math.prod(outputs[0].shape) in (0, 1):
             raise InputError(
                 "BT-TASK", "one value per sample is no choice among classes", place=f"output '{outputs[0].name}'"
             )
 
-    def answer(self, runs: Sequence[tuple[np.ndarray, Sequence[np.ndarray]]], outputs: Sequence[Port]) -> Answer:
+    def answer(
+        self,
+        runs: Sequence[tuple[np.ndarray, Sequence[np.ndarray]]],
+        inputs: Sequence[Port],
+        outputs: Sequence[Port],
+    ) -> Answer:
         if len(runs) != 1:
             raise InputError("BT-TASK", f"a class comes from one run, the sample has {len(runs)}")
         values = runs[0][1][0].reshape(-1)

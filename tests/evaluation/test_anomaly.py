@@ -1,0 +1,93 @@
+"""Anomalies: windows of files, scores against plain loops over the real runtime, areas against counted pairs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bittrue
+from bittrue.evaluation.sources import open_source
+from bittrue.evaluation.tasks.anomaly import area
+from support.shared import SHARED
+
+MODEL = SHARED / "models" / "tiny_ad_int8.tflite"
+
+
+def counted(scores: list[tuple[float, int]]) -> float:
+    pairs = [(one > other) + (one == other) / 2 for one, a in scores if a for other, b in scores if not b]
+    return sum(pairs) / len(pairs)
+
+
+def test_area_is_that_of_counted_pairs() -> None:
+    rng = np.random.default_rng(0)
+    for values in (2, 5, 1000):
+        for _ in range(50):
+            size = int(rng.integers(1, 30))
+            scores = [
+                (int(x) / 4, int(y))
+                for x, y in zip(rng.integers(values, size=size), rng.integers(2, size=size), strict=True)
+            ]
+            if len({label for _, label in scores}) == 2:
+                assert area(scores) == counted(scores)
+            else:
+                assert math.isnan(area(scores))
+
+
+def test_windows(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(bytes(range(11)))
+    (tmp_path / "b.bin").write_bytes(b"123")
+    (tmp_path / "y_labels.csv").write_text("a.bin,2,1,4,3\nb.bin,2,0,4,3\nb.bin,2,0\n")
+    source = open_source(tmp_path)
+    assert source[0].read() == [bytes(range(i, i + 4)) for i in (0, 3, 6)]
+    assert source[2].read() == [b"123"]
+    with pytest.raises(bittrue.InputError, match="no window of 4 bytes"):
+        source[1].read()
+    for wrong in ("4", "4,0", "-1,2", "4,3,2", "x,y"):
+        (tmp_path / "y_labels.csv").write_text(f"a.bin,2,1,{wrong}\n")
+        with pytest.raises(bittrue.InputError) as caught:
+            open_source(tmp_path)
+        assert caught.value.code == "BT-DATA-LIST"
+
+
+def test_a_model_that_does_not_repeat_its_input(digits: Path) -> None:
+    with pytest.raises(bittrue.InputError, match="does not repeat its input"):
+        bittrue.evaluate(digits / "model.tflite", digits / "samples.npz", task="anomaly")
+
+
+@pytest.mark.skipif(not MODEL.exists(), reason="needs ../shared/models/tiny_ad_int8.tflite")
+def test_scores_are_those_of_a_loop_over_the_runtime(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    kernels = Interpreter(str(MODEL), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    kernels.allocate_tensors()
+    (given,), (gives,) = kernels.get_input_details(), kernels.get_output_details()
+    (a, b), (c, d) = given["quantization"], gives["quantization"]
+    rng = np.random.default_rng(0)
+    lines, scores = [], []
+    for i in range(8):
+        content = np.clip(rng.normal(60, 10 + 8 * (i % 3), 640 + 128 * 3), -128, 127).astype(np.int8)
+        (tmp_path / f"{i}.bin").write_bytes(content.tobytes())
+        lines.append(f"{i}.bin,2,{i % 2},640,128\n")
+        errors = []
+        for at in range(0, 128 * 3 + 1, 128):
+            x = content[at : at + 640]
+            kernels.set_tensor(given["index"], x[None])
+            kernels.invoke()
+            y = kernels.get_tensor(gives["index"])[0]
+            total = 0.0
+            for p, q in zip(x.tolist(), y.tolist(), strict=True):
+                difference = float(p - b) * float(a) - float(q - d) * float(c)
+                total += difference * difference
+            errors.append(total / 640)
+        # Newer Pythons' `sum` corrects its rounding.
+        scores.append(((errors[0] + errors[1] + errors[2] + errors[3]) / 4, i % 2))
+    (tmp_path / "y_labels.csv").write_text("".join(lines))
+    seen = bittrue.evaluate(MODEL, tmp_path, task="anomaly", output=tmp_path / "out")
+    assert seen["metrics"]["litert"] == {"auc": counted(scores), "normal": 4, "anomalies": 4}
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = parquet.read_table(tmp_path / "out" / "rows").to_pylist()
+    assert [row["litert:prediction"] for row in rows] == [score for score, _ in scores]
