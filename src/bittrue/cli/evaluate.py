@@ -132,6 +132,13 @@ def _result_options(function: Any) -> Any:
     help="Write a row per sample (Parquet) and the summary into this folder.",
 )
 @_option(_RESULTS, "--resume", is_flag=True, help="Go on with the results in --output.")
+@_option(
+    _RESULTS,
+    "--baseline",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Say what changed against this earlier result (-o) of the same samples.",
+)
 @_result_options
 def run(
     model: str,
@@ -252,6 +259,8 @@ def _show(found: Mapping[str, Any], output: str | None) -> None:
         out.print("the data has no labels: there is no accuracy")
     for pair in found["flips"]:
         _show_flips(out, pair, found)
+    if "baseline" in found:
+        _show_baseline(out, found["baseline"], found)
     out.print(one_line(f"{found['seconds']:.2f} s; digest of all bits ", (found["digest"][:16], "bold")))
     if output is not None:
         out.print(f"results are in {shlex.quote(output)}", soft_wrap=True)
@@ -274,6 +283,22 @@ def _figures(found: Mapping[str, Any], width: int) -> Any:
 
 def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+
+
+def _show_baseline(out: Terminal, baseline: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    differs = ", ".join(baseline["differs"])
+    out.print(one_line(f"against {baseline['folder']}: ", f"{differs} differ" if differs else "the same was asked for"))
+    if baseline["sources"]:
+        out.print(one_line((f"{baseline['sources']:,} samples have other bytes than before", "red")))
+    if baseline["errors"]:
+        out.print(one_line((f"{baseline['errors']:,} samples have an error that they had not, or the reverse", "red")))
+    for change in baseline["changes"]:
+        figures = [
+            f"{name} {_number(was)} -> {_number(now)}" for name, (was, now) in change["metrics"].items() if was != now
+        ]
+        figures.append(f"outputs of {change['outputs']:,} samples changed")
+        out.print(one_line((change["numerics"], "bold"), f": {', '.join(figures)}"))
+        _show_flips(out, change["answers"], found)
 
 
 def _show_flips(out: Terminal, pair: Mapping[str, Any], found: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..files import read_file
 from ..importers import companion
 from ..runtime.side_by_side import available_processors
+from .baseline import Baseline
 from .recipes import Recipe, find_recipe
 from .requirements import check_requirements, unmet_requirements
 from .results import FORMAT, PART_ROWS, Folder
@@ -49,6 +50,7 @@ def evaluate(
     on_error: str = "skip",
     reset: bool = True,
     require: Mapping[str, float] | None = None,
+    baseline: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Run every sample of a data set under every arithmetic, and add up what comes out.
@@ -71,12 +73,14 @@ def evaluate(
             sample, as in a loop over one interpreter; then there is one thread, one shard, and nothing to resume.
         require: least values of figures of the first arithmetic, such as ``{"top1": 0.7}``; ``"flips"``: how many
             answers may flip between any two arithmetics.
+        baseline: the folder of an earlier result of the same samples, by another version, model or recipe.
         progress: called with the numbers of samples done and in all.
 
     Returns:
         What was asked for and the summary, as plain data: ``samples``, ``labelled``, ``errors`` by code, ``metrics`` by
         arithmetic, ``flips`` by pair of arithmetics, ``digests`` by arithmetic, ``digest`` of all bits,
-        ``unmet``: a sentence for every requirement that is not met, ``seconds``.
+        ``unmet``: a sentence for every requirement that is not met, ``seconds``, and with a baseline
+        ``baseline``: what changed against it.
 
     Raises:
         InputError: arguments that do not fit, or a recipe that cannot make this model's input of these samples.
@@ -126,12 +130,19 @@ def evaluate(
     }
     positions = range(index - 1, len(source) if limit is None else min(limit, len(source)), count)
     summary = Summary(task, names, source.classes)
+    earlier = None if baseline is None else Baseline(baseline, asked, task)
     folder = None if output is None else Folder(Path(output), asked, task, resume=resume)
     done = 0
+
+    def add(row: Row) -> None:
+        summary.add(row)
+        if earlier is not None:
+            earlier.add(row)
+
     if folder is not None:
         folder.begin()
         for row in folder.rows():
-            summary.add(row)
+            add(row)
             done += 1
     rows = rows_of(
         source.samples(positions[done:]), recipe, task, openers, threads or (available_processors() if reset else 1)
@@ -140,11 +151,13 @@ def evaluate(
         if folder is not None:
             folder.write_part(done, part)
         for row in part:
-            summary.add(row)
+            add(row)
             if row.code and on_error == "stop":
                 raise InputError("BT-EVALUATE-SAMPLE", row.error, place=f"sample '{row.id}'")
         done += len(part)
     found = {**asked, **summary.to_dict()}
+    if earlier is not None:
+        found["baseline"] = earlier.to_dict(found["metrics"])
     found |= {"unmet": unmet_requirements(found, require), "seconds": time.monotonic() - start}
     if folder is not None:
         folder.finish(found)

@@ -30,7 +30,7 @@ class Summary:
         self.samples = self.labelled = 0
         self.errors = Counter[str]()
         self._figures = {name: task.figures(classes) for name in names}
-        self._flips = {pair: _Flips(pair) for pair in combinations(names, 2)}
+        self._flips = {pair: Flips(pair) for pair in combinations(names, 2)}
         self._digests = {name: Combined() for name in names}
 
     def add(self, row: Row) -> None:
@@ -73,8 +73,12 @@ class Summary:
         }
 
 
-class _Flips:
-    """Samples that two arithmetics answer differently, the clearest ones first."""
+class Flips:
+    """Samples that two arithmetics answer differently, the clearest ones first.
+
+    Args:
+        pair: the names of their answers in rows.
+    """
 
     def __init__(self, pair: tuple[str, str]) -> None:
         self._pair = pair
@@ -82,6 +86,7 @@ class _Flips:
         self._kept: list[tuple[float, int, dict[str, Any]]] = []
 
     def add(self, row: Row, right: Mapping[str, bool | None]) -> None:
+        """One more sample, and which answers are right."""
         one, two = (row.answers[name] for name in self._pair)
         if one.prediction == two.prediction:
             return
