@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..table import Row
 
 NOT_ROUNDED, ROUNDED_DOWN = (("attribute_is", "rounding", value) for value in (None, "down"))
-SQUARES = ("attribute_is", "squares", True)
+SQUARES, NOT_SQUARES = (("attribute_is", "squares", value) for value in (True, None))
 OF_DIVISOR = ("attribute_is", "sign_of", "divisor")
 SHIFTED_DOWN = ("attribute_is", "up", False)
 BROADCAST, NOT_BROADCAST = (("attribute_is", "broadcasts", value) for value in (True, False))

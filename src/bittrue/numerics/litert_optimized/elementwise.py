@@ -6,7 +6,7 @@ not fit five nested loops takes the reference kernels: the rows of `litert`.
 
 from __future__ import annotations
 
-from ..litert.elementwise import ALIGNED_S16, PLAIN, TWO_NANS
+from ..litert.elementwise import ALIGNED_S16, NOT_SQUARES, PLAIN, TWO_NANS
 from ..table import Row
 
 _ADDED = {
@@ -62,7 +62,8 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_are_zero",),),
         when=(_EITHER,),
     ),
-    *(Row(stem, ("f32 f32 -> f32",), PLAIN, "run", when=(_EITHER,), limit=TWO_NANS) for stem in ("add", "mul")),
+    Row("add", ("f32 f32 -> f32",), PLAIN, "run", when=(_EITHER,), limit=TWO_NANS),
+    Row("mul", ("f32 f32 -> f32",), PLAIN, "run", when=(NOT_SQUARES, _EITHER), limit=TWO_NANS),
     # Where nothing leaves 16 bits, vectors and scalars agree.
     Row("mul", ("T T -> T",), _PRODUCT, "run", where=("s8", "u8"), when=(_WITHIN, _EITHER)),
     Row(
