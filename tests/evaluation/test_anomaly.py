@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -91,3 +92,20 @@ def test_scores_are_those_of_a_loop_over_the_runtime(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = parquet.read_table(tmp_path / "out" / "rows").to_pylist()
     assert [row["litert:prediction"] for row in rows] == [score for score, _ in scores]
+
+
+@pytest.mark.skipif(not MODEL.exists(), reason="needs ../shared/models/tiny_ad_int8.tflite")
+def test_labels(tmp_path: Path) -> None:
+    """A label that means nothing is a row with an error; an area that does not exist is null in the summary."""
+    pytest.importorskip("pyarrow")
+    (port,) = bittrue.load(MODEL).prepare("litert").inputs
+    x = np.random.default_rng(0).integers(-128, 128, (3, *port.shape[1:])).astype(port.dtype)
+    np.savez(tmp_path / "samples.npz", samples=x, labels=[1, 7, 1])
+    found = bittrue.evaluate(
+        MODEL, tmp_path / "samples.npz", task="anomaly", numerics=["litert", "xnnpack"], output=tmp_path / "out"
+    )
+    assert (found["samples"], found["labelled"], found["errors"]) == (3, 2, {"BT-DATA-LABELS": 1})
+    assert found["flips"][0]["gained"] is None
+    assert math.isnan(found["metrics"]["litert"]["auc"])
+    text = (tmp_path / "out" / "summary.json").read_text()
+    assert json.loads(text, parse_constant=pytest.fail)["metrics"]["litert"]["auc"] is None

@@ -306,8 +306,9 @@ def _show_flips(out: Terminal, pair: Mapping[str, Any], found: Mapping[str, Any]
     if not pair["count"]:
         out.print(f"{first} and {second}: every answer is the same")
         return
-    net = pair["gained"] - pair["lost"]
-    effect = f"; {pair['gained']} become right, {pair['lost']} wrong ({net:+d})" if found["labelled"] else ""
+    effect = ""
+    if pair["gained"] is not None:
+        effect = f"; {pair['gained']} become right, {pair['lost']} wrong ({pair['gained'] - pair['lost']:+d})"
     out.print(one_line((f"{pair['count']:,} answers flip", "bold"), f" from {first} to {second}{effect}"))
     classes: Sequence[str] = found["data"]["classes"]
 

@@ -77,6 +77,8 @@ class _Worker:
         source = ready = ""
         answers = {}
         try:
+            if sample.label is not None:
+                self.task.check_label(sample.label)
             parts = sample.read()
             source = digest_of(parts)
             inputs = [self.recipe.apply(part, port) for part in parts]

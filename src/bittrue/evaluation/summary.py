@@ -83,6 +83,7 @@ class Flips:
     def __init__(self, pair: tuple[str, str]) -> None:
         self._pair = pair
         self._count = self._gained = self._lost = 0
+        self._judged = False
         self._kept: list[tuple[float, int, dict[str, Any]]] = []
 
     def add(self, row: Row, right: Mapping[str, bool | None]) -> None:
@@ -90,6 +91,7 @@ class Flips:
         one, two = (row.answers[name] for name in self._pair)
         if one.prediction == two.prediction:
             return
+        self._judged = self._judged or any(right.get(name) is not None for name in self._pair)
         was, now = (bool(right.get(name)) for name in self._pair)
         self._count += 1
         self._gained += now and not was
@@ -111,7 +113,7 @@ class Flips:
         return {
             "pair": list(self._pair),
             "count": self._count,
-            "gained": self._gained,
-            "lost": self._lost,
+            "gained": self._gained if self._judged else None,
+            "lost": self._lost if self._judged else None,
             "samples": [found for _, _, found in sorted(self._kept, key=lambda kept: (-kept[0], -kept[1]))],
         }

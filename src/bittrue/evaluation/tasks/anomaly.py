@@ -48,6 +48,10 @@ class Anomaly(Task):
             raise InputError("BT-TASK", f"the score is {score}", place=f"output '{outputs[0].name}'")
         return Answer(score, 0.0)
 
+    def check_label(self, label: Any) -> None:
+        if label not in (0, 1):
+            raise InputError("BT-DATA-LABELS", f"expected 0 (normal) or 1 (anomaly), found {label!r}")
+
     def right(self, label: Any, answer: Answer) -> bool | None:
         return None
 
@@ -60,8 +64,6 @@ class _Figures(Figures):
         self._scores: list[tuple[float, int]] = []
 
     def add(self, label: Any, answer: Answer) -> None:
-        if label not in (0, 1):
-            raise InputError("BT-DATA-LABELS", f"expected 0 (normal) or 1 (anomaly), found {label!r}")
         self._scores.append((answer.prediction, int(label)))
 
     def to_dict(self) -> dict[str, Any]:

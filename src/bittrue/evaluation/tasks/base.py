@@ -73,6 +73,9 @@ class Task(ABC):
             inputs, outputs: the ports that they belong to.
         """
 
+    def check_label(self, label: Any) -> None:  # noqa: B027  most take what sources give
+        """Raises InputError where a sample cannot have this label, which is never None."""
+
     @abstractmethod
     def right(self, label: Any, answer: Answer) -> bool | None:
         """Whether the answer is right; None where a single answer is neither right nor wrong."""
