@@ -65,7 +65,7 @@ def test_images_as_datasets_stores_them(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bytes_and_names_of_classes(tmp_path: Path, kind: str) -> None:
-    table = pa.table({"picture": [b"one", b"two", None, b""], "class": ["b", "a", "b", None]})
+    table = pa.table({"pixels": [b"one", b"two", None, b""], "class": ["b", "a", "b", None]})
     source = open_source(write(tmp_path / f"x.{kind}", table))
     assert source.classes == ("a", "b")
     assert [source[i].label for i in range(4)] == [1, 0, 1, None]

@@ -54,10 +54,12 @@ from ...files import read_file
 from ...names import near_or_all
 from ...ports import Port, checked
 from ...quantization import quantize
-from .steps import PACKAGES, STEPS
+from .steps import KEYS, PACKAGES, STEPS, library_of
 
 # Rows and columns of the image that a recipe is tried on before the first sample.
 _TRIED = (1024, 1024)
+# Where a step stands, and what it does to a value.
+_Function = tuple[str, Callable[[Any], Any]]
 # Recipes that come with bittrue.
 _KNOWN = resources.files(__name__.partition(".")[0]).joinpath("data", "recipes")
 
@@ -75,7 +77,7 @@ class Recipe:
     name: str
     steps: tuple[Mapping[str, Any], ...] = ()
     rounding: str = "litert"
-    _made: dict[Port, list[Callable[[Any], Any]]] = field(default_factory=dict, compare=False, repr=False)
+    _made: dict[Port, list[_Function]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def digest(self) -> str:
@@ -85,7 +87,7 @@ class Recipe:
 
     def libraries(self) -> dict[str, str]:
         """Packages that the steps use, with the versions that are installed."""
-        used = {str(step["library"]) for step in self.steps if "library" in step}
+        used = {library_of(step) for step in self.steps if "library" in KEYS[step["do"]]}
         return {PACKAGES[name][1]: importlib.metadata.version(PACKAGES[name][1]) for name in sorted(used)}
 
     def check(self, holds: str, port: Port) -> None:
@@ -127,16 +129,25 @@ class Recipe:
         """
         return self._finished(value, self._functions(port), port)
 
-    def _functions(self, port: Port) -> list[Callable[[Any], Any]]:
+    def _functions(self, port: Port) -> list[_Function]:
         made = self._made.get(port)
         if made is None:
-            made = [STEPS[str(s["do"])](s, port, f"{self.name}, step {i}") for i, s in enumerate(self.steps, 1)]
+            made = []
+            for number, step in enumerate(self.steps, 1):
+                place = f"{self.name}, step {number}"
+                try:
+                    made.append((place, STEPS[step["do"]](step, port, place)))
+                except (TypeError, ValueError, OverflowError) as error:
+                    raise InputError("BT-RECIPE", f"a value that the step cannot take: {error}", place=place) from None
             self._made[port] = made
         return made
 
-    def _finished(self, value: Any, functions: Sequence[Callable[[Any], Any]], port: Port) -> np.ndarray:
-        for function in functions:
-            value = function(value)
+    def _finished(self, value: Any, functions: Sequence[_Function], port: Port) -> np.ndarray:
+        for place, function in functions:
+            try:
+                value = function(value)
+            except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+                raise InputError("BT-RECIPE", f"the step cannot take the sample: {error}", place=place) from None
         if isinstance(value, bytes):
             value = _values(value, port)
         if value.shape == port.shape[1:] and port.shape[:1] == (1,):
@@ -191,8 +202,10 @@ def read_recipe(text: str, name: str) -> Recipe:
     for key in found:
         if key not in ("step", "rounding", "name"):
             raise InputError("BT-RECIPE", f"unknown key '{key}'", place=name, advice="there are: name, rounding, step")
+    if not isinstance(steps, list):
+        raise InputError("BT-RECIPE", f"step is a list of tables, found {steps!r}", place=name, advice="write [[step]]")
     for number, step in enumerate(steps, 1):
-        if not isinstance(step, dict) or step.get("do") not in STEPS:
+        if not isinstance(step, dict) or not isinstance(step.get("do"), str) or step["do"] not in STEPS:
             word = step.get("do") if isinstance(step, dict) else step
             raise InputError(
                 "BT-RECIPE",
@@ -200,6 +213,14 @@ def read_recipe(text: str, name: str) -> Recipe:
                 place=f"{name}, step {number}",
                 advice=near_or_all(str(word), STEPS, "do is one of"),
             )
+        for key in step:
+            if key != "do" and key not in KEYS[step["do"]]:
+                raise InputError(
+                    "BT-RECIPE",
+                    f"step '{step['do']}' knows no '{key}'",
+                    place=f"{name}, step {number}",
+                    advice=near_or_all(key, KEYS[step["do"]], "there are"),
+                )
     return Recipe(str(found.get("name", name)), tuple(steps), str(found.get("rounding", "litert")))
 
 

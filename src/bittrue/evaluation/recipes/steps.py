@@ -19,6 +19,15 @@ from ...ports import Port
 
 # Library, as recipes call it -> module and package.
 PACKAGES = {"pillow": ("PIL.Image", "pillow"), "opencv": ("cv2", "opencv-python-headless")}
+_USUAL_LIBRARY = "pillow"
+# What each step may say beside `do`.
+KEYS = {
+    "crop": ("fraction", "size"),
+    "decode": ("colours", "library"),
+    "move": ("axes",),
+    "resize": ("library", "method", "shorter", "size"),
+    "scale": ("deviation", "factor", "mean"),
+}
 
 _METHODS = {
     "pillow": {"nearest": "NEAREST", "bilinear": "BILINEAR", "bicubic": "BICUBIC", "lanczos": "LANCZOS", "box": "BOX"},
@@ -35,8 +44,13 @@ _COLOURS = ("rgb", "bgr", "grey")
 _MOST_PIXELS = 1 << 28
 
 
+def library_of(step: Mapping[str, Any]) -> str:
+    """The library that a step names; the usual one where it names none, which counts only for steps that take one."""
+    return str(step.get("library", _USUAL_LIBRARY))
+
+
 def _library(step: Mapping[str, Any], place: str) -> tuple[str, Any]:
-    name = str(step.get("library", "pillow"))
+    name = library_of(step)
     if name not in PACKAGES:
         raise InputError("BT-RECIPE", f"unknown library '{name}'", place=place, advice="pillow or opencv")
     module, package = PACKAGES[name]
