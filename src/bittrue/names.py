@@ -1,4 +1,5 @@
-"""Names that people read and type: long ones shortened, tensors found by number, near ones offered for misspelt ones.
+"""Names that people read and type: long ones shortened, tensors found by number, near ones offered for misspelt ones;
+shards of a run.
 
 Converters join the names of everything that a tensor was made of, so names run to hundreds of characters; of one model
 they begin alike or end alike.
@@ -19,6 +20,7 @@ _REPR.maxstring = 60
 _SEPARATORS = re.compile("[/;:.]")
 _PART = re.compile("[^/;:.]*[/;:.]+(?=.)")
 _NUMBER = re.compile(r"(#?)([0-9]{1,9})(?::([0-9]{1,9}))?")
+_SHARD = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 # Shares of the room that the end of a name gets; the first under which all names of a list stay apart is taken.
 _ENDS = (0.5, 0.25, 0.75, 0.0, 1.0)
 
@@ -187,3 +189,20 @@ def near_or_all(word: str, known: Iterable[str], title: str) -> str:
 
 def _plain(name: str) -> str:
     return re.sub(r"[-_ ]", "", name.lower())
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """(which, of how many) from ``"2/5"``, counted from 1; (1, 1) where nothing is said.
+
+    Raises:
+        InputError: it is no shard.
+
+    >>> parse_shard("2/5"), parse_shard("")
+    ((2, 5), (1, 1))
+    """
+    if not text:
+        return 1, 1
+    found = _SHARD.fullmatch(text)
+    if found and 1 <= int(found[1]) <= int(found[2]):
+        return int(found[1]), int(found[2])
+    raise InputError("BT-USAGE", f"cannot read the shard '{text}'", place="--shard", advice="write 2/5")

@@ -18,6 +18,7 @@ from ..evaluation.merging import merge
 from ..evaluation.recipes import known
 from ..evaluation.requirements import numbers
 from ..evaluation.tasks import TASKS
+from ..names import parse_shard
 from .clicking import Choice, DefaultGroup, GroupedCommand, GroupedOption
 from .common import console, split_words
 from .endings import resumable
@@ -90,7 +91,7 @@ def _result_options(function: Any) -> Any:
     help=f"How a sample becomes an input: a .toml file, or one of {', '.join(known())}.",
 )
 @_option(_DATA, "--limit", type=click.IntRange(1), metavar="N", help="Only the first N samples.")
-@_option(_DATA, "--shard", metavar="I/N", help="Only every N-th sample, from the I-th on.")
+@_option(_DATA, "--shard", default="", metavar="I/N", help="Only every N-th sample, from the I-th on.")
 @_option(
     _HOW,
     "--numerics",
@@ -143,7 +144,7 @@ def _result_options(function: Any) -> Any:
 def run(
     model: str,
     data: str,
-    shard: str | None,
+    shard: str,
     output: str | None,
     resume: bool,
     require: tuple[str, ...],
@@ -163,7 +164,7 @@ def run(
         found = evaluate(
             model,
             data,
-            shard=_shard(shard),
+            shard=parse_shard(shard),
             output=output,
             resume=resume,
             require=_require(require),
@@ -212,15 +213,6 @@ def _require(texts: Sequence[str]) -> dict[str, float]:
             raise InputError("BT-REQUIRE", f"'{name}' is given twice", place="--require")
         found[name] = number
     return found
-
-
-def _shard(text: str | None) -> tuple[int, int]:
-    if text is None:
-        return 1, 1
-    index, slash, count = text.partition("/")
-    if not slash or not (index.isascii() and index.isdigit() and count.isascii() and count.isdigit()):
-        raise InputError("BT-SHARD", f"expected I/N, found '{text}'", place="--shard", advice="for example 1/4")
-    return int(index), int(count)
 
 
 @contextmanager

@@ -15,8 +15,9 @@ import numpy as np
 from .. import __version__
 from ..compare.reading import plain
 from ..errors import BittrueError, InputError
+from ..names import parse_shard
 from .claims import with_claim
-from .conform import ask, group_cases, group_names, parse_shard
+from .conform import ask, group_cases, group_names
 from .devices import Device
 from .expected import Expected, Outputs
 from .failing import reduced_inputs

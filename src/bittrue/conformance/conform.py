@@ -14,6 +14,7 @@ from typing import Any
 from .. import __version__
 from .. import numerics as numerics_tables
 from ..errors import BittrueError, InputError
+from ..names import parse_shard
 from ..runners.guard import process_pool, without_interrupts
 from .claims import with_claim
 from .devices import Device
@@ -159,20 +160,6 @@ def default_types(suite: Suite, types: Sequence[str] | None, cases: Sequence[str
     if types is not None:
         return tuple(types)
     return () if cases else suite.types
-
-
-def parse_shard(text: str) -> tuple[int, int]:
-    """(which, of how many) from ``"2/5"``, counted from 1.
-
-    >>> parse_shard("2/5"), parse_shard("")
-    ((2, 5), (1, 1))
-    """
-    if not text:
-        return 1, 1
-    which, _, count = text.partition("/")
-    if which.isdecimal() and count.isdecimal() and 1 <= int(which) <= int(count):
-        return int(which), int(count)
-    raise InputError("BT-USAGE", f"cannot read the shard '{text}'", place="--shard", advice="write 2/5")
 
 
 def in_shard(identity: str, shard: str) -> bool:
