@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from .evaluation.evaluate import evaluate
+    from .evaluation.merging import merge_evaluations
     from .explain import explain_element
     from .numerics import names as numerics_names
     from .parameters import choose_parameters
@@ -70,6 +71,7 @@ _PUBLIC = {
     "isas": ("runtime", "isas"),
     "load": ("api", "load"),
     "load_plan": ("api", "load_plan"),
+    "merge_evaluations": ("evaluation.merging", "merge_evaluations"),
     "numerics_names": ("numerics", "names"),
     "open_device": ("conformance.devices.opening", "open_device"),
     "quantize": ("quantization", "quantize"),
@@ -105,6 +107,7 @@ __all__ = [
     "isas",
     "load",
     "load_plan",
+    "merge_evaluations",
     "numerics_names",
     "open_device",
     "quantize",

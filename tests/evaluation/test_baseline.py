@@ -62,6 +62,16 @@ def test_changes_are_those_of_a_loop(digits: Path, changed: Path, tmp_path: Path
     assert json.loads((tmp_path / "second" / "summary.json").read_text())["baseline"] == found["baseline"]
 
 
+def test_merged_shards_have_a_baseline_as_one_run_has(digits: Path, changed: Path, tmp_path: Path) -> None:
+    model, shards = digits / "model.tflite", [tmp_path / "one", tmp_path / "two"]
+    run(model, digits / "samples.npz", output=tmp_path / "first")
+    for index, path in enumerate(shards, 1):
+        run(model, changed, output=path, shard=(index, 2))
+    merged = bittrue.merge_evaluations(shards, tmp_path / "merged", baseline=tmp_path / "first")
+    assert merged["baseline"] == run(model, changed, baseline=tmp_path / "first")["baseline"]
+    assert merged["baseline"]["sources"] == 3
+
+
 def test_what_cannot_be_compared(digits: Path, tmp_path: Path) -> None:
     model, data = digits / "model.tflite", digits / "samples.npz"
     run(model, data, output=tmp_path / "first")

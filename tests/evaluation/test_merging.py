@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import bittrue
 from bittrue.cli import cli
-from bittrue.evaluation.merging import merge
+from bittrue.evaluation.merging import merge_evaluations
 
 parquet = pytest.importorskip("pyarrow.parquet")
 BOTH = ["litert", "xnnpack"]
@@ -32,7 +32,7 @@ def shards(digits: Path, folder: Path, count: int, **more: Any) -> list[Path]:
 @pytest.mark.parametrize("count", [1, 7])
 def test_merged_shards_are_one_run(digits: Path, tmp_path: Path, count: int, more: dict[str, Any]) -> None:
     whole = run(digits, tmp_path / "whole", **more)
-    merged = merge(shards(digits, tmp_path, count, **more)[::-1], tmp_path / "merged")
+    merged = merge_evaluations(shards(digits, tmp_path, count, **more)[::-1], tmp_path / "merged")
     for found in (whole, merged):
         del found["seconds"]
     assert merged == whole
@@ -49,7 +49,7 @@ def test_gaps_and_duplicates_are_named_before_anything_is_written(digits: Path, 
 
     def refused(folders: list[Path], *words: str) -> None:
         with pytest.raises(bittrue.InputError) as caught:
-            merge(folders, tmp_path / "merged")
+            merge_evaluations(folders, tmp_path / "merged")
         assert caught.value.code == "BT-EVALUATE-MERGE"
         assert [word for word in words if word not in str(caught.value)] == []
         assert not (tmp_path / "merged").exists()
@@ -68,12 +68,12 @@ def test_results_of_different_evaluations_are_not_merged(digits: Path, tmp_path:
     other = tmp_path / "other"
     bittrue.evaluate(digits / "model.tflite", digits / "samples.npz", shard=(2, 2), output=other)
     with pytest.raises(bittrue.InputError, match="numerics differ"):
-        merge([one, other], tmp_path / "merged")
+        merge_evaluations([one, other], tmp_path / "merged")
     with pytest.raises(bittrue.InputError, match="holds results already"):
-        merge([one, two], two)
+        merge_evaluations([one, two], two)
     (two / "evaluation.json").write_text('{"format": "bittrue-evaluation-1"}')
     with pytest.raises(bittrue.ModelFormatError, match="no evaluation"):
-        merge([one, two], tmp_path / "merged")
+        merge_evaluations([one, two], tmp_path / "merged")
 
 
 def test_damaged_parts_are_errors(digits: Path, tmp_path: Path) -> None:
@@ -82,10 +82,10 @@ def test_damaged_parts_are_errors(digits: Path, tmp_path: Path) -> None:
     content = part.read_bytes()
     part.write_bytes((one / "rows" / part.name).read_bytes())
     with pytest.raises(bittrue.ModelFormatError, match="does not belong here"):
-        merge([one, two], tmp_path / "merged")
+        merge_evaluations([one, two], tmp_path / "merged")
     part.write_bytes(content[:-9])
     with pytest.raises(bittrue.ModelFormatError, match="no part"):
-        merge([one, two], tmp_path / "again")
+        merge_evaluations([one, two], tmp_path / "again")
 
 
 def test_command(digits: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from .. import api
 from ..errors import InputError
 from ..evaluation.evaluate import evaluate
-from ..evaluation.merging import merge
+from ..evaluation.merging import merge_evaluations
 from ..evaluation.recipes import known
 from ..evaluation.requirements import numbers
 from ..evaluation.tasks import TASKS
@@ -64,6 +64,13 @@ def _result_options(function: Any) -> Any:
             metavar="NAME=VALUE",
             help="Exit code 1 where this figure of the first arithmetic is below VALUE, as top1=0.7; flips=0: where "
             "more answers flip between two arithmetics. Repeat it for more.",
+        ),
+        _option(
+            _RESULTS,
+            "--baseline",
+            metavar="DIR",
+            type=click.Path(exists=True, file_okay=False),
+            help="Say what changed against this earlier result (-o) of the same samples.",
         ),
     ):
         function = option(function)
@@ -133,13 +140,6 @@ def _result_options(function: Any) -> Any:
     help="Write a row per sample (Parquet) and the summary into this folder.",
 )
 @_option(_RESULTS, "--resume", is_flag=True, help="Go on with the results in --output.")
-@_option(
-    _RESULTS,
-    "--baseline",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False),
-    help="Say what changed against this earlier result (-o) of the same samples.",
-)
 @_result_options
 def run(
     model: str,
@@ -185,9 +185,11 @@ def run(
     help="Write the rows of all of them and the summary into this folder.",
 )
 @_result_options
-def merge_command(folders: tuple[str, ...], output: str, require: tuple[str, ...], as_json: bool) -> None:
+def merge_command(
+    folders: tuple[str, ...], output: str, require: tuple[str, ...], baseline: str | None, as_json: bool
+) -> None:
     """Put the results of all shards (--shard, -o) together. Exit code as for `bittrue evaluate run`."""
-    _end(merge(folders, output, require=_require(require)), output, as_json)
+    _end(merge_evaluations(folders, output, require=_require(require), baseline=baseline), output, as_json)
 
 
 def _end(found: Mapping[str, Any], output: str | None, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from .baseline import Baseline
 from .requirements import check_requirements, unmet_requirements
 from .results import PART_ROWS, Folder, stored
 from .rows import Row
@@ -20,18 +21,19 @@ from .summary import Summary
 _NAMED = 5
 
 
-def merge(
+def merge_evaluations(
     folders: Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
     *,
     require: Mapping[str, float] | None = None,
+    baseline: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
     """Put the results of shards together: what one run over all samples would have written and returned.
 
     Args:
         folders: results of `evaluate`, of the same evaluation but for their shards.
         output: a folder for all rows and the summary.
-        require: as for `evaluate`.
+        require, baseline: as for `evaluate`.
 
     Returns:
         As `evaluate` does.
@@ -59,6 +61,7 @@ def merge(
     check_requirements(require, first.task, asked["numerics"])
     folder = Folder(Path(output), asked, first.task)
     summary = Summary(first.task, asked["numerics"], asked["data"]["classes"])
+    earlier = None if baseline is None else Baseline(baseline, asked, first.task)
     folder.begin()
     rows = _in_order(parts)
     done = 0
@@ -66,8 +69,12 @@ def merge(
         folder.write_part(done, some)
         for row in some:
             summary.add(row)
+            if earlier is not None:
+                earlier.add(row)
         done += len(some)
     found = {**asked, **summary.to_dict()}
+    if earlier is not None:
+        found["baseline"] = earlier.to_dict(found["metrics"])
     found |= {"unmet": unmet_requirements(found, require), "seconds": time.monotonic() - start}
     folder.finish(found)
     return found
