@@ -20,14 +20,13 @@ T by_squaring(T base, int32_t exponent) {
   return result;
 }
 
-// One exponent that is nearly a whole number of 1 or more: products from the highest bit, each kept finite.
+// A whole number of 1 or more: products from the highest bit, each kept finite.
 float multiplied(float x, int32_t exponent) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   const auto product = [](float a, float b) {
     return rules::clamp(rules::with_first_nan(a * b, a, b), -kLargest, kLargest);
   };
-  int bit = 30;
-  while (!(exponent >> bit & 1)) --bit;
+  int bit = 31 - __builtin_clz(static_cast<uint32_t>(exponent));
   float result = x;
   while (bit-- > 0) {
     result = product(result, result);
@@ -42,25 +41,87 @@ int32_t near_whole(float exponent) {
   return std::fabs(exponent - static_cast<float>(whole)) < 1e-5f && whole >= 1 ? whole : 0;
 }
 
+// Which exponents are left to products; all others are the library's.
+enum class Products { none, plain, finite };
+
+// What one exponent asks for is found out once per block, so that the usual ones are loops of products alone.
+class RealPower final : public BlockKernel {
+ public:
+  RealPower(const Step& step, Products products)
+      : BlockKernel(step, {sizeof(float), sizeof(float)}, sizeof(float)), products_(products) {}
+
+ private:
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    const auto* x = reinterpret_cast<const float*>(in[0]);
+    const auto* y = reinterpret_cast<const float*>(in[1]);
+    auto* target = reinterpret_cast<float*>(out);
+    const auto each = [&](const auto& function) {
+      for (int64_t i = 0; i < count; ++i) target[i] = function(x[i]);
+    };
+    if (products_ == Products::plain && *y == 2) return each([](float value) { return value * value; });
+    if (products_ == Products::plain && *y == 3) return each([](float value) { return value * value * value; });
+    const int32_t whole = products_ == Products::finite ? near_whole(*y) : 0;
+    if (whole == 2) return each([](float value) { return multiplied(value, 2); });
+    if (whole) return each([whole](float value) { return multiplied(value, whole); });
+    for (int64_t i = 0; i < count; ++i) target[i] = arithmetic::power(x[i], y[i]);
+  }
+
+  Products products_;
+};
+
+// Exponents that are the same for a row at least; squares, cubes and, if `finite`, other products are loops of their own.
+class PowerOfRows final : public BlockKernel {
+ public:
+  PowerOfRows(const Step& step, bool finite)
+      : BlockKernel(step, {sizeof(float), sizeof(float)}, sizeof(float)),
+        finite_(finite),
+        only_(step.input(1).elements == 1) {}
+
+ private:
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    const auto* first = reinterpret_cast<const float*>(in[0]);
+    const auto* second = reinterpret_cast<const float*>(in[1]);
+    auto* target = reinterpret_cast<float*>(out);
+    for (int64_t i = 0, end = count; i < count; i = end) {
+      if (!only_) {
+        for (end = i + 1; end < count && second[end] == second[i];) ++end;
+      }
+      stretch(first + i, second[i], target + i, end - i);
+    }
+  }
+
+  void stretch(const float* first, float y, float* target, int64_t count) const {
+    const auto each = [&](const auto& function) {
+      for (int64_t i = 0; i < count; ++i) target[i] = function(first[i]);
+    };
+    const int32_t whole = finite_ ? near_whole(y) : 0;
+    if (whole == 2) {
+      each([](float x) { return multiplied(x, 2); });
+    } else if (whole != 0) {
+      each([whole](float x) { return multiplied(x, whole); });
+    } else if (!finite_ && y == 2) {
+      each([](float x) { return x * x; });
+    } else if (!finite_ && y == 3) {
+      each([](float x) { return x * x * x; });
+    } else {
+      each([y](float x) { return arithmetic::power(x, y); });
+    }
+  }
+
+  bool finite_, only_;
+};
+
 void require_one(const Step& step, bool one_exponent) {
   require(!one_exponent || step.input(1).elements == 1, "there must be one exponent");
 }
 
 std::unique_ptr<Kernel> make_real_power(const Step& step, bool one_exponent) {
   const std::string& rule = step.rule("power");
-  if (rule == "binary32_products_or_library") {
-    // One for every row.
-    return make_zip<float, float>(step, [one_exponent](float x, float y) {
-      return one_exponent && (y == 2 || y == 3) ? (y == 2 ? x * x : x * x * x) : arithmetic::power(x, y);
-    });
-  }
-  require_one(step, one_exponent);
-  if (rule == "library") return make_zip<float, float>(step, arithmetic::power);
-  require(rule == "finite_products_or_library", "no native rule for this slot");
-  return make_zip<float, float>(step, [one_exponent](float x, float y) {
-    const int32_t whole = one_exponent ? near_whole(y) : 0;
-    return whole ? multiplied(x, whole) : arithmetic::power(x, y);
-  });
+  const bool finite = rule == "finite_products_or_library", plain = rule == "binary32_products_or_library";
+  require(finite || plain || rule == "library", "no native rule for this slot");
+  if (!plain) require_one(step, one_exponent);
+  if (one_exponent && (finite || plain)) return std::make_unique<PowerOfRows>(step, finite);
+  return make_zip<float, float>(step, [](float x, float y) { return arithmetic::power(x, y); });
 }
 
 std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet&) {
