@@ -72,9 +72,42 @@ def test_the_usual_library_is_part_of_the_result() -> None:
     assert read_recipe("", "r.toml").libraries() == {}
 
 
-def test_values_of_samples(tmp_path: Path) -> None:
-    """A sample that a step cannot take is a row with its error."""
+def test_arrays_that_a_step_cannot_take(tmp_path: Path) -> None:
+    """All samples of an array are alike: what is wrong with one is an error before the first."""
     np.save(tmp_path / "x.npy", np.zeros((2, 8, 8, 1), np.float32))
     recipe = read_recipe('[[step]]\ndo = "scale"\nmean = [1, 2, 3]\n[[step]]\ndo = "move"\naxes = [0, 1]\n', "r.toml")
-    found = bittrue.evaluate(bittrue.demo_model(), tmp_path / "x.npy", recipe=recipe)
-    assert found["errors"] == {"BT-RECIPE": 2}
+    with pytest.raises(bittrue.InputError, match="what it makes of a sample does not fit") as caught:
+        bittrue.evaluate(bittrue.demo_model(), tmp_path / "x.npy", recipe=recipe)
+    assert caught.value.code == "BT-RECIPE"
+
+
+def test_an_unknown_rounding_is_an_error_before_the_first_sample(digits: Path) -> None:
+    recipe = read_recipe('rounding = "litterbox"', "r.toml")
+    with pytest.raises(bittrue.InputError, match="rounding") as caught:
+        bittrue.evaluate(digits / "model.tflite", digits / "samples.npz", recipe=recipe)
+    assert caught.value.code == "BT-RECIPE"
+
+
+# The input's real numbers go from 0 to 0.996; those of images from 0 to 255.
+@pytest.mark.parametrize(
+    ("scale", "fits"),
+    [
+        ("factor = 0.00392156862745098", True),
+        ("factor = 0.0625", True),  # images that do not use their eight bits
+        ("factor = 0.00784313725490196\nmean = 1", True),
+        ("factor = 1", False),
+        ("factor = 0.00001", False),
+        ("factor = 0.00392156862745098\nmean = 2", False),
+        ("factor = -0.00392156862745098\nmean = -1", True),
+    ],
+)
+def test_ranges(tmp_path: Path, scale: str, fits: bool) -> None:
+    (tmp_path / "a").mkdir()
+    Image.new("L", (9, 7), 100).save(tmp_path / "a" / "x.png")
+    recipe = read_recipe(f'{GOOD}\n[[step]]\ndo = "scale"\n{scale}\n', "r.toml")
+    if fits:
+        assert bittrue.evaluate(bittrue.demo_model(), tmp_path, recipe=recipe)["errors"] == {}
+    else:
+        with pytest.raises(bittrue.InputError, match="it makes real numbers from") as caught:
+            bittrue.evaluate(bittrue.demo_model(), tmp_path, recipe=recipe)
+        assert caught.value.code == "BT-RECIPE"

@@ -112,7 +112,7 @@ def evaluate(
     first = next(iter(openers.values()))()
     if len(first.inputs) != 1:
         raise InputError("BT-EVALUATE-INPUTS", f"the model has {len(first.inputs)} inputs, expected one")
-    recipe.check(source.holds, first.inputs[0])
+    recipe.check(source.holds, first.inputs[0], source.alike)
     task.check(first.inputs, first.outputs)
     require = require or {}
     check_requirements(require, task, names)

@@ -53,11 +53,13 @@ from ...errors import InputError, UnsupportedError
 from ...files import read_file
 from ...names import near_or_all
 from ...ports import Port, checked
-from ...quantization import quantize
+from ...quantization import dequantize, quantize
 from .steps import KEYS, PACKAGES, STEPS, library_of
 
 # Rows and columns of the image that a recipe is tried on before the first sample.
 _TRIED = (1024, 1024)
+# Where fewer than one in so many quantized values are used, or real numbers held, a factor is missing.
+_ONE_IN = 32
 # Where a step stands, and what it does to a value.
 _Function = tuple[str, Callable[[Any], Any]]
 # Recipes that come with bittrue.
@@ -90,8 +92,18 @@ class Recipe:
         used = {library_of(step) for step in self.steps if "library" in KEYS[step["do"]]}
         return {PACKAGES[name][1]: importlib.metadata.version(PACKAGES[name][1]) for name in sorted(used)}
 
-    def check(self, holds: str, port: Port) -> None:
-        """Raises InputError where samples of this kind cannot become this input, whatever they hold."""
+    def check(self, holds: str, port: Port, alike: np.ndarray | None = None) -> None:
+        """Raises InputError where samples of this kind cannot become this input, whatever they hold.
+
+        Args:
+            holds: what samples are; see `Source`.
+            port: the input.
+            alike: an array with the shape and type of every sample, where all have the same.
+        """
+        try:
+            quantize(np.zeros(1, np.float32), 1.0, 0, np.int8, numerics=self.rounding)
+        except InputError as error:
+            raise InputError("BT-RECIPE", error.message, place=f"{self.name}, rounding", advice=error.advice) from None
         first = str(self.steps[0]["do"]) if self.steps else ""
         if holds == "image" and first != "decode":
             raise InputError(
@@ -100,8 +112,12 @@ class Recipe:
         if holds != "image" and first == "decode":
             raise InputError("BT-RECIPE", "the recipe decodes images, and the samples are values", place=self.name)
         functions = self._functions(port)
-        if holds != "image":
-            return
+        if holds == "image":
+            self._check_images(functions[1:], port)
+        elif alike is not None:
+            self._check_fit("a sample", alike, functions, port)
+
+    def _check_images(self, functions: Sequence[_Function], port: Port) -> None:
         if not any(step["do"] in ("resize", "crop") and "shorter" not in step for step in self.steps):
             raise InputError(
                 "BT-RECIPE",
@@ -109,14 +125,35 @@ class Recipe:
                 place=self.name,
                 advice='add a step do = "resize", size = "model"',
             )
-        # A black image stands for all of them: colours, layout, size and type depend on nothing else.
+        # A black and a white image stand for all of them: colours, layout, size and type depend on nothing else, and
+        # what other images become lies between.
         channels = 1 if self.steps[0].get("colours") == "grey" else 3
+        tried = [np.full((*_TRIED, channels), value, np.uint8) for value in (0, 255)]
+        for image in tried:
+            self._check_fit("an image", image, functions, port)
+        made = [self._through(image, functions) for image in tried]
+        if port.scale is None or any(value.dtype.kind != "f" for value in made):
+            return
+        limits = np.iinfo(port.dtype)
+        ends = dequantize(np.array([limits.min, limits.max], port.dtype), port.scale, port.zero_point or 0)
+        low, high = min(value.min() for value in made), max(value.max() for value in made)
+        common = min(high, ends[1]) - max(low, ends[0])
+        if common * _ONE_IN < max(high - low, ends[1] - ends[0]):
+            raise InputError(
+                "BT-RECIPE",
+                f"it makes real numbers from {low:.4g} to {high:.4g} of images, and those of input '{port.name}' go "
+                f"from {ends[0]:.4g} to {ends[1]:.4g}",
+                place=self.name,
+                advice='give the step do = "scale" the factor, mean and deviation that the model was trained with',
+            )
+
+    def _check_fit(self, what: str, value: np.ndarray, functions: Sequence[_Function], port: Port) -> None:
         try:
-            self._finished(np.zeros((*_TRIED, channels), np.uint8), functions[1:], port)
+            self._finished(value, functions, port)
         except InputError as error:
             raise InputError(
                 "BT-RECIPE",
-                f"what it makes of an image does not fit: {error.message}",
+                f"what it makes of {what} does not fit: {error.message}",
                 place=self.name,
                 advice=error.advice,
             ) from None
@@ -142,12 +179,16 @@ class Recipe:
             self._made[port] = made
         return made
 
-    def _finished(self, value: Any, functions: Sequence[_Function], port: Port) -> np.ndarray:
+    def _through(self, value: Any, functions: Sequence[_Function]) -> Any:
         for place, function in functions:
             try:
                 value = function(value)
             except (TypeError, ValueError, ArithmeticError, LookupError) as error:
                 raise InputError("BT-RECIPE", f"the step cannot take the sample: {error}", place=place) from None
+        return value
+
+    def _finished(self, value: Any, functions: Sequence[_Function], port: Port) -> np.ndarray:
+        value = self._through(value, functions)
         if isinstance(value, bytes):
             value = _values(value, port)
         if value.shape == port.shape[1:] and port.shape[:1] == (1,):

@@ -51,6 +51,7 @@ class Arrays(Source):
             self._values = stored[rest[0]].load()
         if self._values.ndim == 0 or not len(self._values):
             raise no_samples(str(path), "an array whose first axis counts the samples")
+        self.alike = np.zeros_like(self._values[0])
         if self._labels is not None and self._labels.ndim != 1:
             raise InputError(
                 "BT-DATA-LABELS", f"labels have shape {list(self._labels.shape)}, expected one each", place=str(path)

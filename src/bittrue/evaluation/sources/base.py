@@ -37,10 +37,12 @@ class Source(ABC):
         holds: what the parts of its samples are: ``"image"`` (an encoded one), ``"bytes"`` (values) or ``"array"``.
         place: what the user named.
         classes: names of the classes by number; empty where the source has none.
+        alike: an array with the shape and type of every sample; None where they may differ.
     """
 
     kind: str
     holds: str
+    alike: np.ndarray | None = None
 
     def __init__(self, place: str, classes: Sequence[str] = ()) -> None:
         self.place = place
