@@ -12,9 +12,12 @@ import pytest
 
 import bittrue
 from bittrue.errors import UnsupportedError
+from bittrue.graph import Quantization
 from bittrue.measure import Contender, compare, environment
 from bittrue.measure.machine import processor
-from bittrue.runners import PEERS, Feed, Opened, Peer
+from bittrue.ports import Port
+from bittrue.runners import PEERS, Opened, Peer
+from bittrue.runners.base import fitting
 from support.build import T, single
 from support.shared import SHARED, needs_shared
 
@@ -26,18 +29,21 @@ def demo(tmp_path: Path) -> Path:
     return path
 
 
-def feeds_and_outputs(path: Path, seed: int = 0) -> tuple[list[Feed], dict[str, np.ndarray]]:
-    session = bittrue.load(path).prepare()
-    port = session.inputs[0]
-    value = np.random.default_rng(seed).integers(0, 127, port.shape).astype(port.dtype)
-    return [Feed(port.name, value, bittrue.dequantize(value, port.scale, port.zero_point))], session.run(value)
+def port_of(name: str, value: np.ndarray, scale: float | None = None) -> Port:
+    return Port(
+        name, value.dtype, value.shape, None if scale is None else Quantization(np.float32([scale]), np.int64([0]))
+    )
+
+
+def run_once(opened: Opened, *values: np.ndarray) -> list[np.ndarray]:
+    return opened.run(opened.fit(values))
 
 
 def fake(run: Any = None, error: Exception | None = None, reads: Sequence[str] = ("tflite",)) -> Peer:
-    def prepare(module: ModuleType, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
+    def prepare(module: ModuleType, path: Path, ports: Sequence[Port], threads: int) -> Opened:
         if error is not None:
             raise error
-        return Opened(run, ("y",))
+        return Opened(list, lambda _: run(), ("y",))
 
     return Peer("fake", "A fake", "bittrue-has-no-such-peer", "math", tuple(reads), prepare)
 
@@ -45,7 +51,7 @@ def fake(run: Any = None, error: Exception | None = None, reads: Sequence[str] =
 def against(peer: Peer, files: dict[str, Path] | None = None, **options: Any):
     ours = Contender(lambda: None, {"y": np.int8([1, 2, 3])})
     known = {"tflite": Path("x.tflite")} if files is None else files
-    comparison = compare(ours, [peer], known, [], threads=1, rounds=6, seconds=0.01, **options)
+    comparison = compare(ours, [peer], known, [], [], threads=1, rounds=6, seconds=0.01, **options)
     return comparison, comparison.results[1]
 
 
@@ -68,7 +74,7 @@ def test_floats_have_no_verdict() -> None:
 
 
 def test_other_numbers_of_outputs_are_a_row() -> None:
-    odd = Peer("fake", "A fake", "x", "math", ("tflite",), lambda *_: Opened(list, ("a", "b")))
+    odd = Peer("fake", "A fake", "x", "math", ("tflite",), lambda *_: Opened(list, list, ("a", "b")))
     assert "2 outputs, ours 1" in against(odd)[1].problem
 
 
@@ -103,24 +109,30 @@ def test_formats() -> None:
 def test_a_peers_own_model_may_take_floats_and_channels_first() -> None:
     seen = []
 
-    def prepare(module: ModuleType, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
-        from bittrue.runners.base import fit
+    def prepare(module: ModuleType, path: Path, ports: Sequence[Port], threads: int) -> Opened:
+        fit, remarks = fitting(ports, [(np.float32, (1, 3, None, 2))])
 
-        values, remarks = fit(feeds, [(np.float32, (1, 3, None, 2))])
-        seen.extend(values)
-        return Opened(lambda: [np.int8([1, 2, 3])], ("y",), remarks)
+        def run(values: Sequence[np.ndarray]) -> list[np.ndarray]:
+            seen.extend(values)
+            return [np.int8([1, 2, 3])]
+
+        return Opened(fit, run, ("y",), remarks)
 
     peer = Peer("fake", "A fake", "x", "math", ("tflite",), prepare)
     value = np.arange(24).reshape(1, 4, 2, 3).astype(np.int8)
     ours = Contender(lambda: None, {"y": np.int8([1, 2, 3])})
-    for feed, problem in (
-        (Feed("x", value, value.astype(np.float32) / 2), ""),
-        (Feed("x", value), "takes float32 for input 'x', the model takes int8"),
-        (Feed("x", value[..., :2], value[..., :2] / 2), "takes shape"),
+    for given, scale, problem in (
+        (value, 0.5, ""),
+        (value, None, "takes float32 for input 'x', the model takes int8"),
+        (value[..., :2], 0.5, "takes shape"),
     ):
-        result = compare(ours, [peer], {"tflite": Path("x")}, [feed], threads=1, rounds=1, seconds=0.001).results[1]
+        result = compare(
+            ours, [peer], {"tflite": Path("x")}, [port_of("x", given, scale)], [given],
+            threads=1, rounds=1, seconds=0.001,
+        ).results[1]  # fmt: skip
         assert problem in result.problem
         assert bool(problem) == bool(result.problem)
+        assert len(result.remarks) == (0 if problem else 2)
     assert np.array_equal(seen[0], value.transpose(0, 3, 1, 2) / 2)
     assert seen[0].dtype == np.float32
 
@@ -130,10 +142,12 @@ def test_real_peers_on_the_demo(name: str, demo: Path) -> None:
     peer = PEERS[name]
     pytest.importorskip(peer.module, reason=f"{peer.package} is not installed")
     for threads in (1, 2):
-        feeds, outputs = feeds_and_outputs(demo)
+        session = bittrue.load(demo).prepare()
+        value = np.random.default_rng(0).integers(0, 127, session.inputs[0].shape).astype(session.inputs[0].dtype)
         comparison = compare(
-            Contender(lambda: None, outputs), [peer], {"tflite": demo}, feeds, threads=threads, rounds=2, seconds=0.05
-        )
+            Contender(lambda: None, session.run(value)), [peer], {"tflite": demo}, session.inputs, [value],
+            threads=threads, rounds=2, seconds=0.05,
+        )  # fmt: skip
         result = comparison.results[1]
         assert not result.problem
         assert result.timing is not None
@@ -151,7 +165,7 @@ def test_other_shapes_reach_the_peer(name: str, tmp_path: Path) -> None:
     path.write_bytes(single("SOFTMAX", ("SoftmaxOptions", {"beta": 1.0}), *tensors))
     session = bittrue.load(path).prepare(shapes={"x": (3, 10)})
     value = np.random.default_rng(1).integers(-128, 128, (3, 10)).astype(np.int8)
-    (theirs,) = peer.open({"tflite": path}, [Feed("x", value)], 1).run()
+    (theirs,) = run_once(peer.open({"tflite": path}, session.inputs, 1), value)
     assert theirs.shape == (3, 10)
     if name == "litert":
         assert theirs.tobytes() == next(iter(session.run(value).values())).tobytes()
@@ -191,10 +205,9 @@ def test_onnx_files(element_type: int, dtype: str, tmp_path: Path) -> None:
     path = tmp_path / "relu.onnx"
     path.write_bytes(onnx_relu("x", element_type))
     value = np.int8([[-3, 0, 2, 127]])
-    feed = Feed("other name", value, value.astype(np.float32) / 4)
     result = compare(
         Contender(lambda: None, {"z": np.maximum(value, 0)}), [PEERS["onnxruntime"]], {"tflite": path, "onnx": path},
-        [feed], threads=2, rounds=1, seconds=0.01,
+        [port_of("other name", value, 0.25)], [value], threads=2, rounds=1, seconds=0.01,
     ).results[1]  # fmt: skip
     assert not result.problem
     assert result.verdict == ("equal" if dtype == "int8" else "no verdict: float32 where ours is int8")
@@ -215,9 +228,27 @@ def test_recurrent_state_starts_fresh_in_the_peer() -> None:
     outputs = session.run(value)
     result = compare(
         Contender(lambda: session.run(value), outputs), [PEERS["litert"]], {"tflite": path},
-        [Feed(session.inputs[0].name, value)], threads=1, rounds=1, seconds=0.01,
+        session.inputs, [value], threads=1, rounds=1, seconds=0.01,
     ).results[1]  # fmt: skip
     assert result.verdict == "equal"
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["litert", "xnnpack"])
+def test_one_opened_peer_runs_many_inputs_and_begins_anew(name: str) -> None:
+    path = SHARED / "models" / "coral_keras_lstm_mnist_ptq.tflite"
+    pytest.importorskip(PEERS[name].module)
+    session = bittrue.load(path).prepare(name)
+    opened = PEERS[name].open({"tflite": path}, session.inputs, 1)
+    generator = np.random.default_rng(5)
+    for reset in (False, False, True, False, True):
+        if reset:
+            opened.reset()
+            session.reset()
+        value = generator.integers(0, 256, session.inputs[0].shape).astype(np.uint8)
+        (theirs,) = run_once(opened, value)
+        (ours,) = session.run(value).values()
+        assert ours.tobytes() == theirs.tobytes()
 
 
 def test_environment() -> None:

@@ -17,8 +17,7 @@ from ..measure import Comparison, Contender, Result, compare, environment
 from ..measure.chart import check_chart, write_chart
 from ..measure.timing import FEWEST_ROUNDS, ratio_text
 from ..names import did_you_mean
-from ..quantization import dequantize
-from ..runners import PEERS, Feed, Peer
+from ..runners import PEERS, Peer, ports_for
 from ..runners.inputs import inputs_of_levels, one_input_set
 from ..runtime import Profile, machine_peak
 from ..runtime.profile import heading, operator_rows, step_rows
@@ -150,7 +149,8 @@ def command(
                 Contender(functools.partial(session.run, values), outputs, _note(session, first, outputs)),
                 peers,
                 known,
-                _feeds(session, values),
+                ports_for(session.inputs, values),
+                [values[port.name] for port in session.inputs],
                 threads=count,
                 rounds=rounds,
                 seconds=seconds,
@@ -170,19 +170,6 @@ def command(
         title = f"{path.name}: numerics {session.plan.numerics}, executor {executor_name(session)}"
         write_chart(chart, title, _machine_line(machine), comparisons)
         say(f"chart written to {chart}", err=as_json)
-
-
-def _feeds(session: api.Session, values: dict[str, np.ndarray]) -> list[Feed]:
-    return [
-        Feed(
-            port.name,
-            values[port.name],
-            None
-            if port.scale is None or port.zero_point is None
-            else dequantize(values[port.name], port.scale, port.zero_point),
-        )
-        for port in session.inputs
-    ]
 
 
 def _note(session: api.Session, first: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..api import Port
 from ..compare.difference import Difference, difference, summary
 from ..errors import BittrueError, UnsupportedError
-from ..runners import Feed, Opened, Peer, pair
+from ..runners import Opened, Peer, pair
 from .timing import Ratio, Timing, interleave, ratio, ratio_text
 
 OURS = "bittrue"
@@ -124,7 +126,8 @@ def compare(
     ours: Contender,
     peers: Sequence[Peer],
     files: Mapping[str, Path],
-    feeds: Sequence[Feed],
+    ports: Sequence[Port],
+    values: Sequence[np.ndarray],
     *,
     threads: int,
     rounds: int,
@@ -138,30 +141,31 @@ def compare(
         ours: bittrue's side, already on `threads` threads.
         peers: whom to compare with.
         files: format to path of the same network.
-        feeds: inputs, the same that `ours` runs on.
+        ports, values: the inputs, the same that `ours` runs on.
         threads: what the peers may use.
         rounds, seconds: see `interleave`.
         version: of bittrue.
         refuse: why no peer can run this at all; becomes the reason of each.
     """
     opened: dict[str, Opened] = {}
+    runs: dict[str, Callable[[], object]] = {OURS: ours.run}
     differences: dict[str, tuple[Difference, ...]] = {}
     problems: dict[str, str] = {}
     for peer in peers:
         try:
             if refuse:
                 raise UnsupportedError("BT-PEER-MODEL", refuse)
-            candidate = peer.open(files, feeds, threads)
-            differences[peer.name] = _verdicts(ours.outputs, candidate)
+            candidate = peer.open(files, ports, threads)
+            inputs = candidate.fit(values)
+            differences[peer.name] = _verdicts(ours.outputs, candidate.run(inputs), candidate.outputs)
             opened[peer.name] = candidate
+            runs[peer.name] = partial(candidate.run, inputs)
         except BittrueError as error:
             problems[peer.name] = f"{error.message}: {error.advice}" if error.advice else error.message
         except Exception as error:  # another runtime's errors have no common base
             text = " ".join(str(error).split())
             problems[peer.name] = f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
-    timings = interleave(
-        {OURS: ours.run, **{name: o.run for name, o in opened.items()}}, rounds=rounds, seconds=seconds
-    )
+    timings = interleave(runs, rounds=rounds, seconds=seconds)
     results = [Result(OURS, OURS, version, timings[OURS], remarks=(ours.note,) if ours.note else ())]
     for peer in peers:
         ran = peer.name in opened
@@ -180,7 +184,8 @@ def compare(
     return Comparison(threads, tuple(results))
 
 
-def _verdicts(expected: Mapping[str, np.ndarray], opened: Opened) -> tuple[Difference, ...]:
-    values = opened.run()
-    order = pair(list(expected), list(opened.outputs), "outputs")
+def _verdicts(
+    expected: Mapping[str, np.ndarray], values: Sequence[np.ndarray], names: Sequence[str]
+) -> tuple[Difference, ...]:
+    order = pair(list(expected), names, "outputs")
     return tuple(difference(n, expected[n], np.asarray(values[i])) for n, i in zip(expected, order, strict=True))

@@ -1,10 +1,10 @@
 """Other runtimes, as they are installed here. None is a dependency: a missing one says how to install it."""
 
-from .base import Feed, Opened, Peer, pair
+from .base import Opened, Peer, pair, ports_for
 from .litert import LITERT, XNNPACK
 from .onnxruntime import ONNXRUNTIME
 from .openvino import OPENVINO
 
 PEERS: dict[str, Peer] = {peer.name: peer for peer in (LITERT, XNNPACK, ONNXRUNTIME, OPENVINO)}
 
-__all__ = ["PEERS", "Feed", "Opened", "Peer", "pair"]
+__all__ = ["PEERS", "Opened", "Peer", "pair", "ports_for"]

@@ -18,6 +18,7 @@ from ..api import Model, Port
 from ..errors import InputError, UnsupportedError
 from ..names import near_or_all
 from ..numerics import Numerics
+from ..quantization import dequantize
 from .recording import Recording
 
 # (steps done, steps in all); 0 in all when nobody knows yet.
@@ -28,33 +29,22 @@ _FILES = {"caffe": "a Caffe network", "caffe2": "a Caffe2 network", "mxnet": "an
 
 
 @dataclass(frozen=True)
-class Feed:
-    """One input.
-
-    Attributes:
-        name: of the input in the model that bittrue runs.
-        value: the array that bittrue gets.
-        real: the real numbers that `value` stands for, for peers whose model takes floats; None when there are none.
-    """
-
-    name: str
-    value: np.ndarray
-    real: np.ndarray | None = None
-
-
-@dataclass(frozen=True)
 class Opened:
     """A model in a peer, ready to run.
 
     Attributes:
-        run: sets the inputs, runs, and returns private arrays of all outputs.
+        fit: gives the model's inputs, in their order, as the peer takes them.
+        run: sets such inputs, runs, and returns private arrays of all outputs.
         outputs: their names, in the order of `run`.
-        remarks: what was done to the inputs so that they fit.
+        remarks: what `fit` does.
+        reset: brings variables back to their first values.
     """
 
-    run: Callable[[], list[np.ndarray]]
+    fit: Callable[[Sequence[np.ndarray]], list[np.ndarray]]
+    run: Callable[[Sequence[np.ndarray]], list[np.ndarray]]
     outputs: tuple[str, ...]
     remarks: tuple[str, ...] = ()
+    reset: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -67,7 +57,7 @@ class Peer:
         package: what to install with pip.
         module: what to import then.
         reads: formats of model files, the preferred one first.
-        prepare: (module, path, feeds, threads) -> Opened.
+        prepare: (module, path, ports, threads) -> Opened.
     """
 
     name: str
@@ -75,7 +65,7 @@ class Peer:
     package: str
     module: str
     reads: tuple[str, ...]
-    prepare: Callable[[Any, Path, Sequence[Feed], int], Opened]
+    prepare: Callable[[Any, Path, Sequence[Port], int], Opened]
 
     def version(self) -> str | None:
         """Installed version; None without the package."""
@@ -107,12 +97,12 @@ class Peer:
             kind = _FILES.get(found, f"a .{found} file")
             raise UnsupportedError("BT-PEER-FORMAT", f"{title or self.title} reads {wanted}, this is {kind}")
 
-    def open(self, files: Mapping[str, Path], feeds: Sequence[Feed], threads: int) -> Opened:
+    def open(self, files: Mapping[str, Path], ports: Sequence[Port], threads: int) -> Opened:
         """The model in this peer.
 
         Args:
             files: format to path; the same network in every format.
-            feeds: the inputs, in the model's order; shapes are changed to theirs where the peer can.
+            ports: the model's inputs; shapes are changed to theirs where the peer can.
             threads: how many it may use.
 
         Raises:
@@ -130,7 +120,7 @@ class Peer:
                 advice="pass the same network with --onnx FILE" if "onnx" in self.reads else advice,
             )
         with quiet():
-            return self.prepare(module, path, feeds, threads)
+            return self.prepare(module, path, ports, threads)
 
 
 class Runner(ABC):
@@ -237,31 +227,47 @@ def pair(ours: Sequence[str], theirs: Sequence[str | list[str]], what: str) -> l
     return list(range(len(ours)))
 
 
-def fit(
-    feeds: Sequence[Feed], wanted: Sequence[tuple[Any, tuple[int | None, ...]]]
-) -> tuple[list[np.ndarray], tuple[str, ...]]:
-    """The inputs in the types and shapes that a peer's model wants, and what was done to them."""
-    values, remarks = [], []
-    for feed, (dtype, shape) in zip(feeds, wanted, strict=True):
-        value = feed.value
-        if value.dtype != np.dtype(dtype):
-            if np.dtype(dtype) != np.float32 or feed.real is None:
+def ports_for(ports: Sequence[Port], values: Mapping[str, np.ndarray]) -> list[Port]:
+    """The inputs of a model with the shapes that these values have."""
+    return [Port(port.name, port.dtype, values[port.name].shape, port.quantization) for port in ports]
+
+
+def fitting(
+    ports: Sequence[Port], wanted: Sequence[tuple[Any, tuple[int | None, ...]]]
+) -> tuple[Callable[[Sequence[np.ndarray]], list[np.ndarray]], tuple[str, ...]]:
+    """What gives a model's inputs the types and shapes that a peer's model wants, and what that does to them."""
+    ways: list[tuple[Port, bool, bool]] = []
+    remarks = []
+    for port, (dtype, shape) in zip(ports, wanted, strict=True):
+        real = port.dtype != np.dtype(dtype)
+        if real:
+            if np.dtype(dtype) != np.float32 or port.scale is None:
                 raise UnsupportedError(
-                    "BT-PEER-INPUT", f"takes {np.dtype(dtype)} for input '{feed.name}', the model takes {value.dtype}"
+                    "BT-PEER-INPUT", f"takes {np.dtype(dtype)} for input '{port.name}', the model takes {port.dtype}"
                 )
-            value = np.ascontiguousarray(feed.real, np.float32)
-            remarks.append(f"input '{feed.name}' as the real numbers (float32) that its {feed.value.dtype} stands for")
-        if not matches(value.shape, shape):
-            if value.ndim != 4 or not matches((value.shape[0], value.shape[3], *value.shape[1:3]), shape):
+            remarks.append(f"input '{port.name}' as the real numbers (float32) that its {port.dtype} stands for")
+        turned = not matches(port.shape, shape)
+        if turned:
+            if len(port.shape) != 4 or not matches((port.shape[0], port.shape[3], *port.shape[1:3]), shape):
                 raise UnsupportedError(
                     "BT-PEER-INPUT",
-                    f"takes shape {['?' if e is None else e for e in shape]} for input '{feed.name}', "
-                    f"the model takes {list(value.shape)}",
+                    f"takes shape {['?' if e is None else e for e in shape]} for input '{port.name}', "
+                    f"the model takes {list(port.shape)}",
                 )
-            value = np.ascontiguousarray(value.transpose(0, 3, 1, 2))
-            remarks.append(f"input '{feed.name}' with channels first")
-        values.append(value)
-    return values, tuple(remarks)
+            remarks.append(f"input '{port.name}' with channels first")
+        ways.append((port, real, turned))
+
+    def fit(values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        found = []
+        for value, (port, real, turned) in zip(values, ways, strict=True):
+            if real:
+                assert port.scale is not None
+                assert port.zero_point is not None
+                value = np.ascontiguousarray(dequantize(value, port.scale, port.zero_point), np.float32)
+            found.append(np.ascontiguousarray(value.transpose(0, 3, 1, 2)) if turned else value)
+        return found
+
+    return fit, tuple(remarks)
 
 
 def matches(shape: Sequence[int], pattern: Sequence[int | None]) -> bool:

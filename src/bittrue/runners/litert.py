@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Model, load
+from ..api import Model, Port, load
 from ..errors import InvalidModelError
 from ..files import read_file, scratch
 from ..graph import data_type
 from ..numerics import find as find_numerics
-from .base import Feed, Opened, Peer, Progress, Runner, fit, given, input_ports, pair
+from .base import Opened, Peer, Progress, Runner, fitting, given, input_ports, pair
 from .process import Worker
 from .recording import Recorded, Recording
 from .spool import Spool
@@ -44,29 +44,29 @@ def _interpreter(module: Any, content: bytes, resolver: str, threads: int, every
     )
 
 
-def open_litert(resolver: str) -> Callable[[Any, Path, Sequence[Feed], int], Opened]:
+def open_litert(resolver: str) -> Callable[[Any, Path, Sequence[Port], int], Opened]:
     """Opens models as users run them, with these kernels: inner tensors are not kept."""
 
-    def prepare(module: Any, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
+    def prepare(module: Any, path: Path, ports: Sequence[Port], threads: int) -> Opened:
         interpreter = _interpreter(module, read_file(path), resolver, threads)
         details = interpreter.get_input_details()
-        order = pair([f.name for f in feeds], [d["name"] for d in details], "inputs")
-        for feed, position in zip(feeds, order, strict=True):
-            if tuple(details[position]["shape"]) != feed.value.shape:
-                interpreter.resize_tensor_input(details[position]["index"], list(feed.value.shape))
+        order = pair([port.name for port in ports], [d["name"] for d in details], "inputs")
+        for port, position in zip(ports, order, strict=True):
+            if tuple(details[position]["shape"]) != port.shape:
+                interpreter.resize_tensor_input(details[position]["index"], list(port.shape))
         interpreter.allocate_tensors()
         details = interpreter.get_input_details()
-        values, remarks = fit(feeds, [(details[i]["dtype"], tuple(details[i]["shape"])) for i in order])
+        fit, remarks = fitting(ports, [(details[i]["dtype"], tuple(details[i]["shape"])) for i in order])
         indices = [details[i]["index"] for i in order]
         outputs = interpreter.get_output_details()
 
-        def run() -> list[np.ndarray]:
+        def run(values: Sequence[np.ndarray]) -> list[np.ndarray]:
             for index, value in zip(indices, values, strict=True):
                 interpreter.set_tensor(index, value)
             interpreter.invoke()
             return [interpreter.get_tensor(output["index"]) for output in outputs]
 
-        return Opened(run, tuple(output["name"] for output in outputs), remarks)
+        return Opened(fit, run, tuple(output["name"] for output in outputs), remarks, interpreter.reset_all_variables)
 
     return prepare
 

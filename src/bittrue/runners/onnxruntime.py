@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Model, load
+from ..api import Model, Port, load
 from ..errors import InvalidModelError, RunError
 from ..files import scratch_bytes
 from ..graph import data_type
 from ..numerics import Numerics
 from ..numerics import find as find_numerics
-from .base import Feed, Opened, Peer, Progress, Runner, fit, given, input_ports, pair, quiet
+from .base import Opened, Peer, Progress, Runner, fitting, given, input_ports, pair, quiet
 from .layouts import Layouts, in_model_layout
 from .processor import onnxruntime_here
 from .recording import Recorded, Recording
@@ -89,26 +89,26 @@ def _type(port: Any) -> str:
     return _TYPES.get(kind, kind)
 
 
-def open_onnxruntime(module: Any, path: Path, feeds: Sequence[Feed], settings: Settings) -> Opened:
+def open_onnxruntime(module: Any, path: Path, ports: Sequence[Port], settings: Settings) -> Opened:
     """The model as users run it: nothing is written out, inner tensors stay inside."""
     session = _session(module, path, settings)
-    ports = session.get_inputs()
-    order = pair([f.name for f in feeds], [port.name for port in ports], "inputs")
+    theirs = session.get_inputs()
+    order = pair([port.name for port in ports], [port.name for port in theirs], "inputs")
+    names = [theirs[i].name for i in order]
     wanted = []
-    for port in (ports[i] for i in order):
+    for port in (theirs[i] for i in order):
         shape = tuple(size if isinstance(size, int) else None for size in port.shape)
         wanted.append((np.dtype(_type(port)), shape))
-    values, remarks = fit(feeds, wanted)
-    inputs = {ports[i].name: value for i, value in zip(order, values, strict=True)}
+    fit, remarks = fitting(ports, wanted)
 
-    def run() -> list[np.ndarray]:
-        return list(session.run(None, inputs))
+    def run(values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return list(session.run(None, dict(zip(names, values, strict=True))))
 
-    return Opened(run, tuple(port.name for port in session.get_outputs()), remarks)
+    return Opened(fit, run, tuple(port.name for port in session.get_outputs()), remarks)
 
 
-def _open_peer(module: Any, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
-    return open_onnxruntime(module, path, feeds, Settings(threads=threads))
+def _open_peer(module: Any, path: Path, ports: Sequence[Port], threads: int) -> Opened:
+    return open_onnxruntime(module, path, ports, Settings(threads=threads))
 
 
 ONNXRUNTIME = Peer("onnxruntime", "ONNX Runtime", "onnxruntime", "onnxruntime", ("onnx",), _open_peer)

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Model, load
+from ..api import Model, Port, load
 from ..errors import InvalidModelError
 from ..graph import data_type
-from ..quantization import dequantize
-from .base import Feed, Opened, Peer, Progress, Runner, fit, given, input_ports, matches, pair, quiet
+from .base import Opened, Peer, Progress, Runner, fitting, given, input_ports, matches, pair, ports_for, quiet
 from .recording import Recorded, Recording
 from .spool import Spool
 
@@ -27,35 +26,34 @@ def _core(module: Any) -> Any:
     return module.Core()
 
 
-def _compiled(module: Any, path: Path, feeds: Sequence[Feed], threads: int, every: bool = False) -> tuple[Any, ...]:
-    """The compiled model, the order of its inputs, their values, and what was done to them."""
+def _compiled(module: Any, path: Path, ports: Sequence[Port], threads: int, every: bool = False) -> tuple[Any, Opened]:
+    """The compiled model, ready to run."""
     core = _core(module)
     model = core.read_model(str(path))
     names = [[*port.get_names()] for port in model.inputs]
-    order = pair([f.name for f in feeds], names, "inputs")
+    order = pair([port.name for port in ports], names, "inputs")
     shapes = [_sizes(port.get_partial_shape()) for port in model.inputs]
-    if any(not matches(f.value.shape, shapes[i]) for f, i in zip(feeds, order, strict=True)) and path.suffix != ".onnx":
-        model.reshape({model.inputs[i]: list(f.value.shape) for f, i in zip(feeds, order, strict=True)})
+    if any(not matches(p.shape, shapes[i]) for p, i in zip(ports, order, strict=True)) and path.suffix != ".onnx":
+        model.reshape({model.inputs[i]: list(port.shape) for port, i in zip(ports, order, strict=True)})
     if every:
         ends = {port.get_node().input_value(0) for port in model.outputs}
         nodes = [node for node in model.get_ordered_ops() if node.get_type_name() not in _NO_RESULTS]
         model.add_outputs([port for node in nodes for port in node.outputs() if port not in ends and port.get_names()])
     options = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(threads)}
     compiled = core.compile_model(model, "CPU", options)
-    ports = [compiled.inputs[i] for i in order]
-    values, remarks = fit(feeds, [(p.get_element_type().to_dtype(), _sizes(p.get_partial_shape())) for p in ports])
-    return compiled, dict(zip(order, values, strict=True)), remarks
+    theirs = [compiled.inputs[i] for i in order]
+    fit, remarks = fitting(ports, [(p.get_element_type().to_dtype(), _sizes(p.get_partial_shape())) for p in theirs])
+    outputs, request = list(compiled.outputs), compiled.create_infer_request()
 
-
-def _open_openvino(module: Any, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
-    compiled, inputs, remarks = _compiled(module, path, feeds, threads)
-    outputs = list(compiled.outputs)
-
-    def run() -> list[np.ndarray]:
-        results = compiled(inputs)
+    def run(values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        results = request.infer(dict(zip(order, values, strict=True)), share_inputs=True)
         return [results[port] for port in outputs]
 
-    return Opened(run, tuple(_name(port) for port in outputs), remarks)
+    return compiled, Opened(fit, run, tuple(map(_name, outputs)), remarks, request.reset_state)
+
+
+def _open_openvino(module: Any, path: Path, ports: Sequence[Port], threads: int) -> Opened:
+    return _compiled(module, path, ports, threads)[1]
 
 
 def _name(port: Any) -> str:
@@ -98,12 +96,11 @@ class OpenVino(Runner):
 
     def record(self, inputs: Mapping[str, np.ndarray], progress: Progress | None = None) -> Recording:
         values = given(self.inputs, inputs)
-        feeds = [Feed(p.name, values[p.name], _real(p, values[p.name])) for p in self.inputs]
-        plain, remarks = self._run(feeds, False)
+        plain, remarks = self._run(values, False)
         found = dict(plain)
         notes = [*remarks]
         if self._every:
-            found = self._run(feeds, True)[0]
+            found = self._run(values, True)[0]
             different = [n for n, v in plain.items() if n not in found or v.tobytes() != found[n].tobytes()]
             changed = f"gives other bytes for output {', '.join(map(repr, different))}" if different else "agrees"
             notes.append(f"asking for inner tensors changes what is fused; the plain run {changed}")
@@ -119,15 +116,15 @@ class OpenVino(Runner):
             tensors.append(Recorded(name, dtype, value.shape, quantization, spool.keep(name, value)))
         return Recording(tuple(tensors), tuple(values), tuple(plain), tuple(notes))
 
-    def _run(self, feeds: Sequence[Feed], every: bool) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    def _run(self, values: Mapping[str, np.ndarray], every: bool) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
         """Values by name, the model's outputs under its own names, and what was done to the inputs."""
         graph = self.model.graph
         try:
             with quiet():
-                compiled, inputs, remarks = _compiled(self._module, self.path, feeds, self._threads, every)
-                results = compiled(inputs)
+                inputs = ports_for(self.inputs, values)
+                compiled, opened = _compiled(self._module, self.path, inputs, self._threads, every)
                 ports = list(compiled.outputs)
-                arrays = [np.array(results[port]) for port in ports]
+                arrays = [np.array(value) for value in opened.run(opened.fit([*values.values()]))]
         except Exception as error:
             text = " ".join(str(error).split())[:600] or type(error).__name__
             raise InvalidModelError("BT-RUNNER-REFUSED", f"{self.title}: {text}", place=str(self.path)) from None
@@ -137,10 +134,4 @@ class OpenVino(Runner):
         found = {name: arrays[i] for name, i in zip(ours, order, strict=True)}
         for port, value in zip(ports[count:], arrays[count:], strict=True):
             found.setdefault(_name(port), value)
-        return found, remarks
-
-
-def _real(port: Any, value: np.ndarray) -> np.ndarray | None:
-    if port.scale is None or port.zero_point is None:
-        return None
-    return dequantize(value, port.scale, port.zero_point)
+        return found, opened.remarks

@@ -149,16 +149,26 @@ def _options(name: str, scheme: _Scheme, rest: str) -> tuple[str, dict[str, str]
             )
     if "?" in target and not os.path.exists(target):
         target, _, query = target.rpartition("?")
-        for part in filter(None, query.split("&")):
-            key, equals, value = part.partition("=")
-            if key not in scheme.options or not equals:
-                # A name without a value is no misspelt one.
-                advice = near_or_all(key if equals else "", scheme.options, "options")
-                raise InputError("BT-SIDE-OPTION", f"'{part}' is no option of {name}", advice=advice)
+        for key, value in query_options(name, query, scheme.options).items():
             if key in options:
                 raise InputError("BT-SIDE-OPTION", f"{key} is given twice", place=f"'{name}:{rest}'")
             options[key] = value
     return target, options
+
+
+def query_options(name: str, query: str, known: Sequence[str]) -> dict[str, str]:
+    """Options by name, of what follows the question mark behind `name`."""
+    options: dict[str, str] = {}
+    for part in filter(None, query.split("&")):
+        key, equals, value = part.partition("=")
+        if key not in known or not equals:
+            # A name without a value is no misspelt one.
+            advice = near_or_all(key if equals else "", known, "options")
+            raise InputError("BT-SIDE-OPTION", f"'{part}' is no option of {name}", advice=advice)
+        if key in options:
+            raise InputError("BT-SIDE-OPTION", f"{key} is given twice", place=f"'{name}?{query}'")
+        options[key] = value
+    return options
 
 
 def _ours(text: str, weights: Any) -> Runner:

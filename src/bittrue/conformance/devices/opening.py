@@ -16,6 +16,7 @@ from typing import Any
 from ...errors import InputError
 from ...names import did_you_mean, near
 from ...runners.litert import RESOLVERS
+from ...runners.named import OPTIONS
 from ...runners.sides import number
 from . import runtimes
 from .base import Device
@@ -74,7 +75,7 @@ def _litert(spec: str, target: str, options: Mapping[str, str], timeout: float) 
 def _runtime(name: str) -> Callable[[str, str, Mapping[str, str], float], Device]:
     def make(spec: str, target: str, options: Mapping[str, str], timeout: float) -> Device:
         if target:
-            known = ", ".join(runtimes.OPTIONS[name])
+            known = ", ".join(OPTIONS[name])
             advice = f"options follow a question mark: {name}?NAME=VALUE, NAME one of {known}"
             raise InputError("BT-DEVICE", f"'{clean(target)}' cannot follow '{name}:'", advice=advice)
         return runtimes.RuntimeDevice(spec, name, options, timeout)
@@ -117,21 +118,21 @@ SPECS: tuple[Spec, ...] = (
         "litert",
         f"litert[:{'|'.join(RESOLVERS)}]",
         "LiteRT as it is installed here (package ai-edge-litert)",
-        runtimes.OPTIONS["litert"],
+        OPTIONS["litert"],
         _litert,
     ),
     Spec(
         "ort",
         "ort",
         "ONNX Runtime as it is installed here; also onnxruntime",
-        runtimes.OPTIONS["ort"],
+        OPTIONS["ort"],
         _runtime("ort"),
     ),
     Spec(
         "openvino",
         "openvino",
         "OpenVINO's CPU plugin as it is installed here",
-        runtimes.OPTIONS["openvino"],
+        OPTIONS["openvino"],
         _runtime("openvino"),
     ),
     Spec(
