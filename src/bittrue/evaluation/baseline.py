@@ -51,7 +51,7 @@ class Baseline:
         ]
         self._rows = folder.rows()
         self._summary = Summary(task, folder.asked["numerics"], folder.asked["data"]["classes"])
-        self._flips = {name: Flips((_BEFORE, _NOW)) for name in names}
+        self._flips = {name: Flips(task, (_BEFORE, _NOW)) for name in names}
         self._outputs = dict.fromkeys(names, 0)
         self._sources = self._errors = 0
 

@@ -71,8 +71,8 @@ def evaluate(
         on_error: what a sample with an error does: ``"skip"``: it is a row with its error; ``"stop"``: it is the end.
         reset: whether every sample begins with the first values of variable tensors. False: they go on from sample to
             sample, as in a loop over one interpreter; then there is one thread, one shard, and nothing to resume.
-        require: least values of figures of the first arithmetic, such as ``{"top1": 0.7}``; ``"flips"``: how many
-            answers may flip between any two arithmetics.
+        require: least values of figures of the first arithmetic, such as ``{"top1": 0.7}``, and largest ones of errors
+            (``{"mae": 0.1}``); ``"flips"``: how many answers may flip between any two arithmetics.
         baseline: the folder of an earlier result of the same samples, by another version, model or recipe.
         progress: called with the numbers of samples done and in all.
 
@@ -158,7 +158,7 @@ def evaluate(
     found = {**asked, **summary.to_dict()}
     if earlier is not None:
         found["baseline"] = earlier.to_dict(found["metrics"])
-    found |= {"unmet": unmet_requirements(found, require), "seconds": time.monotonic() - start}
+    found |= {"unmet": unmet_requirements(found, require, task.lower), "seconds": time.monotonic() - start}
     if folder is not None:
         folder.finish(found)
     return found

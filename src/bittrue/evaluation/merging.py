@@ -75,7 +75,7 @@ def merge_evaluations(
     found = {**asked, **summary.to_dict()}
     if earlier is not None:
         found["baseline"] = earlier.to_dict(found["metrics"])
-    found |= {"unmet": unmet_requirements(found, require), "seconds": time.monotonic() - start}
+    found |= {"unmet": unmet_requirements(found, require, first.task.lower), "seconds": time.monotonic() - start}
     folder.finish(found)
     return found
 

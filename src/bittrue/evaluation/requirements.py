@@ -10,7 +10,6 @@ from ..errors import InputError
 from ..names import near_or_all
 from .tasks import Task
 
-# Counts that may not grow beyond a value; figures of a task must be at least theirs.
 FLIPS = "flips"
 
 
@@ -33,13 +32,16 @@ def check_requirements(require: Mapping[str, float], task: Task, numerics: Colle
             raise InputError("BT-REQUIRE", "answers flip between two arithmetics, there is one", place=place)
 
 
-def unmet_requirements(found: Mapping[str, Any], require: Mapping[str, float]) -> list[str]:
+def unmet_requirements(
+    found: Mapping[str, Any], require: Mapping[str, float], lower: Collection[str] = ()
+) -> list[str]:
     """A sentence for every requirement that a result of `evaluate` does not meet.
 
     Args:
         found: the result.
-        require: least values of figures of the first arithmetic by name; ``"flips"``: how many answers may flip between
-            any two arithmetics.
+        require: bounds of figures of the first arithmetic by name; ``"flips"``: how many answers may flip between any
+            two arithmetics.
+        lower: names of figures that may not be larger than their bound; others may not be smaller.
     """
     unmet = []
     first = found["numerics"][0]
@@ -50,9 +52,13 @@ def unmet_requirements(found: Mapping[str, Any], require: Mapping[str, float]) -
                 for pair in found["flips"]
                 if pair["count"] > value
             ]
-        elif not found["metrics"]:
-            unmet.append(f"there is no {name} without labelled samples, at least {value:g} is required")
-        # Not `<`: a figure may be NaN.
-        elif not found["metrics"][first][name] >= value:
-            unmet.append(f"{name} of {first} is {found['metrics'][first][name]:.6g}, at least {value:g} is required")
+            continue
+        bound = f"at {'most' if name in lower else 'least'} {value:g} is required"
+        if not found["metrics"]:
+            unmet.append(f"there is no {name} without labelled samples, {bound}")
+            continue
+        figure = found["metrics"][first][name]
+        # Not the reverse comparisons: a figure may be NaN.
+        if not (figure <= value if name in lower else figure >= value):
+            unmet.append(f"{name} of {first} is {figure:.6g}, {bound}")
     return unmet

@@ -86,6 +86,8 @@ class _Worker:
             for name, subject in self.subjects.items():
                 runs = [(x, subject.run(x)) for x in inputs]
                 found = self.task.answer(runs, subject.inputs, subject.outputs)
+                if sample.label is not None:
+                    found = self.task.judged(found, sample.label)
                 digests = tuple(map(digest_of, zip(*(values for _, values in runs), strict=True)))
                 answers[name] = Answer(found.prediction, found.margin, found.details, digests)
         except StoppedError:

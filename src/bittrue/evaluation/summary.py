@@ -30,7 +30,7 @@ class Summary:
         self.samples = self.labelled = 0
         self.errors = Counter[str]()
         self._figures = {name: task.figures(classes) for name in names}
-        self._flips = {pair: Flips(pair) for pair in combinations(names, 2)}
+        self._flips = {pair: Flips(task, pair) for pair in combinations(names, 2)}
         self._digests = {name: Combined() for name in names}
 
     def add(self, row: Row) -> None:
@@ -77,11 +77,12 @@ class Flips:
     """Samples that two arithmetics answer differently, the clearest ones first.
 
     Args:
+        task: the question; it says what differs.
         pair: the names of their answers in rows.
     """
 
-    def __init__(self, pair: tuple[str, str]) -> None:
-        self._pair = pair
+    def __init__(self, task: Task, pair: tuple[str, str]) -> None:
+        self._task, self._pair = task, pair
         self._count = self._gained = self._lost = 0
         self._judged = False
         self._kept: list[tuple[float, int, dict[str, Any]]] = []
@@ -89,19 +90,19 @@ class Flips:
     def add(self, row: Row, right: Mapping[str, bool | None]) -> None:
         """One more sample, and which answers are right."""
         one, two = (row.answers[name] for name in self._pair)
-        if one.prediction == two.prediction:
+        margin = self._task.difference(one, two)
+        if margin is None:
             return
         self._judged = self._judged or any(right.get(name) is not None for name in self._pair)
         was, now = (bool(right.get(name)) for name in self._pair)
         self._count += 1
         self._gained += now and not was
         self._lost += was and not now
-        margin = min(one.margin, two.margin)
         found = {
             "position": row.position,
             "id": row.id,
-            "label": row.label,
-            "predictions": [one.prediction, two.prediction],
+            "label": None if row.label is None else self._task.shown(row.label),
+            "predictions": [self._task.shown(answer.prediction) for answer in (one, two)],
             "margin": margin,
         }
         heapq.heappush(self._kept, (margin, -row.position, found))

@@ -11,15 +11,15 @@ from ...runners.arrays import members, npy
 from .base import Sample, Source, no_samples
 
 # Names of arrays in .npz files that hold labels, in the order in which they are looked for.
-_LABELS = ("labels", "label", "y_test", "y", "targets")
+_LABELS = ("labels", "label", "y_test", "y", "targets", "target")
 
 
 class Arrays(Source):
     """An array with one sample after the other.
 
     Args:
-        path: a .npy or .npz file. In .npz files, labels are the array called ``labels``, ``label``, ``y_test``, ``y``
-            or ``targets``, and samples the only other one whose first size is theirs.
+        path: a .npy or .npz file. In .npz files, labels are the array called ``labels``, ``label``, ``y_test``, ``y``,
+            ``targets`` or ``target``, and samples the only other one whose first size is theirs.
 
     Raises:
         InputError: the file is no such archive, or it is not clear which array holds the samples.
@@ -52,14 +52,10 @@ class Arrays(Source):
         if self._values.ndim == 0 or not len(self._values):
             raise no_samples(str(path), "an array whose first axis counts the samples")
         self.alike = np.zeros_like(self._values[0])
-        if self._labels is not None and self._labels.ndim != 1:
-            raise InputError(
-                "BT-DATA-LABELS", f"labels have shape {list(self._labels.shape)}, expected one each", place=str(path)
-            )
 
     def __len__(self) -> int:
         return len(self._values)
 
     def __getitem__(self, position: int) -> Sample:
-        label = None if self._labels is None else self._labels[position].item()
+        label = None if self._labels is None else self._labels[position].tolist()
         return Sample(str(position), label, lambda: [self._values[position]])

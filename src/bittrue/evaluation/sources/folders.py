@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +15,7 @@ from .base import Sample, Source, no_samples
 
 IMAGES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp"})
 LABELS_FILE = "y_labels.csv"
+_QUANTITY = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
 class Files(Source):
@@ -58,8 +60,8 @@ class ImageFolder(Files):
 class Manifest(Files):
     """A CSV file with a line ``path,label`` per sample, paths relative to it.
 
-    A first line whose label column is called ``label`` is a head. Labels that are all integers are class numbers;
-    others are names, numbered in their order.
+    A first line whose label column is called ``label`` is a head. Labels that are all integers are class numbers,
+    other numbers are quantities, other texts names, which are numbered in their order.
     """
 
     kind = "csv"
@@ -132,13 +134,19 @@ class MlperfTiny(Files):
         return Sample(sample.id, sample.label, read)
 
 
-def numbered(texts: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Labels as class numbers, and names of the classes.
+def numbered(texts: Sequence[str]) -> tuple[Sequence[float], list[str]]:
+    """Labels as numbers, and names of the classes.
 
-    Texts that are all integers are class numbers without names; others are names, numbered in their order.
+    Texts that are all integers are class numbers without names, or quantities, as other numbers are; other texts are
+    names, numbered in their order.
+
+    >>> numbered(["7", "-1"]), numbered(["0.5", "1"]), numbered(["owl", "cat"])
+    (([7, -1], []), ([0.5, 1.0], []), ([1, 0], ['cat', 'owl']))
     """
     if all(text.removeprefix("-").isdecimal() and text.isascii() for text in texts):
         return [int(text) for text in texts], []
+    if all(map(_QUANTITY.fullmatch, texts)):
+        return [float(text) for text in texts], []
     classes = sorted(set(texts))
     number = {name: i for i, name in enumerate(classes)}
     return [number[text] for text in texts], classes

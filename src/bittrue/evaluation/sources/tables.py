@@ -19,7 +19,7 @@ from .base import Sample, Source, no_samples
 from .folders import Files, inside, numbered
 
 TABLES = frozenset({".arrow", ".feather", ".parquet"})
-_LABELS = ("label", "class", "labels")
+_LABELS = ("label", "class", "labels", "target", "y")
 # Where several columns could hold the samples, the first of these that is there does.
 _SAMPLES = ("image", "img", "input", "x")
 _PATH = "path"
@@ -131,8 +131,8 @@ class Tables(Source):
 
     Images are encoded: bytes, or a struct with a field ``bytes`` as the `datasets` library has them; arrays are lists,
     nested as the array's axes. The column is the only one of such a type, or the one called ``image``, ``img``,
-    ``input`` or ``x``. Labels are called ``label``, ``class`` or ``labels``; numbers are classes whose names the
-    `datasets` library's features may give, texts are names that are numbered in their order.
+    ``input`` or ``x``. Labels are called ``label``, ``class``, ``labels``, ``target`` or ``y``; integers are classes
+    whose names the `datasets` library's features may give, texts are names that are numbered in their order.
     """
 
     kind = "parquet"
@@ -165,7 +165,7 @@ class Tables(Source):
         self._held: tuple[int, Any] = (-1, None)
         if not len(self):
             raise no_samples(place, "a row for every sample")
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, float] = {}
         if self._label is not None:
             self.classes = _class_names(schema, self._label)
             text = schema.field(self._label).type

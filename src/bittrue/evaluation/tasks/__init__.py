@@ -9,10 +9,11 @@ from ...names import near_or_all
 from .anomaly import Anomaly
 from .base import Answer, Figures, Task
 from .classification import Classification
+from .regression import Regression
 
 __all__ = ["TASKS", "Answer", "Figures", "Task", "find_task"]
 
-TASKS: dict[str, Callable[[], Task]] = {"anomaly": Anomaly, "classification": Classification}
+TASKS: dict[str, Callable[[], Task]] = {"anomaly": Anomaly, "classification": Classification, "regression": Regression}
 
 
 def find_task(which: str) -> Task:

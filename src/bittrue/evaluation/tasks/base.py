@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...api import Port
+from ...errors import InputError
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Answer:
     """What one arithmetic says about one sample.
 
     Attributes:
-        prediction: what it says; two arithmetics whose predictions differ make a flip.
+        prediction: what it says; two arithmetics whose predictions differ make a flip (`Task.difference`).
         margin: how far it is from saying something else, in the real numbers that the output stands for.
         details: what figures need, by name; see `Task.columns`.
         digests: SHA-256 of every output.
@@ -47,12 +48,14 @@ class Task(ABC):
     Attributes:
         name: for command lines.
         headline: the figure that matters most.
+        lower: figures that are the better the lower they are: ``--require`` says how large they may be.
         columns: what results have for every arithmetic beside margin and digests: name -> type as Arrow writes it
             (``"int64"``, ``"double"``, ``"string"``, ``"list<int64>"`` ...). ``"prediction"`` is one of them.
     """
 
     name: str
     headline: str
+    lower: Collection[str] = frozenset()
     columns: ClassVar[Mapping[str, str]]
 
     @abstractmethod
@@ -76,9 +79,25 @@ class Task(ABC):
     def check_label(self, label: Any) -> None:  # noqa: B027  most take what sources give
         """Raises InputError where a sample cannot have this label, which is never None."""
 
+    def judged(self, answer: Answer, truth: Any) -> Answer:
+        """The answer with what figures need to know of it beside the label; called for samples with labels.
+
+        Raises:
+            InputError: the answer and the label cannot belong together.
+        """
+        return answer
+
     @abstractmethod
     def right(self, label: Any, answer: Answer) -> bool | None:
         """Whether the answer is right; None where a single answer is neither right nor wrong."""
+
+    def difference(self, one: Answer, two: Answer) -> float | None:
+        """How far apart two answers are, which is what flips are listed by; None where they say the same."""
+        return None if one.prediction == two.prediction else min(one.margin, two.margin)
+
+    def shown(self, value: Any) -> Any:
+        """What lists of flips say of a label or a prediction: small plain data, fit for JSON."""
+        return value
 
     @abstractmethod
     def figures(self, classes: Sequence[str]) -> Figures:
@@ -95,3 +114,10 @@ def real(values: np.ndarray, port: Port) -> np.ndarray:
     if port.scale is None or port.zero_point is None or values.dtype.kind not in "iu":
         return numbers
     return (numbers - port.zero_point) * port.scale
+
+
+def only(runs: Sequence[tuple[np.ndarray, Sequence[np.ndarray]]]) -> Sequence[np.ndarray]:
+    """The outputs of a sample that is one run."""
+    if len(runs) != 1:
+        raise InputError("BT-TASK", f"the answer comes from one run, the sample has {len(runs)}")
+    return runs[0][1]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...api import Port
 from ...errors import InputError
-from .base import Answer, Figures, Task, real
+from .base import Answer, Figures, Task, only, real
 
 _TOP = 5
 
@@ -35,14 +35,20 @@ class Classification(Task):
         inputs: Sequence[Port],
         outputs: Sequence[Port],
     ) -> Answer:
-        if len(runs) != 1:
-            raise InputError("BT-TASK", f"a class comes from one run, the sample has {len(runs)}")
-        values = runs[0][1][0].reshape(-1)
+        values = only(runs)[0].reshape(-1)
         order = np.argsort(-values.astype(np.float64), kind="stable")[:_TOP]
         scores = real(values[order], outputs[0]).tolist()
         top = order.tolist()
         margin = scores[0] - scores[1] if len(scores) > 1 else 0.0
         return Answer(top[0], margin, {"top": top, "scores": scores})
+
+    def check_label(self, label: Any) -> None:
+        if not isinstance(label, int):
+            raise InputError(
+                "BT-DATA-LABELS",
+                f"expected the number of a class, found {label!r:.80}",
+                advice="labels that are quantities belong to --task regression",
+            )
 
     def right(self, label: Any, answer: Answer) -> bool | None:
         return bool(label == answer.prediction)
