@@ -14,6 +14,7 @@ import numpy as np
 from ...graph import Graph, Node
 from .. import Shapes
 from ..editing import Editor
+from .move_transposes import move_behind_sums
 from .quantized_preparation import PLAIN_PRODUCT, join_products, known_shape, remove_idle
 from .real_groups import join_gelu, join_layer_normalization
 
@@ -32,6 +33,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     fold(editor, shapes)
     join_gelu(editor)
     join_layer_normalization(editor, shapes)
+    move_behind_sums(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())
 
 

@@ -1,7 +1,7 @@
 """move_transposes: transpositions go behind what is carried out in another way on the tensor before them.
 
-Real sums over axes, when that leaves less to transpose: they add in another order. Linear interpolation of 8-bit
-values, whose channels come to lie last: weights have ten bits then.
+Linear interpolation of 8-bit values, whose channels come to lie last: weights have ten bits then. Real sums over axes
+add in another order; they belong to `fold_reals`, because what reads a tensor decides before it is fused.
 Source: ONNX Runtime 1.31.1, its optimised graphs (tests/onnx_operators/test_moved_transposes.py compares bytes).
 """
 
@@ -23,6 +23,19 @@ _CODES = ("u8", "s8")
 _STAYS = ("max_pool", "resize_linear")
 _PASSES = ("average_pool", "clip", "leaky_relu", "logistic", "resize_nearest")
 _JOINS = ("add", "concatenation", "mul")
+# Behind these the runtime can write a transposition that stands before them.
+_PASSED = frozenset(
+    """
+    Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BitShift Cast CastLike Ceil Celu Clip Concat Cos Cosh
+    DequantizeLinear Div Elu Equal Erf Exp FastGelu Floor Gather Gelu Greater GreaterOrEqual HardSigmoid HardSwish Hardmax
+    Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log LogSoftmax Max MaxPool Mean Min Mod Mul Neg Not Or PRelu Pad Pow
+    QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearReduceMean
+    QLinearSigmoid QLinearSoftmax QuantizeLinear QuickGelu Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp
+    ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize Round Selu Shape Shrink
+    Sigmoid Sign Sin Sinh Slice Softmax Softplus Softsign Split Sqrt Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile
+    Transpose Unsqueeze Where Xor
+    """.split()
+)
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
@@ -34,14 +47,19 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """
     editor = Editor(graph, shapes)
     _resample_channels_last(editor, shapes)
+    return (editor.finish(), ()) if editor.touched else (graph, ())
+
+
+def move_behind_sums(editor: Editor, shapes: Shapes) -> None:
+    """Transpositions that the sums over axes behind them make smaller, where all that reads them could let them pass."""
     for node in editor.nodes():
-        turn = editor.writer(node.inputs[0]) if editor.alive(node) and node.inputs else None
+        turn = editor.writer(node.inputs[0]) if node.inputs else None
         order = _order(editor, turn)
-        if turn is None or order is None or editor.value(turn.inputs[0]) is not None:
+        if turn is None or order is None or editor.value(turn.inputs[0]) is not None or editor.gives_result(turn):
             continue
         if node.operator in _SUMS and editor.type(node.outputs[0]) == "f32":
-            _move_behind_sum(editor, shapes, turn, node, order)
-    return (editor.finish(), ()) if editor.touched else (graph, ())
+            if all(reader.source in _PASSED for reader, _ in editor.readers(turn.outputs[0])):
+                _move_behind_sum(editor, shapes, turn, node, order)
 
 
 def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
@@ -138,7 +156,7 @@ def _drop(editor: Editor, turn: Node) -> None:
 
 def _move_behind_sum(editor: Editor, shapes: Shapes, turn: Node, node: Node, order: tuple[int, ...]) -> None:
     shape, value = known_shape(editor, shapes, node.inputs[0]), editor.value((*node.inputs, None)[1])
-    if shape is None or value is None or not value.size or editor.gives_result(turn):
+    if shape is None or value is None or not value.size:
         return
     rank, keeps = len(shape), bool(node.attributes["keep_dims"])
     if len(order) != rank or any(not -rank <= axis < rank for axis in value.reshape(-1)):
