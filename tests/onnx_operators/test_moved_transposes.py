@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -17,29 +19,82 @@ _FIRST, _LAST = [0, 3, 1, 2], [0, 2, 3, 1]
 _SUMS = ("ReduceMean", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceProd")
 
 
-def _check(nodes: list[onnx.NodeProto], inputs: dict[str, np.ndarray], constants: dict[str, Any], kind: int) -> None:
-    content, feeds = build(nodes, inputs, {"y": kind}, constants, opset=17)
+# Other readers of a transposed tensor. Behind the last ones the runtime writes no transposition.
+_LETS_PASS = ("Relu", "Shape", "Gather", "Softmax", "ReduceMax")
+_HOLDS = ("MatMul", "CumSum", "Expand", "Size", "")
+
+
+def _check(
+    nodes: list[onnx.NodeProto],
+    inputs: dict[str, np.ndarray],
+    constants: dict[str, Any],
+    outputs: dict[str, int],
+    opset: int = 17,
+) -> bytes:
+    content, feeds = build(nodes, inputs, outputs, constants, opset=opset)
     theirs = run_runtime(content, feeds)
     assert isinstance(theirs, dict), theirs
     session = bittrue.load(content).prepare(HERE, executor="reference")
-    assert_same("y", session.run(*feeds)["y"], np.asarray(theirs["y"]))
+    ours = session.run(*feeds)
+    for name in outputs:
+        assert_same(name, ours[name], np.asarray(theirs[name]))
+    return content
 
 
 def test_sums(request: pytest.FixtureRequest) -> None:
-    """Any order and axes; what else reads the transposed tensor does not matter."""
+    """Any order and axes; what else reads the transposed tensor decides."""
     for rng in cases(request):
-        rank = int(rng.integers(2, 5))
+        rank, opset = int(rng.integers(2, 5)), int(rng.choice([13, 17, 18, 21]))
         x = np.abs(rng.standard_normal(tuple(rng.integers(1, 9, rank)))).astype(np.float32)
-        axes = [int(axis) for axis in rng.permutation(rank)[: int(rng.integers(1, rank + 1))]]
+        axes = [int(axis) for axis in rng.permutation(rank)[: int(rng.integers(0, rank + 1))]]
         axes = [axis - rank if rng.random() < 0.3 else axis for axis in axes]
         order = [int(axis) for axis in rng.permutation(rank)]
         keep = int(rng.integers(2))
-        nodes = [
-            helper.make_node("Transpose", ["x"], ["t"], perm=order),
-            helper.make_node(str(rng.choice(_SUMS)), ["t"], ["s"], axes=axes, keepdims=keep),
-            helper.make_node("Mul", ["t", "s"] if keep and rng.random() < 0.5 else ["s", "s"], ["y"]),
-        ]
-        _check(nodes, {"x": x}, {}, TensorProto.FLOAT)
+        reader = str(rng.choice([*_LETS_PASS, *_HOLDS])) if rng.random() < 0.4 else None
+        nodes, constants, outputs = _sum_of_transposed(str(rng.choice(_SUMS)), order, axes, keep, reader, opset)
+        factor = "t" if keep and rng.random() < 0.5 else "s"
+        nodes.append(helper.make_node("Mul", [factor, "s"], ["y"]))
+        _check(nodes, {"x": x}, constants | {"w": np.ones((x.shape[order[-1]], 1), np.float32)}, outputs, opset)
+
+
+def _sum_of_transposed(
+    op_type: str, order: list[int], axes: list[int], keep: int, reader: str | None, opset: int
+) -> tuple[list[onnx.NodeProto], dict[str, np.ndarray], dict[str, int]]:
+    """A sum `s` of the transposed tensor `t`, and what else reads `t`: nothing, an operator, or ("") the caller."""
+    constants, nodes = {}, [helper.make_node("Transpose", ["x"], ["t"], perm=order)]
+    if opset < 18 or not axes:
+        nodes.append(helper.make_node(op_type, ["t"], ["s"], keepdims=keep, **({"axes": axes} if axes else {})))
+    else:
+        constants["axes"] = np.array(axes)
+        nodes.append(helper.make_node(op_type, ["t", "axes"], ["s"], keepdims=keep))
+    outputs = {"y": TensorProto.FLOAT}
+    if reader is not None:
+        outputs["z" if reader else "t"] = TensorProto.INT64 if reader in ("Shape", "Size") else TensorProto.FLOAT
+    if reader:
+        operands = {"MatMul": ["w"], "CumSum": ["zero"], "Gather": ["zero"], "Expand": ["one"]}.get(reader, [])
+        constants |= {name: np.array(value) for name, value in (("zero", 0), ("one", [1])) if name in operands}
+        nodes.append(helper.make_node(reader, ["t", *operands], ["z"]))
+    return nodes, constants, outputs
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+@pytest.mark.parametrize("axes", [[1], []])
+@pytest.mark.parametrize("reader", [None, *_LETS_PASS, *_HOLDS])
+def test_where_sums_move(reader: str | None, axes: list[int], keep: int, tmp_path: Path) -> None:
+    """As the runtime's own optimised graph shows."""
+    nodes, constants, outputs = _sum_of_transposed("ReduceProd", [2, 0, 1], axes, keep, reader, 17)
+    nodes.append(helper.make_node("Relu", ["s"], ["y"]))
+    x = np.random.default_rng(3).random((3, 4, 5)).astype(np.float32)
+    content = _check(nodes, {"x": x}, constants | {"w": np.ones((4, 1), np.float32)}, outputs)
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    options.log_severity_level = 3
+    onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    optimised = onnx.load(tmp_path / "optimised.onnx").graph
+    (theirs,) = (node for node in optimised.node if node.op_type == "ReduceProd")
+    plan = bittrue.load(content).prepare(HERE).plan
+    (ours,) = (step for step in plan.steps if step.operator == "reduce_prod")
+    assert (plan.tensors[ours.inputs[0]].name == "x") == (theirs.input[0] == "x") == (reader not in _HOLDS)
 
 
 class _Quantized:
@@ -111,4 +166,4 @@ def test_codes(request: pytest.FixtureRequest) -> None:
         maker = _Quantized(rng)
         maker.grow()
         kind = TensorProto.UINT8 if maker.dtype == np.uint8 else TensorProto.INT8
-        _check(maker.nodes, maker.inputs, maker.constants, kind)
+        _check(maker.nodes, maker.inputs, maker.constants, {"y": kind})

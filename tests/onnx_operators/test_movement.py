@@ -298,6 +298,15 @@ def test_random_models(request: pytest.FixtureRequest, build: Callable[[np.rando
     assert "equal" in checks.outcomes
 
 
+@pytest.mark.parametrize("mode", ["edge", "reflect", "constant"])
+@pytest.mark.parametrize("pads", [(0, 2, 0, -1), (0, -2, 0, 3), (0, -1, 0, -1), (1, 2, 0, 0), (0, 0, -1, 0)])
+def test_borders_of_nothing(mode: str, pads: tuple[int, ...]) -> None:
+    """A tensor without elements may be cut and grow along its other axes; others must keep what is repeated."""
+    for sizes in ((0, 1), (2, 0), (2, 1)):
+        x = np.ones(sizes, np.float32)
+        check(*single("Pad", {"x": x}, [TensorProto.FLOAT], {"pads": pads, "mode": mode}, opset=10))
+
+
 def test_borders_of_images_with_channels_last(request: pytest.FixtureRequest) -> None:
     checks = Checks(request, usual=30)
     for rng in checks:

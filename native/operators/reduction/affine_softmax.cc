@@ -30,9 +30,10 @@ class QuantizedSoftmax final : public Kernel {
     for (int i = 0; i < 256; ++i) {
       powers_[i] = static_cast<float>(powers.real(i));
       // The sum is not smaller than any of them then.
-      positive_ = positive_ && powers_[i] >= 0.0f && (i == 0 || powers_[i] >= powers_[i - 1]);
+      small_ = small_ && powers_[i] >= 0.0f && (i == 0 || powers_[i] >= powers_[i - 1]);
     }
     factor_ = static_cast<float>(factor.real(0));
+    small_ = small_ && factor_ > 0.0f && factor_ < 1048576.0f && std::isfinite(powers_[255] * factor_);
     zero_point_ = point.integer(0);
     require(zero_point_ >= -255 && zero_point_ <= 255, "a zero point is out of range");
   }
@@ -104,9 +105,7 @@ class QuantizedSoftmax final : public Kernel {
     // Entry 255 of the table of exponentials belongs to the row's largest byte.
     const auto largest = static_cast<int>(255 - (powers - powers_));
     uint8_t table[256];
-    // No power is larger than the sum, so that shares are small.
-    const bool small = factor_ > 0.0f && factor_ < 1048576.0f && sum > 0.0f && sum - sum == 0.0f && positive_;
-    if (small) {
+    if (small_ && sum > 0.0f && std::isfinite(sum)) {
       fill(powers, largest + 1, sum, table);
     } else {
       for (int byte = 0; byte <= largest; ++byte) table[byte] = stored(powers[byte], sum);
@@ -147,7 +146,8 @@ class QuantizedSoftmax final : public Kernel {
   int32_t flip_ = 0;
   float powers_[256];
   float factor_ = 1;
-  bool positive_ = true;  // exponentials grow
+  // Exponentials grow and stay finite times the factor: none is larger than a row's sum, so that shares are small.
+  bool small_ = true;
 };
 
 }  // namespace

@@ -79,8 +79,8 @@ def _has_border(call: Call, mode: str, size: int, pair: tuple[int, int]) -> bool
     # What negative widths leave is what is mirrored or repeated.
     kept = size + min(pair[0], 0) + min(pair[1], 0)
     if not call.input(0).size:
-        # An empty tensor may stay empty along an axis that is cut and grows again.
-        return kept > 0 or size + sum(pair) <= 0
+        # Only along an axis without elements must an empty tensor stay empty.
+        return size > 0 or sum(pair) <= 0
     enough = mode != "reflect" or max(pair) <= max(kept - 1, 0)
     return enough and (kept > 0 or pair == (0, 0))
 

@@ -1,7 +1,8 @@
 """fold_reals: sums, products and normalizations with constants go into the real product or convolution before them.
 
 What is folded: scales into weights, addends into biases, each in one binary32 operation per constant; matrix products
-with a bias behind them become one product; 1 / x times y becomes y / x. Weights that are computed stay.
+with a bias behind them become one product; 1 / x times y becomes y / x. Weights that are computed stay. Last, sums move
+before transpositions.
 Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_real_fusion.py compares bytes).
 """
 

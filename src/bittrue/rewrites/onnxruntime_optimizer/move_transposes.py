@@ -26,14 +26,14 @@ _JOINS = ("add", "concatenation", "mul")
 # Behind these the runtime can write a transposition that stands before them.
 _PASSED = frozenset(
     """
-    Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BitShift Cast CastLike Ceil Celu Clip Concat Cos Cosh
-    DequantizeLinear Div Elu Equal Erf Exp FastGelu Floor Gather Gelu Greater GreaterOrEqual HardSigmoid HardSwish Hardmax
-    Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log LogSoftmax Max MaxPool Mean Min Mod Mul Neg Not Or PRelu Pad Pow
-    QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearReduceMean
-    QLinearSigmoid QLinearSoftmax QuantizeLinear QuickGelu Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp
-    ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize Round Selu Shape Shrink
-    Sigmoid Sign Sin Sinh Slice Softmax Softplus Softsign Split Sqrt Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile
-    Transpose Unsqueeze Where Xor
+    Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BitShift Cast CastLike Ceil Celu Clip Concat Cos
+    Cosh DequantizeLinear Div Elu Equal Erf Exp FastGelu Floor Gather Gelu Greater GreaterOrEqual HardSigmoid
+    HardSwish Hardmax Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log LogSoftmax Max MaxPool Mean Min Mod
+    Mul Neg Not Or PRelu Pad Pow QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool
+    QLinearLeakyRelu QLinearMul QLinearReduceMean QLinearSigmoid QLinearSoftmax QuantizeLinear QuickGelu
+    Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
+    ReduceSum ReduceSumSquare Relu Reshape Resize Round Selu Shape Shrink Sigmoid Sign Sin Sinh Slice Softmax
+    Softplus Softsign Split Sqrt Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile Transpose Unsqueeze Where Xor
     """.split()
 )
 
@@ -51,15 +51,16 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 
 
 def move_behind_sums(editor: Editor, shapes: Shapes) -> None:
-    """Transpositions that the sums over axes behind them make smaller, where all that reads them could let them pass."""
+    """Transpositions go behind sums where that leaves less to transpose, if they can pass all that reads them."""
     for node in editor.nodes():
-        turn = editor.writer(node.inputs[0]) if node.inputs else None
+        if node.operator not in _SUMS or editor.type(node.outputs[0]) != "f32":
+            continue
+        turn = editor.writer(node.inputs[0])
         order = _order(editor, turn)
         if turn is None or order is None or editor.value(turn.inputs[0]) is not None or editor.gives_result(turn):
             continue
-        if node.operator in _SUMS and editor.type(node.outputs[0]) == "f32":
-            if all(reader.source in _PASSED for reader, _ in editor.readers(turn.outputs[0])):
-                _move_behind_sum(editor, shapes, turn, node, order)
+        if all(reader.source in _PASSED for reader, _ in editor.readers(turn.outputs[0])):
+            _move_behind_sum(editor, shapes, turn, node, order)
 
 
 def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
@@ -155,19 +156,13 @@ def _drop(editor: Editor, turn: Node) -> None:
 
 
 def _move_behind_sum(editor: Editor, shapes: Shapes, turn: Node, node: Node, order: tuple[int, ...]) -> None:
-    shape, value = known_shape(editor, shapes, node.inputs[0]), editor.value((*node.inputs, None)[1])
-    if shape is None or value is None or not value.size:
-        return
-    rank, keeps = len(shape), bool(node.attributes["keep_dims"])
-    if len(order) != rank or any(not -rank <= axis < rank for axis in value.reshape(-1)):
-        return
-    axes = {int(axis) % rank for axis in value.reshape(-1)}
-    if all(shape[axis] == 1 for axis in axes):
+    shape, axes = known_shape(editor, shapes, node.inputs[0]), _summed_axes(editor, node, len(order))
+    if shape is None or len(shape) != len(order) or axes is None or all(shape[axis] == 1 for axis in axes):
         return
     result = order
-    if not keeps:
-        left = sorted(order[axis] for axis in range(rank) if axis not in axes)
-        result = tuple(left.index(order[axis]) for axis in range(rank) if axis not in axes)
+    if not node.attributes["keep_dims"]:
+        left = sorted(order[axis] for axis in range(len(order)) if axis not in axes)
+        result = tuple(left.index(order[axis]) for axis in range(len(order)) if axis not in axes)
     moved = sorted(order[axis] for axis in axes)
     constant = editor.constant(np.array(moved, np.int64), f"{editor.tensors[node.outputs[0]].name}/axes", "s64")
     outputs = node.outputs
@@ -175,3 +170,15 @@ def _move_behind_sum(editor: Editor, shapes: Shapes, turn: Node, node: Node, ord
         outputs = (_behind(editor, turn, node, result),)
     editor.change(node, inputs=(turn.inputs[0], constant), outputs=outputs)
     _drop(editor, turn)
+
+
+def _summed_axes(editor: Editor, node: Node, rank: int) -> set[int] | None:
+    """All where none are given; None where they are not known, or none of `rank`."""
+    given = (*node.inputs, None)[1]
+    value = editor.value(given)
+    if given is not None and value is None:
+        return None
+    axes = [] if value is None else [int(axis) for axis in value.reshape(-1)]
+    if not axes:
+        return None if node.attributes["keeps_without_axes"] else set(range(rank))
+    return {axis % rank for axis in axes} if all(-rank <= axis < rank for axis in axes) else None
