@@ -15,6 +15,7 @@ from .. import api
 from ..errors import InputError
 from ..evaluation.evaluate import evaluate
 from ..evaluation.merging import merge_evaluations
+from ..evaluation.metrics import find_metric
 from ..evaluation.recipes import known
 from ..evaluation.requirements import numbers
 from ..evaluation.tasks import TASKS
@@ -56,6 +57,14 @@ def command() -> None:
 
 def _result_options(function: Any) -> Any:
     for option in (
+        _option(
+            _RESULTS,
+            "--metric",
+            callback=lambda context, option, text: None if text is None else find_metric(text),
+            metavar="FUNCTION",
+            help="Further figures by a Python function, module:function or file.py:function. Its code is run: name "
+            "none that you do not trust.",
+        ),
         _option(_RESULTS, "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
         _option(
             _RESULTS,
@@ -185,11 +194,9 @@ def run(
     help="Write the rows of all of them and the summary into this folder.",
 )
 @_result_options
-def merge_command(
-    folders: tuple[str, ...], output: str, require: tuple[str, ...], baseline: str | None, as_json: bool
-) -> None:
+def merge_command(folders: tuple[str, ...], output: str, require: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Put the results of all shards (--shard, -o) together. Exit code as for `bittrue evaluate run`."""
-    _end(merge_evaluations(folders, output, require=_require(require), baseline=baseline), output, as_json)
+    _end(merge_evaluations(folders, output, require=_require(require), **given), output, as_json)
 
 
 def _end(found: Mapping[str, Any], output: str | None, as_json: bool) -> None:
@@ -249,8 +256,8 @@ def _show(found: Mapping[str, Any], output: str | None) -> None:
         out.print(one_line((f"{count:,} samples with {code}", "red"), ", in no figure below"))
     if found["metrics"]:
         out.print(_figures(found, out.width))
-    elif found["samples"]:
-        out.print("the data has no labels: there is no accuracy")
+    if found["samples"] and not found["labelled"]:
+        out.print("no sample has a label: there is no accuracy")
     for pair in found["flips"]:
         _show_flips(out, pair, found)
     if "baseline" in found:
@@ -266,7 +273,7 @@ def _figures(found: Mapping[str, Any], width: int) -> Any:
     """The figures of every arithmetic that are single numbers, the one that matters most first."""
     head = found["headline"]
     names = list(numbers(next(iter(found["metrics"].values()))))
-    names = [head, *(name for name in names if name != head)]
+    names.sort(key=lambda name: name != head)
     columns = [Column("numerics"), *(Column(name, right=True) for name in names), Column("digest", least=1)]
     rows = [
         (name, *(_number(figures[figure]) for figure in names), found["digests"][name][:16])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from .metrics import Metric
 from .requirements import numbers
 from .results import stored
 from .rows import Row
@@ -27,14 +28,17 @@ class Baseline:
         path: its folder.
         asked: what is evaluated now.
         task: the question.
+        metric: a function for further figures.
 
     Raises:
         InputError: it is of other samples, of no arithmetic that is asked for now, or it was never finished.
         ModelFormatError: the folder holds no results.
     """
 
-    def __init__(self, path: str | os.PathLike[str], asked: Mapping[str, Any], task: Task) -> None:
-        folder = stored(Path(path))
+    def __init__(
+        self, path: str | os.PathLike[str], asked: Mapping[str, Any], task: Task, metric: Metric | None = None
+    ) -> None:
+        folder = stored(Path(path), task)
         self._place, self._task, self._before = str(path), task, folder.asked
         differing = [name for name in _SAME if folder.asked.get(name) != asked[name]]
         if differing:
@@ -50,7 +54,7 @@ class Baseline:
             name for name, value in folder.asked.items() if name != "numerics" and asked.get(name) != value
         ]
         self._rows = folder.rows()
-        self._summary = Summary(task, folder.asked["numerics"], folder.asked["data"]["classes"])
+        self._summary = Summary(task, folder.asked["numerics"], folder.asked["data"]["classes"], metric)
         self._flips = {name: Flips(task, (_BEFORE, _NOW)) for name in names}
         self._outputs = dict.fromkeys(names, 0)
         self._sources = self._errors = 0

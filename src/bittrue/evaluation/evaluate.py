@@ -16,8 +16,9 @@ from ..files import read_file
 from ..importers import companion
 from ..runtime.side_by_side import available_processors
 from .baseline import Baseline
+from .metrics import Metric
 from .recipes import Recipe, find_recipe
-from .requirements import check_requirements, unmet_requirements
+from .requirements import check_requirements, lower_of, unmet_requirements
 from .results import FORMAT, PART_ROWS, Folder
 from .rows import Row, rows_of
 from .sources import Source, open_source
@@ -40,6 +41,7 @@ def evaluate(
     numerics: Sequence[str] = (),
     recipe: Recipe | str = "raw",
     task: Task | str = "classification",
+    metric: Metric | None = None,
     output: str | os.PathLike[str] | None = None,
     resume: bool = False,
     limit: int | None = None,
@@ -61,7 +63,11 @@ def evaluate(
         weights: the second file of formats that have one; see `bittrue.load`.
         numerics: names of arithmetics; flips are counted between each pair. None: that of the file's format.
         recipe: how a sample becomes an input: a `Recipe`, the name of a built-in one or a TOML file.
-        task: the question that the model answers: a `Task`, or its name.
+        task: the question that the model answers: a `Task`, one's own among them, or a name.
+        metric: a function for further figures. For every arithmetic it is called once with a list of mappings, one per
+            sample without an error: ``id``, ``position``, ``label`` (None where there is none), ``prediction``,
+            ``margin`` and what else rows have of the task's (``top`` and ``scores``). It returns a number, called like
+            the function, or numbers by name. Names in its attribute ``lower`` are the better the lower they are.
         output: a folder for a row per sample in Parquet, and the summary; None: nothing is written.
         resume: go on where an earlier run with the same arguments ended.
         limit: only the first so many samples.
@@ -115,7 +121,7 @@ def evaluate(
     recipe.check(source.holds, first.inputs[0], source.alike)
     task.check(first.inputs, first.outputs)
     require = require or {}
-    check_requirements(require, task, names)
+    check_requirements(require, task, names, metric)
     asked = {
         "format": FORMAT,
         "bittrue": __version__,
@@ -129,8 +135,8 @@ def evaluate(
         "shard": [index, count],
     }
     positions = range(index - 1, len(source) if limit is None else min(limit, len(source)), count)
-    summary = Summary(task, names, source.classes)
-    earlier = None if baseline is None else Baseline(baseline, asked, task)
+    summary = Summary(task, names, source.classes, metric)
+    earlier = None if baseline is None else Baseline(baseline, asked, task, metric)
     folder = None if output is None else Folder(Path(output), asked, task, resume=resume)
     done = 0
 
@@ -158,7 +164,8 @@ def evaluate(
     found = {**asked, **summary.to_dict()}
     if earlier is not None:
         found["baseline"] = earlier.to_dict(found["metrics"])
-    found |= {"unmet": unmet_requirements(found, require, task.lower), "seconds": time.monotonic() - start}
+    unmet = unmet_requirements(found, require, lower_of(task, metric))
+    found |= {"unmet": unmet, "seconds": time.monotonic() - start}
     if folder is not None:
         folder.finish(found)
     return found

@@ -12,10 +12,12 @@ from typing import Any
 
 from ..errors import InputError
 from .baseline import Baseline
-from .requirements import check_requirements, unmet_requirements
+from .metrics import Metric
+from .requirements import check_requirements, lower_of, unmet_requirements
 from .results import PART_ROWS, Folder, stored
 from .rows import Row
 from .summary import Summary
+from .tasks import Task
 
 # Missing shards and samples that a message names.
 _NAMED = 5
@@ -25,6 +27,8 @@ def merge_evaluations(
     folders: Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
     *,
+    task: Task | None = None,
+    metric: Metric | None = None,
     require: Mapping[str, float] | None = None,
     baseline: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
@@ -33,7 +37,8 @@ def merge_evaluations(
     Args:
         folders: results of `evaluate`, of the same evaluation but for their shards.
         output: a folder for all rows and the summary.
-        require, baseline: as for `evaluate`.
+        task: the question, where it is one's own.
+        metric, require, baseline: as for `evaluate`.
 
     Returns:
         As `evaluate` does.
@@ -45,7 +50,7 @@ def merge_evaluations(
     start = time.monotonic()
     if not folders:
         raise InputError("BT-EVALUATE-MERGE", "no folders to merge")
-    parts = [stored(Path(path)) for path in folders]
+    parts = [stored(Path(path), task) for path in folders]
     first = parts[0]
     asked = {**first.asked, "shard": [1, 1]}
     for part in parts[1:]:
@@ -58,10 +63,10 @@ def merge_evaluations(
             )
     _check_shards(parts)
     require = require or {}
-    check_requirements(require, first.task, asked["numerics"])
+    check_requirements(require, first.task, asked["numerics"], metric)
     folder = Folder(Path(output), asked, first.task)
-    summary = Summary(first.task, asked["numerics"], asked["data"]["classes"])
-    earlier = None if baseline is None else Baseline(baseline, asked, first.task)
+    summary = Summary(first.task, asked["numerics"], asked["data"]["classes"], metric)
+    earlier = None if baseline is None else Baseline(baseline, asked, first.task, metric)
     folder.begin()
     rows = _in_order(parts)
     done = 0
@@ -75,7 +80,8 @@ def merge_evaluations(
     found = {**asked, **summary.to_dict()}
     if earlier is not None:
         found["baseline"] = earlier.to_dict(found["metrics"])
-    found |= {"unmet": unmet_requirements(found, require, first.task.lower), "seconds": time.monotonic() - start}
+    unmet = unmet_requirements(found, require, lower_of(first.task, metric))
+    found |= {"unmet": unmet, "seconds": time.monotonic() - start}
     folder.finish(found)
     return found
 

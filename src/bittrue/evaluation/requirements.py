@@ -8,6 +8,8 @@ from typing import Any
 
 from ..errors import InputError
 from ..names import near_or_all
+from . import metrics
+from .metrics import Metric
 from .tasks import Task
 
 FLIPS = "flips"
@@ -18,12 +20,20 @@ def numbers(figures: Mapping[str, Any]) -> dict[str, int | float]:
     return {name: value for name, value in figures.items() if isinstance(value, (int, float))}
 
 
-def check_requirements(require: Mapping[str, float], task: Task, numerics: Collection[str]) -> None:
-    """Raises InputError for what no result of this task can be asked for."""
+def lower_of(task: Task, metric: Metric | None) -> Collection[str]:
+    """Names of figures that are the better the lower they are."""
+    return task.lower if metric is None else {*task.lower, *metrics.lower(metric)}
+
+
+def check_requirements(
+    require: Mapping[str, float], task: Task, numerics: Collection[str], metric: Metric | None = None
+) -> None:
+    """Raises InputError for what no result of this task can be asked for; only a run tells what a metric gives."""
+    lower_of(task, metric)
     known = [*numbers(task.figures(()).to_dict()), FLIPS]
     for name, value in require.items():
         place = f"{name}={value:g}"
-        if name not in known:
+        if name not in known and metric is None:
             advice = near_or_all(name, known, "there are")
             raise InputError("BT-REQUIRE", f"no figure '{name}'", place=place, advice=advice)
         if not math.isfinite(value) or value < 0:
@@ -45,6 +55,7 @@ def unmet_requirements(
     """
     unmet = []
     first = found["numerics"][0]
+    figures = numbers(found["metrics"].get(first, {}))
     for name, value in require.items():
         if name == FLIPS:
             unmet += [
@@ -54,10 +65,10 @@ def unmet_requirements(
             ]
             continue
         bound = f"at {'most' if name in lower else 'least'} {value:g} is required"
-        if not found["metrics"]:
-            unmet.append(f"there is no {name} without labelled samples, {bound}")
+        if name not in figures:
+            unmet.append(f"there is no {name}{'' if found['metrics'] else ' without labelled samples'}, {bound}")
             continue
-        figure = found["metrics"][first][name]
+        figure = figures[name]
         # Not the reverse comparisons: a figure may be NaN.
         if not (figure <= value if name in lower else figure >= value):
             unmet.append(f"{name} of {first} is {figure:.6g}, {bound}")

@@ -163,11 +163,15 @@ class Folder:
         write_text(self.path / SUMMARY, json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n")
 
 
-def stored(path: Path) -> Folder:
+def stored(path: Path, task: Task | None = None) -> Folder:
     """The results that a folder holds.
 
+    Args:
+        path: the folder.
+        task: the question, where it may be one's own.
+
     Raises:
-        InputError: their task is not among those of bittrue.
+        InputError: their task is neither this one nor among those of bittrue.
         ModelFormatError: it holds none.
     """
     asked = read_json(path / ASKED)
@@ -182,7 +186,9 @@ def stored(path: Path) -> Folder:
         or not (isinstance(numerics, list) and numerics and all(isinstance(name, str) for name in numerics))
     ):
         raise ModelFormatError("BT-EVALUATE-FOLDER", "no evaluation that this version knows", place=str(path / ASKED))
-    return Folder(path, asked, find_task(str(asked.get("task"))), resume=True)
+    if task is None or task.name != asked.get("task"):
+        task = find_task(str(asked.get("task")))
+    return Folder(path, asked, task, resume=True)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from .digests import Combined
+from .metrics import Metric, Own
 from .rows import Row
 from .tasks import Task
 
@@ -23,12 +24,16 @@ class Summary:
         task: the question.
         names: arithmetics.
         classes: names of the classes by number; may be empty.
+        metric: a function for further figures.
     """
 
-    def __init__(self, task: Task, names: Sequence[str], classes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, task: Task, names: Sequence[str], classes: Sequence[str] = (), metric: Metric | None = None
+    ) -> None:
         self._task, self._names = task, tuple(names)
         self.samples = self.labelled = 0
         self.errors = Counter[str]()
+        self._own = {} if metric is None else {name: Own(metric, name) for name in names}
         self._figures = {name: task.figures(classes) for name in names}
         self._flips = {pair: Flips(task, pair) for pair in combinations(names, 2)}
         self._digests = {name: Combined() for name in names}
@@ -42,6 +47,8 @@ class Summary:
         if row.code:
             self.errors[row.code] += 1
             return
+        for own in self._own.values():
+            own.add(row)
         right: Mapping[str, bool | None] = {}
         if row.label is not None:
             self.labelled += 1
@@ -66,11 +73,18 @@ class Summary:
             "errors": dict(sorted(self.errors.items())),
             "task": self._task.name,
             "headline": self._task.headline,
-            "metrics": {name: figures.to_dict() for name, figures in self._figures.items()} if self.labelled else {},
+            "metrics": self._metrics(),
             "flips": [flips.to_dict() for flips in self._flips.values()],
             "digests": {name: digest.hexdigest() for name, digest in self._digests.items()},
             "digest": self.digest(),
         }
+
+    def _metrics(self) -> dict[str, dict[str, Any]]:
+        found = {name: figures.to_dict() for name, figures in self._figures.items()} if self.labelled else {}
+        for name, own in self._own.items():
+            figures = found.setdefault(name, {})
+            figures.update(own.figures(figures.keys()))
+        return found
 
 
 class Flips:
