@@ -394,42 +394,38 @@ bool run_one(Program& program, int input, nb::handle x, int output, const Bytes&
   return true;
 }
 
-// Runs of many samples, one after the other: a row of `given` and of `wanted` has the arrays of a run, in the order of
-// `inputs` and `outputs`. How many were done: the first one that does not fit, or whose values have no defined result, is
-// left to the caller with those behind it.
-size_t run_samples(Program& program, const nb::list& given, const nb::list& wanted, nb::handle inputs,
-                   nb::handle outputs, int steps, bool from_start, double deadline, int64_t seen) {
+// Runs of `count` samples, one after the other: `given` has the arrays of the first one, in the order of `inputs`, then
+// those of the second one, and so on; `wanted` one array per output, with room for all. How many were done: the first one
+// that does not fit, or whose values have no defined result, is left to the caller with those behind it.
+size_t run_samples(Program& program, size_t count, const nb::list& given, const std::vector<Bytes>& wanted,
+                   nb::handle inputs, nb::handle outputs, int steps, bool from_start, double deadline, int64_t seen) {
   const std::vector<int> sources = read_integers<int>(inputs), targets = read_integers<int>(outputs);
-  std::vector<std::vector<ConstBytes>> values;
-  std::vector<std::vector<Bytes>> results;
-  const auto read_row = [](nb::handle row, size_t length, auto& array_rows) {
-    const auto fields = nb::cast<nb::tuple>(row);
-    if (fields.size() != length) return false;
-    auto& arrays = array_rows.emplace_back(length);
-    for (size_t i = 0; i < length; ++i) {
-      if (!nb::try_cast(fields[i], arrays[i])) return false;
-    }
-    return true;
-  };
-  const auto row_fits = [&](size_t row) {
-    if (!read_row(given[row], sources.size(), values) || !read_row(wanted[row], targets.size(), results)) return false;
-    for (size_t i = 0; i < sources.size(); ++i) {
-      if (!fits(program.operand(sources[i]), values.back()[i])) return false;
-    }
-    for (size_t i = 0; i < targets.size(); ++i) check_bytes(program.operand(targets[i]), results.back()[i].nbytes());
-    return true;
-  };
-  size_t count = 0, done = 0;
-  while (count < given.size() && count < wanted.size() && row_fits(count)) ++count;
+  const size_t each = sources.size();
+  if (given.size() != count * each || wanted.size() != targets.size())
+    throw std::invalid_argument("not one per operand");
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const auto room = static_cast<size_t>(program.operand(targets[i]).bytes()) * count;
+    if (wanted[i].nbytes() != room) throw std::invalid_argument("the array does not fit the tensors");
+  }
+  std::vector<ConstBytes> values(given.size());
+  size_t fitting = 0, done = 0;
+  while (fitting < values.size() && nb::try_cast(given[fitting], values[fitting]) &&
+         fits(program.operand(sources[fitting % each]), values[fitting])) {
+    ++fitting;
+  }
+  if (each > 0) count = fitting / each;
   in_turn(program, deadline, seen, [&](int64_t interrupts) {
     try {
       for (; done < count; ++done) {
         if (from_start) program.reset();
-        for (size_t i = 0; i < sources.size(); ++i) program.write(sources[i], values[done][i].data());
+        for (size_t i = 0; i < each; ++i) program.write(sources[i], values[done * each + i].data());
         program.keep();
         program.run(0, steps, deadline, interrupts);
         program.forget();
-        for (size_t i = 0; i < targets.size(); ++i) program.read(targets[i], results[done][i].data());
+        for (size_t i = 0; i < targets.size(); ++i) {
+          const auto bytes = static_cast<size_t>(program.operand(targets[i]).bytes());
+          program.read(targets[i], static_cast<uint8_t*>(wanted[i].data()) + done * bytes);
+        }
       }
     } catch (const StepUndefined&) {
     }
@@ -537,8 +533,8 @@ NB_MODULE(_native, module) {
       .def("run_one", &run_one, nb::arg("input"), nb::arg("x"), nb::arg("output"), nb::arg("y"), nb::arg("steps"),
            nb::arg("deadline"), nb::arg("seen"),
            "As `run_whole`, for one input and one output; False when x is no array of the input's type and shape.")
-      .def("run_samples", &run_samples, nb::arg("given"), nb::arg("wanted"), nb::arg("inputs"), nb::arg("outputs"),
-           nb::arg("steps"), nb::arg("from_start"), nb::arg("deadline"), nb::arg("seen"))
+      .def("run_samples", &run_samples, nb::arg("count"), nb::arg("given"), nb::arg("wanted"), nb::arg("inputs"),
+           nb::arg("outputs"), nb::arg("steps"), nb::arg("from_start"), nb::arg("deadline"), nb::arg("seen"))
       .def("timed", &timed, nb::arg("first"), nb::arg("last"), "Seconds of each step in [first, last).")
       .def("reset", &Program::reset, "Variables back to their first value.")
       .def("keep", &Program::keep, "Remember the variables at the beginning of a run.")

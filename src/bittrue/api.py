@@ -36,8 +36,9 @@ _SHOWN_NOTES = 2
 _SHOWN_PORTS = 3
 EXECUTORS = ("auto", "native", "reference")
 _ERRORS = ("raise", "return")
-# What `map` hands to a thread at once, at most.
-_CHUNK_SAMPLES, _CHUNK_BYTES = 256, 1 << 23
+# What `map` hands to a thread at once, at most. Outputs of native runs lie in one array per chunk, which a result that
+# is kept keeps, too.
+_CHUNK_SAMPLES, _CHUNK_INPUT_BYTES, _CHUNK_OUTPUT_BYTES = 4096, 1 << 23, 1 << 18
 
 
 class Model:
@@ -334,7 +335,8 @@ class Session:
             timeout: seconds for all samples together; None: any number.
 
         Returns:
-            An iterator of output name to array, as `run` returns it.
+            An iterator of output name to array, as `run` returns it. Small arrays of neighbours share their memory, up
+            to 256 KiB; copy what is kept for long.
 
         Raises:
             InputError: arguments that do not fit, at once; samples that do not fit, in their place.
@@ -375,17 +377,18 @@ class Session:
             for session in sessions:
                 session.interrupt()
 
-        sizes = [
-            math.prod(max(n, 0) for n in port.shape) * port.dtype.itemsize for port in (*self.inputs, *self.outputs)
-        ]
-        most = max(1, _CHUNK_BYTES // max(sum(sizes), 1)) if reset else 1
+        most = min(
+            _CHUNK_SAMPLES, _CHUNK_INPUT_BYTES // _bytes(self.inputs), _CHUNK_OUTPUT_BYTES // _bytes(self.outputs)
+        )
         if reset:
             self._copies_in_use += sessions
         try:
-            for outcome in in_order(work, samples, most=min(most, _CHUNK_SAMPLES), end=end):
-                if isinstance(outcome, BittrueError) and not keep_errors:
-                    raise outcome
-                yield outcome  # type: ignore[misc]
+            for outcomes in in_order(work, samples, most=max(most, 1) if reset else 1, end=end):
+                last = outcomes[-1]
+                if isinstance(last, BittrueError) and not keep_errors:
+                    yield from outcomes[:-1]  # type: ignore[misc]
+                    raise last
+                yield from outcomes  # type: ignore[misc]
         finally:
             if reset:
                 self._copies_in_use = [session for session in self._copies_in_use if session not in sessions]
@@ -408,24 +411,21 @@ class Session:
     ) -> list[dict[str, np.ndarray] | BittrueError]:
         """A result per sample, or its error; without `keep_errors` nothing after the first one."""
         outcomes: list[dict[str, np.ndarray] | BittrueError] = []
-        names = [port.name for port in self.outputs]
+        names, each = [port.name for port in self.outputs], len(self.inputs)
         while len(outcomes) < len(samples):
-            rows, error = [], None
-            for sample in samples[len(outcomes) :]:
-                try:
-                    rows.append(self._row(sample if transform is None else transform(sample)))
-                except BittrueError as found:
-                    error = found
-                    break
+            count, given, error = self._given(samples[len(outcomes) :], transform)
             done = 0
-            while done < len(rows):
-                results: Sequence[Sequence[np.ndarray]] = ()
+            while done < count:
                 if isinstance(self._executor, NativeExecutor):
-                    results = self._executor.run_samples(rows[done:], reset, run)
-                outcomes += [dict(zip(names, values, strict=True)) for values in results]
-                done += len(results)
-                if done < len(rows):
-                    outcomes.append(self._outcome(rows[done], reset, run))
+                    finished, columns = self._executor.run_samples(count - done, given[done * each :], reset, run)
+                    results: list[dict[str, np.ndarray]] = [{} for _ in range(finished)]
+                    for name, column in zip(names, columns, strict=finished > 0):
+                        for result, value in zip(results, column, strict=True):
+                            result[name] = value
+                    outcomes += results
+                    done += finished
+                if done < count:
+                    outcomes.append(self._outcome(given[done * each : (done + 1) * each], reset, run))
                     done += 1
                     if isinstance(outcomes[-1], BittrueError) and not keep_errors:
                         return outcomes
@@ -434,6 +434,20 @@ class Session:
                 if not keep_errors:
                     return outcomes
         return outcomes
+
+    def _given(
+        self, samples: list[Any], transform: Callable[[Any], Any] | None
+    ) -> tuple[int, list[Any], BittrueError | None]:
+        """How many samples are without an error, an array per input of each, and the error of the one behind them."""
+        if transform is None and len(self.inputs) == 1 and set(map(type, samples)) == {np.ndarray}:
+            return len(samples), samples, None
+        given: list[Any] = []
+        for count, sample in enumerate(samples):
+            try:
+                given += self._row(sample if transform is None else transform(sample))
+            except BittrueError as error:
+                return count, given, error
+        return len(samples), given, None
 
     def _row(self, sample: Any) -> tuple[Any, ...]:
         """An array per input."""
@@ -637,6 +651,11 @@ class Session:
     def _inputs(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[int, np.ndarray]:
         given = self._named(positional, named)
         return {index: checked(self._input_ports[index], value) for index, value in given.items()}
+
+
+def _bytes(ports: Sequence[Port]) -> int:
+    """Of an array for each, and at least 1."""
+    return max(1, sum(math.prod(max(n, 0) for n in port.shape) * port.dtype.itemsize for port in ports))
 
 
 def _tensor_indices(graph: Graph, names: Sequence[str]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from ..api import Port
@@ -58,7 +59,7 @@ def rows_of(
             for subject in worker.subjects.values():
                 subject.end()
 
-    return in_order([worker.rows for worker in workers], samples, end=end)
+    return chain.from_iterable(in_order([worker.rows for worker in workers], samples, end=end))
 
 
 @dataclass(frozen=True)

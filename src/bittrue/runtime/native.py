@@ -131,17 +131,20 @@ class NativeExecutor:
             self.state.variables.update(program.read(self._variables))
         return results
 
-    def run_samples(self, rows: Sequence[tuple[Any, ...]], from_start: bool, run: Run) -> list[tuple[np.ndarray, ...]]:
-        """Results of the first of `rows`, as far as they run without Python; `run` is for those behind them.
+    def run_samples(
+        self, count: int, given: list[Any], from_start: bool, run: Run
+    ) -> tuple[int, list[Sequence[np.ndarray]]]:
+        """How many of the first of `count` samples run without Python, and for every output their arrays; `run` is for
+        those behind them.
 
         Args:
-            rows: for every sample, an array per input.
+            given: an array per input of the first sample, then of the second one, and so on.
             from_start: variables have their first values before every sample.
             run: what ends all of them.
         """
         if not self._alone or self._shares_variables:
-            return []
-        return self._main.run_samples(rows, from_start and bool(self._variables), run)
+            return 0, []
+        return self._main.run_samples(count, given, from_start and bool(self._variables), run)
 
     @property
     def run_one(self) -> Callable[[Any, float | None], np.ndarray | None] | None:
@@ -268,20 +271,23 @@ class _Program:
         with self._turn_of(run):
             return self._run_with_gaps(inputs, run)
 
-    def run_samples(self, rows: Sequence[tuple[Any, ...]], from_start: bool, run: Run) -> list[tuple[np.ndarray, ...]]:
+    def run_samples(
+        self, count: int, given: list[Any], from_start: bool, run: Run
+    ) -> tuple[int, list[Sequence[np.ndarray]]]:
         if self._gaps or self._opaque or self._met_undefined:
-            return []
-        results = [tuple(np.empty(shape, dtype) for _, shape, dtype in self._outputs) for _ in rows]
+            return 0, []
+        wanted = [np.empty((count, *shape), dtype) for _, shape, dtype in self._outputs]
         inputs, outputs = self.plan.inputs, self.plan.outputs
         try:
             done = self._program.run_samples(
-                list(rows), results, inputs, outputs, self._length, from_start, run.deadline, run.seen
+                count, given, wanted, inputs, outputs, self._length, from_start, run.deadline, run.seen
             )
         except self._stopped as error:
             raise self._ended(error, run) from None
         except self._reentered:
             raise reentered() from None
-        return results[:done]
+        # Items of an array of one axis would be no arrays.
+        return done, [list(rows[:done]) if rows.ndim > 1 else [rows[i, ...] for i in range(done)] for rows in wanted]
 
     def run_one(
         self, new_run: Callable[[float | None], Run]

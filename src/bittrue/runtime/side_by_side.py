@@ -28,8 +28,8 @@ def available_processors() -> int:
 
 def in_order(
     workers: Sequence[Work[Item, Result]], items: Iterable[Item], *, most: int = 256, end: Callable[[], None]
-) -> Iterator[Result]:
-    """Results of `items` in their order; each worker is called from one thread only, with a few items at a time.
+) -> Iterator[list[Result]]:
+    """Results of `items` in their order, chunk by chunk; each worker is called from one thread only.
 
     Items are taken from the iterable by the thread that asks for results, no more than a few chunks ahead.
 
@@ -45,8 +45,8 @@ def in_order(
     waiting = iter(items)
     size = _Size(most)
     if len(workers) == 1:
-        while chunk := list(islice(waiting, size.now)):
-            yield from size.timed(workers[0], chunk)
+        while chunk := size.taken(waiting):
+            yield size.timed(workers[0], chunk)
         return
     free, mine = list(workers), threading.local()
 
@@ -60,11 +60,11 @@ def in_order(
     pending: deque[Future[list[Result]]] = deque()
     try:
         while True:
-            while len(pending) < _AHEAD * len(workers) and (chunk := list(islice(waiting, size.now))):
+            while len(pending) < _AHEAD * len(workers) and (chunk := size.taken(waiting)):
                 pending.append(pool.submit(work, chunk))
             if not pending:
                 return
-            yield from pending.popleft().result()
+            yield pending.popleft().result()
     finally:
         if pending:
             end()
@@ -72,16 +72,25 @@ def in_order(
 
 
 class _Size:
-    """How many items the next chunk has: as many as take about a hundredth of a second."""
+    """How many items the next chunk has: as many as are taken, and worked on, in about a hundredth of a second."""
 
     def __init__(self, most: int) -> None:
         self.now = 1
         self._most = max(most, 1)
+        self._taking = 0.0
+
+    def taken(self, items: Iterator[Item]) -> list[Item]:
+        """The next chunk."""
+        start = time.perf_counter()
+        chunk = list(islice(items, self.now))
+        self._taking = (time.perf_counter() - start) / max(len(chunk), 1)
+        return chunk
 
     def timed(self, work: Work[Item, Result], chunk: list[Item]) -> list[Result]:
+        """The results of a chunk."""
         start = time.perf_counter()
         results = work(chunk)
-        each = (time.perf_counter() - start) / len(chunk)
+        each = max((time.perf_counter() - start) / len(chunk), self._taking, 1e-9)
         # At most twice as many as before: the first item is often slower than the others, or faster.
-        self.now = max(1, min(self._most, 2 * len(chunk), int(_CHUNK_SECONDS / max(each, 1e-9))))
+        self.now = max(1, min(self._most, 2 * len(chunk), int(_CHUNK_SECONDS / each)))
         return results
