@@ -109,3 +109,51 @@ def test_labels(tmp_path: Path) -> None:
     assert math.isnan(found["metrics"]["litert"]["auc"])
     text = (tmp_path / "out" / "summary.json").read_text()
     assert json.loads(text, parse_constant=pytest.fail)["metrics"]["litert"]["auc"] is None
+
+
+@pytest.mark.skipif(not MODEL.exists(), reason="needs ../shared/models/tiny_ad_int8.tflite")
+def test_windows_of_float32(tmp_path: Path) -> None:
+    """Files as MLPerf Tiny has them: float32, windows of 640 values every 128, against numpy and one session."""
+    session = bittrue.load(MODEL).prepare("litert")
+    (given,), (gives,) = session.inputs, session.outputs
+    assert given.scale is not None
+    assert gives.scale is not None
+    rng = np.random.default_rng(1)
+    lines, scores = [], []
+    for i in range(6):
+        content = rng.normal(0, 2 + i, 640 + 128 * 2 + 5).astype("<f4")
+        (tmp_path / f"{i}.bin").write_bytes(content.tobytes())
+        lines.append(f"{i}.bin,2,{int(i > 2)},2560,512\n")
+        errors = []
+        for at in (0, 128, 256):
+            x = np.clip(np.round(content[at : at + 640] / np.float32(given.scale)) + given.zero_point, -128, 127)
+            (y,) = session.run(x.astype(np.int8)[None]).values()
+            reals = (
+                (x.astype(float) - given.zero_point) * given.scale,
+                (y.astype(float) - gives.zero_point) * gives.scale,
+            )
+            errors.append(((reals[0] - reals[1][0]) ** 2).mean())
+        scores.append((float(np.mean(errors)), int(i > 2)))
+    (tmp_path / "y_labels.csv").write_text("".join(lines))
+    seen = bittrue.evaluate(
+        MODEL, tmp_path, task="anomaly", recipe="float32", metric=lambda rows: rows[4]["prediction"]
+    )
+    assert seen["metrics"]["litert"]["metric"] == pytest.approx(scores[4][0], rel=1e-12)
+    assert seen["metrics"]["litert"]["auc"] == counted(scores)
+
+
+def test_the_step_values(digits: Path, tmp_path: Path) -> None:
+    (tmp_path / "y_labels.csv").write_text("a.bin,10,3\n")
+    (tmp_path / "a.bin").write_bytes(np.arange(64, dtype="<f4").tobytes())
+    model = digits / "model.tflite"
+    assert bittrue.evaluate(model, tmp_path, recipe="float32")["labelled"] == 1
+    (tmp_path / "a.bin").write_bytes(b"123")
+    found = bittrue.evaluate(model, tmp_path, recipe="float32")
+    assert found["errors"] == {"BT-DATA-SIZE": 1}
+    with pytest.raises(bittrue.InputError, match="the samples are arrays"):
+        bittrue.evaluate(model, digits / "samples.npz", recipe="float32")
+    for step in ('{do = "values"}', '{do = "values", type = "float33"}', '{do = "move", axes = [0]}, {do = "values"}'):
+        (tmp_path / "own.toml").write_text(f"step = [{step}]")
+        with pytest.raises(bittrue.InputError) as caught:
+            bittrue.evaluate(model, tmp_path, recipe=str(tmp_path / "own.toml"))
+        assert caught.value.code == "BT-RECIPE"

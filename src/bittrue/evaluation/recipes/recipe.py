@@ -32,6 +32,10 @@ axis is added where it is missing and that real numbers for a quantized input ar
     [[step]]
     do = "move"                       # channels first
     axes = [2, 0, 1]
+
+    [[step]]
+    do = "values"                     # instead of decode: bytes to numbers, the lowest byte first
+    type = "float32"                  # or int8, uint16 ...
 """
 
 from __future__ import annotations
@@ -111,6 +115,10 @@ class Recipe:
             )
         if holds != "image" and first == "decode":
             raise InputError("BT-RECIPE", "the recipe decodes images, and the samples are values", place=self.name)
+        if any(step["do"] in ("decode", "values") for step in self.steps[1:]):
+            raise InputError("BT-RECIPE", "decode and values can only be the first step", place=self.name)
+        if holds != "bytes" and first == "values":
+            raise InputError("BT-RECIPE", "the recipe takes bytes, and the samples are arrays", place=self.name)
         functions = self._functions(port)
         if holds == "image":
             self._check_images(functions[1:], port)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ KEYS = {
     "move": ("axes",),
     "resize": ("library", "method", "shorter", "size"),
     "scale": ("deviation", "factor", "mean"),
+    "values": ("type",),
 }
 
 _METHODS = {
@@ -39,6 +41,9 @@ _METHODS = {
         "lanczos": "INTER_LANCZOS4",
     },
 }
+_TYPES = tuple(
+    f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (8, 16, 32, 64) if bits > 8 or kind != "float"
+)
 _COLOURS = ("rgb", "bgr", "grey")
 # An image of more pixels is not decoded.
 _MOST_PIXELS = 1 << 28
@@ -141,6 +146,22 @@ def _move(step: Mapping[str, Any], port: Port, place: str) -> Callable[[np.ndarr
     return lambda x: np.ascontiguousarray(x.transpose(axes))
 
 
+def _values(step: Mapping[str, Any], port: Port, place: str) -> Callable[[bytes], np.ndarray]:
+    kind = np.dtype(_word(step, "type", "", _TYPES, place)).newbyteorder("<")
+
+    def values(content: bytes) -> np.ndarray:
+        if len(content) != math.prod(port.shape) * kind.itemsize:
+            raise InputError(
+                "BT-DATA-SIZE",
+                f"expected {math.prod(port.shape) * kind.itemsize} bytes for {list(port.shape)} of {step['type']}, "
+                f"found {len(content)}",
+                place=place,
+            )
+        return np.frombuffer(content, kind).astype(kind.newbyteorder("=")).reshape(port.shape)
+
+    return values
+
+
 def _size(step: Mapping[str, Any], port: Port, place: str) -> tuple[int, int]:
     size = step.get("size", "model")
     if size == "model":
@@ -168,4 +189,5 @@ STEPS: dict[str, Callable[[Mapping[str, Any], Port, str], Callable[[Any], Any]]]
     "move": _move,
     "resize": _resize,
     "scale": _scale,
+    "values": _values,
 }
