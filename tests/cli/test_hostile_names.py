@@ -250,7 +250,7 @@ def test_other_commands(tmp_path: Path, line: Line) -> None:
             (folder / name).mkdir(parents=True)
             (folder / name / f"{number}.png").write_bytes(name.encode(errors="replace"))
     recipe, model = tmp_path / "grey.toml", tmp_path / "m.tflite"
-    recipe.write_text('step = [{do = "decode", colours = "grey"}, {do = "resize"}, {do = "scale"}]')
+    recipe.write_text('step = [{do = "decode", colours = "grey"}, {do = "resize"}, {do = "scale", factor = 0.0039}]')
     model.write_bytes(demo_model())
     line("evaluate", model, "--data", folder, "--recipe", recipe)
     line("evaluate", model, "--data", f"{NAMES[5]}:{NAMES[2]}", codes=(2, 3))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,6 +26,7 @@ from .common import check_targets, console, input_options, late_progress, runs_o
 from .comparison import show
 from .plain import say_json
 from .report import write_reports
+from .sampled import sample_inputs, sample_options
 
 # What `--amplify` without a tensor stands for.
 _FIRST = "\0first"
@@ -34,6 +36,7 @@ _FIRST = "\0first"
 @click.argument("sides", nargs=-1, required=True, metavar="A B")
 @input_options
 @runs_option
+@sample_options
 @click.option(
     "--match", "pairs", multiple=True, metavar="A=B", help="A tensor of A and the one of B that stands for it; repeat."
 )
@@ -83,6 +86,7 @@ def command(
     output: str | None,
     html: str | None,
     markdown: str | None,
+    **sampled: Any,
 ) -> None:
     """Compare A and B tensor by tensor, and say where they differ and why.
 
@@ -92,6 +96,7 @@ def command(
     bittrue compare model.tflite model.tflite@xnnpack             # two arithmetics
     bittrue compare litert:builtin_ref m.tflite litert:xnnpack m.tflite
     bittrue compare model.tflite ort:model.onnx -i image.png    # two formats, two runtimes
+    bittrue compare model.tflite model.tflite@xnnpack --data images/ --recipe tf-mobilenet --sample 17
     bittrue compare model.tflite trace:dump/                      # against what a device wrote
     bittrue compare ort:m.onnx?level=disable ort:m.onnx --passes  # which passes of the optimiser change bits
 
@@ -123,7 +128,7 @@ def command(
             for file in files_written:
                 if file.exists() and runner.path.exists() and file.samefile(runner.path):
                     raise InputError("BT-USAGE", f"'{file}' is a side of the comparison; choose another file")
-        chosen = _given(runners, files, seed, runs, image_range)
+        chosen = _given(runners, files, seed, runs, image_range, sampled)
         optimised = optimised_side(runners) if passes else None
         tick = stack.enter_context(late_progress("comparing"))
         result = compare_models(
@@ -164,8 +169,9 @@ def _given(
     seed: int | None,
     runs: int | None,
     image_range: tuple[float, float] | None,
+    sampled: Mapping[str, Any],
 ) -> list[Given]:
-    """What is fed: files, else one run on random values per seed. Beside a trace: files only."""
+    """What is fed: a sample or files, else one run on random values per seed. Beside a trace: no random values."""
     recorded = [runner for runner in runners if runner.recorded()]
     for name, value in (("--seed", seed), ("--runs", runs)):
         if recorded and value is not None:
@@ -175,20 +181,25 @@ def _given(
                 place=name,
                 advice="leave it out; inputs that the trace lacks are given with --input",
             )
+    # Files are read for the side with channels last, as images are.
+    live = sorted((one for one in runners if not one.recorded()), key=lambda runner: runner.format != "tflite")
+    others = {"--input": files, "--seed": seed, "--runs": runs, "--image-range": image_range}
+    of_sample = sample_inputs(live[0].inputs if live else (), others, **sampled)
+    if of_sample is not None:
+        inputs, options = of_sample
+        # Of several runs nothing takes just one.
+        return [Given(values, 0, text, options if len(inputs) == 1 else "") for values, text in inputs]
     if not files and image_range is None:
         first = seed or 0
         return [Given(seed=first + k, options=f"--seed {first + k}") for k in range(1 if recorded else runs or 1)]
-    live = [runner for runner in runners if not runner.recorded()]
     if not live:
         raise InputError("BT-USAGE", "both sides are recorded already: there is nothing to feed", place="--input")
-    # Files are read for the side with channels last, as images are.
-    reader = min(live, key=lambda runner: (runner.format != "tflite", runners.index(runner)))
     if recorded:
         # What files leave open is in the trace, or missing.
-        sets = sets_of_files(reader.inputs, files, image_range)
+        sets = sets_of_files(live[0].inputs, files, image_range)
     else:
         seeds = () if seed is None and runs is None else range(seed or 0, (seed or 0) + (runs or 1))
-        sets = input_sets(reader.inputs, files, seeds, image_range)
+        sets = input_sets(live[0].inputs, files, seeds, image_range)
     given = []
     for position, one in enumerate(sets):
         entries = _entries(files, sets, position)

@@ -23,7 +23,7 @@ from ..names import parse_shard
 from .clicking import Choice, DefaultGroup, GroupedCommand, GroupedOption
 from .common import console, split_words
 from .endings import resumable
-from .plain import say_json
+from .plain import say, say_json
 from .tables import Column, table
 from .terminal import Terminal, one_line
 
@@ -325,3 +325,5 @@ def _show_flips(out: Terminal, pair: Mapping[str, Any], found: Mapping[str, Any]
     out.print(table(columns, rows, out.width, "largest margins first"))
     if pair["count"] > _SHOWN:
         out.print(f"and {pair['count'] - _SHOWN:,} more; --output keeps all of them")
+    if command := pair["samples"][0].get("command"):
+        say("what is behind the first one:", command)

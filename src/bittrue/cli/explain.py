@@ -32,6 +32,7 @@ from ..visible import visible
 from .clicking import GroupedCommand
 from .common import console, input_options, is_plan, open_session, prepare_options, progress, shortened
 from .plain import say_json
+from .sampled import sample_inputs, sample_options
 from .tables import Column, table
 from .terminal import Terminal, one_line
 
@@ -60,6 +61,7 @@ _WIDE = 120
     help="The same element of the same inputs under another numerics, or with one rule replaced (rule or slot=rule).",
 )
 @input_options
+@sample_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @prepare_options
 def command(
@@ -71,6 +73,10 @@ def command(
     seed: int | None,
     image_range: tuple[float, float] | None,
     as_json: bool,
+    data: str | None,
+    sample: int | None,
+    recipe: str | None,
+    sha256: str | None,
     **prepare: Any,
 ) -> None:
     """Work out one element of a tensor step by step, as on paper.
@@ -94,7 +100,14 @@ def command(
     tensor = _whole_name(session.plan, tensor)
     step_of(session.plan, tensor)
     other = None if against is None else _other_plan(model, session.plan, tensor, against, prepare)
-    values, remarks = one_input_set(session.inputs, files, seed, image_range, inputs_of_levels(session.plan))
+    others = {"--input": files, "--seed": seed, "--image-range": image_range}
+    sampled = sample_inputs(session.inputs, others, data=data, sample=sample, recipe=recipe, sha256=sha256)
+    if sampled is None:
+        values, remarks = one_input_set(session.inputs, files, seed, image_range, inputs_of_levels(session.plan))
+    elif len(sampled[0]) > 1:
+        raise InputError("BT-USAGE", f"the sample has {len(sampled[0])} runs, one is explained", place="--sample")
+    else:
+        values, remarks = sampled[0][0][0], [sampled[0][0][1]]
     with progress(session, "running") as tick:
         traced = session.trace(values, progress=tick)
     if index is None:

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import InputError
 from .metrics import Metric
 from .requirements import numbers
-from .results import stored
+from .results import differing, stored
 from .rows import Row
 from .summary import Flips, Summary
 from .tasks import Task
@@ -40,9 +40,9 @@ class Baseline:
     ) -> None:
         folder = stored(Path(path), task)
         self._place, self._task, self._before = str(path), task, folder.asked
-        differing = [name for name in _SAME if folder.asked.get(name) != asked[name]]
-        if differing:
-            raise self._error(f"it is of other samples: {', '.join(differing)} differ")
+        others = [name for name in _SAME if folder.asked.get(name) != asked[name]]
+        if others:
+            raise self._error(f"it is of other samples: {', '.join(others)} differ")
         names = [name for name in asked["numerics"] if name in folder.asked["numerics"]]
         if not names:
             raise self._error(
@@ -50,9 +50,7 @@ class Baseline:
             )
         if folder.count() != len(folder.positions()):
             raise self._error(f"it has {folder.count():,} of its {len(folder.positions()):,} samples")
-        self._differs = [
-            name for name, value in folder.asked.items() if name != "numerics" and asked.get(name) != value
-        ]
+        self._differs = [name for name in differing(folder.asked, asked) if name != "numerics"]
         self._rows = folder.rows()
         self._summary = Summary(task, folder.asked["numerics"], folder.asked["data"]["classes"], metric)
         self._flips = {name: Flips(task, (_BEFORE, _NOW)) for name in names}

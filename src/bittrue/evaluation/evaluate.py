@@ -21,6 +21,7 @@ from .recipes import Recipe, find_recipe
 from .requirements import check_requirements, lower_of, unmet_requirements
 from .results import FORMAT, PART_ROWS, Folder
 from .rows import Row, rows_of
+from .sampled import add_commands
 from .sources import Source, open_source
 from .subjects import opener, usual
 from .summary import Summary
@@ -84,9 +85,9 @@ def evaluate(
 
     Returns:
         What was asked for and the summary, as plain data: ``samples``, ``labelled``, ``errors`` by code, ``metrics`` by
-        arithmetic, ``flips`` by pair of arithmetics, ``digests`` by arithmetic, ``digest`` of all bits,
-        ``unmet``: a sentence for every requirement that is not met, ``seconds``, and with a baseline
-        ``baseline``: what changed against it.
+        arithmetic, ``flips`` by pair of arithmetics, each sample with the ``command`` that explains it, ``digests`` by
+        arithmetic, ``digest`` of all bits, ``unmet``: a sentence for every requirement that is not met, ``seconds``,
+        and with a baseline ``baseline``: what changed against it.
 
     Raises:
         InputError: arguments that do not fit, or a recipe that cannot make this model's input of these samples.
@@ -107,6 +108,7 @@ def evaluate(
             place="reset=False",
             advice="leave out threads, shard and resume, or let every sample begin with the first values",
         )
+    given = {"model": _text(model), "data": _text(data), "recipe": _text(recipe)}
     source = data if isinstance(data, Source) else open_source(data)
     recipe = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
     task = task if isinstance(task, Task) else find_task(task)
@@ -125,6 +127,7 @@ def evaluate(
     asked = {
         "format": FORMAT,
         "bittrue": __version__,
+        "given": given,
         "model": [_digest(part) for part in (model, weights) if part is not None],
         "data": {"kind": source.kind, "samples": len(source), "classes": list(source.classes)},
         "recipe": {"name": recipe.name, "digest": recipe.digest, "libraries": recipe.libraries()},
@@ -162,6 +165,7 @@ def evaluate(
                 raise InputError("BT-EVALUATE-SAMPLE", row.error, place=f"sample '{row.id}'")
         done += len(part)
     found = {**asked, **summary.to_dict()}
+    add_commands(found)
     if earlier is not None:
         found["baseline"] = earlier.to_dict(found["metrics"])
     unmet = unmet_requirements(found, require, lower_of(task, metric))
@@ -169,6 +173,11 @@ def evaluate(
     if folder is not None:
         folder.finish(found)
     return found
+
+
+def _text(given: object) -> str:
+    """What the user named; nothing where it is no name."""
+    return os.fspath(given) if isinstance(given, str | os.PathLike) else ""
 
 
 def _digest(part: str | os.PathLike[str] | bytes) -> str:

@@ -14,8 +14,9 @@ from ..errors import InputError
 from .baseline import Baseline
 from .metrics import Metric
 from .requirements import check_requirements, lower_of, unmet_requirements
-from .results import PART_ROWS, Folder, stored
+from .results import PART_ROWS, Folder, differing, stored
 from .rows import Row
+from .sampled import add_commands
 from .summary import Summary
 from .tasks import Task
 
@@ -54,7 +55,7 @@ def merge_evaluations(
     first = parts[0]
     asked = {**first.asked, "shard": [1, 1]}
     for part in parts[1:]:
-        names = [name for name in asked if name != "shard" and part.asked.get(name) != asked[name]]
+        names = [name for name in differing(asked, part.asked) if name != "shard"]
         if names:
             raise InputError(
                 "BT-EVALUATE-MERGE",
@@ -78,6 +79,7 @@ def merge_evaluations(
                 earlier.add(row)
         done += len(some)
     found = {**asked, **summary.to_dict()}
+    add_commands(found)
     if earlier is not None:
         found["baseline"] = earlier.to_dict(found["metrics"])
     unmet = unmet_requirements(found, require, lower_of(first.task, metric))

@@ -59,8 +59,7 @@ class Folder:
                     advice="--resume goes on with them; or name another folder",
                 )
             before = read_json(place)
-            if before != self.asked:
-                names = [name for name in self.asked if before.get(name) != self.asked[name]] or ["something"]
+            if names := differing(before, self.asked):
                 raise InputError(
                     "BT-EVALUATE-FOLDER",
                     f"the results in it are of another evaluation: {', '.join(names)} differ",
@@ -161,6 +160,11 @@ class Folder:
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Write the summary."""
         write_text(self.path / SUMMARY, json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n")
+
+
+def differing(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
+    """In what two evaluations differ; how the user names the same files does not count."""
+    return [name for name in {**one, **two} if name != "given" and one.get(name) != two.get(name)]
 
 
 def stored(path: Path, task: Task | None = None) -> Folder:

@@ -115,6 +115,7 @@ class Flips:
         found = {
             "position": row.position,
             "id": row.id,
+            "input": row.input,
             "label": None if row.label is None else self._task.shown(row.label),
             "predictions": [self._task.shown(answer.prediction) for answer in (one, two)],
             "margin": margin,

@@ -1,0 +1,73 @@
+"""One sample again: the very inputs that it became, and the command that explains a flip."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..api import Port
+from ..errors import InputError
+from .digests import digest_of
+from .recipes import find_recipe
+from .sources import open_source
+
+# Digits of a digest that a command repeats.
+_DIGITS = 16
+
+
+def inputs_of(data: str, position: int, recipe: str, port: Port, sha256: str = "") -> list[np.ndarray]:
+    """The inputs that the sample at a position becomes, one for each of its runs.
+
+    Args:
+        data, recipe: as for `evaluate`.
+        position: of the sample in the data, counted from 0.
+        port: the model's input.
+        sha256: how the digest of the inputs begins, as a row's ``input`` says; empty: it is not checked.
+
+    Raises:
+        InputError: no such sample, a broken one, or one whose inputs have another digest.
+    """
+    source = open_source(data)
+    if position >= len(source):
+        raise InputError(
+            "BT-SAMPLE", f"the data has {len(source):,} samples, counted from 0", place=f"sample {position}"
+        )
+    found = find_recipe(recipe)
+    found.check(source.holds, port)
+    sample = source[position]
+    inputs = [found.apply(part, port) for part in sample.read()]
+    digest = digest_of(inputs)
+    if not digest.startswith(sha256.lower()):
+        raise InputError(
+            "BT-SAMPLE-DIGEST",
+            f"the input has SHA-256 {digest[:_DIGITS]}..., expected {sha256}",
+            place=f"sample {position}, '{sample.id}'",
+            advice="the data, the recipe or the version of a library that it uses is another one now",
+        )
+    return inputs
+
+
+def add_commands(found: dict[str, Any]) -> None:
+    """Give every flip that a result lists the ``command`` that explains it; empty where there is none."""
+    for pair in found["flips"]:
+        for flip in pair["samples"]:
+            flip["command"] = _command(found, pair["pair"], flip)
+
+
+def _command(found: Mapping[str, Any], pair: list[str], flip: Mapping[str, Any]) -> str:
+    given = found["given"]
+    # The first values of variables are those of `compare`; what came before a sample is not known any more.
+    if not found["reset"] or not all(given[name] for name in ("model", "data", "recipe")):
+        return ""
+    model = given["model"]
+    if not os.path.isabs(model) and (":" in model or model.startswith("-")):
+        model = f"./{model}"
+    words = ["bittrue", "compare", *(f"{model}@{name}" for name in pair), "--data", given["data"]]
+    if given["recipe"] != "raw":
+        words += ["--recipe", given["recipe"]]
+    words += ["--sample", str(flip["position"]), "--sha256", flip["input"][:_DIGITS]]
+    return shlex.join(words)
