@@ -278,22 +278,20 @@ def read_file(path: object, start: int = 0, size: int | None = None) -> bytes:
             read, or has become shorter.
         OSError: what the system says.
     """
-    with open(_path(path), "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        before = os.fstat(file.fileno())
+    # Without Python's file objects, which take longer than small files.
+    descriptor = os.open(_path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
-            if not stat.S_ISFIFO(before.st_mode) or not os.path.realpath(_path(path)).startswith("/proc/"):
-                raise InputError(
-                    "BT-FILE-KIND",
-                    f"this is {_KINDS.get(stat.S_IFMT(before.st_mode), 'something else')}, and no regular file",
-                    place=str(path),
-                    advice="copy what it gives into a file",
-                )
-            os.set_blocking(file.fileno(), True)
-            return file.read()
-        file.seek(start)
-        content = file.read() if size is None else file.read(size)
-        after = os.fstat(file.fileno())
-    wanted = max(before.st_size - start, 0) if size is None else size
+            return _piped(path, descriptor, before.st_mode)
+        wanted = max(before.st_size - start, 0) if size is None else size
+        # One byte more, which a file that grows has.
+        content = os.pread(descriptor, wanted + (size is None), start)
+        while len(content) < wanted and (more := os.pread(descriptor, wanted - len(content), start + len(content))):
+            content += more
+        after = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or len(content) != wanted:
         raise InputError(
             "BT-FILE-CHANGED",
@@ -302,6 +300,22 @@ def read_file(path: object, start: int = 0, size: int | None = None) -> bytes:
             advice="try again when nothing writes it any more; replace files by renaming others over them",
         )
     return content
+
+
+def _piped(path: object, descriptor: int, mode: int) -> bytes:
+    """What a pipe that a shell hands over gives until its end."""
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), _path(path))
+    if not stat.S_ISFIFO(mode) or not os.path.realpath(_path(path)).startswith("/proc/"):
+        raise InputError(
+            "BT-FILE-KIND",
+            f"this is {_KINDS.get(stat.S_IFMT(mode), 'something else')}, and no regular file",
+            place=str(path),
+            advice="copy what it gives into a file",
+        )
+    os.set_blocking(descriptor, True)
+    with open(descriptor, "rb", closefd=False) as file:
+        return file.read()
 
 
 class _Descriptor(io.RawIOBase):

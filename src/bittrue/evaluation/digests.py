@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 _MODULUS = 1 << 512
+_ROW = hashlib.sha512()
 
 
 def digest_of(parts: Sequence[bytes | np.ndarray]) -> str:
@@ -16,14 +18,29 @@ def digest_of(parts: Sequence[bytes | np.ndarray]) -> str:
     That of several parts is the one of their digests, one after the other.
     """
     if len(parts) != 1:
-        return hashlib.sha256("".join(digest_of([part]) for part in parts).encode()).hexdigest()
+        return _digest(_NOTHING, "".join(digest_of([part]) for part in parts).encode())
     (value,) = parts
     if isinstance(value, bytes):
-        return hashlib.sha256(value).hexdigest()
-    head = f"{value.dtype.str[1:]}{list(value.shape)}".encode()
+        return _digest(_NOTHING, value)
     if value.dtype.byteorder == ">":
         value = value.astype(value.dtype.newbyteorder("<"))
-    return hashlib.sha256(head + value.tobytes()).hexdigest()
+    return _digest(_head(value.dtype, value.shape), value.tobytes())
+
+
+# Copies of a state are made in half the time of a new one.
+_NOTHING = hashlib.sha256()
+
+
+def _digest(begun: hashlib._Hash, rest: bytes) -> str:
+    state = begun.copy()
+    state.update(rest)
+    return state.hexdigest()
+
+
+@lru_cache
+def _head(dtype: np.dtype, shape: tuple[int, ...]) -> hashlib._Hash:
+    """What has taken in an array's type and shape."""
+    return hashlib.sha256(f"{dtype.str[1:]}{list(shape)}".encode())
 
 
 class Combined:
@@ -43,11 +60,14 @@ class Combined:
 
     def add(self, parts: Iterable[str]) -> None:
         """One more row, made of these texts."""
-        content = b"".join(len(part.encode()).to_bytes(8, "little") + part.encode() for part in parts)
-        self._sum = (self._sum + int.from_bytes(hashlib.sha512(content).digest(), "little")) % _MODULUS
+        row = _ROW.copy()
+        for part in parts:
+            text = part.encode()
+            row.update(len(text).to_bytes(8, "little") + text)
+        self._sum += int.from_bytes(row.digest(), "little")
         self._count += 1
 
     def hexdigest(self) -> str:
         """64 hexadecimal digits: SHA-256 of the number of rows and the sum."""
-        content = self._count.to_bytes(8, "little") + self._sum.to_bytes(64, "little")
+        content = self._count.to_bytes(8, "little") + (self._sum % _MODULUS).to_bytes(64, "little")
         return hashlib.sha256(content).hexdigest()

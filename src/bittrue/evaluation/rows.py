@@ -17,7 +17,7 @@ from .subjects import Subject
 from .tasks import Answer, Task
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Row:
     """What is known about one sample.
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import InputError
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Sample:
     """One sample, not yet read.
 

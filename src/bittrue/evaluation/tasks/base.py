@@ -13,7 +13,7 @@ from ...api import Port
 from ...errors import InputError
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Answer:
     """What one arithmetic says about one sample.
 
