@@ -277,6 +277,8 @@ STREAMS = {
     "cli/demo.py": {"save"},
     # Plan.save, which goes through it.
     "cli/plan.py": {"save"},
+    # Into memory.
+    "evaluation/tasks/segmentation.py": {"save"},
     "runtime/trace.py": {"save"},
     "compare/archive.py": {"ZipFile", "open"},
     "conformance/formats/exporter.py": {"ZipFile"},

@@ -18,6 +18,7 @@ from ..evaluation.merging import merge_evaluations
 from ..evaluation.metrics import find_metric
 from ..evaluation.recipes import known
 from ..evaluation.requirements import numbers
+from ..evaluation.sources import KINDS
 from ..evaluation.tasks import TASKS
 from ..names import parse_shard
 from .clicking import Choice, DefaultGroup, GroupedCommand, GroupedOption
@@ -94,8 +95,8 @@ def _result_options(function: Any) -> Any:
     required=True,
     metavar="SOURCE",
     help="Arrays (.npy, .npz), a .csv file of path,label, Parquet or Arrow files (.parquet, .arrow, .feather), "
-    "WebDataset's .tar files, a folder of either, a folder with a folder of images per class, or a folder of MLPerf "
-    "Tiny. arrays:, csv:, parquet:, webdataset:, imagefolder: or mlperf-tiny: before the path says which; "
+    "WebDataset's .tar files, a folder of either, a folder with a folder of images per class, images/ and masks/, or a "
+    f"folder of MLPerf Tiny. {', '.join(f'{kind}:' for kind in KINDS)} before the path says which; "
     "webdataset: takes patterns (train-{000..031}.tar).",
 )
 @_option(

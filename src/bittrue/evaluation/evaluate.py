@@ -111,7 +111,10 @@ def evaluate(
     given = {"model": _text(model), "data": _text(data), "recipe": _text(recipe)}
     source = data if isinstance(data, Source) else open_source(data)
     recipe = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
-    task = task if isinstance(task, Task) else find_task(task)
+    if not isinstance(task, Task):
+        task = find_task(task, recipe.task)
+    elif recipe.task:
+        raise InputError("BT-TASK", "the recipe has a table [task], and the task is made already", place=recipe.name)
     if weights is None and not isinstance(model, bytes):
         weights = companion(Path(model))
     loaded = load(model, weights)
@@ -130,7 +133,7 @@ def evaluate(
         "given": given,
         "model": [_digest(part) for part in (model, weights) if part is not None],
         "data": {"kind": source.kind, "samples": len(source), "classes": list(source.classes)},
-        "recipe": {"name": recipe.name, "digest": recipe.digest, "libraries": recipe.libraries()},
+        "recipe": recipe.to_dict(),
         "task": task.name,
         "numerics": names,
         "reset": reset,

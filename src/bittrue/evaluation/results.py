@@ -191,7 +191,9 @@ def stored(path: Path, task: Task | None = None) -> Folder:
     ):
         raise ModelFormatError("BT-EVALUATE-FOLDER", "no evaluation that this version knows", place=str(path / ASKED))
     if task is None or task.name != asked.get("task"):
-        task = find_task(str(asked.get("task")))
+        recipe = asked.get("recipe")
+        keys = recipe.get("task") if isinstance(recipe, dict) else None
+        task = find_task(str(asked.get("task")), keys if isinstance(keys, dict) else None)
     return Folder(path, asked, task, resume=True)
 
 

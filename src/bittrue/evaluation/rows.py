@@ -82,13 +82,15 @@ class _Worker:
                 self.task.check_label(sample.label)
             parts = sample.read()
             source = digest_of(parts)
-            inputs = [self.recipe.apply(part, port) for part in parts]
+            placed = [self.recipe.placed(part, port) for part in parts]
+            inputs = [x for x, _ in placed]
             ready = digest_of(inputs)
+            truth = sample.label if sample.truth is None else sample.truth()
             for name, subject in self.subjects.items():
                 runs = [(x, subject.run(x)) for x in inputs]
                 found = self.task.answer(runs, subject.inputs, subject.outputs)
                 if sample.label is not None:
-                    found = self.task.judged(found, sample.label)
+                    found = self.task.judged(found, truth, placed[0][1])
                 digests = tuple(map(digest_of, zip(*(values for _, values in runs), strict=True)))
                 answers[name] = Answer(found.prediction, found.margin, found.details, digests)
         except StoppedError:

@@ -24,6 +24,12 @@ axis is added where it is missing and that real numbers for a quantized input ar
     library = "pillow"
 
     [[step]]
+    do = "letterbox"                  # instead of resize: keeps the proportions and adds what is missing
+    size = "model"
+    fill = 0
+    align = "middle"                  # or "corner": all of it is added below and on the right
+
+    [[step]]
     do = "scale"                      # float32: (x * factor - mean) / deviation
     factor = 0.00392156862745098
     mean = [0.485, 0.456, 0.406]
@@ -32,6 +38,9 @@ axis is added where it is missing and that real numbers for a quantized input ar
     [[step]]
     do = "move"                       # channels first
     axes = [2, 0, 1]
+
+    [task]                            # what the task takes
+    ignore = 255
 
     [[step]]
     do = "values"                     # instead of decode: bytes to numbers, the lowest byte first
@@ -58,7 +67,8 @@ from ...files import read_file
 from ...names import near_or_all
 from ...ports import Port, checked
 from ...quantization import dequantize, quantize
-from .steps import KEYS, PACKAGES, STEPS, library_of
+from ..placement import Placement
+from .steps import KEYS, PACKAGES, PLACES, STEPS, library_of
 
 # Rows and columns of the image that a recipe is tried on before the first sample.
 _TRIED = (1024, 1024)
@@ -78,23 +88,29 @@ class Recipe:
         name: of a built-in one, or the file's.
         steps: what is done, in order.
         rounding: the numerics that real numbers are quantized by.
+        task: what it says about the task: keys of its class.
     """
 
     name: str
     steps: tuple[Mapping[str, Any], ...] = ()
     rounding: str = "litert"
+    task: Mapping[str, Any] = field(default_factory=dict)
     _made: dict[Port, list[_Function]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the steps, without the name."""
-        text = json.dumps({"steps": self.steps, "rounding": self.rounding}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        """SHA-256 of all but the name."""
+        content = {"steps": self.steps, "rounding": self.rounding, **({"task": self.task} if self.task else {})}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def libraries(self) -> dict[str, str]:
         """Packages that the steps use, with the versions that are installed."""
         used = {library_of(step) for step in self.steps if "library" in KEYS[step["do"]]}
         return {PACKAGES[name][1]: importlib.metadata.version(PACKAGES[name][1]) for name in sorted(used)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a result says of it, as plain data."""
+        return {"name": self.name, "digest": self.digest, "libraries": self.libraries(), "task": dict(self.task)}
 
     def check(self, holds: str, port: Port, alike: np.ndarray | None = None) -> None:
         """Raises InputError where samples of this kind cannot become this input, whatever they hold.
@@ -126,7 +142,7 @@ class Recipe:
             self._check_fit("a sample", alike, functions, port)
 
     def _check_images(self, functions: Sequence[_Function], port: Port) -> None:
-        if not any(step["do"] in ("resize", "crop") and "shorter" not in step for step in self.steps):
+        if not any(step["do"] in PLACES and "shorter" not in step for step in self.steps):
             raise InputError(
                 "BT-RECIPE",
                 f"nothing gives images the size of input '{port.name}' {list(port.shape)}",
@@ -173,6 +189,22 @@ class Recipe:
             InputError: the sample is broken, or the result has another type or shape than the input.
         """
         return self._finished(value, self._functions(port), port)
+
+    def placed(self, value: bytes | np.ndarray, port: Port) -> tuple[np.ndarray, Placement | None]:
+        """The input that a sample becomes, and where the image went; None for samples that are no images.
+
+        Raises:
+            InputError: as `apply`.
+        """
+        functions = self._functions(port)
+        if not self.steps or self.steps[0]["do"] != "decode":
+            return self._finished(value, functions, port), None
+        image = self._through(value, functions[:1])
+        placement = Placement.whole(*image.shape[:2])
+        for number, step in enumerate(self.steps, 1):
+            if step["do"] in PLACES:
+                placement = PLACES[step["do"]](step, port, f"{self.name}, step {number}")(placement)
+        return self._finished(image, functions[1:], port), placement
 
     def _functions(self, port: Port) -> list[_Function]:
         made = self._made.get(port)
@@ -249,8 +281,13 @@ def read_recipe(text: str, name: str) -> Recipe:
         raise InputError("BT-RECIPE", f"no TOML: {error}", place=name) from None
     steps = found.get("step", [])
     for key in found:
-        if key not in ("step", "rounding", "name"):
-            raise InputError("BT-RECIPE", f"unknown key '{key}'", place=name, advice="there are: name, rounding, step")
+        if key not in ("step", "rounding", "name", "task"):
+            raise InputError(
+                "BT-RECIPE", f"unknown key '{key}'", place=name, advice="there are: name, rounding, step, task"
+            )
+    task = found.get("task", {})
+    if not isinstance(task, dict):
+        raise InputError("BT-RECIPE", f"task is a table, found {task!r:.80}", place=name, advice="write [task]")
     if not isinstance(steps, list):
         raise InputError("BT-RECIPE", f"step is a list of tables, found {steps!r}", place=name, advice="write [[step]]")
     for number, step in enumerate(steps, 1):
@@ -270,7 +307,7 @@ def read_recipe(text: str, name: str) -> Recipe:
                     place=f"{name}, step {number}",
                     advice=near_or_all(key, KEYS[step["do"]], "there are"),
                 )
-    return Recipe(str(found.get("name", name)), tuple(steps), str(found.get("rounding", "litert")))
+    return Recipe(str(found.get("name", name)), tuple(steps), str(found.get("rounding", "litert")), task)
 
 
 def _toml() -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from ...errors import InputError, UnsupportedError
 from ...names import near_or_all
 from ...ports import Port
+from ..placement import Placement
 
 # Library, as recipes call it -> module and package.
 PACKAGES = {"pillow": ("PIL.Image", "pillow"), "opencv": ("cv2", "opencv-python-headless")}
@@ -25,6 +26,7 @@ _USUAL_LIBRARY = "pillow"
 KEYS = {
     "crop": ("fraction", "size"),
     "decode": ("colours", "library"),
+    "letterbox": ("align", "fill", "library", "method", "size"),
     "move": ("axes",),
     "resize": ("library", "method", "shorter", "size"),
     "scale": ("deviation", "factor", "mean"),
@@ -94,19 +96,17 @@ def _decode(step: Mapping[str, Any], port: Port, place: str) -> Callable[[bytes]
 
 
 def _resize(step: Mapping[str, Any], port: Port, place: str) -> Callable[[np.ndarray], np.ndarray]:
+    to, target = _resizer(step, place), _target(step, port, place)
+    return lambda image: to(image, target(*image.shape[:2]))
+
+
+def _resizer(step: Mapping[str, Any], place: str) -> Callable[[np.ndarray, tuple[int, int]], np.ndarray]:
+    """What makes an image of so many rows and columns of an image."""
     name, module = _library(step, place)
     method = _word(step, "method", "bilinear", tuple(_METHODS[name]), place)
     flag = getattr(getattr(module, "Resampling", module), _METHODS[name][method])
-    shorter = step.get("shorter")
-    size = None if shorter is not None else _size(step, port, place)
 
-    def resize(image: np.ndarray) -> np.ndarray:
-        rows, columns = image.shape[:2]
-        if size is not None:
-            target = size
-        else:
-            least = min(rows, columns)
-            target = (int(rows * int(shorter) / least), int(columns * int(shorter) / least))  # type: ignore[arg-type]
+    def resize(image: np.ndarray, target: tuple[int, int]) -> np.ndarray:
         if name == "opencv":
             found = module.resize(np.ascontiguousarray(image), target[::-1], interpolation=flag)
             return found.reshape(*target, image.shape[2])
@@ -117,19 +117,70 @@ def _resize(step: Mapping[str, Any], port: Port, place: str) -> Callable[[np.nda
     return resize
 
 
+def _target(step: Mapping[str, Any], port: Port, place: str) -> Callable[[int, int], tuple[int, int]]:
+    """What rows and columns become."""
+    if "shorter" not in step:
+        size = _size(step, port, place)
+        return lambda rows, columns: size
+    shorter = int(step["shorter"])
+
+    def target(rows: int, columns: int) -> tuple[int, int]:
+        least = min(rows, columns)
+        return int(rows * shorter / least), int(columns * shorter / least)
+
+    return target
+
+
 def _crop(step: Mapping[str, Any], port: Port, place: str) -> Callable[[np.ndarray], np.ndarray]:
-    fraction = step.get("fraction")
-    size = None if fraction is not None else _size(step, port, place)
+    cut = _cut(step, port, place)
 
     def crop(image: np.ndarray) -> np.ndarray:
-        rows, columns = image.shape[:2]
-        height, width = size or (int(rows * float(fraction)), int(columns * float(fraction)))  # type: ignore[arg-type]
-        if height > rows or width > columns:
-            raise InputError("BT-IMAGE", f"{height} x {width} cannot be cut out of {rows} x {columns}")
-        top, left = (rows - height) // 2, (columns - width) // 2
+        top, left, height, width = cut(*image.shape[:2])
         return image[top : top + height, left : left + width]
 
     return crop
+
+
+def _cut(step: Mapping[str, Any], port: Port, place: str) -> Callable[[int, int], tuple[int, int, int, int]]:
+    """Where the middle of so many rows and columns begins, and its own."""
+    fraction = step.get("fraction")
+    size = None if fraction is not None else _size(step, port, place)
+
+    def cut(rows: int, columns: int) -> tuple[int, int, int, int]:
+        height, width = size or (int(rows * float(fraction)), int(columns * float(fraction)))  # type: ignore[arg-type]
+        if height > rows or width > columns:
+            raise InputError("BT-IMAGE", f"{height} x {width} cannot be cut out of {rows} x {columns}")
+        return (rows - height) // 2, (columns - width) // 2, height, width
+
+    return cut
+
+
+def _letterbox(step: Mapping[str, Any], port: Port, place: str) -> Callable[[np.ndarray], np.ndarray]:
+    to, frame = _resizer(step, place), _frame(step, port, place)
+    fill = np.uint8(int(step.get("fill", 0)))
+
+    def letterbox(image: np.ndarray) -> np.ndarray:
+        inner, (top, left), size = frame(*image.shape[:2])
+        found = np.full((*size, image.shape[2]), fill)
+        found[top : top + inner[0], left : left + inner[1]] = to(image, inner)
+        return found
+
+    return letterbox
+
+
+def _frame(
+    step: Mapping[str, Any], port: Port, place: str
+) -> Callable[[int, int], tuple[tuple[int, int], tuple[int, int], tuple[int, int]]]:
+    """What rows and columns become, where they stand, and the size of the whole."""
+    size = _size(step, port, place)
+    middle = _word(step, "align", "middle", ("middle", "corner"), place) == "middle"
+
+    def frame(rows: int, columns: int) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
+        ratio = min(size[0] / rows, size[1] / columns)
+        inner = max(1, round(rows * ratio)), max(1, round(columns * ratio))
+        return inner, ((size[0] - inner[0]) // 2, (size[1] - inner[1]) // 2) if middle else (0, 0), size
+
+    return frame
 
 
 def _scale(step: Mapping[str, Any], port: Port, place: str) -> Callable[[np.ndarray], np.ndarray]:
@@ -186,8 +237,37 @@ def _word(step: Mapping[str, Any], name: str, usual: str, known: Sequence[str], 
 STEPS: dict[str, Callable[[Mapping[str, Any], Port, str], Callable[[Any], Any]]] = {
     "crop": _crop,
     "decode": _decode,
+    "letterbox": _letterbox,
     "move": _move,
     "resize": _resize,
     "scale": _scale,
     "values": _values,
+}
+
+
+def _placed_resize(step: Mapping[str, Any], port: Port, place: str) -> Callable[[Placement], Placement]:
+    target = _target(step, port, place)
+    return lambda at: at.resized(*target(*at.size))
+
+
+def _placed_crop(step: Mapping[str, Any], port: Port, place: str) -> Callable[[Placement], Placement]:
+    cut = _cut(step, port, place)
+    return lambda at: at.cut(*cut(*at.size))
+
+
+def _placed_letterbox(step: Mapping[str, Any], port: Port, place: str) -> Callable[[Placement], Placement]:
+    frame = _frame(step, port, place)
+
+    def placed(at: Placement) -> Placement:
+        inner, (top, left), size = frame(*at.size)
+        return at.resized(*inner).cut(-top, -left, *size)
+
+    return placed
+
+
+# Where an image goes by the steps that move it.
+PLACES: dict[str, Callable[[Mapping[str, Any], Port, str], Callable[[Placement], Placement]]] = {
+    "crop": _placed_crop,
+    "letterbox": _placed_letterbox,
+    "resize": _placed_resize,
 }

@@ -11,6 +11,7 @@ from ...names import near_or_all
 from .arrays import Arrays
 from .base import Sample, Source
 from .folders import LABELS_FILE, ImageFolder, Manifest, MlperfTiny
+from .masks import Masks, has_masks
 from .shards import Shards
 from .tables import TABLES, open_tables
 
@@ -20,6 +21,7 @@ KINDS: dict[str, Callable[[Path], Source]] = {
     "arrays": Arrays,
     "csv": Manifest,
     "imagefolder": ImageFolder,
+    "masks": Masks,
     "mlperf-tiny": MlperfTiny,
     "parquet": open_tables,
     "webdataset": Shards,
@@ -37,8 +39,9 @@ def open_source(text: str | os.PathLike[str]) -> Source:
     """The samples that a text stands for: a path, with or without a prefix of `KINDS`.
 
     Without one: .npy and .npz files are arrays, .csv files lists, .parquet, .arrow and .feather files
-    tables, .tar files shards of WebDataset; a folder with ``y_labels.csv`` is one of MLPerf Tiny, one with tables or
-    shards in it holds those, any other has a folder per class.
+    tables, .tar files shards of WebDataset; a folder with ``y_labels.csv`` is one of MLPerf Tiny, one with ``images/``
+    and ``masks/``, or as Pascal VOC has it, holds images with masks, one with tables or shards in it holds those, any
+    other has a folder per class.
 
     Raises:
         InputError: no such file or folder, or none that holds samples of the kind.
@@ -62,5 +65,7 @@ def open_source(text: str | os.PathLike[str]) -> Source:
 def _kind_of_folder(path: Path) -> str:
     if (path / LABELS_FILE).is_file():
         return "mlperf-tiny"
+    if has_masks(path):
+        return "masks"
     suffixes = {entry.suffix.lower() for entry in path.iterdir()}
     return "parquet" if suffixes & TABLES else "webdataset" if ".tar" in suffixes else "imagefolder"

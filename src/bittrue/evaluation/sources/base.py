@@ -22,11 +22,13 @@ class Sample:
             for; None where it says nothing.
         read: returns what the model is run on, one part for every run (mostly one): bytes (an encoded image, or values
             as they are) or an array. Called in a worker's thread.
+        truth: reads what the label only names, such as a mask; None where the label is all. Called like `read`.
     """
 
     id: str
     label: Any
     read: Callable[[], Sequence[bytes | np.ndarray]]
+    truth: Callable[[], Any] | None = None
 
 
 class Source(ABC):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...api import Port
 from ...errors import InputError
+from ..placement import Placement
 
 
 @dataclass(slots=True)
@@ -49,6 +50,7 @@ class Task(ABC):
         name: for command lines.
         headline: the figure that matters most.
         lower: figures that are the better the lower they are: ``--require`` says how large they may be.
+        keys: what a recipe may say about it, in the table ``[task]``: keyword arguments of the class.
         columns: what results have for every arithmetic beside margin and digests: name -> type as Arrow writes it
             (``"int64"``, ``"double"``, ``"string"``, ``"list<int64>"`` ...). ``"prediction"`` is one of them.
     """
@@ -56,6 +58,7 @@ class Task(ABC):
     name: str
     headline: str
     lower: Collection[str] = frozenset()
+    keys: Sequence[str] = ()
     columns: ClassVar[Mapping[str, str]]
 
     @abstractmethod
@@ -79,8 +82,13 @@ class Task(ABC):
     def check_label(self, label: Any) -> None:  # noqa: B027  most take what sources give
         """Raises InputError where a sample cannot have this label, which is never None."""
 
-    def judged(self, answer: Answer, truth: Any) -> Answer:
+    def judged(self, answer: Answer, truth: Any, placement: Placement | None) -> Answer:
         """The answer with what figures need to know of it beside the label; called for samples with labels.
+
+        Args:
+            answer: what `answer` gave.
+            truth: the label, or what it names.
+            placement: of the image in the model's input; None for samples that are no images.
 
         Raises:
             InputError: the answer and the label cannot belong together.

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...api import Port
 from ...errors import InputError
+from ..placement import Placement
 from .base import Answer, Figures, Task, only, real
 
 # Outputs that have figures of their own, and values of a prediction that summaries list.
@@ -52,7 +53,7 @@ class Regression(Task):
         if not fits:
             raise InputError("BT-DATA-LABELS", f"expected a finite number, or a list of them, found {label!r:.80}")
 
-    def judged(self, answer: Answer, truth: Any) -> Answer:
+    def judged(self, answer: Answer, truth: Any, placement: Placement | None) -> Answer:
         expected, found = np.size(truth), len(answer.prediction)
         if expected != found:
             raise InputError("BT-DATA-LABELS", f"the label has {expected} numbers, the model's first output {found}")
