@@ -69,9 +69,12 @@ class Segmentation(Task):
         classes = 0
         if values.ndim == 3:
             axis = _channels(inputs[0].shape)
-            classes = values.shape[axis]
-            values = values.argmax(axis=axis) if classes > 1 else values.take(0, axis)
-        if classes <= 1 and (values.dtype.kind == "f" or (port.scale is not None and port.scale != 1)):
+            if values.shape[axis] > 1:
+                classes = values.shape[axis]
+                values = values.argmax(axis=axis)
+            else:
+                values = values.take(0, axis)
+        if not classes and (values.dtype.kind == "f" or (port.scale is not None and port.scale != 1)):
             values, classes = real(values, port) > self._threshold, 2
         found = values.astype(np.int64)
         if found.min() < 0 or found.max() >= _MOST_CLASSES:
