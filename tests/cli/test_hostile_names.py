@@ -254,6 +254,7 @@ def test_other_commands(tmp_path: Path, line: Line) -> None:
     model.write_bytes(demo_model())
     line("evaluate", model, "--data", folder, "--recipe", recipe)
     line("evaluate", model, "--data", f"{NAMES[5]}:{NAMES[2]}", codes=(2, 3))
+    line("evaluate", model, "--data", folder, "--recipe", recipe, "--against", f"litert:{NAMES[5]}", codes=(2,))
     (tmp_path / "r.json").write_text(json.dumps({"format": NAMES[5]}))
     line("report", tmp_path / "r.json", codes=(2,))
 

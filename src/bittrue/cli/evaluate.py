@@ -21,6 +21,7 @@ from ..evaluation.requirements import numbers
 from ..evaluation.sources import KINDS
 from ..evaluation.tasks import TASKS
 from ..names import parse_shard
+from ..runners.named import NAMES
 from .clicking import Choice, DefaultGroup, GroupedCommand, GroupedOption
 from .common import console, split_words
 from .endings import resumable
@@ -50,6 +51,7 @@ def command() -> None:
     bittrue evaluate model.tflite --data images/ --recipe tf-mobilenet
     bittrue evaluate model.tflite --data test.npz --numerics litert,xnnpack -o result/
     bittrue evaluate model.tflite --data test.npz --numerics litert,xnnpack -o result/ --resume
+    bittrue evaluate model.tflite --data test.npz --against litert:builtin_ref,litert:xnnpack
     bittrue evaluate merge shard1/ shard2/ -o result/
 
     Exit code 0: every sample was evaluated (those with an error are counted) and --require is met; 1: it is not.
@@ -116,6 +118,15 @@ def _result_options(function: Any) -> Any:
     callback=split_words,
     metavar="NAMES",
     help="Whose arithmetic, several with commas; by default that of the runtime that the file's format comes with.",
+)
+@_option(
+    _HOW,
+    "--against",
+    multiple=True,
+    callback=split_words,
+    metavar="NAMES",
+    help=f"Real runtimes as they are installed here, beside the arithmetics: {', '.join(NAMES)}; options follow as "
+    "ort?level=basic.",
 )
 @_option(_HOW, "--task", type=Choice(tuple(TASKS)), default="classification", show_default=True)
 @_option(
@@ -253,6 +264,8 @@ def _show(found: Mapping[str, Any], output: str | None) -> None:
     data, recipe = found["data"], found["recipe"]
     libraries = "".join(f", {name} {version}" for name, version in recipe["libraries"].items())
     out.print(one_line(f"{found['samples']:,} samples ({data['kind']}), recipe ", (recipe["name"], "bold"), libraries))
+    if found["against"]:
+        out.print("against " + ", ".join(f"{name} ({version})" for name, version in found["against"].items()))
     for code, count in found["errors"].items():
         out.print(one_line((f"{count:,} samples with {code}", "red"), ", in no figure below"))
     if found["metrics"]:
@@ -260,7 +273,8 @@ def _show(found: Mapping[str, Any], output: str | None) -> None:
     if found["samples"] and not found["labelled"]:
         out.print("no sample has a label: there is no accuracy")
     for pair in found["flips"]:
-        _show_flips(out, pair, found)
+        first, second = (found["digests"][name] for name in pair["pair"])
+        _show_flips(out, pair, found, "output" if first == second else "answer")
     if "baseline" in found:
         _show_baseline(out, found["baseline"], found)
     out.print(one_line(f"{found['seconds']:.2f} s; digest of all bits ", (found["digest"][:16], "bold")))
@@ -303,10 +317,11 @@ def _show_baseline(out: Terminal, baseline: Mapping[str, Any], found: Mapping[st
         _show_flips(out, change["answers"], found)
 
 
-def _show_flips(out: Terminal, pair: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+def _show_flips(out: Terminal, pair: Mapping[str, Any], found: Mapping[str, Any], same: str = "answer") -> None:
+    """Answers that differ between a pair; `same`: what is the same of every sample where none does."""
     first, second = pair["pair"]
     if not pair["count"]:
-        out.print(f"{first} and {second}: every answer is the same")
+        out.print(f"{first} and {second}: every {same} is the same")
         return
     effect = ""
     if pair["gained"] is not None:

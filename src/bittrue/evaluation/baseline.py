@@ -13,6 +13,7 @@ from .metrics import Metric
 from .requirements import numbers
 from .results import differing, stored
 from .rows import Row
+from .subjects import all_names
 from .summary import Flips, Summary
 from .tasks import Task
 
@@ -39,20 +40,20 @@ class Baseline:
         self, path: str | os.PathLike[str], asked: Mapping[str, Any], task: Task, metric: Metric | None = None
     ) -> None:
         folder = stored(Path(path), task)
-        self._place, self._task, self._before = str(path), task, folder.asked
+        self._place, self._task = str(path), task
         others = [name for name in _SAME if folder.asked.get(name) != asked[name]]
         if others:
             raise self._error(f"it is of other samples: {', '.join(others)} differ")
-        names = [name for name in asked["numerics"] if name in folder.asked["numerics"]]
+        before, runtimes = all_names(folder.asked), folder.asked["against"]
+        names = [name for name in all_names(asked) if name in before]
         if not names:
-            raise self._error(
-                f"it has none of {', '.join(asked['numerics'])}, only {', '.join(self._before['numerics'])}"
-            )
+            raise self._error(f"it has none of {', '.join(all_names(asked))}, only {', '.join(before)}")
         if folder.count() != len(folder.positions()):
             raise self._error(f"it has {folder.count():,} of its {len(folder.positions()):,} samples")
-        self._differs = [name for name in differing(folder.asked, asked) if name != "numerics"]
+        self._differs = [name for name in differing(folder.asked, asked) if name not in ("numerics", "against")]
+        self._differs += [name for name in names if name in runtimes and asked["against"][name] != runtimes[name]]
         self._rows = folder.rows()
-        self._summary = Summary(task, folder.asked["numerics"], folder.asked["data"]["classes"], metric)
+        self._summary = Summary(task, before, folder.asked["data"]["classes"], metric)
         self._flips = {name: Flips(task, (_BEFORE, _NOW)) for name in names}
         self._outputs = dict.fromkeys(names, 0)
         self._sources = self._errors = 0

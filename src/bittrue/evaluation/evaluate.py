@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from .results import FORMAT, PART_ROWS, Folder
 from .rows import Row, rows_of
 from .sampled import add_commands
 from .sources import Source, open_source
-from .subjects import opener, usual
+from .subjects import model_file, open_team, usual, versions
 from .summary import Summary
 from .tasks import Task, find_task
 
@@ -40,6 +41,7 @@ def evaluate(
     *,
     weights: str | os.PathLike[str] | bytes | None = None,
     numerics: Sequence[str] = (),
+    against: Sequence[str] = (),
     recipe: Recipe | str = "raw",
     task: Task | str = "classification",
     metric: Metric | None = None,
@@ -63,6 +65,8 @@ def evaluate(
         data: where samples come from; see `bittrue.evaluation.sources.open_source`.
         weights: the second file of formats that have one; see `bittrue.load`.
         numerics: names of arithmetics; flips are counted between each pair. None: that of the file's format.
+        against: real runtimes that are installed here, beside the arithmetics: ``"litert:builtin_ref"``,
+            ``"litert:optimized"``, ``"litert:xnnpack"``, ``"ort"``, ``"openvino"``; options as ``"ort?level=basic"``.
         recipe: how a sample becomes an input: a `Recipe`, the name of a built-in one or a TOML file.
         task: the question that the model answers: a `Task`, one's own among them, or a name.
         metric: a function for further figures. For every arithmetic it is called once with a list of mappings, one per
@@ -85,8 +89,8 @@ def evaluate(
 
     Returns:
         What was asked for and the summary, as plain data: ``samples``, ``labelled``, ``errors`` by code, ``metrics`` by
-        arithmetic, ``flips`` by pair of arithmetics, each sample with the ``command`` that explains it, ``digests`` by
-        arithmetic, ``digest`` of all bits, ``unmet``: a sentence for every requirement that is not met, ``seconds``,
+        arithmetic or runtime, ``flips`` by pair of them, each sample with the ``command`` that explains it, ``digests``
+        by each, ``digest`` of all bits, ``unmet``: a sentence for every requirement that is not met, ``seconds``,
         and with a baseline ``baseline``: what changed against it.
 
     Raises:
@@ -119,14 +123,21 @@ def evaluate(
         weights = companion(Path(model))
     loaded = load(model, weights)
     names = list(dict.fromkeys(numerics)) or [usual(loaded)]
-    openers = {name: opener(loaded, name, executor=executor, isa=isa, reset=reset) for name in names}
-    first = next(iter(openers.values()))()
+    runtimes = versions(against, loaded)
+    open_one = partial(
+        open_team, loaded, model_file(loaded, model), names, runtimes, executor=executor, isa=isa, reset=reset
+    )
+    team = open_one()
+    first = team[names[0]]
     if len(first.inputs) != 1:
         raise InputError("BT-EVALUATE-INPUTS", f"the model has {len(first.inputs)} inputs, expected one")
     recipe.check(source.holds, first.inputs[0], source.alike)
     task.check(first.inputs, first.outputs)
     require = require or {}
-    check_requirements(require, task, names, metric)
+    subjects = [*names, *runtimes]
+    check_requirements(require, task, subjects, metric)
+    for subject in team.values():
+        subject.ready()
     asked = {
         "format": FORMAT,
         "bittrue": __version__,
@@ -136,12 +147,13 @@ def evaluate(
         "recipe": recipe.to_dict(),
         "task": task.name,
         "numerics": names,
+        "against": runtimes,
         "reset": reset,
         "limit": limit,
         "shard": [index, count],
     }
     positions = range(index - 1, len(source) if limit is None else min(limit, len(source)), count)
-    summary = Summary(task, names, source.classes, metric)
+    summary = Summary(task, subjects, source.classes, metric)
     earlier = None if baseline is None else Baseline(baseline, asked, task, metric)
     folder = None if output is None else Folder(Path(output), asked, task, resume=resume)
     done = 0
@@ -156,9 +168,9 @@ def evaluate(
         for row in folder.rows():
             add(row)
             done += 1
-    rows = rows_of(
-        source.samples(positions[done:]), recipe, task, openers, threads or (available_processors() if reset else 1)
-    )
+    workers = threads or (available_processors() if reset else 1)
+    teams = [team, *(open_one() for _ in range(workers - 1))]
+    rows = rows_of(source.samples(positions[done:]), recipe, task, teams)
     for part in _parts(rows, done, len(positions), progress):
         if folder is not None:
             folder.write_part(done, part)

@@ -17,6 +17,7 @@ from .requirements import check_requirements, lower_of, unmet_requirements
 from .results import PART_ROWS, Folder, differing, stored
 from .rows import Row
 from .sampled import add_commands
+from .subjects import all_names
 from .summary import Summary
 from .tasks import Task
 
@@ -64,9 +65,9 @@ def merge_evaluations(
             )
     _check_shards(parts)
     require = require or {}
-    check_requirements(require, first.task, asked["numerics"], metric)
+    check_requirements(require, first.task, all_names(asked), metric)
     folder = Folder(Path(output), asked, first.task)
-    summary = Summary(first.task, asked["numerics"], asked["data"]["classes"], metric)
+    summary = Summary(first.task, all_names(asked), asked["data"]["classes"], metric)
     earlier = None if baseline is None else Baseline(baseline, asked, first.task, metric)
     folder.begin()
     rows = _in_order(parts)

@@ -18,6 +18,7 @@ from ..errors import InputError, ModelFormatError
 from ..files import read_file, write_bytes, write_text
 from .arrow import parquet
 from .rows import Row
+from .subjects import all_names
 from .tasks import Answer, Task, find_task
 
 FORMAT = "bittrue-evaluation-1"
@@ -58,7 +59,7 @@ class Folder:
                     place=str(path),
                     advice="--resume goes on with them; or name another folder",
                 )
-            before = read_json(place)
+            before = _read_asked(place)
             if names := differing(before, self.asked):
                 raise InputError(
                     "BT-EVALUATE-FOLDER",
@@ -110,7 +111,7 @@ class Folder:
         }
         for name in _TEXTS:
             columns[name] = pa.array([getattr(row, name) for row in rows], pa.string())
-        for name in self.asked["numerics"]:
+        for name in all_names(self.asked):
             answers = [row.answers.get(name) for row in rows]
             for field, kind in self._columns.items():
                 values = [None if answer is None else _field(answer, field) for answer in answers]
@@ -147,7 +148,7 @@ class Folder:
             table = self._parquet.read_table(io.BytesIO(read_file(path))).to_pylist()
             for line in table:
                 answers = {}
-                for name in self.asked["numerics"]:
+                for name in all_names(self.asked):
                     fields = {field: line[f"{name}:{field}"] for field in self._columns}
                     if fields["digests"] is not None:
                         prediction, margin, digests = (fields.pop(key) for key in ("prediction", "margin", "digests"))
@@ -178,7 +179,7 @@ def stored(path: Path, task: Task | None = None) -> Folder:
         InputError: their task is neither this one nor among those of bittrue.
         ModelFormatError: it holds none.
     """
-    asked = read_json(path / ASKED)
+    asked = _read_asked(path / ASKED)
     data, shard, numerics = asked.get("data"), asked.get("shard"), asked.get("numerics")
     if (
         asked.get("format") != FORMAT
@@ -187,6 +188,7 @@ def stored(path: Path, task: Task | None = None) -> Folder:
         or not isinstance(data.get("classes"), list)
         or not isinstance(asked.get("limit", ""), int | None)
         or not (isinstance(shard, list) and [type(one) for one in shard] == [int, int] and 1 <= shard[0] <= shard[1])
+        or not isinstance(asked["against"], dict)
         or not (isinstance(numerics, list) and numerics and all(isinstance(name, str) for name in numerics))
     ):
         raise ModelFormatError("BT-EVALUATE-FOLDER", "no evaluation that this version knows", place=str(path / ASKED))
@@ -195,6 +197,11 @@ def stored(path: Path, task: Task | None = None) -> Folder:
         keys = recipe.get("task") if isinstance(recipe, dict) else None
         task = find_task(str(asked.get("task")), keys if isinstance(keys, dict) else None)
     return Folder(path, asked, task, resume=True)
+
+
+def _read_asked(path: Path) -> dict[str, Any]:
+    # Results of versions that knew no real runtimes do not say that they have none.
+    return {"against": {}, **read_json(path)}
 
 
 def read_json(path: Path) -> dict[str, Any]:

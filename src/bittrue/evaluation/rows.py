@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from ..api import Port
 from ..errors import BittrueError, StoppedError
 from ..runtime.side_by_side import in_order
 from .digests import digest_of
+from .placement import Placement
 from .recipes import Recipe
 from .sources import Sample
-from .subjects import Subject
+from .subjects import Outcome, Subject
 from .tasks import Answer, Task
+
+# Nobody waits for single rows, and a runtime in another process takes a while for each request.
+_CHUNK_SECONDS = 0.1
 
 
 @dataclass(slots=True)
@@ -41,25 +48,61 @@ class Row:
 
 
 def rows_of(
-    samples: Iterable[tuple[int, Sample]],
-    recipe: Recipe,
-    task: Task,
-    openers: Mapping[str, Callable[[], Subject]],
-    threads: int,
+    samples: Iterable[tuple[int, Sample]], recipe: Recipe, task: Task, teams: Sequence[Mapping[str, Subject]]
 ) -> Iterator[Row]:
-    """A row per sample, in the order of the samples, with bounded memory.
+    """A row per sample, in the order of the samples, with bounded memory; the teams are closed then.
+
+    Args:
+        teams: what answers, by name; a thread for each.
 
     Raises:
         BittrueError: whatever is wrong with the model; what is wrong with a sample stands in its row.
     """
-    workers = [_Worker(recipe, task, {name: open_one() for name, open_one in openers.items()}) for _ in range(threads)]
 
     def end() -> None:
-        for worker in workers:
-            for subject in worker.subjects.values():
+        for team in teams:
+            for subject in team.values():
                 subject.end()
 
-    return chain.from_iterable(in_order([worker.rows for worker in workers], samples, end=end))
+    try:
+        workers = [_Worker(recipe, task, team).rows for team in teams]
+        for chunk in in_order(workers, samples, seconds=_CHUNK_SECONDS, end=end):
+            yield from chunk
+    finally:
+        for team in teams:
+            for subject in team.values():
+                subject.close()
+
+
+@dataclass
+class _Begun:
+    """A sample on its way to a row; `inputs` is empty once there is an error."""
+
+    position: int
+    sample: Sample
+    source: str = ""
+    ready: str = ""
+    truth: Any = None
+    inputs: Sequence[np.ndarray] = ()
+    placement: Placement | None = None
+    answers: dict[str, Answer] = field(default_factory=dict)
+    error: BittrueError | None = None
+
+    def row(self) -> Row:
+        sample, error = self.sample, self.error
+        if error is None:
+            return Row(self.position, sample.id, sample.label, self.source, self.ready, self.answers)
+        return Row(self.position, sample.id, sample.label, self.source, self.ready, {}, error.code, str(error))
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Takes what is wrong with the sample."""
+        try:
+            yield
+        except StoppedError:
+            raise
+        except BittrueError as error:
+            self.error, self.inputs = error, ()
 
 
 @dataclass(frozen=True)
@@ -72,29 +115,37 @@ class _Worker:
 
     def rows(self, samples: list[tuple[int, Sample]]) -> list[Row]:
         port = next(iter(self.subjects.values())).inputs[0]
-        return [self._row(position, sample, port) for position, sample in samples]
+        begun = [self._begun(position, sample, port) for position, sample in samples]
+        for name, subject in self.subjects.items():
+            runs = subject.run([x for one in begun for x in one.inputs])
+            for one in begun:
+                if one.error is None:
+                    with one.errors():
+                        one.answers[name] = self._answer(one, subject, list(islice(runs, len(one.inputs))))
+        return [one.row() for one in begun]
 
-    def _row(self, position: int, sample: Sample, port: Port) -> Row:
-        source = ready = ""
-        answers = {}
-        try:
+    def _begun(self, position: int, sample: Sample, port: Port) -> _Begun:
+        one = _Begun(position, sample)
+        with one.errors():
             if sample.label is not None:
                 self.task.check_label(sample.label)
             parts = sample.read()
-            source = digest_of(parts)
+            one.source = digest_of(parts)
             placed = [self.recipe.placed(part, port) for part in parts]
             inputs = [x for x, _ in placed]
-            ready = digest_of(inputs)
-            truth = sample.label if sample.truth is None else sample.truth()
-            for name, subject in self.subjects.items():
-                runs = [(x, subject.run(x)) for x in inputs]
-                found = self.task.answer(runs, subject.inputs, subject.outputs)
-                if sample.label is not None:
-                    found = self.task.judged(found, truth, placed[0][1])
-                digests = tuple(map(digest_of, zip(*(values for _, values in runs), strict=True)))
-                answers[name] = Answer(found.prediction, found.margin, found.details, digests)
-        except StoppedError:
-            raise
-        except BittrueError as error:
-            return Row(position, sample.id, sample.label, source, ready, {}, error.code, str(error))
-        return Row(position, sample.id, sample.label, source, ready, answers)
+            one.ready = digest_of(inputs)
+            one.truth = sample.label if sample.truth is None else sample.truth()
+            one.inputs, one.placement = inputs, placed[0][1]
+        return one
+
+    def _answer(self, one: _Begun, subject: Subject, outcomes: Sequence[Outcome]) -> Answer:
+        outputs = []
+        for outcome in outcomes:
+            if isinstance(outcome, BittrueError):
+                raise outcome
+            outputs.append(outcome)
+        found = self.task.answer(list(zip(one.inputs, outputs, strict=True)), subject.inputs, subject.outputs)
+        if one.sample.label is not None:
+            found = self.task.judged(found, one.truth, one.placement)
+        digests = tuple(map(digest_of, zip(*outputs, strict=True)))
+        return Answer(found.prediction, found.margin, found.details, digests)

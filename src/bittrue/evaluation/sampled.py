@@ -11,6 +11,7 @@ import numpy as np
 
 from ..api import Port
 from ..errors import InputError
+from ..runners.named import full_name, read_name
 from .digests import digest_of
 from .recipes import find_recipe
 from .sources import open_source
@@ -66,8 +67,19 @@ def _command(found: Mapping[str, Any], pair: list[str], flip: Mapping[str, Any])
     model = given["model"]
     if not os.path.isabs(model) and (":" in model or model.startswith("-")):
         model = f"./{model}"
-    words = ["bittrue", "compare", *(f"{model}@{name}" for name in pair), "--data", given["data"]]
+    words = ["bittrue", "compare", *(_side(model, name, found) for name in pair), "--data", given["data"]]
     if given["recipe"] != "raw":
         words += ["--recipe", given["recipe"]]
     words += ["--sample", str(flip["position"]), "--sha256", flip["input"][:_DIGITS]]
     return shlex.join(words)
+
+
+def _side(model: str, name: str, found: Mapping[str, Any]) -> str:
+    """The model under an arithmetic or in a runtime, as `bittrue compare` takes it."""
+    if name not in found["against"]:
+        return f"{model}@{name}"
+    runtime, options = read_name(name)
+    # A side of a comparison may not take all that a runtime may here.
+    options.pop("timeout", None)
+    word, _, query = full_name(runtime, options).partition("?")
+    return f"{word}:{model}" + (f"?{query}" if query else "")

@@ -44,21 +44,29 @@ def _interpreter(module: Any, content: bytes, resolver: str, threads: int, every
     )
 
 
+def _allocated(interpreter: Any, ports: Sequence[Port]) -> tuple[Any, list[int]]:
+    """The interpreter, ready for inputs of these shapes, and where each of them is among its own."""
+    details = interpreter.get_input_details()
+    order = pair([port.name for port in ports], [detail["name"] for detail in details], "inputs")
+    for port, position in zip(ports, order, strict=True):
+        if tuple(details[position]["shape"]) != port.shape:
+            interpreter.resize_tensor_input(details[position]["index"], list(port.shape))
+    interpreter.allocate_tensors()
+    return interpreter, order
+
+
 def open_litert(resolver: str) -> Callable[[Any, Path, Sequence[Port], int], Opened]:
     """Opens models as users run them, with these kernels: inner tensors are not kept."""
 
     def prepare(module: Any, path: Path, ports: Sequence[Port], threads: int) -> Opened:
-        interpreter = _interpreter(module, read_file(path), resolver, threads)
-        details = interpreter.get_input_details()
-        order = pair([port.name for port in ports], [d["name"] for d in details], "inputs")
-        for port, position in zip(ports, order, strict=True):
-            if tuple(details[position]["shape"]) != port.shape:
-                interpreter.resize_tensor_input(details[position]["index"], list(port.shape))
-        interpreter.allocate_tensors()
+        content = read_file(path)
+        interpreter, order = _allocated(_interpreter(module, content, resolver, threads), ports)
         details = interpreter.get_input_details()
         fit, remarks = fitting(ports, [(details[i]["dtype"], tuple(details[i]["shape"])) for i in order])
         indices = [details[i]["index"] for i in order]
         outputs = interpreter.get_output_details()
+        # Resetting brings back variable tensors only; an interpreter keeps resource variables as long as it lives.
+        resources = any(detail["dtype"] is np.object_ for detail in interpreter.get_tensor_details())
 
         def run(values: Sequence[np.ndarray]) -> list[np.ndarray]:
             for index, value in zip(indices, values, strict=True):
@@ -66,7 +74,14 @@ def open_litert(resolver: str) -> Callable[[Any, Path, Sequence[Port], int], Ope
             interpreter.invoke()
             return [interpreter.get_tensor(output["index"]) for output in outputs]
 
-        return Opened(fit, run, tuple(output["name"] for output in outputs), remarks, interpreter.reset_all_variables)
+        def reset() -> None:
+            nonlocal interpreter
+            if resources:
+                interpreter, _ = _allocated(_interpreter(module, content, resolver, threads), ports)
+            else:
+                interpreter.reset_all_variables()
+
+        return Opened(fit, run, tuple(output["name"] for output in outputs), remarks, reset)
 
     return prepare
 

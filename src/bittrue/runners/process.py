@@ -51,7 +51,7 @@ class Worker:
             RunError: the process ended.
             ResourceError: it took longer than `timeout`.
         """
-        process = self._start()
+        process = self.start()
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -83,7 +83,14 @@ class Worker:
             self._finalizer()
         self._process = self._finalizer = None
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def interrupt(self) -> None:
+        """End the process while another thread waits for its answer."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """The process, started unless it runs; it takes its first request when it is ready."""
         if self._process is None or self._process.poll() is not None:
             self.close()
             paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)

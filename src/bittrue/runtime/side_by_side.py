@@ -27,7 +27,12 @@ def available_processors() -> int:
 
 
 def in_order(
-    workers: Sequence[Work[Item, Result]], items: Iterable[Item], *, most: int = 256, end: Callable[[], None]
+    workers: Sequence[Work[Item, Result]],
+    items: Iterable[Item],
+    *,
+    most: int = 256,
+    seconds: float = _CHUNK_SECONDS,
+    end: Callable[[], None],
 ) -> Iterator[list[Result]]:
     """Results of `items` in their order, chunk by chunk; each worker is called from one thread only.
 
@@ -37,13 +42,14 @@ def in_order(
         workers: what does the work; with a single one it is done in the caller's thread.
         items: any iterable, endless ones too.
         most: items that a chunk may have.
+        seconds: that a chunk may take, as far as earlier ones tell.
         end: called when nobody wants further results while workers are busy: it makes them end.
 
     Raises:
         Exception: the first one that a worker raised, after the results of the chunks before.
     """
     waiting = iter(items)
-    size = _Size(most)
+    size = _Size(most, seconds)
     if len(workers) == 1:
         while chunk := size.taken(waiting):
             yield size.timed(workers[0], chunk)
@@ -72,11 +78,11 @@ def in_order(
 
 
 class _Size:
-    """How many items the next chunk has: as many as are taken, and worked on, in about a hundredth of a second."""
+    """How many items the next chunk has: as many as are taken, and worked on, in about so many seconds."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, seconds: float) -> None:
         self.now = 1
-        self._most = max(most, 1)
+        self._most, self._seconds = max(most, 1), seconds
         self._taking = 0.0
 
     def taken(self, items: Iterator[Item]) -> list[Item]:
@@ -92,5 +98,5 @@ class _Size:
         results = work(chunk)
         each = max((time.perf_counter() - start) / len(chunk), self._taking, 1e-9)
         # At most twice as many as before: the first item is often slower than the others, or faster.
-        self.now = max(1, min(self._most, 2 * len(chunk), int(_CHUNK_SECONDS / each)))
+        self.now = max(1, min(self._most, 2 * len(chunk), int(self._seconds / each)))
         return results
