@@ -12,6 +12,7 @@ names=() commands=()
 campaign() { names+=("$1") commands+=("$2"); }
 campaign x86_isas tools/test_x86_isas.sh
 campaign aarch64 tools/test_aarch64.sh
+campaign evaluate_aarch64 "tools/python_aarch64.sh -m pytest -n 0 tests/evaluation/test_evaluate.py"
 campaign sanitizers tools/sanitize.sh
 campaign tolerances "python tools/derive_tolerances.py --check"
 # These two write their page again: it must be the one that is there.
@@ -24,7 +25,7 @@ campaign power "python tools/test_mutants.py"
 campaign tests "pytest --deep"
 
 if [[ ${1:-} == --list ]]; then
-  for i in "${!names[@]}"; do printf '%-14s %s\n' "${names[i]}" "${commands[i]}"; done
+  for i in "${!names[@]}"; do printf '%-16s %s\n' "${names[i]}" "${commands[i]}"; done
   exit
 fi
 for name in "$@"; do
@@ -40,7 +41,7 @@ for i in "${!names[@]}"; do
   bash -c "${commands[i]}" 2>&1 | tee "build/deep/$name.log"
   code=${PIPESTATUS[0]} outcome=passed
   [[ $code -eq 0 ]] || { outcome="FAILED ($code)"; failed=1; }
-  table+=$(printf '%-14s %8d s  %s' "$name" "$SECONDS" "$outcome")$'\n'
+  table+=$(printf '%-16s %8d s  %s' "$name" "$SECONDS" "$outcome")$'\n'
 done
 printf '\n%s' "$table"
 exit $failed

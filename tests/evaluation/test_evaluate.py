@@ -86,6 +86,15 @@ def test_digest_of_arrays_tells_types_and_shapes_apart() -> None:
     assert digest_of([x.astype(">i2")]) == digest_of([x])
 
 
+def test_digests_are_those_of_every_machine(digits: Path) -> None:
+    """Recorded on x86-64 with AVX-512; `tools/python_aarch64.sh -m pytest` finds the same ones on aarch64."""
+    digests = run(digits, numerics=["litert", "xnnpack"])["digests"]
+    assert {name: digest[:16] for name, digest in digests.items()} == {
+        "litert": "cfa61eeb5d4c25f3",
+        "xnnpack": "97183ed59d40561f",
+    }
+
+
 def test_a_broken_sample_is_a_row(tmp_path: Path) -> None:
     from PIL import Image
 

@@ -16,7 +16,7 @@ import pytest
 import bittrue
 
 parquet = pytest.importorskip("pyarrow.parquet")
-KILLS, PART = 5, 8
+PART = 8
 # Parts of a few samples, and samples that take a while, so that a kill comes before, in and between parts.
 SLOW = f"""
 import sys, time
@@ -33,10 +33,11 @@ main(sys.argv[1:])
 """
 
 
-def test_killed_and_resumed_is_one_run(digits: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.deep)])
+def test_killed_and_resumed_is_one_run(digits: Path, tmp_path: Path, kills: int) -> None:
     stored = np.load(digits / "samples.npz")
     data = tmp_path / "many.npz"
-    np.savez(data, images=np.tile(stored["images"], (4, 1, 1, 1)), labels=np.tile(stored["labels"], 4))
+    np.savez(data, images=np.tile(stored["images"], (kills, 1, 1, 1)), labels=np.tile(stored["labels"], kills))
     whole = bittrue.evaluate(digits / "model.tflite", data)
     output = tmp_path / "out"
     words = ["evaluate", str(digits / "model.tflite"), "--data", str(data), "-o", str(output), "--resume", "--json"]
@@ -48,7 +49,7 @@ def test_killed_and_resumed_is_one_run(digits: Path, tmp_path: Path) -> None:
     def parts() -> int:
         return len(list(rows.glob("part-*.parquet")))
 
-    for kill in range(KILLS):
+    for kill in range(kills):
         before = parts()
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             # The first one dies as soon as it has its folder, the others some time after their first part.
