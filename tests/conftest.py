@@ -27,7 +27,7 @@ def _seed(text: str) -> int:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help=f"{DEEP} new examples per property, and all long campaigns")
-    parser.addoption("--examples", type=int, metavar="N", help="N new examples per property, and no others")
+    parser.addoption("--examples", type=int, metavar="N", help="N new examples per property")
     parser.addoption(
         "--seed",
         type=_seed,
@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.examples = DEEP
     settings.register_profile(
         "bittrue",
-        max_examples=config.option.examples or FIXED + NEW,
+        max_examples=FIXED + NEW,
         deadline=None,
         database=None,
         print_blob=True,
@@ -131,14 +131,15 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     # There is no public way to set the effort and the seed of a property per call.
     usual, seed = test._hypothesis_internal_use_settings, test._hypothesis_internal_use_seed
-    fixed = 0 if option.examples else -(-usual.max_examples * FIXED // (FIXED + NEW))
+    fixed = -(-usual.max_examples * FIXED // (FIXED + NEW))
+    new = max(usual.max_examples - fixed, 1)
+    if option.examples and usual.max_examples == FIXED + NEW:
+        new = option.examples
     try:
-        if fixed:
-            test._hypothesis_internal_use_settings = settings(usual, max_examples=fixed, derandomize=True)
-            pyfuncitem.obj(**arguments)
-        phases = [phase for phase in usual.phases if phase != Phase.explicit or not fixed]
-        count = max(usual.max_examples - fixed, 1)
-        test._hypothesis_internal_use_settings = settings(usual, max_examples=count, derandomize=False, phases=phases)
+        test._hypothesis_internal_use_settings = settings(usual, max_examples=fixed, derandomize=True)
+        pyfuncitem.obj(**arguments)
+        phases = [phase for phase in usual.phases if phase != Phase.explicit]
+        test._hypothesis_internal_use_settings = settings(usual, max_examples=new, derandomize=False, phases=phases)
         test._hypothesis_internal_use_seed = zlib.crc32(f"{option.seed} {pyfuncitem.nodeid}".encode())
         try:
             pyfuncitem.obj(**arguments)

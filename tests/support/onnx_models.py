@@ -41,7 +41,8 @@ def cases(
 ) -> Iterator[np.random.Generator]:
     """One seeded generator per random model of this part of a property; a failing one names itself.
 
-    `usual` is how many there are, but for `--examples` and `--deep`.
+    `usual` is how many there are, but for `--examples` and `--deep`. What a test asserts of all of them together must
+    hold for the fixed ones, which are there always.
     """
     for name, rng in _named(request, part, parts, usual):
         try:
@@ -56,8 +57,8 @@ def _named(
 ) -> Iterator[tuple[str, np.random.Generator]]:
     """Fixed ones come from the name of the test function alone, whatever its parameters."""
     option, name = request.config.option, request.node.originalname or request.node.name
-    fixed = 0 if option.examples else math.ceil(FIXED_SHARE * usual)
-    for number in range(part, option.examples or usual, parts):
+    fixed = math.ceil(FIXED_SHARE * usual)
+    for number in range(part, fixed + (option.examples or usual - fixed), parts):
         if number < fixed:
             yield f"random model {number} of {name}", np.random.default_rng([zlib.crc32(name.encode()), number])
         else:
