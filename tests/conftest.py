@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.examples = DEEP
     settings.register_profile(
         "bittrue",
-        max_examples=FIXED + NEW,
+        max_examples=FIXED + (config.option.examples or NEW),
         deadline=None,
         database=None,
         print_blob=True,
@@ -131,10 +131,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     # There is no public way to set the effort and the seed of a property per call.
     usual, seed = test._hypothesis_internal_use_settings, test._hypothesis_internal_use_seed
-    fixed = -(-usual.max_examples * FIXED // (FIXED + NEW))
+    fixed = -(-usual.max_examples * FIXED // (FIXED + (option.examples or NEW)))
     new = max(usual.max_examples - fixed, 1)
-    if option.examples and usual.max_examples == FIXED + NEW:
-        new = option.examples
     try:
         test._hypothesis_internal_use_settings = settings(usual, max_examples=fixed, derandomize=True)
         pyfuncitem.obj(**arguments)

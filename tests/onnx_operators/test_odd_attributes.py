@@ -18,7 +18,7 @@ from support.onnx_models import HERE, Refused, build, needs_wide, run_runtime, s
 _UNSHOWN = "Numpy type"
 # Shape inference and kernel of the runtime read these integers differently, so that only square matrices pass.
 _TWO_READINGS = {("Gemm", "transA"), ("Gemm", "transB")}
-# One of so many; `--examples` of 20 000 (`--deep`) takes all.
+# One of so many; `--deep` takes all.
 _USUAL = 60
 
 

@@ -12,6 +12,7 @@ from hypothesis import assume, given
 import bittrue
 from support.build import T, single
 from support.differential import check
+from support.runtimes import RUNTIMES
 from support.strategies import seeds
 
 pytestmark = pytest.mark.numerics("xnnpack")
@@ -336,3 +337,23 @@ def test_what_makes_the_delegate_give_up_is_refused(weights: tuple[Any, int], bi
     with pytest.raises(bittrue.InvalidModelError, match=code):
         bittrue.load(content).prepare("xnnpack")
     assert check(content, [[np.zeros((1, 2, 2, 1), np.int8)]]) == "refused"
+
+
+@pytest.mark.parametrize("operator", ["ADD", "SUB", "MUL"])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_limited_constant_of_more_axes_is_refused(operator: str, first: bool) -> None:
+    """The delegate's result has lost the axes that only the constant has; without limits it keeps them."""
+    x, y = T("s8", (3,), 0.1), T("s8", (), 0.1)
+    for activation in (0, 1):
+        for shape in ((1, 1), (1, 3)):
+            number = T("s8", shape, 0.1, data=np.ones(shape, np.int8))
+            options = (f"{operator.title()}Options", {"fusedActivationFunction": activation})
+            operands = [number, x] if first else [x, number]
+            content = single(operator, options, operands, [y], version=4 if operator == "MUL" else 2)
+            if activation and shape == (1, 1):
+                answer = RUNTIMES["xnnpack"].run(content, [[np.int8([1, 2, 3])]], [2])
+                assert answer.values[2].shape == (3,)
+                with pytest.raises(bittrue.BittrueError, match="BT-UNDEFINED"):
+                    bittrue.load(content).prepare("xnnpack")
+            else:
+                assert check(content, [[np.int8([1, 2, 3])]]) == "equal"

@@ -36,6 +36,13 @@ _HALVES = (
 )
 _LIMITED = {"plain_range": "type_limits"}
 _LIBRARY = {"real_function": "binary32_elementary"}
+_LOST_AXES = (
+    "beside a constant of one element and a higher rank, with a fused activation, the delegate's result has the other "
+    "operand's rank, which is not reproduced; the elements are the same"
+)
+_LIMITED_NUMBER = (("constant_number_has_more_axes",), ("attribute_is", "activation", "relu", "relu6", "relu_n1_to_1"))
+_SUM_SCALED = (*_BINARY, _ALL_SCALED, ("scale_ratio_within", 2.0**-10, 256.0, False, 0, 1))
+_PRODUCT_SCALED = (*_BINARY, _ALL_SCALED, ("scale_product_within", 2.0**-16, 256.0))
 _NANS = "where several NaNs meet in a row, the sign of the result's follows the order of the kernel's sums"
 
 ROWS: tuple[Row, ...] = (
@@ -47,10 +54,21 @@ ROWS: tuple[Row, ...] = (
         Row(
             stem,
             ("T T -> T",),
+            where=("s8", "u8"),
+            when=(*scaled, *_LIMITED_NUMBER),
+            refuses=_LOST_AXES,
+            advice="give both operands the same rank, or choose another numerics",
+        )
+        for stem, scaled in (("add", _SUM_SCALED), ("sub", _SUM_SCALED), ("mul", _PRODUCT_SCALED))
+    ),
+    *(
+        Row(
+            stem,
+            ("T T -> T",),
             _ADDED,
             "run",
             where=("s8", "u8"),
-            when=(*_BINARY, _ALL_SCALED, ("scale_ratio_within", 2.0**-10, 256.0, False, 0, 1), CLAMPS),
+            when=(*_SUM_SCALED, CLAMPS),
             requires=QUANTIZED,
         )
         for stem in ("add", "sub")
@@ -61,7 +79,7 @@ ROWS: tuple[Row, ...] = (
         {**_RANGE, "product": "exact_s32", "scale_form": "binary32", "rescale": "binary32_multiply_even"},
         "run",
         where=("s8", "u8"),
-        when=(*_BINARY, _ALL_SCALED, ("scale_product_within", 2.0**-16, 256.0), CLAMPS),
+        when=(*_PRODUCT_SCALED, CLAMPS),
         requires=QUANTIZED,
     ),
     Row("logistic", ("T -> T",), _TABLE, "run", ("s8", "u8"), when=(*_UNARY, _ONE_SCALED), requires=QUANTIZED),

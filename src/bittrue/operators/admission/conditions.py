@@ -93,6 +93,12 @@ def not_broadcast(call: Call) -> bool:
     return (1,) * (rank - len(one)) + one == (1,) * (rank - len(two)) + two
 
 
+def constant_number_has_more_axes(call: Call) -> bool:
+    """One of two inputs is a constant of the file with one element, and has a higher rank than the other one."""
+    pairs = ((call.input(0), call.input(1)), (call.input(1), call.input(0)))
+    return any(a.tensor.is_constant and a.size == 1 and a.rank > b.rank for a, b in pairs)
+
+
 def equal_shapes(call: Call) -> bool:
     """Both inputs have one shape."""
     return call.input(0).shape == call.input(1).shape
@@ -425,6 +431,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "one_channel_spans_rows": one_channel_spans_rows,
     "one_scale": one_scale,
     "output_is_empty": output_is_empty,
+    "constant_number_has_more_axes": constant_number_has_more_axes,
     "output_zero_point_outside": output_zero_point_outside,
     "packed_rows_fill_bytes": packed_rows_fill_bytes,
     "pairs_can_saturate": pairs_can_saturate,
