@@ -96,9 +96,10 @@ def _result_options(function: Any) -> Any:
     "--data",
     required=True,
     metavar="SOURCE",
-    help="Arrays (.npy, .npz), a .csv file of path,label, Parquet or Arrow files (.parquet, .arrow, .feather), "
-    "WebDataset's .tar files, a folder of either, a folder with a folder of images per class, images/ and masks/, or a "
-    f"folder of MLPerf Tiny. {', '.join(f'{kind}:' for kind in KINDS)} before the path says which; "
+    help="Arrays (.npy, .npz), a .csv file of path,label, COCO's .json, Parquet or Arrow files (.parquet, .arrow, "
+    ".feather), WebDataset's .tar files, a folder of either, a folder with a folder of images per class, images/ and "
+    "masks/, or a folder of MLPerf Tiny. "
+    f"{', '.join(f'{kind}:' for kind in KINDS)} before the path says which; "
     "webdataset: takes patterns (train-{000..031}.tar).",
 )
 @_option(

@@ -10,6 +10,7 @@ from ...errors import InputError
 from ...names import near_or_all
 from .arrays import Arrays
 from .base import Sample, Source
+from .coco import Coco, has_coco
 from .folders import LABELS_FILE, ImageFolder, Manifest, MlperfTiny
 from .masks import Masks, has_masks
 from .shards import Shards
@@ -19,6 +20,7 @@ __all__ = ["KINDS", "Sample", "Source", "open_source"]
 
 KINDS: dict[str, Callable[[Path], Source]] = {
     "arrays": Arrays,
+    "coco": Coco,
     "csv": Manifest,
     "imagefolder": ImageFolder,
     "masks": Masks,
@@ -30,6 +32,7 @@ _BY_SUFFIX = {
     ".npy": "arrays",
     ".npz": "arrays",
     ".csv": "csv",
+    ".json": "coco",
     ".tar": "webdataset",
     **dict.fromkeys(TABLES, "parquet"),
 }
@@ -38,10 +41,10 @@ _BY_SUFFIX = {
 def open_source(text: str | os.PathLike[str]) -> Source:
     """The samples that a text stands for: a path, with or without a prefix of `KINDS`.
 
-    Without one: .npy and .npz files are arrays, .csv files lists, .parquet, .arrow and .feather files
-    tables, .tar files shards of WebDataset; a folder with ``y_labels.csv`` is one of MLPerf Tiny, one with ``images/``
-    and ``masks/``, or as Pascal VOC has it, holds images with masks, one with tables or shards in it holds those, any
-    other has a folder per class.
+    Without one: .npy and .npz files are arrays, .csv files lists, .json files COCO's, .parquet, .arrow and .feather
+    files tables, .tar files shards of WebDataset. A folder with ``y_labels.csv`` is one of MLPerf Tiny; one with
+    annotations as COCO names them holds images with boxes; one with ``images/`` and ``masks/``, or as Pascal VOC has
+    it, images with masks; one with tables or shards in it holds those; any other has a folder per class.
 
     Raises:
         InputError: no such file or folder, or none that holds samples of the kind.
@@ -65,6 +68,8 @@ def open_source(text: str | os.PathLike[str]) -> Source:
 def _kind_of_folder(path: Path) -> str:
     if (path / LABELS_FILE).is_file():
         return "mlperf-tiny"
+    if has_coco(path):
+        return "coco"
     if has_masks(path):
         return "masks"
     suffixes = {entry.suffix.lower() for entry in path.iterdir()}

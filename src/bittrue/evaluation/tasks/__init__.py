@@ -10,12 +10,15 @@ from ...names import near_or_all
 from .anomaly import Anomaly
 from .base import Answer, Figures, Task
 from .classification import Classification
+from .detection import Detection
 from .regression import Regression
 from .segmentation import Segmentation
 
 __all__ = ["TASKS", "Answer", "Figures", "Task", "find_task"]
 
-TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (Anomaly, Classification, Regression, Segmentation)}
+TASKS: dict[str, type[Task]] = {
+    kind.name: kind for kind in (Anomaly, Classification, Detection, Regression, Segmentation)
+}
 
 
 def find_task(which: str, keys: Mapping[str, Any] | None = None) -> Task:
