@@ -320,7 +320,8 @@ class Session:
         """Run many samples side by side; results come in the order of the samples, each with the bytes of its own run.
 
         Samples are taken from `samples` when results are wanted, a few chunks of about a hundredth of a second ahead,
-        so that memory does not grow with their number.
+        so that memory does not grow with their number. Threads that call it at the same time share the plan; each has
+        buffers and variables of its own.
 
         Args:
             samples: any iterable. A sample is what `run` takes as its one argument: a mapping from input name to array,
@@ -366,23 +367,24 @@ class Session:
         keep_errors: bool,
         timeout: float | None,
     ) -> Iterator[dict[str, np.ndarray]]:
-        sessions = [self._copy(threads) for _ in range(threads)] if reset else [self]
-        runs = [session._executor.new_run(timeout) for session in sessions]
-        work = [
-            partial(session._outcomes, transform, reset, keep_errors, run)
-            for session, run in zip(sessions, runs, strict=True)
-        ]
+        most = min(
+            _CHUNK_SAMPLES, _CHUNK_INPUT_BYTES // _bytes(self.inputs), _CHUNK_OUTPUT_BYTES // _bytes(self.outputs)
+        )
+        sessions: list[Session] = [] if reset else [self]
 
         def end() -> None:
             for session in sessions:
                 session.interrupt()
 
-        most = min(
-            _CHUNK_SAMPLES, _CHUNK_INPUT_BYTES // _bytes(self.inputs), _CHUNK_OUTPUT_BYTES // _bytes(self.outputs)
-        )
-        if reset:
-            self._copies_in_use += sessions
         try:
+            # Other threads may do the same: the lists are changed by nothing but single steps.
+            for _ in range(threads if reset else 0):
+                sessions.append(self._copy(threads))
+                self._copies_in_use.append(sessions[-1])
+            work = [
+                partial(session._outcomes, transform, reset, keep_errors, session._executor.new_run(timeout))
+                for session in sessions
+            ]
             for outcomes in in_order(work, samples, most=max(most, 1) if reset else 1, end=end):
                 last = outcomes[-1]
                 if isinstance(last, BittrueError) and not keep_errors:
@@ -391,8 +393,9 @@ class Session:
                 yield from outcomes  # type: ignore[misc]
         finally:
             if reset:
-                self._copies_in_use = [session for session in self._copies_in_use if session not in sessions]
-                self._copies[threads > 1] += sessions
+                for session in sessions:
+                    self._copies_in_use.remove(session)
+                    self._copies[threads > 1].append(session)
 
     def _copy(self, threads: int) -> Session:
         """A session like this one with a state of its own, for one of `threads` threads."""

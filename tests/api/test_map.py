@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -116,6 +117,16 @@ def test_results_come_in_order(executor: str, threads: int | None) -> None:
     session = bittrue.load(flattened()).prepare(executor=executor)
     totals = [float(result["y"].item()) for result in session.map(counted(700, []), threads=threads)]
     assert totals == [12.0 * i for i in range(700)]
+
+
+def test_threads_that_share_a_session_have_buffers_of_their_own() -> None:
+    session = bittrue.load(flattened()).prepare()
+
+    def totals(_: int) -> list[float]:
+        return [result["y"].item() for result in session.map(counted(300, []), threads=1)]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(totals, range(8))) == [[12.0 * i for i in range(300)]] * 8
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -52,9 +52,10 @@ class Summary:
         right: Mapping[str, bool | None] = {}
         if row.label is not None:
             self.labelled += 1
-            right = {name: self._task.right(row.label, answer) for name, answer in row.answers.items()}
             for name, answer in row.answers.items():
                 self._figures[name].add(row.label, answer)
+            if self._flips:
+                right = {name: self._task.right(row.label, answer) for name, answer in row.answers.items()}
         for flips in self._flips.values():
             flips.add(row, right)
 

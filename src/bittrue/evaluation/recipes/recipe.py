@@ -244,7 +244,7 @@ def _values(content: bytes, port: Port) -> np.ndarray:
         raise InputError(
             "BT-DATA-SIZE", f"expected {size} bytes for {port.dtype}{list(port.shape)}, found {len(content)}"
         )
-    return np.frombuffer(content, port.dtype.newbyteorder("<")).astype(port.dtype).reshape(port.shape)
+    return np.ndarray(port.shape, port.dtype.newbyteorder("<"), content).astype(port.dtype, copy=False)
 
 
 def known() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -28,14 +29,14 @@ class Files(Source):
 
     def __init__(self, place: str, folder: Path, files: Sequence[tuple[str, object]], classes: Sequence[str]) -> None:
         super().__init__(place, classes)
-        self._folder, self._files = folder, files
+        self._folder, self._files = os.fspath(folder), files
 
     def __len__(self) -> int:
         return len(self._files)
 
     def __getitem__(self, position: int) -> Sample:
         name, label = self._files[position]
-        return Sample(name, label, lambda: [read_file(self._folder / name)])
+        return Sample(name, label, lambda: [read_file(os.path.join(self._folder, name))])
 
 
 class ImageFolder(Files):
@@ -124,10 +125,10 @@ class MlperfTiny(Files):
         width, stride = window
 
         def read() -> Sequence[bytes]:
-            content = read_file(self._folder / sample.id)
+            content = read_file(os.path.join(self._folder, sample.id))
             parts = [content[at : at + width] for at in range(0, len(content) - width + 1, stride)]
             if not parts:
-                place = visible(str(self._folder / sample.id))
+                place = visible(os.path.join(self._folder, sample.id))
                 raise InputError("BT-DATA-SIZE", f"{len(content)} bytes hold no window of {width} bytes", place=place)
             return parts
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...api import Port
-from ...errors import InputError
+from ...errors import BittrueError, InputError
 from ..placement import Placement
 
 
@@ -78,6 +78,21 @@ class Task(ABC):
             runs: input and outputs of every run of the sample; mostly there is one.
             inputs, outputs: the ports that they belong to.
         """
+
+    def answers(
+        self,
+        samples: Sequence[Sequence[tuple[np.ndarray, Sequence[np.ndarray]]]],
+        inputs: Sequence[Port],
+        outputs: Sequence[Port],
+    ) -> list[Answer | BittrueError]:
+        """`answer` for many samples, each with its own runs; what is wrong with one stands in its place."""
+        found: list[Answer | BittrueError] = []
+        for runs in samples:
+            try:
+                found.append(self.answer(runs, inputs, outputs))
+            except BittrueError as error:
+                found.append(error)
+        return found
 
     def check_label(self, label: Any) -> None:  # noqa: B027  most take what sources give
         """Raises InputError where a sample cannot have this label, which is never None."""

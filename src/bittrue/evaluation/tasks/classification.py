@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...api import Port
-from ...errors import InputError
+from ...errors import BittrueError, InputError
 from .base import Answer, Figures, Task, only, real
 
 _TOP = 5
@@ -35,12 +35,18 @@ class Classification(Task):
         inputs: Sequence[Port],
         outputs: Sequence[Port],
     ) -> Answer:
-        values = only(runs)[0].reshape(-1)
-        order = np.argsort(-values.astype(np.float64), kind="stable")[:_TOP]
-        scores = real(values[order], outputs[0]).tolist()
-        top = order.tolist()
-        margin = scores[0] - scores[1] if len(scores) > 1 else 0.0
-        return Answer(top[0], margin, {"top": top, "scores": scores})
+        return _largest(only(runs)[0].reshape(1, -1), outputs[0])[0]
+
+    def answers(
+        self,
+        samples: Sequence[Sequence[tuple[np.ndarray, Sequence[np.ndarray]]]],
+        inputs: Sequence[Port],
+        outputs: Sequence[Port],
+    ) -> list[Answer | BittrueError]:
+        values = [runs[0][1][0] for runs in samples if len(runs) == 1]
+        if len(values) < len(samples) or len({value.size for value in values}) != 1:
+            return super().answers(samples, inputs, outputs)
+        return [*_largest(np.concatenate(values, axis=None).reshape(len(values), -1), outputs[0])]
 
     def check_label(self, label: Any) -> None:
         if not isinstance(label, int):
@@ -55,6 +61,18 @@ class Classification(Task):
 
     def figures(self, classes: Sequence[str]) -> Figures:
         return _Figures(classes)
+
+
+def _largest(values: np.ndarray, port: Port) -> list[Answer]:
+    """The answers that rows of values mean."""
+    order = np.argsort(-values.astype(np.float64), axis=1, kind="stable")[:, :_TOP]
+    scores = real(np.take_along_axis(values, order, axis=1), port)
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        margins = scores[:, 0] - scores[:, 1] if scores.shape[1] > 1 else np.zeros(len(scores))
+    return [
+        Answer(top[0], margin, {"top": top, "scores": found})
+        for top, found, margin in zip(order.tolist(), scores.tolist(), margins.tolist(), strict=True)
+    ]
 
 
 class _Figures(Figures):
