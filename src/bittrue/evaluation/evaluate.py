@@ -6,7 +6,6 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +123,7 @@ def evaluate(
     loaded = load(model, weights)
     names = list(dict.fromkeys(numerics)) or [usual(loaded)]
     runtimes = versions(against, loaded)
-    open_one = partial(
-        open_team, loaded, model_file(loaded, model), names, runtimes, executor=executor, isa=isa, reset=reset
-    )
-    team = open_one()
+    team = open_team(loaded, model_file(loaded, model), names, runtimes, executor=executor, isa=isa, reset=reset)
     first = team[names[0]]
     if len(first.inputs) != 1:
         raise InputError("BT-EVALUATE-INPUTS", f"the model has {len(first.inputs)} inputs, expected one")
@@ -169,7 +165,7 @@ def evaluate(
             add(row)
             done += 1
     workers = threads or (available_processors() if reset else 1)
-    teams = [team, *(open_one() for _ in range(workers - 1))]
+    teams = [team, *({name: one.another() for name, one in team.items()} for _ in range(workers - 1))]
     rows = rows_of(source.samples(positions[done:]), recipe, task, teams)
     for part in _parts(rows, done, len(positions), progress):
         if folder is not None:

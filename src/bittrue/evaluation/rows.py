@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -17,7 +16,7 @@ from .digests import digest_of
 from .placement import Placement
 from .recipes import Recipe
 from .sources import Sample
-from .subjects import Outcome, Subject
+from .subjects import Subject
 from .tasks import Answer, Task
 
 # Nobody waits for single rows, and a runtime in another process takes a while for each request.
@@ -42,9 +41,14 @@ class Row:
     label: Any
     source: str = ""
     input: str = ""
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
     code: str = ""
     error: str = ""
+
+    def fail(self, error: BittrueError) -> None:
+        """Make it one with an error, the first one that it meets."""
+        if not self.code:
+            self.answers, self.code, self.error = {}, error.code, str(error)
 
 
 def rows_of(
@@ -74,35 +78,19 @@ def rows_of(
                 subject.close()
 
 
-@dataclass
+@dataclass(slots=True)
 class _Begun:
-    """A sample on its way to a row; `inputs` is empty once there is an error."""
+    """A sample on its way to a row, which has its error once there is one.
 
-    position: int
-    sample: Sample
-    source: str = ""
-    ready: str = ""
-    truth: Any = None
+    Attributes:
+        inputs: what the subjects take.
+        truth, placement: what answers are judged by.
+    """
+
+    row: Row
     inputs: Sequence[np.ndarray] = ()
+    truth: Any = None
     placement: Placement | None = None
-    answers: dict[str, Answer] = field(default_factory=dict)
-    error: BittrueError | None = None
-
-    def row(self) -> Row:
-        sample, error = self.sample, self.error
-        if error is None:
-            return Row(self.position, sample.id, sample.label, self.source, self.ready, self.answers)
-        return Row(self.position, sample.id, sample.label, self.source, self.ready, {}, error.code, str(error))
-
-    @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Takes what is wrong with the sample."""
-        try:
-            yield
-        except StoppedError:
-            raise
-        except BittrueError as error:
-            self.error, self.inputs = error, ()
 
 
 @dataclass(frozen=True)
@@ -117,35 +105,49 @@ class _Worker:
         port = next(iter(self.subjects.values())).inputs[0]
         begun = [self._begun(position, sample, port) for position, sample in samples]
         for name, subject in self.subjects.items():
-            runs = subject.run([x for one in begun for x in one.inputs])
-            for one in begun:
-                if one.error is None:
-                    with one.errors():
-                        one.answers[name] = self._answer(one, subject, list(islice(runs, len(one.inputs))))
-        return [one.row() for one in begun]
+            self._answer(name, subject, [one for one in begun if not one.row.code])
+        return [one.row for one in begun]
 
     def _begun(self, position: int, sample: Sample, port: Port) -> _Begun:
-        one = _Begun(position, sample)
-        with one.errors():
-            if sample.label is not None:
-                self.task.check_label(sample.label)
+        row = Row(position, sample.id, sample.label)
+        one = _Begun(row)
+        try:
+            if row.label is not None:
+                self.task.check_label(row.label)
             parts = sample.read()
-            one.source = digest_of(parts)
+            row.source = digest_of(parts)
             placed = [self.recipe.placed(part, port) for part in parts]
-            inputs = [x for x, _ in placed]
-            one.ready = digest_of(inputs)
-            one.truth = sample.label if sample.truth is None else sample.truth()
-            one.inputs, one.placement = inputs, placed[0][1]
+            one.inputs, one.placement = [x for x, _ in placed], placed[0][1]
+            row.input = digest_of(one.inputs)
+            one.truth = row.label if sample.truth is None else sample.truth()
+        except StoppedError:
+            raise
+        except BittrueError as error:
+            row.fail(error)
         return one
 
-    def _answer(self, one: _Begun, subject: Subject, outcomes: Sequence[Outcome]) -> Answer:
-        outputs = []
-        for outcome in outcomes:
-            if isinstance(outcome, BittrueError):
-                raise outcome
-            outputs.append(outcome)
-        found = self.task.answer(list(zip(one.inputs, outputs, strict=True)), subject.inputs, subject.outputs)
-        if one.sample.label is not None:
-            found = self.task.judged(found, one.truth, one.placement)
-        digests = tuple(map(digest_of, zip(*outputs, strict=True)))
-        return Answer(found.prediction, found.margin, found.details, digests)
+    def _answer(self, name: str, subject: Subject, samples: Sequence[_Begun]) -> None:
+        """What the subject says, in the rows of these samples."""
+        outcomes = subject.run([x for one in samples for x in one.inputs])
+        ran: list[_Begun] = []
+        runs: list[list[tuple[np.ndarray, Sequence[np.ndarray]]]] = []
+        for one in samples:
+            own: list[tuple[np.ndarray, Sequence[np.ndarray]]] = []
+            for x, outcome in zip(one.inputs, islice(outcomes, len(one.inputs)), strict=True):
+                if isinstance(outcome, BittrueError):
+                    one.row.fail(outcome)
+                else:
+                    own.append((x, outcome))
+            if not one.row.code:
+                ran.append(one)
+                runs.append(own)
+        for one, own, found in zip(ran, runs, self.task.answers(runs, subject.inputs, subject.outputs), strict=True):
+            row = one.row
+            try:
+                if isinstance(found, BittrueError):
+                    raise found
+                answer = found if row.label is None else self.task.judged(found, one.truth, one.placement)
+                answer.digests = tuple(map(digest_of, zip(*(outputs for _, outputs in own), strict=True)))
+                row.answers[name] = answer
+            except BittrueError as error:
+                row.fail(error)

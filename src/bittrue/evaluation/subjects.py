@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import numerics as numerics_tables
 from ..api import Model, Port
-from ..errors import BittrueError, StoppedError
+from ..errors import BittrueError
 from ..files import scratch_bytes
 from ..runners.apart import Apart
 from ..runners.guard import folder_of
@@ -51,6 +51,10 @@ class Subject(ABC):
     def end(self) -> None:
         """Make a run in progress end; another thread may call it."""
 
+    @abstractmethod
+    def another(self) -> Subject:
+        """The same for another thread."""
+
     def close(self) -> None:  # noqa: B027  most have nothing to end
         """End what was started."""
 
@@ -68,15 +72,11 @@ class Arithmetic(Subject):
         self._reset = reset
 
     def run(self, inputs: Sequence[np.ndarray]) -> Iterator[Outcome]:
-        for x in inputs:
-            if self._reset:
-                self._session.reset()
-            try:
-                yield list(self._session.run(x).values())
-            except StoppedError:
-                raise
-            except BittrueError as error:
-                yield error
+        for found in self._session.map(inputs, threads=1, reset=self._reset, errors="return"):
+            yield found if isinstance(found, BittrueError) else list(found.values())
+
+    def another(self) -> Subject:
+        return self  # its session is for any number of threads
 
     def end(self) -> None:
         self._session.interrupt()
@@ -94,6 +94,7 @@ class Runtime(Subject):
 
     def __init__(self, text: str, files: Mapping[str, Path], like: Subject, reset: bool) -> None:
         self.inputs, self.outputs = like.inputs, like.outputs
+        self._made_of = text, files, like, reset
         self._apart = Apart(*read_name(text), files, like.inputs, [port.name for port in like.outputs])
         self._apart.start()
         self._reset = reset
@@ -103,6 +104,9 @@ class Runtime(Subject):
 
     def run(self, inputs: Sequence[np.ndarray]) -> Iterator[Outcome]:
         return iter(self._apart.run([[x] for x in inputs], self._reset))
+
+    def another(self) -> Subject:
+        return Runtime(*self._made_of)
 
     def end(self) -> None:
         self._apart.interrupt()
