@@ -113,7 +113,7 @@ def test_the_answers_of_the_command_are_those_of_the_flip(tmp_path: Path) -> Non
     found = bittrue.evaluate(tmp_path / "m.tflite", data, numerics=["litert", "xnnpack"])
     model = bittrue.load(tmp_path / "m.tflite")
     for flip in found["flips"][0]["samples"]:
-        (x,) = inputs_of(str(data), flip["position"], "raw", model.prepare().inputs[0], flip["input"])
+        (x,) = inputs_of(str(data), flip["position"], "raw", model.prepare().inputs, flip["input"])
         answers = [int(next(iter(model.prepare(name).run(x).values())).argmax()) for name in ("litert", "xnnpack")]
         assert answers == flip["predictions"]
 

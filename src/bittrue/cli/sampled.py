@@ -50,7 +50,7 @@ def sample_inputs(
         data, sample, recipe, sha256: what was given.
 
     Raises:
-        InputError: options that do not go together, more inputs than one, or as `inputs_of`.
+        InputError: options that do not go together, or as `inputs_of`.
     """
     if data is None or sample is None:
         for name, given in (("--data", data), ("--sample", sample), ("--recipe", recipe), ("--sha256", sha256)):
@@ -60,12 +60,10 @@ def sample_inputs(
     for name, other in others.items():
         if other not in (None, ()):
             raise InputError("BT-USAGE", "has no effect beside --data: the sample is the input", place=name)
-    if len(ports) != 1:
-        raise InputError("BT-USAGE", f"a sample is one input, the model has {len(ports)}", place="--sample")
-    inputs = inputs_of(data, sample, recipe or "raw", ports[0], sha256 or "")
+    inputs = inputs_of(data, sample, recipe or "raw", ports, sha256 or "")
     words = ["--data", data, "--sample", str(sample)]
     for name, value in (("--recipe", recipe), ("--sha256", sha256)):
         words += [name, value] if value else []
     text = f"sample {sample} of {data}"
     texts = [text] if len(inputs) == 1 else [f"{text}, run {number}" for number in range(1, len(inputs) + 1)]
-    return [({ports[0].name: x}, what) for x, what in zip(inputs, texts, strict=True)], shlex.join(words)
+    return list(zip(inputs, texts, strict=True)), shlex.join(words)

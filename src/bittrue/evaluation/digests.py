@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -12,16 +12,18 @@ _MODULUS = 1 << 512
 _ROW = hashlib.sha512()
 
 
-def digest_of(parts: Sequence[bytes | np.ndarray]) -> str:
+def digest_of(parts: Sequence[bytes | np.ndarray | Mapping[str, bytes | np.ndarray]]) -> str:
     """SHA-256 of bytes as they are; of an array's type, shape and values in C order with the lowest byte first.
 
-    That of several parts is the one of their digests, one after the other.
+    That of several parts, or of the values of a mapping, is the one of their digests, one after the other.
     """
     if len(parts) != 1:
         return _digest(_NOTHING, "".join(digest_of([part]) for part in parts).encode())
     (value,) = parts
     if isinstance(value, bytes):
         return _digest(_NOTHING, value)
+    if isinstance(value, Mapping):
+        return digest_of([*value.values()])
     if value.dtype.byteorder == ">":
         value = value.astype(value.dtype.newbyteorder("<"))
     return _digest(_head(value.dtype, value.shape), value.tobytes())

@@ -23,7 +23,7 @@ from .results import FORMAT, PART_ROWS, Folder
 from .rows import Row, rows_of
 from .sampled import add_commands
 from .sources import Source, open_source
-from .subjects import model_file, open_team, usual, versions
+from .subjects import model_file, open_team, several_inputs, usual, versions
 from .summary import Summary
 from .tasks import Task, find_task
 
@@ -60,7 +60,7 @@ def evaluate(
     """Run every sample of a data set under every arithmetic, and add up what comes out.
 
     Args:
-        model: a model file with one input, or its bytes.
+        model: a model file, or its bytes.
         data: where samples come from; see `bittrue.evaluation.sources.open_source`.
         weights: the second file of formats that have one; see `bittrue.load`.
         numerics: names of arithmetics; flips are counted between each pair. None: that of the file's format.
@@ -112,7 +112,6 @@ def evaluate(
             advice="leave out threads, shard and resume, or let every sample begin with the first values",
         )
     given = {"model": _text(model), "data": _text(data), "recipe": _text(recipe)}
-    source = data if isinstance(data, Source) else open_source(data)
     recipe = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
     if not isinstance(task, Task):
         task = find_task(task, recipe.task)
@@ -121,13 +120,12 @@ def evaluate(
     if weights is None and not isinstance(model, bytes):
         weights = companion(Path(model))
     loaded = load(model, weights)
+    source = data if isinstance(data, Source) else open_source(data, several_inputs(loaded))
     names = list(dict.fromkeys(numerics)) or [usual(loaded)]
     runtimes = versions(against, loaded)
     team = open_team(loaded, model_file(loaded, model), names, runtimes, executor=executor, isa=isa, reset=reset)
     first = team[names[0]]
-    if len(first.inputs) != 1:
-        raise InputError("BT-EVALUATE-INPUTS", f"the model has {len(first.inputs)} inputs, expected one")
-    recipe.check(source.holds, first.inputs[0], source.alike)
+    recipe.check_all(source, first.inputs)
     task.check(first.inputs, first.outputs)
     require = require or {}
     subjects = [*names, *runtimes]

@@ -14,7 +14,7 @@ from ..errors import BittrueError, StoppedError
 from ..runtime.side_by_side import in_order
 from .digests import digest_of
 from .placement import Placement
-from .recipes import Recipe
+from .recipes import Made, Recipe
 from .sources import Sample
 from .subjects import Subject
 from .tasks import Answer, Task
@@ -88,7 +88,7 @@ class _Begun:
     """
 
     row: Row
-    inputs: Sequence[np.ndarray] = ()
+    inputs: Sequence[Made] = ()
     truth: Any = None
     placement: Placement | None = None
 
@@ -102,13 +102,13 @@ class _Worker:
     subjects: Mapping[str, Subject]
 
     def rows(self, samples: list[tuple[int, Sample]]) -> list[Row]:
-        port = next(iter(self.subjects.values())).inputs[0]
-        begun = [self._begun(position, sample, port) for position, sample in samples]
+        ports = next(iter(self.subjects.values())).inputs
+        begun = [self._begun(position, sample, ports) for position, sample in samples]
         for name, subject in self.subjects.items():
             self._answer(name, subject, [one for one in begun if not one.row.code])
         return [one.row for one in begun]
 
-    def _begun(self, position: int, sample: Sample, port: Port) -> _Begun:
+    def _begun(self, position: int, sample: Sample, ports: Sequence[Port]) -> _Begun:
         row = Row(position, sample.id, sample.label)
         one = _Begun(row)
         try:
@@ -116,8 +116,8 @@ class _Worker:
                 self.task.check_label(row.label)
             parts = sample.read()
             row.source = digest_of(parts)
-            placed = [self.recipe.placed(part, port) for part in parts]
-            one.inputs, one.placement = [x for x, _ in placed], placed[0][1]
+            made = [self.recipe.made(part, ports) for part in parts]
+            one.inputs, one.placement = [x for x, _ in made], made[0][1]
             row.input = digest_of(one.inputs)
             one.truth = row.label if sample.truth is None else sample.truth()
         except StoppedError:
@@ -137,7 +137,7 @@ class _Worker:
                 if isinstance(outcome, BittrueError):
                     one.row.fail(outcome)
                 else:
-                    own.append((x, outcome))
+                    own.append((next(iter(x.values())) if isinstance(x, Mapping) else x, outcome))
             if not one.row.code:
                 ran.append(one)
                 runs.append(own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,28 +20,30 @@ from .sources import open_source
 _DIGITS = 16
 
 
-def inputs_of(data: str, position: int, recipe: str, port: Port, sha256: str = "") -> list[np.ndarray]:
-    """The inputs that the sample at a position becomes, one for each of its runs.
+def inputs_of(
+    data: str, position: int, recipe: str, ports: Sequence[Port], sha256: str = ""
+) -> list[dict[str, np.ndarray]]:
+    """The inputs by name that the sample at a position becomes, for each of its runs.
 
     Args:
         data, recipe: as for `evaluate`.
         position: of the sample in the data, counted from 0.
-        port: the model's input.
+        ports: the model's inputs.
         sha256: how the digest of the inputs begins, as a row's ``input`` says; empty: it is not checked.
 
     Raises:
         InputError: no such sample, a broken one, or one whose inputs have another digest.
     """
-    source = open_source(data)
+    source = open_source(data, [port.name for port in ports] if len(ports) > 1 else ())
     if position >= len(source):
         raise InputError(
             "BT-SAMPLE", f"the data has {len(source):,} samples, counted from 0", place=f"sample {position}"
         )
     found = find_recipe(recipe)
-    found.check(source.holds, port)
+    found.check_all(source, ports)
     sample = source[position]
-    inputs = [found.apply(part, port) for part in sample.read()]
-    digest = digest_of(inputs)
+    made = [found.made(part, ports)[0] for part in sample.read()]
+    digest = digest_of(made)
     if not digest.startswith(sha256.lower()):
         raise InputError(
             "BT-SAMPLE-DIGEST",
@@ -49,7 +51,7 @@ def inputs_of(data: str, position: int, recipe: str, port: Port, sha256: str = "
             place=f"sample {position}, '{sample.id}'",
             advice="the data, the recipe or the version of a library that it uses is another one now",
         )
-    return inputs
+    return [dict(x) if isinstance(x, Mapping) else {ports[0].name: x} for x in made]
 
 
 def add_commands(found: dict[str, Any]) -> None:

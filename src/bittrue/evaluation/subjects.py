@@ -15,8 +15,10 @@ from ..api import Model, Port
 from ..errors import BittrueError
 from ..files import scratch_bytes
 from ..runners.apart import Apart
+from ..runners.base import input_ports
 from ..runners.guard import folder_of
 from ..runners.named import choose, full_name, read_name
+from .recipes import Made
 
 # The arrays of all outputs, or why there are none.
 Outcome: TypeAlias = Sequence[np.ndarray] | BittrueError
@@ -40,8 +42,8 @@ class Subject(ABC):
         """
 
     @abstractmethod
-    def run(self, inputs: Sequence[np.ndarray]) -> Iterator[Outcome]:
-        """What each input gives, in order.
+    def run(self, inputs: Sequence[Made]) -> Iterator[Outcome]:
+        """What each run gives, in order.
 
         Raises:
             StoppedError: another thread has called `end`.
@@ -71,7 +73,7 @@ class Arithmetic(Subject):
         self.inputs, self.outputs = self._session.inputs, self._session.outputs
         self._reset = reset
 
-    def run(self, inputs: Sequence[np.ndarray]) -> Iterator[Outcome]:
+    def run(self, inputs: Sequence[Made]) -> Iterator[Outcome]:
         for found in self._session.map(inputs, threads=1, reset=self._reset, errors="return"):
             yield found if isinstance(found, BittrueError) else list(found.values())
 
@@ -102,8 +104,9 @@ class Runtime(Subject):
     def ready(self) -> None:
         self._apart.open()
 
-    def run(self, inputs: Sequence[np.ndarray]) -> Iterator[Outcome]:
-        return iter(self._apart.run([[x] for x in inputs], self._reset))
+    def run(self, inputs: Sequence[Made]) -> Iterator[Outcome]:
+        runs = [[*x.values()] if isinstance(x, Mapping) else [x] for x in inputs]
+        return iter(self._apart.run(runs, self._reset))
 
     def another(self) -> Subject:
         return Runtime(*self._made_of)
@@ -118,6 +121,12 @@ class Runtime(Subject):
 def usual(model: Model) -> str:
     """The name of the arithmetic that files of this format come with."""
     return numerics_tables.default_of(model.format)
+
+
+def several_inputs(model: Model) -> list[str]:
+    """Names of a model's inputs; none where there is one."""
+    names = [port.name for port in input_ports(model)]
+    return names if len(names) > 1 else []
 
 
 def versions(against: Sequence[str], model: Model) -> dict[str, str]:

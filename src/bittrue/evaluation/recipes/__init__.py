@@ -1,5 +1,5 @@
 """How a sample becomes a model's input, as data."""
 
-from .recipe import Recipe, find_recipe, known, read_recipe
+from .recipe import Made, Recipe, find_recipe, known, read_recipe
 
-__all__ = ["Recipe", "find_recipe", "known", "read_recipe"]
+__all__ = ["Made", "Recipe", "find_recipe", "known", "read_recipe"]

@@ -45,6 +45,9 @@ axis is added where it is missing and that real numbers for a quantized input ar
     [[step]]
     do = "values"                     # instead of decode: bytes to numbers, the lowest byte first
     type = "float32"                  # or int8, uint16 ...
+
+    [[input.mask.step]]               # the steps of one of several inputs; those without any of their own take [[step]]
+    do = "decode"
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -68,6 +71,7 @@ from ...names import near_or_all
 from ...ports import Port, checked
 from ...quantization import dequantize, quantize
 from ..placement import Placement
+from ..sources import Held, Part, Source
 from .steps import KEYS, PACKAGES, PLACES, STEPS, library_of
 
 # Rows and columns of the image that a recipe is tried on before the first sample.
@@ -76,6 +80,8 @@ _TRIED = (1024, 1024)
 _ONE_IN = 32
 # Where a step stands, and what it does to a value.
 _Function = tuple[str, Callable[[Any], Any]]
+# The input of a model, or its inputs by name.
+Made: TypeAlias = np.ndarray | Mapping[str, np.ndarray]
 # Recipes that come with bittrue.
 _KNOWN = resources.files(__name__.partition(".")[0]).joinpath("data", "recipes")
 
@@ -89,28 +95,66 @@ class Recipe:
         steps: what is done, in order.
         rounding: the numerics that real numbers are quantized by.
         task: what it says about the task: keys of its class.
+        inputs: recipes of inputs that have steps of their own, by name.
     """
 
     name: str
     steps: tuple[Mapping[str, Any], ...] = ()
     rounding: str = "litert"
     task: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Recipe] = field(default_factory=dict)
     _made: dict[Port, list[_Function]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def digest(self) -> str:
         """SHA-256 of all but the name."""
         content = {"steps": self.steps, "rounding": self.rounding, **({"task": self.task} if self.task else {})}
+        if self.inputs:
+            content["inputs"] = {name: recipe.steps for name, recipe in self.inputs.items()}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def libraries(self) -> dict[str, str]:
         """Packages that the steps use, with the versions that are installed."""
-        used = {library_of(step) for step in self.steps if "library" in KEYS[step["do"]]}
+        steps = [step for recipe in (self, *self.inputs.values()) for step in recipe.steps]
+        used = {library_of(step) for step in steps if "library" in KEYS[step["do"]]}
         return {PACKAGES[name][1]: importlib.metadata.version(PACKAGES[name][1]) for name in sorted(used)}
 
     def to_dict(self) -> dict[str, Any]:
         """What a result says of it, as plain data."""
         return {"name": self.name, "digest": self.digest, "libraries": self.libraries(), "task": dict(self.task)}
+
+    def check_all(self, source: Source, ports: Sequence[Port]) -> None:
+        """Raises InputError where what a source holds cannot become the inputs of a model."""
+        names = [port.name for port in ports]
+        for name in self.inputs:
+            if name not in names:
+                advice = near_or_all(name, names, "there are")
+                raise InputError("BT-RECIPE", f"the model has no input '{name}'", place=self.name, advice=advice)
+        if len(ports) > 1 and list(source.inputs) != names:
+            there = ", ".join(source.inputs) or "one value per sample"
+            raise InputError(
+                "BT-EVALUATE-INPUTS",
+                f"the model has the inputs {', '.join(names)}, and the data has {there}",
+                place=source.place,
+            )
+        for port in ports:
+            held = source.inputs.get(port.name) or Held(source.holds, source.alike)
+            self._of(port).check(held.holds, port, held.alike)
+
+    def _of(self, port: Port) -> Recipe:
+        return self.inputs.get(port.name, self)
+
+    def made(self, part: Part, ports: Sequence[Port]) -> tuple[Made, Placement | None]:
+        """What a model is run on, and where the image went: that of the first input that is one.
+
+        Raises:
+            InputError: as `apply`.
+        """
+        if not isinstance(part, Mapping):
+            return self._of(ports[0]).placed(part, ports[0])
+        found = {port.name: self._of(port).placed(part[port.name], port) for port in ports}
+        placement = next((placement for _, placement in found.values() if placement is not None), None)
+        return {name: x for name, (x, _) in found.items()}, placement
 
     def check(self, holds: str, port: Port, alike: np.ndarray | None = None) -> None:
         """Raises InputError where samples of this kind cannot become this input, whatever they hold.
@@ -279,15 +323,30 @@ def read_recipe(text: str, name: str) -> Recipe:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError("BT-RECIPE", f"no TOML: {error}", place=name) from None
-    steps = found.get("step", [])
     for key in found:
-        if key not in ("step", "rounding", "name", "task"):
+        if key not in ("step", "rounding", "name", "task", "input"):
             raise InputError(
-                "BT-RECIPE", f"unknown key '{key}'", place=name, advice="there are: name, rounding, step, task"
+                "BT-RECIPE", f"unknown key '{key}'", place=name, advice="there are: name, rounding, step, task, input"
             )
     task = found.get("task", {})
     if not isinstance(task, dict):
         raise InputError("BT-RECIPE", f"task is a table, found {task!r:.80}", place=name, advice="write [task]")
+    sections = found.get("input", {})
+    if not isinstance(sections, dict):
+        advice = "write [[input.NAME.step]]"
+        raise InputError("BT-RECIPE", f"input is a table, found {sections!r:.80}", place=name, advice=advice)
+    rounding = str(found.get("rounding", "litert"))
+    inputs = {}
+    for which, section in sections.items():
+        place = f"{name}, input '{which}'"
+        if not isinstance(section, dict) or set(section) - {"step"}:
+            raise InputError("BT-RECIPE", "an input has steps only", place=place, advice="write [[input.NAME.step]]")
+        inputs[which] = Recipe(place, _steps(section, place), rounding)
+    return Recipe(str(found.get("name", name)), _steps(found, name), rounding, task, inputs)
+
+
+def _steps(found: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], ...]:
+    steps = found.get("step", [])
     if not isinstance(steps, list):
         raise InputError("BT-RECIPE", f"step is a list of tables, found {steps!r}", place=name, advice="write [[step]]")
     for number, step in enumerate(steps, 1):
@@ -307,7 +366,7 @@ def read_recipe(text: str, name: str) -> Recipe:
                     place=f"{name}, step {number}",
                     advice=near_or_all(key, KEYS[step["do"]], "there are"),
                 )
-    return Recipe(str(found.get("name", name)), tuple(steps), str(found.get("rounding", "litert")), task)
+    return tuple(steps)
 
 
 def _toml() -> Any:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ...errors import InputError
 from ...names import near_or_all
+from ...visible import visible
 from .arrays import Arrays
-from .base import Sample, Source
+from .base import Held, Part, Sample, Source, Value
 from .coco import Coco, has_coco
 from .folders import LABELS_FILE, ImageFolder, Manifest, MlperfTiny
 from .masks import Masks, has_masks
 from .shards import Shards
 from .tables import TABLES, open_tables
 
-__all__ = ["KINDS", "Sample", "Source", "open_source"]
+__all__ = ["KINDS", "Held", "Part", "Sample", "Source", "Value", "open_source"]
 
 KINDS: dict[str, Callable[[Path], Source]] = {
     "arrays": Arrays,
@@ -25,6 +26,12 @@ KINDS: dict[str, Callable[[Path], Source]] = {
     "imagefolder": ImageFolder,
     "masks": Masks,
     "mlperf-tiny": MlperfTiny,
+    "parquet": open_tables,
+    "webdataset": Shards,
+}
+# Those that hold values by the names of inputs.
+_SEVERAL: dict[str, Callable[[Path, Sequence[str]], Source]] = {
+    "arrays": Arrays,
     "parquet": open_tables,
     "webdataset": Shards,
 }
@@ -38,13 +45,17 @@ _BY_SUFFIX = {
 }
 
 
-def open_source(text: str | os.PathLike[str]) -> Source:
+def open_source(text: str | os.PathLike[str], inputs: Sequence[str] = ()) -> Source:
     """The samples that a text stands for: a path, with or without a prefix of `KINDS`.
 
     Without one: .npy and .npz files are arrays, .csv files lists, .json files COCO's, .parquet, .arrow and .feather
     files tables, .tar files shards of WebDataset. A folder with ``y_labels.csv`` is one of MLPerf Tiny; one with
     annotations as COCO names them holds images with boxes; one with ``images/`` and ``masks/``, or as Pascal VOC has
     it, images with masks; one with tables or shards in it holds those; any other has a folder per class.
+
+    Args:
+        text: what the user typed.
+        inputs: names of a model's inputs where it has several: each is an array, a column or a member of its name.
 
     Raises:
         InputError: no such file or folder, or none that holds samples of the kind.
@@ -62,7 +73,16 @@ def open_source(text: str | os.PathLike[str]) -> Source:
             raise InputError(
                 "BT-DATA-KIND", f"what '{path}' holds is not known", advice=f"name it: {', '.join(KINDS)}: before it"
             )
-    return KINDS[prefix](path)
+    if not inputs:
+        return KINDS[prefix](path)
+    if prefix not in _SEVERAL:
+        raise InputError(
+            "BT-EVALUATE-INPUTS",
+            f"{prefix}: holds one value per sample, the model has the inputs {', '.join(map(visible, inputs))}",
+            place=visible(str(path)),
+            advice=f"values by the names of inputs are held by {', '.join(f'{kind}:' for kind in _SEVERAL)}",
+        )
+    return _SEVERAL[prefix](path, inputs)
 
 
 def _kind_of_folder(path: Path) -> str:

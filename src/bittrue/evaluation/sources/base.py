@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...errors import InputError
+
+# What one input is made of: bytes (an encoded image, or values as they are) or an array; by the inputs' names, in the
+# model's order, where a model has several.
+Value: TypeAlias = bytes | np.ndarray
+Part: TypeAlias = Value | Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a source holds for an input.
+
+    Attributes:
+        holds: ``"image"`` (an encoded one), ``"bytes"`` (values) or ``"array"``.
+        alike: an array with the shape and type of that of every sample; None where they may differ.
+    """
+
+    holds: str
+    alike: np.ndarray | None = None
 
 
 @dataclass(slots=True)
@@ -20,14 +39,13 @@ class Sample:
         id: its name within the source, the same in every run and on every machine.
         label: what the source says about it, as plain data for JSON: the number of a class, or whatever the task asks
             for; None where it says nothing.
-        read: returns what the model is run on, one part for every run (mostly one): bytes (an encoded image, or values
-            as they are) or an array. Called in a worker's thread.
+        read: returns what the model is run on, one part for every run (mostly one). Called in a worker's thread.
         truth: reads what the label only names, such as a mask; None where the label is all. Called like `read`.
     """
 
     id: str
     label: Any
-    read: Callable[[], Sequence[bytes | np.ndarray]]
+    read: Callable[[], Sequence[Part]]
     truth: Callable[[], Any] | None = None
 
 
@@ -40,11 +58,14 @@ class Source(ABC):
         place: what the user named.
         classes: names of the classes by number; empty where the source has none.
         alike: an array with the shape and type of every sample; None where they may differ.
+        inputs: for models with several inputs: what there is for each, by name in the model's order; empty where parts
+            are one value.
     """
 
     kind: str
     holds: str
     alike: np.ndarray | None = None
+    inputs: Mapping[str, Held] = MappingProxyType({})
 
     def __init__(self, place: str, classes: Sequence[str] = ()) -> None:
         self.place = place

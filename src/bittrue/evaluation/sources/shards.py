@@ -6,16 +6,14 @@ import itertools
 import re
 import tarfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
 
 from ...errors import InputError
 from ...files import read_file
 from ...runners.arrays import npy_in, regular_file
 from ...visible import visible
-from .base import Sample, Source, no_samples
+from .base import Held, Part, Sample, Source, Value, no_samples
 from .folders import IMAGES, numbered
 
 # A member of more bytes is no image or array of one sample, and a label is a short text.
@@ -26,15 +24,22 @@ _BROKEN = (tarfile.TarError, ArithmeticError, LookupError, OSError, RecursionErr
 _RANGE = re.compile(r"\{([0-9]{1,9})\.\.([0-9]{1,9})\}|\{([^{}]*,[^{}]*)\}")
 
 
-@dataclass
+@dataclass(slots=True)
+class _Member:
+    """Where the value of an input lies, and what it is."""
+
+    suffix: str
+    start: int
+    size: int
+
+
+@dataclass(slots=True)
 class _Entry:
-    """One sample: where its content lies, and its label as it is written."""
+    """One sample: its members by the names of inputs, "" where there is one; and its label as it is written."""
 
     shard: int
     key: str
-    suffix: str = ""
-    start: int = 0
-    size: int = 0
+    members: dict[str, _Member] = field(default_factory=dict)
     label: str | None = None
 
 
@@ -44,28 +49,37 @@ class Shards(Source):
     The key of a member is its path up to the first dot of its name. Each key has one image or one ``.npy``, and a
     label in ``.cls``, if there is one: numbers are classes, other texts names, numbered in their order. Members of
     other kinds are passed over. Nothing is extracted: headers are read once, contents each when it is wanted.
+
+    With several `inputs`, each key has a member for each of them: ``KEY.INPUT.npy``, ``KEY.INPUT.jpg``.
     """
 
     kind = "webdataset"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, inputs: Sequence[str] = ()) -> None:
         super().__init__(visible(str(path)))
         self._shards = _expanded(path)
         if not self._shards:
             raise no_samples(self.place, "tar files")
         self._entries: list[_Entry] = []
         for number, (_, shard) in enumerate(self._shards):
-            self._entries += _index(number, shard)
-        if not self._entries:
-            raise no_samples(self.place, "an image or an .npy for every key")
-        suffixes = {entry.suffix for entry in self._entries if entry.suffix}
-        if ".npy" in suffixes and len(suffixes) > 1:
-            raise InputError("BT-DATA-MIXED", f"images and arrays: {', '.join(sorted(suffixes))}", place=self.place)
-        self.holds = "array" if ".npy" in suffixes else "image"
+            self._entries += _index(number, shard, inputs)
+        self._names = tuple(inputs) or ("",)
+        if not any(entry.members for entry in self._entries):
+            raise no_samples(self.place, f"an image or an .npy for every key{' and input' if inputs else ''}")
+        holds = {name: self._kind(name) for name in self._names}
+        self.holds = next(iter(holds.values()))
+        if inputs:
+            self.inputs = {name: Held(kind) for name, kind in holds.items()}
         texts = sorted({entry.label for entry in self._entries if entry.label is not None})
         labels, classes = numbered(texts)
         self.classes = tuple(classes)
         self._numbers = dict(zip(texts, labels, strict=True))
+
+    def _kind(self, name: str) -> str:
+        suffixes = {entry.members[name].suffix for entry in self._entries if name in entry.members}
+        if ".npy" in suffixes and len(suffixes) > 1:
+            raise InputError("BT-DATA-MIXED", f"images and arrays: {', '.join(sorted(suffixes))}", place=self.place)
+        return "array" if ".npy" in suffixes else "image"
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -74,16 +88,21 @@ class Shards(Source):
         entry = self._entries[position]
         name, shard = self._shards[entry.shard]
 
-        def read() -> Sequence[bytes | np.ndarray]:
-            member = f"member '{visible(entry.key + entry.suffix)}'"
-            if not entry.suffix:
+        def value(name: str) -> Value:
+            found = entry.members.get(name)
+            stem = f"{entry.key}.{name}" if name else entry.key
+            member = f"member '{visible(stem + (found.suffix if found else ''))}'"
+            if found is None:
                 raise InputError(
                     "BT-DATA-MEMBER",
                     "the key has neither an image nor an .npy",
                     place=f"{visible(str(shard))}, {member}",
                 )
-            content = read_file(shard, entry.start, entry.size)
-            return [npy_in(content, shard, member) if entry.suffix == ".npy" else content]
+            content = read_file(shard, found.start, found.size)
+            return npy_in(content, shard, member) if found.suffix == ".npy" else content
+
+        def read() -> Sequence[Part]:
+            return [{name: value(name) for name in self._names} if self.inputs else value("")]
 
         label = None if entry.label is None else self._numbers[entry.label]
         return Sample(f"{name}:{entry.key}", label, read)
@@ -125,7 +144,7 @@ def _check_count(count: int, path: Path) -> None:
         raise InputError("BT-DATA-PATTERN", f"the pattern stands for {count:,} files", place=visible(str(path)))
 
 
-def _index(number: int, shard: Path) -> list[_Entry]:
+def _index(number: int, shard: Path, inputs: Sequence[str]) -> list[_Entry]:
     """The samples of one tar file, in the order in which their first members lie."""
     place = visible(str(shard))
     length = regular_file(shard).st_size
@@ -143,7 +162,7 @@ def _index(number: int, shard: Path) -> list[_Entry]:
                     if member.isreg():
                         if end + member.size > length:
                             raise tarfile.ReadError(f"member '{member.name}' is cut off")
-                        _add(found, number, member, shard)
+                        _add(found, number, member, shard, inputs)
                 # tarfile takes a damaged header for the end; what follows would be lost without a word.
                 file.seek(archive.offset)
                 if file.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
@@ -154,11 +173,16 @@ def _index(number: int, shard: Path) -> list[_Entry]:
     return list(found.values())
 
 
-def _add(found: dict[str, _Entry], number: int, member: tarfile.TarInfo, shard: Path) -> None:
+def _add(found: dict[str, _Entry], number: int, member: tarfile.TarInfo, shard: Path, inputs: Sequence[str]) -> None:
     """One more member of a sample."""
     place = f"{visible(str(shard))}, member '{visible(member.name)}'"
     folder, slash, name = member.name.rpartition("/")
     stem, _, extension = name.partition(".")
+    of = ""
+    if inputs and extension.lower() != "cls":
+        of, _, extension = extension.rpartition(".")
+        if of not in inputs:
+            return
     suffix = extension.lower()
     if not stem or not (suffix == "cls" or f".{suffix}" in IMAGES or suffix == "npy"):
         return
@@ -175,7 +199,7 @@ def _add(found: dict[str, _Entry], number: int, member: tarfile.TarInfo, shard: 
             entry.label = content.decode().strip()
         except UnicodeDecodeError:
             raise InputError("BT-DATA-LABELS", "the label is no text in UTF-8", place=place) from None
-    elif entry.suffix:
-        raise InputError("BT-DATA-MEMBER", f"the key has a '{entry.suffix}' already", place=place)
+    elif of in entry.members:
+        raise InputError("BT-DATA-MEMBER", f"the key has a '{entry.members[of].suffix}' already", place=place)
     else:
-        entry.suffix, entry.start, entry.size = f".{suffix}", member.offset_data, member.size
+        entry.members[of] = _Member(f".{suffix}", member.offset_data, member.size)

@@ -15,7 +15,7 @@ from ...errors import InputError, ResourceError
 from ...runners.arrays import MEMBER_LIMIT, regular_file
 from ...visible import visible
 from ..arrow import parquet
-from .base import Sample, Source, no_samples
+from .base import Held, Part, Sample, Source, Value, no_samples
 from .folders import Files, inside, numbered
 
 TABLES = frozenset({".arrow", ".feather", ".parquet"})
@@ -133,19 +133,23 @@ class Tables(Source):
     nested as the array's axes. The column is the only one of such a type, or the one called ``image``, ``img``,
     ``input`` or ``x``. Labels are called ``label``, ``class``, ``labels``, ``target`` or ``y``; integers are classes
     whose names the `datasets` library's features may give, texts are names that are numbered in their order.
+
+    With several `inputs`, each of them is the column of its name.
     """
 
     kind = "parquet"
 
-    def __init__(self, place: str, names: Sequence[str], tables: Sequence[_Table]) -> None:
+    def __init__(self, place: str, names: Sequence[str], tables: Sequence[_Table], inputs: Sequence[str] = ()) -> None:
         super().__init__(place)
         self._arrow, _ = parquet()
         schema = tables[0].schema
-        self._column = _sample_column(self._arrow, schema, place)
-        self._label = next((name for name in _LABELS if schema.names.count(name) == 1), None)
-        kind = schema.field(self._column).type
-        self.holds = "array" if _is_list(self._arrow, kind) else "image"
-        self._columns = [self._column, *(() if self._label is None else (self._label,))]
+        samples = _input_columns(self._arrow, schema, place, inputs) or [_sample_column(self._arrow, schema, place)]
+        self._label = next((name for name in _LABELS if schema.names.count(name) == 1 and name not in inputs), None)
+        self._holds = {name: "array" if _is_list(self._arrow, schema.field(name).type) else "image" for name in samples}
+        self.holds = self._holds[samples[0]]
+        if inputs:
+            self.inputs = {name: Held(kind) for name, kind in self._holds.items()}
+        self._columns = [*samples, *(() if self._label is None else (self._label,))]
         for table in tables:
             for name in self._columns:
                 found = table.schema.field(name).type if table.schema.names.count(name) == 1 else None
@@ -195,10 +199,14 @@ class Tables(Source):
         if isinstance(label, str):
             label = self._numbers[label]
 
-        def read() -> list[bytes | np.ndarray]:
-            value = values.column(self._column)[row]
+        def value(column: str) -> Value:
+            found = values.column(column)[row]
+            return self._array(found) if self._holds[column] == "array" else _content(found)
+
+        def read() -> list[Part]:
             try:
-                return [table.guarded(lambda: self._array(value) if self.holds == "array" else _content(value))]
+                parts: dict[str, Value] = table.guarded(lambda: {column: value(column) for column in self._holds})
+                return [parts] if self.inputs else [*parts.values()]
             except InputError as error:
                 raise InputError(error.code, error.message, place=f"{table.path}, row {before + row}") from None
 
@@ -257,23 +265,26 @@ class ListInTable(Files):
         super().__init__(str(path), path.parent, files, classes)
 
 
-def open_tables(path: Path) -> Source:
-    """Samples in a Parquet or Arrow file, or in all that are in a folder and below, in the order of their names."""
+def open_tables(path: Path, inputs: Sequence[str] = ()) -> Source:
+    """Samples in a Parquet or Arrow file, or in all that are in a folder and below, in the order of their names.
+
+    `inputs`: names of a model's inputs, where it has several.
+    """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix.lower() in TABLES and file.is_file())
         if not files:
             raise no_samples(visible(str(path)), "Parquet or Arrow files")
         return Tables(
-            visible(str(path)), [file.relative_to(path).as_posix() for file in files], list(map(_Table, files))
+            visible(str(path)), [file.relative_to(path).as_posix() for file in files], list(map(_Table, files)), inputs
         )
     table = _Table(path)
     arrow, _ = parquet()
     names = table.schema.names
-    if not _candidates(arrow, table.schema) and names.count(_PATH) == 1:
+    if not inputs and not _candidates(arrow, table.schema) and names.count(_PATH) == 1:
         kind = table.schema.field(_PATH).type
         if arrow.types.is_string(kind) or arrow.types.is_large_string(kind):
             return ListInTable(path, table)
-    return Tables(visible(str(path)), [path.name], [table])
+    return Tables(visible(str(path)), [path.name], [table], inputs)
 
 
 def _raise(error: Exception) -> Any:
@@ -297,8 +308,8 @@ def _is_list(arrow: Any, kind: Any) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def _candidates(arrow: Any, schema: Any) -> list[str]:
-    """Columns that could hold samples."""
+def _candidates(arrow: Any, schema: Any, inputs: Sequence[str] = ()) -> list[str]:
+    """Columns that could hold samples; those with a label's name only where an input has it."""
     found = []
     for field in schema:
         kind = field.type
@@ -308,9 +319,23 @@ def _candidates(arrow: Any, schema: Any) -> list[str]:
         while _is_list(arrow, leaf):
             leaf = leaf.value_type
         numbers = leaf is not kind and (arrow.types.is_integer(leaf) or arrow.types.is_floating(leaf))
-        if field.name not in _LABELS and (numbers or arrow.types.is_binary(kind) or arrow.types.is_large_binary(kind)):
+        label = field.name in _LABELS and field.name not in inputs
+        if not label and (numbers or arrow.types.is_binary(kind) or arrow.types.is_large_binary(kind)):
             found.append(field.name)
     return found
+
+
+def _input_columns(arrow: Any, schema: Any, place: str, inputs: Sequence[str]) -> list[str]:
+    found = _candidates(arrow, schema, inputs)
+    missing = [name for name in inputs if found.count(name) != 1]
+    if missing:
+        raise InputError(
+            "BT-DATA-COLUMN",
+            f"no column of images (bytes) or lists of numbers is called like input {', '.join(map(visible, missing))}",
+            place=place,
+            advice=f"there are: {', '.join(map(visible, schema.names))}",
+        )
+    return list(inputs)
 
 
 def _sample_column(arrow: Any, schema: Any, place: str) -> str:

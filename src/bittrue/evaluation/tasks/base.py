@@ -75,7 +75,7 @@ class Task(ABC):
         """The answer, without digests, that outputs mean.
 
         Args:
-            runs: input and outputs of every run of the sample; mostly there is one.
+            runs: first input and outputs of every run of the sample; mostly there is one.
             inputs, outputs: the ports that they belong to.
         """
 
