@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Fuzzes every target (tests/fuzz/targets) MINUTES each, or those named:
+# Fuzzes every target (tests/fuzz/targets) MINUTES of processor time each, or those named:
 #   tools/fuzz.sh MINUTES [TARGET...] [--sanitize address|valgrind] [--jobs N] [--total] [--seed N] [--engine ...]
 #   tools/fuzz.sh [--sanitize ...] --replay TARGET FILE     one input again, with the traceback
-# Wall time: MINUTES x targets / jobs. A table at the end; exit code 1 on any finding, each with its file and the command
-# that replays it. What grows stays in build/fuzz; `python tests/fuzz/corpus.py keep` takes the best of it.
+# By the clock that is MINUTES x targets / jobs where every job has a core. A table at the end; exit code 1 on any finding,
+# each with its file and the command that replays it. What grows stays in build/fuzz; `python tests/fuzz/corpus.py keep`
+# takes the best of it.
 #   --engine atheris (coverage of the Python code; the default where it is installed), plain (seeded, without coverage),
 #            corpus (only what is there already)
 #   --sanitize address: the native module under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -25,11 +26,12 @@ done
 export OPENBLAS_NUM_THREADS=1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-# Copies, so that work on the sources meanwhile changes nothing. Where nothing is built in src/, what is installed is
-# fuzzed.
-cp -r tests "$scratch/"
+# Copies, so that work on the sources meanwhile changes nothing; what Python compiled comes and goes. Where nothing is
+# built in src/, what is installed is fuzzed.
+copy() { tar -c -C "$1" --exclude __pycache__ "$2" | tar -x -C "$scratch"; }
+copy . tests
 if compgen -G "src/bittrue/_native*.so" >/dev/null; then
-  cp -r src/bittrue "$scratch/"
+  copy src bittrue
   export PYTHONPATH=$scratch
 fi
 case $sanitize in

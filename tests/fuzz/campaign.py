@@ -1,4 +1,5 @@
-"""Fuzz targets for a time each, in processes that are watched; a table of what came of it. `tools/fuzz.sh` starts it.
+"""Fuzz targets for a processor time each, in processes that are watched; a table of what came of it. `tools/fuzz.sh`
+starts it.
 
 A finding is a crash (the process died), a hang (one input took too long), an untyped exception, a visible warning, an
 internal error, or a difference between the executors. Findings of one cause count once; the shortest input is kept.
@@ -88,14 +89,12 @@ class Watched:
 
     def run(self, seconds: float) -> Tally:
         before = len(list(self.corpus.iterdir()))
-        started, left, starts = time.monotonic(), seconds, 0
-        while left > 0 and starts < _MOST_STARTS:
-            ended = self._once(left, starts)
+        starts = 0
+        while self.tally.seconds < seconds and starts < _MOST_STARTS:
+            ended = self._once(seconds - self.tally.seconds, starts)
             starts += 1
-            left = seconds - (time.monotonic() - started)
             if ended:
                 break
-        self.tally.seconds = time.monotonic() - started
         self.tally.new = len(list(self.corpus.iterdir())) - before
         for path in sorted((self.state / "findings").glob("*.bin")):
             self.tally.findings[path.stem] = path
@@ -161,6 +160,7 @@ class Watched:
         except (OSError, ValueError):
             return
         self.tally.executions += found["executions"]
+        self.tally.seconds += found["seconds"]
         self.tally.slowest = max(self.tally.slowest, found["slowest"])
 
     def _keep(self, kind: str, text: str, log: Path) -> None:
@@ -196,7 +196,7 @@ def _tell(tally: Tally, given: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/fuzz.sh", description=__doc__)
-    parser.add_argument("minutes", type=float, help="for each target")
+    parser.add_argument("minutes", type=float, help="of processor time, for each target")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"one of {', '.join(NAMES)}; all without one")
     parser.add_argument("--total", action="store_true", help="MINUTES are for all targets together")
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
@@ -219,7 +219,10 @@ def main() -> int:
     seconds = given.minutes * 60
     if given.total:
         seconds *= given.jobs / len(targets)
-    print(f"engine {given.engine}, seed {given.seed}, {seconds:g} s for each of {len(targets)} targets", flush=True)
+    print(
+        f"engine {given.engine}, seed {given.seed}, {seconds:g} s of processor time for each of {len(targets)} targets",
+        flush=True,
+    )
     with ThreadPoolExecutor(given.jobs) as pool:
         tallies = list(pool.map(lambda name: Watched(name, given).run(seconds), targets))
     print(_table([tally.row() for tally in tallies]))
