@@ -22,6 +22,7 @@ campaign fuzz "$fuzz"
 campaign fuzz_address "$fuzz --sanitize address"
 campaign fuzz_valgrind "$fuzz --sanitize valgrind"
 campaign power "python tools/test_mutants.py"
+campaign ray tools/test_ray.sh
 campaign tests "pytest --deep"
 
 if [[ ${1:-} == --list ]]; then

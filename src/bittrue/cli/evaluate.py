@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from .. import api
 from ..errors import InputError
-from ..evaluation.evaluate import evaluate
+from ..evaluation.evaluate import ENGINES, evaluate
 from ..evaluation.merging import merge_evaluations
 from ..evaluation.metrics import find_metric
 from ..evaluation.recipes import known
@@ -136,7 +136,27 @@ def _result_options(function: Any) -> Any:
     type=click.Path(exists=True, dir_okay=False),
     help="The file with the weights, for formats that have two; by default the one beside MODEL.",
 )
-@_option(_HOW, "--threads", type=click.IntRange(1), help="Samples in progress at once; by default one per processor.")
+@_option(
+    _HOW,
+    "--threads",
+    type=click.IntRange(1),
+    help="Samples in progress at once; by default one per processor. With --engine ray: in each actor; by default one.",
+)
+@_option(
+    _HOW,
+    "--engine",
+    type=Choice(ENGINES),
+    default="local",
+    show_default=True,
+    help="Where samples are run: here, or on the nodes of a Ray cluster, which find the data under the same names.",
+)
+@_option(
+    _HOW,
+    "--address",
+    metavar="ADDRESS",
+    help="Of the Ray cluster: auto for the one that this machine belongs to, or HOST:PORT; by default that of "
+    "RAY_ADDRESS or of this machine, or one is begun for this command.",
+)
 @_option(_HOW, "--executor", default="auto", show_default=True, type=Choice(api.EXECUTORS))
 @_option(_HOW, "--isa", metavar="NAME", help="Instruction set of the native executor.")
 @_option(

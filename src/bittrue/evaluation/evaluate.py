@@ -6,6 +6,8 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +16,26 @@ from ..api import load
 from ..errors import InputError
 from ..files import read_file
 from ..importers import companion
+from ..names import near_or_all
 from ..runtime.side_by_side import available_processors
 from .baseline import Baseline
+from .cluster import Job, node_facts, rows_on_ray
 from .metrics import Metric
 from .recipes import Recipe, find_recipe
 from .requirements import check_requirements, lower_of, unmet_requirements
 from .results import FORMAT, PART_ROWS, Folder
-from .rows import Row, rows_of
+from .rows import Row, Workers
 from .sampled import add_commands
-from .sources import Source, open_source
+from .sources import Sample, Source, open_source
 from .subjects import model_file, open_team, several_inputs, usual, versions
 from .summary import Summary
 from .tasks import Task, find_task
 
 # A part is written when it is full, or so many seconds have passed.
 _PART_SECONDS = 5.0
+
+# Where samples are run.
+ENGINES = ("local", "ray")
 
 # (samples done, samples in all)
 Progress = Callable[[int, int], None]
@@ -51,6 +58,8 @@ def evaluate(
     threads: int | None = None,
     executor: str = "auto",
     isa: str | None = None,
+    engine: str = "local",
+    address: str | None = None,
     on_error: str = "skip",
     reset: bool = True,
     require: Mapping[str, float] | None = None,
@@ -76,8 +85,14 @@ def evaluate(
         resume: go on where an earlier run with the same arguments ended.
         limit: only the first so many samples.
         shard: (I, N): only every N-th sample, from the I-th on, counted from 1.
-        threads: samples in progress at once; None: as many as this process may use processors.
+        threads: samples in progress at once; None: as many as this process may use processors. With Ray, those of each
+            actor, which asks for as many processors; None: one.
         executor, isa: as for `Model.prepare`; the results never depend on them.
+        engine: where samples are run: ``"local"``: in this process; ``"ray"``: on nodes of a Ray cluster, which find
+            the data under the same names. The results never depend on it.
+        address: of the cluster: ``"auto"``: the one that this machine belongs to; ``"HOST:PORT"``; None: the one that
+            this process is connected to, the one in RAY_ADDRESS, the one of this machine, or one that is begun for this
+            evaluation.
         on_error: what a sample with an error does: ``"skip"``: it is a row with its error; ``"stop"``: it is the end.
         reset: whether every sample begins with the first values of variable tensors. False: they go on from sample to
             sample, as in a loop over one interpreter; then there is one thread, one shard, and nothing to resume.
@@ -104,12 +119,16 @@ def evaluate(
         raise InputError("BT-SHARD", f"a shard is I/N with I from 1 to N, found {index}/{count}")
     if limit is not None and limit < 1:
         raise InputError("BT-LIMIT", f"at least one sample is evaluated, found {limit}", place="limit")
-    if not reset and (resume or count > 1 or (threads or 1) > 1):
+    if engine not in ENGINES:
+        raise InputError("BT-ENGINE", f"unknown engine '{engine}'", advice=near_or_all(engine, ENGINES, "there are"))
+    if address is not None and engine != "ray":
+        raise InputError("BT-RAY-ADDRESS", "has no effect without the engine ray", place="address")
+    if not reset and (resume or count > 1 or (threads or 1) > 1 or engine != "local"):
         raise InputError(
             "BT-EVALUATE-STATE",
             "variables go on from sample to sample, so all samples are run in order by one thread",
             place="reset=False",
-            advice="leave out threads, shard and resume, or let every sample begin with the first values",
+            advice="leave out threads, shard, resume and engine, or let every sample begin with the first values",
         )
     given = {"model": _text(model), "data": _text(data), "recipe": _text(recipe)}
     recipe = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
@@ -158,21 +177,30 @@ def evaluate(
             earlier.add(row)
 
     if folder is not None:
-        folder.begin()
         for row in folder.rows():
             add(row)
             done += 1
-    workers = threads or (available_processors() if reset else 1)
-    teams = [team, *({name: one.another() for name, one in team.items()} for _ in range(workers - 1))]
-    rows = rows_of(source.samples(positions[done:]), recipe, task, teams)
-    for part in _parts(rows, done, len(positions), progress):
+    left = positions[done:]
+    opened: AbstractContextManager[Iterator[Row]]
+    if engine == "ray" and left:
+        open_one = partial(open_team, loaded, numerics=names, against=runtimes, executor=executor, isa=isa, reset=reset)
+        facts = node_facts(source, recipe, runtimes, loaded)
+        job = Job(loaded, model, data, recipe, task, open_one, threads or 1, facts)
+        opened = rows_on_ray(address, job, source, left, team)
+    else:
+        workers = Workers(recipe, task, team, threads or (available_processors() if reset else 1))
+        opened = _rows_here(workers, source.samples(left))
+    with opened as rows:
         if folder is not None:
-            folder.write_part(done, part)
-        for row in part:
-            add(row)
-            if row.code and on_error == "stop":
-                raise InputError("BT-EVALUATE-SAMPLE", row.error, place=f"sample '{row.id}'")
-        done += len(part)
+            folder.begin()
+        for part in _parts(rows, done, len(positions), progress):
+            if folder is not None:
+                folder.write_part(done, part)
+            for row in part:
+                add(row)
+                if row.code and on_error == "stop":
+                    raise InputError("BT-EVALUATE-SAMPLE", row.error, place=f"sample '{row.id}'")
+            done += len(part)
     found = {**asked, **summary.to_dict()}
     add_commands(found)
     if earlier is not None:
@@ -182,6 +210,12 @@ def evaluate(
     if folder is not None:
         folder.finish(found)
     return found
+
+
+@contextmanager
+def _rows_here(workers: Workers, samples: Iterable[tuple[int, Sample]]) -> Iterator[Iterator[Row]]:
+    with closing(workers), closing(workers.rows(samples)) as rows:
+        yield rows
 
 
 def _text(given: object) -> str:

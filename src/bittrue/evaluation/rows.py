@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..api import Port
-from ..errors import BittrueError, StoppedError
+from ..errors import BittrueError, InputError, StoppedError
 from ..runtime.side_by_side import in_order
+from ..visible import visible
 from .digests import digest_of
 from .placement import Placement
 from .recipes import Made, Recipe
@@ -51,31 +52,36 @@ class Row:
             self.answers, self.code, self.error = {}, error.code, str(error)
 
 
-def rows_of(
-    samples: Iterable[tuple[int, Sample]], recipe: Recipe, task: Task, teams: Sequence[Mapping[str, Subject]]
-) -> Iterator[Row]:
-    """A row per sample, in the order of the samples, with bounded memory; the teams are closed then.
+class Workers:
+    """What makes rows, in one thread or several.
 
     Args:
-        teams: what answers, by name; a thread for each.
-
-    Raises:
-        BittrueError: whatever is wrong with the model; what is wrong with a sample stands in its row.
+        team: what answers, by name; it and those of the other threads are closed with this.
+        threads: how many.
     """
 
-    def end() -> None:
-        for team in teams:
-            for subject in team.values():
-                subject.end()
+    def __init__(self, recipe: Recipe, task: Task, team: Mapping[str, Subject], threads: int) -> None:
+        teams = [team, *({name: one.another() for name, one in team.items()} for _ in range(threads - 1))]
+        self._subjects = [subject for team in teams for subject in team.values()]
+        self._workers = [_Worker(recipe, task, team).rows for team in teams]
 
-    try:
-        workers = [_Worker(recipe, task, team).rows for team in teams]
-        for chunk in in_order(workers, samples, seconds=_CHUNK_SECONDS, end=end):
+    def rows(self, samples: Iterable[tuple[int, Sample]]) -> Generator[Row, None, None]:
+        """A row per sample, in the order of the samples, with bounded memory.
+
+        Raises:
+            BittrueError: whatever is wrong with the model; what is wrong with a sample stands in its row.
+        """
+        for chunk in in_order(self._workers, samples, seconds=_CHUNK_SECONDS, end=self._end):
             yield from chunk
-    finally:
-        for team in teams:
-            for subject in team.values():
-                subject.close()
+
+    def _end(self) -> None:
+        for subject in self._subjects:
+            subject.end()
+
+    def close(self) -> None:
+        """Close what answers."""
+        for subject in self._subjects:
+            subject.close()
 
 
 @dataclass(slots=True)
@@ -124,6 +130,9 @@ class _Worker:
             raise
         except BittrueError as error:
             row.fail(error)
+        except OSError as error:
+            place = visible(str(error.filename or ""))
+            row.fail(InputError("BT-FILE-READ", error.strerror or str(error), place=place))
         return one
 
     def _answer(self, name: str, subject: Subject, samples: Sequence[_Begun]) -> None:

@@ -17,7 +17,7 @@ from .masks import Masks, has_masks
 from .shards import Shards
 from .tables import TABLES, open_tables
 
-__all__ = ["KINDS", "Held", "Part", "Sample", "Source", "Value", "open_source"]
+__all__ = ["KINDS", "Held", "Part", "Sample", "Source", "Value", "located", "open_source"]
 
 KINDS: dict[str, Callable[[Path], Source]] = {
     "arrays": Arrays,
@@ -94,3 +94,12 @@ def _kind_of_folder(path: Path) -> str:
         return "masks"
     suffixes = {entry.suffix.lower() for entry in path.iterdir()}
     return "parquet" if suffixes & TABLES else "webdataset" if ".tar" in suffixes else "imagefolder"
+
+
+def located(text: str | os.PathLike[str]) -> str:
+    """What `open_source` takes, fit for processes that stand in another folder."""
+    name = os.fspath(text)
+    prefix, colon, path = name.partition(":")
+    if not colon or os.path.exists(name) or path.startswith("//"):
+        prefix, path = "", name
+    return prefix + colon * bool(prefix) + (path if "://" in path else os.path.abspath(path))
