@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..evaluation.evaluate import ENGINES, evaluate
 from ..evaluation.merging import merge_evaluations
 from ..evaluation.metrics import find_metric
-from ..evaluation.recipes import known
+from ..evaluation.recipes import METADATA, known
 from ..evaluation.requirements import numbers
 from ..evaluation.sources import KINDS
 from ..evaluation.tasks import TASKS
@@ -108,7 +108,8 @@ def _result_options(function: Any) -> Any:
     default="raw",
     show_default=True,
     metavar="NAME",
-    help=f"How a sample becomes an input: a .toml file, or one of {', '.join(known())}.",
+    help=f"How a sample becomes an input: a .toml file, {METADATA} (as the model's own file says), or one of "
+    f"{', '.join(known())}.",
 )
 @_option(_DATA, "--limit", type=click.IntRange(1), metavar="N", help="Only the first N samples.")
 @_option(_DATA, "--shard", default="", metavar="I/N", help="Only every N-th sample, from the I-th on.")

@@ -27,6 +27,7 @@ from ..errors import BittrueError, InputError, ResourceError, UnsupportedError
 from .recipes import Recipe
 from .rows import Row, Workers
 from .sources import Source, located, open_source
+from .sources.renumbered import renumbered
 from .subjects import Subject, model_file, several_inputs, versions
 from .tasks import Task
 
@@ -56,6 +57,7 @@ class Job:
         open_one: opens what answers; it takes the path of the model.
         threads: of each actor.
         facts: those of this process; see `node_facts`.
+        labels: names of classes by which the source's are numbered; empty: they have its own numbers.
     """
 
     model: Model
@@ -66,6 +68,7 @@ class Job:
     open_one: Callable[[Path], Mapping[str, Subject]]
     threads: int
     facts: Mapping[str, Any]
+    labels: Sequence[str] = ()
 
     def located(self) -> Job:
         """The job for processes that stand in another folder."""
@@ -98,7 +101,8 @@ class Opened:
         try:
             job: Job = pickle.loads(content)
             inputs = several_inputs(job.model)
-            self._source = job.data if isinstance(job.data, Source) else open_source(job.data, inputs)
+            opened = job.data if isinstance(job.data, Source) else open_source(job.data, inputs)
+            self._source = renumbered(opened, job.labels)
             facts = node_facts(self._source, job.recipe, job.facts["against"], job.model)
             differs = [
                 f"{name} {facts[name]}, expected {job.facts[name]}" for name in facts if facts[name] != job.facts[name]

@@ -21,12 +21,13 @@ from ..runtime.side_by_side import available_processors
 from .baseline import Baseline
 from .cluster import Job, node_facts, rows_on_ray
 from .metrics import Metric
-from .recipes import Recipe, find_recipe
+from .recipes import METADATA, Recipe, find_recipe, labels_of, recipe_of
 from .requirements import check_requirements, lower_of, unmet_requirements
 from .results import FORMAT, PART_ROWS, Folder
 from .rows import Row, Workers
 from .sampled import add_commands
 from .sources import Sample, Source, open_source
+from .sources.renumbered import renumbered
 from .subjects import model_file, open_team, several_inputs, usual, versions
 from .summary import Summary
 from .tasks import Task, find_task
@@ -75,7 +76,8 @@ def evaluate(
         numerics: names of arithmetics; flips are counted between each pair. None: that of the file's format.
         against: real runtimes that are installed here, beside the arithmetics: ``"litert:builtin_ref"``,
             ``"litert:optimized"``, ``"litert:xnnpack"``, ``"ort"``, ``"openvino"``; options as ``"ort?level=basic"``.
-        recipe: how a sample becomes an input: a `Recipe`, the name of a built-in one or a TOML file.
+        recipe: how a sample becomes an input: a `Recipe`, the name of a built-in one or a TOML file; ``"metadata"``: as
+            the model's own file says.
         task: the question that the model answers: a `Task`, one's own among them, or a name.
         metric: a function for further figures. For every arithmetic it is called once with a list of mappings, one per
             sample without an error: ``id``, ``position``, ``label`` (None where there is none), ``prediction``,
@@ -131,15 +133,23 @@ def evaluate(
             advice="leave out threads, shard, resume and engine, or let every sample begin with the first values",
         )
     given = {"model": _text(model), "data": _text(data), "recipe": _text(recipe)}
-    recipe = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
-    if not isinstance(task, Task):
-        task = find_task(task, recipe.task)
-    elif recipe.task:
-        raise InputError("BT-TASK", "the recipe has a table [task], and the task is made already", place=recipe.name)
     if weights is None and not isinstance(model, bytes):
         weights = companion(Path(model))
     loaded = load(model, weights)
     source = data if isinstance(data, Source) else open_source(data, several_inputs(loaded))
+    labels: Sequence[str] = ()
+    content = model if isinstance(model, bytes) else read_file(model)
+    if recipe == METADATA:
+        recipe = recipe_of(loaded, content, source.holds)
+        labels = labels_of(loaded, content)
+        source = renumbered(source, labels)
+        given["recipe"] = given["model"]
+    recipe = recipe if isinstance(recipe, Recipe) else find_recipe(recipe, source.holds)
+    if not isinstance(task, Task):
+        task = find_task(task, recipe.task)
+    elif recipe.task:
+        raise InputError("BT-TASK", "the recipe has a table [task], and the task is made already", place=recipe.name)
+    classes = source.classes or labels_of(loaded, content)
     names = list(dict.fromkeys(numerics)) or [usual(loaded)]
     runtimes = versions(against, loaded)
     team = open_team(loaded, model_file(loaded, model), names, runtimes, executor=executor, isa=isa, reset=reset)
@@ -156,7 +166,7 @@ def evaluate(
         "bittrue": __version__,
         "given": given,
         "model": [_digest(part) for part in (model, weights) if part is not None],
-        "data": {"kind": source.kind, "samples": len(source), "classes": list(source.classes)},
+        "data": {"kind": source.kind, "samples": len(source), "classes": list(classes)},
         "recipe": recipe.to_dict(),
         "task": task.name,
         "numerics": names,
@@ -166,7 +176,7 @@ def evaluate(
         "shard": [index, count],
     }
     positions = range(index - 1, len(source) if limit is None else min(limit, len(source)), count)
-    summary = Summary(task, subjects, source.classes, metric)
+    summary = Summary(task, subjects, classes, metric)
     earlier = None if baseline is None else Baseline(baseline, asked, task, metric)
     folder = None if output is None else Folder(Path(output), asked, task, resume=resume)
     done = 0
@@ -185,7 +195,7 @@ def evaluate(
     if engine == "ray" and left:
         open_one = partial(open_team, loaded, numerics=names, against=runtimes, executor=executor, isa=isa, reset=reset)
         facts = node_facts(source, recipe, runtimes, loaded)
-        job = Job(loaded, model, data, recipe, task, open_one, threads or 1, facts)
+        job = Job(loaded, model, data, recipe, task, open_one, threads or 1, facts, labels)
         opened = rows_on_ray(address, job, source, left, team)
     else:
         workers = Workers(recipe, task, team, threads or (available_processors() if reset else 1))

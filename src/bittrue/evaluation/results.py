@@ -50,6 +50,7 @@ class Folder:
         self.asked = json.loads(json.dumps(asked))
         self._arrow, self._parquet = parquet()
         self._columns = {name: _kind(self._arrow, text) for name, text in {**task.columns, **_COMMON}.items()}
+        self._classes: list[str] = self.asked["data"]["classes"]
         place = path / ASKED
         if place.exists() or self.parts():
             if not resume:
@@ -116,9 +117,15 @@ class Folder:
             for field, kind in self._columns.items():
                 values = [None if answer is None else _field(answer, field) for answer in answers]
                 columns[f"{name}:{field}"] = pa.array(values, kind)
+            if self._classes and self._columns["prediction"] == pa.int64():
+                columns[f"{name}:class"] = pa.array([self._class(answer) for answer in answers], pa.string())
         buffer = io.BytesIO()
         self._parquet.write_table(pa.table(columns), buffer, compression="zstd")
         write_bytes(self.path / ROWS / _name(first), buffer.getvalue())
+
+    def _class(self, answer: Answer | None) -> str | None:
+        known = answer is not None and 0 <= answer.prediction < len(self._classes)
+        return self._classes[answer.prediction] if answer is not None and known else None
 
     def rows(self) -> Iterator[Row]:
         """Rows of all samples that are done, in the order of `positions`.

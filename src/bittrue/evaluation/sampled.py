@@ -39,7 +39,7 @@ def inputs_of(
         raise InputError(
             "BT-SAMPLE", f"the data has {len(source):,} samples, counted from 0", place=f"sample {position}"
         )
-    found = find_recipe(recipe)
+    found = find_recipe(recipe, source.holds)
     found.check_all(source, ports)
     sample = source[position]
     made = [found.made(part, ports)[0] for part in sample.read()]

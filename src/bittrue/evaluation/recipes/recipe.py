@@ -59,14 +59,11 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...errors import InputError, UnsupportedError
-from ...files import read_file
 from ...names import near_or_all
 from ...ports import Port, checked
 from ...quantization import dequantize, quantize
@@ -82,8 +79,6 @@ _ONE_IN = 32
 _Function = tuple[str, Callable[[Any], Any]]
 # The input of a model, or its inputs by name.
 Made: TypeAlias = np.ndarray | Mapping[str, np.ndarray]
-# Recipes that come with bittrue.
-_KNOWN = resources.files(__name__.partition(".")[0]).joinpath("data", "recipes")
 
 
 @dataclass(frozen=True)
@@ -289,27 +284,6 @@ def _values(content: bytes, port: Port) -> np.ndarray:
             "BT-DATA-SIZE", f"expected {size} bytes for {port.dtype}{list(port.shape)}, found {len(content)}"
         )
     return np.ndarray(port.shape, port.dtype.newbyteorder("<"), content).astype(port.dtype, copy=False)
-
-
-def known() -> list[str]:
-    """Names of the recipes that come with bittrue."""
-    return sorted(file.name.removesuffix(".toml") for file in _KNOWN.iterdir() if file.name.endswith(".toml"))
-
-
-def find_recipe(which: str) -> Recipe:
-    """A built-in recipe by name, or the one in a TOML file.
-
-    Raises:
-        InputError: there is none of that name, or the file is no recipe.
-    """
-    if which in known():
-        return read_recipe(_KNOWN.joinpath(f"{which}.toml").read_text("utf-8"), which)
-    path = Path(which)
-    if not path.is_file():
-        raise InputError(
-            "BT-RECIPE", f"no recipe '{which}'", advice=near_or_all(which, known(), "a .toml file, or one of")
-        )
-    return read_recipe(read_file(path).decode("utf-8", "replace"), path.name)
 
 
 def read_recipe(text: str, name: str) -> Recipe:
