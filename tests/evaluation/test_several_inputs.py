@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
 import bittrue
+from bittrue.cli import cli
 from bittrue.evaluation.digests import digest_of
 from bittrue.evaluation.sampled import inputs_of
 from support.build import T, chain
@@ -156,6 +159,11 @@ def test_every_kind_gives_the_same_inputs(folder: Path, tmp_path: Path) -> None:
     digest = tables[2].column("input").to_pylist()[4]
     (again,) = inputs_of(str(tmp_path / "c.tar"), 4, recipe, ports, digest[:16])
     assert {name: x.tobytes() for name, x in again.items()} == {n: x[4].tobytes() for n, x in values.items()}
+    sides = [f"{folder / 'model.tflite'}@{name}" for name in ("litert", "litert-optimized")]
+    words = ["--data", str(tmp_path / "c.tar"), "--recipe", recipe, "--sample", "4", "--sha256", digest[:16], "--json"]
+    result = CliRunner().invoke(cli, ["compare", *sides, *words])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.output)["equal"]
 
 
 def test_missing_members_are_rows_with_errors(folder: Path, tmp_path: Path) -> None:
