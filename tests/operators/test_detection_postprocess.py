@@ -161,6 +161,16 @@ def test_literal() -> None:
     assert [v.tolist() for v in values[1:]] == [[[1, 1]], [[0.75, 0.5]], [2]]
 
 
+def test_classes_beside_scores_that_are_none() -> None:
+    """Which ones are the best follows from the heap, wherever the NaNs lie."""
+    content, feed = head(columns=5, num_classes=4, max_classes_per_detection=2, max_detections=3)
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        feed[1] = rng.random((1, 3, 5)).astype(np.float32)
+        feed[1][0, np.arange(3), rng.integers(1, 5, 3)] = np.nan
+        assert check_detections(content, feed) == "equal"
+
+
 def test_anchors_of_negative_size_are_an_error_of_the_run() -> None:
     content, feed = head()
     feed[2][1, 2] = -1

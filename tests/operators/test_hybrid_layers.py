@@ -152,6 +152,17 @@ def test_long_rows(shape: tuple[int, int, int], asymmetric: bool) -> None:
     assert check(layer(x, w, None, asymmetricQuantizeInputs=asymmetric), [[x]]) == "equal"
 
 
+@pytest.mark.numerics("xnnpack")
+@pytest.mark.parametrize("activation", range(4))
+@pytest.mark.parametrize("dtype", ["s8", "s4", "s2"])
+def test_a_range_that_overflows(dtype: str, activation: int) -> None:
+    """No result is a number then, and what becomes of it is a matter of the kernel."""
+    x = np.zeros((1, 16), np.float32)
+    x[0, :2] = 1.3e38, -2.3e38
+    w = T(dtype, (2, 16), [0.001], data=np.eye(2, 16))
+    assert check(layer(x, w, None, fusedActivationFunction=activation), [[x]]) == "equal"
+
+
 @pytest.mark.parametrize("depth", [2047, 2048, 2064, 4099])
 def test_sums_of_weights_wrap_at_16_bits(depth: int) -> None:
     x = np.abs(activity(np.random.default_rng(1), (3, depth), "normal"))

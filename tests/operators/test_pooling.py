@@ -82,6 +82,21 @@ def test_average_pool2d(case: tuple[bytes, int]) -> None:
     check_pool(*case)
 
 
+@pytest.mark.parametrize("zero_point", [-40000, -32768, 32767, 32768, 65536])
+@pytest.mark.parametrize("activation", range(4))
+def test_averages_with_a_zero_point_beyond_the_type(activation: int, zero_point: int) -> None:
+    """Beyond 16 bits, an optimised kernel's limits wrap."""
+    options = {"strideW": 1, "strideH": 1, "filterWidth": 2, "filterHeight": 2, "fusedActivationFunction": activation}
+    x, y = T("s8", (1, 2, 2, 1), 0.001), T("s8", (), 0.001, zero_point)
+    content = single("AVERAGE_POOL_2D", ("Pool2DOptions", options), [x], [y], version=3)
+    feed = np.int8([[[[-100], [-50]], [[20], [30]]]])
+    if differential.COMPARED == "litert" or not activation or abs(zero_point) <= 32768 - (zero_point > 0):
+        assert check(content, [[feed]]) == "equal"
+    else:
+        with pytest.raises(bittrue.BittrueError, match="BT-UNDEFINED"):
+            bittrue.load(content).prepare(differential.COMPARED)
+
+
 @given(pool("MAX_POOL_2D"))
 def test_max_pool2d(case: tuple[bytes, int]) -> None:
     check_pool(*case)

@@ -143,16 +143,26 @@ def test_scale_back_rules_are_told_apart() -> None:
 
 
 def test_plain_ranges_are_told_apart() -> None:
-    """`plain_range`: an infinity without an activation, NaN and -0 with one."""
+    """`plain_range`: an infinity and NaN without an activation, NaN and -0 with one."""
     for activation, value, expected in (
         (
             "none",
             math.inf,
-            {"type_limits": float(np.finfo(F32).max), "open_limits": math.inf, "unlimited": math.inf},
+            {
+                "type_limits": float(np.finfo(F32).max),
+                "lower_for_nan": math.inf,
+                "open_limits": math.inf,
+                "unlimited": math.inf,
+            },
         ),
-        ("relu", math.nan, {"type_limits": math.nan, "open_limits": 0.0, "unlimited": math.nan}),
-        ("relu6", -0.0, {"type_limits": -0.0, "open_limits": 0.0, "unlimited": -0.0}),
-        ("relu_n1_to_1", 3.0, {"type_limits": 1.0, "open_limits": 1.0, "unlimited": 1.0}),
+        (
+            "none",
+            math.nan,
+            {"type_limits": math.nan, "lower_for_nan": -math.inf, "open_limits": math.nan, "unlimited": math.nan},
+        ),
+        ("relu", math.nan, {"type_limits": math.nan, "lower_for_nan": 0.0, "open_limits": 0.0, "unlimited": math.nan}),
+        ("relu6", -0.0, {"type_limits": -0.0, "lower_for_nan": 0.0, "open_limits": 0.0, "unlimited": -0.0}),
+        ("relu_n1_to_1", 3.0, dict.fromkeys(plain_range.RULES, 1.0)),
     ):
         for name, rule in plain_range.RULES.items():
             found = plain_range.CLAMPS[name](F32([value]), *rule(activation, np.dtype(F32)))

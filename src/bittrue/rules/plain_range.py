@@ -110,6 +110,17 @@ def open_limits(activation: str, dtype: np.dtype) -> tuple[float, float]:
     return (-np.inf if lower is None else float(lower), np.inf if upper is None else float(upper))
 
 
+def lower_for_nan(activation: str, dtype: np.dtype) -> tuple[float, float]:
+    """[lower, upper] of the activation, where an open side is infinite; NaN becomes the lower one, -infinity, too.
+
+    Applied by `cap_then_raise_all`. Domain: binary32. Source: docs/facts/xnnpack.md 2.8, verified by running.
+
+    >>> lower_for_nan("relu6", np.dtype(np.float32)), lower_for_nan("none", np.dtype(np.float32))
+    ((0.0, 6.0), (-inf, inf))
+    """
+    return open_limits(activation, dtype)
+
+
 def cap_then_raise(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """max(low, min(value, high)), the bound where neither is larger: NaN and -0 become a lower bound of 0.
 
@@ -118,19 +129,32 @@ def cap_then_raise(values: np.ndarray, low: float, high: float) -> np.ndarray:
     >>> cap_then_raise(np.float32([np.nan, -0.0, 9, -9]), 0.0, 6.0).tolist()
     [0.0, 0.0, 6.0, 0.0]
     """
+    if low == -np.inf:
+        return np.where(values > high, values.dtype.type(high), values)
+    return cap_then_raise_all(values, low, high)
+
+
+def cap_then_raise_all(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """max(low, min(value, high)), the bound where neither is larger, also where that is -infinity.
+
+    >>> cap_then_raise_all(np.float32([np.nan, -0.0, 9]), -np.inf, 6.0).tolist()
+    [-inf, -0.0, 6.0]
+    """
     lower, upper = values.dtype.type(low), values.dtype.type(high)
     capped = np.where(values > upper, upper, values)
-    return capped if lower == -np.inf else np.where(capped > lower, capped, lower)
+    return np.where(capped > lower, capped, lower)
 
 
 RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]]] = {
     "type_limits": type_limits,
+    "lower_for_nan": lower_for_nan,
     "open_limits": open_limits,
     "unlimited": unlimited,
 }
 # How the limits of each rule are applied.
 CLAMPS: dict[str, Callable[[np.ndarray, float, float], np.ndarray]] = {
     "type_limits": clamp,
+    "lower_for_nan": cap_then_raise_all,
     "open_limits": cap_then_raise,
     "unlimited": clamp,
 }

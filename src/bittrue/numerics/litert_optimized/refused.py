@@ -17,5 +17,14 @@ _WRAPS = (
 ROWS: tuple[Row, ...] = (
     Row("local_response_normalization", ("f32 -> f32",), refuses=_NEIGHBOURS),
     Row("average_pool", ("u8 -> u8",), when=(("output_zero_point_outside",),), refuses=_WRAPS),
+    Row(
+        "average_pool",
+        ("s8 -> s8",),
+        when=(
+            ("output_zero_point_outside", -(2**15), 2**15 - 1),
+            ("attribute_is", "activation", "relu", "relu6", "relu_n1_to_1"),
+        ),
+        refuses=_WRAPS,
+    ),
     Row("reduce_prod", ("T s32 -> T",), where=("s8", "s16"), refuses=_FIRST),
 )

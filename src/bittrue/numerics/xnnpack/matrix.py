@@ -106,22 +106,26 @@ ROWS: tuple[Row, ...] = (
         requires=_SYMMETRIC_WEIGHTS,
         limit=_FINITE,
     ),
-    Row(
-        "fully_connected",
-        ("f32 s8|s4|s2 f32|- -> f32",),
-        {**_DYNAMIC, "row_sums": "exact"},
-        "run",
-        when=(
-            ("counts_within", (2, 3), (1, 1)),
-            ("declared_rank", 2, 2, 1),
-            ("stored_in_file", 1),
-            ("constant_inputs", 2),
-            ("weights_in_rows",),
-            ("packed_rows_fill_bytes",),
-            CLAMPS,
-        ),
-        requires=_SYMMETRIC_WEIGHTS,
-        limit=_FINITE,
+    *(
+        Row(
+            "fully_connected",
+            (f"f32 {weights} f32|- -> f32",),
+            {**_DYNAMIC, "row_sums": "exact", "plain_range": limits},
+            "run",
+            when=(
+                ("counts_within", (2, 3), (1, 1)),
+                ("declared_rank", 2, 2, 1),
+                ("stored_in_file", 1),
+                ("constant_inputs", 2),
+                ("weights_in_rows",),
+                ("packed_rows_fill_bytes",),
+                CLAMPS,
+            ),
+            requires=_SYMMETRIC_WEIGHTS,
+            limit=_FINITE,
+        )
+        # A range of activations that overflows makes every result NaN, which the kernels limit in two ways.
+        for weights, limits in (("s8", "unlimited"), ("s4|s2", "lower_for_nan"))
     ),
     Row(
         "conv",

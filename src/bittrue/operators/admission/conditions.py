@@ -73,12 +73,13 @@ def zero_point_is_zero(call: Call, position: int) -> bool:
     return quantization is None or quantization.per_axis or not quantization.zero_points.any()
 
 
-def output_zero_point_outside(call: Call) -> bool:
-    """The output's zero point is no value of its type; those of per-axis parameters are not looked at."""
+def output_zero_point_outside(call: Call, *ends: int) -> bool:
+    """The output's zero point is not within `ends`, by default those of its type; per-axis ones are not looked at."""
     output, quantization = call.output, call.output.tensor.quantization
     if quantization is None or quantization.per_axis:
         return False
-    return not output.type.minimum <= output.zero_point <= output.type.maximum
+    low, high = ends or (output.type.minimum, output.type.maximum)
+    return not low <= output.zero_point <= high
 
 
 def broadcast_form(call: Call, *forms: str) -> bool:

@@ -132,8 +132,8 @@ def _best_classes(scores: np.ndarray, count: int) -> np.ndarray:
     order = np.argsort(-scores, axis=1, kind="stable")[:, : count + 1]
     values = np.take_along_axis(scores, order, axis=1)
     result = order[:, :count].copy()
-    # Where scores are equal, a heap decides.
-    unclear = ~(values[:, :-1] > values[:, 1:]).all(axis=1)
+    # Where scores are equal or none, a heap decides.
+    unclear = ~(values[:, :-1] > values[:, 1:]).all(axis=1) | np.isnan(scores).any(axis=1)
     for row in np.flatnonzero(unclear):
         result[row] = partial_sort(range(columns), count, _higher(scores[row].tolist()))
     return result
