@@ -32,7 +32,9 @@ def sums(tmp_path: Path) -> Path:
     before, after = T("f32", (2,)), T("f32", (2,))
     nodes = [once(1), handle("sum", of), read(of, before), (*ADD, [before, x], [after]), assign(of, after)]
     path = tmp_path / "sums.tflite"
-    path.write_bytes(several(G(nodes, [x], [after]), starting(("sum", T("f32", (2,), data=np.float32([1, 2]))))))
+    path.write_bytes(
+        several(G(nodes, [x], [after, before]), starting(("sum", T("f32", (2,), data=np.float32([1, 2])))))
+    )
     return path
 
 
@@ -41,6 +43,7 @@ def test_variables_begin_anew_or_go_on(sums: Path) -> None:
     for reset, expected in ((True, [2, 2, 2]), (False, [3, 4, 5])):
         runs = apart.run([[one]] * 3, reset)
         assert [values[0][0] for values in runs] == expected  # type: ignore[index]
+        assert [values[1][0] for values in runs] == [value - 1 for value in expected]  # type: ignore[index]
     # What is in a process that has gone is not made up.
     os.killpg(apart._worker.start().pid, signal.SIGKILL)
     apart._worker.start().wait()

@@ -159,8 +159,6 @@ def evaluate(
     require = require or {}
     subjects = [*names, *runtimes]
     check_requirements(require, task, subjects, metric)
-    for subject in team.values():
-        subject.ready()
     asked = {
         "format": FORMAT,
         "bittrue": __version__,
@@ -179,6 +177,8 @@ def evaluate(
     summary = Summary(task, subjects, classes, metric)
     earlier = None if baseline is None else Baseline(baseline, asked, task, metric)
     folder = None if output is None else Folder(Path(output), asked, task, resume=resume)
+    for subject in team.values():
+        subject.ready()
     done = 0
 
     def add(row: Row) -> None:
