@@ -6,6 +6,9 @@ import gc
 import itertools
 import os
 import random
+import shutil
+import sys
+import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -46,6 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.seed = config.workerinput["seed"]
     if config.option.deep:
         config.option.examples = DEEP
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        _keep_compiled(config)
     settings.register_profile(
         "bittrue",
         max_examples=FIXED + (config.option.examples or NEW),
@@ -62,6 +67,16 @@ def pytest_configure(config: pytest.Config) -> None:
         providers.is_local_module_file = lambda path: False
     # The reference executor is meant to be compared on one core; two xdist workers share the machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def _keep_compiled(config: pytest.Config) -> None:
+    """What Python compiles is kept for the run, in a folder of its own: workers and hundreds of other processes would
+    compile all of it again.
+    """
+    folder = tempfile.mkdtemp()
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = folder
+    sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(optionalhook=True)
