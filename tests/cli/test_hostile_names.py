@@ -252,7 +252,9 @@ def test_other_commands(tmp_path: Path, line: Line) -> None:
     recipe, model = tmp_path / "grey.toml", tmp_path / "m.tflite"
     recipe.write_text('step = [{do = "decode", colours = "grey"}, {do = "resize"}, {do = "scale", factor = 0.0039}]')
     model.write_bytes(demo_model())
-    line("evaluate", model, "--data", folder, "--recipe", recipe)
+    line("evaluate", model, "--data", folder, "--recipe", recipe, "-o", tmp_path / FILE)
+    line("report", tmp_path / FILE, f"--html={tmp_path / 'e.html'}", "--markdown", "-")
+    check_files(tmp_path, "e.html")
     line("evaluate", model, "--data", f"{NAMES[5]}:{NAMES[2]}", codes=(2, 3))
     line("evaluate", model, "--data", folder, "--recipe", recipe, "--against", f"litert:{NAMES[5]}", codes=(2,))
     (tmp_path / "r.json").write_text(json.dumps({"format": NAMES[5]}))

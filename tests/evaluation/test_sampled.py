@@ -17,18 +17,11 @@ from click.testing import CliRunner
 import bittrue
 from bittrue.cli import cli
 from bittrue.evaluation.sampled import inputs_of
+from support.flipping import COUNT, values
 from support.shared import SHARED
 
-# Random inputs, of which two flip between LiteRT's two ways to round.
-COUNT = 50
-GREY = (
-    '[[step]]\ndo = "decode"\ncolours = "grey"\n[[step]]\ndo = "resize"\n[[step]]\ndo = "scale"\nfactor = 0.00390625\n'
-)
+GREY = 'step = [{do = "decode", colours = "grey"}, {do = "resize"}, {do = "scale", factor = 0.00390625}]'
 KEYWORDS = SHARED / "data" / "mlperf_tiny_kws01"
-
-
-def values() -> np.ndarray:
-    return np.random.default_rng(3).integers(-128, 128, (450, 8, 8, 1)).astype(np.int8)[-COUNT:]
 
 
 def arrays(folder: Path) -> Path:

@@ -281,6 +281,7 @@ STREAMS = {
     "evaluation/cluster.py": {"O_WRONLY"},
     # Into memory.
     "evaluation/tasks/segmentation.py": {"save"},
+    "evaluation/thumbnails.py": {"save"},
     "runtime/trace.py": {"save"},
     "compare/archive.py": {"ZipFile", "open"},
     "conformance/formats/exporter.py": {"ZipFile"},

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bittrue.report import html
-from support import results
+from support import evaluations, results
 from support.browser import Browser, needs_browser
 
 pytestmark = needs_browser
@@ -28,6 +28,13 @@ PAGES = {
     "hostile": results.hostile,
     "many": lambda: results.many(400),
 }
+EVALUATIONS = {
+    "evaluation": evaluations.evaluation,
+    "many classes": lambda: evaluations.evaluation(1000, 20_000, "n{:08}, a breed of dog with a rather long name", 200),
+    "hostile classes": lambda: evaluations.evaluation(40, 3000, evaluations.HOSTILE + "{}"),
+    "anomalies": evaluations.anomalies,
+    "baseline": evaluations.against_a_baseline,
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +49,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     made = {name: html.render(results.plain(make())) for name, make in PAGES.items()}
     made["check"] = html.render(results.checked(results.findings()))
+    made |= {name: html.render(make()) for name, make in EVALUATIONS.items()}
     for name, text in made.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return {name: folder / f"{name}.html" for name in made}
@@ -58,7 +66,7 @@ def pixels(path: Path) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("size", "dark"), [(DESKTOP, False), (PHONE, True)])
-@pytest.mark.parametrize("name", [*PAGES, "check"])
+@pytest.mark.parametrize("name", [*PAGES, "check", *EVALUATIONS])
 def test_page_fits_and_nothing_complains(
     browser: Browser, pages: dict[str, Path], name: str, size: tuple[int, int], dark: bool
 ) -> None:
@@ -76,7 +84,9 @@ def test_page_fits_and_nothing_complains(
 
 @pytest.mark.parametrize(
     ("name", "size", "dark"),
-    [*(("benign", *screen) for screen in SCREENS), ("real", PHONE, False), ("hostile", DESKTOP, True)],
+    [*(("benign", *screen) for screen in SCREENS), ("real", PHONE, False), ("hostile", DESKTOP, True)]
+    + [("evaluation", *screen) for screen in SCREENS]
+    + [("many classes", PHONE, True), ("hostile classes", DESKTOP, False), ("anomalies", PHONE, False)],
 )
 def test_charts_are_drawn_in_colours_that_stand_out(
     browser: Browser, pages: dict[str, Path], tmp_path: Path, name: str, size: tuple[int, int], dark: bool
@@ -99,8 +109,19 @@ def test_charts_are_drawn_in_colours_that_stand_out(
         coloured = (shot.max(axis=2) - shot.min(axis=2) > 60) & (apart > 120)
         assert coloured.sum() > 30, f"{identifier}: only {coloured.sum()} coloured pixels of {apart.size}"
         assert (apart > 200).sum() > 200, f"{identifier}: no texts stand out"
-    assert drawn >= {"benign": 11, "real": 3, "hostile": 11}[name]
+    assert drawn >= _DRAWN[name]
 
+
+# How many charts each page has at least.
+_DRAWN = {
+    "benign": 11,
+    "real": 3,
+    "hostile": 11,
+    "evaluation": 3,
+    "many classes": 2,
+    "hostile classes": 3,
+    "anomalies": 2,
+}
 
 # Of every figure: its kind, how many plots and sentences are in it, and where the plot (or else the figure) lies.
 _FIGURES = """[...document.querySelectorAll("figure")].map(figure => {
@@ -114,7 +135,7 @@ _FIGURES = """[...document.querySelectorAll("figure")].map(figure => {
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_stands_out(browser: Browser, pages: dict[str, Path], dark: bool) -> None:
     """Contrast of every text with what lies behind it: at least 4.5, as WCAG 2.1 AA asks."""
-    for name in ("benign", "fault", "equal", "check"):
+    for name in ("benign", "fault", "equal", "check", "evaluation", "baseline"):
         show(browser, pages[name], DESKTOP, dark)
         weak = browser.evaluate(_CONTRAST)
         assert weak == [], name

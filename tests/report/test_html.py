@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from bittrue.errors import InputError
 from bittrue.report import comparison, html
 from bittrue.report.reading import checked
 from support import results
+from support.pages import Elements, words_of
 
 CASES = {
     "benign": (results.benign, "another legal rounding"),
@@ -25,38 +25,6 @@ CASES = {
     "real": (results.real, ""),
     "hostile": (results.hostile, "another legal arithmetic"),
 }
-
-
-class Elements(HTMLParser):
-    """Elements with their attributes, and the text of scripts."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: list[str] = []
-        self.words: list[str] = []
-        self._inside = ""
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-        self._inside = tag if tag in ("script", "style") else ""
-        if tag == "script":
-            self.scripts.append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside == "script":
-            self.scripts[-1] += data
-        elif not self._inside:
-            self.words.append(data)
-
-
-def words_of(page: str) -> str:
-    return re.sub("[ \n]+", " ", " ".join(Elements(page).words))
 
 
 def page_of(name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,35 +13,10 @@ from bittrue.errors import InputError
 from bittrue.report import html, markdown
 from bittrue.report.reading import checked, load
 from support import results
+from support.pages import places, replaced
 
 COMPARED = results.plain(results.benign())
 CHECKED = results.checked(results.findings())
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to everything within a result; of lists the first and the last entry."""
-    yield path
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from places(item, (*path, key))
-    elif isinstance(value, list) and value:
-        for index in sorted({0, len(value) - 1}):
-            yield from places(value[index], (*path, index))
-
-
-def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """The same with another value there, the rest of it shared; without it for `...`."""
-    if not path:
-        return new
-    key, *rest = path
-    found = value.copy()
-    if rest:
-        found[key] = replaced(value[key], tuple(rest), new)
-    elif new is ...:
-        del found[key]
-    else:
-        found[key] = new
-    return found
 
 
 def test_what_is_written_can_be_read(tmp_path: Path) -> None:

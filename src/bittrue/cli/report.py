@@ -19,15 +19,18 @@ _SAID = {".html": "page", ".md": "summary"}
 
 
 @click.command("report")
-@click.argument("result", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("result", type=click.Path(exists=True, path_type=Path))
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to this file.")
 @click.option(
     "--markdown",
     type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
     help="Write a short summary for CI to this file; - prints it.",
 )
-def command(result: Path, html: Path | None, markdown: Path | None) -> None:
-    """Make an HTML page or a summary of RESULT, the JSON of compare, check or conform.
+@click.option(
+    "--data", default="", metavar="SOURCE", help="Where the samples of a folder are now, for thumbnails of its flips."
+)
+def command(result: Path, html: Path | None, markdown: Path | None, data: str) -> None:
+    """Make an HTML page or a summary of RESULT: the JSON of compare, check, conform or evaluate, or evaluate's folder.
 
     Without options the page is written beside RESULT. A page is one file that works offline.
 
@@ -35,15 +38,20 @@ def command(result: Path, html: Path | None, markdown: Path | None) -> None:
     bittrue compare model.tflite litert:xnnpack model.tflite --json > result.json
     bittrue report result.json                                        # writes result.html
     bittrue report result.json --markdown - >> "$GITHUB_STEP_SUMMARY"
+    bittrue report result/                                            # writes result.html, with thumbnails of flips
     """
+    from ..evaluation.showing import shown
     from ..report.reading import load
 
     check_targets(markdown, html=html)
+    if data and not result.is_dir():
+        raise InputError("BT-USAGE", "has no effect: RESULT is no folder of `bittrue evaluate -o`", place="--data")
     with late_progress("reading the result"):
-        data = load(result)
+        found = shown(result, data) if result.is_dir() else load(result)
     if html is None and markdown is None:
-        html = result.with_suffix(".html")
-    write_reports(data, {".html": html, ".md": markdown}, keep=result)
+        beside = result if result.name not in ("", "..") else result.resolve()
+        html = beside.with_name(f"{beside.name}.html") if result.is_dir() else result.with_suffix(".html")
+    write_reports(found, {".html": html, ".md": markdown}, keep=result)
 
 
 def write_reports(data: dict[str, Any], files: Mapping[str, Path | None], keep: Path | None = None) -> None:

@@ -164,6 +164,7 @@ def evaluate(
         "bittrue": __version__,
         "given": given,
         "model": [_digest(part) for part in (model, weights) if part is not None],
+        "inputs": [{"name": port.name, "dtype": str(port.dtype), "shape": list(port.shape)} for port in first.inputs],
         "data": {"kind": source.kind, "samples": len(source), "classes": list(classes)},
         "recipe": recipe.to_dict(),
         "task": task.name,

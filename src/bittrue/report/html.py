@@ -14,9 +14,9 @@ from typing import Any
 
 from ..errors import InputError
 from ..names import distinct, short
-from . import checking, comparison, conformance, words
+from . import checking, comparison, conformance, evaluation, words
 from .charts import chart_data
-from .reading import COMPARE, CONFORM, checked
+from .reading import COMPARE, CONFORM, EVALUATE, checked
 
 # Tensors whose images and witness are in the page; the table has them all.
 MOST_DETAILS = 300
@@ -32,7 +32,8 @@ def render(result: Mapping[str, Any]) -> str:
     """The page of a result.
 
     Args:
-        result: what `to_dict` of a comparison, check or conformance result gives, or the same read from JSON.
+        result: what `to_dict` of a comparison, check or conformance result gives, what `bittrue.evaluate` returns or
+            `bittrue.evaluation.showing.shown` makes of its folder, or the same read from JSON.
 
     Returns:
         HTML that can be written to a file as UTF-8. Everything that comes from the result is escaped; a content
@@ -42,7 +43,7 @@ def render(result: Mapping[str, Any]) -> str:
         InputError: BT-REPORT: Jinja2 or Plotly is not installed; BT-RESULT: the result is damaged.
     """
     data = checked(result)
-    pages = {COMPARE: _compare_page, CONFORM: _conform_page}
+    pages = {COMPARE: _compare_page, CONFORM: _conform_page, EVALUATE: _evaluate_page}
     return pages.get(data["format"], _check_page)(data)
 
 
@@ -85,6 +86,22 @@ def _conform_page(data: dict[str, Any]) -> str:
         view=conformance,
         levels=conformance.LEVELS,
         most=MOST_FINDINGS,
+    )
+
+
+def _evaluate_page(data: dict[str, Any]) -> str:
+    report = evaluation.report(data)
+    charts = evaluation.chart_data(report)
+    first = data["metrics"].get(data["numerics"][0], {}) if data["numerics"] else {}
+    return _fill(
+        "evaluate.html.j2",
+        report=report,
+        asked=evaluation.asked(data),
+        charts=charts,
+        confused=evaluation.confused(first),
+        plotly=_plotly() if charts["any"] else "",
+        view=evaluation,
+        most=evaluation.MOST_FLIPS,
     )
 
 

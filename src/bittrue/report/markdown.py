@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..names import distinct, short
-from . import checking, comparison, conformance, words
-from .reading import COMPARE, CONFORM, checked
+from . import checking, comparison, conformance, evaluation, words
+from .reading import COMPARE, CONFORM, EVALUATE, checked
 
 # Rows of a table: a summary is read at a glance, and CI systems cut long ones.
 MOST_ROWS = 20
@@ -33,13 +33,14 @@ def render(result: Mapping[str, Any]) -> str:
     """The summary of a result.
 
     Args:
-        result: what `to_dict` of a comparison, check or conformance result gives, or the same read from JSON.
+        result: what `to_dict` of a comparison, check or conformance result gives or `bittrue.evaluate` returns, or the
+            same read from JSON.
 
     Raises:
         InputError: BT-RESULT: the result is damaged.
     """
     data = checked(result)
-    lines = {COMPARE: _compare, CONFORM: _conform}.get(data["format"], _check)(data)
+    lines = {COMPARE: _compare, CONFORM: _conform, EVALUATE: _evaluate}.get(data["format"], _check)(data)
     return "\n".join(lines) + "\n"
 
 
@@ -70,8 +71,7 @@ def _first(report: comparison.Report, position: int) -> list[str]:
     if text:
         lines += [_text(text), ""]
     if verdict and verdict["command"]:
-        fence = "`" * max(3, 1 + _longest_run(verdict["command"]))
-        lines += ["Replay one element:", "", f"{fence}sh", verdict["command"], fence, ""]
+        lines += ["Replay one element:", "", *_block(verdict["command"])]
     return lines
 
 
@@ -170,6 +170,34 @@ def _conform(data: dict[str, Any]) -> list[str]:
     return lines + [f"- {_text(note)}" for note in data["notes"][:MOST_ROWS]]
 
 
+def _evaluate(data: dict[str, Any]) -> list[str]:
+    report = evaluation.report(data)
+    lines = [f"## {_SIGNS[report.kind]} {_text(report.headline)}", "", _text(report.sentence), ""]
+    rows = [
+        (_text(name), *(evaluation.number(found.get(figure)) for figure in report.figures), data["digests"][name][:16])
+        for name, found in data["metrics"].items()
+    ]
+    lines += _table(("numerics", *map(_text, report.figures), "digest"), rows)
+    for pair in data["flips"]:
+        if not pair["count"]:
+            continue
+        flips = [
+            (
+                _code(flip["id"]),
+                _text(report.named(flip["label"])),
+                *(_text(report.named(answer)) for answer in flip["predictions"]),
+                "" if flip["margin"] is None else f"{flip['margin']:.4g}",
+            )
+            for flip in pair["samples"][:MOST_ROWS]
+        ]
+        lines += [f"### {_text(evaluation.effect(pair))}", ""]
+        lines += _table(("sample", "label", *map(_text, pair["pair"]), "margin"), flips)
+        lines += _more(pair["count"], "flip")
+        if pair["samples"] and pair["samples"][0]["command"]:
+            lines += ["What is behind the first one:", "", *_block(pair["samples"][0]["command"])]
+    return lines + [f"- {_text(label)}: {_text(value)}" for label, value in evaluation.asked(data)]
+
+
 def _refuses(found: dict[str, Any]) -> str:
     refused, accepted = conformance.must_refuse(found)
     return f"{refused}/{refused + accepted}" if refused + accepted else ""
@@ -224,6 +252,12 @@ def _code(text: str) -> str:
     fence = "`" * (_longest_run(one_line) + 1)
     room = " " if len(fence) > 1 else ""
     return f"{fence}{room}{one_line}{room}{fence}"
+
+
+def _block(command: str) -> list[str]:
+    """A command, to be copied."""
+    fence = "`" * max(3, 1 + _longest_run(command))
+    return [f"{fence}sh", command, fence, ""]
 
 
 def _longest_run(text: str) -> int:

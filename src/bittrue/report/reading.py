@@ -1,13 +1,16 @@
 """Results read back from JSON: every field is checked before a page is made of it.
 
 The shapes below are those of `CompareResult.to_dict` (``bittrue-compare-1``), `CheckResult.to_dict`
-(``bittrue-check-1``) and `ConformResult.to_dict` (``bittrue-conform-1``). Fields that have a default there may be
+(``bittrue-check-1``), `ConformResult.to_dict` (``bittrue-conform-1``) and `bittrue.evaluate`
+(``bittrue-evaluation-1``). Fields that have a default there may be
 missing; fields that are not known here are ignored, so that newer results of the same format can be read.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from ..names import short
 from ..visible import visible
 
 COMPARE, CHECK, CONFORM = "bittrue-compare-1", "bittrue-check-1", "bittrue-conform-1"
+EVALUATE = "bittrue-evaluation-1"
 
 # A field: what turns a value into a checked one (or raises), given the value and its place.
 Kind = Callable[[Any, str], Any]
@@ -58,12 +62,17 @@ def checked(result: object) -> dict[str, Any]:
     if not isinstance(result, Mapping):
         raise _wrong("", "expected an object", result)
     name = result.get("format")
-    shapes = {COMPARE: _COMPARE_RESULT, CHECK: _CHECK_RESULT, CONFORM: _CONFORM_RESULT}
+    shapes = {
+        COMPARE: _COMPARE_RESULT,
+        CHECK: _CHECK_RESULT,
+        CONFORM: _CONFORM_RESULT,
+        EVALUATE: _evaluation,
+    }
     if not isinstance(name, str) or name not in shapes:
         found = "nothing" if name is None else repr(name)
         raise InputError(
             "BT-RESULT",
-            f"expected {COMPARE!r}, {CHECK!r} or {CONFORM!r}, found {found}",
+            f"expected {', '.join(map(repr, shapes))}, found {found}",
             place="format",
             advice=_ADVICE,
         )
@@ -72,7 +81,10 @@ def checked(result: object) -> dict[str, Any]:
     return fields
 
 
-_ADVICE = "results are what `bittrue compare`, `bittrue check` and `bittrue conform` print with --json"
+_ADVICE = (
+    "results are what `bittrue compare`, `bittrue check`, `bittrue conform` and `bittrue evaluate` print with --json, "
+    "and the folders of `bittrue evaluate -o`"
+)
 
 
 def _wrong(place: str, expected: str, value: object) -> InputError:
@@ -500,3 +512,141 @@ _CONFORM_RESULT = _record(
     notes=(_list(_text), []),
     digest=(_text, ""),
 )
+
+
+_PER_CLASS = _list(_record(**{"class": _whole, "name": _text, "samples": _count, "right": _count}))
+_CONFUSION = _list(_list(_whole, 3))
+
+
+def _figures(value: Any, place: str) -> dict[str, Any]:
+    """Figures of one arithmetic: those of classes have a form, others are plain data."""
+    found: dict[str, Any] = _mapping(_plain)(value, place)
+    for name, kind in (("per_class", _PER_CLASS), ("confusion", _CONFUSION)):
+        if name in found:
+            found[name] = kind(value[name], f"{place}.{name}")
+    return found
+
+
+_FLIP = _record(
+    position=_count,
+    id=_text,
+    label=(_plain, None),
+    predictions=_list(_plain, 2),
+    margin=(_optional(_real), None),
+    command=(_text, ""),
+)
+
+_FLIPS = _record(
+    pair=_list(_text, 2),
+    count=_count,
+    gained=(_optional(_count), None),
+    lost=(_optional(_count), None),
+    samples=(_list(_FLIP), []),
+)
+
+_CHANGE = _record(
+    numerics=_text, metrics=(_mapping(_list(_optional(_number), 2)), {}), outputs=(_count, 0), answers=_FLIPS
+)
+
+
+def _image(value: Any, place: str) -> str:
+    """An image as a data URL: nothing else may stand where a page shows one."""
+    if not isinstance(value, str) or not re.fullmatch("data:image/(png|jpeg);base64,[A-Za-z0-9+/]+=*", value):
+        raise _wrong(place, "expected an image", value)
+    return value
+
+
+_THUMBNAIL = _record(image=(_optional(_image), None), curve=(_list(_share), []), what=(_text, ""))
+
+
+def _finite(value: Any, place: str) -> float:
+    number = _real(value, place)
+    if not math.isfinite(number):
+        raise _wrong(place, "expected a finite number", value)
+    return number
+
+
+_EVALUATE_FIELDS = _record(
+    bittrue=(_text, ""),
+    given=(_mapping(_text), {}),
+    model=(_list(_text), []),
+    data=_record(kind=_text, samples=_count, classes=(_list(_text), [])),
+    recipe=_record(name=_text, digest=_text, libraries=(_mapping(_text), {})),
+    task=_text,
+    numerics=_list(_text),
+    against=(_mapping(_text), {}),
+    reset=(_flag, True),
+    limit=(_optional(_count), None),
+    shard=(_list(_count, 2), [1, 1]),
+    samples=_count,
+    labelled=_count,
+    errors=(_mapping(_count), {}),
+    headline=_text,
+    metrics=_mapping(_figures),
+    flips=_list(_FLIPS),
+    digests=_mapping(_text),
+    digest=_text,
+    unmet=(_list(_text), []),
+    seconds=(_real, 0.0),
+    baseline=(
+        _optional(
+            _record(
+                folder=_text,
+                digest=(_text, ""),
+                differs=(_list(_text), []),
+                sources=(_count, 0),
+                errors=(_count, 0),
+                changes=_list(_CHANGE),
+            )
+        ),
+        None,
+    ),
+    examples=(_mapping(_list(_record(position=_count, id=_text, error=_text))), {}),
+    margins=(
+        _optional(_record(edges=_list(_finite), samples=_mapping(_list(_count)), flips=_list(_list(_count)))),
+        None,
+    ),
+    scores=(
+        _optional(
+            _record(
+                edges=_list(_finite),
+                counts=_mapping(_list(_list(_count), 2)),
+                roc=_mapping(_list(_list(_share, 2))),
+            )
+        ),
+        None,
+    ),
+    thumbnails=(_mapping(_THUMBNAIL), {}),
+    thumbnails_note=(_text, ""),
+)
+
+
+def _evaluation(value: Any, place: str) -> dict[str, Any]:
+    """An evaluation whose lists fit each other."""
+    found: dict[str, Any] = _EVALUATE_FIELDS(value, place)
+    names = [*found["numerics"], *found["against"]]
+    metrics, margins, scores = (found[name] for name in ("metrics", "margins", "scores"))
+    _same("numerics", 1, min(len(names), 1))
+    _same("digests", sorted(names), sorted(found["digests"]))
+    if metrics:
+        _same("metrics", sorted(names), sorted(metrics))
+    for field in ("per_class", "confusion"):
+        _same(f"metrics, {field}", 1, len({field in figures for figures in metrics.values()} or {True}))
+    classes = {name: [row["class"] for row in figures.get("per_class", ())] for name, figures in metrics.items()}
+    for name in classes:
+        _same(f"metrics.{name}.per_class, classes", classes[names[0]], classes[name])
+    if margins is not None:
+        _same("margins.samples", sorted(names), sorted(margins["samples"]))
+        _same("margins.flips", len(found["flips"]), len(margins["flips"]))
+        for counts in (*margins["samples"].values(), *margins["flips"]):
+            _same("margins, counts", max(1, len(margins["edges"]) - 1), len(counts))
+    if scores is not None:
+        _same("scores.counts", sorted(names), sorted(scores["counts"]))
+        for counts in (some for both in scores["counts"].values() for some in both):
+            _same("scores, counts", max(1, len(scores["edges"]) - 1), len(counts))
+    return found
+
+
+def _same(place: str, expected: object, value: object) -> None:
+    if expected != value:
+        raise _wrong(place, f"expected {_short(expected)}", value)

@@ -85,3 +85,22 @@ def area(scores: Sequence[tuple[float, int]]) -> float:
         below += len(labels) - ones
     pairs = below * (len(scores) - below)
     return halves / (2 * pairs) if pairs else math.nan
+
+
+def curve(scores: Sequence[tuple[float, int]], most: int = 500) -> list[list[float]]:
+    """Points of the ROC curve from (0, 0) to (1, 1), at most so many: shares of normal samples and of anomalies that
+    have at least some score.
+
+    >>> curve([(0.1, 0), (0.2, 1), (0.3, 0), (0.4, 1)])
+    [[0.0, 0.0], [0.0, 0.5], [0.5, 0.5], [0.5, 1.0], [1.0, 1.0]]
+    """
+    ones = sum(label for _, label in scores)
+    zeros = len(scores) - ones
+    points, found = [[0, 0]], [0, 0]
+    for _, group in groupby(sorted(scores, reverse=True), key=lambda pair: pair[0]):
+        for _, label in group:
+            found[label] += 1
+        points.append(list(found))
+    step = math.ceil(len(points) / most)
+    kept = [*points[:-1:step], points[-1]]
+    return [[below / (zeros or 1), above / (ones or 1)] for below, above in kept]

@@ -1,0 +1,164 @@
+"""What a page shows of a folder of results: its summary, and what only rows and samples can tell."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BittrueError, InputError
+from .digests import digest_of
+from .results import SUMMARY, Folder, read_json, stored
+from .sources import Source, open_source
+from .subjects import all_names
+from .tasks.anomaly import Anomaly, curve
+from .tasks.classification import Classification
+from .thumbnails import thumbnail
+
+# Samples that have a thumbnail.
+MOST_THUMBNAILS = 300
+# Examples of each error, and bars of a histogram.
+_EXAMPLES, _BARS = 10, 40
+
+
+def shown(path: str | os.PathLike[str], data: str = "") -> dict[str, Any]:
+    """The summary in a folder, as plain data, with ``margins``, ``examples`` of errors and ``thumbnails`` of flips.
+
+    Args:
+        path: the folder of an evaluation that has ended.
+        data: where the samples are; empty: where they were.
+
+    Raises:
+        InputError: the evaluation has not ended, or `data` are other samples.
+        ModelFormatError: the folder holds no results, or damaged ones.
+    """
+    folder = stored(Path(path))
+    if not (folder.path / SUMMARY).exists():
+        raise InputError(
+            "BT-EVALUATE-FOLDER",
+            f"the evaluation has not ended: {folder.count():,} of {len(folder.positions()):,} samples are done",
+            place=str(path),
+            advice="the command that wrote it goes on with --resume",
+        )
+    found = read_json(folder.path / SUMMARY)
+    wanted = _flipped(found)
+    sources: dict[int, str] = {}
+    names = all_names(folder.asked)
+    margins: dict[str, list[float]] = {name: [] for name in names}
+    pairs = list(combinations(names, 2))
+    flips: list[list[float]] = [[] for _ in pairs]
+    scores: dict[str, list[tuple[float, int]]] = {name: [] for name in names}
+    examples: dict[str, list[dict[str, Any]]] = {}
+    anomaly = isinstance(folder.task, Anomaly)
+    for row in folder.rows():
+        if row.position in wanted:
+            sources[row.position] = row.source
+        if row.code:
+            some = examples.setdefault(row.code, [])
+            if len(some) < _EXAMPLES:
+                some.append({"position": row.position, "id": row.id, "error": row.error})
+            continue
+        for name, answer in row.answers.items():
+            if math.isfinite(answer.margin):
+                margins[name].append(answer.margin)
+            if anomaly and row.label is not None:
+                scores[name].append((answer.prediction, int(row.label)))
+        for some_margins, (one, two) in zip(flips, pairs, strict=True):
+            margin = folder.task.difference(row.answers[one], row.answers[two])
+            if margin is not None and math.isfinite(margin):
+                some_margins.append(margin)
+    found["examples"] = examples
+    found["margins"] = _margins(margins, flips) if isinstance(folder.task, Classification) else None
+    found["scores"] = _scores(scores) if anomaly and found["metrics"] else None
+    found["thumbnails"], found["thumbnails_note"] = _thumbnails(folder, found, data, sources)
+    return found
+
+
+def _flipped(found: dict[str, Any]) -> list[int]:
+    """Positions of the samples that have a thumbnail, those with the largest margins first."""
+    lists = [pair["samples"] for pair in found["flips"]]
+    lists += [change["answers"]["samples"] for change in (found.get("baseline") or {"changes": ()})["changes"]]
+    each = MOST_THUMBNAILS // max(1, sum(map(bool, lists)))
+    return list(dict.fromkeys(flip["position"] for flips in lists for flip in flips[:each]))
+
+
+def _margins(margins: dict[str, list[float]], flips: Sequence[Sequence[float]]) -> dict[str, Any] | None:
+    """How many samples have which margin: in all under each arithmetic, and of those that flip between each pair."""
+    largest = max((max(values, default=0.0) for values in margins.values()), default=0.0)
+    if not largest > 0:
+        return None
+    edges = np.linspace(0, largest, _BARS + 1)
+    return {
+        "edges": edges.tolist(),
+        "samples": {name: np.histogram(values, edges)[0].tolist() for name, values in margins.items()},
+        "flips": [np.histogram(values, edges)[0].tolist() for values in flips],
+    }
+
+
+def _scores(scores: dict[str, list[tuple[float, int]]]) -> dict[str, Any]:
+    """Histograms of the scores of normal and unusual samples, and the ROC curve of each arithmetic."""
+    values = [score for pairs in scores.values() for score, _ in pairs]
+    low, high = min(values), max(values)
+    edges = np.linspace(low, high if high > low else low + 1.0, _BARS + 1)
+    counts = {
+        name: [np.histogram([score for score, label in pairs if label == of], edges)[0].tolist() for of in (0, 1)]
+        for name, pairs in scores.items()
+    }
+    return {"edges": edges.tolist(), "counts": counts, "roc": {name: curve(pairs) for name, pairs in scores.items()}}
+
+
+def _thumbnails(
+    folder: Folder, found: dict[str, Any], data: str, sources: dict[int, str]
+) -> tuple[dict[str, Any], str]:
+    """Thumbnails by position, and why some or all are missing."""
+    if not sources:
+        return {}, ""
+    try:
+        source = _source(folder, data or found["given"]["data"])
+    except BittrueError as error:
+        if data:
+            raise
+        return {}, f"there are no thumbnails: {error.message}; `--data SOURCE` says where the samples are now"
+    # Of several inputs the first image is shown, or else the first one.
+    holds = {name: held.holds for name, held in source.inputs.items()} or {
+        folder.asked["inputs"][0]["name"]: source.holds
+    }
+    name = next((name for name, what in holds.items() if what == "image"), next(iter(holds)))
+    port = next(port for port in folder.asked["inputs"] if port["name"] == name)
+    made: dict[str, Any] = {}
+    changed = 0
+    reason = ""
+    for position in sorted(sources):
+        try:
+            parts = source[position].read()
+            if digest_of(parts) != sources[position]:
+                changed += 1
+                continue
+            values = [part[name] if isinstance(part, Mapping) else part for part in parts]
+            made[str(position)] = thumbnail(values, holds[name], port["shape"], port["dtype"])
+        except BittrueError as error:
+            reason = reason or error.message
+    notes = [f"{changed:,} samples have other bytes by now and are not shown"] if changed else []
+    if reason:
+        notes.append(f"{len(sources) - changed - len(made):,} samples cannot be shown: {reason}")
+    return made, "; ".join(notes)
+
+
+def _source(folder: Folder, data: str) -> Source:
+    if not data:
+        raise InputError("BT-DATA", "the samples came from no file that was named")
+    names = [port["name"] for port in folder.asked["inputs"]]
+    source = open_source(data, names if len(names) > 1 else ())
+    asked = folder.asked["data"]
+    if (source.kind, len(source)) != (asked["kind"], asked["samples"]):
+        raise InputError(
+            "BT-DATA",
+            f"expected {asked['samples']:,} samples ({asked['kind']}), found {len(source):,} ({source.kind})",
+            place=data,
+        )
+    return source

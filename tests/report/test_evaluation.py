@@ -1,0 +1,115 @@
+"""Pages and summaries of evaluations."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("PIL")
+
+from bittrue.errors import InputError
+from bittrue.report import html, markdown
+from bittrue.report.reading import checked
+from support import evaluations
+from support.evaluations import HOSTILE
+from support.pages import Elements, places, replaced, words_of
+
+MADE = {
+    "usual": evaluations.evaluation,
+    "many classes": lambda: evaluations.evaluation(1000, 4000, flips=200),
+    "hostile": lambda: evaluations.evaluation(6, 300, HOSTILE + "{}"),
+    "anomalies": evaluations.anomalies,
+    "baseline": evaluations.against_a_baseline,
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_nothing_of_a_result_is_markup(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "_plotly", lambda: "short")
+    page = html.render(MADE[name]())
+    elements = Elements(page)
+    assert not [attributes for _, attributes in elements.found if {"onerror", "onclick", "onload"} & set(attributes)]
+    assert not {"iframe", "object", "form", "base"} & {tag for tag, _ in elements.found}
+    sources = [attributes["src"] or "" for tag, attributes in elements.found if tag == "img"]
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+    assert not any("<" in script for script in elements.scripts if "alert" in script)
+    assert not {c for c in page if not c.isprintable() and c not in "\n\t\u00a0\u2009\u202f"}
+
+
+def test_page_says_what_came_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "_plotly", lambda: "short")
+    result = evaluations.evaluation()
+    text = words_of(html.render(result))
+    (pair,) = result["flips"]
+    for expected in (
+        "7 of 1,997 answers flip",
+        f"{pair['gained']} become right, {pair['lost']} wrong",
+        result["recipe"]["digest"],
+        "pillow 12.0",
+        result["digest"],
+        "BT-IMAGE 3 samples",
+        "the image cannot be decoded",
+        "2 samples have other bytes",
+        *(flip["command"] for flip in pair["samples"]),
+        *(flip["id"] for flip in pair["samples"]),
+    ):
+        assert expected in text, expected
+    summary = markdown.render(result)
+    assert "7 of 1,997 answers flip" in summary
+    assert f"\n{pair['samples'][0]['command']}\n" in summary
+
+
+def test_many_classes_are_pairs_and_not_a_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "_plotly", lambda: "short")
+    result = MADE["many classes"]()
+    page = html.render(result)
+    assert " classes are too many for a matrix" in words_of(page)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])  # type: ignore[index]
+    assert data["confusion"] is None
+    assert len(data["perClass"]["samples"]) == 40
+    wrong = max(count for label, answer, count in result["metrics"]["litert"]["confusion"] if label != answer)
+    rows = re.findall(r'data-value="(\d+)">\d+</td></tr>', page[page.index("Confused most often") :])
+    assert int(rows[0]) == wrong
+    assert page.count('class="sample"') == 150
+    assert "rows/ has all 200" in words_of(page)
+
+
+def test_without_labels_and_with_one_arithmetic() -> None:
+    result = evaluations.evaluation() | {"metrics": {}, "labelled": 0, "flips": [], "margins": None}
+    result |= {"numerics": ["a"], "digests": {"a": "0" * 64}}
+    page = html.render(result)
+    assert "plotly.js" not in page
+    assert "there is no accuracy" in words_of(page)
+    assert html.render({key: value for key, value in result.items() if key not in ("examples", "thumbnails", "given")})
+
+
+@pytest.mark.parametrize("make", [evaluations.anomalies, evaluations.against_a_baseline])
+def test_damaged_results(make: Callable[[int, int], dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is wrong with any field is an error that names it, or changes what is said and nothing else."""
+    monkeypatch.setattr(html, "_plotly", lambda: "short")
+    result = make(2, 40)
+    assert checked(checked(result)) == checked(result)
+    for path in places(result):
+        for new in (..., -1, "x", []):
+            if new is ... and not path:
+                continue
+            with contextlib.suppress(InputError):
+                read = checked(replaced(result, path, new))
+                html.render(read)
+                markdown.render(read)
+
+
+@pytest.mark.parametrize(
+    "image",
+    ["javascript:alert(1)", "https://example.org/x.png", "data:image/svg+xml;base64,AA==", 'data:image/png;base64,"'],
+)
+def test_thumbnails_are_images_and_nothing_else(image: str) -> None:
+    result: Any = evaluations.evaluation()
+    result["thumbnails"] = {"0": {"image": image, "what": "image"}}
+    with pytest.raises(InputError, match="expected an image"):
+        checked(result)

@@ -1,0 +1,150 @@
+"""Results of evaluations, made up for pages."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+import numpy as np
+
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;`|*_[a](javascript:x)\u202egnp.\x1b[31m\n"
+)
+
+
+def evaluation(classes: int = 12, samples: int = 2000, name: str = "class {}", flips: int = 7) -> dict[str, Any]:
+    """A classification under two arithmetics, as `bittrue.evaluation.showing.shown` gives it."""
+    rng = np.random.default_rng(classes)
+    labels = rng.integers(0, classes, samples)
+    first = np.where(rng.random(samples) < 0.8, labels, rng.integers(0, classes, samples))
+    second = first.copy()
+    changed = rng.permutation(samples)[:flips]
+    second[changed] = (first[changed] + 1) % classes
+    margins = np.sort(rng.random(samples) ** 2)
+    pairs = {"litert": first, "xnnpack": second}
+    edges = np.linspace(0, 1, 41)
+    names = [name.format(i) for i in range(classes)]
+    rows = sorted(changed.tolist())
+    return {
+        "format": "bittrue-evaluation-1",
+        "bittrue": "0.1.0",
+        "given": {"model": f"models/{name}.tflite", "data": f"data/{name}", "recipe": "tf-mobilenet"},
+        "model": ["0" * 64],
+        "data": {"kind": "imagefolder", "samples": samples, "classes": names},
+        "recipe": {"name": "tf-mobilenet", "digest": "1" * 64, "libraries": {"pillow": "12.0"}},
+        "task": "classification",
+        "numerics": list(pairs),
+        "reset": True,
+        "limit": None,
+        "shard": [1, 1],
+        "samples": samples,
+        "labelled": samples,
+        "errors": {"BT-IMAGE": 3},
+        "headline": "top1",
+        "metrics": {arithmetic: _figures(labels, answers, names) for arithmetic, answers in pairs.items()},
+        "flips": [
+            {
+                "pair": list(pairs),
+                "count": flips,
+                "gained": int((second == labels)[changed].sum()),
+                "lost": int((first == labels)[changed].sum()),
+                "samples": [
+                    {
+                        "position": i,
+                        "id": f"{name.format(i)}/{i:06}.jpg",
+                        "label": int(labels[i]),
+                        "input": "2" * 64,
+                        "predictions": [int(first[i]), int(second[i])],
+                        "margin": 0.5 / (k + 1),
+                        "command": f"bittrue compare m.tflite@litert m.tflite@xnnpack --data 'd' --sample {i}",
+                    }
+                    for k, i in enumerate(rows)
+                ],
+            }
+        ],
+        "digests": dict.fromkeys(pairs, "3" * 64),
+        "digest": "4" * 64,
+        "unmet": [],
+        "seconds": 1.5,
+        "examples": {"BT-IMAGE": [{"position": 1, "id": f"{name}.jpg", "error": "the image cannot be decoded"}]},
+        "margins": {
+            "edges": edges.tolist(),
+            "samples": {arithmetic: np.histogram(margins, edges)[0].tolist() for arithmetic in pairs},
+            "flips": [np.histogram(margins[:flips], edges)[0].tolist()],
+        },
+        "thumbnails": {
+            str(i): {"image": _image(i), "what": "image"}
+            if k % 3
+            else {"curve": [0.0, 0.7, 0.2, 1.0], "what": "values"}
+            for k, i in enumerate(rows[: max(1, flips - 2)])
+        },
+        "thumbnails_note": "2 samples have other bytes by now" if flips > 2 else "",
+    }
+
+
+def anomalies(classes: int = 12, samples: int = 2000) -> dict[str, Any]:
+    """Scores of two arithmetics for normal samples and anomalies."""
+    rng = np.random.default_rng(0)
+    edges = np.linspace(0, 10, 41)
+    found = evaluation(classes, samples, flips=3)
+    scores = [rng.gamma(4, 1, 300), rng.gamma(7, 1, 200)]
+    curve = np.linspace(0, 1, 60)
+    figures = {"auc": 0.8912, "normal": 300, "anomalies": 200}
+    for flip in found["flips"][0]["samples"]:
+        flip |= {"label": 1, "predictions": [5.25, 5.2500001], "margin": 0.0}
+    found["flips"][0] |= {"gained": None, "lost": None}
+    return {
+        **found,
+        "task": "anomaly",
+        "headline": "auc",
+        "metrics": dict.fromkeys(found["numerics"], figures),
+        "margins": None,
+        "scores": {
+            "edges": edges.tolist(),
+            "counts": {name: [np.histogram(some, edges)[0].tolist() for some in scores] for name in found["numerics"]},
+            "roc": {name: np.stack([curve, curve**0.3], axis=1).tolist() for name in found["numerics"]},
+        },
+    }
+
+
+def against_a_baseline(classes: int = 12, samples: int = 2000) -> dict[str, Any]:
+    """Nothing flips between the arithmetics, and some answers changed since."""
+    found = evaluation(classes, samples)
+    answers = {**found["flips"][0], "pair": ["before", "now"]}
+    found["flips"] = [{**answers, "pair": found["numerics"], "count": 0, "gained": None, "lost": None, "samples": []}]
+    change = {"numerics": "litert", "metrics": {"top1": [0.9, 0.91], "right": [900, 910]}, "outputs": 12}
+    found["baseline"] = {
+        "folder": "before", "digest": "5" * 64, "differs": ["model"], "sources": 2, "errors": 1,
+        "changes": [{**change, "answers": answers}],
+    }  # fmt: skip
+    return found | {"errors": {}, "examples": {}, "unmet": ["top1 of litert is 0.91, at least 0.95 is required"]}
+
+
+def _figures(labels: np.ndarray, answers: np.ndarray, names: list[str]) -> dict[str, Any]:
+    pairs, counts = np.unique(np.stack([labels, answers]), axis=1, return_counts=True)
+    right = int((labels == answers).sum())
+    return {
+        "right": right,
+        "top1": right / len(labels),
+        "top5": None,
+        "per_class": [
+            {
+                "class": i,
+                "name": name,
+                "samples": int((labels == i).sum()),
+                "right": int(((labels == i) & (answers == i)).sum()),
+            }
+            for i, name in enumerate(names)
+        ],
+        "confusion": [[*pair, count] for pair, count in zip(pairs.T.tolist(), counts.tolist(), strict=True)],
+    }
+
+
+def _image(seed: int) -> str:
+    from PIL import Image
+
+    out = io.BytesIO()
+    pixels = np.random.default_rng(seed).integers(0, 256, (28, 28, 3)).astype(np.uint8)
+    Image.fromarray(pixels).save(out, "png")
+    return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
