@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 from ...errors import InputError
 from ...names import near_or_all
@@ -14,6 +15,7 @@ from .base import Held, Part, Sample, Source, Value
 from .coco import Coco, has_coco
 from .folders import LABELS_FILE, ImageFolder, Manifest, MlperfTiny
 from .masks import Masks, has_masks
+from .places import Remote, is_address, placed
 from .shards import Shards
 from .tables import TABLES, open_tables
 
@@ -54,17 +56,18 @@ def open_source(text: str | os.PathLike[str], inputs: Sequence[str] = ()) -> Sou
     it, images with masks; one with tables or shards in it holds those; any other has a folder per class.
 
     Args:
-        text: what the user typed.
+        text: what the user typed; a path may be an address that pyarrow's file systems know (``s3://bucket/folder``).
         inputs: names of a model's inputs where it has several: each is an array, a column or a member of its name.
 
     Raises:
         InputError: no such file or folder, or none that holds samples of the kind.
     """
-    prefix, colon, rest = os.fspath(text).partition(":")
-    named = colon and not os.path.exists(text)
+    given = "" if isinstance(text, Remote) else os.fspath(text)
+    prefix, colon, rest = given.partition(":")
+    named = colon and not os.path.exists(given) and not is_address(given)
     if named and prefix not in KINDS:
         raise InputError("BT-DATA-KIND", f"no kind of data '{prefix}'", advice=near_or_all(prefix, KINDS, "there are"))
-    path = Path(rest if named else text)
+    path = cast(Path, text) if isinstance(text, Remote) else placed(rest if named else given)
     if not path.exists() and prefix != "webdataset":
         raise InputError("BT-DATA", f"there is no '{path}'", place="--data")
     if not named:

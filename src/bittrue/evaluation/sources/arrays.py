@@ -11,6 +11,7 @@ from ...errors import InputError
 from ...runners.arrays import members, npy
 from ...visible import visible
 from .base import Held, Sample, Source, no_samples
+from .places import on_disk
 
 # Names of arrays in .npz files that hold labels, in the order in which they are looked for.
 _LABELS = ("labels", "label", "y_test", "y", "targets", "target")
@@ -34,6 +35,10 @@ class Arrays(Source):
     def __init__(self, path: Path, inputs: Sequence[str] = ()) -> None:
         super().__init__(str(path))
         self._labels: np.ndarray | None = None
+        with on_disk(path) as file:
+            self._load(file, inputs)
+
+    def _load(self, path: Path, inputs: Sequence[str]) -> None:
         if inputs:
             self._values = self._by_input(path, inputs)
             self.inputs = {name: Held("array", np.zeros_like(array[0])) for name, array in self._values.items()}
@@ -52,12 +57,12 @@ class Arrays(Source):
                 raise InputError(
                     "BT-DATA-ARRAYS",
                     f"which array holds the samples is not clear: {', '.join(stored) or 'there is none'}",
-                    place=str(path),
+                    place=self.place,
                     advice="keep one array of samples and one called 'labels' of the same length",
                 )
             values = stored[rest[0]].load()
         if values.ndim == 0 or not len(values):
-            raise no_samples(str(path), "an array whose first axis counts the samples")
+            raise no_samples(self.place, "an array whose first axis counts the samples")
         self._values = {"": values}
         self.alike = np.zeros_like(values[0])
 
@@ -68,7 +73,7 @@ class Arrays(Source):
             raise InputError(
                 "BT-DATA-ARRAYS",
                 f"no array is called like input {', '.join(visible(name) for name in missing)}",
-                place=str(path),
+                place=self.place,
                 advice=f"there are: {', '.join(map(visible, stored))}" if stored else "write an .npz file",
             )
         found = {name: stored[name].load() for name in inputs}
@@ -80,9 +85,9 @@ class Arrays(Source):
             lengths[str(label)] = self._labels.shape[:1]
         if len(set(lengths.values())) != 1:
             texts = ", ".join(f"'{visible(name)}' {list(length)}" for name, length in lengths.items())
-            raise InputError("BT-DATA-ARRAYS", f"first axes have different sizes: {texts}", place=str(path))
+            raise InputError("BT-DATA-ARRAYS", f"first axes have different sizes: {texts}", place=self.place)
         if set(lengths.values()) <= {(), (0,)}:
-            raise no_samples(str(path), "arrays whose first axis counts the samples")
+            raise no_samples(self.place, "arrays whose first axis counts the samples")
         return found
 
     def __len__(self) -> int:

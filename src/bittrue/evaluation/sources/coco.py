@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
-from ...files import read_file
 from ...visible import visible
 from .base import no_samples
 from .folders import Files, inside
+from .places import read_file
 
 # Files of annotations in a folder, those that are looked for first first; the name of a split follows the prefix.
 _PREFIX = "instances_"

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from ...errors import InputError
-from ...files import read_file
 from ...visible import visible
 from .base import Sample, Source, no_samples
+from .places import Remote, read_file, read_in
 
 IMAGES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp"})
 LABELS_FILE = "y_labels.csv"
@@ -29,14 +29,16 @@ class Files(Source):
 
     def __init__(self, place: str, folder: Path, files: Sequence[tuple[str, object]], classes: Sequence[str]) -> None:
         super().__init__(place, classes)
-        self._folder, self._files = os.fspath(folder), files
+        self._files = files
+        # Text, where it can be: joining paths takes longer than reading small files.
+        self._folder = folder if isinstance(folder, Remote) else os.fspath(folder)
 
     def __len__(self) -> int:
         return len(self._files)
 
     def __getitem__(self, position: int) -> Sample:
         name, label = self._files[position]
-        return Sample(name, label, lambda: [read_file(os.path.join(self._folder, name))])
+        return Sample(name, label, lambda: [read_in(self._folder, name)])
 
 
 class ImageFolder(Files):
@@ -125,7 +127,7 @@ class MlperfTiny(Files):
         width, stride = window
 
         def read() -> Sequence[bytes]:
-            content = read_file(os.path.join(self._folder, sample.id))
+            content = read_in(self._folder, sample.id)
             parts = [content[at : at + width] for at in range(0, len(content) - width + 1, stride)]
             if not parts:
                 place = visible(os.path.join(self._folder, sample.id))

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, UnsupportedError
-from ...files import read_file
 from ...runners.arrays import npy_in
 from ...visible import visible
 from .base import Sample, Source, no_samples
 from .folders import IMAGES
+from .places import read_file
 
 # What the two folders are called, in the order in which they are looked for.
 _IMAGES = ("images", "image", "imgs", "img", "jpegimages")

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import InputError
-from ...files import read_file
-from ...runners.arrays import npy_in, regular_file
+from ...runners.arrays import npy_in
 from ...visible import visible
 from .base import Held, Part, Sample, Source, Value, no_samples
 from .folders import IMAGES, numbered
+from .places import read_file, size_of
 
 # A member of more bytes is no image or array of one sample, and a label is a short text.
 _MOST_BYTES, _MOST_LABEL = 1 << 30, 1 << 12
@@ -127,11 +127,11 @@ def _expanded(path: Path) -> list[tuple[str, Path]]:
     for choice in choices:
         count *= len(choice)
     _check_count(count, path)
-    parent = Path(fixed[0] + "x").parent
+    parent = type(path)(fixed[0] + "x").parent
     names = [
         "".join(map("".join, zip(fixed, words, strict=True))) + str(path)[at:] for words in itertools.product(*choices)
     ]
-    return [(Path(name).relative_to(parent).as_posix(), Path(name)) for name in names]
+    return [(type(path)(name).relative_to(parent).as_posix(), type(path)(name)) for name in names]
 
 
 def _numbers(first: str, last: str, path: Path) -> list[str]:
@@ -147,7 +147,7 @@ def _check_count(count: int, path: Path) -> None:
 def _index(number: int, shard: Path, inputs: Sequence[str]) -> list[_Entry]:
     """The samples of one tar file, in the order in which their first members lie."""
     place = visible(str(shard))
-    length = regular_file(shard).st_size
+    length = size_of(shard)
     found: dict[str, _Entry] = {}
     end = 0
     with shard.open("rb") as file:

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, ResourceError
-from ...runners.arrays import MEMBER_LIMIT, regular_file
+from ...runners.arrays import MEMBER_LIMIT
 from ...visible import visible
 from ..arrow import parquet
 from .base import Held, Part, Sample, Source, Value, no_samples
 from .folders import Files, inside, numbered
+from .places import Remote, size_of
 
 TABLES = frozenset({".arrow", ".feather", ".parquet"})
 _LABELS = ("label", "class", "labels", "target", "y")
@@ -38,10 +39,11 @@ class _Table:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._arrow, module = parquet()
-        regular_file(path)
+        size_of(path)
         # Opened, never mapped: a file that is cut off meanwhile is an error and no signal.
         if path.suffix.lower() == ".parquet":
-            self._file = self.guarded(lambda: module.ParquetFile(path, memory_map=False))
+            opened = path.open() if isinstance(path, Remote) else path
+            self._file = self.guarded(lambda: module.ParquetFile(opened, memory_map=False))
             self.schema = self.guarded(lambda: self._file.schema_arrow)
             groups = self._file.metadata
             self.sizes = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
@@ -85,7 +87,8 @@ class _Table:
         return found
 
     def _opened(self) -> Any:
-        file = self._arrow.OSFile(str(self.path), "rb")
+        path = self.path
+        file = path.open() if isinstance(path, Remote) else self._arrow.OSFile(str(path), "rb")
         if file.read(6) == b"ARROW1":
             return self._arrow.ipc.open_file(file)
         file.seek(0)
