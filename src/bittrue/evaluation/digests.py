@@ -18,25 +18,23 @@ def digest_of(parts: Sequence[bytes | np.ndarray | Mapping[str, bytes | np.ndarr
     That of several parts, or of the values of a mapping, is the one of their digests, one after the other.
     """
     if len(parts) != 1:
-        return _digest(_NOTHING, "".join(digest_of([part]) for part in parts).encode())
+        return digest_of(["".join(digest_of([part]) for part in parts).encode()])
     (value,) = parts
-    if isinstance(value, bytes):
-        return _digest(_NOTHING, value)
+    begun = _NOTHING
     if isinstance(value, Mapping):
         return digest_of([*value.values()])
-    if value.dtype.byteorder == ">":
-        value = value.astype(value.dtype.newbyteorder("<"))
-    return _digest(_head(value.dtype, value.shape), value.tobytes())
-
-
-# Copies of a state are made in half the time of a new one.
-_NOTHING = hashlib.sha256()
-
-
-def _digest(begun: hashlib._Hash, rest: bytes) -> str:
+    if not isinstance(value, bytes):
+        begun = _head(value.dtype, value.shape)
+        if value.dtype.byteorder == ">":
+            value = value.astype(value.dtype.newbyteorder("<"))
+        value = value.tobytes()
+    # Copies of a state are made in half the time of a new one.
     state = begun.copy()
-    state.update(rest)
+    state.update(value)
     return state.hexdigest()
+
+
+_NOTHING = hashlib.sha256()
 
 
 @lru_cache
@@ -62,10 +60,12 @@ class Combined:
 
     def add(self, parts: Iterable[str]) -> None:
         """One more row, made of these texts."""
-        row = _ROW.copy()
+        content = []
         for part in parts:
             text = part.encode()
-            row.update(len(text).to_bytes(8, "little") + text)
+            content += [len(text).to_bytes(8, "little"), text]
+        row = _ROW.copy()
+        row.update(b"".join(content))
         self._sum += int.from_bytes(row.digest(), "little")
         self._count += 1
 

@@ -34,6 +34,8 @@ from .tasks import Task, find_task
 
 # A part is written when it is full, or so many seconds have passed.
 _PART_SECONDS = 5.0
+# So many rows become columns at once.
+_TABLE_ROWS = 64
 
 # Where samples are run.
 ENGINES = ("local", "ray")
@@ -204,14 +206,17 @@ def evaluate(
     with opened as rows:
         if folder is not None:
             folder.begin()
-        for part in _parts(rows, done, len(positions), progress):
-            if folder is not None:
-                folder.write_part(done, part)
-            for row in part:
-                add(row)
-                if row.code and on_error == "stop":
-                    raise InputError("BT-EVALUATE-SAMPLE", row.error, place=f"sample '{row.id}'")
-            done += len(part)
+        part = _Part(folder, done)
+        for row in rows:
+            part.add(row)
+            add(row)
+            done += 1
+            if progress is not None:
+                progress(done, len(positions))
+            if row.code and on_error == "stop":
+                part.write()
+                raise InputError("BT-EVALUATE-SAMPLE", row.error, place=f"sample '{row.id}'")
+        part.write()
     found = {**asked, **summary.to_dict()}
     add_commands(found)
     if earlier is not None:
@@ -238,16 +243,37 @@ def _digest(part: str | os.PathLike[str] | bytes) -> str:
     return hashlib.sha256(part if isinstance(part, bytes) else read_file(part)).hexdigest()
 
 
-def _parts(rows: Iterable[Row], done: int, total: int, progress: Progress | None) -> Iterator[list[Row]]:
-    part: list[Row] = []
-    began = time.monotonic()
-    for row in rows:
-        part.append(row)
-        done += 1
-        if progress is not None:
-            progress(done, total)
-        if len(part) >= PART_ROWS or time.monotonic() - began > _PART_SECONDS:
-            yield part
-            part, began = [], time.monotonic()
-    if part:
-        yield part
+class _Part:
+    """Rows that wait to be written, most as columns: so many objects would keep the garbage collector busy.
+
+    Args:
+        folder: where they go; None: nowhere.
+        first: how many rows stand before them.
+    """
+
+    def __init__(self, folder: Folder | None, first: int) -> None:
+        self._folder, self._first = folder, first
+        self._rows: list[Row] = []
+        self._tables: list[Any] = []
+        self._count, self._began = 0, time.monotonic()
+
+    def add(self, row: Row) -> None:
+        """One more; what is full, or has waited for long, is written."""
+        if self._folder is None:
+            return
+        self._rows.append(row)
+        self._count += 1
+        if self._count >= PART_ROWS or time.monotonic() - self._began > _PART_SECONDS:
+            self.write()
+        elif len(self._rows) >= _TABLE_ROWS:
+            self._tables.append(self._folder.table(self._rows))
+            self._rows = []
+
+    def write(self) -> None:
+        """Write what waits."""
+        if self._folder is None or not self._count:
+            return
+        self._folder.write_part(self._first, [*self._tables, self._folder.table(self._rows)])
+        self._first += self._count
+        self._rows, self._tables = [], []
+        self._count, self._began = 0, time.monotonic()

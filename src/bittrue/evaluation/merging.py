@@ -73,7 +73,7 @@ def merge_evaluations(
     rows = _in_order(parts)
     done = 0
     while some := list(islice(rows, PART_ROWS)):
-        folder.write_part(done, some)
+        folder.write_part(done, [folder.table(some)])
         for row in some:
             summary.add(row)
             if earlier is not None:

@@ -103,8 +103,8 @@ class Folder:
                 raise _no_part(path, error) from None
         return found
 
-    def write_part(self, first: int, rows: Sequence[Row]) -> None:
-        """One part, whole or not at all; `first` rows stand before it."""
+    def table(self, rows: Sequence[Row]) -> Any:
+        """Rows as an Arrow table."""
         pa = self._arrow
         columns: dict[str, Any] = {
             "position": pa.array([row.position for row in rows], pa.int64()),
@@ -119,8 +119,12 @@ class Folder:
                 columns[f"{name}:{field}"] = pa.array(values, kind)
             if self._classes and self._columns["prediction"] == pa.int64():
                 columns[f"{name}:class"] = pa.array([self._class(answer) for answer in answers], pa.string())
+        return pa.table(columns)
+
+    def write_part(self, first: int, tables: Sequence[Any]) -> None:
+        """One part, whole or not at all; `first` rows stand before it."""
         buffer = io.BytesIO()
-        self._parquet.write_table(pa.table(columns), buffer, compression="zstd")
+        self._parquet.write_table(self._arrow.concat_tables(tables), buffer, compression="zstd")
         write_bytes(self.path / ROWS / _name(first), buffer.getvalue())
 
     def _class(self, answer: Answer | None) -> str | None:

@@ -20,8 +20,9 @@ from .sources import Sample
 from .subjects import Subject
 from .tasks import Answer, Task
 
-# Nobody waits for single rows, and a runtime in another process takes a while for each request.
-_CHUNK_SECONDS = 0.1
+# Nobody waits for single rows, and a runtime in another process takes a while for each request; Python's garbage
+# collector goes through whatever there is of more samples again and again.
+_CHUNK_SECONDS, _CHUNK_SAMPLES = 0.1, 64
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class Workers:
         Raises:
             BittrueError: whatever is wrong with the model; what is wrong with a sample stands in its row.
         """
-        for chunk in in_order(self._workers, samples, seconds=_CHUNK_SECONDS, end=self._end):
+        for chunk in in_order(self._workers, samples, most=_CHUNK_SAMPLES, seconds=_CHUNK_SECONDS, end=self._end):
             yield from chunk
 
     def _end(self) -> None:
@@ -137,26 +138,30 @@ class _Worker:
 
     def _answer(self, name: str, subject: Subject, samples: Sequence[_Begun]) -> None:
         """What the subject says, in the rows of these samples."""
-        outcomes = subject.run([x for one in samples for x in one.inputs])
-        ran: list[_Begun] = []
-        runs: list[list[tuple[np.ndarray, Sequence[np.ndarray]]]] = []
+        outcomes = iter(subject.run([x for one in samples for x in one.inputs]))
+        ran: list[tuple[_Begun, list[Sequence[np.ndarray]]]] = []
         for one in samples:
-            own: list[tuple[np.ndarray, Sequence[np.ndarray]]] = []
-            for x, outcome in zip(one.inputs, islice(outcomes, len(one.inputs)), strict=True):
+            own: list[Sequence[np.ndarray]] = []
+            for outcome in islice(outcomes, len(one.inputs)):
                 if isinstance(outcome, BittrueError):
                     one.row.fail(outcome)
                 else:
-                    own.append((next(iter(x.values())) if isinstance(x, Mapping) else x, outcome))
+                    own.append(outcome)
             if not one.row.code:
-                ran.append(one)
-                runs.append(own)
-        for one, own, found in zip(ran, runs, self.task.answers(runs, subject.inputs, subject.outputs), strict=True):
+                ran.append((one, own))
+        runs = [[*zip(map(_first, one.inputs), own, strict=True)] for one, own in ran]
+        for (one, own), found in zip(ran, self.task.answers(runs, subject.inputs, subject.outputs), strict=True):
             row = one.row
             try:
                 if isinstance(found, BittrueError):
                     raise found
                 answer = found if row.label is None else self.task.judged(found, one.truth, one.placement)
-                answer.digests = tuple(map(digest_of, zip(*(outputs for _, outputs in own), strict=True)))
+                answer.digests = tuple(map(digest_of, zip(*own, strict=True)))
                 row.answers[name] = answer
             except BittrueError as error:
                 row.fail(error)
+
+
+def _first(made: Made) -> np.ndarray:
+    """The first input."""
+    return next(iter(made.values())) if isinstance(made, Mapping) else made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -42,7 +42,7 @@ class Subject(ABC):
         """
 
     @abstractmethod
-    def run(self, inputs: Sequence[Made]) -> Iterator[Outcome]:
+    def run(self, inputs: Sequence[Made]) -> Sequence[Outcome]:
         """What each run gives, in order.
 
         Raises:
@@ -73,9 +73,9 @@ class Arithmetic(Subject):
         self.inputs, self.outputs = self._session.inputs, self._session.outputs
         self._reset = reset
 
-    def run(self, inputs: Sequence[Made]) -> Iterator[Outcome]:
-        for found in self._session.map(inputs, threads=1, reset=self._reset, errors="return"):
-            yield found if isinstance(found, BittrueError) else list(found.values())
+    def run(self, inputs: Sequence[Made]) -> Sequence[Outcome]:
+        found = self._session.map(inputs, threads=1, reset=self._reset, errors="return")
+        return [one if isinstance(one, BittrueError) else [*one.values()] for one in found]
 
     def another(self) -> Subject:
         return self  # its session is for any number of threads
@@ -104,9 +104,9 @@ class Runtime(Subject):
     def ready(self) -> None:
         self._apart.open()
 
-    def run(self, inputs: Sequence[Made]) -> Iterator[Outcome]:
+    def run(self, inputs: Sequence[Made]) -> Sequence[Outcome]:
         runs = [[*x.values()] if isinstance(x, Mapping) else [x] for x in inputs]
-        return iter(self._apart.run(runs, self._reset))
+        return self._apart.run(runs, self._reset)
 
     def another(self) -> Subject:
         return Runtime(*self._made_of)
