@@ -17,7 +17,7 @@ from ..evaluation.evaluate import ENGINES, evaluate
 from ..evaluation.merging import merge_evaluations
 from ..evaluation.metrics import find_metric
 from ..evaluation.recipes import METADATA, known
-from ..evaluation.requirements import numbers
+from ..evaluation.requirements import flipped, numbers
 from ..evaluation.sources import KINDS
 from ..evaluation.tasks import TASKS
 from ..names import parse_shard
@@ -294,9 +294,17 @@ def _show(found: Mapping[str, Any], output: str | None) -> None:
         out.print(_figures(found, out.width))
     if found["samples"] and not found["labelled"]:
         out.print("no sample has a label: there is no accuracy")
+    shown: dict[frozenset[str], str] = {}
     for pair in found["flips"]:
-        first, second = (found["digests"][name] for name in pair["pair"])
-        _show_flips(out, pair, found, "output" if first == second else "answer")
+        first, second = pair["pair"]
+        digests = frozenset(found["digests"][name] for name in (first, second))
+        if len(digests) == 1:
+            out.print(f"{first} and {second}: every output is the same")
+        elif pair["count"] and digests in shown:
+            out.print(f"{first} and {second}: as {shown[digests]}")
+        else:
+            shown[digests] = f"{first} and {second}"
+            _show_flips(out, pair, found)
     if "baseline" in found:
         _show_baseline(out, found["baseline"], found)
     out.print(one_line(f"{found['seconds']:.2f} s; digest of all bits ", (found["digest"][:16], "bold")))
@@ -339,16 +347,15 @@ def _show_baseline(out: Terminal, baseline: Mapping[str, Any], found: Mapping[st
         _show_flips(out, change["answers"], found)
 
 
-def _show_flips(out: Terminal, pair: Mapping[str, Any], found: Mapping[str, Any], same: str = "answer") -> None:
-    """Answers that differ between a pair; `same`: what is the same of every sample where none does."""
+def _show_flips(out: Terminal, pair: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     first, second = pair["pair"]
     if not pair["count"]:
-        out.print(f"{first} and {second}: every {same} is the same")
+        out.print(f"{first} and {second}: every answer is the same")
         return
     effect = ""
     if pair["gained"] is not None:
         effect = f"; {pair['gained']} become right, {pair['lost']} wrong ({pair['gained'] - pair['lost']:+d})"
-    out.print(one_line((f"{pair['count']:,} answers flip", "bold"), f" from {first} to {second}{effect}"))
+    out.print(one_line((flipped(pair["count"]), "bold"), f" from {first} to {second}{effect}"))
     classes: Sequence[str] = found["data"]["classes"]
 
     def named(value: Any) -> str:

@@ -15,6 +15,15 @@ from .tasks import Task
 FLIPS = "flips"
 
 
+def flipped(count: int) -> str:
+    """How many answers flip, in words.
+
+    >>> flipped(1), flipped(1000)
+    ('1 answer flips', '1,000 answers flip')
+    """
+    return "1 answer flips" if count == 1 else f"{count:,} answers flip"
+
+
 def numbers(figures: Mapping[str, Any]) -> dict[str, int | float]:
     """The figures that are single numbers."""
     return {name: value for name, value in figures.items() if isinstance(value, (int, float))}
@@ -59,7 +68,7 @@ def unmet_requirements(
     for name, value in require.items():
         if name == FLIPS:
             unmet += [
-                f"{pair['count']:,} answers flip from {' to '.join(pair['pair'])}, at most {value:g} may"
+                f"{flipped(pair['count'])} from {' to '.join(pair['pair'])}, at most {value:g} may"
                 for pair in found["flips"]
                 if pair["count"] > value
             ]
