@@ -88,7 +88,18 @@ def test_without_labels_and_with_one_arithmetic() -> None:
     assert html.render({key: value for key, value in result.items() if key not in ("examples", "thumbnails", "given")})
 
 
-@pytest.mark.parametrize("make", [evaluations.anomalies, evaluations.against_a_baseline])
+@pytest.mark.parametrize("task", ["segmentation", "detection"])
+def test_figures_of_classes_without_right_answers(task: str) -> None:
+    """Classes may be others under each arithmetic: what one never meets has no figure there."""
+    text = words_of(html.render(checked(evaluations.by_class(task))))
+    for expected in ("IoU under" if task == "segmentation" else "mAP under", "owl 120 0.2500 0.5000", "cat 0 –"):
+        assert expected in text, expected
+
+
+@pytest.mark.parametrize(
+    "make",
+    [evaluations.anomalies, evaluations.against_a_baseline, lambda *_: evaluations.by_class("segmentation")],
+)
 def test_damaged_results(make: Callable[[int, int], dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is wrong with any field is an error that names it, or changes what is said and nothing else."""
     monkeypatch.setattr(html, "_plotly", lambda: "short")

@@ -15,6 +15,9 @@ MOST_PAIRS = 50
 # Flips of one list that a page shows: at once, and in all.
 MOST_FLIPS = (24, 150)
 
+# What figures count, where it is not samples.
+_COUNTED = {"detection": "objects", "segmentation": "pixels"}
+
 
 @dataclass(frozen=True)
 class Report:
@@ -107,6 +110,27 @@ def confused(found: dict[str, Any]) -> list[list[int]]:
     """Label, answer and count of what is confused most often."""
     wrong = [pair for pair in found.get("confusion", ()) if pair[0] != pair[1]]
     return sorted(wrong, key=lambda pair: (-pair[2], pair[0], pair[1]))[:MOST_PAIRS]
+
+
+def by_class(result: dict[str, Any]) -> list[tuple[str, int | None, list[float | None]]]:
+    """Name of every class, how much of it the labels have, and its figure under each arithmetic.
+
+    Of tasks that have one beside right answers: the pixels' overlap, or the average precision of objects.
+    """
+    found: dict[int, tuple[str, int | None, dict[str, float | None]]] = {}
+    for name, figures in result["metrics"].items():
+        for row in figures.get("by_class", ()):
+            known = found.setdefault(row["class"], (row["name"], row[_COUNTED.get(result["task"], "objects")], {}))
+            known[2][name] = row["iou" if result["task"] == "segmentation" else "map"]
+    return [
+        (name, count, [own.get(numerics) for numerics in result["metrics"]])
+        for _, (name, count, own) in sorted(found.items())
+    ]
+
+
+def counted(result: dict[str, Any]) -> str:
+    """What confusion and figures of classes count."""
+    return _COUNTED.get(result["task"], "samples")
 
 
 def number(value: Any) -> str:

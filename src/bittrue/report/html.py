@@ -99,6 +99,8 @@ def _evaluate_page(data: dict[str, Any]) -> str:
         asked=evaluation.asked(data),
         charts=charts,
         confused=evaluation.confused(first),
+        by_class=evaluation.by_class(data),
+        counted=evaluation.counted(data),
         plotly=_plotly() if charts["any"] else "",
         view=evaluation,
         most=evaluation.MOST_FLIPS,

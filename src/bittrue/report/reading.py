@@ -515,15 +515,33 @@ _CONFORM_RESULT = _record(
 
 
 _PER_CLASS = _list(_record(**{"class": _whole, "name": _text, "samples": _count, "right": _count}))
+# Of tasks whose answers are not right or wrong as a whole.
+_BY_CLASS = _list(
+    _record(
+        **{"class": _whole, "name": _text},
+        pixels=(_optional(_count), None),
+        objects=(_optional(_count), None),
+        iou=(_optional(_real), None),
+        map=(_optional(_real), None),
+    )
+)
 _CONFUSION = _list(_list(_whole, 3))
 
 
 def _figures(value: Any, place: str) -> dict[str, Any]:
-    """Figures of one arithmetic: those of classes have a form, others are plain data."""
+    """Figures of one arithmetic: those of classes have a form, others are plain data.
+
+    Those of classes without right answers are ``by_class``, not ``per_class``.
+    """
     found: dict[str, Any] = _mapping(_plain)(value, place)
+    rows = found.get("per_class")
+    if isinstance(rows, list) and rows and isinstance(rows[0], dict) and "right" not in rows[0]:
+        found["by_class"] = found.pop("per_class")
+    if "by_class" in found:
+        found["by_class"] = _BY_CLASS(found["by_class"], f"{place}.per_class")
     for name, kind in (("per_class", _PER_CLASS), ("confusion", _CONFUSION)):
         if name in found:
-            found[name] = kind(value[name], f"{place}.{name}")
+            found[name] = kind(found[name], f"{place}.{name}")
     return found
 
 
