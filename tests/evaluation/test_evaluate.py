@@ -182,13 +182,3 @@ def test_keywords(tmp_path: Path) -> None:
     assert found["metrics"]["xnnpack"]["right"] == 902
     assert found["flips"][0]["count"] == 7
     assert found["digests"]["litert"] == bittrue.evaluate(KEYWORD_MODEL, KEYWORDS, isa="portable")["digests"]["litert"]
-
-
-@needs_keywords
-def test_flips_of_equal_outputs_are_shown_once() -> None:
-    words = ["evaluate", str(KEYWORD_MODEL), "--data", str(KEYWORDS), "--limit", "150"]
-    result = CliRunner().invoke(cli, [*words, "--numerics", "litert,xnnpack,litert-optimized"])
-    assert result.exit_code == 0, result.output
-    assert result.output.count("answers flip from") == 1
-    assert "litert and litert-optimized: every output is the same" in result.output
-    assert "xnnpack and litert-optimized: as litert and xnnpack" in result.output

@@ -156,3 +156,14 @@ def test_onnx(tmp_path: Path) -> None:
     assert not found["errors"]
     assert len(set(found["digests"].values())) == 1
     assert len(found["digests"]) == 2
+
+
+@pytest.mark.skipif(not (DATA / "mlperf_tiny_kws01").exists(), reason="needs ../shared/data/mlperf_tiny_kws01")
+def test_flips_of_equal_outputs_are_shown_once() -> None:
+    words = ["evaluate", str(MODELS / "tiny_kws_int8.tflite"), "--data", str(DATA / "mlperf_tiny_kws01")]
+    words += ["--limit", "150", "--threads", "1", "--numerics", "litert,xnnpack", "--against", "litert:builtin_ref"]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 0, result.output
+    assert result.output.count("answers flip from") == 1
+    assert "litert and litert:builtin_ref: every output is the same" in result.output
+    assert "xnnpack and litert:builtin_ref: as litert and xnnpack" in result.output
