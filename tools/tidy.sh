@@ -13,4 +13,4 @@ headers=(--extra-arg=-isystem"$($python -m nanobind --include_dir)"
 $python -c 'import json, sys; print(*sorted({c["file"] for c in json.load(open(sys.argv[1]))}), sep="\n")' \
   "$folder/compile_commands.json" | grep -F "$PWD/native/" | grep -F -- "${2:-}" |
   xargs -r -P "$(nproc)" -n 8 clang-tidy -p "$folder" --quiet "${headers[@]}" 2>&1 |
-  sed '/^\[.*\] Processing file /d'
+  sed '/^\[[0-9/]*\] .*Processing file /d'
