@@ -228,6 +228,7 @@ class Session:
         self.inputs = [self._port(i) for i in plan.inputs]
         self.outputs = [self._port(i) for i in plan.results]
         self._input_ports = dict(zip(plan.inputs, self.inputs, strict=True))
+        self._port_names = {port.name for port in self.inputs}
         aliases = {name: i for name, i in plan.aliases.items() if i in self._input_ports}
         self._input_names = {**aliases, **{port.name: i for i, port in self._input_ports.items()}}
         self._run_one = self._executor.run_one if isinstance(self._executor, NativeExecutor) else None
@@ -452,12 +453,14 @@ class Session:
                 return count, given, error
         return len(samples), given, None
 
-    def _row(self, sample: Any) -> tuple[Any, ...]:
+    def _row(self, sample: Any) -> Sequence[Any]:
         """An array per input."""
+        if type(sample) is dict and len(sample) == len(self.inputs) and sample.keys() == self._port_names:
+            return [sample[port.name] for port in self.inputs]
         if len(self.inputs) == 1 and not isinstance(sample, (Mapping, tuple)):
             return (sample,)
         given = self._named(sample if isinstance(sample, tuple) else (sample,), {})
-        return tuple(given[index] for index in self.plan.inputs)
+        return [given[index] for index in self.plan.inputs]
 
     def _outcome(self, row: Sequence[Any], reset: bool, run: Run) -> dict[str, np.ndarray] | BittrueError:
         """The result of one sample, or its error."""
