@@ -161,3 +161,42 @@ def test_anomalies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert made["scores"]["roc"]["litert"][-1] == [1.0, 1.0]
     monkeypatch.setattr(html, "_plotly", lambda: "short")
     assert f"{found['metrics']['litert']['auc']:.4f}" in html.render(made)
+
+
+def test_pages_of_the_other_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of classes are the task's own; labels and answers may be anything."""
+    monkeypatch.setattr(html, "_plotly", lambda: "short")
+    x, y = T("f32", [1, 6, 6, 3]), T("f32", [1, 6, 6, 3])
+    rng = np.random.default_rng(0)
+    for kind, most in (("images", 256), ("masks", 3)):
+        (tmp_path / kind).mkdir()
+        for i in range(3):
+            shape = (6, 6, 3) if kind == "images" else (6, 6)
+            image_module.fromarray(rng.integers(0, most, shape).astype(np.uint8)).save(tmp_path / kind / f"{i}.png")
+    (tmp_path / "recipe.toml").write_text('step = [{do = "decode"}, {do = "resize"}, {do = "scale"}]')
+    model = chain([("ABS", None, [x], [y])])
+    numerics = ["litert", "litert-optimized"]
+    found = bittrue.evaluate(
+        model,
+        tmp_path,
+        task="segmentation",
+        recipe=str(tmp_path / "recipe.toml"),
+        numerics=numerics,
+        output=tmp_path / "masks result",
+    )
+    page = html.render(shown(tmp_path / "masks result"))
+    assert f"{found['metrics']['litert']['mean_iou']:.4f}" in page
+    assert "IoU under litert-optimized" in page
+    np.savez(tmp_path / "x.npz", x=values(), labels=rng.random((COUNT, 10)).astype(np.float32))
+    found = bittrue.evaluate(
+        bittrue.demo_model(),
+        tmp_path / "x.npz",
+        task="regression",
+        numerics=["litert", "xnnpack"],
+        output=tmp_path / "r",
+    )
+    assert found["flips"][0]["count"]
+    page = html.render(shown(tmp_path / "r"))
+    assert page.count('class="sample"') == min(found["flips"][0]["count"], COUNT)
+    found["metrics"]["litert"]["per_class"] = [{"class": 3, "name": "owl", "objects": 4, "map": 0.5}]
+    assert "mAP under litert" in html.render(found)

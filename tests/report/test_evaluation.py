@@ -71,12 +71,34 @@ def test_many_classes_are_pairs_and_not_a_matrix(monkeypatch: pytest.MonkeyPatch
     assert " classes are too many for a matrix" in words_of(page)
     data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])  # type: ignore[index]
     assert data["confusion"] is None
-    assert len(data["perClass"]["samples"]) == 40
+    assert len(data["perClass"]["counts"]) == 40
     wrong = max(count for label, answer, count in result["metrics"]["litert"]["confusion"] if label != answer)
-    rows = re.findall(r'data-value="(\d+)">\d+</td></tr>', page[page.index("Confused most often") :])
+    rows = re.findall(r'<tr><td class="figure" data-value="(\d+)">', page[page.index("Confused most often") :])
     assert int(rows[0]) == wrong
     assert page.count('class="sample"') == 150
     assert "rows/ has all 200" in words_of(page)
+
+
+def test_a_runtime_with_the_same_outputs_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "_plotly", lambda: "short")
+    result = evaluations.evaluation()
+    (pair,) = result["flips"]
+    nothing = {"count": 0, "gained": None, "lost": None, "samples": []}
+    result["digests"] |= {"xnnpack": "9" * 64, "litert:xnnpack": "9" * 64}
+    result["against"] = {"litert:xnnpack": "ai-edge-litert 2.3.0"}
+    result["metrics"]["litert:xnnpack"] = result["metrics"]["xnnpack"]
+    result["margins"]["samples"]["litert:xnnpack"] = result["margins"]["samples"]["xnnpack"]
+    result["margins"]["flips"] *= 3
+    result["flips"] += [
+        {**pair, "pair": ["litert", "litert:xnnpack"]},
+        {**nothing, "pair": ["xnnpack", "litert:xnnpack"]},
+    ]
+    page = html.render(result)
+    text = words_of(page)
+    assert "litert and litert:xnnpack: the 7 flips between litert and xnnpack, whose outputs are the same." in text
+    assert "xnnpack and litert:xnnpack: every output is the same, byte for byte." in text
+    assert "litert:xnnpack (ai-edge-litert 2.3.0)" in text
+    assert page.count('class="sample"') == 7
 
 
 def test_without_labels_and_with_one_arithmetic() -> None:

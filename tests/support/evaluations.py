@@ -63,7 +63,7 @@ def evaluation(classes: int = 12, samples: int = 2000, name: str = "class {}", f
                 ],
             }
         ],
-        "digests": dict.fromkeys(pairs, "3" * 64),
+        "digests": {"litert": "3" * 64, "xnnpack": "6" * 64},
         "digest": "4" * 64,
         "unmet": [],
         "seconds": 1.5,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,8 @@ MOST_PAIRS = 50
 # Flips of one list that a page shows: at once, and in all.
 MOST_FLIPS = (24, 150)
 
-# What figures count, where it is not samples.
-_COUNTED = {"detection": "objects", "segmentation": "pixels"}
+# What there are how many of a class -> its figure, and what that is called.
+_OF_CLASSES = {"samples": ("right", "right"), "pixels": ("iou", "IoU"), "objects": ("map", "mAP")}
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Report:
         names: of all arithmetics and runtimes.
         figures: names of figures that are single numbers, the one that matters most first.
         classes: numbers of all classes that occur, as labels or answers, in order.
+        alike: positions of pairs whose outputs are those of an earlier pair, and that pair.
     """
 
     result: dict[str, Any]
@@ -39,6 +41,13 @@ class Report:
     names: list[str]
     figures: list[str]
     classes: list[int]
+    alike: dict[int, list[str]]
+
+    def same(self, pair: list[str]) -> str:
+        """What is said of two that answer alike."""
+        digests = [self.result["digests"].get(name, name) for name in pair]
+        what = "output is the same, byte for byte" if digests[0] == digests[1] else "answer is the same"
+        return f"{' and '.join(pair)}: every {what}."
 
     def named(self, value: Any) -> str:
         """A label or a prediction: the name of its class, where it has one."""
@@ -59,10 +68,22 @@ def report(result: dict[str, Any]) -> Report:
     classes = {
         number for found in metrics.values() for pair in found.get("confusion", ()) for number in (pair[0], pair[1])
     }
-    return Report(result, *_verdict(result), [*result["numerics"], *result["against"]], figures, sorted(classes))
+    alike = _alike(result)
+    names = [*result["numerics"], *result["against"]]
+    return Report(result, *_verdict(result, alike), names, figures, sorted(classes), alike)
 
 
-def _verdict(result: dict[str, Any]) -> tuple[str, str, str]:
+def _alike(result: dict[str, Any]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    first: dict[frozenset[str], list[str]] = {}
+    for position, pair in enumerate(result["flips"]):
+        earlier = first.setdefault(frozenset(result["digests"].get(name, name) for name in pair["pair"]), pair["pair"])
+        if earlier is not pair["pair"]:
+            found[position] = earlier
+    return found
+
+
+def _verdict(result: dict[str, Any], alike: Collection[int]) -> tuple[str, str, str]:
     head, samples = result["headline"], result["samples"]
     figures = [
         f"{head} {number(found.get(head))} under {name}" for name, found in result["metrics"].items() if head in found
@@ -72,7 +93,7 @@ def _verdict(result: dict[str, Any]) -> tuple[str, str, str]:
     broken = sum(result["errors"].values())
     if broken:
         sentence += f" {words.plural(broken, 'sample')} with an error {'is' if broken == 1 else 'are'} in no figure."
-    flips = [pair for pair in result["flips"] if pair["count"]]
+    flips = [pair for position, pair in enumerate(result["flips"]) if pair["count"] and position not in alike]
     sentence += "".join(f" {effect(pair)}" for pair in flips[:3])
     if result["unmet"]:
         return "error", "Not what was required", f"{'; '.join(result['unmet'])}. {sentence}"
@@ -112,27 +133,6 @@ def confused(found: dict[str, Any]) -> list[list[int]]:
     return sorted(wrong, key=lambda pair: (-pair[2], pair[0], pair[1]))[:MOST_PAIRS]
 
 
-def by_class(result: dict[str, Any]) -> list[tuple[str, int | None, list[float | None]]]:
-    """Name of every class, how much of it the labels have, and its figure under each arithmetic.
-
-    Of tasks that have one beside right answers: the pixels' overlap, or the average precision of objects.
-    """
-    found: dict[int, tuple[str, int | None, dict[str, float | None]]] = {}
-    for name, figures in result["metrics"].items():
-        for row in figures.get("by_class", ()):
-            known = found.setdefault(row["class"], (row["name"], row[_COUNTED.get(result["task"], "objects")], {}))
-            known[2][name] = row["iou" if result["task"] == "segmentation" else "map"]
-    return [
-        (name, count, [own.get(numerics) for numerics in result["metrics"]])
-        for _, (name, count, own) in sorted(found.items())
-    ]
-
-
-def counted(result: dict[str, Any]) -> str:
-    """What confusion and figures of classes count."""
-    return _COUNTED.get(result["task"], "samples")
-
-
 def number(value: Any) -> str:
     """A figure; nothing where there is none.
 
@@ -169,20 +169,24 @@ def asked(result: dict[str, Any]) -> list[tuple[str, str]]:
     return [(label, value) for label, value in found if value]
 
 
+# What of it stands at the top of a page.
+BRIEF = ("model", "data", "recipe", "numerics", "against")
+
+
 def chart_data(report: Report) -> dict[str, Any]:
     """Everything the script draws; ``any`` says whether there is something at all."""
     result = report.result
-    per_class = {name: found["per_class"] for name, found in result["metrics"].items() if found.get("per_class")}
     few = 0 < len(report.classes) <= MOST_CLASSES
     data: dict[str, Any] = {
         "numerics": report.names,
         "pairs": [pair["pair"] for pair in result["flips"]],
+        "alike": [*report.alike],
         "margins": result["margins"],
         "scores": result["scores"],
+        "counted": "pixels" if result["task"] == "segmentation" else "samples",
         "classes": _labels([report.named(number) for number in report.classes] if few else []),
         "confusion": _matrices(report) if few else None,
-        "perClass": _bars(per_class),
-        "thumbnails": result["thumbnails"],
+        "perClass": _bars(per_class(result), result["metrics"]),
     }
     data["any"] = bool(data["margins"] or data["scores"] or data["confusion"] or data["perClass"])
     return data
@@ -206,17 +210,45 @@ def _labels(names: list[str]) -> dict[str, list[str]]:
     return {"whole": names, "wide": distinct(names, 30), "narrow": distinct(names, 14)}
 
 
-def _bars(per_class: dict[str, list[dict[str, Any]]]) -> dict[str, Any] | None:
-    """Shares of right answers per class; of more classes than a chart has room for those with the lowest."""
-    if not per_class:
+def per_class(result: dict[str, Any]) -> dict[str, Any] | None:
+    """Every class with how often it occurs and its figure under each arithmetic, where there are such figures.
+
+    Returns:
+        ``counted``: of what there are how many; ``figure``, ``title``: its name, in results and for people; ``rows``:
+        name, count and figures by arithmetic of each class, in the order of their numbers.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    counted = "samples"
+    for name, figures in result["metrics"].items():
+        for row in figures.get("per_class", ()):
+            counted = next((word for word in _OF_CLASSES if row[word] is not None), counted)
+            figure = _OF_CLASSES[counted][0]
+            count, value = row[counted] or 0, row[figure]
+            if figure == "right" and value is not None:
+                value = min(value / count, 1.0) if count else None
+            entry = found.setdefault(row["class"], {"name": row["name"], "count": count, "figures": {}})
+            entry["figures"][name] = value
+    if not found:
         return None
-    first, *_ = per_class.values()
-    order = range(len(first))
-    worst = sorted(order, key=lambda i: (first[i]["right"] / (first[i]["samples"] or 1), i))[:MOST_CLASSES]
-    kept = sorted(worst) if len(first) <= MOST_CLASSES else worst
+    figure, title = _OF_CLASSES[counted]
+    rows = [found[number] for number in sorted(found)]
+    return {"counted": counted, "figure": figure, "title": title, "rows": rows}
+
+
+def _bars(classes: dict[str, Any] | None, names: Collection[str]) -> dict[str, Any] | None:
+    """Figures of classes; of more classes than a chart has room for those with the lowest."""
+    if classes is None:
+        return None
+    first, *_ = names
+    rows = classes["rows"]
+    kept = rows
+    if len(rows) > MOST_CLASSES:
+        kept = sorted(rows, key=lambda row: row["figures"].get(first) or 0.0)[:MOST_CLASSES]
     return {
-        "names": _labels([first[i]["name"] for i in kept]),
-        "samples": [first[i]["samples"] for i in kept],
-        "right": {name: [found[i]["right"] for i in kept] for name, found in per_class.items()},
-        "all": len(first),
+        "names": _labels([row["name"] for row in kept]),
+        "counted": classes["counted"],
+        "figure": classes["title"],
+        "counts": [row["count"] for row in kept],
+        "shares": {name: [row["figures"].get(name) for row in kept] for name in names},
+        "all": len(rows),
     }

@@ -514,34 +514,30 @@ _CONFORM_RESULT = _record(
 )
 
 
-_PER_CLASS = _list(_record(**{"class": _whole, "name": _text, "samples": _count, "right": _count}))
-# Of tasks whose answers are not right or wrong as a whole.
-_BY_CLASS = _list(
-    _record(
-        **{"class": _whole, "name": _text},
-        pixels=(_optional(_count), None),
-        objects=(_optional(_count), None),
-        iou=(_optional(_real), None),
-        map=(_optional(_real), None),
-    )
-)
+def _finite(value: Any, place: str) -> float:
+    number = _real(value, place)
+    if not math.isfinite(number):
+        raise _wrong(place, "expected a finite number", value)
+    return number
+
+
+# What is counted of a class, and the figure that it has, depend on the task.
+_PER_CLASS_FIELDS: dict[str, Any] = {
+    "class": _whole,
+    "name": _text,
+    **dict.fromkeys(("samples", "right", "pixels", "objects"), (_optional(_count), None)),
+    **dict.fromkeys(("iou", "map"), (_optional(_finite), None)),
+}
+_PER_CLASS = _list(_record(**_PER_CLASS_FIELDS))
 _CONFUSION = _list(_list(_whole, 3))
 
 
 def _figures(value: Any, place: str) -> dict[str, Any]:
-    """Figures of one arithmetic: those of classes have a form, others are plain data.
-
-    Those of classes without right answers are ``by_class``, not ``per_class``.
-    """
+    """Figures of one arithmetic: those of classes have a form, others are plain data."""
     found: dict[str, Any] = _mapping(_plain)(value, place)
-    rows = found.get("per_class")
-    if isinstance(rows, list) and rows and isinstance(rows[0], dict) and "right" not in rows[0]:
-        found["by_class"] = found.pop("per_class")
-    if "by_class" in found:
-        found["by_class"] = _BY_CLASS(found["by_class"], f"{place}.per_class")
     for name, kind in (("per_class", _PER_CLASS), ("confusion", _CONFUSION)):
         if name in found:
-            found[name] = kind(found[name], f"{place}.{name}")
+            found[name] = kind(value[name], f"{place}.{name}")
     return found
 
 
@@ -575,13 +571,6 @@ def _image(value: Any, place: str) -> str:
 
 
 _THUMBNAIL = _record(image=(_optional(_image), None), curve=(_list(_share), []), what=(_text, ""))
-
-
-def _finite(value: Any, place: str) -> float:
-    number = _real(value, place)
-    if not math.isfinite(number):
-        raise _wrong(place, "expected a finite number", value)
-    return number
 
 
 _EVALUATE_FIELDS = _record(
@@ -648,11 +637,6 @@ def _evaluation(value: Any, place: str) -> dict[str, Any]:
     _same("digests", sorted(names), sorted(found["digests"]))
     if metrics:
         _same("metrics", sorted(names), sorted(metrics))
-    for field in ("per_class", "confusion"):
-        _same(f"metrics, {field}", 1, len({field in figures for figures in metrics.values()} or {True}))
-    classes = {name: [row["class"] for row in figures.get("per_class", ())] for name, figures in metrics.items()}
-    for name in classes:
-        _same(f"metrics.{name}.per_class, classes", classes[names[0]], classes[name])
     if margins is not None:
         _same("margins.samples", sorted(names), sorted(margins["samples"]))
         _same("margins.flips", len(found["flips"]), len(margins["flips"]))

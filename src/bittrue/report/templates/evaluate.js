@@ -16,7 +16,8 @@
 
   const margins = () => {
     const {edges, samples, flips} = data.margins, first = data.numerics[0];
-    const own = flips.map((counts, k) => [counts, data.pairs[k]]).filter(([counts]) => counts.some(Boolean));
+    const own = flips.map((counts, k) => [counts, data.pairs[k]])
+      .filter(([counts], k) => counts.some(Boolean) && !data.alike.includes(k));
     // Flips of several pairs stand side by side within a bar of all samples.
     const wide = (edges[1] - edges[0]) / own.length;
     const traces = [bars(edges, samples[first], `all samples, ${first}`, fill(0), {opacity: 0.6}),
@@ -36,19 +37,21 @@
     return {traces: [{type: "heatmap", x: at, y: at, z: z.map((row, i) => row.map(n => share(n, totals[i]))), zmin: 0, zmax: 100,
       colorscale: [[0, colour("heat-0")], [0.02, colour("heat-1")], [0.5, colour("heat-2")], [1, colour("heat-3")]],
       showscale: false, xgap: 1, ygap: 1, hoverinfo: "text",
-      hovertext: z.map((row, i) => row.map((n, k) => `label ${whole[i]}<br>answer ${whole[k]}<br>${count(n)} of ${count(totals[i])} samples (${shown(share(n, totals[i]))})`)),
+      hovertext: z.map((row, i) => row.map((n, k) => `label ${whole[i]}<br>answer ${whole[k]}<br>${count(n)} of ${count(totals[i])} ${data.counted} (${shown(share(n, totals[i]))})`)),
       ...(few ? {text: z.map(row => row.map(n => (n ? count(n) : ""))), texttemplate: "%{text}"} : {})}],
       layout: layout({xaxis: axis({title: "answer", tickangle: -90, ...side}),
         yaxis: axis({title: "label", autorange: "reversed", ...side})})};
   };
 
   const classes = () => {
-    const all = data.perClass, at = range(all.samples.length), names = Object.keys(all.right);
-    return {traces: names.map((name, k) => ({type: "bar", orientation: "h", name: plain(name), y: at, x: all.right[name].map((n, i) => share(n, all.samples[i])),
+    const all = data.perClass, at = range(all.counts.length), names = Object.keys(all.shares);
+    const percents = shares => shares.map(value => (value === null ? null : 100 * value));
+    return {traces: names.map((name, k) => ({type: "bar", orientation: "h", name: plain(name), y: at, x: percents(all.shares[name]),
       marker: {color: fill(k + 1)}, hoverinfo: "text", textposition: "none",
-      hovertext: at.map(i => `<b>${plain(brief(all.names.whole[i]))}</b><br>${plain(name)}: ${count(all.right[name][i])} of ${count(all.samples[i])} right (${shown(share(all.right[name][i], all.samples[i]))})`)})),
+      hovertext: at.map(i => `<b>${plain(brief(all.names.whole[i]))}</b><br>${plain(name)}: ${all.figure} ${
+        shown(100 * (all.shares[name][i] ?? 0))}, ${count(all.counts[i])} ${all.counted}`)})),
       layout: layout({showlegend: names.length > 1, barmode: "group", bargap: 0.3, height: 90 + at.length * Math.max(18, 11 * names.length + 6),
-        xaxis: axis({title: "right, %", range: [0, 100]}),
+        xaxis: axis({title: `${all.figure}, %`, range: [0, 100]}),
         yaxis: axis({autorange: "reversed", tickvals: at, ticktext: labels(all.names), showgrid: false, zeroline: false})})};
   };
 
