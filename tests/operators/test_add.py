@@ -175,3 +175,14 @@ def test_five_loops_of_real_numbers_take_any_rank(
     content = single(operator, (options, {}), [T("f32", first), T("f32", second)], [T("f32", ())])
     feeds = [np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in (first, second)]
     assert check(content, [feeds]) == ("equal" if runs else "refused")
+
+
+@pytest.mark.numerics("litert-optimized")
+@pytest.mark.parametrize("powers", [False, True])
+@pytest.mark.parametrize("last", [1, 7])
+def test_sub_of_rank_9(powers: bool, last: int) -> None:
+    """With scales that are powers of two, a broadcast aborts the runtime."""
+    x, y = T("s16", (*[1] * 8, last), 1.0), T("s16", (*[1] * 8, 7), 1.0)
+    content = single("SUB", ("SubOptions", {"potScaleInt16": powers}), [x, y], [T("s16", (), 1.0)], version=4)
+    feed = [np.full(x.shape, 5, np.int16), np.full(y.shape, 3, np.int16)]
+    assert check(content, [feed]) == ("refused" if powers and last == 1 else "equal")

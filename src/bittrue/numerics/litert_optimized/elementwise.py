@@ -53,14 +53,14 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_are_zero",), ("rank_without_scale_within", 8)),
         when=(("not_broadcast",),),
     ),
-    # Five nested loops take any rank.
+    # Five nested loops take any rank; scales that are powers of two go another way.
     Row(
         "sub",
         ("s16 s16 -> s16",),
         ALIGNED_S16,
         "run",
         requires=(("zero_points_are_zero",),),
-        when=(_EITHER,),
+        when=(_EITHER, ("attribute_is", "pot_scale_int16", False)),
     ),
     Row("add", ("f32 f32 -> f32",), PLAIN, "run", when=(_EITHER,), limit=TWO_NANS),
     Row("mul", ("f32 f32 -> f32",), PLAIN, "run", when=(NOT_SQUARES, _EITHER), limit=TWO_NANS),
