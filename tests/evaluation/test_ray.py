@@ -282,6 +282,28 @@ def test_no_cluster(run: Any, address: str) -> None:
 
 
 @pytest.mark.deep
+@pytest.mark.usefixtures("nodes")
+@pytest.mark.parametrize("which", ["gcs_server", "raylet"])
+def test_head_that_dies(which: str, digits: Path, many: Path, tmp_path: Path) -> None:
+    from ray.cluster_utils import Cluster
+
+    other = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 80 << 20})
+    words = ["evaluate", str(digits / "model.tflite"), "--data", str(many), "--executor", "reference"]
+    words = [sys.executable, "-m", "bittrue", *words, "-o", str(tmp_path / "out"), "--engine", "ray"]
+    words += ["--address", other.address]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not list(tmp_path.glob("out/rows/part-*")):
+            time.sleep(0.05)
+        (head,) = other.head_node.all_processes[which]
+        head.process.kill()
+        out, err = process.communicate(timeout=60)
+    other.shutdown()
+    assert (process.returncode, out) == (3, "")
+    assert err.startswith("bittrue: error: [BT-RAY-LOST]")
+    assert err.endswith("(finished parts are kept: the same command with --resume goes on from there)\n")
+
+
+@pytest.mark.deep
 def test_command(nodes: Any, digits: Path, many: Path, tmp_path: Path) -> None:
     words = ["evaluate", str(digits / "model.tflite"), "--data", str(many), "--executor", "reference", "--json"]
     words = [sys.executable, "-m", "bittrue", *words, "-o", str(tmp_path / "out"), "--engine", "ray"]

@@ -241,7 +241,10 @@ def _watch(begun: _Begun, threads: int) -> type:
         def before_execution_starts(self, executor: Any) -> None:
             import time
 
-            self.last = self.looked = time.monotonic()
+            self.last = self.looked = self.asked = time.monotonic()
+            from bittrue.evaluation import cluster
+
+            self.needed = cluster.needed()
             begun.append(executor)
 
         def on_execution_step(self, executor: Any) -> None:
@@ -250,6 +253,9 @@ def _watch(begun: _Begun, threads: int) -> type:
             from bittrue.evaluation import cluster
 
             now = time.monotonic()
+            if now - self.asked > 0.5:
+                self.asked = now
+                cluster.check_needed(self.needed)
             if now - self.looked > cluster.PATIENCE / 10:
                 self.looked = now
                 if cluster.running():
@@ -429,6 +435,25 @@ def no_room(threads: int, text: str) -> ResourceError:
         f"of which {_ray().available_resources().get('CPU', 0):g} are free",
         advice=f"ask for fewer --threads, end what else runs there, or add nodes; {_ADVICE}",
     )
+
+
+def needed() -> list[tuple[str, int]]:
+    """Where those listen without whom Ray ends this process, without a word: the head node, and Ray on this node."""
+    context = _ray().get_runtime_context()
+    host, _, port = context.gcs_address.rpartition(":")
+    own = [node for node in _ray().nodes() if node["NodeID"] == context.get_node_id()]
+    return [(host.strip("[]"), int(port)), *((node["NodeManagerAddress"], node["NodeManagerPort"]) for node in own)]
+
+
+def check_needed(places: Sequence[tuple[str, int]]) -> None:
+    """Raises ResourceError when nobody listens at one of these places."""
+    for host, port in places:
+        with suppress(TimeoutError):
+            try:
+                socket.create_connection((host, port), _CONNECT_SECONDS).close()
+            except ConnectionError:
+                text = "the head node of the cluster, or Ray on this node, has gone"
+                raise ResourceError("BT-RAY-LOST", text, place=f"{host}:{port}", advice=_ADVICE) from None
 
 
 def running() -> bool:
