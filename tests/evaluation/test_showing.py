@@ -78,6 +78,7 @@ def test_data_that_is_gone_elsewhere_or_another(folder: Path) -> None:
     changed = shown(folder / "result", str(folder / "moved"))
     assert (len(changed["thumbnails"]), changed["thumbnails_note"][:33]) == (1, "1 samples have other bytes by now")
     (folder / "moved" / "a" / "000.png").unlink()
+    assert shown(folder / "result")["thumbnails"] == {}
     with pytest.raises(bittrue.InputError, match="expected 51 samples"):
         shown(folder / "result", str(folder / "moved"))
 
@@ -200,3 +201,20 @@ def test_pages_of_the_other_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert page.count('class="sample"') == min(found["flips"][0]["count"], COUNT)
     found["metrics"]["litert"]["per_class"] = [{"class": 3, "name": "owl", "objects": 4, "map": 0.5}]
     assert "mAP under litert" in html.render(found)
+
+
+def test_a_sample_whose_file_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "m.tflite").write_bytes(bittrue.demo_model())
+    lines = []
+    for i, x in enumerate(values()):
+        (tmp_path / f"{i}.bin").write_bytes(x.tobytes())
+        lines.append(f"{i}.bin,10,0\n")
+    (tmp_path / "y_labels.csv").write_text("".join(lines))
+    found = bittrue.evaluate(
+        tmp_path / "m.tflite", tmp_path, numerics=["litert", "xnnpack"], output=tmp_path / "result"
+    )
+    one, other = found["flips"][0]["samples"]
+    (tmp_path / one["id"]).unlink()
+    made = shown(tmp_path / "result")
+    assert [*made["thumbnails"]] == [str(other["position"])]
+    assert "1 samples cannot be shown: " in made["thumbnails_note"]

@@ -120,10 +120,11 @@ def _thumbnails(
         return {}, ""
     try:
         source = _source(folder, data or found["given"]["data"])
-    except BittrueError as error:
+    except (BittrueError, OSError) as error:
         if data:
             raise
-        return {}, f"there are no thumbnails: {error.message}; `--data SOURCE` says where the samples are now"
+        what = error.message if isinstance(error, BittrueError) else str(error)
+        return {}, f"there are no thumbnails: {what}; `--data SOURCE` says where the samples are now"
     # Of several inputs the first image is shown, or else the first one.
     holds = {name: held.holds for name, held in source.inputs.items()} or {
         folder.asked["inputs"][0]["name"]: source.holds
@@ -141,8 +142,8 @@ def _thumbnails(
                 continue
             values = [part[name] if isinstance(part, Mapping) else part for part in parts]
             made[str(position)] = thumbnail(values, holds[name], port["shape"], port["dtype"])
-        except BittrueError as error:
-            reason = reason or error.message
+        except (BittrueError, OSError) as error:
+            reason = reason or (error.message if isinstance(error, BittrueError) else str(error))
     notes = [f"{changed:,} samples have other bytes by now and are not shown"] if changed else []
     if reason:
         notes.append(f"{len(sources) - changed - len(made):,} samples cannot be shown: {reason}")
