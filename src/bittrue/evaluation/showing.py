@@ -144,9 +144,9 @@ def _thumbnails(
             made[str(position)] = thumbnail(values, holds[name], port["shape"], port["dtype"])
         except (BittrueError, OSError) as error:
             reason = reason or (error.message if isinstance(error, BittrueError) else str(error))
-    notes = [f"{changed:,} samples have other bytes by now and are not shown"] if changed else []
+    notes = [f"not shown because of other bytes than before: {changed:,}"] if changed else []
     if reason:
-        notes.append(f"{len(sources) - changed - len(made):,} samples cannot be shown: {reason}")
+        notes.append(f"not shown because of an error: {len(sources) - changed - len(made):,} ({reason})")
     return made, "; ".join(notes)
 
 
