@@ -32,7 +32,7 @@ _COMMANDS = {
     "numerics": "List the arithmetics that bittrue reproduces; `show` and `diff` look inside.",
     "identify": "Find out which numerics gives the outputs of DEVICE.",
     "replay": "Run the test vectors in FOLDER and compare the results with the recorded bytes.",
-    "report": "Make an HTML page or a summary of RESULT, the JSON of compare, check or conform.",
+    "report": "Make an HTML page or a summary of RESULT of compare, check, conform or evaluate.",
     "vectors": "Write test vectors aimed at what tells arithmetics apart.",
     "demo": "Recognise handwritten digits with an int8 network, and look into one of its roundings.",
 }

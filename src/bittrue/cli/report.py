@@ -30,7 +30,9 @@ _SAID = {".html": "page", ".md": "summary"}
     "--data", default="", metavar="SOURCE", help="Where the samples of a folder are now, for thumbnails of its flips."
 )
 def command(result: Path, html: Path | None, markdown: Path | None, data: str) -> None:
-    """Make an HTML page or a summary of RESULT: the JSON of compare, check, conform or evaluate, or evaluate's folder.
+    """Make an HTML page or a summary of RESULT of compare, check, conform or evaluate.
+
+    RESULT is their JSON, or evaluate's folder.
 
     Without options the page is written beside RESULT. A page is one file that works offline.
 
