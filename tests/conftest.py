@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.seed = config.workerinput["seed"]
     if config.option.deep:
         config.option.examples = DEEP
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    if config.getoption("numprocesses", None) and os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
         _keep_compiled(config)
     settings.register_profile(
         "bittrue",
@@ -70,8 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _keep_compiled(config: pytest.Config) -> None:
-    """What Python compiles is kept for the run, in a folder of its own: workers and hundreds of other processes would
-    compile all of it again.
+    """What Python compiles is kept for the run, in a folder of its own: hundreds of processes would compile all of it
+    again.
     """
     folder = tempfile.mkdtemp()
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
