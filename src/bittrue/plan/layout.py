@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,18 +32,23 @@ def layout(lifetimes: Sequence[Lifetime]) -> tuple[list[int], int]:
     by_size = sorted(range(count), key=lambda i: (-lifetimes[i].size, i))
     searching = by_size[:_SEARCHED]
     # What is placed, sorted by its start: start, aligned end, first, last.
-    placed: list[tuple[int, int, int, int]] = []
+    placed: list[tuple[int, ...]] = []
+    # Where the last one of a size and lifetime was put.
+    alike: dict[tuple[int, int, int], int] = {}
     arena = 0
     for index in searching:
         item = lifetimes[index]
         size, first, last = item.size, item.first, item.last
-        position = 0
-        for start, end, born, gone in placed:
+        # Nothing has become free since its like was placed, so there is no gap below that one.
+        position = alike.get((size, first, last), 0)
+        for at in range(bisect_left(placed, (position,)), len(placed)):
+            start, end, born, gone = placed[at]
             if born <= last and gone >= first:
                 if position + size <= start:
                     break
-                position = max(position, end)
-        offsets[index] = position
+                if end > position:
+                    position = end
+        offsets[index] = alike[size, first, last] = position
         end = position + size
         insort(placed, (position, -(-end // ALIGNMENT) * ALIGNMENT, first, last))
         arena = max(arena, end)
