@@ -309,7 +309,7 @@ def _show(found: Mapping[str, Any], output: str | None) -> None:
         _show_baseline(out, found["baseline"], found)
     out.print(one_line(f"{found['seconds']:.2f} s; digest of all bits ", (found["digest"][:16], "bold")))
     if output is not None:
-        out.print(f"results are in {shlex.quote(output)}", soft_wrap=True)
+        say(f"results are in {shlex.quote(output)}", f"a page of them: bittrue report {shlex.quote(output)}")
     for line in found["unmet"]:
         out.print(one_line((line, "bold red")))
 
