@@ -281,6 +281,16 @@ def test_no_cluster(run: Any, address: str) -> None:
     assert caught.value.code == "BT-RAY-ADDRESS"
 
 
+# Parts of a few samples, so that the first is there long before the last.
+SMALL_PARTS = """
+import sys
+from bittrue.cli import main
+from bittrue.evaluation import evaluate
+evaluate.PART_ROWS = 8
+main(sys.argv[1:])
+"""
+
+
 @pytest.mark.deep
 @pytest.mark.usefixtures("nodes")
 @pytest.mark.parametrize("which", ["gcs_server", "raylet"])
@@ -289,7 +299,7 @@ def test_head_that_dies(which: str, digits: Path, many: Path, tmp_path: Path) ->
 
     other = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 80 << 20})
     words = ["evaluate", str(digits / "model.tflite"), "--data", str(many), "--executor", "reference"]
-    words = [sys.executable, "-m", "bittrue", *words, "-o", str(tmp_path / "out"), "--engine", "ray"]
+    words = [sys.executable, "-c", SMALL_PARTS, *words, "-o", str(tmp_path / "out"), "--engine", "ray"]
     words += ["--address", other.address]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and not list(tmp_path.glob("out/rows/part-*")):
