@@ -45,8 +45,9 @@ def test_variables_begin_anew_or_go_on(sums: Path) -> None:
         assert [values[0][0] for values in runs] == expected  # type: ignore[index]
         assert [values[1][0] for values in runs] == [value - 1 for value in expected]  # type: ignore[index]
     # What is in a process that has gone is not made up.
-    os.killpg(apart._worker.start().pid, signal.SIGKILL)
-    apart._worker.start().wait()
+    process = apart._worker.start()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
     (lost,) = apart.run([[one]], False)
     assert isinstance(lost, bittrue.RunError)
     assert "went with its process" in lost.message
