@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support import seed
-
-HERE = Path(__file__).parent
+CONFTEST = Path(__file__).with_name("conftest.py")
 PROPERTIES = """
 import json, os
 import pytest
@@ -49,12 +47,9 @@ def test_fails(x):
 @pytest.fixture
 def run(tmp_path: Path):
     """Runs the properties above in a process of its own: what it printed, and the examples by name."""
-    tests = tmp_path / "tests"
-    for name in ("conftest.py", "support/__init__.py", "support/seed.py"):
-        (tests / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(HERE / name, tests / name)
-    (tests / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
-    (tests / "test_properties.py").write_text(PROPERTIES)
+    shutil.copy(CONFTEST, tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
+    (tmp_path / "test_properties.py").write_text(PROPERTIES)
     noted = tmp_path / "noted"
 
     def call(*arguments: str, fail: bool = False) -> tuple[str, dict[str, list[int]]]:
@@ -63,7 +58,7 @@ def run(tmp_path: Path):
         environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         plugins = ["-p", "no:cacheprovider", "-p", "xdist.plugin", "-p", "_hypothesis_pytestplugin"]
         command = [sys.executable, "-m", "pytest", "-q", *plugins, *arguments]
-        done = subprocess.run(command, cwd=tests, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == fail, done.stdout + done.stderr
         found: dict[str, list[int]] = {}
         for line in noted.read_text().splitlines():
@@ -74,21 +69,9 @@ def run(tmp_path: Path):
     return call
 
 
-def test_the_seed_follows_from_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seed, "_REPOSITORY", tmp_path)
-    source = tmp_path / "src" / "deeper" / "a.py"
-    source.parent.mkdir(parents=True)
-    source.write_text("x = 1")
-    first = seed.seed_of_sources()
-    (tmp_path / "src" / "notes.txt").write_text("of no account")
-    assert seed.seed_of_sources() == first
-    source.write_text("x = 2")
-    assert seed.seed_of_sources() != first
-
-
 def test_the_same_seed_gives_the_same_examples(run) -> None:
     printed, first = run()
-    (number,) = set(re.findall(r"--seed (\d+)", printed))
+    (seed,) = set(re.findall(r"--seed (\d+)", printed))
     assert len(re.findall("SKIPPED", printed)) == 1, "one line for all campaigns"
     assert re.search(r"SKIPPED \[40\] .*long campaigns run with --deep", printed)
     assert first["a"].count(-5) == 1
@@ -96,11 +79,11 @@ def test_the_same_seed_gives_the_same_examples(run) -> None:
     assert len(first["few"]) == 5
     assert first["a"] != first["b"]
 
-    printed, again = run("--seed", number, "-n", "2")
-    assert f"--seed {number}" in printed
+    printed, again = run("--seed", seed, "-n", "2")
+    assert f"--seed {seed}" in printed
     assert again == first
 
-    other_seed = str(int(number) + 1)
+    other_seed = str(int(seed) + 1)
     printed, other = run("--seed", other_seed, fail=True)
     assert other["a"][:21] == first["a"][:21], "fixed examples do not depend on the seed"
     assert len({*other["a"]} - {*first["a"]}) > 10
