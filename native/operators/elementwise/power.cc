@@ -20,7 +20,7 @@ T by_squaring(T base, int32_t exponent) {
   return result;
 }
 
-// A whole number of 1 or more: products from the highest bit, each kept finite.
+// An integer of 1 or more: products from the highest bit, each kept finite.
 float multiplied(float x, int32_t exponent) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   const auto product = [](float a, float b) {
