@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 import bittrue
 from bittrue.cli import cli
 from bittrue.evaluation.tasks import Answer, Figures, Task
+from bittrue.report import markdown
 
 
 def run(digits: Path, **more: Any) -> dict[str, Any]:
@@ -91,6 +92,18 @@ def test_files_and_modules(digits: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert (done.exit_code, json.loads(done.output)["metrics"]["litert"]["rows"]) == (1, 100)
     monkeypatch.syspath_prepend(str(tmp_path))
     assert command(digits, "--metric", "own_counts:rows", "--require", "rows=100").exit_code == 0
+
+
+def test_numbers_that_json_lacks(digits: Path, tmp_path: Path) -> None:
+    """They are the same text on standard output and in the summary, and no figure on a page."""
+    pytest.importorskip("pyarrow")
+    (tmp_path / "own.py").write_text("def own(rows):\n    return {'a': float('nan'), 'b': float('inf'), 'c': 0.25}\n")
+    done = command(digits, "--metric", f"{tmp_path / 'own.py'}:own", "--json", "-o", str(tmp_path / "r"))
+    printed = json.loads(done.output)
+    assert printed == json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert [printed["metrics"]["litert"][name] for name in "abc"] == ["nan", "inf", 0.25]
+    summary = markdown.render(printed)
+    assert "| – | – | 0.2500 |" in summary
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,15 @@ from ..files import read_file
 from ..importers import companion
 from ..names import near_or_all
 from ..runtime.side_by_side import available_processors
-from .baseline import Baseline
 from .cluster import Job, node_facts, rows_on_ray
 from .metrics import Metric
 from .recipes import METADATA, Recipe, find_recipe, labels_of, recipe_of
-from .requirements import check_requirements, lower_of, unmet_requirements
 from .results import FORMAT, PART_ROWS, Folder
 from .rows import Row, Workers
-from .sampled import add_commands
 from .sources import Sample, Source, open_source
 from .sources.renumbered import renumbered
-from .subjects import model_file, open_team, several_inputs, usual, versions
-from .summary import Summary
+from .subjects import model_file, open_team, ready, several_inputs, usual, versions
+from .tally import Tally
 from .tasks import Task, find_task
 
 # A part is written when it is full, or so many seconds have passed.
@@ -158,9 +155,6 @@ def evaluate(
     first = team[names[0]]
     recipe.check_all(source, first.inputs)
     task.check(first.inputs, first.outputs)
-    require = require or {}
-    subjects = [*names, *runtimes]
-    check_requirements(require, task, subjects, metric)
     asked = {
         "format": FORMAT,
         "bittrue": __version__,
@@ -177,30 +171,23 @@ def evaluate(
         "shard": [index, count],
     }
     positions = range(index - 1, len(source) if limit is None else min(limit, len(source)), count)
-    summary = Summary(task, subjects, classes, metric)
-    earlier = None if baseline is None else Baseline(baseline, asked, task, metric)
+    tally = Tally(asked, task, metric, require, baseline)
     folder = None if output is None else Folder(Path(output), asked, task, resume=resume)
-    for subject in team.values():
-        subject.ready()
     done = 0
-
-    def add(row: Row) -> None:
-        summary.add(row)
-        if earlier is not None:
-            earlier.add(row)
-
     if folder is not None:
         for row in folder.rows():
-            add(row)
+            tally.add(row)
             done += 1
     left = positions[done:]
-    opened: AbstractContextManager[Iterator[Row]]
-    if engine == "ray" and left:
+    opened: AbstractContextManager[Iterator[Row]] = nullcontext(iter(()))
+    if left:
+        ready(team)
+    if left and engine == "ray":
         open_one = partial(open_team, loaded, numerics=names, against=runtimes, executor=executor, isa=isa, reset=reset)
         facts = node_facts(source, recipe, runtimes, loaded)
         job = Job(loaded, model, data, recipe, task, open_one, threads or 1, facts, labels)
         opened = rows_on_ray(address, job, source, left, team)
-    else:
+    elif left:
         workers = Workers(recipe, task, team, threads or (available_processors() if reset else 1))
         opened = _rows_here(workers, source.samples(left))
     with opened as rows:
@@ -209,7 +196,7 @@ def evaluate(
         part = _Part(folder, done)
         for row in rows:
             part.add(row)
-            add(row)
+            tally.add(row)
             done += 1
             if progress is not None:
                 progress(done, len(positions))
@@ -217,15 +204,7 @@ def evaluate(
                 part.write()
                 raise InputError("BT-EVALUATE-SAMPLE", row.error, place=f"sample '{row.id}'")
         part.write()
-    found = {**asked, **summary.to_dict()}
-    add_commands(found)
-    if earlier is not None:
-        found["baseline"] = earlier.to_dict(found["metrics"])
-    unmet = unmet_requirements(found, require, lower_of(task, metric))
-    found |= {"unmet": unmet, "seconds": time.monotonic() - start}
-    if folder is not None:
-        folder.finish(found)
-    return found
+    return tally.end(folder, time.monotonic() - start)
 
 
 @contextmanager
