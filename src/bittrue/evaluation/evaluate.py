@@ -81,7 +81,9 @@ def evaluate(
         metric: a function for further figures. For every arithmetic it is called once with a list of mappings, one per
             sample without an error: ``id``, ``position``, ``label`` (None where there is none), ``prediction``,
             ``margin`` and what else rows have of the task's (``top`` and ``scores``). It returns a number, called like
-            the function, or numbers by name. Names in its attribute ``lower`` are the better the lower they are.
+            the function, or numbers by name; its attribute ``figures`` names these, if they are to be required. Those
+            named in its attribute ``lower`` are the better the lower they are. A class instead of a function is made
+            once per arithmetic, gets each mapping by ``add`` and gives the figures by ``result``: no row is kept.
         output: a folder for a row per sample in Parquet, and the summary; None: nothing is written.
         resume: go on where an earlier run with the same arguments ended.
         limit: only the first so many samples.
