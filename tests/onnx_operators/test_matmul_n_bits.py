@@ -11,7 +11,18 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 import bittrue
-from support.onnx_models import HERE, MICROSOFT, Checks, Refused, cases, needs_wide, run_runtime, scale, single
+from support.onnx_models import MICROSOFT, Checks, needs_wide, scale, single
+
+
+def _make_odd(rng: np.random.Generator, rows: np.ndarray | None) -> None:
+    """A tenth have numbers that are not finite, or too small for an inverse."""
+    if rows is None or not rows.size or rng.random() < 0.9:
+        return
+    if rng.random() < 0.3:
+        rows *= np.float32(1e-39)
+    rows.reshape(-1)[rng.integers(0, rows.size, rng.integers(1, 9))] = rng.choice(
+        np.float32([np.nan, -np.nan, np.inf, -np.inf, 3e38, 1e-45, -0.0])
+    )
 
 
 def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[np.ndarray]]:
@@ -43,7 +54,9 @@ def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[
         "bias": rng.standard_normal(n).astype(np.float32) if rng.random() < 0.4 else None,
     }
     constants = ["values", "scales", "points", "bias"] if rng.random() < 0.8 else []
-    constants = [name for name in constants if operands[name] is not None]
+    constants = [name for name in constants if operands[name] is not None and rng.random() < 0.97]
+    if level == 4 and "values" in constants:
+        _make_odd(rng, operands["a"])
     return single("MatMulNBits", operands, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=constants)
 
 
@@ -51,27 +64,10 @@ def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[
 def test_random_models(request: pytest.FixtureRequest) -> None:
     checks = Checks(request)
     for rng in checks:
-        checks.add(*model(rng, int(rng.choice([0, 0, 1, 2])), int(rng.choice([2, 4, 4, 4, 8]))))
+        level, bits = int(rng.choice([0, 1, 2, 3, 4, 4, 4, 4])), int(rng.choice([2, 4, 4, 4, 8]))
+        # With scales that are computed, the runtime reads memory that it never wrote.
+        checks.add(*model(rng, level, bits), may_refuse={"BT-UNDEFINED"} if level == 4 else ())
     assert checks.outcomes.count("equal") > 0.8 * len(checks.outcomes)
-
-
-def test_rows_in_8_bits_by_blocks(request: pytest.FixtureRequest) -> None:
-    """What the row records: constant weights differ in last bits, others not at all."""
-    worst, exact = 0.0, 0
-    for rng in cases(request, usual=40):
-        content, feeds = model(rng, 4, int(rng.choice([2, 4, 8])))
-        theirs = run_runtime(content, feeds)
-        if isinstance(theirs, Refused):
-            continue
-        session = bittrue.load(content).prepare(HERE)
-        ours = session.run(*feeds)["y0"]
-        if not session.plan.steps[0].inexact:
-            assert ours.tobytes() == theirs["y0"].tobytes()
-            exact += 1
-        elif ours.size:
-            worst = max(worst, float(np.abs(ours - theirs["y0"]).max() / np.abs(theirs["y0"]).max()))
-    assert 0 < worst < 2e-6
-    assert exact
 
 
 def test_blocks_of_another_column_are_named(tmp_path: Path) -> None:

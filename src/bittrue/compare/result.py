@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..errors import InputError
-from ..report.result import Result, plain
+from ..report.result import Result
 from ..report.words import plural
-from .reading import read
+from .reading import plain, read
 
 FORMAT = "bittrue-compare-1"
 

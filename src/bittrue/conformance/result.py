@@ -12,9 +12,9 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ..compare.reading import read
+from ..compare.reading import plain, read
 from ..errors import InputError
-from ..report.result import Result, plain
+from ..report.result import Result
 
 FORMAT = "bittrue-conform-1"
 

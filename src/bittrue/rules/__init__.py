@@ -24,6 +24,7 @@ _TABLES = {
     "align_tail": ("align", "RULES"),
     "average": ("average", "RULES"),
     "quantized_bias": ("range_layer", "BIAS"),
+    "block_product": ("block_product", "RULES"),
     "byte_products": ("byte_products", "RULES"),
     "cast": ("cast", "RULES"),
     "channel_parameters": ("channel_parameters", "RULES"),

@@ -103,7 +103,14 @@ OPERATOR = Operator(
     "matmul",
     (
         *("real_product", *REQUANTIZE_SLOTS, "scale_back"),
-        *("activation_range", "quantize_symmetric", "quantize_asymmetric", "sum_of_products", "row_blocks"),
+        *(
+            "activation_range",
+            "quantize_symmetric",
+            "quantize_asymmetric",
+            "sum_of_products",
+            "row_blocks",
+            "block_product",
+        ),
     ),
     infer,
     lower,

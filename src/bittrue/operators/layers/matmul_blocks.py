@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...arithmetic import floats
-from ...arithmetic.matmul import exact_matmul
-from ...rules import real_product, row_blocks
+from ...rules import block_product, real_product, row_blocks
+from ...rules.block_product import Blocks
 from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Shape, Step
 from ..core.role_quantization import at
@@ -66,7 +66,13 @@ def lower(call: Call) -> Lowered:
     known = {name: int(call.attribute(name)) for name in ("n", "k", "bits", "block_size")}
     packed = call.input(1).value is not None and known["bits"] == 4
     packed = packed and not _real_points(call)
-    return Lowered({**known, "packed": packed}, work=call.output.size * k, scratch=16 * n * k + 8 * call.output.size)
+    # Kernels that quantize rows look at zero points when they arrange the weights, before they can be computed.
+    ignored = call.has(POINT) and call.input(POINT).value is None
+    return Lowered(
+        {**known, "packed": packed, "points_ignored": ignored},
+        work=call.output.size * k,
+        scratch=16 * n * k + 8 * call.output.size,
+    )
 
 
 def _quantized(packed: np.ndarray, bits: int) -> np.ndarray:
@@ -104,18 +110,22 @@ def _weights(step: Step, inputs: Sequence[Any]) -> np.ndarray:
 
 
 def _by_integers(step: Step, rows: np.ndarray, inputs: Sequence[Any]) -> np.ndarray:
-    """Rows as integers by blocks; total = fma(sum of a block, f32(scale of the row * scale of w), total)."""
+    """Rows as integers by blocks. What the zero points make of it is added last: a chain of fused multiply-adds of
+    f32(scale of a row's block * its sum) and -f32(scale * zero point), from 0 on.
+    """
     quantized, scales = _unpacked(step, inputs)
-    left, row_scales = row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"])
-    right = quantized.astype(np.int64) - _points(step, inputs)
-    total = np.zeros((len(rows), step["n"]), np.float32)
+    left = Blocks(*row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"]))
+    right = Blocks(quantized, scales[..., 0])
+    total = block_product.RULES[step.rules["block_product"]](left, right, step["bits"])
+    points = _points(step, [] if step["points_ignored"] else inputs)[..., 0]
     with np.errstate(all="ignore"):
-        for k in range(left.shape[1]):
-            # Products of 8-bit numbers, 256 of them at most, fit 24 bits.
-            part = exact_matmul(left[:, k], right[:, k].T, 128 * 255 * step["block_size"])
-            factor = row_scales[:, k, None] * scales[:, k, 0]
-            total = floats.fused_multiply_add(part.astype(np.float32), factor, total)
-    return total
+        if inputs[BIAS] is not None:
+            total = total + inputs[BIAS]
+        sums, negative = left.scales * left.values.sum(2).astype(np.float32), -(right.scales * points)
+        correction = np.zeros_like(total)
+        for k in range(sums.shape[1]):
+            correction = floats.fused_multiply_add(sums[:, k, None], negative[:, k], correction)
+        return np.asarray(total + correction)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -123,9 +133,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     a, bias = inputs[0], inputs[BIAS]
     rows = a.reshape(-1, step["k"])
     if "row_blocks" in step.rules:
-        result = _by_integers(step, rows, inputs)
-        result = result if bias is None else result + bias
-        return [result.reshape(*a.shape[:-1], step["n"])]
+        return [_by_integers(step, rows, inputs).reshape(*a.shape[:-1], step["n"])]
     layout = Layout(turned_b=True)
     if step["packed"]:
         layout = Layout(split=step["k"], added_last=True, fused_lanes=len(rows) == 1)

@@ -1,0 +1,129 @@
+"""Slot block_product: sums in lanes against single operations on fractions, one element at a time."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from bittrue.arithmetic.correct_rounding import fraction
+from bittrue.rules import block_product
+from bittrue.rules.block_product import Blocks
+
+F32 = np.float32
+
+
+def rounded(value: Fraction) -> Fraction:
+    """The nearest binary32 number, ties to even."""
+    guess = F32(float(value))
+    near = [guess, np.nextafter(guess, F32(np.inf)), np.nextafter(guess, F32(-np.inf))]
+    return Fraction(float(min(near, key=lambda c: (abs(Fraction(float(c)) - value), int(c.view(np.uint32)) & 1))))
+
+
+def total(values: list[Fraction]) -> Fraction:
+    result = values[0]
+    for value in values[1:]:
+        result = rounded(result + value)
+    return result
+
+
+def halves(lanes: list[Fraction]) -> Fraction:
+    while len(lanes) > 1:
+        middle = len(lanes) // 2
+        lanes = [rounded(a + b) for a, b in zip(lanes[:middle], lanes[middle:], strict=True)]
+    return lanes[0]
+
+
+class Element:
+    """One row and one column."""
+
+    def __init__(self, rows: Blocks, columns: Blocks, m: int, n: int) -> None:
+        self.products = rows.values[m] * columns.values[n]
+        self.blocks, self.length = self.products.shape
+        self.scales = [
+            rounded(fraction(a) * fraction(b)) for a, b in zip(rows.scales[m], columns.scales[n], strict=True)
+        ]
+
+    def four(self, block: int, place: int) -> int:
+        return int(self.products[block, 4 * place : 4 * place + 4].sum())
+
+    def sixteen_lanes(self, *, by_fours: bool) -> Fraction:
+        lanes, k, together = [Fraction(0)] * 16, 0, max(1, 128 // self.length)
+        while k + together <= self.blocks:
+            if self.length >= 128:
+                for piece in range(0, self.length // 4, 32):
+                    for j in range(16):
+                        dot = self.four(k, piece + j) + self.four(k, piece + 16 + j)
+                        lanes[j] = rounded(dot * self.scales[k] + lanes[j])
+            else:
+                # Two vectors of fours of 4 * 64 bytes; within each quarter, neighbours of both lie side by side.
+                where = [(k + f * 4 // self.length, f % (self.length // 4)) for f in range(32)]
+                for quarter in range(4):
+                    one, two = where[4 * quarter : 4 * quarter + 4], where[16 + 4 * quarter :]
+                    pairs = [(one[0], one[2]), (one[1], one[3]), (two[0], two[2]), (two[1], two[3])]
+                    order = [0, 2, 1, 3] if self.length == 64 else [0, 1, 2, 3]
+                    for j, pair in enumerate(pairs[i] for i in order):
+                        dot = self.four(*pair[0]) + self.four(*pair[1])
+                        lane = 4 * quarter + j
+                        lanes[lane] = rounded(dot * self.scales[pair[0][0]] + lanes[lane])
+            k += together
+        if self.length < 64:
+            lanes = [rounded(a + b) for a, b in zip(lanes[:8], lanes[8:], strict=True)]
+        for block in range(k, self.blocks):
+            each = self.length // len(lanes)
+            for j in range(len(lanes)):
+                dot = int(self.products[block, each * j : each * (j + 1)].sum())
+                lanes[j] = rounded(dot * self.scales[block] + lanes[j])
+        return halves([total(lanes[j : j + 4]) for j in range(0, len(lanes), 4)]) if by_fours else halves(lanes)
+
+    def four_blocks(self) -> Fraction:
+        lanes = [Fraction(0)] * (min(self.length, 64) // 4)
+        for k in range(0, self.blocks, 4):
+            for j in range(len(lanes)):
+                sums = []
+                for blocks in ((k, k + 2), (k + 1, k + 3)):
+                    part = Fraction(0)
+                    for block in blocks:
+                        if block < self.blocks:
+                            dot = sum(self.four(block, f) for f in range(j, self.length // 4, len(lanes)))
+                            part = rounded(dot * self.scales[block] + part)
+                    sums.append(part)
+                lanes[j] = rounded(lanes[j] + rounded(sums[0] + sums[1]))
+        return halves(lanes)
+
+
+def factors(length: int, blocks: int, bits: int, m: int = 3, n: int = 5) -> tuple[Blocks, Blocks]:
+    rng = np.random.default_rng([length, blocks, bits])
+    rows = rng.integers(-127, 128, (m, blocks, length))
+    columns = rng.integers(0, 1 << bits, (n, blocks, length))
+    scales = [np.exp2(rng.uniform(-6, 6, (count, blocks))).astype(F32) for count in (m, n)]
+    return Blocks(rows, scales[0]), Blocks(columns, scales[1])
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize(("length", "blocks"), [(16, 1), (16, 19), (32, 6), (64, 1), (64, 5), (128, 3), (256, 2)])
+def test_lanes_by_single_operations(length: int, blocks: int, bits: int) -> None:
+    """binary32_16_lanes: pairs of rows, the odd one, and a column beyond the fours."""
+    rows, columns = factors(length, blocks, bits)
+    ours = block_product.binary32_16_lanes(rows, columns, bits)
+    for m in range(3):
+        for n in range(5):
+            in_pair = m < 2 and length >= (128 if bits == 8 else 64)
+            wanted = Element(rows, columns, m, n).sixteen_lanes(by_fours=n < 4 and not in_pair)
+            assert fraction(ours[m, n]) == wanted, (m, n)
+
+
+@pytest.mark.parametrize(("length", "blocks"), [(32, 1), (32, 7), (64, 6), (128, 4), (128, 3)])
+def test_four_blocks_by_single_operations(length: int, blocks: int) -> None:
+    """binary32_four_blocks."""
+    rows, columns = factors(length, blocks, 2, 2, 3)
+    ours = block_product.binary32_four_blocks(rows, columns, 2)
+    wanted = [[Element(rows, columns, m, n).four_blocks() for n in range(3)] for m in range(2)]
+    assert [[fraction(v) for v in row] for row in ours] == wanted
+
+
+def test_block_products_are_told_apart() -> None:
+    rows, columns = factors(32, 6, 2)
+    results = {rule(rows, columns, 2).tobytes() for rule in block_product.RULES.values()}
+    assert len(results) == len(block_product.RULES)
