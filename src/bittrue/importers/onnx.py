@@ -5,7 +5,7 @@ The protobuf is decoded by the `onnx` package (an extra: ``pip install "bittrue[
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Graph, ModelFile, Tensor, data_type, find_disorder
 from .onnx_checks import check_functions
 from .onnx_operators import Arrange, Called, GraphBuilder, Source, map_node
+from .onnx_order import free_names, in_order
 from .onnx_tensors import constant, is_no_shape, type_name
 from .protobuf import check_texts
 
@@ -74,20 +75,6 @@ def onnx_package() -> Any:
             advice='pip install "bittrue[onnx]"',
         ) from None
     return onnx
-
-
-def _free(proto: GraphProto) -> Iterator[str]:
-    """Names that a graph, or one that its nodes call, uses without defining them."""
-    known = {*(info.name for info in proto.input), *(tensor.name for tensor in proto.initializer)}
-    for node in proto.node:
-        for name in node.input:
-            if name and name not in known:
-                yield name
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from (name for name in _free(attribute.g) if name not in known)
-        known.update(node.output)
-    yield from (info.name for info in proto.output if info.name not in known)
 
 
 def _check_node_names(proto: GraphProto) -> None:
@@ -188,7 +175,11 @@ class _Reader:
             inputs.append(builder.add(self._declared(info)))
         taken = [builder.add(tensor) for tensor in outside]
         inputs += taken
-        for node in proto.node:
+        # A called graph out of order is refused, as the runtime does.
+        nodes, is_sorted = (proto.node, False) if number else in_order(proto, place)
+        if is_sorted:
+            self.notes.append(f"{place}: its nodes do not stand behind those that they need; they are sorted")
+        for node in nodes:
             self._node(builder, node)
         outputs = []
         for info in proto.output:
@@ -268,7 +259,7 @@ class _Reader:
 
     def _call(self, builder: GraphBuilder, protos: Sequence[GraphProto], arrange: Arrange | None) -> Called:
         """Reads the graphs that a node calls; all get the same values of the graph at hand."""
-        used = dict.fromkeys(name for proto in protos for name in _free(proto) if name in builder.names)
+        used = dict.fromkeys(name for proto in protos for name in free_names(proto) if name in builder.names)
         outside = [Tensor(name, builder.tensors[builder.names[name]].dtype, ()) for name in used]
         numbers = tuple(self._graph(proto, outside, arrange) for proto in protos)
         types = []
