@@ -104,15 +104,20 @@ void elementary(const std::string& name, const ConstReals& x, const ConstReals& 
 Type type_of(const nb::dlpack::dtype& dtype) {
   using Code = nb::dlpack::dtype_code;
   const auto code = static_cast<Code>(dtype.code);
-  const char* name = "";
+  const auto one_of = [&](Type integer, Type natural, Type real, Type truth) {
+    return code == Code::Int     ? integer
+           : code == Code::UInt  ? natural
+           : code == Code::Float ? real
+           : code == Code::Bool  ? truth
+                                 : Type::other;
+  };
   switch (dtype.bits) {
-    case 8: name = code == Code::Int ? "s8" : code == Code::UInt ? "u8" : code == Code::Bool ? "bool" : ""; break;
-    case 16: name = code == Code::Int ? "s16" : code == Code::UInt ? "u16" : ""; break;
-    case 32: name = code == Code::Int ? "s32" : code == Code::UInt ? "u32" : code == Code::Float ? "f32" : ""; break;
-    case 64: name = code == Code::Int ? "s64" : code == Code::UInt ? "u64" : code == Code::Float ? "f64" : ""; break;
-    default: break;
+    case 8: return one_of(Type::s8, Type::u8, Type::other, Type::boolean);
+    case 16: return one_of(Type::s16, Type::u16, Type::other, Type::other);
+    case 32: return one_of(Type::s32, Type::u32, Type::f32, Type::other);
+    case 64: return one_of(Type::s64, Type::u64, Type::f64, Type::other);
+    default: return Type::other;
   }
-  return find_type(name);
 }
 
 // The thread that uses the buffers of a program asks for them again: from a callback, or from a signal's handler.
@@ -333,7 +338,8 @@ void run_alone(Program& program, int steps, double deadline, int64_t seen, const
   in_turn(program, deadline, seen, [&](int64_t interrupts) {
     before();
     program.keep();
-    program.run(0, steps, deadline, interrupts);
+    program.begin(deadline, interrupts);
+    program.run(0, steps);
     program.forget();
     after();
   });
@@ -353,7 +359,10 @@ void read(Program& program, const Bound& outputs) {
 }
 
 void run(Program& program, int first, int last, double deadline, int64_t seen) {
-  without_gil([&] { program.run(first, last, deadline, seen); });
+  without_gil([&] {
+    program.begin(deadline, seen);
+    program.run(first, last);
+  });
 }
 
 void move(Program& program, const nb::list& given, const nb::list& wanted) {
@@ -373,12 +382,13 @@ void run_whole(Program& program, const nb::list& given, const nb::list& wanted, 
   run_alone(program, steps, deadline, seen, [&] { write(program, inputs); }, [&] { read(program, outputs); });
 }
 
-bool fits(const Operand& operand, const ConstBytes& value) {
+// Whether an array is `samples` values of the operand, one after the other along the first axis.
+bool fits(const Operand& operand, const ConstBytes& value, int64_t samples = 1) {
   if (type_of(value.dtype()) != operand.type || value.ndim() != operand.shape.size()) return false;
   for (size_t axis = 0; axis < value.ndim(); ++axis) {
-    if (static_cast<int64_t>(value.shape(axis)) != operand.shape[axis]) return false;
+    if (static_cast<int64_t>(value.shape(axis)) != operand.shape[axis] * (axis == 0 ? samples : 1)) return false;
   }
-  return true;
+  return samples == 1 || value.ndim() > 0;
 }
 
 // The same for the usual program: one input, one output. False, and nothing is done, when `x` is no array of the input's
@@ -395,36 +405,44 @@ bool run_one(Program& program, int input, nb::handle x, int output, const Bytes&
 }
 
 // Runs of `count` samples, one after the other: `given` has the arrays of the first one, in the order of `inputs`, then
-// those of the second one, and so on; `wanted` one array per output, with room for all. How many were done: the first one
-// that does not fit, or whose values have no defined result, is left to the caller with those behind it.
+// those of the second one, and so on; or an array per input with all samples along its first axis. `wanted` has one array
+// per output, with room for all. How many were done: the first one that does not fit, or whose values have no defined
+// result, is left to the caller with those behind it.
 size_t run_samples(Program& program, size_t count, const nb::list& given, const std::vector<Bytes>& wanted,
                    nb::handle inputs, nb::handle outputs, int steps, bool from_start, double deadline, int64_t seen) {
   const std::vector<int> sources = read_integers<int>(inputs), targets = read_integers<int>(outputs);
   const size_t each = sources.size();
-  if (given.size() != count * each || wanted.size() != targets.size())
+  const size_t together = given.size() == each ? count : 1;  // samples that an array holds
+  if (given.size() * together != count * each || wanted.size() != targets.size()) {
     throw std::invalid_argument("not one per operand");
+  }
   for (size_t i = 0; i < targets.size(); ++i) {
     const auto room = static_cast<size_t>(program.operand(targets[i]).bytes()) * count;
     if (wanted[i].nbytes() != room) throw std::invalid_argument("the array does not fit the tensors");
   }
   std::vector<ConstBytes> values(given.size());
   size_t fitting = 0, done = 0;
-  while (fitting < values.size() && nb::try_cast(given[fitting], values[fitting]) &&
-         fits(program.operand(sources[fitting % each]), values[fitting])) {
+  while (fitting < values.size() &&
+         nb::try_cast(nb::handle(PyList_GetItem(given.ptr(), static_cast<Py_ssize_t>(fitting))), values[fitting]) &&
+         fits(program.operand(sources[fitting % each]), values[fitting], static_cast<int64_t>(together))) {
     ++fitting;
   }
-  if (each > 0) count = fitting / each;
+  if (each > 0) count = fitting / each * together;
+  const auto bytes = [&](int tensor) { return static_cast<size_t>(program.operand(tensor).bytes()); };
   in_turn(program, deadline, seen, [&](int64_t interrupts) {
     try {
+      program.begin(deadline, interrupts);
       for (; done < count; ++done) {
         if (from_start) program.reset();
-        for (size_t i = 0; i < each; ++i) program.write(sources[i], values[done * each + i].data());
+        for (size_t i = 0; i < each; ++i) {
+          const auto* data = static_cast<const uint8_t*>(values[done / together * each + i].data());
+          program.write(sources[i], data + done % together * bytes(sources[i]));
+        }
         program.keep();
-        program.run(0, steps, deadline, interrupts);
+        program.run(0, steps);
         program.forget();
         for (size_t i = 0; i < targets.size(); ++i) {
-          const auto bytes = static_cast<size_t>(program.operand(targets[i]).bytes());
-          program.read(targets[i], static_cast<uint8_t*>(wanted[i].data()) + done * bytes);
+          program.read(targets[i], static_cast<uint8_t*>(wanted[i].data()) + done * bytes(targets[i]));
         }
       }
     } catch (const StepUndefined&) {
@@ -447,7 +465,10 @@ constexpr int64_t kNow = -1;
 std::vector<double> timed(Program& program, int first, int last) {
   if (first < 0 || last < first) throw std::invalid_argument("no such steps");
   std::vector<double> seconds(static_cast<size_t>(last - first));
-  without_gil([&] { program.run(first, last, kNever, kNow, seconds.data()); });
+  without_gil([&] {
+    program.begin(kNever, kNow);
+    program.run(first, last, seconds.data());
+  });
   return seconds;
 }
 

@@ -304,10 +304,9 @@ void Program::place(const std::vector<bool>& needed) {
   }
 }
 
-void Program::run(int first, int last, double deadline, int64_t seen, double* seconds) {
+void Program::run(int first, int last, double* seconds) {
   if (first < 0 || last > static_cast<int>(kernels_.size())) throw std::invalid_argument("no such steps");
   Stop& stop = pool_.stop();
-  stop.begin(deadline, interrupts_, seen);
   const ThreadPool::Awake awake(pool_);
   using Clock = std::chrono::steady_clock;
   Clock::time_point before = seconds != nullptr ? Clock::now() : Clock::time_point();

@@ -71,9 +71,12 @@ class Program {
   const char* isa() const { return cores_.isa(); }
   int64_t memory() const { return memory_; }
 
-  // Runs steps [first, last); may throw StepUndefined, and StepStopped when `deadline` (seconds of the steady clock) has
-  // come or the interrupts are others than `seen` (-1: than now). `seconds`, when given, receives the time of each step.
-  void run(int first, int last, double deadline, int64_t seen, double* seconds = nullptr);
+  // What follows ends when `deadline` (seconds of the steady clock) has come or the interrupts are others than `seen`
+  // (-1: than now).
+  void begin(double deadline, int64_t seen) { pool_.stop().begin(deadline, interrupts_, seen); }
+  // Runs steps [first, last); may throw StepUndefined, and StepStopped. `seconds`, when given, receives the time of each
+  // step.
+  void run(int first, int last, double* seconds = nullptr);
   // Copies a tensor's value in or out, in the plan's own type and dense.
   void write(int tensor, const void* value);
   void read(int tensor, void* value) const;

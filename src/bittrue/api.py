@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn
+from itertools import chain
+from operator import itemgetter
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -36,6 +39,9 @@ _SHOWN_NOTES = 2
 _SHOWN_PORTS = 3
 EXECUTORS = ("auto", "native", "reference")
 _ERRORS = ("raise", "return")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
 # What `map` hands to a thread at once, at most. Outputs of native runs lie in one array per chunk, which a result that
 # is kept keeps, too.
 _CHUNK_SAMPLES, _CHUNK_INPUT_BYTES, _CHUNK_OUTPUT_BYTES = 4096, 1 << 23, 1 << 18
@@ -228,7 +234,6 @@ class Session:
         self.inputs = [self._port(i) for i in plan.inputs]
         self.outputs = [self._port(i) for i in plan.results]
         self._input_ports = dict(zip(plan.inputs, self.inputs, strict=True))
-        self._port_names = {port.name for port in self.inputs}
         aliases = {name: i for name, i in plan.aliases.items() if i in self._input_ports}
         self._input_names = {**aliases, **{port.name: i for i, port in self._input_ports.items()}}
         self._run_one = self._executor.run_one if isinstance(self._executor, NativeExecutor) else None
@@ -346,6 +351,26 @@ class Session:
         """
         if errors not in _ERRORS:
             raise InputError("BT-ERRORS", f"unknown errors={errors!r}", advice=near_or_all(errors, _ERRORS, "choose"))
+
+        def work(session: Session, run: Run, chunk: list[Any]) -> list[dict[str, np.ndarray] | BittrueError]:
+            return session._outcomes(transform, reset, errors == "return", run, chunk)
+
+        most = min(
+            _CHUNK_SAMPLES, _CHUNK_INPUT_BYTES // _bytes(self.inputs), _CHUNK_OUTPUT_BYTES // _bytes(self.outputs)
+        )
+        chunks = self._side_by_side(work, samples, max(most, 1), threads, reset, timeout)
+        return _one_by_one(chunks, errors == "return")
+
+    def _side_by_side(
+        self,
+        work: Callable[[Session, Run, list[Item]], list[Result]],
+        items: Iterable[Item],
+        most: int,
+        threads: int | None,
+        reset: bool,
+        timeout: float | None,
+    ) -> Generator[list[Result], None, None]:
+        """What `work` makes of items, at most so many at once, on sessions like this one; arguments as for `map`."""
         if threads is None:
             threads = available_processors() if reset else 1
         _check_choice("auto", threads)
@@ -357,20 +382,17 @@ class Session:
                 advice="leave threads out, or let every sample begin with the first values (reset=True)",
             )
         timeout_seconds(timeout)
-        return self._mapped(samples, threads, transform, reset, errors == "return", timeout)
+        return self._chunks(work, items, most if reset else 1, threads, reset, timeout)
 
-    def _mapped(
+    def _chunks(
         self,
-        samples: Iterable[Any],
+        work: Callable[[Session, Run, list[Item]], list[Result]],
+        items: Iterable[Item],
+        most: int,
         threads: int,
-        transform: Callable[[Any], Any] | None,
         reset: bool,
-        keep_errors: bool,
         timeout: float | None,
-    ) -> Iterator[dict[str, np.ndarray]]:
-        most = min(
-            _CHUNK_SAMPLES, _CHUNK_INPUT_BYTES // _bytes(self.inputs), _CHUNK_OUTPUT_BYTES // _bytes(self.outputs)
-        )
+    ) -> Generator[list[Result], None, None]:
         sessions: list[Session] = [] if reset else [self]
 
         def end() -> None:
@@ -382,16 +404,8 @@ class Session:
             for _ in range(threads if reset else 0):
                 sessions.append(self._copy(threads))
                 self._copies_in_use.append(sessions[-1])
-            work = [
-                partial(session._outcomes, transform, reset, keep_errors, session._executor.new_run(timeout))
-                for session in sessions
-            ]
-            for outcomes in in_order(work, samples, most=max(most, 1) if reset else 1, end=end):
-                last = outcomes[-1]
-                if isinstance(last, BittrueError) and not keep_errors:
-                    yield from outcomes[:-1]  # type: ignore[misc]
-                    raise last
-                yield from outcomes  # type: ignore[misc]
+            workers = [partial(work, session, session._executor.new_run(timeout)) for session in sessions]
+            yield from in_order(workers, items, most=most, end=end)
         finally:
             if reset:
                 for session in sessions:
@@ -415,37 +429,63 @@ class Session:
     ) -> list[dict[str, np.ndarray] | BittrueError]:
         """A result per sample, or its error; without `keep_errors` nothing after the first one."""
         outcomes: list[dict[str, np.ndarray] | BittrueError] = []
-        names, each = [port.name for port in self.outputs], len(self.inputs)
         while len(outcomes) < len(samples):
             count, given, error = self._given(samples[len(outcomes) :], transform)
-            done = 0
-            while done < count:
-                if isinstance(self._executor, NativeExecutor):
-                    finished, columns = self._executor.run_samples(count - done, given[done * each :], reset, run)
-                    results: list[dict[str, np.ndarray]] = [{} for _ in range(finished)]
-                    for name, column in zip(names, columns, strict=finished > 0):
-                        for result, value in zip(results, column, strict=True):
-                            result[name] = value
-                    outcomes += results
-                    done += finished
-                if done < count:
-                    outcomes.append(self._outcome(given[done * each : (done + 1) * each], reset, run))
-                    done += 1
-                    if isinstance(outcomes[-1], BittrueError) and not keep_errors:
-                        return outcomes
+            for found in self._blocks(count, partial(self._part, given), reset, run):
+                outcomes += self._separate(*found) if isinstance(found, tuple) else [found]
+                if isinstance(found, BittrueError) and not keep_errors:
+                    return outcomes
             if error is not None:
                 outcomes.append(error)
                 if not keep_errors:
                     return outcomes
         return outcomes
 
+    def _part(self, given: list[Any], first: int, last: int) -> list[Any]:
+        """What is given for some samples, from what there is for all: an array per input of each."""
+        return given[first * len(self.inputs) : last * len(self.inputs)]
+
+    def _blocks(
+        self, count: int, given: Callable[[int, int], list[Any]], reset: bool, run: Run
+    ) -> Iterator[tuple[int, list[np.ndarray]] | dict[str, np.ndarray] | BittrueError]:
+        """Results of samples in their order: those of many, with an array per output that has them along a new first
+        axis; those of one; or its error.
+
+        Args:
+            count: how many samples there are.
+            given: what `run_samples` takes for those from one number up to another.
+        """
+        done = 0
+        while done < count:
+            if isinstance(self._executor, NativeExecutor):
+                found = self._executor.run_samples(count - done, given(done, count), reset, run)
+                if found[0]:
+                    yield found
+                done += found[0]
+            if done < count:
+                yield self._outcome(given(done, done + 1), reset, run)
+                done += 1
+
+    def _separate(self, count: int, columns: list[np.ndarray]) -> list[dict[str, np.ndarray]]:
+        """The results of so many samples, one by one."""
+        results: list[dict[str, np.ndarray]] = []
+        for port, column in zip(self.outputs, columns, strict=True):
+            # Items of an array of one axis would be no arrays.
+            rows = column if column.ndim > 1 else [column[i, ...] for i in range(count)]
+            if results:
+                for result, value in zip(results, rows, strict=True):
+                    result[port.name] = value
+            else:
+                results = [{port.name: value} for value in rows]
+        return results or [{} for _ in range(count)]
+
     def _given(
         self, samples: list[Any], transform: Callable[[Any], Any] | None
     ) -> tuple[int, list[Any], BittrueError | None]:
         """How many samples are without an error, an array per input of each, and the error of the one behind them."""
-        if transform is None and len(self.inputs) == 1 and set(map(type, samples)) == {np.ndarray}:
-            return len(samples), samples, None
-        given: list[Any] = []
+        if transform is None and (given := self._usual(samples)) is not None:
+            return len(samples), given, None
+        given = []
         for count, sample in enumerate(samples):
             try:
                 given += self._row(sample if transform is None else transform(sample))
@@ -453,10 +493,21 @@ class Session:
                 return count, given, error
         return len(samples), given, None
 
+    def _usual(self, samples: list[Any]) -> list[Any] | None:
+        """An array per input of each; None where they are not all arrays of a model with one input, or of all names."""
+        types, names = set(map(type, samples)), [port.name for port in self.inputs]
+        if types == {np.ndarray} and len(names) == 1:
+            return samples
+        if types != {dict} or set(map(len, samples)) != {len(names)} or not names:
+            return None
+        try:
+            values = map(itemgetter(*names), samples)
+            return list(values if len(names) == 1 else chain.from_iterable(values))
+        except KeyError:
+            return None
+
     def _row(self, sample: Any) -> Sequence[Any]:
         """An array per input."""
-        if type(sample) is dict and len(sample) == len(self.inputs) and sample.keys() == self._port_names:
-            return [sample[port.name] for port in self.inputs]
         if len(self.inputs) == 1 and not isinstance(sample, (Mapping, tuple)):
             return (sample,)
         given = self._named(sample if isinstance(sample, tuple) else (sample,), {})
@@ -478,6 +529,7 @@ class Session:
         except BittrueError as error:
             return error
 
+    @memory_errors
     def run_batch(
         self, *positional: Any, threads: int = 1, reset: bool = True, timeout: float | None = None, **named: Any
     ) -> dict[str, np.ndarray]:
@@ -521,19 +573,33 @@ class Session:
                 place="run_batch",
                 advice="give every input the same number of samples, one after the other along the first axis",
             )
-        parts = {name: np.split(array, count) for name, array in batches.items()}
-        samples = ({name: arrays[i] for name, arrays in parts.items()} for i in range(count))
-        results: list[dict[str, np.ndarray]] = []
+        arrays = [(batches[port.name], port.shape[0]) for port in self.inputs]
+
+        def work(session: Session, run: Run, numbers: list[int]) -> list[tuple[int, list[np.ndarray]]]:
+            def given(first: int, last: int) -> list[Any]:
+                return [array[(numbers[0] + first) * size : (numbers[0] + last) * size] for array, size in arrays]
+
+            parts = []
+            for found in session._blocks(len(numbers), given, reset, run):
+                if isinstance(found, BittrueError):
+                    raise found
+                rows, values = found if isinstance(found, tuple) else (1, [found[p.name][None] for p in self.outputs])
+                # One after the other along their first axis; scalars have the new one alone.
+                parts.append((rows, [x.reshape(math.prod(x.shape[:2]), *x.shape[2:]) for x in values]))
+            return parts
+
+        done, results = 0, list[list[np.ndarray]]()
         try:
-            for result in self.map(samples, threads=threads, reset=reset, timeout=timeout):
-                results.append(result)
+            for parts in self._side_by_side(work, range(count), count, threads, reset, timeout):
+                for rows, values in parts:
+                    done += rows
+                    results.append(values)
         except StoppedError as error:
             message = error.message if error.code != "BT-TIMEOUT" else f"the timeout of {timeout:g} seconds has passed"
-            message += f"; at least {len(results)} of {count} samples were done"
+            message += f"; at least {done} of {count} samples were done"
             raise StoppedError(error.code, message, place=error.place, advice=error.advice) from None
         joined = {}
-        for port in self.outputs:
-            values = [np.atleast_1d(result[port.name]) for result in results]
+        for port, values in zip(self.outputs, zip(*results, strict=True), strict=True):
             if len({value.shape[1:] for value in values}) > 1:
                 raise InputError(
                     "BT-OUTPUT-SHAPE",
@@ -657,6 +723,19 @@ class Session:
     def _inputs(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[int, np.ndarray]:
         given = self._named(positional, named)
         return {index: checked(self._input_ports[index], value) for index, value in given.items()}
+
+
+def _one_by_one(
+    chunks: Generator[list[dict[str, np.ndarray] | BittrueError], None, None], keep_errors: bool
+) -> Iterator[dict[str, np.ndarray]]:
+    """Results of all chunks. Without `keep_errors`, an error is the last one of its chunk, and raised."""
+    with closing(chunks):
+        for outcomes in chunks:
+            last = outcomes[-1]
+            if isinstance(last, BittrueError) and not keep_errors:
+                yield from outcomes[:-1]  # type: ignore[misc]
+                raise last
+            yield from outcomes  # type: ignore[misc]
 
 
 def _bytes(ports: Sequence[Port]) -> int:

@@ -173,6 +173,39 @@ def test_the_first_error_is_raised_after_the_results_before_it(threads: int) -> 
 
 
 @pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("executor", ["native", "reference"])
+def test_batches_in_any_memory_with_several_outputs(executor: str, threads: int) -> None:
+    """Scalars are joined along a new axis, and an array may be a view of others."""
+    nodes = [helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0), helper.make_node("Neg", ["x"], ["y"])]
+    nodes += [helper.make_node("ReduceMax", ["x"], ["largest"], keepdims=0)]
+    outputs = dict.fromkeys(("sum", "y", "largest"), TensorProto.FLOAT)
+    content, _ = build(nodes, {"x": np.zeros((2, 3), np.float32)}, outputs)
+    session = bittrue.load(content).prepare(executor=executor)
+    batch = np.arange(1800, dtype=np.float32).reshape(3, 600).T
+    found = session.run_batch(batch, threads=threads)
+    samples = batch.reshape(300, 2, 3)
+    assert found["sum"].tobytes() == samples.sum(axis=(1, 2)).tobytes()
+    assert found["largest"].tobytes() == samples.max(axis=(1, 2)).tobytes()
+    assert found["y"].tobytes() == (-batch).tobytes()
+    results = list(session.map(({"x": sample} for sample in samples), threads=threads))
+    for name, value in found.items():
+        assert np.stack([result[name] for result in results]).tobytes() == value.tobytes()
+        assert {type(result[name]) for result in results} == {np.ndarray}
+
+
+def test_a_batch_ends_with_the_error_of_its_first_sample_that_has_one() -> None:
+    content = single("DIV", ("DivOptions", {}), [T("s32", (1,)), T("s32", (1,))], [T("s32", (1,), name="y")])
+    session = bittrue.load(content).prepare()
+    dividends, divisors = np.full(40, 8, np.int32), np.arange(1, 41, dtype=np.int32)
+    assert session.run_batch(dividends, divisors)["y"].tolist() == (8 // divisors).tolist()
+    divisors[20] = 0
+    with pytest.raises(bittrue.RunError):
+        session.run_batch(dividends, divisors)
+    with pytest.raises(bittrue.InputError, match="BT-INPUT-TYPE"):
+        session.run_batch(dividends, divisors.astype(np.int64))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
 def test_values_without_a_result_are_errors_of_their_sample(threads: int) -> None:
     content = single("DIV", ("DivOptions", {}), [T("s32", (1,)), T("s32", (1,))], [T("s32", (1,), name="y")])
     session = bittrue.load(content).prepare()

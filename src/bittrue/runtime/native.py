@@ -131,14 +131,13 @@ class NativeExecutor:
             self.state.variables.update(program.read(self._variables))
         return results
 
-    def run_samples(
-        self, count: int, given: list[Any], from_start: bool, run: Run
-    ) -> tuple[int, list[Sequence[np.ndarray]]]:
-        """How many of the first of `count` samples run without Python, and for every output their arrays; `run` is for
-        those behind them.
+    def run_samples(self, count: int, given: list[Any], from_start: bool, run: Run) -> tuple[int, list[np.ndarray]]:
+        """How many of the first of `count` samples run without Python, and for every output an array with their results
+        along a new first axis; `run` is for those behind them.
 
         Args:
-            given: an array per input of the first sample, then of the second one, and so on.
+            given: an array per input of the first sample, then of the second one, and so on; or an array per input with
+                all samples, joined along its first axis.
             from_start: variables have their first values before every sample.
             run: what ends all of them.
         """
@@ -271,9 +270,7 @@ class _Program:
         with self._turn_of(run):
             return self._run_with_gaps(inputs, run)
 
-    def run_samples(
-        self, count: int, given: list[Any], from_start: bool, run: Run
-    ) -> tuple[int, list[Sequence[np.ndarray]]]:
+    def run_samples(self, count: int, given: list[Any], from_start: bool, run: Run) -> tuple[int, list[np.ndarray]]:
         if self._gaps or self._opaque or self._met_undefined:
             return 0, []
         wanted = [np.empty((count, *shape), dtype) for _, shape, dtype in self._outputs]
@@ -286,8 +283,7 @@ class _Program:
             raise self._ended(error, run) from None
         except self._reentered:
             raise reentered() from None
-        # Items of an array of one axis would be no arrays.
-        return done, [list(rows[:done]) if rows.ndim > 1 else [rows[i, ...] for i in range(done)] for rows in wanted]
+        return done, [rows[:done] for rows in wanted]
 
     def run_one(
         self, new_run: Callable[[float | None], Run]
