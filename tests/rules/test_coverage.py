@@ -20,6 +20,7 @@ SEPARATED = {
     "affine_sum_tail": ("test_affine_rules", "test_affine_sum_rules_are_told_apart"),
     "align": ("test_elementwise_rules", "test_every_pair_of_align_rules_is_told_apart"),
     "align_tail": ("test_elementwise_rules", "test_every_pair_of_align_rules_is_told_apart"),
+    "attention": ("test_attention_rules", "test_attention_rules_are_told_apart"),
     "average": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "quantized_bias": ("test_range_layer_rules", "test_quantized_bias_are_told_apart"),
     "block_product": ("test_block_product", "test_block_products_are_told_apart"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .onnxruntime import ONNXRUNTIME, floating, layers, recurrent
+from .onnxruntime import ONNXRUNTIME, attention, floating, layers, recurrent
 from .table import Numerics, Row
 
 
@@ -81,6 +81,17 @@ _REALS: tuple[Row, ...] = (
         )
         for row in layers.ROWS
         if "block_product" in row.rules
+    )
+    + tuple(
+        replace(
+            row,
+            rules={**row.rules, "real_softmax": "binary32_polynomial_8_lanes"},
+            evidence="put together from softmax and products, which were run there",
+            limit=f"attention as a whole was not run on such a processor; {row.limit}",
+            inexact=True,
+        )
+        for row in attention.ROWS
+        if row.operator == "attention"
     )
 )
 

@@ -22,6 +22,7 @@ _TABLES = {
     "affine_sum_tail": ("affine_sum", "RULES"),
     "align": ("align", "RULES"),
     "align_tail": ("align", "RULES"),
+    "attention": ("attention", "RULES"),
     "average": ("average", "RULES"),
     "quantized_bias": ("range_layer", "BIAS"),
     "block_product": ("block_product", "RULES"),

@@ -19,12 +19,17 @@ _NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
 class RealSoftmaxRule:
     """`softmax(rows, beta)` and `log_softmax(rows)` for rows [rows, elements] of binary32 or binary16, one or more
     elements each; the result has the type of the rows.
+
+    Attributes:
+        powers: differences [rows, elements] to their exponentials and the sums of rows [rows, 1], for attention, which
+            divides by these sums later on.
     """
 
     softmax: Callable[[np.ndarray, float], np.ndarray]
     log_softmax: Callable[[np.ndarray], np.ndarray]
     formula: str
     source: str
+    powers: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
 
 
 def _largest(rows: np.ndarray) -> np.ndarray:
@@ -173,8 +178,13 @@ def _softmax_one_set(rows: np.ndarray, beta: float, width: int) -> np.ndarray:
     [[0.25, 0.25, 0.25, 0.25]]
     """
     with np.errstate(all="ignore"):
-        powers = fused_polynomials.exp(rows - rows.max(axis=1, keepdims=True))
-        return np.asarray(powers * (np.float32(1) / _sums_of_one_set(powers, width)))
+        powers, sums = _powers_in_one_set(rows - rows.max(axis=1, keepdims=True), width)
+        return np.asarray(powers * (np.float32(1) / sums))
+
+
+def _powers_in_one_set(differences: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    powers = fused_polynomials.exp(differences)
+    return powers, _sums_of_one_set(powers, width)
 
 
 def _log_softmax_one_set(rows: np.ndarray, width: int) -> np.ndarray:
@@ -210,11 +220,13 @@ RULES: dict[str, RealSoftmaxRule] = {
         "quarters; "
         "e * f32(1 / s), (x - max) - log(s)",
         "a library of vector kernels for x86-64, read; verified by running",
+        powers=partial(_powers_in_one_set, width=16),
     ),
     "binary32_polynomial_8_lanes": RealSoftmaxRule(
         partial(_softmax_one_set, width=8),
         partial(_log_softmax_one_set, width=8),
         "the same with sums of e in 8 lanes, neighbours, quarters",
         "the same library on processors with vectors of 256 bits; verified by running",
+        powers=partial(_powers_in_one_set, width=8),
     ),
 }

@@ -12,6 +12,7 @@ from .base import Arrange, Called, GraphBuilder, Mapper, Source
 # Modules of this folder, each with a table MAPPERS.
 _THEMES = (
     "arithmetic",
+    "attention",
     "control",
     "convolutions",
     "floating",

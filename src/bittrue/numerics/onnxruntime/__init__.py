@@ -6,7 +6,7 @@ Products of 8 bits are exact there, and real numbers are computed in vectors of 
 from __future__ import annotations
 
 from ..table import Numerics
-from . import control, floating, indexing, integers, layers, linear, movement, quantized, recurrent
+from . import attention, control, floating, indexing, integers, layers, linear, movement, quantized, recurrent
 
 ONNXRUNTIME = Numerics(
     name="onnxruntime",
@@ -24,6 +24,7 @@ ONNXRUNTIME = Numerics(
         *movement.ROWS,
         *integers.ROWS,
         *indexing.ROWS,
+        *attention.ROWS,
         *control.ROWS,
     ),
     rewrites=("fold_reals", "fuse_quantized", "fuse_reals", "mark_planes", "move_transposes"),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ...rules import accumulate, scale_form
+from ..attention import attention
 from ..core.base import Call, Operand
 from ..core.granularity import blocks_interleave
 from ..core.lanes import broadcast_runs
@@ -142,6 +143,20 @@ def per_tensor(call: Call) -> bool:
     """No operand has a scale per slice of an axis."""
     operands = (*(o for o in call.inputs if o is not None), *call.outputs)
     return not any(o.tensor.quantization is not None and o.tensor.quantization.per_axis for o in operands)
+
+
+def attends_alone(call: Call) -> bool:
+    """Attention without mask, additions and cache to keys [B, L, N * H], whose only result is the sums of values."""
+    alone = len(call.outputs) == 1 and not any(map(call.has, range(attention.MASK, attention.LENGTHS)))
+    return (
+        alone and not call.attribute("causal") and not (call.has(attention.KEY) and call.input(attention.KEY).rank == 4)
+    )
+
+
+def attends_in_plain(call: Call) -> bool:
+    """Attention to several keys by scores as they are, without caps and sinks, that gives no scores."""
+    plain = not call.attribute("cap") and not call.attribute("smooth") and not call.has(attention.SINK)
+    return plain and len(call.outputs) == 3 and call.integers(attention.TOTAL, "length")[0] > 1
 
 
 def window_is_image(call: Call) -> bool:
@@ -401,6 +416,8 @@ def counts_within(call: Call, inputs: tuple[int, int], outputs: tuple[int, int])
 
 
 CONDITIONS: dict[str, Callable[..., bool]] = {
+    "attends_alone": attends_alone,
+    "attends_in_plain": attends_in_plain,
     "attribute_is": attribute_is,
     "bias_beyond": bias_beyond,
     "bias_scaled": bias_scaled,

@@ -1,0 +1,23 @@
+"""Rows of `onnxruntime`: attention and what goes with it in transformers."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_RUN = "run on x86-64 with AVX-512, one thread: 500 random single-node models, every bit; docs/facts/onnxruntime.md 9"
+_OTHERS = "other processors have other kernels, whose last bits differ"
+_CACHE = f"{_OTHERS}; blocks of keys are those of a second-level cache of 1 MiB"
+_TYPES = ("f32 f32|s32|s64|bool|-... -> f32...", "f32 -> f32...")
+_PRODUCTS = {"real_product": "binary32_fused_blocks", "real_softmax": "binary32_polynomial_16_lanes"}
+
+
+_ATTENTION = tuple(
+    Row("attention", _TYPES, {"attention": rule, **_PRODUCTS}, _RUN, when=when, limit=limit)
+    for rule, when, limit in (
+        ("binary32_blocks", (("attribute_is", "blocks", "alone"), ("attends_alone",)), _CACHE),
+        ("binary32_blocks_by_inverse", (("attribute_is", "blocks", "placed"), ("attends_in_plain",)), _CACHE),
+        ("whole_rows", (), _OTHERS),
+    )
+)
+
+ROWS: tuple[Row, ...] = _ATTENTION

@@ -1,0 +1,1 @@
+"""Attention of transformers, and what goes with it."""

@@ -1,0 +1,381 @@
+"""attention: softmax(scale * q k^T + what hides keys) v for every head of queries, and the cache of keys and values.
+
+Operands: query, key, value, bias of these, mask, what is added to scores, past keys, past values, lengths, the length
+of the cache, sinks. Queries [B, S, N * H] or [B, N, S, H]; where there are no keys, all three lie side by side in one
+tensor. Results: [B, S, N * V] (or [B, N, S, V] where queries have four axes), keys and values with the past ones, and
+the scores.
+
+Attributes:
+`heads`, `key_heads`: 0: as many as the operand of four axes has.
+`scale`: of scores; 0: 1 / sqrt H.
+`causal`: a query sees no later keys; the last one does with `last_sees_all`.
+`window`: nor those so many places before it; -1: all of them.
+`mask_value`: what is added to the scores of masked keys.
+`cap`: scores x become cap * tanh(x / cap), unless it is 0.
+`smooth`: a score of 0 without value takes part.
+`value_columns`: of three in one tensor; 0: heads of values are like those of keys.
+`cache`: ``"stacked"``: keys and values in one tensor, ``"pair"``, or ``"placed"``: sequences begin at the front of the
+cache, and lengths say where their last key is.
+`scores`: which ones are the fourth result, as `rules.attention.Attended` names them.
+`blocks`: when the runtime may go by blocks of keys, for conditions of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import RunError
+from ...graph import Attribute
+from ...rules import attention, real_product, real_softmax
+from ...rules.attention import Attended, Head
+from ..core.base import Call, Lowered, Operand, Operator, Shape, Step
+from ..core.stopping import check_stop
+from . import masks
+
+QUERY, KEY, VALUE, BIAS, MASK, ADDED, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, SINK = range(11)
+_CACHES = ("stacked", "pair", "placed")
+_MASKS, _INTEGERS = ("s32", "bool", "f32"), ("s32", "s64")
+_TYPES = {MASK: _MASKS, LENGTHS: _INTEGERS, TOTAL: _INTEGERS}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """B, S, L (new keys), P (past keys that count), T (keys in all), N, Nk, H, V."""
+
+    batch: int
+    queries: int
+    new: int
+    past: int
+    keys: int
+    heads: int
+    key_heads: int
+    size: int
+    value_size: int
+
+
+def _columns(call: Call, operand: Operand, heads: int) -> int:
+    if operand.shape[2] % heads:
+        raise call.invalid("BT-ATTENTION-HEADS", f"'{operand.name}' has {operand.shape[2]} columns for {heads} heads")
+    return operand.shape[2] // heads
+
+
+def _sizes(call: Call) -> Sizes:
+    query = call.input(QUERY, "query")
+    call.rank(query, 3, 4)
+    heads, key_heads = int(call.attribute("heads")), int(call.attribute("key_heads"))
+    if query.rank == 4:
+        heads, size = query.shape[1], query.shape[3]
+    if heads < 1 or (query.rank == 3 and key_heads < 1):
+        raise call.invalid("BT-ATTENTION-HEADS", f"there are {heads} heads of queries and {key_heads} of keys")
+    queries = query.shape[-2]
+    if not call.has(KEY):
+        call.rank(query, 3)
+        values = int(call.attribute("value_columns"))
+        both = heads + key_heads + (0 if values else key_heads)
+        if (query.shape[2] - values) % both or values % key_heads:
+            raise call.invalid("BT-ATTENTION-HEADS", f"'{query.name}' has {query.shape[2]} columns for {heads} heads")
+        size = (query.shape[2] - values) // both
+        new, value_size = queries, values // key_heads if values else size
+    else:
+        key, value = call.input(KEY, "key"), call.input(VALUE, "value")
+        if query.rank == 3:
+            size = _columns(call, query, heads)
+        for operand in (key, value):
+            call.rank(operand, 3, 4)
+            if operand.rank == 4:
+                key_heads = operand.shape[1]
+        new = key.shape[-2]
+        wanted = [(query.shape[0], key_heads, new)] * 2
+        found = [(o.shape[0], o.shape[1] if o.rank == 4 else key_heads, o.shape[-2]) for o in (key, value)]
+        key_size, value_size = (o.shape[3] if o.rank == 4 else _columns(call, o, key_heads) for o in (key, value))
+        if found != wanted or key_size != size:
+            raise call.invalid(
+                "BT-ATTENTION-SHAPE",
+                f"query {list(query.shape)}, key {list(key.shape)} and value {list(value.shape)} do not fit together",
+            )
+    if heads % key_heads:
+        raise call.invalid("BT-ATTENTION-HEADS", f"{heads} heads of queries do not share {key_heads} heads of keys")
+    past, keys = _cache_sizes(call, query.shape[0], key_heads, size, value_size, new)
+    return Sizes(query.shape[0], queries, new, past, keys, heads, key_heads, size, value_size)
+
+
+def _cache_sizes(call: Call, batch: int, heads: int, size: int, value_size: int, new: int) -> tuple[int, int]:
+    cache = call.attribute("cache")
+    if cache not in _CACHES:
+        raise call.invalid("BT-NODE-ATTRIBUTE", f"attribute 'cache' is '{cache}'")
+    past = 0
+    if call.has(PAST_KEY):
+        operand = call.input(PAST_KEY)
+        past = operand.shape[-2] if operand.rank > 1 else -1
+        wanted = {
+            PAST_KEY: (2, batch, heads, past, size) if cache == "stacked" else (batch, heads, past, size),
+            PAST_VALUE: (batch, heads, past, value_size),
+        }
+        for position in (PAST_KEY,) if cache == "stacked" else (PAST_KEY, PAST_VALUE):
+            if call.input(position, "past").shape != wanted[position]:
+                found = list(call.input(position).shape)
+                raise call.invalid(
+                    "BT-ATTENTION-CACHE", f"past keys or values of shape {found}, expected {list(wanted[position])}"
+                )
+    elif call.has(PAST_VALUE):
+        raise call.invalid("BT-ATTENTION-CACHE", "past values come without past keys")
+    if cache != "placed":
+        return past, past + new
+    total = call.integers(TOTAL, "length")
+    if len(total) != 1 or total[0] < 1:
+        raise call.invalid("BT-ATTENTION-CACHE", f"the length of the cache is {total}")
+    return past, max(past, total[0])
+
+
+def _broadcasts(call: Call, position: int, shape: Shape) -> None:
+    operand = call.input(position)
+    if operand.rank > len(shape) or any(
+        a not in (1, b) for a, b in zip(operand.shape[::-1], shape[::-1], strict=False)
+    ):
+        raise call.invalid(
+            "BT-SHAPE-BROADCAST", f"'{operand.name}' of shape {list(operand.shape)} does not broadcast to {list(shape)}"
+        )
+
+
+def _check_mask(call: Call, s: Sizes) -> None:
+    mask = call.input(MASK)
+    if mask.dtype in ("s32", "s64"):
+        forms = ((s.batch,), (2 * s.batch,), (3 * s.batch + 2,), (s.batch, s.keys), (s.batch, s.queries, s.keys))
+        if mask.shape not in forms:
+            raise call.invalid("BT-ATTENTION-MASK", f"mask '{mask.name}' has shape {list(mask.shape)}")
+        return
+    _broadcasts(call, MASK, (s.batch, s.heads, s.queries, s.keys))
+
+
+def infer(call: Call) -> list[Shape]:
+    """The result, keys and values for the next call, and scores."""
+    call.expect((1, 11), None)
+    for position, operand in enumerate(call.inputs):
+        if operand is not None and operand.dtype not in _TYPES.get(position, ("f32",)):
+            raise call.invalid("BT-NODE-TYPE", f"input {position} ('{operand.name}') is {operand.dtype}")
+    s = _sizes(call)
+    columns = s.heads * s.size + s.key_heads * (s.size + s.value_size)
+    if call.has(BIAS) and call.input(BIAS).shape != (columns,):
+        raise call.invalid("BT-BIAS-LENGTH", f"bias has shape {list(call.input(BIAS).shape)}, expected [{columns}]")
+    if call.has(MASK):
+        _check_mask(call, s)
+    if call.has(ADDED):
+        _broadcasts(call, ADDED, (s.batch, s.heads, s.queries, s.keys))
+    if call.has(LENGTHS) and call.input(LENGTHS).size != s.batch:
+        raise call.invalid("BT-ATTENTION-LENGTHS", f"there are {call.input(LENGTHS).size} lengths for {s.batch} rows")
+    if call.has(SINK) and call.input(SINK).shape != (s.heads,):
+        raise call.invalid("BT-ATTENTION-SINK", f"there are {call.input(SINK).size} sinks for {s.heads} heads")
+    result = (
+        (s.batch, s.heads, s.queries, s.value_size)
+        if call.input(QUERY).rank == 4
+        else (s.batch, s.queries, s.heads * s.value_size)
+    )
+    if call.attribute("cache") == "stacked":
+        shapes: list[Shape] = [result, (2, s.batch, s.key_heads, s.keys, s.size)]
+    else:
+        shapes = [
+            result,
+            (s.batch, s.key_heads, s.keys, s.size),
+            (s.batch, s.key_heads, s.keys, s.value_size),
+            (s.batch, s.heads, s.queries, s.keys),
+        ]
+    return shapes[: len(call.outputs)]
+
+
+def lower(call: Call) -> Lowered:
+    """Sizes, and the scale as a binary32 number."""
+    s = _sizes(call)
+    scale = np.float32(call.attribute("scale"))
+    if scale == 0:
+        scale = np.float32(1) / np.sqrt(np.float32(s.size))
+    names = ("causal", "last_sees_all", "smooth", "cache", "scores")
+    parameters: dict[str, Attribute] = {name: call.attribute(name) for name in names}
+    parameters |= {"window": int(call.attribute("window")), "scale": float(scale)}
+    parameters |= {name: float(np.float32(call.attribute(name))) for name in ("mask_value", "cap")}
+    parameters |= {
+        "batch": s.batch,
+        "queries": s.queries,
+        "new": s.new,
+        "past": s.past,
+        "keys": s.keys,
+        "heads": s.heads,
+        "key_heads": s.key_heads,
+        "size": s.size,
+        "value_size": s.value_size,
+        "by_heads": call.input(QUERY).rank == 4,
+        "first": call.attribute("cache") == "placed" and call.integers(TOTAL, "length")[0] == s.queries,
+    }
+    scores = s.batch * s.heads * s.queries * s.keys
+    cached = s.batch * s.key_heads * s.keys * (s.size + s.value_size)
+    return Lowered(
+        parameters=parameters,
+        work=scores * (s.size + s.value_size),
+        scratch=64 * s.queries * s.keys + 16 * scores + 16 * cached,
+    )
+
+
+def _of_heads(array: np.ndarray, heads: int) -> np.ndarray:
+    """[B, N, S, H]."""
+    if array.ndim == 4:
+        return array
+    return array.reshape(*array.shape[:2], heads, array.shape[2] // heads).transpose(0, 2, 1, 3)
+
+
+def _projections(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+    """Queries, keys and values by heads, biases added."""
+    s = step
+    widths = [s["heads"] * s["size"], s["key_heads"] * s["size"], s["key_heads"] * s["value_size"]]
+    ends = np.cumsum(widths)[:2]
+    query = inputs[QUERY]
+    assert query is not None
+    given = np.split(query, ends, axis=2) if inputs[KEY] is None else inputs[QUERY : VALUE + 1]
+    heads = (s["heads"], s["key_heads"], s["key_heads"])
+    parts = [_of_heads(np.asarray(part), n) for part, n in zip(given, heads, strict=True)]
+    bias = inputs[BIAS]
+    if bias is None:
+        return parts
+    pieces = (piece.reshape(n, 1, -1) for piece, n in zip(np.split(bias, ends), heads, strict=True))
+    return [part + piece for part, piece in zip(parts, pieces, strict=True)]
+
+
+def _joined(past: np.ndarray | None, new: np.ndarray) -> np.ndarray:
+    return new if past is None else np.concatenate([past, new], axis=2)
+
+
+def _placed(past: np.ndarray | None, new: np.ndarray, keys: int, before: np.ndarray) -> np.ndarray:
+    """A cache of `keys` places: for each sequence its past keys and then the new ones."""
+    cache = np.zeros((*new.shape[:2], keys, new.shape[3]), np.float32)
+    for row, count in enumerate(before):
+        if past is not None:
+            cache[row, :, :count] = past[row, :, :count]
+        cache[row, :, count : count + new.shape[2]] = new[row]
+    return cache
+
+
+def _additions(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+    """What is added to scores [B, N, S, T]: additions, then what hides masked keys."""
+    added, mask = inputs[ADDED], inputs[MASK]
+    found = [] if added is None else [added]
+    if mask is not None:
+        value, sizes = np.float32(step["mask_value"]), (step["batch"], step["queries"], step["keys"])
+        integers = mask.dtype.kind == "i"
+        found.append(masks.of_integers(mask, *sizes, value)[:, None] if integers else masks.of_numbers(mask, value))
+    shape = (step["batch"], step["heads"], step["queries"], step["keys"])
+    return [np.broadcast_to(one, shape) for one in found]
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+    """Head by head."""
+    inputs = [*inputs, *[None] * (11 - len(inputs))]
+    if step["cache"] == "placed":
+        return _of_placed(step, inputs)
+    q, k, v = _projections(step, inputs)
+    past_key, past_value = inputs[PAST_KEY], inputs[PAST_VALUE]
+    if step["cache"] == "stacked" and past_key is not None:
+        past_key, past_value = past_key
+    k, v = _joined(past_key, k), _joined(past_value, v)
+    added = _additions(step, inputs)
+    hidden = None
+    if step["causal"]:
+        hidden = masks.after(step["queries"], step["keys"], step["past"])
+        hidden[step["queries"] - 1 :] &= not step["last_sees_all"]
+
+    def head(b: int, n: int, key_head: int) -> Head:
+        own = tuple(one[b, n] for one in added)
+        return Head(q[b, n], k[b, key_head], v[b, key_head], step["scale"], added=own, hidden=hidden)
+
+    results = _attend(step, head)
+    if len(step.outputs) == 1:
+        return [_result(step, results)]
+    cache = [np.stack([k, v])] if step["cache"] == "stacked" else [k, v]
+    return [_result(step, results), *cache, _scores(step, results)][: len(step.outputs)]
+
+
+def _of_placed(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+    """Every sequence has its own number of keys; those of a cache that is not used yet are 0."""
+    q, k, v = _projections(step, inputs)
+    lengths, added, sinks = inputs[LENGTHS], inputs[ADDED], inputs[SINK]
+    assert lengths is not None
+    counts, queries = lengths.reshape(-1).astype(np.int64) + 1, step["queries"]
+    begins = inputs[PAST_KEY] is None or step["first"]
+    before = np.zeros_like(counts) if begins else counts - queries
+    if (before < 0).any() or (counts > step["keys"]).any() or (counts < 1).any() or (before > step["past"]).any():
+        raise RunError(
+            "BT-ATTENTION-LENGTHS",
+            f"lengths {lengths.reshape(-1).tolist()} do not fit {queries} queries and a cache of {step['keys']}",
+            place=step.place,
+        )
+    k, v = (
+        _placed(past, new, step["keys"], before)
+        for past, new in zip(inputs[PAST_KEY : PAST_VALUE + 1], (k, v), strict=True)
+    )
+    shape = (step["batch"], step["heads"], queries, step["keys"])
+    if added is not None:
+        added = np.broadcast_to(added, shape)
+    whole = step.rules["attention"] == "whole_rows"
+
+    def head(b: int, n: int, key_head: int) -> Head:
+        count = counts[b]
+        end = before[b] + 1 + np.arange(queries)
+        if whole:
+            end = np.minimum(end, count)
+        first = np.maximum(end - step["window"], 0) if step["window"] >= 0 else np.zeros_like(end)
+        sink = 0.0 if step["smooth"] else None
+        return Head(
+            q[b, n],
+            k[b, key_head, :count],
+            v[b, key_head, :count],
+            step["scale"],
+            added=() if added is None else (added[b, n, :, :count],),
+            first=first,
+            end=end,
+            cap=step["cap"],
+            sink=sink if sinks is None else float(sinks[n]),
+        )
+
+    results = _attend(step, head)
+    return [_result(step, results), k, v, _scores(step, results)][: len(step.outputs)]
+
+
+def _attend(step: Step, head: Callable[[int, int, int], Head]) -> list[Attended]:
+    rule = attention.RULES[step.rules["attention"]]
+    product = real_product.RULES[step.rules["real_product"]]
+    softmax = real_softmax.RULES[step.rules["real_softmax"]]
+    shared = step["heads"] // step["key_heads"]
+    found = []
+    for b in range(step["batch"]):
+        for n in range(step["heads"]):
+            check_stop()
+            found.append(rule.apply(head(b, n, n // shared), product, softmax))
+    return found
+
+
+def _result(step: Step, found: list[Attended]) -> np.ndarray:
+    of_heads = np.array([one.result for one in found], np.float32).reshape(
+        step["batch"], step["heads"], step["queries"], step["value_size"]
+    )
+    return of_heads if step["by_heads"] else of_heads.transpose(0, 2, 1, 3).reshape(*of_heads.shape[::2], -1)
+
+
+def _scores(step: Step, found: list[Attended]) -> np.ndarray:
+    """Behind the keys of a sequence they are 0."""
+    result = np.zeros((step["batch"] * step["heads"], step["queries"], step["keys"]), np.float32)
+    if len(step.outputs) > 3:
+        for one, into in zip(found, result, strict=True):
+            scores = one.scores[step["scores"]]
+            into[:, : scores.shape[1]] = scores
+    return result.reshape(step["batch"], step["heads"], step["queries"], step["keys"])
+
+
+OPERATOR = Operator(
+    "attention",
+    ("attention", "real_product", "real_softmax"),
+    infer,
+    lower,
+    reference,
+    "weighted sums of values, weights by how queries and keys agree",
+    multiplies=True,
+)
