@@ -6,7 +6,7 @@ import numpy as np
 
 from ...graph import Attribute
 from ..onnx_tensors import type_name
-from .base import Mapper, Mappers, Source
+from .base import MICROSOFT, Mapper, Mappers, Source
 
 _REDUCTIONS = {"none": "replace", "add": "add", "mul": "multiply", "max": "largest", "min": "smallest"}
 
@@ -162,12 +162,19 @@ def _resize(source: Source) -> None:
     source.emit("resize_nearest" if mode == "nearest" else "resize_linear", source.type(0), attributes, inputs=inputs)
 
 
+def _gather_block_quantized(source: Source) -> None:
+    names = {"axis": ("gather_axis", 0), "block_axis": ("quantize_axis", 1), "block_size": ("block_size", 128)}
+    attributes: dict[str, Attribute] = {ours: source.integer(*theirs) for ours, theirs in names.items()}
+    source.emit("gather", source.type(2), {**attributes, "bits": source.integer("bits", 4)})
+
+
 MAPPERS: Mappers = {
     ("", "ArgMax"): _position("arg_max"),
     ("", "ArgMin"): _position("arg_min"),
     ("", "Compress"): _compress,
     ("", "EyeLike"): _eye_like,
     ("", "Gather"): _gather,
+    (MICROSOFT, "GatherBlockQuantized"): _gather_block_quantized,
     ("", "GatherElements"): _gather_elements,
     ("", "GatherND"): _gather_nd,
     ("", "NonMaxSuppression"): _non_max_suppression,

@@ -13,6 +13,15 @@ _TOP = ("f32", "f64", "u8", "s8", "s16", "s32", "s64")
 _COUNT = (("rank_within", 1, 0, 1), ("not_negative", 1))
 
 ROWS: tuple[Row, ...] = (
+    Row(
+        "gather",
+        tuple(f"{data} s32|s64 T {data}|- -> T" for data in ("u8", "u4", "s4")),
+        {"dequantize": "binary32_multiply", "narrow": "even_overflow"},
+        "run: 3000 random single-node models, every bit",
+        where=("f32", "f16"),
+        when=(("attribute_is", "batch_dims", None),),
+        limit="data of 8-bit and 4-bit floats is refused",
+    ),
     *(
         Row(stem, ("T s64 -> s64",), {}, "run", where=_ARG, requires=(("has_elements", 0),), limit=_NAN)
         for stem in ("arg_max", "arg_min")

@@ -19,6 +19,7 @@ from ...rules import block_product, real_product, row_blocks
 from ...rules.block_product import Blocks
 from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Shape, Step
+from ..core.packed import unpacked
 from ..core.role_quantization import at
 
 _BLOCKS = (16, 32, 64, 128, 256)
@@ -75,12 +76,6 @@ def lower(call: Call) -> Lowered:
     )
 
 
-def _quantized(packed: np.ndarray, bits: int) -> np.ndarray:
-    """u8[..., n] to [..., n * 8 / bits] numbers."""
-    parts = [(packed >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
-    return np.stack(parts, -1).reshape(*packed.shape[:-1], -1)
-
-
 def _points(step: Step, inputs: Sequence[Any]) -> np.ndarray:
     """Zero points of integers, one per block [N, blocks, 1]."""
     n, k, bits, block = (step[name] for name in ("n", "k", "bits", "block_size"))
@@ -88,13 +83,13 @@ def _points(step: Step, inputs: Sequence[Any]) -> np.ndarray:
     points = at(inputs, POINT)
     if points is None:
         return np.full((n, blocks, 1), 1 << (bits - 1), np.uint8)
-    return _quantized(points.reshape(n, -1), bits)[:, :blocks, None]
+    return unpacked(points.reshape(n, -1), bits)[:, :blocks, None]
 
 
 def _unpacked(step: Step, inputs: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Quantized values u8[N, blocks, block_size] and scales [N, blocks, 1]."""
     n, blocks = step["n"], -(-step["k"] // step["block_size"])
-    return _quantized(inputs[1].reshape(n, blocks, -1), step["bits"]), inputs[SCALE].reshape(n, blocks, 1)
+    return unpacked(inputs[1].reshape(n, blocks, -1), step["bits"]), inputs[SCALE].reshape(n, blocks, 1)
 
 
 def _weights(step: Step, inputs: Sequence[Any]) -> np.ndarray:

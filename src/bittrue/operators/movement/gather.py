@@ -1,6 +1,7 @@
 """gather and gather_nd: elements or slices picked by position along one axis, or by coordinates.
 
 With `from_either_end`, negative positions count from the back. A position outside of the tensor is an error of the run.
+Slices with scales by blocks (`block_axis`): see `gather_blocks`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from ...errors import RunError
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
-from . import embedding_lookup, gather_boxes
+from . import embedding_lookup, gather_blocks, gather_boxes
 
 
 def _axes(call: Call) -> tuple[int, int]:
@@ -49,6 +50,11 @@ def _of_table(call: Call) -> bool:
     return bool(call.node.attributes.get("table", False))
 
 
+def _in_blocks(call: Call) -> bool:
+    """Whether what is picked has scales by blocks, and becomes real numbers."""
+    return "block_axis" in call.node.attributes
+
+
 def _by_element(call: Call) -> bool:
     """Whether positions have the tensor's rank, and each one picks an element."""
     return bool(call.node.attributes.get("elements", False))
@@ -60,6 +66,8 @@ def _wraps(call: Call) -> bool:
 
 def infer(call: Call) -> list[Shape]:
     """The axis gives way to the axes of the positions that are not batch axes; `elements`: the positions' shape."""
+    if _in_blocks(call):
+        return gather_blocks.infer(call)
     if _of_table(call):
         return embedding_lookup.infer(call)
     call.expect(2)
@@ -72,6 +80,8 @@ def infer(call: Call) -> list[Shape]:
 
 def lower(call: Call) -> Lowered:
     """The tensor as [batch, outer, axis, inner] and the positions as [batch, count]; or the axis alone."""
+    if _in_blocks(call):
+        return gather_blocks.lower(call)
     if _of_table(call):
         table = call.input(0)
         if table.dtype != call.output.dtype:
@@ -100,6 +110,8 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Picked along axis 2 of [batch, outer, axis, inner]; or out[i, j, ...] = in[i, positions[i, j, ...], ...]."""
+    if "block_axis" in step.parameters:
+        return gather_blocks.reference(step, inputs)
     if "enlarged" in step.parameters:
         return embedding_lookup.reference(step, inputs)
     if "axis" in step.parameters:
@@ -234,6 +246,14 @@ def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("gather", (), infer, lower, reference, "slices or elements picked along one axis", moves=True),
+    Operator(
+        "gather",
+        ("dequantize", "narrow"),
+        infer,
+        lower,
+        reference,
+        "slices or elements picked along one axis",
+        moves=True,
+    ),
     Operator("gather_nd", (), infer_nd, lower_nd, reference_nd, "slices or boxes picked by coordinates", moves=True),
 )
