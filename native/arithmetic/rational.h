@@ -4,6 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+
+#include "arithmetic/elementary.h"
 
 namespace bittrue::arithmetic::rational {
 
@@ -95,6 +98,74 @@ inline float erfc(float x, const Exponential& exponential) {
   const float quotient = polynomial(inverse, kTop) / (x * polynomial(inverse, kBottom));
   const float large_form = power * quotient + (x < 0.0f ? 2.0f : 0.0f);
   return large ? large_form : small_form;
+}
+
+namespace rational_detail {
+
+inline uint32_t bits_of(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+// |x| = n pi / 2 + r; only the lowest two bits of n count.
+struct Turned {
+  uint32_t n;
+  float r;
+};
+
+inline Turned turned(float size, float far) {
+  if (size >= far) {
+    if (size == std::numeric_limits<float>::infinity()) return {0, std::numeric_limits<float>::quiet_NaN()};
+    const auto reduced = elementary_detail::reduce(size);
+    return {static_cast<uint32_t>(reduced.n), static_cast<float>(reduced.r)};
+  }
+  constexpr float kToInteger = 12582912.0f;  // leaves the nearest integer in the lowest bits
+  const float shifted = size * 0.636619746685028076171875f + kToInteger, n = shifted - kToInteger;
+  float r = n * -1.5703125f + size;
+  r = n * -4.83989715576171875e-4f + r;
+  r = n * 1.62865035235881805419921875e-7f + r;
+  return {bits_of(shifted), n * 5.5644315544167710640977020375430583953857421875e-11f + r};
+}
+
+inline float cosine(float r) {
+  constexpr float kCoefficients[5] = {2.4372266125283204019069671630859375e-5f, -1.38865201734006404876708984375e-3f,
+                                      4.1666619479656219482421875e-2f, -0.5f, 1.0f};
+  return polynomial(r * r, kCoefficients);
+}
+
+inline float sine(float r) {
+  constexpr float kCoefficients[3] = {-1.959234114083702898469196984621021329076029360294342041015625e-4f,
+                                      8.33268736556161516937179974879e-3f, -1.666666203982298255503735617821803e-1f};
+  const float square = r * r;
+  return polynomial(square, kCoefficients) * square * r + r;
+}
+
+// The sign of NaN goes by the bits of its fraction, too; of infinity comes the negative NaN, whose sign changes alike.
+inline float with_sign(float size, float found, uint32_t negative) {
+  const uint32_t bits = size == std::numeric_limits<float>::infinity() ? 0xffc00000u : bits_of(found);
+  const uint32_t signed_bits = bits ^ (negative & 0x80000000u);
+  float result;
+  std::memcpy(&result, &signed_bits, sizeof result);
+  return result;
+}
+
+}  // namespace rational_detail
+
+inline float sin(float x) {
+  namespace detail = rational_detail;
+  const float size = std::fabs(x);
+  const detail::Turned turned = detail::turned(size, 25966.0f);
+  const float found = turned.n & 1 ? detail::cosine(turned.r) : detail::sine(turned.r);
+  return detail::with_sign(size, found, detail::bits_of(x) ^ turned.n << 30);
+}
+
+inline float cos(float x) {
+  namespace detail = rational_detail;
+  const float size = std::fabs(x);
+  const detail::Turned turned = detail::turned(size, 18838.0f);
+  const float found = turned.n & 1 ? detail::sine(turned.r) : detail::cosine(turned.r);
+  return detail::with_sign(size, found, (turned.n + 1) << 30);
 }
 
 }  // namespace bittrue::arithmetic::rational

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,10 @@ from click.testing import CliRunner, Result
 
 import bittrue
 from bittrue.cli import cli
+from bittrue.evaluation.metrics import Own
+from bittrue.evaluation.rows import Row
 from bittrue.evaluation.tasks import Answer, Figures, Task
+from bittrue.report import markdown
 
 
 def run(digits: Path, **more: Any) -> dict[str, Any]:
@@ -61,14 +65,59 @@ def test_metrics_are_required_and_compared(digits: Path, tmp_path: Path) -> None
     assert "at most 0 is required" in found["unmet"][0]
     (change,) = found["baseline"]["changes"]
     assert change["metrics"]["wrong"][0] == change["metrics"]["wrong"][1]
-    unmet = run(digits, metric=accuracy, require={"accurate": 1})["unmet"]
-    assert unmet == ["there is no accurate, at least 1 is required"]
     for shard in (1, 2):
         run(digits, output=tmp_path / f"shard{shard}", shard=(shard, 2))
     merged = bittrue.merge_evaluations(
         [tmp_path / "shard1", tmp_path / "shard2"], tmp_path / "all", metric=accuracy, require={"accuracy": 0.5}
     )
     assert (merged["unmet"], merged["metrics"]["litert"]["accuracy"]) == ([], merged["metrics"]["litert"]["top1"])
+
+
+def test_names_are_known_before_the_first_sample(digits: Path, tmp_path: Path) -> None:
+    def never(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+        raise AssertionError("it has run")
+
+    asked: dict[str, Any] = {"metric": never, "output": tmp_path / "r"}
+    with pytest.raises(bittrue.InputError, match=r"no figure 'nver'.*'never'.*attribute `figures`") as caught:
+        run(digits, require={"nver": 1}, **asked)
+    assert caught.value.code == "BT-REQUIRE"
+    never.figures = ["one"]  # type: ignore[attr-defined]
+    with pytest.raises(bittrue.InputError, match="no figure 'never'"):
+        run(digits, require={"never": 1}, **asked)
+    assert not (tmp_path / "r").exists()
+    # What is named and not given is not met.
+    never_given = type("Given", (Counted,), {"figures": ["count", "more"]})
+    unmet = run(digits, metric=never_given, require={"more": 1, "count": 100}, limit=100)["unmet"]
+    assert unmet == ["there is no more, at least 1 is required"]
+
+
+class Counted:
+    """A metric that keeps no row."""
+
+    def __init__(self) -> None:
+        self.right = self.count = 0
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.right += row["label"] == row["prediction"]
+        self.count += 1
+
+    def result(self) -> dict[str, Any]:
+        return {"share": self.right / self.count, "count": self.count}
+
+
+def test_a_class_takes_rows_one_by_one(digits: Path) -> None:
+    found = run(digits, metric=Counted, numerics=["litert", "xnnpack"])["metrics"]
+    for figures in found.values():
+        assert (figures["share"], figures["count"]) == (figures["top1"], 100)
+    row = Row(0, "a", 1, answers={"litert": Answer(1, 0.5, {"top": [1], "scores": [0.5]})})
+    own = Own(Counted, "litert")
+    own.add(row)
+    tracemalloc.start()
+    for _ in range(2000):
+        own.add(row)
+    assert tracemalloc.get_traced_memory()[0] < 10_000
+    tracemalloc.stop()
+    assert own.figures(()) == {"share": 1.0, "count": 2001}
 
 
 def test_without_labels(digits: Path, tmp_path: Path) -> None:
@@ -93,6 +142,18 @@ def test_files_and_modules(digits: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert command(digits, "--metric", "own_counts:rows", "--require", "rows=100").exit_code == 0
 
 
+def test_numbers_that_json_lacks(digits: Path, tmp_path: Path) -> None:
+    """They are the same text on standard output and in the summary, and no figure on a page."""
+    pytest.importorskip("pyarrow")
+    (tmp_path / "own.py").write_text("def own(rows):\n    return {'a': float('nan'), 'b': float('inf'), 'c': 0.25}\n")
+    done = command(digits, "--metric", f"{tmp_path / 'own.py'}:own", "--json", "-o", str(tmp_path / "r"))
+    printed = json.loads(done.output)
+    assert printed == json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert [printed["metrics"]["litert"][name] for name in "abc"] == ["nan", "inf", 0.25]
+    summary = markdown.render(printed)
+    assert "| – | – | 0.2500 |" in summary
+
+
 @pytest.mark.parametrize(
     ("content", "name", "match"),
     [
@@ -105,6 +166,10 @@ def test_files_and_modules(digits: Path, tmp_path: Path, monkeypatch: pytest.Mon
         ("def f(rows):\n    return 1\nf.lower = 'f'\n", "f", "lower is a list"),
         ("import sys\nsys.exit(3)\n", "f", "own.py, line 2.*SystemExit: 3"),
         ("def f(:\n", "f", "own.py, line 1.*SyntaxError"),
+        ("class f:\n    add = print\n", "f", "no result"),
+        ("class f:\n    add = result = 3\n", "f", "TypeError"),
+        ("class f:\n    def __init__(self, x): pass\n    add = result = 3\n", "f", "TypeError"),
+        ("def f(rows):\n    return 1\nf.figures = [1]\n", "f", "figures is a list"),
         ("import nothing_of_the_kind\n", "f", "own.py, line 1.*ModuleNotFoundError"),
     ],
 )

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import bittrue
 from bittrue.cli import cli
+from bittrue.runners.apart import Apart
 from bittrue.runners.base import Peer
 from bittrue.runners.sides import open_side
 from support.shared import SHARED, needs_shared
@@ -85,6 +86,20 @@ def test_results_and_versions(digits: Path, tmp_path: Path, monkeypatch: pytest.
         assert found["baseline"]["differs"] == differing
         assert [change["numerics"] for change in found["baseline"]["changes"]] == changes
         before.pop("against", None)
+
+
+def test_nothing_left_starts_no_runtime(digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
+    asked: dict[str, Any] = {"against": BOTH, "limit": 3, "output": tmp_path / "out", "threads": 2}
+    whole = run(digits, **asked)
+
+    def start(self: Apart) -> None:
+        raise AssertionError("a runtime is started")
+
+    monkeypatch.setattr(Apart, "start", start)
+    assert run(digits, **asked, resume=True) == whole
+    with pytest.raises(AssertionError, match="is started"):
+        run(digits, **{**asked, "output": None})
 
 
 def test_command(digits: Path) -> None:

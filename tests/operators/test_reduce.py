@@ -156,6 +156,34 @@ def test_special_binary32_values(name: str, axes: list[int]) -> None:
         assert check(content, [[x]]) == "equal"
 
 
+@pytest.mark.numerics("litert-optimized", "xnnpack")
+@pytest.mark.parametrize("name", ["REDUCE_MAX", "REDUCE_MIN"])
+def test_extremes_of_neighbours(name: str) -> None:
+    """In vectors, where a NaN forgets what its lane has seen, and of two zeros the one in the later lane is kept."""
+    rng = np.random.default_rng(6)
+    values = [[np.nan, -np.nan, *range(-8, 8)], [0.0, -0.0, *[-1 if name == "REDUCE_MAX" else 1] * 5]]
+    for shape, axes in (
+        ((3, 150), [1]), ((4, 17), [0, 1]), ((5, 1, 40), [0, 2]), ((5, 1, 40), [0, 1, 2]), ((2, 3, 33), [2, 1]),
+        ((70, 3), [0]), ((40, 1), [0]), ((40, 1), [0, 1]), ((2, 20, 3, 20), [1, 3]),
+    ):  # fmt: skip
+        for choices in values:
+            x = rng.choice(np.float32(choices), shape)
+            declared = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+            content = single(
+                name, (OPTIONS, {"keepDims": True}), [T("f32", shape), constant_axes(axes)], [T("f32", declared)]
+            )
+            assert check(content, [[x]]) == "equal"
+
+
+@pytest.mark.parametrize("dtype", ["s8", "u8", "s16", "s32", "s64", "f32"])
+@pytest.mark.parametrize("name", ["MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"])
+def test_reductions_of_nothing(name: str, dtype: str) -> None:
+    for shape, axes in (((0,), [0]), ((3, 0), [1]), ((0, 3), [0]), ((0, 3), [1]), ((2, 0, 3), [0, 1, 2])):
+        x, y = (T(dtype, part, 0.5 if dtype in QUANTIZED else None) for part in (shape, ()))
+        content = single(name, (OPTIONS, {}), [x, constant_axes(axes)], [y], version=2)
+        check(content, [[np.empty(shape, NUMPY[dtype])]], may_refuse={"BT-REDUCE-EMPTY"})
+
+
 def test_long_sums() -> None:
     """Many summands: binary32 rounds at every step, 32-bit sums of 16-bit values wrap."""
     x = (np.random.default_rng(2).standard_normal((3, 70000)) * 100).astype(np.float32)

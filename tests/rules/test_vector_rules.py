@@ -302,9 +302,46 @@ def test_extremes_against_a_loop() -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_extremes_are_told_apart(sign: int) -> None:
     row = np.float32([[np.nan, 1, 2], [0.0, -0.0, -0.0], [1, np.nan, 0]])
-    results = {rule.apply(row, sign).tobytes() for rule in extreme.RULES.values()}
-    assert len(results) == len(extreme.RULES)
+    results = {rule.apply(row, sign).tobytes() for rule in extreme.RULES.values() if not rule.in_parts}
+    assert len(results) == len(extreme.RULES) - 1
     assert extreme.RULES["nan_else_first"].apply(row[:, :0], sign).tolist() == [-sign * np.inf] * 3
+    # The last zero lies in an earlier lane.
+    zeros = np.full((1, 32), -sign, np.float32)
+    zeros[0, [15, 16]] = -0.0, 0.0
+    in_lanes, in_order = (extreme.RULES[name] for name in ("parts_in_16_lanes", "last_unless_beyond"))
+    assert np.signbit(in_lanes.apply(zeros, sign, 32))
+    assert not np.signbit(in_order.apply(zeros, sign))
+    assert in_lanes.apply(zeros[:, :0], sign, 1).tolist() == [-sign * np.inf]
+
+
+def test_extremes_in_lanes_against_a_loop() -> None:
+    """One lane after the other; what follows the last whole vector goes to all of them."""
+    rng = np.random.default_rng(2)
+    for _ in range(100):
+        length = int(rng.choice([1, 3, 16, 20, 33, 64, 80, 131, 200]))
+        row = rng.choice(np.float32([np.nan, -0.0, 0.0, 1, -1, -1, -1, np.inf]), length * int(rng.integers(1, 4)))
+        for sign in (1, -1):
+            kept = np.float32(-sign * np.inf)
+            for part in row.reshape(-1, length):
+                whole = length - length % 16
+                lanes = []
+                for lane in range(16):
+                    fours = [kept] * 4
+                    for place in range(lane, length - length % 64, 16):
+                        fours[place // 16 % 4] = _beyond(fours[place // 16 % 4], part[place], sign)
+                    value = _beyond(_beyond(*fours[:2], sign), _beyond(*fours[2:], sign), sign)
+                    for place in [*range(length - length % 64 + lane, whole, 16), *range(whole, length)]:
+                        value = _beyond(value, part[place], sign)
+                    lanes.append(value)
+                for half in (8, 4, 2, 1):
+                    lanes = [_beyond(lanes[i], lanes[i + half], sign) for i in range(half)]
+                (kept,) = lanes
+            found = extreme.RULES["parts_in_16_lanes"].apply(row[None], sign, length)
+            assert found.tobytes() == np.float32(kept).tobytes(), (row, length, sign)
+
+
+def _beyond(kept: np.float32, x: np.float32, sign: int) -> np.float32:
+    return kept if (kept > x if sign > 0 else kept < x) else x
 
 
 def test_sums_begin_with_the_first_element() -> None:

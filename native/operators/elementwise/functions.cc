@@ -1,7 +1,9 @@
 // exp, log, elu, sin and cos: tables for quantized integers, evaluation for real numbers.
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
+#include "arithmetic/rational.h"
 #include "operators/core/registry.h"
+#include "operators/elementwise/grouped_map.h"
 #include "operators/elementwise/logistic.h"
 #include "operators/elementwise/polynomial_function.h"
 
@@ -9,6 +11,7 @@ namespace bittrue {
 namespace {
 
 namespace fused = arithmetic::fused;
+namespace rational = arithmetic::rational;
 
 template <class Function, class Fused>
 std::unique_ptr<Kernel> make_function(const Step& step, const CoreSet& cores, Function function, Fused fused) {
@@ -20,8 +23,15 @@ std::unique_ptr<Kernel> make_function(const Step& step, const CoreSet& cores, Fu
   return make_map<float, float>(step, function);
 }
 
+bool in_groups(const Step& step) {
+  const auto found = step.rules.find("real_function");
+  return found != step.rules.end() && found->second == "binary32_single_operations";
+}
+
 std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
-  return make_function(step, cores, [](float x) { return arithmetic::cos(x); }, [](float x) { return fused::cos(x); });
+  const auto plain = [](float x) { return arithmetic::cos(x); };
+  if (in_groups(step)) return make_grouped_map(step, [](float x) { return rational::cos(x); }, plain);
+  return make_function(step, cores, plain, [](float x) { return fused::cos(x); });
 }
 
 std::unique_ptr<Kernel> make_elu(const Step& step, const CoreSet& cores) {
@@ -43,7 +53,9 @@ std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_sin(const Step& step, const CoreSet& cores) {
-  return make_function(step, cores, [](float x) { return arithmetic::sin(x); }, [](float x) { return fused::sin(x); });
+  const auto plain = [](float x) { return arithmetic::sin(x); };
+  if (in_groups(step)) return make_grouped_map(step, [](float x) { return rational::sin(x); }, plain);
+  return make_function(step, cores, plain, [](float x) { return fused::sin(x); });
 }
 
 BITTRUE_OPERATOR(cos, make_cos)

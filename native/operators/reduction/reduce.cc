@@ -1,6 +1,7 @@
 // reduce_max, reduce_min and reduce_prod; the walk that sums share with them.
 #include "operators/reduction/reduce.h"
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -33,6 +34,36 @@ struct LastSmallest {
   float start = std::numeric_limits<float>::max();
   float operator()(float kept, float x) const { return kept < x ? kept : x; }
 };
+
+// parts_in_16_lanes: what `kept` becomes by neighbours of one output.
+template <class Operation>
+float in_lanes(const Operation& operation, float kept, const float* x, int64_t length) {
+  constexpr int64_t kLanes = 16, kVectors = 4 * kLanes;
+  int64_t i = 0;
+  if (length < kLanes) {  // all lanes are the same
+    for (; i < length; ++i) kept = operation(kept, x[i]);
+    return kept;
+  }
+  float lanes[kVectors];
+  std::fill(lanes, lanes + kVectors, kept);
+  for (; i + kVectors <= length; i += kVectors) {
+    for (int64_t k = 0; k < kVectors; ++k) lanes[k] = operation(lanes[k], x[i + k]);
+  }
+  for (int64_t k = 0; k < kLanes; ++k) {
+    lanes[k] =
+        operation(operation(lanes[k], lanes[kLanes + k]), operation(lanes[2 * kLanes + k], lanes[3 * kLanes + k]));
+  }
+  for (; i + kLanes <= length; i += kLanes) {
+    for (int64_t k = 0; k < kLanes; ++k) lanes[k] = operation(lanes[k], x[i + k]);
+  }
+  for (; i < length; ++i) {
+    for (int64_t k = 0; k < kLanes; ++k) lanes[k] = operation(lanes[k], x[i]);
+  }
+  for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+    for (int64_t k = 0; k < half; ++k) lanes[k] = operation(lanes[k], lanes[k + half]);
+  }
+  return lanes[0];
+}
 
 // nan_else_first: a NaN stays, and replaces what is none; of equal values the first one stays.
 struct FirstLargest {
@@ -90,10 +121,43 @@ class Reduce final : public Kernel {
   bool from_first_;
 };
 
+// The last axes, up to one that is kept, lie side by side: a part.
+template <class Operation>
+class PartExtremes final : public Kernel {
+ public:
+  PartExtremes(const Step& step, int64_t length) : reduction_(step), length_(length) {
+    require(step.input(0).type == step.output().type, "no native kernel for these types");
+  }
+
+  void run(const Run& run) const override {
+    const Operation operation;
+    const float infinity = std::numeric_limits<float>::infinity();
+    reduction_.run_parts(run, length_, operation.start < 0 ? -infinity : infinity,
+                         [&](float kept, const float* x) { return in_lanes(operation, kept, x, length_); });
+  }
+
+ private:
+  Reduction reduction_;
+  int64_t length_;
+};
+
+template <class Operation>
+std::unique_ptr<Kernel> make_part_extremes(const Step& step) {
+  const std::vector<int64_t>& axes = step.list("axes");
+  int64_t length = 1;
+  for (int axis = step.input(0).rank(); axis-- > 0 && std::find(axes.begin(), axes.end(), axis) != axes.end();) {
+    length *= step.input(0).shape[axis];
+  }
+  // An element after the other is the same chain.
+  if (length == 1) return std::make_unique<Reduce<float, Operation>>(step, true);
+  return std::make_unique<PartExtremes<Operation>>(step, length);
+}
+
 template <template <class> class Operation, class Last, class First, class Truth>
 std::unique_ptr<Kernel> make_extreme(const Step& step) {
   if (step.rules.count("extreme") && step.input(0).type == Type::f32) {
     if (step.rule("extreme") == "nan_else_first") return std::make_unique<Reduce<float, First>>(step, true);
+    if (step.rule("extreme") == "parts_in_16_lanes") return make_part_extremes<Last>(step);
     require(step.rule("extreme") == "last_unless_beyond", "no native rule for this slot");
     return std::make_unique<Reduce<float, Last>>(step, true);
   }

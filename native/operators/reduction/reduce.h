@@ -59,6 +59,21 @@ class Reduction {
     parallel(run, tasks, one);
   }
 
+  // For every output over rows of memory, part after part of `length` neighbours: out = part(out, elements), from `start`.
+  template <class Part>
+  void run_parts(const Run& run, int64_t length, float start, const Part& part) const {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    parallel(run, outputs_, [&](int64_t index, int worker) {
+      const float* base = in + offset(kept_, index);
+      out[index] = start;
+      for (int64_t r = 0; r < count_; r += length) {
+        run.check(worker);
+        out[index] = part(out[index], base + offset(reduced_, r / inner_) + r % inner_);
+      }
+    });
+  }
+
   // The sums of bytes modulo 2^32, by the core when whole rows are added.
   template <class Finish>
   void run_byte_sums(const Run& run, SumRows sum_rows, const Finish& finish) const {

@@ -65,7 +65,7 @@ def _result_options(function: Any) -> Any:
             "--metric",
             callback=lambda context, option, text: None if text is None else find_metric(text),
             metavar="FUNCTION",
-            help="Further figures by a Python function, module:function or file.py:function. Its code is run: name "
+            help="Further figures by a Python function or class, module:name or file.py:name. Its code is run: name "
             "none that you do not trust.",
         ),
         _option(_RESULTS, "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),

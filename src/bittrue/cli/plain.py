@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from typing import Any
 
+from ..report.result import plain
 from ..visible import visible
 
 
@@ -20,12 +20,4 @@ def say(*lines: str, err: bool = False) -> None:
 def say_json(value: Any) -> None:
     """Prints JSON in ASCII. Strings are exact, even lone surrogates; "nan" and "inf" stand for such numbers."""
     # DEL is the one control character that JSON lets through.
-    say(*json.dumps(_finite(value), indent=1, allow_nan=False).replace("\x7f", "\\u007f").split("\n"))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+    say(*json.dumps(plain(value), indent=1, allow_nan=False).replace("\x7f", "\\u007f").split("\n"))

@@ -91,14 +91,3 @@ def _wrong(expected: str, data: Any, place: str) -> InputError:
     text = reprlib.repr(data)
     shown = text if len(text) <= 60 else f"{text[:57]}..."
     return InputError("BT-RESULT", f"expected {expected}, found {shown}", place=place, advice="compare again")
-
-
-def plain(data: Any) -> Any:
-    """What `asdict` gives, as JSON has it: lists, and numbers that JSON has no words for as text."""
-    if isinstance(data, dict):
-        return {key: plain(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [plain(value) for value in data]
-    if isinstance(data, float) and not math.isfinite(data):
-        return "nan" if math.isnan(data) else "inf" if data > 0 else "-inf"
-    return data

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..errors import InputError
-from ..report.result import Result
+from ..report.result import Result, plain
 from ..report.words import plural
-from .reading import plain, read
+from .reading import read
 
 FORMAT = "bittrue-compare-1"
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..compare.reading import plain
 from ..errors import BittrueError, InputError
 from ..names import parse_shard
+from ..report.result import plain
 from .claims import with_claim
 from .conform import ask, group_cases, group_names
 from .devices import Device

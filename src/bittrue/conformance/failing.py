@@ -12,10 +12,10 @@ import numpy as np
 
 from ..compare.hypotheses import unequal
 from ..compare.minimal import smallest
-from ..compare.reading import plain
 from ..errors import BittrueError
 from ..explain import explain_element
 from ..files import scratch_bytes, written_folder
+from ..report.result import plain
 from .devices.base import Device
 from .expected import Expected, Outputs
 from .formats.exporter import npy

@@ -12,9 +12,9 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ..compare.reading import plain, read
+from ..compare.reading import read
 from ..errors import InputError
-from ..report.result import Result
+from ..report.result import Result, plain
 
 FORMAT = "bittrue-conform-1"
 

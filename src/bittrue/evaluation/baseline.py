@@ -29,7 +29,7 @@ class Baseline:
         path: its folder.
         asked: what is evaluated now.
         task: the question.
-        metric: a function for further figures.
+        metric: for further figures.
 
     Raises:
         InputError: it is of other samples, of no arithmetic that is asked for now, or it was never finished.

@@ -28,7 +28,7 @@ from .recipes import Recipe
 from .rows import Row, Workers
 from .sources import Source, located, open_source
 from .sources.renumbered import renumbered
-from .subjects import Subject, model_file, several_inputs, versions
+from .subjects import Subject, model_file, ready, several_inputs, versions
 from .tasks import Task
 
 # A chunk takes about so long, judged by the first sample: this much is lost with a worker. It has no more samples than:
@@ -113,8 +113,7 @@ class Opened:
             if job.facts["against"] and not path.is_file():
                 raise InputError("BT-RAY-NODE", "there is no such file", place=str(path))
             team = job.open_one(path)
-            for subject in team.values():
-                subject.ready()
+            ready(team)
             self._workers = Workers(job.recipe, job.task, team, job.threads)
         except Exception as error:
             self._failure = error

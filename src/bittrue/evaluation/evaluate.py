@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,15 @@ from ..files import read_file
 from ..importers import companion
 from ..names import near_or_all
 from ..runtime.side_by_side import available_processors
-from .baseline import Baseline
 from .cluster import Job, node_facts, rows_on_ray
 from .metrics import Metric
 from .recipes import METADATA, Recipe, find_recipe, labels_of, recipe_of
-from .requirements import check_requirements, lower_of, unmet_requirements
 from .results import FORMAT, PART_ROWS, Folder
 from .rows import Row, Workers
-from .sampled import add_commands
 from .sources import Sample, Source, open_source
 from .sources.renumbered import renumbered
-from .subjects import model_file, open_team, several_inputs, usual, versions
-from .summary import Summary
+from .subjects import model_file, open_team, ready, several_inputs, usual, versions
+from .tally import Tally
 from .tasks import Task, find_task
 
 # A part is written when it is full, or so many seconds have passed.
@@ -84,7 +81,9 @@ def evaluate(
         metric: a function for further figures. For every arithmetic it is called once with a list of mappings, one per
             sample without an error: ``id``, ``position``, ``label`` (None where there is none), ``prediction``,
             ``margin`` and what else rows have of the task's (``top`` and ``scores``). It returns a number, called like
-            the function, or numbers by name. Names in its attribute ``lower`` are the better the lower they are.
+            the function, or numbers by name; its attribute ``figures`` names these, if they are to be required. Those
+            named in its attribute ``lower`` are the better the lower they are. A class instead of a function is made
+            once per arithmetic, gets each mapping by ``add`` and gives the figures by ``result``: no row is kept.
         output: a folder for a row per sample in Parquet, and the summary; None: nothing is written.
         resume: go on where an earlier run with the same arguments ended.
         limit: only the first so many samples.
@@ -158,9 +157,6 @@ def evaluate(
     first = team[names[0]]
     recipe.check_all(source, first.inputs)
     task.check(first.inputs, first.outputs)
-    require = require or {}
-    subjects = [*names, *runtimes]
-    check_requirements(require, task, subjects, metric)
     asked = {
         "format": FORMAT,
         "bittrue": __version__,
@@ -177,30 +173,23 @@ def evaluate(
         "shard": [index, count],
     }
     positions = range(index - 1, len(source) if limit is None else min(limit, len(source)), count)
-    summary = Summary(task, subjects, classes, metric)
-    earlier = None if baseline is None else Baseline(baseline, asked, task, metric)
+    tally = Tally(asked, task, metric, require, baseline)
     folder = None if output is None else Folder(Path(output), asked, task, resume=resume)
-    for subject in team.values():
-        subject.ready()
     done = 0
-
-    def add(row: Row) -> None:
-        summary.add(row)
-        if earlier is not None:
-            earlier.add(row)
-
     if folder is not None:
         for row in folder.rows():
-            add(row)
+            tally.add(row)
             done += 1
     left = positions[done:]
-    opened: AbstractContextManager[Iterator[Row]]
-    if engine == "ray" and left:
+    opened: AbstractContextManager[Iterator[Row]] = nullcontext(iter(()))
+    if left:
+        ready(team)
+    if left and engine == "ray":
         open_one = partial(open_team, loaded, numerics=names, against=runtimes, executor=executor, isa=isa, reset=reset)
         facts = node_facts(source, recipe, runtimes, loaded)
         job = Job(loaded, model, data, recipe, task, open_one, threads or 1, facts, labels)
         opened = rows_on_ray(address, job, source, left, team)
-    else:
+    elif left:
         workers = Workers(recipe, task, team, threads or (available_processors() if reset else 1))
         opened = _rows_here(workers, source.samples(left))
     with opened as rows:
@@ -209,7 +198,7 @@ def evaluate(
         part = _Part(folder, done)
         for row in rows:
             part.add(row)
-            add(row)
+            tally.add(row)
             done += 1
             if progress is not None:
                 progress(done, len(positions))
@@ -217,15 +206,7 @@ def evaluate(
                 part.write()
                 raise InputError("BT-EVALUATE-SAMPLE", row.error, place=f"sample '{row.id}'")
         part.write()
-    found = {**asked, **summary.to_dict()}
-    add_commands(found)
-    if earlier is not None:
-        found["baseline"] = earlier.to_dict(found["metrics"])
-    unmet = unmet_requirements(found, require, lower_of(task, metric))
-    found |= {"unmet": unmet, "seconds": time.monotonic() - start}
-    if folder is not None:
-        folder.finish(found)
-    return found
+    return tally.end(folder, time.monotonic() - start)
 
 
 @contextmanager

@@ -11,14 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .baseline import Baseline
 from .metrics import Metric
-from .requirements import check_requirements, lower_of, unmet_requirements
 from .results import PART_ROWS, Folder, differing, stored
 from .rows import Row
-from .sampled import add_commands
-from .subjects import all_names
-from .summary import Summary
+from .tally import Tally
 from .tasks import Task
 
 # Missing shards and samples that a message names.
@@ -64,29 +60,17 @@ def merge_evaluations(
                 place=str(part.path),
             )
     _check_shards(parts)
-    require = require or {}
-    check_requirements(require, first.task, all_names(asked), metric)
+    tally = Tally(asked, first.task, metric, require, baseline)
     folder = Folder(Path(output), asked, first.task)
-    summary = Summary(first.task, all_names(asked), asked["data"]["classes"], metric)
-    earlier = None if baseline is None else Baseline(baseline, asked, first.task, metric)
     folder.begin()
     rows = _in_order(parts)
     done = 0
     while some := list(islice(rows, PART_ROWS)):
         folder.write_part(done, [folder.table(some)])
         for row in some:
-            summary.add(row)
-            if earlier is not None:
-                earlier.add(row)
+            tally.add(row)
         done += len(some)
-    found = {**asked, **summary.to_dict()}
-    add_commands(found)
-    if earlier is not None:
-        found["baseline"] = earlier.to_dict(found["metrics"])
-    unmet = unmet_requirements(found, require, lower_of(first.task, metric))
-    found |= {"unmet": unmet, "seconds": time.monotonic() - start}
-    folder.finish(found)
-    return found
+    return tally.end(folder, time.monotonic() - start)
 
 
 def _check_shards(parts: Sequence[Folder]) -> None:

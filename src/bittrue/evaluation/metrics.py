@@ -1,4 +1,4 @@
-"""Figures of one's own: a Python function over all rows of an arithmetic."""
+"""Figures of one's own: a Python function over all rows of an arithmetic, or a class that takes them one by one."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ from typing import Any
 from ..errors import InputError
 from .rows import Row
 
-# Takes a mapping for every sample without an error and gives a number, or numbers by name.
-Metric = Callable[[Sequence[Mapping[str, Any]]], Any]
+# A function of a list with a mapping for every sample without an error, or a class whose objects, made without
+# arguments, get these mappings one by one (`add`). It gives (a class: by `result`) a number, or numbers by name.
+Metric = Callable[..., Any]
 
 # The name that a file with a metric has as a module.
 _MODULE = "bittrue_metric"
 
 
 class Own:
-    """The rows of one arithmetic, as a metric takes them.
+    """The rows of one arithmetic on their way to a metric's figures.
 
     Args:
-        metric: the function. It may have an attribute ``lower`` with names of figures that are the better the lower
-            they are.
+        metric: the function or class. It may have two attributes with names of figures: ``figures``, all that it gives,
+            and ``lower``, those that are the better the lower they are.
         numerics: the arithmetic.
     """
 
     def __init__(self, metric: Metric, numerics: str) -> None:
-        self._metric, self._numerics = metric, numerics
-        self._rows: list[dict[str, Any]] = []
+        self._name, self._numerics = _name(metric), numerics
+        self._taken = _guarded(self._name, metric) if isinstance(metric, type) else _Kept(metric)
 
     def add(self, row: Row) -> None:
         """One more sample."""
         answer = row.answers[self._numerics]
         own = {"position": row.position, "id": row.id, "label": row.label}
-        self._rows.append({**own, "prediction": answer.prediction, "margin": answer.margin, **answer.details})
+        own |= {"prediction": answer.prediction, "margin": answer.margin, **answer.details}
+        _guarded(self._name, lambda: self._taken.add(own))
 
     def figures(self, others: Collection[str]) -> dict[str, int | float]:
         """What the metric makes of the rows, by name.
@@ -49,8 +51,8 @@ class Own:
         Raises:
             InputError: it raised something, or gave what are no numbers, or figures that there are already.
         """
-        name = _name(self._metric)
-        found = _guarded(name, lambda: self._metric(self._rows))
+        name = self._name
+        found = _guarded(name, self._taken.result)
         figures: dict[str, int | float] = {}
         for key, value in (found if isinstance(found, Mapping) else {name: found}).items():
             if not isinstance(key, str) or not isinstance(value, Real) or key in others:
@@ -64,14 +66,50 @@ class Own:
         return figures
 
 
+class _Kept:
+    """All rows, for a function that asks for them."""
+
+    def __init__(self, function: Callable[[Sequence[Mapping[str, Any]]], Any]) -> None:
+        self._function = function
+        self._rows: list[Mapping[str, Any]] = []
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        self._rows.append(row)
+
+    def result(self) -> Any:
+        return self._function(self._rows)
+
+
 def lower(metric: Metric) -> Collection[str]:
     """Names of figures that are the better the lower they are."""
-    names = getattr(metric, "lower", ())
-    if isinstance(names, str) or not isinstance(names, Collection):
+    return _names(metric, "lower", ())
+
+
+def names(metric: Metric) -> Collection[str]:
+    """Names of the figures that it says it gives: one number is called like the metric.
+
+    Raises:
+        InputError: it is a class whose objects take no rows.
+    """
+    lacking = [] if not isinstance(metric, type) else [part for part in ("add", "result") if not hasattr(metric, part)]
+    if lacking:
         raise InputError(
-            "BT-METRIC", f"lower is a list of names of figures, found {names!r:.80}", place=f"metric '{_name(metric)}'"
+            "BT-METRIC",
+            f"a class that is a metric has add(row) and result(), this one has no {lacking[0]}",
+            place=f"metric '{_name(metric)}'",
         )
-    return names
+    return {*_names(metric, "figures", (_name(metric),)), *lower(metric)}
+
+
+def _names(metric: Metric, attribute: str, otherwise: Collection[str]) -> Collection[str]:
+    found = getattr(metric, attribute, otherwise)
+    if isinstance(found, str) or not isinstance(found, Collection) or not all(isinstance(name, str) for name in found):
+        raise InputError(
+            "BT-METRIC",
+            f"{attribute} is a list of names of figures, found {found!r:.80}",
+            place=f"metric '{_name(metric)}'",
+        )
+    return found
 
 
 def find_metric(which: str) -> Metric:

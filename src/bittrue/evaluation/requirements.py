@@ -37,13 +37,14 @@ def lower_of(task: Task, metric: Metric | None) -> Collection[str]:
 def check_requirements(
     require: Mapping[str, float], task: Task, numerics: Collection[str], metric: Metric | None = None
 ) -> None:
-    """Raises InputError for what no result of this task can be asked for; only a run tells what a metric gives."""
-    lower_of(task, metric)
-    known = [*numbers(task.figures(()).to_dict()), FLIPS]
+    """Raises InputError for what no result of this task and this metric can be asked for."""
+    known = [*numbers(task.figures(()).to_dict()), *(() if metric is None else sorted(metrics.names(metric))), FLIPS]
     for name, value in require.items():
         place = f"{name}={value:g}"
-        if name not in known and metric is None:
+        if name not in known:
             advice = near_or_all(name, known, "there are")
+            if metric is not None:
+                advice += "; a metric that gives several figures has their names in its attribute `figures`"
             raise InputError("BT-REQUIRE", f"no figure '{name}'", place=place, advice=advice)
         if not math.isfinite(value) or value < 0:
             raise InputError("BT-REQUIRE", "expected a number from 0 on", place=place)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, ModelFormatError
 from ..files import read_file, write_bytes, write_text
+from ..report.result import plain
 from .arrow import parquet
 from .rows import Row
 from .subjects import all_names
@@ -171,7 +171,7 @@ class Folder:
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Write the summary."""
-        write_text(self.path / SUMMARY, json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n")
+        write_text(self.path / SUMMARY, json.dumps(plain(summary), indent=2, allow_nan=False) + "\n")
 
 
 def differing(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
@@ -232,15 +232,6 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def _no_part(path: Path, error: Exception) -> ModelFormatError:
     return ModelFormatError("BT-EVALUATE-PART", f"no part of an evaluation: {error}", place=str(path))
-
-
-def _finite(value: Any) -> Any:
-    """Plain data in which null stands for numbers that JSON does not have."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _name(first: int) -> str:

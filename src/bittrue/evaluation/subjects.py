@@ -34,6 +34,9 @@ class Subject(ABC):
     inputs: Sequence[Port]
     outputs: Sequence[Port]
 
+    def start(self) -> None:  # noqa: B027  most have nothing to start
+        """Begin to get ready, without waiting."""
+
     def ready(self) -> None:  # noqa: B027  most are when they are made
         """Wait until it can run.
 
@@ -85,7 +88,8 @@ class Arithmetic(Subject):
 
 
 class Runtime(Subject):
-    """The model in a real runtime, in a process of its own, which takes a moment to start.
+    """The model in a real runtime, in a process of its own, which takes a moment to start; unless told, the first run
+    does it.
 
     Args:
         text: as users type it; see `bittrue.runners.named`.
@@ -98,8 +102,10 @@ class Runtime(Subject):
         self.inputs, self.outputs = like.inputs, like.outputs
         self._made_of = text, files, like, reset
         self._apart = Apart(*read_name(text), files, like.inputs, [port.name for port in like.outputs])
-        self._apart.start()
         self._reset = reset
+
+    def start(self) -> None:
+        self._apart.start()
 
     def ready(self) -> None:
         self._apart.open()
@@ -109,7 +115,9 @@ class Runtime(Subject):
         return self._apart.run(runs, self._reset)
 
     def another(self) -> Subject:
-        return Runtime(*self._made_of)
+        made = Runtime(*self._made_of)
+        made.start()
+        return made
 
     def end(self) -> None:
         self._apart.interrupt()
@@ -180,6 +188,18 @@ def open_team(
     team: dict[str, Subject] = {name: Arithmetic(model, name, executor, isa, reset) for name in numerics}
     first = team[numerics[0]]
     return team | {text: Runtime(text, {model.format: path}, first, reset) for text in against}
+
+
+def ready(team: Mapping[str, Subject]) -> None:
+    """Wait until all of them can run; those that take a moment start side by side.
+
+    Raises:
+        BittrueError: one of them cannot.
+    """
+    for subject in team.values():
+        subject.start()
+    for subject in team.values():
+        subject.ready()
 
 
 def all_names(asked: Mapping[str, Any]) -> list[str]:

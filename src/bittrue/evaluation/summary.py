@@ -24,7 +24,7 @@ class Summary:
         task: the question.
         names: arithmetics.
         classes: names of the classes by number; may be empty.
-        metric: a function for further figures.
+        metric: for further figures.
     """
 
     def __init__(

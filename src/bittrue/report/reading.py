@@ -521,12 +521,18 @@ def _finite(value: Any, place: str) -> float:
     return number
 
 
+def _figure(value: Any, place: str) -> int | float | None:
+    """A figure; None where there is none, or no finite one."""
+    number = None if value is None else _number(value, place)
+    return None if number is None or not math.isfinite(number) else number
+
+
 # What is counted of a class, and the figure that it has, depend on the task.
 _PER_CLASS_FIELDS: dict[str, Any] = {
     "class": _whole,
     "name": _text,
     **dict.fromkeys(("samples", "right", "pixels", "objects"), (_optional(_count), None)),
-    **dict.fromkeys(("iou", "map"), (_optional(_finite), None)),
+    **dict.fromkeys(("iou", "map"), (_figure, None)),
 }
 _PER_CLASS = _list(_record(**_PER_CLASS_FIELDS))
 _CONFUSION = _list(_list(_whole, 3))
@@ -535,6 +541,9 @@ _CONFUSION = _list(_list(_whole, 3))
 def _figures(value: Any, place: str) -> dict[str, Any]:
     """Figures of one arithmetic: those of classes have a form, others are plain data."""
     found: dict[str, Any] = _mapping(_plain)(value, place)
+    for name, one in found.items():
+        if isinstance(one, float) or one in ("nan", "inf", "-inf"):
+            found[name] = _figure(one, f"{place}.{name}")
     for name, kind in (("per_class", _PER_CLASS), ("confusion", _CONFUSION)):
         if name in found:
             found[name] = kind(value[name], f"{place}.{name}")
@@ -558,9 +567,7 @@ _FLIPS = _record(
     samples=(_list(_FLIP), []),
 )
 
-_CHANGE = _record(
-    numerics=_text, metrics=(_mapping(_list(_optional(_number), 2)), {}), outputs=(_count, 0), answers=_FLIPS
-)
+_CHANGE = _record(numerics=_text, metrics=(_mapping(_list(_figure, 2)), {}), outputs=(_count, 0), answers=_FLIPS)
 
 
 def _image(value: Any, place: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +15,15 @@ from ..visible import visible
 
 # Endings of file names to the modules of this folder that render results.
 _RENDERERS = {".html": "html", ".md": "markdown", ".sarif": "sarif", ".xml": "junit"}
+
+
+def plain(data: Any) -> Any:
+    """Plain data as JSON has it: lists for tuples, and ``"nan"``, ``"inf"``, ``"-inf"`` for numbers that it lacks."""
+    if isinstance(data, Mapping):
+        return {key: plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [plain(value) for value in data]
+    return str(data) if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def rendered(data: Mapping[str, Any], ending: str) -> str:

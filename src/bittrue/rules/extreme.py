@@ -16,11 +16,13 @@ class ExtremeRule:
     """`apply(rows, sign)`: one value per row of a two-dimensional array, the largest for sign 1, else the smallest.
 
     `of_nothing`: it takes rows without elements; other rules leave them to the operator.
+    `in_parts`: it is also told how many elements of a row lie side by side, `apply(rows, sign, length)`.
     """
 
-    apply: Callable[[np.ndarray, int], np.ndarray]
+    apply: Callable[..., np.ndarray]
     formula: str
     of_nothing: bool = False
+    in_parts: bool = False
 
 
 def _last_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
@@ -79,6 +81,45 @@ def _first_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
     return rows[np.arange(len(rows)), np.where(rows[:, 0] != rows[:, 0], 0, best)]
 
 
+def _part_in_lanes(kept: np.ndarray, part: np.ndarray, sign: int) -> np.ndarray:
+    """What each row's chain keeps after one part: four vectors of 16 lanes in turn, folded in halves at the end."""
+
+    def next_of(kept: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return np.where(kept > x if sign > 0 else kept < x, kept, x)
+
+    length = part.shape[1]
+    fours, whole = length - length % 64, length - length % 16
+    lanes = kept[:, None]
+    if fours:
+        vectors = np.broadcast_to(lanes, (len(kept), 64))
+        for begin in range(0, fours, 64):
+            vectors = next_of(vectors, part[:, begin : begin + 64])
+        first, second, third, fourth = (vectors[:, begin : begin + 16] for begin in (0, 16, 32, 48))
+        lanes = next_of(next_of(first, second), next_of(third, fourth))
+    for begin in range(fours, whole, 16):
+        lanes = next_of(lanes, part[:, begin : begin + 16])
+    for begin in range(whole, length):
+        lanes = next_of(lanes, part[:, begin : begin + 1])
+    while (half := lanes.shape[1] // 2) > 0:
+        lanes = next_of(lanes[:, :half], lanes[:, half:])
+    return lanes[:, 0]
+
+
+def _parts_in_16_lanes(rows: np.ndarray, sign: int, length: int) -> np.ndarray:
+    """As `last_unless_beyond` inside of every lane, from an infinity on, which rows without elements give.
+
+    >>> row = np.float32([[*[-1] * 15, -0.0, 0.0, *[-1] * 15]])
+    >>> [RULES["parts_in_16_lanes"].apply(row, 1, length).tolist() for length in (32, 1)]
+    [[-0.0], [0.0]]
+    """
+    if length == 1 and rows.shape[1]:
+        return _last_unless_beyond(rows, sign)
+    kept = np.full(len(rows), -sign * np.inf, rows.dtype)
+    for begin in range(0, rows.shape[1], length):
+        kept = _part_in_lanes(kept, rows[:, begin : begin + length], sign)
+    return kept
+
+
 RULES: dict[str, ExtremeRule] = {
     "first_unless_beyond": ExtremeRule(
         _first_unless_beyond, "kept = x0; kept = kept < x ? x : kept for the others in row-major order (> for minima)"
@@ -94,5 +135,13 @@ RULES: dict[str, ExtremeRule] = {
     ),
     "last_unless_beyond": ExtremeRule(
         _last_unless_beyond, "kept = x0; kept = kept > x ? kept : x for the others in row-major order (< for minima)"
+    ),
+    "parts_in_16_lanes": ExtremeRule(
+        _parts_in_16_lanes,
+        "kept = -inf (inf for minima); for neighbouring elements, kept = kept > x ? kept : x (< for minima) in four "
+        "vectors of 16 lanes in turn, (0, 1) and (2, 3), then the vectors that are left, then every lane with the "
+        "elements that are left, folded in halves",
+        of_nothing=True,
+        in_parts=True,
     ),
 }

@@ -43,21 +43,22 @@ def _between(x: np.ndarray) -> np.ndarray:
     return np.where(lowered < _ZERO, _ZERO, lowered)
 
 
-def _exp(x: np.ndarray) -> np.ndarray:
-    """Whole groups of four by one exponential, the rest of a vector by the C library's."""
-    whole = x.size // LANES * LANES
-    return np.concatenate([rational.exp(x[:whole]), elementary.exp(x[whole:])])
+def _grouped(name: str) -> Function:
+    """Whole groups of four by `arithmetic/rational`, the rest of a vector by the C library's function."""
+    group, rest = getattr(rational, name), getattr(elementary, name)
+
+    def apply(x: np.ndarray) -> np.ndarray:
+        whole = x.size // LANES * LANES
+        return np.concatenate([group(x[:whole]), rest(x[whole:])])
+
+    return apply
 
 
-def _log(x: np.ndarray) -> np.ndarray:
-    whole = x.size // LANES * LANES
-    return np.concatenate([rational.log(x[:whole]), elementary.log(x[whole:])])
+_exp, _log1p = _grouped("exp"), _grouped("log1p")
 
 
 def _softplus(x: np.ndarray) -> np.ndarray:
-    powers = _exp(-np.abs(x))
-    whole = x.size // LANES * LANES
-    logarithms = np.concatenate([rational.log1p(powers[:whole]), elementary.log1p(powers[whole:])])
+    logarithms, whole = _log1p(_exp(-np.abs(x))), x.size // LANES * LANES
     found = np.where(x > 0, x + logarithms, logarithms)
     return np.where(np.isnan(x), np.where(np.arange(x.size) < whole, rational.EVERY_BIT, x + x), found)
 
@@ -144,12 +145,14 @@ RULES: dict[str, RealFunctionRule] = {
     "binary32_single_operations": RealFunctionRule(
         {
             "celu": _celu,
+            "cos": _grouped("cos"),
             "hard_sigmoid": _hard_sigmoid,
             "hard_swish": _hard_swish,
-            "log": _log,
+            "log": _grouped("log"),
             "mish": _mish,
             "parametric_elu": _parametric_elu,
             "selu": _selu,
+            "sin": _grouped("sin"),
             "softplus": _softplus,
             "softsign": _softsign,
         },
@@ -158,8 +161,7 @@ RULES: dict[str, RealFunctionRule] = {
         "|x|)), elu(x) = alpha (e^x - 1), celu(x) = alpha (e^(x / alpha) - 1), selu(x) = (gamma alpha) (e^x - 1) "
         "for x < "
         "0, softplus(x) = max(x, 0) + log1p(e^-|x|), mish(x) = x tanh(softplus(x)); every operation rounded; "
-        "exponential "
-        "and logarithms of arithmetic/rational in fours, the C library's for the rest",
+        "exponential, logarithms, sine and cosine of arithmetic/rational in fours, the C library's for the rest",
         "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
     ),
 }

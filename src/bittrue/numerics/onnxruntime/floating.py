@@ -67,6 +67,7 @@ EXACT: tuple[Row, ...] = (
 _PRODUCT, _SUM = {"real_product": "binary32_fused_blocks"}, {"real_sum": "binary32_packets_4"}
 _NORMAL, _SOFTMAX = {"real_normalization": "binary32_lanes"}, {"real_softmax": "binary32_polynomial_16_lanes"}
 _POLYNOMIALS, _SINGLE = {"real_function": "binary32_fused_polynomials"}, {"real_function": "binary32_single_operations"}
+_SINGLES = ("cos", "elu", "hard_sigmoid", "hard_swish", "log", "sin", "softplus", "softsign")
 _LAYERS = tuple(f"f32 f32 f32|- -> {out}" for out in ("f32", "f32 f32", "f32 f32 f32"))
 _UNDILATED = ("undilated_same",)
 
@@ -79,20 +80,8 @@ ROWS: tuple[Row, ...] = (
     Row("max_pool", _POOL_TYPES, {}, _RUN, where=("f32",), requires=(("same_padding_adds", 1 << 16),), limit=_NAN),
     Row("max_pool", _POOL_TYPES, {}, _RUN, where=("s8", "u8")),
     *(Row(stem, _ONE, _POLYNOMIALS, _MACHINE, limit=_OTHER_MACHINES) for stem in ("erf", "exp", "logistic", "tanh")),
-    *(Row(stem, _ONE, _SINGLE, _RUN) for stem in ("elu", "hard_sigmoid", "hard_swish", "log", "softplus", "softsign")),
+    *(Row(stem, _ONE, _SINGLE, _RUN) for stem in _SINGLES),
     Row("mish", _ONE, _SINGLE, _MACHINE, limit=_OTHER_MACHINES),
-    *(
-        Row(
-            stem,
-            _ONE,
-            {"real_function": "rounded_once"},
-            "run; see the limit",
-            limit="a vector library's function is not reproduced: up to 1 element in 5 differs by the last bit, "
-            "beyond 32 few by 2 units in the last place",
-            inexact=True,
-        )
-        for stem in ("cos", "sin")
-    ),
     Row("gelu", _ONE, _POLYNOMIALS, _MACHINE, when=(QUICK_GELU,), limit=_OTHER_MACHINES),
     Row("gelu", _ONE, {"real_gelu": "binary32_fused_polynomials"}, _MACHINE, limit=_OTHER_MACHINES),
     Row("power", ("f32 f32|s32|s64 -> f32",), {"power": "binary32_products_or_library"}, _RUN),

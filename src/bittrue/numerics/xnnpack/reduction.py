@@ -14,6 +14,7 @@ _AFFINE = {
     "store": "clamp_then_zero_point",
 }
 _PARTS = {"order": "parts_in_16_lanes"}
+_EXTREME = {"extreme": "parts_in_16_lanes"}
 _LANES = f"compared on a processor with AVX-512, where vectors have 16 lanes; {SUBNORMAL}"
 _POOLS = (("counts_within", (1, 1), (1, 1)), ("windows_overlap",), CLAMPS)
 _NO_WINDOW = "a window does not fit the image: the delegate gives pixels that are no maximum or average of anything"
@@ -76,6 +77,10 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("mean", ("f32 s32 -> f32",), {"mean": "binary32_reciprocal", **_PARTS}, "run", when=_AXES, limit=_LANES),
     Row("sum", ("f32 s32 -> f32",), _PARTS, "run", when=_AXES, limit=_LANES),
+    *(
+        Row(stem, ("f32 s32 -> f32",), _EXTREME, "run; docs/facts/xnnpack.md 3.16", when=_AXES, limit=_LANES)
+        for stem in ("reduce_max", "reduce_min")
+    ),
     Row(
         "average_pool",
         ("f32 -> f32",),

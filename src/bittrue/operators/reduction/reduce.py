@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -52,6 +53,12 @@ def row_major(x: np.ndarray, axes: Sequence[int]) -> np.ndarray:
     outputs = int(np.prod([x.shape[axis] for axis in kept], dtype=np.int64))
     summands = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     return np.transpose(x, [*kept, *axes]).reshape(outputs, summands)
+
+
+def _neighbours(x: np.ndarray, axes: Sequence[int]) -> int:
+    """How many elements of an output lie side by side: the last axes, up to one that is kept; 1 if that is the last."""
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    return max(1, math.prod(x.shape[max(kept, default=-1) + 1 :]))
 
 
 def starts_with_first(step: Step, x: np.ndarray) -> bool:
@@ -112,7 +119,7 @@ def _extreme(operation: np.ufunc, sign: int) -> Callable[[Step, Sequence[np.ndar
         if x.dtype == np.bool_:
             result = _of_truth_values(x, axes, sign)
         elif rule is not None and (x.size or rule.of_nothing):
-            result = rule.apply(row_major(x, axes), sign)
+            result = rule.apply(row_major(x, axes), sign, *([_neighbours(x, axes)] if rule.in_parts else []))
         elif x.dtype == np.float32:
             result = _first_extreme(x, axes, sign)
         else:

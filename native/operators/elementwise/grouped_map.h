@@ -1,0 +1,48 @@
+// Functions of real numbers that whole groups of four compute in one way, and the rest of a tensor in another.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/kernel.h"
+#include "core/thread_pool.h"
+
+namespace bittrue {
+
+// Both functions: float operator()(float) const.
+template <class Grouped, class Rest>
+class GroupedMap final : public Kernel {
+ public:
+  GroupedMap(const Step& step, Grouped grouped, Rest rest)
+      : grouped_(std::move(grouped)), rest_(std::move(rest)), count_(step.input(0).elements) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.type == Type::f32 && out.type == Type::f32 && in.elements == out.elements && in.dense() && out.dense(),
+            "no native kernel for these operands");
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const int64_t all = count_ / kLanes * kLanes;
+    run.pool.parallel((count_ + kBlock - 1) / kBlock, [&](int64_t block, int) {
+      const int64_t end = std::min(count_, (block + 1) * kBlock), grouped = std::min(end, all);
+      for (int64_t i = block * kBlock; i < grouped; ++i) out[i] = grouped_(in[i]);
+      for (int64_t i = grouped; i < end; ++i) out[i] = rest_(in[i]);
+    });
+  }
+
+ private:
+  static constexpr int64_t kLanes = 4, kBlock = 1024 * kLanes;
+
+  Grouped grouped_;
+  Rest rest_;
+  int64_t count_;
+};
+
+template <class Grouped, class Rest>
+std::unique_ptr<Kernel> make_grouped_map(const Step& step, Grouped grouped, Rest rest) {
+  return std::make_unique<GroupedMap<Grouped, Rest>>(step, std::move(grouped), std::move(rest));
+}
+
+}  // namespace bittrue
