@@ -10,6 +10,7 @@ import bittrue
 from bittrue.numerics import find as find_numerics
 from bittrue.plan.planner import declared_shapes
 from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
+from support.differential import assert_same
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure
 from support.onnx_models import HERE, build, cases, check, needs_wide, run_runtime
 from support.quantized_graphs import GraphMaker
@@ -49,6 +50,66 @@ def test_bytes(request: pytest.FixtureRequest) -> None:
         compare_steps(session, {**all_values(model, feeds), **dict(zip(names, feeds, strict=True))}, tally)
         compare_outputs(session, feeds, theirs)
     assert tally.tensors > 100
+
+
+@needs_wide
+def test_transposed_operands(request: pytest.FixtureRequest) -> None:
+    """A Gemm transposes its operands and its result itself; a dequantized constant is transposed before."""
+    operators = set()
+    for rng in cases(request):
+        content, feeds = _transposed_product(rng)
+        theirs = run_runtime(content, feeds)
+        assert isinstance(theirs, dict), theirs
+        session = bittrue.load(content).prepare(HERE, executor="reference")
+        for name, value in session.run(*feeds).items():
+            assert_same(name, value, theirs[name])
+        operators |= {(step.operator, len(step.inputs) > 3) for step in session.plan.steps}
+    assert {("matmul", False), ("matmul", True), ("transpose", False)} <= operators
+
+
+def _transposed_product(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
+    """A product of an operand with weights, each of them dequantized or not, transposed or not."""
+    rows, depth, columns = (int(rng.choice(choices)) for choices in ((1, 5), (1, 3, 20), (1, 4)))
+    gemm, quantized = rng.random() < 0.7, rng.random() < 0.7
+    nodes, inputs, constants, names, outputs = [], {}, {}, [], []
+    flags = [int(gemm and rng.random() < 0.5) for _ in "ab"]
+    for side, shape, flag in zip("ab", ((rows, depth), (depth, columns)), flags, strict=True):
+        order = [None, (1, 0), (0, 1), ()][int(rng.integers(4))]
+        lies = flag != (order in ((1, 0), ()))
+        stored = shape[::-1] if lies else shape
+        if not quantized:
+            inputs[side] = rng.standard_normal(stored).astype(np.float32)
+        else:
+            (constants if side == "b" else inputs)[f"{side}q"] = rng.integers(0, 255, stored).astype(np.uint8)
+            # The runtime breaks off where weights of a MatMul have other scales than one per column.
+            axis = int(rng.integers(2)) if gemm else 1 - lies
+            per_slice = side == "b" and rng.random() < 0.5
+            sizes = (stored[axis],) if per_slice else ()
+            constants[f"{side}s"] = np.asarray(rng.uniform(0.01, 0.05, sizes), np.float32)
+            operands = [f"{side}q", f"{side}s"]
+            if rng.random() < 0.6:
+                constants[f"{side}z"] = np.full(sizes, 9, np.uint8)
+                operands.append(f"{side}z")
+            nodes.append(
+                helper.make_node("DequantizeLinear", operands, [side], **({"axis": axis} if per_slice else {}))
+            )
+        names.append(side)
+        if order is not None:
+            names[-1] += "t"
+            nodes.append(helper.make_node("Transpose", [side], names[-1:], **({"perm": order} if order else {})))
+            if rng.random() < 0.2:
+                nodes.append(helper.make_node("Neg", names[-1:], [f"{side}n"]))
+                outputs.append(f"{side}n")
+    if gemm and rng.random() < 0.5:
+        constants["c"] = rng.standard_normal(columns).astype(np.float32)
+        names.append("c")
+    attributes = {"transA": flags[0], "transB": flags[1], "alpha": float(rng.choice([1, 0.5]))} if gemm else {}
+    nodes.append(helper.make_node("Gemm" if gemm else "MatMul", names, ["y"], **attributes))
+    end = ["y", "Transpose", "Neg"][int(rng.integers(3))]
+    if end != "y":
+        nodes.append(helper.make_node(end, ["y"], ["z"]))
+    outputs.append("y" if end == "y" else "z")
+    return build(nodes, inputs, dict.fromkeys(outputs, TensorProto.FLOAT), constants, opset=int(rng.choice([13, 21])))
 
 
 def test_operators_without_effect_in_a_row() -> None:

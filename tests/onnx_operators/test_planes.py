@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper
 
-from support.onnx_models import Checks, build
+from support.onnx_models import Checks, build, check
 
 _UNARY = ("Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish", "Abs", "Neg", "Identity", "Softsign")
 _BINARY = ("Add", "Mul", "Sub", "Sum", "Concat")
@@ -42,3 +42,17 @@ def test_random_images(request: pytest.FixtureRequest) -> None:
         used = any(node.op_type == "Conv" for node in nodes)
         content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants if used else {})
         checks.add(content, feeds)
+
+
+@pytest.mark.parametrize("total", ["Add", "Sum"])
+def test_a_sum_that_begins_a_convolution_is_in_blocks(total: str) -> None:
+    x = np.random.default_rng(1).normal(size=(1, 16, 7, 3)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "unit"], ["a"]),
+        helper.make_node("Conv", ["a", "unit"], ["b"]),
+        helper.make_node(total, ["b", "a"], ["c"]),
+        helper.make_node("GlobalAveragePool", ["c"], ["y"]),
+    ]
+    unit = np.eye(16, dtype=np.float32)[:, :, None, None]
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"unit": unit})
+    assert check(content, feeds) == "equal"

@@ -291,7 +291,8 @@ class GraphMaker:
             turned = Value(self.constant(np.ascontiguousarray(quantized.T)), shape[::-1], dtype, size, zero)
             if per_channel:
                 attributes = {"axis": len(shape) - 1 - axis}
-            return self.node("Transpose", self.dequantize(turned, **attributes))[0], size
+            order = {"perm": [*range(len(shape))][::-1]} if draw < 0.2 else {}
+            return self.node("Transpose", self.dequantize(turned, **attributes), **order)[0], size
         return self.dequantize(Value(self.constant(quantized), shape, dtype, size, zero), **attributes), size
 
     def conv(self) -> None:

@@ -35,7 +35,7 @@ def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
             continue
         inside = bool(node.inputs) and all(index in blocked for index in node.inputs)
         if node.source == "Conv":
-            if is_blocked(editor, node):
+            if _is_plain(node) and is_blocked(editor, node):
                 blocked.update(node.outputs)
         elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and inside):
             shape = known_shape(editor, shapes, node.inputs[0])
@@ -80,7 +80,7 @@ def _is_plain(node: Node) -> bool:
 
 def is_blocked(editor: Editor, conv: Node) -> bool:
     """Constant weights of two spatial axes and a constant bias or none, in numbers that fit."""
-    if not _is_plain(conv) or editor.type(conv.outputs[0]) != "f32":
+    if editor.type(conv.outputs[0]) != "f32":
         return False
     weights, groups = editor.value(conv.inputs[1]), conv.attributes["groups"]
     if weights is None or weights.ndim != 4 or conv.attributes.get("computed_weights"):

@@ -1,8 +1,8 @@
 """fold_reals: sums, products and normalizations with constants go into the real product or convolution before them.
 
 What is folded: scales into weights, addends into biases, each in one binary32 operation per constant; matrix products
-with a bias behind them become one product; 1 / x times y becomes y / x. Weights that are computed stay. Last, sums move
-before transpositions.
+with a bias behind them become one product, and such products transpose their operands themselves; 1 / x times y becomes
+y / x. Weights that are computed stay. Last, sums move before transpositions.
 Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_real_fusion.py compares bytes).
 """
 
@@ -18,6 +18,7 @@ from ..editing import Editor
 from .move_transposes import move_behind_sums
 from .quantized_preparation import PLAIN_PRODUCT, join_products, known_shape, remove_idle
 from .real_groups import join_gelu, join_layer_normalization
+from .real_products import join_transpositions
 
 # How often the rules are tried; each round folds at most one neighbour into a node.
 _ROUNDS = 10
@@ -226,6 +227,6 @@ _RULES: dict[str, tuple[_Rule, ...]] = {
     "Conv": (_fold_sum, _fold_product, _fold_normalization),
     "ConvTranspose": (_fold_normalization,),
     "Div": (_join_quotient,),
-    "Gemm": (_fold_addend,),
+    "Gemm": (join_transpositions, _fold_addend),
     "MatMul": (_fold_product_normalization,),
 }

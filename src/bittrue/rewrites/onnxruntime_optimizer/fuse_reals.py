@@ -28,7 +28,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         join_gelu(editor)
         join_layer_normalization(editor, shapes)
         join_root_mean_square(editor, shapes)
-        mark_transposed(editor)
+        mark_transposed(editor, shapes)
         join_skipped_sums(editor, shapes)
         merge_factors(editor, shapes)
     join_residual_sums(editor, shapes)

@@ -8,6 +8,7 @@ Images that the caller gives are put into blocks.
 from __future__ import annotations
 
 from ...graph import Graph, Node
+from ...operators.layers.conv_geometry import ADDEND
 from .. import Shapes
 from ..editing import Editor
 from .blocked_channels import is_blocked
@@ -61,4 +62,7 @@ def _keeps(editor: Editor, node: Node, blocked: set[int], shape: tuple[int, ...]
         return whole and len(node.outputs) == 1
     if node.source in _GLOBAL:
         return whole and (given or node.inputs[0] in blocked)
-    return node.operator == "conv" and is_blocked(editor, node)
+    if node.operator != "conv" or not is_blocked(editor, node):
+        return False
+    # What its sums begin with is in blocks, too.
+    return all(index in blocked for index in node.inputs[ADDEND:])

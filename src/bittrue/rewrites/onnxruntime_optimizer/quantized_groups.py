@@ -264,9 +264,12 @@ def _gemm(editor: Editor, group: Group) -> str:
         return reason
     if any(zero_point_index(pair) is None for pair in group.before[:2]):
         return "an operand has no zero point"
-    scale, weights = group.before[1].inputs[1], group.before[1].inputs[0]
+    given, scale, weights = group.before[0].inputs[1], group.before[1].inputs[1], group.before[1].inputs[0]
+    assert given is not None
     assert scale is not None
     assert weights is not None
+    if editor.tensors[given].shape not in ((), (1,)):
+        return "its first operand has a scale per slice"
     quantized = editor.writer(weights)
     if quantized is not None and is_quantize(quantized) and quantized.inputs[0] is not None:
         # Quantized values that a file declares no shape for have that of the numbers.

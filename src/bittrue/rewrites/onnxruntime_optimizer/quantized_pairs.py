@@ -259,12 +259,12 @@ def pair_attributes(pair: Node, scale: str) -> tuple[dict[str, Attribute], dict[
 
 # -- dequantized constants that are transposed ---------------------------------------------------------------------
 def transpose_constants(editor: Editor) -> None:
-    """A constant that is dequantized, with a zero point, and then transposed, is transposed first."""
+    """A constant that is dequantized and then transposed is transposed first."""
     for first in editor.nodes():
         if not editor.alive(first) or not is_dequantize(first) or first.attributes.get("block_size"):
             continue
         quantized, turn = editor.value(first.inputs[0]), editor.only_reader(first)
-        if quantized is None or turn is None or turn.source != "Transpose" or zero_point_index(first) is None:
+        if quantized is None or turn is None or turn.source != "Transpose":
             continue
         if editor.edges(turn) + editor.gives_result(turn) != 1:
             continue
@@ -277,7 +277,8 @@ def transpose_constants(editor: Editor) -> None:
                 # Source: ORT leaves scales per slice alone where the order of axes is not written out.
                 continue
             axis = [int(i) for i in order].index(axis % quantized.ndim)
-        turned = editor.computed(turn.outputs[0], f"{editor.tensors[source].name}/turned", editor.type(source))
+        shape = tuple(quantized.shape[i] for i in order)
+        turned = editor.computed(source, f"{editor.tensors[source].name}/turned", editor.type(source), shape)
         result = turn.outputs
         editor.remove(first)
         editor.change(turn, inputs=(source, *turn.inputs[1:]), outputs=(turned,))

@@ -15,9 +15,12 @@ from .quantized_preparation import known_shape
 _F32 = np.float32
 
 
-def _order(editor: Editor, turn: Node | None) -> tuple[int, ...]:
-    """The order of axes that a transposition writes out."""
-    value = editor.value(turn.inputs[1]) if turn is not None and len(turn.inputs) > 1 else None
+def _order(editor: Editor, turn: Node, shapes: Shapes) -> tuple[int, ...]:
+    """The order of axes of a transposition; empty when it is not known."""
+    if len(turn.inputs) < 2:
+        shape = known_shape(editor, shapes, turn.inputs[0])
+        return () if shape is None else tuple(range(len(shape)))[::-1]
+    value = editor.value(turn.inputs[1])
     return () if value is None else tuple(int(axis) for axis in value)
 
 
@@ -37,10 +40,41 @@ def is_real_product(editor: Editor, node: Node) -> bool:
     return node.operator == "matmul" and editor.type(node.inputs[0]) == editor.type(node.inputs[1]) == "f32"
 
 
-def mark_transposed(editor: Editor) -> None:
+def join_transpositions(editor: Editor, shapes: Shapes, gemm: Node) -> bool:
+    """A Gemm transposes its operands itself, and the operands in place of a result without addend."""
+    if editor.edges(gemm) > 1:
+        return False
+    inputs, flags, left = list(gemm.inputs), [bool(gemm.attributes[f"transpose_{side}"]) for side in "ab"], []
+    for position, index in enumerate(gemm.inputs[:2]):
+        turn = editor.writer(index)
+        if turn is None or not _transposes_matrix(editor, turn, shapes) or editor.gives_result(turn):
+            continue
+        if all(reader.source == "Gemm" for reader, _ in editor.readers(turn.outputs[0])):
+            inputs[position], flags[position] = turn.inputs[0], not flags[position]
+            left.append(turn)
+    outputs, after = gemm.outputs, editor.only_reader(gemm)
+    if len(inputs) < 3 and after is not None and _transposes_matrix(editor, after, shapes):
+        inputs.reverse()
+        flags, outputs = [not flag for flag in flags[::-1]], after.outputs
+        editor.remove(after)
+    elif not left:
+        return False
+    marks: dict[str, Attribute] = {"transpose_a": flags[0], "transpose_b": flags[1]}
+    editor.change(gemm, inputs=tuple(inputs), outputs=outputs, attributes={**gemm.attributes, **marks})
+    editor.drop_unread(left)
+    return True
+
+
+def _transposes_matrix(editor: Editor, node: Node, shapes: Shapes) -> bool:
+    return node.source == "Transpose" and _order(editor, node, shapes) == (1, 0)
+
+
+def mark_transposed(editor: Editor, shapes: Shapes) -> None:
     """Products of a transposed operand: the runtime reads it where it lies, which single rows and columns depend on."""
     for node in editor.nodes():
         if not editor.alive(node) or not is_real_product(editor, node) or "turned_a" in node.attributes:
+            continue
+        if node.source == "Gemm":
             continue
         turned, apart = [False, False], False
         for position, index in enumerate(node.inputs[:2]):
@@ -48,7 +82,7 @@ def mark_transposed(editor: Editor) -> None:
             if turn is None or turn.source != "Transpose" or editor.gives_result(turn):
                 continue
             if editor.value(turn.inputs[0]) is None:
-                turned[position], batched = _swaps(_order(editor, turn))
+                turned[position], batched = _swaps(_order(editor, turn, shapes))
                 apart = apart or (position == 0 and (turned[0] or batched))
         if any(turned) or apart:
             marks: dict[str, Attribute] = {"turned_a": turned[0], "turned_b": turned[1], "apart": apart}
