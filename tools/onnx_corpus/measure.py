@@ -3,7 +3,7 @@
     python tools/onnx_corpus/measure.py FOLDER [--only PART] [--table FILE.md]
 
 Each model runs in a process of its own, on three random samples (the last one of another size where dimensions are
-free), with one thread. Results stand in FOLDER/measured.json, and each model that is not equal is printed with its reason.
+free), with one thread. Results stand in FOLDER/measured.json; each model that is not equal is printed with its reason.
 """
 
 import argparse
