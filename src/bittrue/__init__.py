@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .conformance.identification.identify import identify
     from .errors import (
         BittrueError,
+        InexactWarning,
         InputError,
         InvalidModelError,
         ModelFormatError,
@@ -45,6 +46,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "BittrueError": ("errors", "BittrueError"),
     "CheckResult": ("check", "CheckResult"),
+    "InexactWarning": ("errors", "InexactWarning"),
     "InputError": ("errors", "InputError"),
     "InvalidModelError": ("errors", "InvalidModelError"),
     "Model": ("api", "Model"),
@@ -80,6 +82,7 @@ _PUBLIC = {
 __all__ = [
     "BittrueError",
     "CheckResult",
+    "InexactWarning",
     "InputError",
     "InvalidModelError",
     "Model",

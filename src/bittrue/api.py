@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -14,11 +15,20 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from . import numerics as numerics_tables
-from .errors import BittrueError, InputError, InvalidModelError, StoppedError, UnsupportedError, memory_errors
+from .errors import (
+    BittrueError,
+    InexactWarning,
+    InputError,
+    InvalidModelError,
+    StoppedError,
+    UnsupportedError,
+    memory_errors,
+)
 from .graph import Graph, ModelFile
 from .importers import read_model
 from .names import brief, by_number, did_you_mean, near_or_all
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
+from .plan.inexact import counted
 from .ports import Port, checked
 from .runtime import (
     DEFAULT_ITERATION_LIMIT,
@@ -116,6 +126,9 @@ class Model:
         Raises:
             InputError: unknown numerics, executor, graph or input name.
             UnsupportedError, InvalidModelError, ResourceError: see `bittrue.plan.planner.make_plan`.
+
+        Warns:
+            InexactWarning: rows of the numerics that this model needs are marked inexact.
         """
         _check_choice(executor, threads)
         chosen = self._graph(graph)
@@ -136,6 +149,9 @@ class Model:
             # What the reader noted may be why the graph has such an operator.
             advice = "; ".join(filter(None, (error.advice, *self.notes[:_SHOWN_NOTES])))
             raise UnsupportedError(error.code, error.message, place=error.place, advice=advice) from None
+        if plan.inexact:
+            where = f"{counted(plan.inexact)} under numerics '{plan.numerics}' (session.plan tells more)"
+            warnings.warn(f"results may differ from the runtime's in bits: {where}", InexactWarning, stacklevel=2)
         return Session(
             plan, executor=executor, threads=threads, isa=isa, passes=passes, iteration_limit=iteration_limit
         )

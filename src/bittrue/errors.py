@@ -78,6 +78,10 @@ class StoppedError(ResourceError):
     """
 
 
+class InexactWarning(UserWarning):
+    """A model was prepared whose results may differ from the runtime's in bits: `session.plan.inexact` names where."""
+
+
 def memory_errors(function: Callable[P, R]) -> Callable[P, R]:
     """The function, with a `ResourceError` in place of every MemoryError."""
 

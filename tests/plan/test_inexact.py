@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 
 import bittrue
@@ -16,9 +18,9 @@ _X = np.float32([[3, -1, 3], [2, 5, -7]])
 
 def test_steps_folded_and_later() -> None:
     for constants in ((), ("x",)):
-        content, _ = single("Cos", {"x": _X}, [1], constants=constants)
+        content, _ = single("LRN", {"x": _X[None, None]}, [1], {"size": 3}, constants=constants)
         plan = bittrue.load(content).prepare("onnxruntime").plan
-        assert plan.inexact == ("Cos",)
+        assert plan.inexact == ("LRN",)
         assert "in bits" in str(plan)
     for ordered in (0, 1):
         # How many there are is an input, so that the operator is planned while running.
@@ -32,9 +34,30 @@ def test_steps_folded_and_later() -> None:
 
 
 def test_commands(tmp_path: Path) -> None:
-    path = tmp_path / "cos.onnx"
-    path.write_bytes(single("Cos", {"x": _X}, [1])[0])
+    path = tmp_path / "lrn.onnx"
+    path.write_bytes(single("LRN", {"x": _X[None, None]}, [1], {"size": 3})[0])
     for command in ("inspect", "plan", "run"):
         done = CliRunner().invoke(cli, [command, str(path)], env={"COLUMNS": "300"})
         assert done.exit_code == 0
         assert "in bits" in " ".join(done.output.split())
+
+
+def test_warning() -> None:
+    content, _ = single("TopK", {"x": _X, "k": np.int64([2])}, [1, 7], {"sorted": 0}, constants=("k",))
+    with pytest.warns(bittrue.InexactWarning, match="1 TopK under numerics 'onnxruntime'"):
+        bittrue.load(content).prepare("onnxruntime")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bittrue.load(single("Neg", {"x": _X}, [1])[0]).prepare("onnxruntime")
+
+
+def test_evaluate_says_it_first(tmp_path: Path) -> None:
+    content, _ = single("TopK", {"x": _X[:1], "k": np.int64([2])}, [1, 7], {"sorted": 0}, constants=("k",))
+    (tmp_path / "top.onnx").write_bytes(content)
+    np.savez(tmp_path / "data.npz", x=_X[:, None], y=np.int64([0, 1]))
+    command = ["evaluate", str(tmp_path / "top.onnx"), "--data", str(tmp_path / "data.npz")]
+    done = CliRunner().invoke(cli, command)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.startswith(
+        "note: results may differ from the runtime's in bits: 1 TopK under numerics 'onnxruntime'"
+    )

@@ -15,6 +15,7 @@ import signal
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..errors import BittrueError, InputError, InternalError
+from ..errors import BittrueError, InexactWarning, InputError, InternalError
 from ..visible import visible
 from .plain import say
 
@@ -53,7 +54,9 @@ def run(command: click.Command, arguments: Sequence[str] | None) -> int:
     """
     _check_streams()
     try:
-        with _terminating():
+        with _terminating(), warnings.catch_warnings():
+            # Commands say it in their own words, where users look.
+            warnings.simplefilter("ignore", InexactWarning)
             # Shells that complete a line ask for it by this variable.
             if "_BITTRUE_COMPLETE" in os.environ:
                 command.main(arguments, prog_name="bittrue")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .. import api
-from ..errors import InputError
+from ..errors import InexactWarning, InputError
 from ..evaluation.evaluate import ENGINES, evaluate
 from ..evaluation.merging import merge_evaluations
 from ..evaluation.metrics import find_metric
@@ -203,7 +204,7 @@ def run(
     advice = "no results were kept: --output FOLDER keeps them, and --resume goes on from them"
     if output is not None:
         advice = f"finished parts are kept in {output}: the same command with --resume goes on from there"
-    with _progress() as tick, resumable(advice):
+    with _progress() as tick, resumable(advice), _inexact_said():
         found = evaluate(
             model,
             data,
@@ -256,6 +257,15 @@ def _require(texts: Sequence[str]) -> dict[str, float]:
             raise InputError("BT-REQUIRE", f"'{name}' is given twice", place="--require")
         found[name] = number
     return found
+
+
+@contextmanager
+def _inexact_said() -> Iterator[None]:
+    """Says on standard error, before the first sample, whose results may differ from the runtime's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", InexactWarning)
+        warnings.showwarning = lambda message, *_: say(f"note: {message}", err=True)
+        yield
 
 
 @contextmanager
