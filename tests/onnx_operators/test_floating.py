@@ -22,8 +22,8 @@ from support.onnx_models import HERE, WIDE, Checks, Refused, cases, check, run_r
 INEXACT = {"LRN": (0.2, 4)}
 # Bits of these belong to processors with 512-bit vectors and fused operations; of the second ones, to fused operations.
 BY_PROCESSOR = frozenset(
-    "AveragePool BiasGelu Conv ConvTranspose Erf Exp FastGelu Gelu Gemm GlobalAveragePool MatMul Mish QuickGelu Sigmoid"
-    " Tanh".split()
+    "AveragePool BiasGelu Conv ConvTranspose Erf Exp FastGelu FusedConv FusedGemm FusedMatMul Gelu Gemm"
+    " GlobalAveragePool MatMul Mish QuickGelu Sigmoid Tanh".split()
 )
 FUSED = frozenset(("LayerNormalization", "LogSoftmax", "SkipLayerNormalization", "Softmax"))
 _FLAGS = bittrue.isas()
@@ -70,6 +70,8 @@ def test_the_specification_is_near_the_runtime(request: pytest.FixtureRequest, o
     """The same geometry, so that results agree but for rounding; rules have their own oracles of exact numbers."""
     if operator in ("LayerNormalization", "SkipLayerNormalization", "Pow"):
         pytest.skip("cancellation in the runtime's own sums")
+    if operator == "FusedConv":
+        pytest.skip("the specification has no sums that begin with another tensor")
     for rng in cases(request, usual=30):
         content, feeds = GENERATORS[operator](rng)
         theirs = run_runtime(content, feeds)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from .onnx_models import KIND, MICROSOFT, integers, single
+from .onnx_models import KIND, MICROSOFT, integers, run_runtime, single
 
 F32 = np.float32
 Model = tuple[bytes, list[np.ndarray]]
@@ -176,7 +176,8 @@ def window_attributes(
     return found
 
 
-def _conv(rng: np.random.Generator) -> Model:
+def _conv_parts(rng: np.random.Generator) -> tuple[dict[str, np.ndarray | None], dict[str, Any], list[str]]:
+    """Operands, attributes, and names of constants."""
     rank = int(rng.choice([1, 2, 2, 2, 3]))
     groups = int(rng.choice([1, 1, 2, 3]))
     depth, each = (int(v) for v in rng.integers(1, 6, 2))
@@ -193,8 +194,45 @@ def _conv(rng: np.random.Generator) -> Model:
     if rng.random() < 0.5:
         attributes["kernel_shape"] = list(taps)
     constants = ["w", "bias"] if rng.random() < 0.8 else []
-    operands = {"x": x, "w": w} if bias is None else {"x": x, "w": w, "bias": bias}
+    return {"x": x, "w": w, "bias": bias}, attributes, constants
+
+
+def _conv(rng: np.random.Generator) -> Model:
+    operands, attributes, constants = _conv_parts(rng)
+    if operands["bias"] is None:
+        del operands["bias"]
     return single("Conv", operands, [_FLOAT], attributes, constants=constants)
+
+
+def _fused_conv(rng: np.random.Generator) -> Model:
+    """With an activation, or a fourth operand of the result's shape that its sums begin with."""
+    operands, attributes, constants = _conv_parts(rng)
+    if rng.random() < 0.4:
+        if operands["bias"] is None:
+            operands["bias"] = reals(rng, operands["w"].shape[:1])  # type: ignore[union-attr]
+        attributes.pop("auto_pad", None)
+        found = run_runtime(*single("Conv", operands, [_FLOAT], attributes))
+        # The runtime saves none with filters that it would put into blocks.
+        operands["sum"], constants = reals(rng, found["y0"].shape if isinstance(found, dict) else ()), []
+    counts = {"Clip": 2, "HardSigmoid": 2, "LeakyRelu": 1}
+    names = [
+        "Relu",
+        "Relu",
+        "Sigmoid",
+        "Tanh",
+        "LeakyRelu",
+        "Clip",
+        "HardSigmoid",
+        *([""] if "sum" in operands else []),
+    ]
+    name = str(rng.choice(names))
+    if name:
+        attributes["activation"] = name
+    if name in counts:
+        attributes["activation_params"] = sorted(float(F32(v)) for v in rng.uniform(-1, 1, counts[name]))
+    if operands["bias"] is None:
+        del operands["bias"]
+    return single("FusedConv", operands, [_FLOAT], attributes, domain=MICROSOFT, constants=constants)
 
 
 def _conv_transpose(rng: np.random.Generator) -> Model:
@@ -238,21 +276,64 @@ def _matmul(rng: np.random.Generator) -> Model:
     return single("MatMul", {"a": a, "b": b}, [_FLOAT], constants=["b"] if rng.random() < 0.6 else [])
 
 
-def _gemm(rng: np.random.Generator) -> Model:
+_GEMM_ACTIVATIONS = (
+    *("Elu", "HardSigmoid", "LeakyRelu", "Relu", "Selu"),
+    *("Sigmoid", "Softplus", "Softsign", "Tanh", "ThresholdedRelu"),
+)
+_WITH_ALPHA = ("Elu", "HardSigmoid", "LeakyRelu", "Selu", "ThresholdedRelu")
+
+
+def _gemm(op: str) -> Generator:
+    def generate(rng: np.random.Generator) -> Model:
+        m, k, n = (int(v) for v in rng.integers(1, 20, 3))
+        if rng.random() < 0.2:
+            k = int(rng.integers(20, 500))
+        ta, tb = (int(v) for v in rng.integers(0, 2, 2))
+        c = [(n,), (1, n), (m, n), (m, 1), (), (1,)][rng.integers(6)] if rng.random() < 0.8 else None
+        attributes: dict[str, Any] = {"transA": ta, "transB": tb}
+        if rng.random() < 0.3:
+            attributes |= {"alpha": float(F32(rng.uniform(-2, 2))), "beta": float(rng.choice([0, 1, 0.5]))}
+        operands = {
+            "a": reals(rng, (k, m) if ta else (m, k)),
+            "b": reals(rng, (n, k) if tb else (k, n)),
+            "c": None if c is None else reals(rng, c),
+        }
+        if op == "FusedGemm":
+            attributes["activation"] = name = str(rng.choice(_GEMM_ACTIVATIONS))
+            more = {"HardSigmoid": ["beta"], "Selu": ["gamma"]}.get(name, [])
+            for parameter in ["alpha", *more] if name in _WITH_ALPHA else []:
+                attributes[f"activation_{parameter}"] = float(F32(rng.uniform(0, 1)))
+        constants = ["b", "c"] if rng.random() < 0.7 else []
+        domain = MICROSOFT if op == "FusedGemm" else ""
+        return single(op, operands, [_FLOAT], attributes, domain=domain, constants=constants)
+
+    return generate
+
+
+def _fused_matmul(rng: np.random.Generator) -> Model:
+    """Matrices transposed in all ways, perhaps with their rows before the batch axes; vectors."""
     m, k, n = (int(v) for v in rng.integers(1, 20, 3))
     if rng.random() < 0.2:
-        k = int(rng.integers(20, 500))
-    ta, tb = (int(v) for v in rng.integers(0, 2, 2))
-    c = [(n,), (1, n), (m, n), (m, 1), (), (1,)][rng.integers(6)] if rng.random() < 0.8 else None
-    attributes: dict[str, Any] = {"transA": ta, "transB": tb}
-    if rng.random() < 0.3:
-        attributes |= {"alpha": float(F32(rng.uniform(-2, 2))), "beta": float(rng.choice([0, 1, 0.5]))}
-    operands = {
-        "a": reals(rng, (k, m) if ta else (m, k)),
-        "b": reals(rng, (n, k) if tb else (k, n)),
-        "c": None if c is None else reals(rng, c),
-    }
-    return single("Gemm", operands, [_FLOAT], attributes, constants=["b", "c"] if rng.random() < 0.7 else [])
+        k = int(rng.integers(20, 700))
+    if rng.random() < 0.2:
+        m = 1
+    batch = shape_of(rng, 0, 2, 4)
+    turned, behind, shapes = {}, {}, []
+    ranks = [len(batch), len(batch) if rng.random() < 0.6 else 0]
+    for side, matrix, rank in zip("AB", ((m, k), (k, n)), ranks, strict=True):
+        turned[side] = int(rng.integers(0, 2))
+        shape = (*batch[len(batch) - rank :], *(matrix[::-1] if turned[side] else matrix))
+        behind[side] = int(rank > 0 and ranks[0] == ranks[1] and rng.random() < 0.3)
+        if behind[side]:
+            shape = (shape[-2], *shape[:-2], shape[-1])
+        shapes.append((k,) if not rank and rng.random() < 0.1 else shape)
+    attributes: dict[str, Any] = {f"trans{side}": turned[side] for side in "AB"}
+    attributes |= {f"transBatch{side}": behind[side] for side in "AB"}
+    if rng.random() < 0.5:
+        attributes["alpha"] = float(F32(rng.uniform(-2, 2)))
+    operands = {name: reals(rng, shape) for name, shape in zip("ab", shapes, strict=True)}
+    constants = ["b"] if rng.random() < 0.5 else []
+    return single("FusedMatMul", operands, [_FLOAT], attributes, domain=MICROSOFT, constants=constants)
 
 
 def pool(op: str) -> Generator:
@@ -423,8 +504,11 @@ GENERATORS: Mapping[str, Generator] = {
     "Exp": unary("Exp", small),
     "FastGelu": _biased("FastGelu"),
     "Floor": unary("Floor"),
+    "FusedConv": _fused_conv,
+    "FusedGemm": _gemm("FusedGemm"),
+    "FusedMatMul": _fused_matmul,
     "Gelu": unary("Gelu", small),
-    "Gemm": _gemm,
+    "Gemm": _gemm("Gemm"),
     "GlobalAveragePool": images("GlobalAveragePool"),
     "GlobalMaxPool": images("GlobalMaxPool"),
     "GroupNormalization": _group,

@@ -200,6 +200,7 @@ class Source(Refusing):
         *,
         inputs: Sequence[int | None] | None = None,
         outputs: Sequence[str] | None = None,
+        source: tuple[str, int] | None = None,
     ) -> tuple[int, ...]:
         """Adds a node.
 
@@ -209,6 +210,7 @@ class Source(Refusing):
             attributes: all that the operator asks for.
             inputs: tensor indices; None: the file's.
             outputs: tensor names; None: the file's. Trailing omitted ones are left out.
+            source: operator and version that the node counts as where rewrites look for it; None: the file's.
 
         Returns:
             Tensor indices of the outputs.
@@ -227,8 +229,7 @@ class Source(Refusing):
             Node(
                 len(self.builder.nodes),
                 operator,
-                self.op_type,
-                self.version,
+                *(source or (self.op_type, self.version)),
                 attributes or {},
                 given,
                 results,

@@ -1,9 +1,13 @@
-"""Mappings of convolutions, matrix products and pools of real numbers."""
+"""Mappings of convolutions, matrix products and pools of real numbers, and of what the runtime joins with them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from ...graph import Attribute
-from .base import Mappers, Source, same_type
+from .base import MICROSOFT, Mappers, Source, same_type
 from .windows import WHOLE, convolution_attributes, pool_attributes, sizes
 
 
@@ -21,15 +25,100 @@ def _conv_transpose(source: Source) -> None:
     source.emit("conv_transpose", source.type(0), attributes)
 
 
-def _gemm(source: Source) -> None:
-    attributes: dict[str, Attribute] = {
+def _gemm_attributes(source: Source) -> dict[str, Attribute]:
+    return {
         "alpha": source.real("alpha", 1.0),
         "beta": source.real("beta", 1.0),
         "transpose_a": source.flag("transA", False, True),
         "transpose_b": source.flag("transB", False, True),
         "matrices": True,
     }
-    source.emit("matmul", source.type(0), attributes)
+
+
+def _gemm(source: Source) -> None:
+    source.emit("matmul", source.type(0), _gemm_attributes(source))
+
+
+def _fused_matmul(source: Source) -> None:
+    """A product of transposed matrices, perhaps with their rows before the batch axes."""
+    turned = [source.flag(f"trans{side}", False, True) for side in "AB"]
+    behind = [source.flag(f"transBatch{side}", False, True) for side in "AB"]
+    inputs = list(source.inputs)
+    for position, name in enumerate("ab"):
+        if behind[position]:
+            result = [source.temporary(source.type(position), name)]
+            (inputs[position],) = source.emit(
+                "transpose",
+                source.type(position),
+                {"rows_first": True},
+                inputs=inputs[position : position + 1],
+                outputs=result,
+            )
+    attributes: dict[str, Attribute] = {
+        "alpha": source.real("alpha", 1.0),
+        "transpose_a": turned[0],
+        "transpose_b": turned[1],
+        "apart": turned[0] or any(behind),
+    }
+    source.emit("matmul", source.type(0), attributes, inputs=inputs)
+
+
+# Operators that can be the activation of another one: stem, version, and parameters, which have no defaults there.
+_ACTIVATIONS: dict[str, tuple[str, int, tuple[str, ...]]] = {
+    "Clip": ("clip", 13, ("min", "max")),
+    "Elu": ("elu", 6, ("alpha",)),
+    "HardSigmoid": ("hard_sigmoid", 6, ("alpha", "beta")),
+    "LeakyRelu": ("leaky_relu", 6, ("alpha",)),
+    "Relu": ("relu", 14, ()),
+    "Selu": ("elu", 6, ("alpha", "gamma")),
+    "Sigmoid": ("logistic", 13, ()),
+    "Softplus": ("softplus", 1, ()),
+    "Softsign": ("softsign", 1, ()),
+    "Tanh": ("tanh", 13, ()),
+    "ThresholdedRelu": ("thresholded_relu", 10, ("alpha",)),
+}
+# What convolutions of real numbers end with; products end with all but Clip.
+_FINISHES = ("", "Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
+
+
+def _activate(source: Source, name: str, parameters: Sequence[float], before: int) -> None:
+    """The activation as a node of its own, which gives the same bits."""
+    (stem, version, names), inputs = _ACTIVATIONS[name], [before]
+    attributes: dict[str, Attribute] = dict(zip(names, parameters, strict=True))
+    if name == "Clip":
+        attributes, inputs = {}, [before, *(source.constant(np.float32(end), "end") for end in parameters)]
+    elif name == "Relu":
+        attributes = {"activation": "relu"}
+    source.emit(stem, source.type(0), attributes, inputs=inputs, source=(name, version))
+
+
+def _fused_gemm(source: Source) -> None:
+    """A product and the activation behind it, whose parameters are attributes with names of their own."""
+    name, dtype = source.text("activation", ""), source.type(0)
+    names = None if name == "Clip" or name not in _ACTIVATIONS else _ACTIVATIONS[name][2]
+    if names is None or not all(source.has(f"activation_{k}") for k in names):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"activation '{name}' is unknown, or lacks a parameter")
+    parameters = [source.real(f"activation_{k}", 0.0) for k in names]
+    between = source.temporary(dtype, "product")
+    (product,) = source.emit("matmul", dtype, _gemm_attributes(source), outputs=[between], source=("Gemm", 13))
+    _activate(source, name, parameters, product)
+
+
+def _fused_conv(source: Source) -> None:
+    """A convolution whose sums begin with a fourth operand, and the activation behind it."""
+    name, given, dtype = source.text("activation", ""), source.reals("activation_params", ()) or (), source.type(0)
+    if name not in _FINISHES or len(given) != len(_ACTIVATIONS[name][2] if name else ()):
+        raise source.invalid(
+            "BT-ONNX-ATTRIBUTE", f"activation '{name}' is unknown, or has other parameters than {given}"
+        )
+    x, weights, bias, begin = (*source.inputs, None, None)[:4]
+    # Scales and zero points, which real numbers have not, stand before what sums begin with.
+    inputs = [x, weights, bias, *(None,) * 6, begin]
+    attributes: dict[str, Attribute] = {**convolution_attributes(source), "channels_last": False}
+    outputs = [source.temporary(dtype, "sums")] if name else None
+    (sums,) = source.emit("conv", dtype, attributes, inputs=inputs, outputs=outputs, source=("Conv", 11))
+    if name:
+        _activate(source, name, given, sums)
 
 
 def _max_pool(source: Source) -> None:
@@ -56,4 +145,7 @@ MAPPERS: Mappers = {
     ("", "LpPool"): _lp_pool,
     ("", "MatMul"): same_type("matmul"),
     ("", "MaxPool"): _max_pool,
+    (MICROSOFT, "FusedConv"): _fused_conv,
+    (MICROSOFT, "FusedGemm"): _fused_gemm,
+    (MICROSOFT, "FusedMatMul"): _fused_matmul,
 }

@@ -31,8 +31,8 @@ def lower(call: Call) -> Lowered:
     for name, factor in factors.items():
         assert isinstance(factor, float)
         parameters[name] = float(np.float32(factor))
-    for side in "ab":
-        transposed = bool(given.get(f"transpose_{side}", False))
+    for side, operand in zip("ab", (a, call.input(1)), strict=True):
+        transposed = bool(given.get(f"transpose_{side}", False)) and operand.rank > 1
         parameters[f"transpose_{side}"] = transposed
         parameters[f"turned_{side}"] = transposed != bool(given.get(f"turned_{side}", False))
     depth = a.shape[-2 if a.rank > 1 and parameters["transpose_a"] else -1]
@@ -64,7 +64,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rule = real_product.RULES[step.rules["real_product"]]
     layout = Layout(step["packed"] and right.ndim == 2, step["turned_a"], step["turned_b"])
     if b.ndim == 1:
-        left, layout = left.reshape(-1, 1, left.shape[-1]), Layout()
+        turned = bool(step["turned_a"])
+        if turned:
+            # Source: docs/facts/onnxruntime.md 5.6: what lies in memory is taken for rows.
+            given = inputs[0] if step["transpose_a"] else np.ascontiguousarray(left.swapaxes(-1, -2))
+            left = given.reshape(left.shape)
+        left, layout = left.reshape(-1, 1, left.shape[-1]), Layout(turned_a=turned)
     elif math.prod(right.shape[:-2]) == 1 and right.ndim <= left.ndim and not step["apart"]:
         left, right = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[-2:])
     product = real_product.products(rule, left, right, c, step["alpha"], step["beta"], layout)

@@ -1,4 +1,7 @@
-"""transpose: the axes in another order, reversed where none is given."""
+"""transpose: the axes in another order, reversed where none is given.
+
+With the attribute `rows_first` the first axis goes behind the batch axes: [M, ..., K] becomes [..., M, K].
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,12 @@ _MAX_RANK = 8
 
 def _permutation(call: Call) -> tuple[int, ...]:
     call.expect((1, 2))
+    rank = call.input(0).rank
+    if call.node.attributes.get("rows_first"):
+        call.rank(call.input(0), 3, _MAX_RANK)
+        return (*range(1, rank - 1), 0, rank - 1)
     if not call.has(1):
-        return tuple(reversed(range(call.input(0).rank)))
+        return tuple(reversed(range(rank)))
     source, order = call.input(0), call.input(1, "permutation")
     call.rank(source, 1, _MAX_RANK)
     if order.shape != (source.rank,):

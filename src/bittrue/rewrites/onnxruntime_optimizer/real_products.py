@@ -70,7 +70,10 @@ def _transposes_matrix(editor: Editor, node: Node, shapes: Shapes) -> bool:
 
 
 def mark_transposed(editor: Editor, shapes: Shapes) -> None:
-    """Products of a transposed operand: the runtime reads it where it lies, which single rows and columns depend on."""
+    """Products of a transposed operand: the runtime reads it where it lies, which single rows and columns depend on.
+
+    Rows that lie before the batch axes stay there where both operands have as many axes.
+    """
     for node in editor.nodes():
         if not editor.alive(node) or not is_real_product(editor, node) or "turned_a" in node.attributes:
             continue
@@ -82,7 +85,10 @@ def mark_transposed(editor: Editor, shapes: Shapes) -> None:
             if turn is None or turn.source != "Transpose" or editor.gives_result(turn):
                 continue
             if editor.value(turn.inputs[0]) is None:
-                turned[position], batched = _swaps(_order(editor, turn, shapes))
+                order = _order(editor, turn, shapes)
+                turned[position], batched = _swaps(order)
+                if batched and {len(known_shape(editor, shapes, one) or ()) for one in node.inputs[:2]} != {len(order)}:
+                    turned[position] = batched = False
                 apart = apart or (position == 0 and (turned[0] or batched))
         if any(turned) or apart:
             marks: dict[str, Attribute] = {"turned_a": turned[0], "turned_b": turned[1], "apart": apart}
@@ -92,7 +98,7 @@ def mark_transposed(editor: Editor, shapes: Shapes) -> None:
 def merge_factors(editor: Editor, shapes: Shapes) -> None:
     """Products with one constant number before and behind a matrix product become its factor alpha."""
     for node in editor.nodes():
-        kept = editor.alive(node) and node.source == "MatMul" and is_real_product(editor, node)
+        kept = editor.alive(node) and node.source in ("MatMul", "FusedMatMul") and is_real_product(editor, node)
         if kept:
             _merge(editor, shapes, node)
 

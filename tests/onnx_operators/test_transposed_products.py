@@ -1,0 +1,53 @@
+"""Products of transposed tensors, which the runtime reads where they lie, and which it saves as FusedMatMul."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import NodeProto, TensorProto, helper
+
+from support.floating_models import reals
+from support.fused_models import optimised
+from support.onnx_models import Checks, build, needs_wide
+
+pytestmark = needs_wide
+
+
+def random_model(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
+    """Operands of any rank, each perhaps behind a transposition; a factor behind the product."""
+    m, k, n = (int(v) for v in rng.choice([1, 2, 3, 5, 17, 40], 3))
+    batch = [int(v) for v in rng.integers(1, 4, rng.integers(0, 3))]
+    right = batch if rng.random() < 0.6 else []
+    wanted = [(*batch, m, k), (*right, k, n)]
+    if rng.random() < 0.15:
+        wanted[1] = (k,)
+    nodes: list[NodeProto] = []
+    inputs, constants, names = {}, {}, []
+    for name, shape in zip("ab", wanted, strict=True):
+        rank, source = len(shape), reals(rng, shape)
+        if rank > 1 and rng.random() < 0.7:
+            swapped = [*range(rank - 2), rank - 1, rank - 2]
+            batched = [rank - 2, *range(rank - 2), rank - 1]
+            both = [rank - 1, *range(rank - 2), rank - 2]
+            order = [swapped, swapped, batched, both, list(rng.permutation(rank))][rng.integers(5)]
+            source = np.ascontiguousarray(source.transpose(order))
+            nodes.append(helper.make_node("Transpose", [name], [f"{name}t"], perm=[int(v) for v in np.argsort(order)]))
+        names.append(nodes[-1].output[0] if nodes and nodes[-1].input[0] == name else name)
+        (constants if name == "b" and rng.random() < 0.4 else inputs)[name] = source
+    nodes.append(helper.make_node("MatMul", names, ["p"]))
+    if rng.random() < 0.4:
+        constants["f"] = np.float32(rng.uniform(-2, 2))
+        nodes.append(helper.make_node("Mul", ["p", "f"], ["y"]))
+    else:
+        nodes.append(helper.make_node("Identity", ["p"], ["y"]))
+    return build(nodes, inputs, {"y": TensorProto.FLOAT}, constants, opset=17)
+
+
+@pytest.mark.parametrize("level", ["", "EXTENDED"])
+def test_random_models(request: pytest.FixtureRequest, level: str) -> None:
+    """As written, and as the runtime saves them."""
+    checks = Checks(request)
+    for rng in checks:
+        content, feeds = random_model(rng)
+        checks.add(optimised(content, level, off=()) if level else content, feeds)
+    assert "equal" in checks.outcomes
