@@ -15,9 +15,10 @@ import numpy as np
 from ...graph import Graph, Node
 from .. import Shapes
 from ..editing import Editor
+from .gates import join_gelu
 from .move_transposes import move_behind_sums
 from .quantized_preparation import PLAIN_PRODUCT, join_products, known_shape, remove_idle
-from .real_groups import join_gelu, join_layer_normalization
+from .real_groups import join_layer_normalization
 from .real_products import join_transpositions
 
 # How often the rules are tried; each round folds at most one neighbour into a node.

@@ -9,7 +9,8 @@ from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
 from .blocked_channels import join_residual_sums
-from .real_groups import join_gelu, join_layer_normalization, join_root_mean_square, join_skipped_sums
+from .gates import join_fast_gelu, join_gelu
+from .real_groups import join_layer_normalization, join_root_mean_square, join_skipped_sums
 from .real_products import mark_transposed, merge_factors
 
 # What one group leaves can be part of another one.
@@ -30,6 +31,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         join_root_mean_square(editor, shapes)
         mark_transposed(editor, shapes)
         join_skipped_sums(editor, shapes)
+        join_fast_gelu(editor)
         merge_factors(editor, shapes)
     join_residual_sums(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())

@@ -1,4 +1,4 @@
-"""Groups of operators on real numbers that become one: the normal distribution's gate, normalizations of rows.
+"""Groups of operators on real numbers that become one: normalizations of rows.
 
 Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_real_fusion.py compares bytes).
 """
@@ -10,67 +10,12 @@ import numpy as np
 from ...graph import Attribute, Node
 from .. import Shapes
 from ..editing import Editor
+from .gates import only
 from .quantized_preparation import known_shape
 
 _F32 = np.float32
 
 
-def _only(editor: Editor, node: Node | None, *sources: str) -> Node | None:
-    """The node's only reader, if it is one of these operators; the result of the node is no result of the graph."""
-    reader = None if node is None else editor.only_reader(node)
-    return reader if reader is not None and reader.source in sources else None
-
-
-def _other(node: Node, read: int) -> int | None:
-    """The other operand of a node with two."""
-    return node.inputs[1] if node.inputs[0] == read else node.inputs[0]
-
-
-def _is(editor: Editor, index: int | None, number: float) -> bool:
-    """A binary32 constant of one element, close to a number as the runtime checks it."""
-    value = editor.value(index)
-    if value is None or value.size != 1 or value.ndim > 1 or value.dtype != np.float32:
-        return False
-    found, wanted = float(value.reshape(-1)[0]), float(_F32(number))
-    return bool(abs(found - wanted) <= 1e-8 + 1e-5 * abs(wanted))
-
-
-# -- x / 2 * (1 + erf(x / sqrt 2)) ---------------------------------------------------------------------------------
-def join_gelu(editor: Editor) -> None:
-    """Quotient by sqrt 2, error function, plus 1, times x, times 1/2, or with the half of x first: gelu."""
-    for start in editor.nodes():
-        if not editor.alive(start) or start.source != "Div" or not _is(editor, start.inputs[1], 2**0.5):
-            continue
-        x = start.inputs[0]
-        erf = _only(editor, start, "Erf")
-        total = _only(editor, erf, "Add")
-        if erf is None or total is None or not _is(editor, _other(total, erf.outputs[0]), 1):
-            continue
-        product = _only(editor, total, "Mul")
-        if product is None or x is None or editor.type(x) != "f32":
-            continue
-        other = _other(product, total.outputs[0])
-        half = editor.writer(other)
-        last = _only(editor, product, "Mul")
-        # Source: ORT takes any product that x comes from for the half of x.
-        from_product = half is not None and half.source == "Mul"
-        if other == x and not from_product and last is not None and _is(editor, _other(last, product.outputs[0]), 0.5):
-            nodes, result = (start, erf, total, product, last), last.outputs
-        elif (
-            half is not None
-            and half.source == "Mul"
-            and editor.only_reader(half) is product
-            and x in half.inputs
-            and _is(editor, _other(half, x), 0.5)
-        ):
-            nodes, result = (start, erf, total, half, product), product.outputs
-        else:
-            continue
-        editor.remove(*nodes)
-        editor.add(start, "gelu", (x,), result, {"approximate": False}, source="Gelu", version=20)
-
-
-# -- rows ----------------------------------------------------------------------------------------------------------
 def _axes(editor: Editor, mean: Node) -> tuple[int, ...]:
     axes = editor.value(mean.inputs[1]) if len(mean.inputs) > 1 else None
     return () if axes is None else tuple(int(axis) for axis in axes.reshape(-1))
@@ -135,8 +80,8 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
         parts = None if quotient is None else _root(editor, quotient)
         if quotient is None or parts is None or parts[0] not in below:
             continue
-        scaled = _only(editor, quotient, "Mul")
-        last = _only(editor, scaled, "Add")
+        scaled = only(editor, quotient, "Mul")
+        last = only(editor, scaled, "Add")
         if scaled is None or last is None or not all(_last_axis(editor, shapes, m) for m in (mean, parts[1])):
             continue
         scale, bias = (_vector(editor, shapes, node) for node in (scaled, last))
@@ -152,7 +97,7 @@ def join_root_mean_square(editor: Editor, shapes: Shapes) -> None:
     for quotient in editor.nodes():
         if not editor.alive(quotient) or quotient.source != "Div":
             continue
-        parts, scaled, x = _root(editor, quotient), _only(editor, quotient, "Mul"), quotient.inputs[0]
+        parts, scaled, x = _root(editor, quotient), only(editor, quotient, "Mul"), quotient.inputs[0]
         if parts is None or scaled is None or x is None or parts[0].inputs[0] != x or editor.type(x) != "f32":
             continue
         scale = _vector(editor, shapes, scaled)

@@ -1,0 +1,135 @@
+"""Groups of operators on real numbers that become a gate: x times the normal distribution function of x.
+
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_real_fusion.py and
+tests/onnx_operators/test_passes.py compare bytes).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph import Attribute, Node
+from ..editing import Editor
+
+_F32 = np.float32
+_ROOT, _CUBIC = 0.7978845834732056, 0.044715
+
+
+def only(editor: Editor, node: Node | None, *sources: str) -> Node | None:
+    """The node's only reader, if it is one of these operators; the result of the node is no result of the graph."""
+    reader = None if node is None else editor.only_reader(node)
+    return reader if reader is not None and reader.source in sources else None
+
+
+def _other(node: Node, read: int) -> int | None:
+    """The other operand of a node with two."""
+    return node.inputs[1] if node.inputs[0] == read else node.inputs[0]
+
+
+def _is(editor: Editor, index: int | None, number: float) -> bool:
+    """A binary32 constant of one element, close to a number as the runtime checks it."""
+    value = editor.value(index)
+    if value is None or value.size != 1 or value.ndim > 1 or value.dtype != np.float32:
+        return False
+    found, wanted = float(value.reshape(-1)[0]), float(_F32(number))
+    return bool(abs(found - wanted) <= 1e-8 + 1e-5 * abs(wanted))
+
+
+# -- x / 2 * (1 + erf(x / sqrt 2)) ---------------------------------------------------------------------------------
+def join_gelu(editor: Editor) -> None:
+    """Quotient by sqrt 2, error function, plus 1, times x, times 1/2, or with the half of x first: gelu."""
+    for start in editor.nodes():
+        if not editor.alive(start) or start.source != "Div" or not _is(editor, start.inputs[1], 2**0.5):
+            continue
+        x = start.inputs[0]
+        erf = only(editor, start, "Erf")
+        total = only(editor, erf, "Add")
+        if erf is None or total is None or not _is(editor, _other(total, erf.outputs[0]), 1):
+            continue
+        product = only(editor, total, "Mul")
+        if product is None or x is None or editor.type(x) != "f32":
+            continue
+        other = _other(product, total.outputs[0])
+        half = editor.writer(other)
+        last = only(editor, product, "Mul")
+        # Source: ORT takes any product that x comes from for the half of x.
+        from_product = half is not None and half.source == "Mul"
+        if other == x and not from_product and last is not None and _is(editor, _other(last, product.outputs[0]), 0.5):
+            nodes, result = (start, erf, total, product, last), last.outputs
+        elif (
+            half is not None
+            and half.source == "Mul"
+            and editor.only_reader(half) is product
+            and x in half.inputs
+            and _is(editor, _other(half, x), 0.5)
+        ):
+            nodes, result = (start, erf, total, half, product), product.outputs
+        else:
+            continue
+        editor.remove(*nodes)
+        editor.add(start, "gelu", (x,), result, {"approximate": False}, source="Gelu", version=20)
+
+
+# -- x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) ------------------------------------------------------------
+def join_fast_gelu(editor: Editor) -> None:
+    """The same by a hyperbolic tangent, whose argument is written in one of two ways."""
+    for start in editor.nodes():
+        if not editor.alive(start) or start.source not in ("Mul", "Pow") or editor.type(start.outputs[0]) != "f32":
+            continue
+        found = _factored_cubic(editor, start) if start.source == "Mul" else _summed_cubic(editor, start)
+        if found is None:
+            continue
+        x, nodes = found
+        tanh = only(editor, nodes[-1], "Tanh")
+        total = only(editor, tanh, "Add")
+        product = only(editor, total, "Mul")
+        if tanh is None or total is None or product is None or editor.gives_result(product):
+            continue
+        half = editor.writer(_other(product, total.outputs[0]))
+        if half is None or half.source != "Mul" or not _plus_one(editor, total, tanh) or editor.gives_result(half):
+            continue
+        if _factor_of(editor, half, x, 0.5):
+            editor.remove(*nodes, tanh, total, product)
+            if not editor.edges(half):
+                editor.remove(half)
+            attributes: dict[str, Attribute] = {"approximate": True}
+            editor.add(start, "gelu", (x,), product.outputs, attributes, source="FastGelu")
+
+
+def _plus_one(editor: Editor, total: Node, read: Node) -> bool:
+    return _is(editor, _other(total, read.outputs[0]), 1)
+
+
+def _factor_of(editor: Editor, product: Node, x: int, number: float) -> bool:
+    """Whether a product is that of x with a number."""
+    first = next((i for i in (0, 1) if _is(editor, product.inputs[i], number)), None)
+    return first is not None and product.inputs[1 - first] == x
+
+
+def _factored_cubic(editor: Editor, start: Node) -> tuple[int, tuple[Node, ...]] | None:
+    """0.044715 x times x, plus 1, times sqrt(2 / pi) x: x and the nodes, the last one last."""
+    position = next((i for i in (0, 1) if _is(editor, start.inputs[i], _CUBIC)), None)
+    square = only(editor, start, "Mul")
+    total = only(editor, square, "Add")
+    last = only(editor, total, "Mul")
+    if position is None or square is None or total is None or last is None:
+        return None
+    x = start.inputs[1 - position]
+    scaled = editor.writer(_other(last, total.outputs[0]))
+    if x is None or _other(square, start.outputs[0]) != x or not _plus_one(editor, total, square):
+        return None
+    if scaled is None or scaled.source != "Mul" or editor.only_reader(scaled) is not last:
+        return None
+    return (x, (start, square, total, scaled, last)) if _factor_of(editor, scaled, x, _ROOT) else None
+
+
+def _summed_cubic(editor: Editor, start: Node) -> tuple[int, tuple[Node, ...]] | None:
+    """x cubed times 0.044715, plus x, times sqrt(2 / pi): x and the nodes, the last one last."""
+    x, cubic = start.inputs[0], only(editor, start, "Mul")
+    total = only(editor, cubic, "Add")
+    last = only(editor, total, "Mul")
+    if x is None or cubic is None or total is None or last is None or not _is(editor, start.inputs[1], 3):
+        return None
+    if not _is(editor, _other(cubic, start.outputs[0]), _CUBIC) or _other(total, cubic.outputs[0]) != x:
+        return None
+    return (x, (start, cubic, total, last)) if _is(editor, _other(last, total.outputs[0]), _ROOT) else None
