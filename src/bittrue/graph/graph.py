@@ -61,6 +61,7 @@ class Tensor:
         data: constant content as a one-dimensional array that views the file's bytes (sub-byte types stay packed,
             one uint8 per byte); None for computed tensors.
         is_variable: keeps its value from one run to the next.
+        symbols: names of the free dimensions, "" of the others; the same name is the same dimension.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Tensor:
     quantization: Quantization | None = None
     data: np.ndarray | None = None
     is_variable: bool = False
+    symbols: tuple[str, ...] | None = None
 
     @property
     def type(self) -> DataType:

@@ -223,7 +223,8 @@ class _Reader:
             raise InvalidModelError("BT-ONNX-SHAPE", f"shape {sizes[:8]} is no shape", place=place)
         free = -1 in sizes
         shape = tuple(1 if size == -1 else size for size in sizes)
-        return Tensor(info.name, dtype, shape, tuple(sizes) if free else None)
+        symbols = tuple(dim.dim_param for dim in tensor.shape.dim) if free else None
+        return Tensor(info.name, dtype, shape, tuple(sizes) if free else None, symbols=symbols)
 
     # -- nodes -----------------------------------------------------------------------------------------------------
     def _node(self, builder: GraphBuilder, proto: NodeProto) -> None:

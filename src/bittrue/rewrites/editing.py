@@ -124,7 +124,9 @@ class Editor:
         if shape is not None:
             return self._tensor(Tensor(self._unique(name), dtype, shape))
         pattern = self.tensors[like]
-        return self._tensor(Tensor(self._unique(name), dtype, pattern.shape, pattern.shape_signature))
+        return self._tensor(
+            Tensor(self._unique(name), dtype, pattern.shape, pattern.shape_signature, symbols=pattern.symbols)
+        )
 
     def add(
         self,

@@ -5,11 +5,14 @@ Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operator
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...graph import Attribute, Node
 from .. import Shapes
 from ..editing import Editor
+from .free_dimensions import UNKNOWN, Sizes, known_sizes
 from .gates import only
 from .quantized_preparation import known_shape
 
@@ -123,37 +126,56 @@ def join_skipped_sums(editor: Editor, shapes: Shapes) -> None:
 
     A constant vector that is added to one of the two is added last.
     """
+    sizes = known_sizes(editor, shapes)
     for node in editor.nodes():
         if not editor.alive(node) or node.source != "LayerNormalization" or len(node.outputs) != 1:
             continue
         first = editor.writer(node.inputs[0])
         if first is None or first.source != "Add" or editor.only_reader(first) is not node or node.attributes["summed"]:
             continue
-        if not _same_three(editor, shapes, first) or editor.type(first.outputs[0]) != "f32":
+        if not _same_three(sizes, first) or editor.type(first.outputs[0]) != "f32":
             continue
         if any(len(known_shape(editor, shapes, part) or ()) > 1 for part in node.inputs[1:]):
             continue
-        for position in (0, 1):
-            second = editor.writer(first.inputs[position])
-            if second is not None and second.source == "Add" and _adds_vector(editor, shapes, second, first):
-                _add_later(editor, first, second, position)
-                break
+        later = _added_later(editor, sizes, first, node)
+        if later is not None:
+            _add_later(editor, first, *later)
         attributes = {**node.attributes, "axis": -1, "summed": True}
         editor.change(node, attributes=attributes, source="SkipLayerNormalization")
 
 
-def _same_three(editor: Editor, shapes: Shapes, node: Node) -> bool:
-    left, right = (known_shape(editor, shapes, index) for index in node.inputs)
-    if left is None or right is None or len(left) != 3 or left != right:
-        return False
-    return -1 not in left[1:]
+def _same_three(sizes: Callable[[int | None], Sizes | None], node: Node) -> bool:
+    """Operands of three dimensions, and each is known to be the same in both: the same number or the same symbol."""
+    left, right = map(sizes, node.inputs)
+    return left is not None and len(left) == 3 and left == right and not {-1, UNKNOWN}.intersection(left)
 
 
-def _adds_vector(editor: Editor, shapes: Shapes, node: Node, after: Node) -> bool:
-    value, shape = editor.value(node.inputs[1]), known_shape(editor, shapes, node.inputs[0])
-    if value is None or shape is None or len(shape) != 3 or editor.only_reader(node) is not after:
-        return False
-    return value.shape == shape[2:] and not _is_integer_product(editor, editor.writer(node.inputs[0]), node)
+def _added_later(
+    editor: Editor, sizes: Callable[[int | None], Sizes | None], first: Node, normalization: Node
+) -> tuple[Node, int, int] | None:
+    """A sum with a constant vector before `first`, at which of its operands, and the vector's place in that sum.
+
+    A vector that is the second operand; else any that is added to a product of real matrices.
+    """
+    sums = [editor.writer(index) for index in first.inputs]
+    found = [
+        (second, position)
+        for position, second in enumerate(sums)
+        if second is not None and second.source == "Add" and editor.only_reader(second) is first
+    ]
+    for second, position in found:
+        value, whole = editor.value(second.inputs[1]), sizes(second.inputs[0])
+        integer = _is_integer_product(editor, editor.writer(second.inputs[0]), second)
+        if value is not None and whole is not None and len(whole) == 3 and value.shape == whole[2:] and not integer:
+            return second, position, 1
+    for second, position in found:
+        for place in (1, 0):
+            product, value = editor.writer(second.inputs[1 - place]), editor.value(second.inputs[place])
+            if product is None or product.source != "MatMul" or "turned_a" in product.attributes or value is None:
+                continue
+            if value.ndim == 1 and sizes(normalization.inputs[1]) in (None, value.shape):
+                return second, position, place
+    return None
 
 
 def _is_integer_product(editor: Editor, product: Node | None, biased: Node) -> bool:
@@ -168,13 +190,13 @@ def _is_integer_product(editor: Editor, product: Node | None, biased: Node) -> b
     return all(editor.only_reader(one) is two for one, two in ((sums, cast), (cast, product), (factors, product)))
 
 
-def _add_later(editor: Editor, first: Node, second: Node, position: int) -> None:
+def _add_later(editor: Editor, first: Node, second: Node, position: int, place: int) -> None:
     """(a + v) + b, or b + (a + v), as (a + b) + v with the order of a and b kept."""
     total = first.outputs[0]
     before = editor.computed(total, f"{editor.tensors[total].name}/skipped", editor.type(total))
     inputs = list(first.inputs)
-    inputs[position] = second.inputs[0]
-    vector = second.inputs[1]
+    inputs[position] = second.inputs[1 - place]
+    vector = second.inputs[place]
     editor.remove(second)
     editor.change(first, inputs=tuple(inputs), outputs=(before,))
     attributes = dict(second.attributes)

@@ -1,0 +1,355 @@
+"""What the runtime knows of dimensions that a file leaves free: the same symbol is the same dimension.
+
+Symbols come from the file's inputs and from what it declares of other tensors, and go through operators as the
+specification's shape inference says. A dimension that follows from sizes computed at run time has no symbol, but for a
+Reshape to a Concat of such sizes: the runtime makes a constant of it, whose zeros keep dimensions.
+Source: ONNX Runtime 1.31.1, the shapes of its optimised graphs (tests/onnx_operators/test_passes.py compares them).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from ...graph import Node
+from ...operators import find
+from ...operators.core.base import broadcast_shape, same_shape
+from .. import Shapes
+from ..editing import Editor
+from .quantized_preparation import known_shape
+
+# A number, a symbol, or nothing that is known of it.
+Size = int | str
+Sizes = tuple[Size, ...]
+UNKNOWN = ""
+
+# Results with the sizes of the first operand, beside operators that infer them so.
+_KEEPS = frozenset(
+    """
+    batch_normalization clip cumsum dequantize group_normalization layer_normalization leaky_relu
+    local_response_normalization log_softmax logistic lp_normalization prelu quantize relu reverse_sequence scatter_nd
+    softmax triangle
+    """.split()
+)
+_BROADCASTS = ("add", "mul", "select", "add_n")
+_OVER_AXES = ("mean", "sum", "reduce_max", "reduce_min", "reduce_prod")
+
+
+def known_sizes(editor: Editor, shapes: Shapes) -> Callable[[int | None], Sizes | None]:
+    """Gives the sizes of a tensor as the runtime knows them, None where not even their number is known."""
+    if all(-1 not in (editor.tensors[index].shape_signature or ()) for index in editor.graph.inputs):
+        return partial(known_shape, editor, shapes)
+    return _Walk(editor, shapes).get
+
+
+class _Walk:
+    """Sizes of tensors in the order in which they are computed."""
+
+    def __init__(self, editor: Editor, shapes: Shapes) -> None:
+        self.editor, self.shapes = editor, shapes
+        self.sizes: dict[int, Sizes] = {}
+        for index in editor.graph.inputs:
+            self.sizes[index] = self._declared(index) or ()
+        for node in editor.nodes():
+            results = self._results(node)
+            for position, index in enumerate(node.outputs):
+                found = results[position] if position < len(results) else None
+                merged = _merged(self._numbers(index) if found is None else found, self._declared(index))
+                if merged is not None:
+                    self.sizes[index] = merged
+
+    def get(self, index: int | None) -> Sizes | None:
+        if index is None:
+            return None
+        return self.editor.tensors[index].shape if self.editor.tensors[index].is_constant else self.sizes.get(index)
+
+    def _declared(self, index: int) -> Sizes | None:
+        tensor = self.editor.tensors[index]
+        signature, symbols = tensor.shape_signature or tensor.shape, tensor.symbols
+        if not signature:
+            return None
+        names = symbols or (UNKNOWN,) * len(signature)
+        return tuple(name if size == -1 else size for size, name in zip(signature, names, strict=True))
+
+    def _numbers(self, index: int) -> Sizes | None:
+        """Sizes that depend on no free one."""
+        known = known_shape(self.editor, self.shapes, index)
+        return None if known is None else tuple(UNKNOWN if size == -1 else size for size in known)
+
+    # -- operators -------------------------------------------------------------------------------------------------
+    def _results(self, node: Node) -> Sequence[Sizes | None]:
+        operator = find(node.operator)
+        first = self.get(node.inputs[0]) if node.inputs else None
+        if operator is None or first is None:
+            return ()
+        if operator.infer is same_shape or node.operator in _KEEPS:
+            return (first,)
+        if operator.infer is broadcast_shape or node.operator in _BROADCASTS:
+            return (_broadcast([self.get(index) for index in node.inputs if index is not None]),)
+        if node.operator == "matmul":
+            return (self._product(node),)
+        if node.operator in _OVER_AXES:
+            return (self._over_axes(node, first),)
+        rule = _RULES.get(node.operator)
+        return () if rule is None else rule(self, node, first)
+
+    def _product(self, node: Node) -> Sizes | None:
+        if node.source not in ("MatMul", "FusedMatMul", "MatMulInteger", "MatMulIntegerToFloat", "Gemm"):
+            return None
+        a, b = self.get(node.inputs[0]), self.get(node.inputs[1])
+        if a is None or b is None or len(a) < 2 or len(b) < 2:
+            return None
+        turned = [bool(node.attributes.get(name)) for name in ("transpose_a", "transpose_b")]
+        rows, columns = a[-1 if turned[0] else -2], b[-2 if turned[1] else -1]
+        batch = _broadcast([a[:-2], b[:-2]])
+        return None if batch is None else (*batch, rows, columns)
+
+    def _axes(self, index: int | None, rank: int) -> tuple[int, ...] | None:
+        value = self.editor.value(index)
+        if value is None:
+            return None
+        axes = [int(axis) for axis in value.reshape(-1)]
+        return tuple(axis % rank for axis in axes) if rank and all(-rank <= axis < rank for axis in axes) else None
+
+    def _over_axes(self, node: Node, first: Sizes) -> Sizes | None:
+        given = (*node.inputs, None)[1]
+        axes = tuple(range(len(first))) if given is None else self._axes(given, len(first))
+        if axes is None:
+            return None
+        if node.attributes.get("keep_dims"):
+            return tuple(1 if axis in axes else size for axis, size in enumerate(first))
+        return tuple(size for axis, size in enumerate(first) if axis not in axes)
+
+    def transpose(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        order = self._axes(node.inputs[1], len(first)) if len(node.inputs) > 1 else tuple(range(len(first)))[::-1]
+        return () if order is None or len(order) != len(first) else (tuple(first[axis] for axis in order),)
+
+    def expand_dims(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        value = self.editor.value(node.inputs[1])
+        if value is None:
+            return ()
+        rank = len(first) + value.size
+        axes, rest = self._axes(node.inputs[1], rank), iter(first)
+        if axes is None or len(set(axes)) != value.size:
+            return ()
+        return (tuple(1 if axis in axes else next(rest) for axis in range(rank)),)
+
+    def squeeze(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        axes = self._axes(node.inputs[1], len(first)) if len(node.inputs) > 1 else None
+        return () if axes is None else (tuple(size for axis, size in enumerate(first) if axis not in axes),)
+
+    def gather(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        indices, axis = self.get(node.inputs[1]), node.attributes.get("axis")
+        if (
+            indices is None
+            or not isinstance(axis, int)
+            or node.source != "Gather"
+            or not -len(first) <= axis < len(first)
+        ):
+            return ()
+        axis %= len(first)
+        return ((*first[:axis], *indices, *first[axis + 1 :]),)
+
+    def concatenation(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        axis = node.attributes.get("axis")
+        parts = [self.get(index) for index in node.inputs]
+        if node.source != "Concat" or not isinstance(axis, int) or not -len(first) <= axis < len(first):
+            return ()
+        merged: list[Size] = list(first)
+        axis %= len(first)
+        for part in parts[1:]:
+            if part is None or len(part) != len(first):
+                return ()
+            for place, size in enumerate(part):
+                if place == axis:
+                    total = merged[axis]
+                    merged[axis] = total + size if isinstance(total, int) and isinstance(size, int) else UNKNOWN
+                else:
+                    merged[place] = _one(size, merged[place])
+        return (tuple(merged),)
+
+    def slice_axes(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        given = (*node.inputs, None, None)
+        starts, ends, steps = (self.editor.value(index) for index in (given[1], given[2], (*given, None)[4]))
+        if starts is None or ends is None or starts.size > len(first):
+            return ()
+        axes = tuple(range(starts.size)) if given[3] is None else self._axes(given[3], len(first))
+        if axes is None or starts.size != ends.size or len(axes) != starts.size:
+            return ()
+        result = list(first)
+        by = [1] * len(axes) if steps is None else steps.reshape(-1).tolist()
+        for axis, start, end, step in zip(axes, starts.tolist(), ends.tolist(), by, strict=False):
+            size = first[axis]
+            result[axis] = len(range(size)[start:end:step]) if isinstance(size, int) and step else UNKNOWN
+        return (tuple(result),)
+
+    def split(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        axis = node.attributes.get("axis")
+        if node.source != "Split" or not isinstance(axis, int) or not -len(first) <= axis < len(first):
+            return ()
+        axis %= len(first)
+        size, count = first[axis], len(node.outputs)
+        parts = self.editor.value(node.inputs[1]) if len(node.inputs) > 1 else None
+        if parts is None and isinstance(size, int):
+            each = -(-size // count)
+            given = [min(each, size - each * number) for number in range(count)]
+        else:
+            given = [UNKNOWN] * count if parts is None or parts.size != count else parts.reshape(-1).tolist()
+        return tuple((*first[:axis], part, *first[axis + 1 :]) for part in given)
+
+    def shape(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        return ((len(self._shape_part(node, first)),) if node.source == "Shape" else (),)
+
+    def _shape_part(self, node: Node, sizes: Sizes) -> Sizes:
+        start, end = node.attributes.get("start", 0), node.attributes.get("end", len(sizes))
+        return sizes[start:end] if isinstance(start, int) and isinstance(end, int) else sizes
+
+    def dynamic_quantize_linear(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        return first, (), ()
+
+    def images(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        numbers = self._numbers(node.outputs[0])
+        return () if numbers is None or len(numbers) != len(first) else ((first[0], *numbers[1:]),)
+
+    def recurrent(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        numbers = self._numbers(node.outputs[0])
+        if numbers is None or len(numbers) != 4 or len(first) != 3:
+            return ()
+        return ((first[0], numbers[1], first[1], numbers[3]),)
+
+    def reshape(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        numbers = self._numbers(node.outputs[0])
+        if node.source != "Reshape":
+            return ()
+        target = self._target(node)
+        if target is None:
+            # The runtime knows the rank.
+            return (None if numbers is None else (UNKNOWN,) * len(numbers),)
+        keeps = node.attributes.get("zeros") == "copied"
+        kept = {axis for axis, size in enumerate(target) if size == 0 and keeps and axis < len(first)}
+        found: list[Size] = [first[axis] if axis in kept else size for axis, size in enumerate(target)]
+        if -1 in target:
+            found[target.index(-1)] = self._rest(first, found, kept)
+        return (tuple(found),)
+
+    def _rest(self, first: Sizes, found: Sequence[Size], kept: set[int]) -> Size:
+        """What is left for the size -1: free sizes that are kept on both sides do not count."""
+        same = {axis for axis in kept if not isinstance(first[axis], int)}
+        before = [size for axis, size in enumerate(first) if axis not in same]
+        after = [size for axis, size in enumerate(found) if axis not in same and size != -1]
+        if not all(isinstance(size, int) for size in (*before, *after)):
+            return UNKNOWN
+        whole, part = math.prod(map(int, before)), math.prod(map(int, after))
+        return whole // part if part else UNKNOWN
+
+    # -- reshapes to sizes of other tensors ------------------------------------------------------------------------
+    def _target(self, node: Node) -> list[int] | None:
+        """The constant that a Reshape reads, or what the runtime makes of a Concat of sizes: 0 keeps one, -1 fits."""
+        value = self._folded(node.inputs[1])
+        if value is not None:
+            return [int(size) for size in value.reshape(-1)]
+        concat = self.editor.writer(node.inputs[1])
+        if concat is None or concat.source != "Concat" or self.editor.only_reader(concat) is not node:
+            return None
+        target: list[int] = []
+        for index in concat.inputs:
+            part = self._folded(index)
+            if part is not None:
+                target += [int(size) for size in part.reshape(-1)]
+            elif self._keeps(index, node, len(target)):
+                target.append(0)
+            elif self.get(index) == (1,) or self.get(index) == ():
+                target.append(-1)
+            else:
+                return None
+        return target if target.count(-1) <= 1 else None
+
+    def _keeps(self, index: int | None, reshape: Node, axis: int) -> bool:
+        """Whether a one-element tensor is the size of this axis of what is reshaped: Shape, Gather, Unsqueeze."""
+        unsqueeze = self.editor.writer(index)
+        gather = self.editor.writer(unsqueeze.inputs[0]) if unsqueeze is not None else None
+        shape = self.editor.writer(gather.inputs[0]) if gather is not None else None
+        if unsqueeze is None or unsqueeze.source != "Unsqueeze" or gather is None or gather.source != "Gather":
+            return False
+        place = self.editor.value(gather.inputs[1])
+        if (
+            shape is None
+            or shape.source != "Shape"
+            or place is None
+            or place.size != 1
+            or int(place.reshape(())) != axis
+        ):
+            return False
+        if shape.inputs[0] == reshape.inputs[0]:
+            return True
+        one, two = self.get(shape.inputs[0]), self.get(reshape.inputs[0])
+        if one is None or two is None or axis >= min(len(one), len(two)):
+            return False
+        return one[axis] == two[axis] != UNKNOWN
+
+    def _folded(self, index: int | None) -> np.ndarray | None:
+        """A value that follows from constants and from shapes that the runtime knows whole."""
+        value = self.editor.value(index)
+        return value if value is not None and self._is_folded(index) else None
+
+    def _is_folded(self, index: int | None) -> bool:
+        writer = self.editor.writer(index)
+        if index is None or writer is None:
+            return True
+        if writer.source == "Shape":
+            sizes = self.get(writer.inputs[0])
+            return sizes is not None and all(isinstance(size, int) for size in self._shape_part(writer, sizes))
+        return all(map(self._is_folded, writer.inputs))
+
+
+_Rule = Callable[[_Walk, Node, Sizes], Sequence[Sizes | None]]
+_RULES: dict[str, _Rule] = {
+    "average_pool": _Walk.images,
+    "concatenation": _Walk.concatenation,
+    "conv": _Walk.images,
+    "conv_transpose": _Walk.images,
+    "dynamic_quantize_linear": _Walk.dynamic_quantize_linear,
+    "expand_dims": _Walk.expand_dims,
+    "gather": _Walk.gather,
+    "gru": _Walk.recurrent,
+    "lstm": _Walk.recurrent,
+    "max_pool": _Walk.images,
+    "reshape": _Walk.reshape,
+    "rnn": _Walk.recurrent,
+    "shape": _Walk.shape,
+    "slice_axes": _Walk.slice_axes,
+    "split": _Walk.split,
+    "squeeze": _Walk.squeeze,
+    "transpose": _Walk.transpose,
+}
+
+
+def _one(new: Size, old: Size) -> Size:
+    """What is known of a size that two tensors say something about: a number, else the older symbol."""
+    if isinstance(old, int) or (old and not isinstance(new, int)):
+        return old
+    return new
+
+
+def _merged(found: Sizes | None, declared: Sizes | None) -> Sizes | None:
+    if found is None or declared is None or len(found) != len(declared):
+        return declared if found is None else found
+    return tuple(_one(size, said) for size, said in zip(found, declared, strict=True))
+
+
+def _broadcast(operands: Sequence[Sizes | None]) -> Sizes | None:
+    """Sizes of what operands broadcast to: a number other than 1 counts before symbols, different symbols give none."""
+    known = [operand for operand in operands if operand is not None]
+    if len(known) < len(operands) or not known:
+        return None
+    rank = max(map(len, known))
+    result: list[Size] = []
+    for axis in range(rank):
+        sizes = [operand[axis - rank + len(operand)] for operand in known if axis >= rank - len(operand)]
+        numbers = [size for size in sizes if isinstance(size, int) and size != 1]
+        symbols = {size for size in sizes if isinstance(size, str)}
+        result.append(numbers[0] if numbers else 1 if not symbols else symbols.pop() if len(symbols) == 1 else UNKNOWN)
+    return tuple(result)
