@@ -38,6 +38,11 @@ MAX_RANK = 32
 Peek = Callable[[int], "np.ndarray | None"]
 
 
+# For free sizes, each with its successor: small ones that broadcast with nothing by chance, then larger ones, since
+# windows may not fit into these.
+_SIZES = (2, 64, 1000)
+
+
 @dataclass
 class _Job:
     """What all graphs of one planning share.
@@ -198,25 +203,35 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
         return state
 
     def shapes(graph: Graph) -> Settled:
-        # Two small sizes that broadcast with nothing by chance.
-        some = walk(graph, 2)
         free = any(-1 in (graph.tensors[i].shape_signature or ()) for i in graph.inputs)
-        others = walk(graph, 3) if free else some
-        found = {
-            index: tuple(a if a == b else -1 for a, b in zip(shape, others.shapes[index], strict=True))
-            for index, shape in some.shapes.items()
-            if len(others.shapes.get(index, (-1,) * (MAX_RANK + 1))) == len(shape)
-        }
-        values = {
-            index: some.values[index]
-            for index in some.folded
-            if index in others.values
-            and some.values[index].shape == others.values[index].shape
-            and some.values[index].tobytes() == others.values[index].tobytes()
-        }
-        return Settled(found, values)
+        written = {index for node in graph.nodes for index in node.outputs}
+        found = Settled({}, {})
+        for size in _SIZES:
+            some = walk(graph, size)
+            settled = _common(some, walk(graph, size + 1) if free else some)
+            found = settled if len(settled.shapes) > len(found.shapes) else found
+            if not free or written <= found.shapes.keys():
+                break
+        return found
 
     return lambda graph: functools.cache(functools.partial(shapes, graph))
+
+
+def _common(some: _State, others: _State) -> Settled:
+    """What two walks with other free sizes say alike."""
+    shapes = {
+        index: tuple(a if a == b else -1 for a, b in zip(shape, others.shapes[index], strict=True))
+        for index, shape in some.shapes.items()
+        if len(others.shapes.get(index, (-1,) * (MAX_RANK + 1))) == len(shape)
+    }
+    values = {
+        index: some.values[index]
+        for index in some.folded
+        if index in others.values
+        and some.values[index].shape == others.values[index].shape
+        and some.values[index].tobytes() == others.values[index].tobytes()
+    }
+    return Settled(shapes, values)
 
 
 def plan_nested(source: Source, nested: Nested, shapes: Mapping[int, tuple[int, ...]]) -> Plan:

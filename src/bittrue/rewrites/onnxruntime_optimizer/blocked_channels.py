@@ -13,7 +13,7 @@ from ...operators.layers.conv_geometry import ADDEND
 from ...operators.layers.real_conv import can_block
 from .. import Shapes
 from ..editing import Editor
-from .quantized_preparation import known_shape
+from .free_dimensions import known_shape
 
 _POOLS, _GLOBAL_POOLS = ("MaxPool", "AveragePool"), ("GlobalMaxPool", "GlobalAveragePool")
 # Channels of a block, and what numbers of channels are multiples of where blocks are filled up.

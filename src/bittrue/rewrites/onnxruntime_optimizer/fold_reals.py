@@ -15,9 +15,10 @@ import numpy as np
 from ...graph import Graph, Node
 from .. import Shapes
 from ..editing import Editor
+from .free_dimensions import known_shape
 from .gates import join_gelu
 from .move_transposes import move_behind_sums
-from .quantized_preparation import PLAIN_PRODUCT, join_products, known_shape, remove_idle
+from .quantized_preparation import PLAIN_PRODUCT, join_products, remove_idle, share_equal
 from .real_groups import join_layer_normalization
 from .real_products import join_transpositions
 
@@ -41,13 +42,14 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 
 
 def fold(editor: Editor, shapes: Shapes) -> None:
-    """Constants into the products before them, and products with a bias behind them into one product."""
+    """Constants into the products before them, equal nodes become one, products with a bias behind them, too."""
     for _ in editor.rounds(_ROUNDS):
         remove_idle(editor)
         for node in editor.nodes():
             for rule in _RULES.get(node.source, ()):
                 if editor.alive(node) and rule(editor, shapes, node):
                     break
+        share_equal(editor)
     join_products(editor, shapes)
 
 

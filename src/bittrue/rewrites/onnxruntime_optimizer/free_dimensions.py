@@ -14,12 +14,11 @@ from functools import partial
 
 import numpy as np
 
-from ...graph import Node
+from ...graph import Node, Tensor
 from ...operators import find
 from ...operators.core.base import broadcast_shape, same_shape
 from .. import Shapes
 from ..editing import Editor
-from .quantized_preparation import known_shape
 
 # A number, a symbol, or nothing that is known of it.
 Size = int | str
@@ -38,11 +37,37 @@ _BROADCASTS = ("add", "mul", "select", "add_n")
 _OVER_AXES = ("mean", "sum", "reduce_max", "reduce_min", "reduce_prod")
 
 
+def known_shape(editor: Editor, shapes: Shapes, index: int | None) -> tuple[int, ...] | None:
+    """The shape of a tensor, -1 where a dimension is free; None when it is not known."""
+    while index is not None:
+        tensor: Tensor = editor.tensors[index]
+        if tensor.is_constant:
+            return tensor.shape
+        if index in shapes().shapes:
+            return shapes().shapes[index]
+        writer = editor.writer(index)
+        if writer is None or writer.operator not in ("quantize", "dequantize"):
+            return None
+        index = writer.inputs[0]
+    return None
+
+
 def known_sizes(editor: Editor, shapes: Shapes) -> Callable[[int | None], Sizes | None]:
     """Gives the sizes of a tensor as the runtime knows them, None where not even their number is known."""
     if all(-1 not in (editor.tensors[index].shape_signature or ()) for index in editor.graph.inputs):
         return partial(known_shape, editor, shapes)
     return _Walk(editor, shapes).get
+
+
+def known_numbers(editor: Editor, shapes: Shapes) -> Callable[[int | None], tuple[int, ...] | None]:
+    """The same with -1 for every size that is no number."""
+    sizes = known_sizes(editor, shapes)
+
+    def numbers(index: int | None) -> tuple[int, ...] | None:
+        found = sizes(index)
+        return None if found is None else tuple(size if isinstance(size, int) else -1 for size in found)
+
+    return numbers
 
 
 class _Walk:
@@ -193,11 +218,12 @@ class _Walk:
         axis %= len(first)
         size, count = first[axis], len(node.outputs)
         parts = self.editor.value(node.inputs[1]) if len(node.inputs) > 1 else None
+        given: list[Size] = [UNKNOWN] * count
         if parts is None and isinstance(size, int):
             each = -(-size // count)
             given = [min(each, size - each * number) for number in range(count)]
-        else:
-            given = [UNKNOWN] * count if parts is None or parts.size != count else parts.reshape(-1).tolist()
+        elif parts is not None and parts.size == count:
+            given = parts.reshape(-1).tolist()
         return tuple((*first[:axis], part, *first[axis + 1 :]) for part in given)
 
     def shape(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:

@@ -13,7 +13,7 @@ from ...graph import Attribute, Graph, Node
 from ...operators.movement.concatenation import data_inputs
 from .. import Shapes
 from ..editing import Editor
-from .quantized_preparation import known_shape
+from .free_dimensions import known_shape
 
 _SUMS = ("mean", "sum", "reduce_prod")
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...graph import Attribute, Node, Tensor, data_type
+from ...graph import Attribute, Node, data_type
 from .. import Shapes
 from ..editing import Editor
+from .free_dimensions import known_numbers, known_shape
 from .quantized_pairs import DEQUANTIZE, QUANTIZE, is_quantize, pair_attributes, scalar
 
 # Never the same twice.
@@ -25,21 +26,6 @@ PLAIN_PRODUCT: dict[str, Attribute] = {
     "transpose_b": False,
     "matrices": True,
 }
-
-
-def known_shape(editor: Editor, shapes: Shapes, index: int | None) -> tuple[int, ...] | None:
-    """The shape of a tensor, -1 where a dimension is free; None when it is not known."""
-    while index is not None:
-        tensor: Tensor = editor.tensors[index]
-        if tensor.is_constant:
-            return tensor.shape
-        if index in shapes().shapes:
-            return shapes().shapes[index]
-        writer = editor.writer(index)
-        if writer is None or writer.operator not in (QUANTIZE, DEQUANTIZE):
-            return None
-        index = writer.inputs[0]
-    return None
 
 
 # -- operators without effect --------------------------------------------------------------------------------------
@@ -110,6 +96,7 @@ def join_products(editor: Editor, shapes: Shapes) -> None:
 
     Operands of another rank are reshaped when all of their dimensions are known.
     """
+    sizes = known_numbers(editor, shapes)
     for product in editor.nodes():
         if not editor.alive(product) or product.source != "MatMul" or len(product.inputs) != 2:
             continue
@@ -118,9 +105,9 @@ def join_products(editor: Editor, shapes: Shapes) -> None:
             continue
         if editor.type(product.outputs[0]) not in ("f32", "f16", "bf16"):
             continue
-        a, b = (known_shape(editor, shapes, index) for index in product.inputs)
+        a, b = map(sizes, product.inputs)
         bias = total.inputs[0 if total.inputs[1] == product.outputs[0] else 1]
-        c = known_shape(editor, shapes, bias)
+        c = sizes(bias)
         if a is None or b is None or c is None or len(b) != 2 or not a:
             continue
         plain = len(a) == 2

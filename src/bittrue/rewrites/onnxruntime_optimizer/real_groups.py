@@ -12,9 +12,8 @@ import numpy as np
 from ...graph import Attribute, Node
 from .. import Shapes
 from ..editing import Editor
-from .free_dimensions import UNKNOWN, Sizes, known_sizes
+from .free_dimensions import UNKNOWN, Sizes, known_shape, known_sizes
 from .gates import only
-from .quantized_preparation import known_shape
 
 _F32 = np.float32
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...graph import Attribute, Node
 from .. import Shapes
 from ..editing import Editor
-from .quantized_preparation import known_shape
+from .free_dimensions import known_shape
 
 _F32 = np.float32
 

@@ -1,0 +1,216 @@
+"""Random graphs aimed at one pass of ONNX Runtime's optimiser each, with the odd forms that decide about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from .onnx_models import KIND
+
+_INTEGERS = {np.dtype(np.int64): TensorProto.INT64}
+Size = int | str | None
+
+
+class PassGraph:
+    """A graph that grows from its inputs; now and then another node reads what was just computed."""
+
+    def __init__(self, rng: np.random.Generator, opset: int, tapped: float = 0.03) -> None:
+        self.rng, self.opset, self.tapped = rng, opset, tapped
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: dict[str, np.ndarray] = {}
+        self.inputs: dict[str, np.ndarray] = {}
+        self.sizes: dict[str, list[Size]] = {}
+        self.declared: list[onnx.ValueInfoProto] = []
+        self.outputs: set[str] = set()
+        self.count = 0
+
+    def pick(self, *choices: Any) -> Any:
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def chance(self, share: float) -> bool:
+        return bool(self.rng.random() < share)
+
+    def name(self, stem: str) -> str:
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def reals(self, *shape: int) -> np.ndarray:
+        return self.rng.standard_normal(shape).astype(np.float32)
+
+    def constant(self, array: Any) -> str:
+        name = self.name("c")
+        self.constants[name] = np.asarray(array)
+        return name
+
+    def vector(self, size: int) -> str:
+        return self.constant(self.reals(size))
+
+    def indices(self, *values: int) -> str:
+        return self.constant(np.array(values, np.int64))
+
+    def input(self, array: np.ndarray, sizes: list[Size] | None = None) -> str:
+        name = self.name("x")
+        self.inputs[name], self.sizes[name] = array, sizes or list(array.shape)
+        return name
+
+    def several(self, operator: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+        names = [self.name(operator.lower()) for _ in range(count)]
+        self.nodes.append(helper.make_node(operator, inputs, names, self.name("n"), **attributes))
+        return names
+
+    def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        (name,) = self.several(operator, 1, *inputs, **attributes)
+        if self.chance(self.tapped):
+            self.outputs.add(name if self.chance(0.5) else self.several("Neg", 1, name)[0])
+        return name
+
+    def turned(self, first: str, second: str) -> tuple[str, str]:
+        return (first, second) if self.chance(0.5) else (second, first)
+
+    def model(self) -> tuple[bytes, list[np.ndarray]]:
+        """The model, whose results are what nothing reads, and what to feed it."""
+        read = {name for node in self.nodes for name in node.input}
+        names = [name for node in self.nodes for name in node.output]
+        kinds = {**KIND, **_INTEGERS}
+        graph = helper.make_graph(
+            self.nodes,
+            "graph",
+            [
+                helper.make_tensor_value_info(name, kinds[array.dtype], self.sizes[name])
+                for name, array in self.inputs.items()
+            ],
+            [helper.make_empty_tensor_value_info(name) for name in names if name in self.outputs or name not in read],
+            [numpy_helper.from_array(array, name) for name, array in self.constants.items()],
+            value_info=self.declared,
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+        return model.SerializeToString(), list(self.inputs.values())
+
+
+def gates(rng: np.random.Generator) -> PassGraph:
+    """x times the normal distribution function of x by a hyperbolic tangent: FastGeluFusion."""
+    g = PassGraph(rng, int(rng.choice([13, 17])))
+    x = g.input(3 * g.reals(*(int(size) for size in rng.integers(1, 20, rng.integers(1, 4)))))
+    x = g.several("Neg", 1, x)[0] if g.chance(0.5) else x
+
+    def number(value: float) -> str:
+        value *= 1 + g.pick(1e-6, 5e-6, 2e-5, 1e-3) * g.chance(0.04)
+        return g.constant(np.full(g.pick((), (1,), (1, 1)) if g.chance(0.3) else (), value, np.float32))
+
+    def product(one: str, two: str) -> str:
+        return g.node("Mul", *g.turned(one, two))
+
+    if g.chance(0.5):
+        square = product(product(x, number(0.044715)), x) if g.chance(0.6) else product(product(x, x), number(0.044715))
+        inner = product(g.node("Add", *g.turned(square, number(1))), product(x, number(0.7978845608028654)))
+    else:
+        cube = g.node("Pow", x, number(3)) if g.chance(0.85) else product(x, product(x, x))
+        inner = product(g.node("Add", *g.turned(product(cube, number(0.044715)), x)), number(0.7978845608028654))
+    total = g.node("Add", *g.turned(g.node("Tanh", inner), number(1)))
+    form = g.pick(0, 0, 0, 1, 2)
+    one, two = ((x, number(0.5)), (total, x), (number(0.5), total))[form]
+    y = product((total, number(0.5), x)[form], product(one, two))
+    if g.chance(0.85):
+        g.several("Relu", 1, y)
+    return g
+
+
+class SymbolicGraph(PassGraph):
+    """Layer normalizations of sums, in a graph that leaves dimensions free; sizes are asked for in all ways."""
+
+    WIDTH = 8
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__(rng, int(rng.choice([13, 17])), tapped=0)
+        self.batch, self.rows = int(rng.integers(1, 4)), int(rng.integers(2, 6))
+        self.tensors = [self.new()]
+        for _ in range(int(rng.integers(1, 4))):
+            self.grow()
+
+    def free(self) -> list[Size]:
+        return ["B" if self.chance(0.7) else self.batch, "S" if self.chance(0.7) else self.rows]
+
+    def new(self) -> str:
+        sizes: list[Size] = [
+            f"{size}2" if isinstance(size, str) and self.chance(0.15) else size for size in self.free()
+        ]
+        return self.input(self.reals(self.batch, self.rows, self.WIDTH), [*sizes, self.WIDTH])
+
+    def other(self) -> str:
+        kind = self.pick("old", "old", "new", "embedded", "relu", "one")
+        if kind == "new":
+            self.tensors.append(self.new())
+            return self.tensors[-1]
+        if kind in ("embedded", "one"):
+            batch = self.batch if kind == "embedded" else 1
+            sizes = self.free() if kind == "embedded" else [1, "S"]
+            ids = self.input(self.rng.integers(0, 5, (batch, self.rows)).astype(np.int64), sizes)
+            return self.node("Gather", self.constant(self.reals(5, self.WIDTH)), ids)
+        return self.pick(*self.tensors) if kind == "old" else self.node("Relu", self.pick(*self.tensors))
+
+    def size(self, x: str, axis: int) -> str:
+        shape, form = self.node("Shape", x), self.pick(0, 0, 0, 1, 2)
+        if form == 0:
+            return self.node(
+                "Unsqueeze", self.node("Gather", shape, self.constant(np.int64(axis)), axis=0), self.indices(0)
+            )
+        if form == 1:
+            return self.node("Gather", shape, self.indices(axis), axis=0)
+        return self.node("Slice", shape, self.indices(axis), self.indices(axis + 1), self.indices(0))
+
+    def reshaped(self, x: str) -> str:
+        """To heads and back, as attention does."""
+        heads, source, form = self.pick(2, 4), self.pick(x, x, *self.tensors), self.pick(0, 0, 1, 2, 3)
+        parts = [self.size(source, 0), self.size(source, 1), self.indices(heads), self.indices(self.WIDTH // heads)]
+        if form > 1:
+            parts[form - (form == 2)] = self.indices(-1)
+        target = self.node("Concat", *parts, axis=0) if form != 1 else self.indices(0, 0, heads, self.WIDTH // heads)
+        y = self.node("Transpose", self.node("Reshape", x, target), perm=[0, 2, 1, 3])
+        y = self.node("Transpose", self.node("Sigmoid", y) if self.chance(0.5) else y, perm=[0, 2, 1, 3])
+        source, form = self.pick(y, source, *self.tensors), self.pick(0, 0, 1, 2, 3)
+        parts = [self.size(source, 0), self.size(source, 1), self.indices(self.WIDTH)]
+        if form > 1:
+            parts[4 - form] = self.indices(-1)
+        target = self.node("Concat", *parts, axis=0) if form != 1 else self.indices(0, 0, self.pick(self.WIDTH, -1))
+        return self.node("Reshape", y, target)
+
+    def product(self, x: str) -> str:
+        weights = self.rng.integers(-99, 99, (self.WIDTH, self.WIDTH)).astype(np.int8)
+        if self.chance(0.6):
+            y = self.node("MatMul", x, self.constant(self.reals(self.WIDTH, self.WIDTH)))
+        else:
+            q, scale, zero = self.several("DynamicQuantizeLinear", 3, x)
+            y = self.node("Cast", self.node("MatMulInteger", q, self.constant(weights), zero), to=TensorProto.FLOAT)
+            y = self.node("Mul", y, self.node("Mul", scale, self.constant(np.float32(0.01))))
+        return self.node("Add", *self.turned(y, self.vector(self.WIDTH))) if self.chance(0.75) else y
+
+    def halves(self, x: str) -> str:
+        if self.opset < 13:
+            return x
+        half = self.WIDTH // 2
+        return self.node("Concat", *self.several("Split", 2, x, self.indices(half, half), axis=2), axis=2)
+
+    def grow(self) -> None:
+        x = y = self.pick(*self.tensors)
+        for _ in range(int(self.rng.integers(1, 3))):
+            y = self.pick(self.product, self.product, self.reshaped, self.halves, lambda t: self.node("Tanh", t))(y)
+        if self.chance(0.1):
+            sizes = self.pick(["B", "S", self.WIDTH], ["unk__7", "unk__8", self.WIDTH], [None, None, self.WIDTH])
+            self.declared.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, sizes))
+        total = self.node("Add", *self.turned(y, x if self.chance(0.6) else self.other()))
+        scale, bias = self.vector(self.WIDTH), self.vector(self.WIDTH)
+        if self.opset >= 17:
+            self.tensors.append(self.node("LayerNormalization", total, scale, bias, axis=-1, epsilon=1e-5))
+            return
+        apart = self.node("Sub", total, self.node("ReduceMean", total, axes=[-1]))
+        square = self.node("Pow", apart, self.constant(np.float32(2)))
+        spread = self.node("Add", self.node("ReduceMean", square, axes=[-1]), self.constant(np.float32(1e-5)))
+        ratio = self.node("Div", apart, self.node("Sqrt", spread))
+        self.tensors.append(self.node("Add", self.node("Mul", ratio, scale), bias))
+
+
+PASSES: dict[str, Callable[[np.random.Generator], PassGraph]] = {"gates": gates, "skipped sums": SymbolicGraph}
