@@ -52,9 +52,14 @@ def known_shape(editor: Editor, shapes: Shapes, index: int | None) -> tuple[int,
     return None
 
 
+def leaves_sizes_free(editor: Editor) -> bool:
+    """Whether an input of the graph has a dimension without a number."""
+    return any(-1 in (editor.tensors[index].shape_signature or ()) for index in editor.graph.inputs)
+
+
 def known_sizes(editor: Editor, shapes: Shapes) -> Callable[[int | None], Sizes | None]:
     """Gives the sizes of a tensor as the runtime knows them, None where not even their number is known."""
-    if all(-1 not in (editor.tensors[index].shape_signature or ()) for index in editor.graph.inputs):
+    if not leaves_sizes_free(editor):
         return partial(known_shape, editor, shapes)
     return _Walk(editor, shapes).get
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...graph import Attribute, Node, data_type
 from .. import Shapes
 from ..editing import Editor
-from .free_dimensions import known_numbers, known_shape
+from .free_dimensions import known_numbers, known_shape, leaves_sizes_free
 from .quantized_pairs import DEQUANTIZE, QUANTIZE, is_quantize, pair_attributes, scalar
 
 # Never the same twice.
@@ -66,12 +66,13 @@ def join_clamps(editor: Editor) -> None:
 def share_equal(editor: Editor) -> None:
     """Nodes that compute the same become one; dequantizations, which belong to their readers, do not."""
     seen: dict[object, Node] = {}
+    free = leaves_sizes_free(editor)
     for planned in editor.nodes_from_the_end():
         # Sharing replaces the nodes behind it, but what they write stays.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or node.operator == DEQUANTIZE or node.source in _RANDOM:
             continue
-        first = seen.setdefault(_key(editor, node), node)
+        first = seen.setdefault(_key(editor, node, free), node)
         if first is node or editor.gives_result(node):
             continue
         for new, old in zip(first.outputs, node.outputs, strict=True):
@@ -79,10 +80,12 @@ def share_equal(editor: Editor) -> None:
         editor.remove(node)
 
 
-def _key(editor: Editor, node: Node) -> object:
+def _key(editor: Editor, node: Node, free: bool) -> object:
     operands: list[object] = []
     for index in node.inputs:
-        value = editor.value(index)
+        # With free sizes about, what follows from shapes is no constant to the runtime.
+        computed = free and index is not None and not editor.tensors[index].is_constant
+        value = None if computed else editor.value(index)
         small = value is not None and value.size <= _SMALL and editor.type(index) in _SHARED
         operands.append(index if not small or value is None else (editor.type(index), value.shape, value.tobytes()))
     types = tuple(map(editor.type, node.outputs))
