@@ -199,7 +199,7 @@ class SymbolicGraph(PassGraph):
         for _ in range(int(self.rng.integers(1, 3))):
             y = self.pick(self.product, self.product, self.reshaped, self.halves, lambda t: self.node("Tanh", t))(y)
         if self.chance(0.1):
-            sizes = self.pick(["B", "S", self.WIDTH], ["unk__7", "unk__8", self.WIDTH], [None, None, self.WIDTH])
+            sizes = self.pick(["unk__7", "unk__8", self.WIDTH], [None, None, self.WIDTH])
             self.declared.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, sizes))
         total = self.node("Add", *self.turned(y, x if self.chance(0.6) else self.other()))
         scale, bias = self.vector(self.WIDTH), self.vector(self.WIDTH)
