@@ -1,6 +1,6 @@
 """Attention and what goes with it: random one-node models against ONNX Runtime.
 
-Stems: attention.
+Stems: attention rotary_embedding.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ pytestmark = needs_wide
 
 @pytest.mark.parametrize("operator", GENERATORS)
 def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
-    checks = Checks(request, usual=40)
+    checks = Checks(request, usual=15)
     for rng in checks:
         checks.add(*GENERATORS[operator](rng))
     assert "equal" in checks.outcomes

@@ -127,8 +127,182 @@ def q_attention(rng: np.random.Generator) -> Model:
     return attention(rng, True)
 
 
+def embedding(rng: np.random.Generator, quantized: bool = False) -> Model:
+    batch, length, columns, words, places = (
+        int(rng.integers(1, 4)),
+        size(rng),
+        size(rng, 50),
+        7,
+        int(rng.integers(4, 30)),
+    )
+    segments = rng.random() < 0.6
+    low = -1 if rng.random() < 0.05 else 0
+    inputs: dict[str, np.ndarray | None] = {
+        "ids": rng.integers(low, words, (batch, length)).astype(np.int32),
+        "segment": rng.integers(0, 2, (batch, length)).astype(np.int32) if segments else None,
+        "words": normal(rng, words, columns),
+        "places": normal(rng, places, columns),
+        "segments": normal(rng, 2, columns) if segments else None,
+        "scale": normal(rng, columns),
+        "bias": normal(rng, columns),
+        "mask": rng.integers(0, 3, (batch, length)).astype(np.int32) if rng.random() < 0.5 else None,
+    }
+    tables = [name for name in ("words", "places", "segments", "scale", "bias") if inputs[name] is not None]
+    attributes = {"epsilon": float(rng.choice([1e-5, 1e-12]))}
+    constants = list(tables)
+    if quantized:
+        for name in ("words", "places", "segments", "scale", "bias"):
+            table = inputs[name]
+            inputs[f"{name}_scale"] = None if table is None else F32(rng.uniform(0.001, 0.2))
+            if table is not None:
+                inputs[name] = rng.integers(0, 256, table.shape).astype(np.uint8)
+        for name in ("words", "places", "segments", "scale", "bias"):
+            inputs[f"{name}_point"] = None if inputs[name] is None else np.uint8(rng.integers(0, 256))
+        constants += [f"{name}_{what}" for name in tables for what in ("scale", "point")]
+        outputs = [_FLOAT, TensorProto.INT32]
+        return single("QEmbedLayerNormalization", inputs, outputs, attributes, domain=MICROSOFT, constants=constants)
+    if rng.random() < 0.3:
+        inputs["positions"] = rng.integers(0, places, (int(rng.choice([1, batch])), length)).astype(np.int32)
+    outputs = [_FLOAT, TensorProto.INT32, _FLOAT][: int(rng.integers(2, 4))]
+    return single("EmbedLayerNormalization", inputs, outputs, attributes, domain=MICROSOFT, constants=constants)
+
+
+def q_embedding(rng: np.random.Generator) -> Model:
+    return embedding(rng, True)
+
+
+def rotary_embedding(rng: np.random.Generator, domain: str = MICROSOFT) -> Model:
+    batch, length, heads, head = int(rng.integers(1, 4)), size(rng, 9), size(rng, 4), 2 * int(rng.integers(1, 36))
+    attributes: dict[str, Any] = {"interleaved": int(rng.integers(0, 2))}
+    turned = head
+    if rng.random() < 0.3:
+        turned = 2 * int(rng.integers(1, head // 2 + 1))
+        attributes["rotary_embedding_dim"] = turned
+        attributes["num_heads"] = heads
+    by_heads = rng.random() < 0.5
+    if not by_heads and (not domain or turned != head or rng.random() < 0.5):
+        attributes["num_heads"] = heads
+    x = normal(rng, batch, heads, length, head) if by_heads else normal(rng, batch, length, heads * head)
+    known = length + int(rng.integers(0, 5))
+    form = rng.integers(0, 3)
+    positions: np.ndarray | None = rng.integers(0, known, (batch, length))
+    rows: tuple[int, ...] = (known,)
+    if domain and form == 0:
+        positions = np.int64([rng.integers(0, known - length + 1)])
+    if not domain and form == 0:
+        positions, rows = None, (batch, length)
+    cos, sin = normal(rng, *rows, turned // 2), normal(rng, *rows, turned // 2)
+    if domain:
+        inputs = {"x": x, "positions": positions, "cos": cos, "sin": sin}
+    else:
+        inputs = {"x": x, "cos": cos, "sin": sin, "positions": positions}
+    return single("RotaryEmbedding", inputs, [_FLOAT], attributes, domain=domain, opset=23)
+
+
+def rotary_embedding_of_onnx(rng: np.random.Generator) -> Model:
+    return rotary_embedding(rng, "")
+
+
+def group_query_attention(rng: np.random.Generator) -> Model:
+    batch, key_heads, head = int(rng.integers(1, 4)), int(rng.integers(1, 3)), 8 * int(rng.integers(1, 6))
+    heads = key_heads * int(rng.integers(1, 4))
+    prompt = rng.random() < 0.4
+    length = size(rng) if prompt or rng.random() < 0.3 else 1
+    before = np.zeros(batch, int) if prompt else rng.integers(1, 12, batch)
+    if length > 1 and not prompt:
+        batch, before = 1, before[:1]
+    total = int(before.max()) + length
+    lengths = before + length - 1
+    if prompt and rng.random() < 0.3:
+        lengths = rng.integers(0, length, batch)
+        lengths[0] = length - 1
+    room = int(before.max()) if rng.random() < 0.6 else total + int(rng.integers(0, 5))
+    has_past = not prompt or rng.random() < 0.5
+    packed = rng.random() < 0.4
+    turned = rng.random() < 0.5
+    if turned:
+        head = 16 * ((head + 15) // 16)
+    attributes: dict[str, Any] = {"num_heads": heads, "kv_num_heads": key_heads, **_scale(rng)}
+    if turned:
+        attributes |= {"do_rotary": 1, "rotary_interleaved": int(rng.integers(0, 2))}
+    if rng.random() < 0.3:
+        attributes["local_window_size"] = int(rng.integers(1, 10))
+    if rng.random() < 0.15:
+        attributes["softcap"] = 5.0
+    if rng.random() < 0.15:
+        attributes["smooth_softmax"] = 1
+    width = (heads + 2 * key_heads if packed else heads) * head
+    inputs: dict[str, np.ndarray | None] = {
+        "q": normal(rng, batch, length, width),
+        "k": None if packed else normal(rng, batch, length, key_heads * head),
+        "v": None if packed else normal(rng, batch, length, key_heads * head),
+        "past_key": normal(rng, batch, key_heads, room, head) if has_past else None,
+        "past_value": normal(rng, batch, key_heads, room, head) if has_past else None,
+        "lengths": lengths.astype(np.int32).reshape((batch, 1) if rng.random() < 0.3 else batch),
+        "total": np.asarray(total, np.int32),
+        "cos": normal(rng, 40, head // 2) if turned else None,
+        "sin": normal(rng, 40, head // 2) if turned else None,
+    }
+    if rng.random() < 0.3:
+        sizes = (int(rng.choice([1, batch])), int(rng.choice([1, heads])), length, total)
+        inputs |= {"positions": None, "added": normal(rng, *sizes)}
+        if rng.random() < 0.3:
+            inputs["sink"] = normal(rng, heads)
+    return single(
+        "GroupQueryAttention", inputs, [_FLOAT] * 3, attributes, domain=MICROSOFT, constants=["total", "cos", "sin"]
+    )
+
+
+def attention_of_onnx(rng: np.random.Generator) -> Model:
+    batch, queries, key_heads, head = int(rng.integers(1, 4)), size(rng), int(rng.integers(1, 4)), size(rng)
+    heads = key_heads * int(rng.integers(1, 3))
+    value = head if rng.random() < 0.6 else size(rng)
+    keys = queries if rng.random() < 0.5 else size(rng)
+    past = int(rng.integers(1, 9)) if rng.random() < 0.3 else None
+    opset = int(rng.choice([23, 24]))
+    total = keys + (past or 0)
+    by_heads = rng.random() < 0.5
+    attributes: dict[str, Any] = _scale(rng)
+    if not by_heads:
+        attributes |= {"q_num_heads": heads, "kv_num_heads": key_heads}
+    if rng.random() < 0.3:
+        attributes["is_causal"] = 1
+    if rng.random() < 0.2:
+        attributes["softcap"] = float(rng.choice([3.0, 20.0]))
+    outputs = 3 if past is not None else int(rng.choice([1, 1, 3]))
+    if rng.random() < 0.2:
+        outputs = 4
+        attributes["qk_matmul_output_mode"] = int(rng.integers(0, 4))
+
+    def rows(count: int, length: int, columns: int) -> np.ndarray:
+        return normal(rng, batch, count, length, columns) if by_heads else normal(rng, batch, length, count * columns)
+
+    mask: np.ndarray | None = None
+    if rng.random() < 0.5:
+        leading = [(), (int(rng.choice([1, heads])),), (int(rng.choice([1, batch])), int(rng.choice([1, heads])))]
+        sizes = (*leading[int(rng.integers(0, 3))], queries, total)
+        mask = rng.random(sizes) < 0.7 if rng.random() < 0.5 else normal(rng, *sizes)
+    inputs: dict[str, np.ndarray | None] = {
+        "q": rows(heads, queries, head),
+        "k": rows(key_heads, keys, head),
+        "v": rows(key_heads, keys, value),
+        "mask": mask,
+        "past_key": None if past is None else normal(rng, batch, key_heads, past, head),
+        "past_value": None if past is None else normal(rng, batch, key_heads, past, value),
+    }
+    if opset == 24 and past is None and rng.random() < 0.3:
+        inputs["used"] = rng.integers(0, keys + 1, batch).astype(np.int64)
+    return single("Attention", inputs, [_FLOAT] * outputs, attributes, opset=opset)
+
+
 GENERATORS: dict[str, Generator] = {
     "Attention": attention,
+    "Attention of ONNX": attention_of_onnx,
+    "EmbedLayerNormalization": embedding,
+    "GroupQueryAttention": group_query_attention,
     "MultiHeadAttention": multi_head_attention,
     "QAttention": q_attention,
+    "QEmbedLayerNormalization": q_embedding,
+    "RotaryEmbedding": rotary_embedding,
+    "RotaryEmbedding of ONNX": rotary_embedding_of_onnx,
 }

@@ -87,6 +87,7 @@ _TABLES = {
     "remainder": ("remainder", "RULES"),
     "rescale": ("rescale", "RULES"),
     "rescale_tail": ("rescale", "RULES"),
+    "rotation": ("rotation", "RULES"),
     "row_product": ("row_product", "RULES"),
     "row_blocks": ("row_blocks", "RULES"),
     "row_sums": ("row_sums", "RULES"),

@@ -27,6 +27,8 @@ class Head:
         start: what the sums of scores begin with [S, T].
         added: what is added to the scores that are summed, scaled and capped, one after the other [S, T].
         hidden: keys with the lowest score [S, T].
+        strided: results of a single column do not lie side by side.
+        blind: queries whose weights are all 0 [S].
         first, end: the keys that each query sees [S]; None: all of them.
         cap: scores x become cap * tanh(x / cap), unless it is 0.
         sink: a score without a value that takes part in the softmax.
@@ -39,6 +41,8 @@ class Head:
     start: np.ndarray | None = None
     added: tuple[np.ndarray, ...] = ()
     hidden: np.ndarray | None = None
+    blind: np.ndarray | None = None
+    strided: bool = False
     first: np.ndarray | None = None
     end: np.ndarray | None = None
     cap: float = 0.0
@@ -98,6 +102,8 @@ def _whole_rows(head: Head, product: RealProductRule, softmax: RealSoftmaxRule) 
             masked = np.where(head.hidden, _LOWEST, masked)
         if head.first is None or head.end is None:
             weights = _weights(masked, head, softmax)
+            if head.blind is not None:
+                weights = np.where(head.blind[:, None], np.float32(0), weights)
         else:
             seen, weights = masked, np.zeros_like(masked)
             masked = np.zeros_like(seen)
@@ -105,7 +111,9 @@ def _whole_rows(head: Head, product: RealProductRule, softmax: RealSoftmaxRule) 
                 masked[row, first:end] = seen[row, first:end]
                 if end > first:
                     weights[row, first:end] = _weights(seen[row : row + 1, first:end], head, softmax)[0]
-        result = product.apply(weights, head.v, None, 1.0, 1.0, Layout())
+        # A column with gaps is made like any other matrix.
+        apart = head.strided and head.q.shape[0] > 1 and head.v.shape[1] == 1
+        result = product.apply(weights, head.v, None, 1.0, 1.0, Layout(turned_b=apart))
     return Attended(result, {"products": products, "capped": capped, "masked": masked, "softmax": weights})
 
 

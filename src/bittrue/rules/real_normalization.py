@@ -24,8 +24,8 @@ class RealNormalizationRule:
     by_rows: (x [R, n], scale, bias, epsilon, centred, kind) to (result, mean [R], 1 / deviation [R]); scale and bias
         broadcast over [R, n], None stands for 1 and 0; rows that are not `centred` keep their mean and are divided by
         their root mean square. `kind` says whose rows these are, for rules that treat them differently: ``layer``,
-        ``summed`` (a layer's behind a sum), ``broadcast`` (a layer's whose scale or bias is no row of its own),
-        ``instance`` or ``group``.
+        ``summed`` (a layer's behind a sum), ``embedded`` (a layer's behind rows of tables), ``broadcast`` (a layer's
+        whose scale or bias is no row of its own), ``instance`` or ``group``.
     by_given: (x, scale, bias, mean, variance, epsilon), the last ones broadcast over x.
     by_length: (x [R, n], p) to x / (sum of |x|^p)^(1/p), p = 1 or 2; rows of zeros stay.
     across: (x [n, channels, rest], size, alpha, beta, bias) to x / (bias + alpha / size * sum of the squares of
@@ -242,6 +242,17 @@ def _layer(
     return normal * scale if bias is None else fma(normal, scale, bias), mean, inverse
 
 
+def _layer_in_order(
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray, epsilon: np.float32
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sums of numbers, then of squared differences from the mean."""
+    count = np.float32(x.shape[1])
+    mean = _in_order(x) / count
+    apart = x - mean[:, None]
+    deviation = np.sqrt(_in_order(apart * apart) / count + epsilon)
+    return apart / deviation[:, None] * scale + bias, mean, _ONE / deviation
+
+
 def _layer_in_binary64(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray, epsilon: np.float32, centred: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -269,6 +280,8 @@ def _rows_in_lanes(
     with np.errstate(all="ignore"):
         if kind == "broadcast":
             return _layer_in_binary64(x, by, add, small, centred)
+        if kind == "embedded":
+            return _layer_in_order(x, by, add, small)
         if kind in ("layer", "summed"):
             short = x.shape[1] < (_SHORT if centred else _SHORT_AS_THEY_ARE)
             return _layer(x, by, bias, small, centred, kind == "summed" or short)

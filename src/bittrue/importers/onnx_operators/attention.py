@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...graph import Attribute
 from .base import MICROSOFT, Mappers, Source
 
 _LOWEST = float(np.finfo(np.float32).min)
+_SCORES = ("products", "capped", "masked", "softmax")
 _PLAIN: dict[str, Attribute] = {
     "causal": False,
     "last_sees_all": True,
+    "begins_with_mask": False,
+    "wide_scale": False,
+    "strided": False,
     "window": -1,
     "mask_value": _LOWEST,
     "cap": 0.0,
@@ -91,8 +97,188 @@ def _multi_head_attention(source: Source) -> None:
     source.emit("attention", "f32", attributes, inputs=source.ordered(0, 1, 2, 3, 4, 5, 6, 7))
 
 
+def _embedding(source: Source, parts: Sequence[int | None], positions: int | None, mask: int | None) -> None:
+    """The sum of rows of up to three tables, normalized: words, positions (of their own, or 0, 1, 2 ...), segments.
+
+    Outputs: the result, how many marks of each sequence are 1, the sum.
+    """
+    ids, segments, words, places, kinds, scale, bias = parts
+    plain: dict[str, Attribute] = {"activation": "none"}
+    rows: dict[str, Attribute] = {"axis": 0, "batch_dims": 0, "from_either_end": False}
+    names = (source.outputs + [""] * 3)[:3]
+
+    def emit(operator: str, dtype: str, inputs: Sequence[int | None], name: str, **attributes: Attribute) -> int:
+        outputs = [source.temporary(dtype, name)]
+        return source.emit(operator, dtype, attributes, inputs=inputs, outputs=outputs)[0]
+
+    def one(value: int, name: str) -> int:
+        return source.constant(np.array([value], np.int64), name)
+
+    word = emit("gather", "f32", [words, ids], "words", **rows)
+    if positions is None:
+        length = emit("shape", "s64", [ids], "length", of="dimensions", start=1, end=2)
+        place = emit("slice_axes", "f32", [places, one(0, "first"), length, one(0, "axis")], "places")
+    else:
+        place = emit("gather", "f32", [places, positions], "places", **rows)
+    total = names[2] or source.temporary("f32", "sum")
+    first = source.temporary("f32", "placed") if segments is not None else total
+    (sum_of,) = source.emit("add", "f32", plain, inputs=[word, place], outputs=[first])
+    if segments is not None:
+        segment = emit("gather", "f32", [kinds, segments], "segments", **rows)
+        (sum_of,) = source.emit("add", "f32", plain, inputs=[sum_of, segment], outputs=[total])
+    attributes: dict[str, Attribute] = {
+        "axis": -1,
+        "epsilon": source.real("epsilon", 1e-12),
+        "centred": True,
+        "summed": False,
+        "embedded": True,
+    }
+    source.emit("layer_normalization", "f32", attributes, inputs=[sum_of, scale, bias], outputs=names[:1])
+    if not names[1]:
+        return
+    if mask is None:
+        batch = emit("shape", "s64", [ids], "batch", of="dimensions", start=0, end=1)
+        source.emit("fill", "s32", inputs=[batch, source.constant(np.int32(0), "zero")], outputs=names[1:2])
+        return
+    marked = emit("equal", "bool", [mask, source.constant(np.int32(1), "one")], "marked")
+    counted = emit("convert", "s32", [marked], "counted", saturate=True, round_mode="up")
+    summed: dict[str, Attribute] = {"keep_dims": False, "keeps_without_axes": False}
+    source.emit("sum", "s32", summed, inputs=[counted, one(1, "along")], outputs=names[1:2])
+
+
+def _embed_layer_normalization(source: Source) -> None:
+    source.integer("mask_index_type", 0)
+    if len(source.outputs) < 2:
+        raise source.invalid("BT-NODE-ARITY", "the second output, which may be without a name, is missing")
+    parts = source.ordered(*range(9))
+    _embedding(source, parts[:7], parts[8], parts[7])
+
+
+def _q_embed_layer_normalization(source: Source) -> None:
+    """Tables, scale and bias are made real first."""
+    parts = source.ordered(*range(18))
+    for position in range(2, 7):
+        if parts[position] is None:
+            continue
+        operands = [parts[position], parts[position + 6], parts[position + 11]]
+        name = source.temporary("f32", f"real{position}")
+        attributes: dict[str, Attribute] = {"axis": 1, "block_size": 0, "domain": MICROSOFT}
+        (parts[position],) = source.emit("dequantize", "f32", attributes, inputs=operands, outputs=[name])
+    _embedding(source, parts[:7], None, parts[7])
+
+
+def _group_query_attention(source: Source) -> None:
+    """Queries and keys are turned first, where the node asks for it."""
+    refused = {"k_quant_type": "NONE", "v_quant_type": "NONE"}
+    for name, usual in refused.items():
+        if source.text(name, usual) != usual:
+            raise source.unsupported("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is not read", "keep the cache in f32")
+    _refuse(source, "kv_cache_bit_width", "sliding_window_cache")
+    source.real("qk_norm_epsilon", 1e-6)
+    if any(map(source.present, range(12, 16))):
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "scales of the cache, and weights of norms, are not read")
+    source.tensor(5), source.tensor(6)
+    heads, key_heads = source.integer("num_heads", 0), source.integer("kv_num_heads", 0)
+    scores = {0: "none", 1: "masked", 2: "softmax"}
+    form = max(0, source.integer("qk_output", 0))
+    if form not in scores or source.integer("causal", 1) != 1:
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "only causal attention with a known 'qk_output' is read")
+    query, key, value, past_key, past_value, lengths, total, added, sink = source.ordered(*range(7), 10, 11)
+    if source.flag("do_rotary", False, False):
+        query = _turned(source, query, heads, 0 if key is not None else key_heads, "turned_query")
+        if key is not None:
+            key = _turned(source, key, key_heads, 0, "turned_key")
+    attributes: dict[str, Attribute] = {
+        **_PLAIN,
+        "heads": heads,
+        "key_heads": key_heads,
+        "scale": source.real("scale", 0.0),
+        "causal": True,
+        "window": max(-1, source.integer("local_window_size", -1)),
+        "cap": source.real("softcap", 0.0),
+        "smooth": source.flag("smooth_softmax", False, False),
+        "cache": "placed",
+        "scores": scores[form],
+        "blocks": "placed",
+    }
+    source.flag("rotary_interleaved", False, False)
+    inputs = [query, key, value, None, None, added, past_key, past_value, lengths, total, sink]
+    source.emit("attention", "f32", attributes, inputs=inputs)
+
+
+def _attention_of_onnx(source: Source) -> None:
+    """Softmax of binary32 numbers is computed in binary32, whatever 'softmax_precision' says."""
+    scale, cap = source.real("scale", 0.0), source.real("softcap", 0.0)
+    if (source.has("scale") and not scale > 0) or not cap >= 0:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'scale' {scale} must be positive, and 'softcap' {cap} not negative")
+    source.integer("softmax_precision", 1)
+    form = source.integer("qk_matmul_output_mode", 0)
+    if not 0 <= form < len(_SCORES):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'qk_matmul_output_mode' is {form}")
+    if any(source.present(p) for p in (4, 5)) and not all(source.outputs[1:3]):
+        raise source.invalid("BT-NODE-OUTPUT", "past keys and values need the outputs with all of them")
+    attributes: dict[str, Attribute] = {
+        **_PLAIN,
+        "heads": source.integer("q_num_heads", 0),
+        "key_heads": source.integer("kv_num_heads", 0),
+        "scale": scale,
+        "causal": source.flag("is_causal", False, False),
+        "last_sees_all": False,
+        "begins_with_mask": True,
+        "wide_scale": True,
+        "strided": True,
+        "cap": cap,
+        "scores": _SCORES[form],
+    }
+    query, key, value, mask, past_key, past_value, used = source.ordered(*range(7))
+    inputs = [query, key, value, None, mask, None, past_key, past_value, used]
+    source.emit("attention", "f32", attributes, inputs=inputs)
+
+
+def _turned(source: Source, x: int | None, heads: int, packed: int, name: str) -> int:
+    """`packed`: heads of keys, and as many of values, that lie behind those of queries; values are not turned."""
+    cos, sin, positions, lengths, total = source.ordered(7, 8, 9, 5, 6)
+    if cos is None or sin is None:
+        raise source.invalid("BT-NODE-INPUT", "'do_rotary' needs cosines and sines")
+    attributes: dict[str, Attribute] = {
+        "heads": heads + 2 * packed,
+        "turned": 0,
+        "unit": 16,
+        "turned_heads": heads + packed,
+        "interleaved": source.flag("rotary_interleaved", False, False),
+    }
+    inputs = [x, cos, sin, positions, lengths, total]
+    return source.emit("rotary_embedding", "f32", attributes, inputs=inputs, outputs=[source.temporary("f32", name)])[0]
+
+
+def _rotary_embedding(source: Source) -> None:
+    """Positions come before the cosines in com.microsoft's operator."""
+    if source.domain == MICROSOFT:
+        if source.real("scale", 1.0) != 1.0:
+            raise source.unsupported("BT-ONNX-ATTRIBUTE", "only a scale of 1 is read", "scale the input")
+        _refuse(source, "is_packed_batching")
+        source.tensor(1)
+        if source.integer("rotary_embedding_dim", 0) > 0 and not source.integer("num_heads", 0):
+            raise source.invalid("BT-ONNX-ATTRIBUTE", "'rotary_embedding_dim' needs 'num_heads'")
+    attributes: dict[str, Attribute] = {
+        "heads": source.integer("num_heads", 0),
+        "turned": source.integer("rotary_embedding_dim", 0),
+        "turned_heads": 0,
+        "unit": 1,
+        "interleaved": source.flag("interleaved", False),
+    }
+    order = (0, 2, 3, 1) if source.domain == MICROSOFT else (0, 1, 2, 3)
+    source.emit("rotary_embedding", "f32", attributes, inputs=source.ordered(*order))
+
+
 MAPPERS: Mappers = {
+    ("", "Attention"): _attention_of_onnx,
+    ("", "RotaryEmbedding"): _rotary_embedding,
     (MICROSOFT, "Attention"): _attention,
+    (MICROSOFT, "EmbedLayerNormalization"): _embed_layer_normalization,
+    (MICROSOFT, "GroupQueryAttention"): _group_query_attention,
     (MICROSOFT, "MultiHeadAttention"): _multi_head_attention,
     (MICROSOFT, "QAttention"): _q_attention,
+    (MICROSOFT, "QEmbedLayerNormalization"): _q_embed_layer_normalization,
+    (MICROSOFT, "RotaryEmbedding"): _rotary_embedding,
 }

@@ -20,4 +20,13 @@ _ATTENTION = tuple(
     )
 )
 
-ROWS: tuple[Row, ...] = _ATTENTION
+ROWS: tuple[Row, ...] = (
+    *_ATTENTION,
+    Row(
+        "rotary_embedding",
+        ("f32 f32 f32 s64|-... -> f32", "f32 f32 f32 s64|- s32 s32 -> f32", "f32 f32 f32 -> f32"),
+        {"rotation": "binary32_fused_vectors"},
+        _RUN,
+        limit=_OTHERS,
+    ),
+)

@@ -7,8 +7,11 @@ the scores.
 
 Attributes:
 `heads`, `key_heads`: 0: as many as the operand of four axes has.
-`scale`: of scores; 0: 1 / sqrt H.
+`scale`: of scores; 0: 1 / sqrt H, where sqrt H is rounded to binary32 unless `wide_scale` says otherwise.
 `causal`: a query sees no later keys; the last one does with `last_sees_all`.
+`begins_with_mask`: sums of scores begin with what hides keys, and with the lowest number for later ones; queries
+that see no key have weights of 0.
+`strided`: the runtime writes results where they belong in rows of several heads, instead of moving them there.
 `window`: nor those so many places before it; -1: all of them.
 `mask_value`: what is added to the scores of masked keys.
 `cap`: scores x become cap * tanh(x / cap), unless it is 0.
@@ -163,7 +166,8 @@ def infer(call: Call) -> list[Shape]:
     if call.has(MASK):
         _check_mask(call, s)
     if call.has(ADDED):
-        _broadcasts(call, ADDED, (s.batch, s.heads, s.queries, s.keys))
+        keys = call.integers(TOTAL, "length")[0] if call.attribute("cache") == "placed" else s.keys
+        _broadcasts(call, ADDED, (s.batch, s.heads, s.queries, keys))
     if call.has(LENGTHS) and call.input(LENGTHS).size != s.batch:
         raise call.invalid("BT-ATTENTION-LENGTHS", f"there are {call.input(LENGTHS).size} lengths for {s.batch} rows")
     if call.has(SINK) and call.input(SINK).shape != (s.heads,):
@@ -190,12 +194,15 @@ def lower(call: Call) -> Lowered:
     s = _sizes(call)
     scale = np.float32(call.attribute("scale"))
     if scale == 0:
-        scale = np.float32(1) / np.sqrt(np.float32(s.size))
-    names = ("causal", "last_sees_all", "smooth", "cache", "scores")
+        size = np.float64(s.size) if call.attribute("wide_scale") else np.float32(s.size)
+        scale = np.float32(1 / np.sqrt(size))
+    names = ("causal", "last_sees_all", "begins_with_mask", "smooth", "cache", "scores")
     parameters: dict[str, Attribute] = {name: call.attribute(name) for name in names}
     parameters |= {"window": int(call.attribute("window")), "scale": float(scale)}
     parameters |= {name: float(np.float32(call.attribute(name))) for name in ("mask_value", "cap")}
+    strided = call.attribute("strided") and s.heads > 1 and call.input(QUERY).rank == 3
     parameters |= {
+        "strided": bool(strided),
         "batch": s.batch,
         "queries": s.queries,
         "new": s.new,
@@ -267,6 +274,17 @@ def _additions(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarr
     return [np.broadcast_to(one, shape) for one in found]
 
 
+def _later(step: Step, lengths: np.ndarray | None) -> np.ndarray | None:
+    """Keys that come after a query [B, S, T], where these are not seen; queries end with the last key that is used."""
+    if not step["causal"]:
+        return None
+    queries, keys, batch = step["queries"], step["keys"], step["batch"]
+    past = [step["past"]] * batch if lengths is None else [int(length) - queries for length in lengths]
+    found = np.stack([masks.after(queries, keys, one) for one in past]) if batch else np.zeros((0, queries, keys), bool)
+    found[:, queries - 1 :] &= not step["last_sees_all"]
+    return found
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
     """Head by head."""
     inputs = [*inputs, *[None] * (11 - len(inputs))]
@@ -277,15 +295,38 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
     if step["cache"] == "stacked" and past_key is not None:
         past_key, past_value = past_key
     k, v = _joined(past_key, k), _joined(past_value, v)
-    added = _additions(step, inputs)
-    hidden = None
-    if step["causal"]:
-        hidden = masks.after(step["queries"], step["keys"], step["past"])
-        hidden[step["queries"] - 1 :] &= not step["last_sees_all"]
+    added, hidden, start = _additions(step, inputs), _later(step, inputs[LENGTHS]), None
+    shape = (step["batch"], step["heads"], step["queries"], step["keys"])
+    unseen = np.zeros(shape, bool)
+    if step["begins_with_mask"]:
+        # What is hidden is part of the mask, and sums begin with that, unless scores without it are asked for.
+        if hidden is not None:
+            before = added[0] if added else np.zeros(shape, np.float32)
+            added = [np.where(hidden[:, None], np.float32(masks.LOWEST), before)]
+            hidden = None
+        apart = step["cap"] > 0 or (len(step.outputs) > 3 and step["scores"] in ("products", "capped"))
+        for one in added:
+            unseen |= one <= np.float32(masks.LOWEST)
+        if added and not apart:
+            start, added = added[0], []
+    lengths = inputs[LENGTHS]
+    if lengths is not None:
+        hidden = np.broadcast_to(np.arange(step["keys"]) >= lengths[:, None, None], shape[:1] + shape[2:])
+        unseen |= hidden[:, None]
 
     def head(b: int, n: int, key_head: int) -> Head:
-        own = tuple(one[b, n] for one in added)
-        return Head(q[b, n], k[b, key_head], v[b, key_head], step["scale"], added=own, hidden=hidden)
+        return Head(
+            q[b, n],
+            k[b, key_head],
+            v[b, key_head],
+            step["scale"],
+            start=None if start is None else start[b, n],
+            added=tuple(one[b, n] for one in added),
+            hidden=None if hidden is None else hidden[b],
+            blind=unseen[b, n].all(axis=1),
+            strided=step["strided"],
+            cap=step["cap"],
+        )
 
     results = _attend(step, head)
     if len(step.outputs) == 1:
@@ -312,9 +353,8 @@ def _of_placed(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarr
         _placed(past, new, step["keys"], before)
         for past, new in zip(inputs[PAST_KEY : PAST_VALUE + 1], (k, v), strict=True)
     )
-    shape = (step["batch"], step["heads"], queries, step["keys"])
     if added is not None:
-        added = np.broadcast_to(added, shape)
+        added = np.broadcast_to(added, (step["batch"], step["heads"], queries, added.shape[-1]))
     whole = step.rules["attention"] == "whole_rows"
 
     def head(b: int, n: int, key_head: int) -> Head:

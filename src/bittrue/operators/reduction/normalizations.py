@@ -139,6 +139,8 @@ def lower_layer(call: Call) -> Lowered:
     axis = call.axis(int(call.attribute("axis")), x.rank)
     rows = all(_is_row(call.input(position), x, axis) for position in (1, 2) if call.has(position))
     kind = "broadcast" if not rows else "summed" if call.attribute("summed") else "layer"
+    if call.node.attributes.get("embedded"):
+        kind = "embedded"
     return _lowered(call, axis=axis, centred=bool(call.attribute("centred")), kind=kind)
 
 

@@ -1,0 +1,52 @@
+"""Slot `rotation`: pairs of real numbers turned by an angle whose cosine and sine are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arithmetic.floats import fused_multiply_add as fma
+
+
+@dataclass(frozen=True)
+class RotationRule:
+    """`apply(x, y, cos, sin, interleaved)`: x cos - y sin and x sin + y cos, for [.., pairs]; `interleaved`: both
+    numbers of a pair are neighbours in memory.
+    """
+
+    apply: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool], tuple[np.ndarray, np.ndarray]]
+    formula: str
+    source: str
+
+
+def _fused(
+    x: np.ndarray, y: np.ndarray, cos: np.ndarray, sin: np.ndarray, interleaved: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The products with y are rounded.
+
+    >>> one, two = np.float32([1]), np.float32([2])
+    >>> [part.tolist() for part in RULES["binary32_fused_vectors"].apply(one, two, 0 * one, one, False)]
+    [[-2.0], [1.0]]
+    """
+    with np.errstate(all="ignore"):
+        by_sin, by_cos = y * sin, y * cos
+        first, second = fma(x, cos, -by_sin), fma(x, sin, by_cos)
+        # Of the pairs behind the last vector of 8, all but the first one.
+        single = x.shape[-1] // 8 * 8 + 1
+        if interleaved and x.shape[-1] > single:
+            rest = (..., slice(single, None))
+            first[rest] = (x * cos)[rest] - by_sin[rest]
+            second[rest] = (x * sin)[rest] + by_cos[rest]
+        return first, second
+
+
+RULES: dict[str, RotationRule] = {
+    "binary32_fused_vectors": RotationRule(
+        _fused,
+        "fma(x, cos, -f32(y sin)), fma(x, sin, f32(y cos)); of interleaved pairs behind the last 8 all but the first "
+        "one without fused operations",
+        "a library of vector kernels for x86-64, run",
+    ),
+}
