@@ -13,7 +13,11 @@ import numpy as np
 import pytest
 
 import bittrue
-from bittrue.evaluation.sources import open_source
+from bittrue.evaluation.overlays import overlays
+from bittrue.evaluation.placement import Placement
+from bittrue.evaluation.rows import Row
+from bittrue.evaluation.showing import shown
+from bittrue.evaluation.sources import Sample, open_source
 from bittrue.evaluation.tasks import Answer, find_task
 from bittrue.ports import Port
 
@@ -147,6 +151,17 @@ def test_boxes_go_back_through_a_letterbox(model: bytes, tmp_path: Path) -> None
     assert row["litert:found"] == pytest.approx([2, 30, 10, 10, 10, 200 / 255])
     assert row["litert:prediction"] == [1]
     assert found["metrics"]["litert"]["map"] == pytest.approx(1)
+    # A page has the same boxes on the image; nothing flips here, and nothing is wrong until the label is another one.
+    assert shown(tmp_path / "out")["thumbnails"] == {}
+    place = [0.75, 0.5, 0.25, 0.5]
+    (tmp_path / "annotations.json").write_text(json.dumps({**content, "annotations": [{**box, "category_id": 1}]}))
+    run(model, tmp_path, "letterbox", output=tmp_path / "wrong")
+    (seen,) = shown(tmp_path / "wrong")["thumbnails"].values()
+    (true,), (found_box,) = seen["boxes"][""], seen["boxes"]["litert"]
+    assert [true["place"], true["class"], true["missing"]] == [place, "1", ["litert"]]
+    assert [found_box["place"], found_box["class"], found_box["missing"]] == [place, "2", [""]]
+    assert found_box["score"] == pytest.approx(200 / 255)
+    (tmp_path / "annotations.json").write_text(json.dumps(content))
     again = bittrue.merge_evaluations([tmp_path / "out"], tmp_path / "all", baseline=tmp_path / "out")
     assert (again["metrics"], again["digest"]) == (found["metrics"], found["digest"])
 
@@ -222,6 +237,7 @@ def test_an_image_of_another_size_is_a_row_with_an_error(model: bytes, tmp_path:
 
 def answer(*found: tuple[int, float, list[float]]) -> Answer:
     details = {
+        "found": None,
         "classes": [number for number, _, _ in found],
         "scores": [score for _, score, _ in found],
         "boxes": [edge for _, _, box in found for edge in box],
@@ -242,6 +258,15 @@ def test_flips() -> None:
     assert task.difference(answer(), answer()) is None
     line = answer((1, 0.9, [0.2, 0.2, 0.2, 0.2]))
     assert task.difference(line, line) is None
+
+
+def test_boxes_are_drawn_without_labels() -> None:
+    """Half of what the model sees of a wide image is beside it."""
+    row = Row(0, "a", None, answers={"litert": answer((1, 0.9, [0.5, 0.75, 0.75, 1.5]), (0, 0.4, [0, 0, 1, 1]))})
+    placement = Placement.whole(20, 40).resized(2, 4).cut(-1, 0, 4, 4)
+    drawn = overlays(find_task("detection"), row, Sample("a", None, list), placement, (20, 40), ["", "cat", "owl"])
+    box = {"place": [0.75, 0.5, 0.25, 0.5], "class": "owl", "score": 0.9, "missing": []}
+    assert drawn == {"boxes": {"litert": [box]}}
 
 
 def test_orders_of_outputs() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 import bittrue
 from bittrue.evaluation.placement import Placement
+from bittrue.evaluation.showing import shown
 from bittrue.evaluation.sources import open_source
 from bittrue.evaluation.sources.masks import read_mask
 from bittrue.evaluation.tasks import find_task
@@ -254,3 +257,36 @@ def test_masks_of_the_other_arithmetic(tmp_path: Path) -> None:
     wrong = sum(found["flips"][0]["samples"][i]["margin"] for i in range(2))
     figures = found["metrics"]["litert"]
     assert figures["pixel_accuracy"] == 1 - wrong / (2 * 513 * 513)
+
+
+def test_masks_lie_on_the_image(brightest: bytes, tmp_path: Path) -> None:
+    """Through a letterbox, colour by colour; a pixel that is wrong stays to be seen."""
+    pytest.importorskip("pyarrow")
+    image, mask = np.zeros((20, 40, 3), np.uint8), np.zeros((20, 40), np.uint8)
+    image[..., 0] = 200
+    image[:, 20:] = [0, 200, 0]
+    mask[:, 20:] = 1
+    mask[15:, :] = 255
+    mask[10, 10] = 2
+    save(tmp_path / "images" / "a.png", image)
+    save(tmp_path / "masks" / "a.png", mask)
+    run(brightest, tmp_path, "letterbox", output=tmp_path / "out")
+    made = shown(tmp_path / "out")
+    (seen,) = made["thumbnails"].values()
+    assert made["worst"]["samples"][0]["wrong"] == pytest.approx(1 / 12)
+    assert [one["name"] for one in seen["legend"]] == ["0", "1", "2"]
+    one, two, three = (tuple(bytes.fromhex(colour["colour"][1:])) for colour in seen["legend"])
+    true, found, wrong = (
+        layer_of(url) for url in (seen["masks"][""], seen["masks"]["litert"], seen["differ"][0]["mask"])
+    )
+    assert {tuple(colour) for colour in found[:, :20, :3].reshape(-1, 3).tolist()} == {one}
+    assert {tuple(colour) for colour in found[:, 20:, :3].reshape(-1, 3).tolist()} == {two}
+    assert tuple(true[10, 10, :3].tolist()) == three
+    assert not true[15:, :, 3].any()
+    at = np.argwhere((wrong[..., :3] == [255, 43, 214]).all(axis=2))
+    assert 1 <= len(at) <= 4
+    assert np.abs(at - [10, 10]).max() <= 4
+
+
+def layer_of(url: str) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGBA"))

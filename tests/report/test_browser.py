@@ -34,6 +34,9 @@ EVALUATIONS = {
     "hostile classes": lambda: evaluations.evaluation(40, 3000, evaluations.HOSTILE + "{}"),
     "anomalies": evaluations.anomalies,
     "baseline": evaluations.against_a_baseline,
+    "boxes": evaluations.detections,
+    "hostile boxes": lambda: evaluations.detections(name=evaluations.HOSTILE + "{}"),
+    "masks": evaluations.masks,
 }
 
 
@@ -112,6 +115,33 @@ def test_charts_are_drawn_in_colours_that_stand_out(
     assert drawn >= _DRAWN[name]
 
 
+@pytest.mark.parametrize(("size", "dark"), [(DESKTOP, True), (PHONE, False)])
+@pytest.mark.parametrize(("name", "sides"), [("boxes", 2), ("masks", 4)])
+def test_answers_lie_on_images(
+    browser: Browser, pages: dict[str, Path], tmp_path: Path, name: str, sides: int, size: tuple[int, int], dark: bool
+) -> None:
+    """Every side has its image, as large as it should be, and lines or colours on it."""
+    show(browser, pages[name], size, dark)
+    found = browser.evaluate(_PANELS)
+    assert len(found) == 2 * sides + 2 * (sides - 1)
+    image = pixels(browser.screenshot(tmp_path / "page.png", whole=True))
+    shots = [image[top:bottom, left:right] for left, top, right, bottom in found]
+    assert min(min(shot.shape[:2]) for shot in shots) >= 100
+    if name == "boxes":
+        for colour in ((255, 225, 77), (53, 224, 255), (255, 139, 230)):
+            near = [int((np.abs(shot - np.array(colour)).sum(axis=2) < 30).sum()) for shot in shots]
+            assert sum(near) > 100, colour
+    else:
+        same = [shot[:100, :100] for shot in shots[:sides]]
+        assert all((one != two).mean() > 0.2 for one, two in itertools.pairwise(same))
+
+
+_PANELS = """[...document.querySelectorAll(".panel svg")].map(panel => {
+  const box = panel.getBoundingClientRect();
+  return [box.left + scrollX, box.top + scrollY, box.right + scrollX, box.bottom + scrollY].map(Math.round);
+})"""
+
+
 # How many charts each page has at least.
 _DRAWN = {
     "benign": 11,
@@ -135,7 +165,7 @@ _FIGURES = """[...document.querySelectorAll("figure")].map(figure => {
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_stands_out(browser: Browser, pages: dict[str, Path], dark: bool) -> None:
     """Contrast of every text with what lies behind it: at least 4.5, as WCAG 2.1 AA asks."""
-    for name in ("benign", "fault", "equal", "check", "evaluation", "baseline"):
+    for name in ("benign", "fault", "equal", "check", "evaluation", "baseline", "boxes", "masks"):
         show(browser, pages[name], DESKTOP, dark)
         weak = browser.evaluate(_CONTRAST)
         assert weak == [], name

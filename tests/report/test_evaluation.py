@@ -25,6 +25,8 @@ MADE = {
     "hostile": lambda: evaluations.evaluation(6, 300, HOSTILE + "{}"),
     "anomalies": evaluations.anomalies,
     "baseline": evaluations.against_a_baseline,
+    "boxes": lambda: evaluations.detections(6, 300, HOSTILE + "{}"),
+    "masks": lambda: evaluations.masks(6, 300, HOSTILE + "{}"),
 }
 
 
@@ -36,6 +38,7 @@ def test_nothing_of_a_result_is_markup(name: str, monkeypatch: pytest.MonkeyPatc
     assert not [attributes for _, attributes in elements.found if {"onerror", "onclick", "onload"} & set(attributes)]
     assert not {"iframe", "object", "form", "base"} & {tag for tag, _ in elements.found}
     sources = [attributes["src"] or "" for tag, attributes in elements.found if tag == "img"]
+    sources += [attributes["href"] or "" for tag, attributes in elements.found if tag == "image"]
     assert all(source.startswith("data:image/png;base64,") for source in sources)
     assert not any("<" in script for script in elements.scripts if "alert" in script)
     assert not {c for c in page if not c.isprintable() and c not in "\n\t\u00a0\u2009\u202f"}
@@ -120,7 +123,13 @@ def test_figures_of_classes_without_right_answers(task: str) -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [evaluations.anomalies, evaluations.against_a_baseline, lambda *_: evaluations.by_class("segmentation")],
+    [
+        evaluations.anomalies,
+        evaluations.against_a_baseline,
+        lambda *_: evaluations.by_class("segmentation"),
+        evaluations.detections,
+        evaluations.masks,
+    ],
 )
 def test_damaged_results(make: Callable[[int, int], dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is wrong with any field is an error that names it, or changes what is said and nothing else."""
@@ -135,6 +144,24 @@ def test_damaged_results(make: Callable[[int, int], dict[str, Any]], monkeypatch
                 read = checked(replaced(result, path, new))
                 html.render(read)
                 markdown.render(read)
+
+
+def test_what_lies_on_images_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "_plotly", lambda: "short")
+    elements = Elements(html.render(evaluations.detections()))
+    said = [attributes["aria-label"] for tag, attributes in elements.found if tag == "svg" and "role" in attributes]
+    assert said[:2] == ["litert: class 1 0.75, class 2 missed", "xnnpack: class 1 0.75, class 2 0.50"]
+    boxes = [attributes["class"] for tag, attributes in elements.found if tag == "g"]
+    assert boxes[:7] == ["box true", "box true", "box seen", "box true", "box true", "box seen", "box only"]
+    uses = {attributes["href"] for tag, attributes in elements.found if tag == "use"}
+    assert uses == {f"#{attributes['id']}" for tag, attributes in elements.found if tag == "image"}
+    page = html.render(evaluations.masks())
+    assert "where they differ" in page
+    assert "what is wrong" in page
+    damaged = evaluations.masks()
+    next(iter(damaged["thumbnails"].values()))["legend"][0]["colour"] = "red;background:url(x)"
+    with pytest.raises(InputError, match="expected a colour"):
+        checked(damaged)
 
 
 @pytest.mark.parametrize(

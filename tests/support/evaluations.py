@@ -162,3 +162,51 @@ def by_class(task: str) -> dict[str, Any]:
     first["per_class"] = [{**owl, figure: 0.25}]
     second["per_class"] = [{**cat, figure: 0.0}, {**owl, figure: 0.5}]
     return result
+
+
+def detections(classes: int = 12, samples: int = 2000, name: str = "class {}") -> dict[str, Any]:
+    """Boxes of two arithmetics and of labels on images."""
+    found = evaluation(classes, samples, name, 2)
+    place, other = [0.1, 0.2, 0.3, 0.5], [0.5, 0.1, 0.45, 0.3]
+    one, two = name.format(1), name.format(2)
+    boxes = {
+        "": [{"place": place, "class": one}, {"place": other, "class": two, "missing": ["litert"]}],
+        "litert": [{"place": place, "class": one, "score": 0.75}],
+        "xnnpack": [
+            {"place": place, "class": one, "score": 0.75},
+            {"place": other, "class": two, "score": 0.5, "missing": ["litert", ""]},
+        ],
+    }
+    return _drawn(found, "detection", "map", {"boxes": boxes})
+
+
+def masks(classes: int = 12, samples: int = 2000, name: str = "class {}") -> dict[str, Any]:
+    """Masks of two arithmetics and of labels on images."""
+    found = evaluation(classes, samples, name, 2)
+    sides = {side: _image(seed) for seed, side in enumerate(("", "litert", "xnnpack"))}
+    pairs = ["", "litert"], ["litert", "xnnpack"]
+    drawn = {
+        "masks": sides,
+        "differ": [{"pair": pair, "mask": _image(9)} for pair in pairs],
+        "legend": [{"name": name.format(i), "colour": f"#{i * 40:02x}9e73"} for i in range(3)],
+    }
+    return _drawn(found, "segmentation", "mean_iou", drawn)
+
+
+def _drawn(found: dict[str, Any], task: str, headline: str, drawn: dict[str, Any]) -> dict[str, Any]:
+    (pair,) = found["flips"]
+    pair |= {"gained": None, "lost": None}
+    image = {"image": _image(5), "what": "image", "size": [28, 28], **drawn}
+    positions = [flip["position"] for flip in pair["samples"]]
+    return {
+        **found,
+        "task": task,
+        "headline": headline,
+        "metrics": {name: {headline: 0.5} for name in found["numerics"]},
+        "margins": None,
+        "worst": {
+            "numerics": "litert",
+            "samples": [{"position": i, "id": f"{i}.jpg", "wrong": 1.0} for i in positions],
+        },
+        "thumbnails": {str(i): image for i in positions},
+    }

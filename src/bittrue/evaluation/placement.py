@@ -63,6 +63,37 @@ class Placement:
         found = plane[down.clip(0, plane.shape[0] - 1)][:, right.clip(0, plane.shape[1] - 1)]
         return np.where(there, found, outside)
 
+    def spread(self, plane: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+        """Values of equal parts of the region, at the centres of so many rows and columns of equal parts of the image.
+
+        Args:
+            plane: a value per part of the region.
+            size: rows and columns of the result; what the region does not reach has -1.
+        """
+        y, x = ((np.arange(count) + 0.5) * (whole / count) for count, whole in zip(size, self.image, strict=True))
+        rows, columns = plane.shape
+        down = np.floor((y - self.top) / self.height * rows).astype(np.int64)
+        right = np.floor((x - self.left) / self.width * columns).astype(np.int64)
+        there = ((down >= 0) & (down < rows))[:, None] & (right >= 0) & (right < columns)
+        return np.where(there, plane[down.clip(0, rows - 1)][:, right.clip(0, columns - 1)], -1)
+
+    def points(self, parts: np.ndarray, count: tuple[int, ...], size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        """Where equal parts of the region are among so many rows and columns of the image; those beyond it at its edge.
+
+        Args:
+            parts: numbers of their rows, and of their columns.
+            count: how many rows and columns of them there are.
+            size: rows and columns of the image.
+        """
+        y, x = (
+            (start + (one + 0.5) * (length / all_of_them)) * (few / whole)
+            for start, length, one, all_of_them, few, whole in zip(
+                (self.top, self.left), (self.height, self.width), parts, count, size, self.image, strict=True
+            )
+        )
+        down, right = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
+        return down.clip(0, size[0] - 1), right.clip(0, size[1] - 1)
+
     def box(self, top: float, left: float, bottom: float, right: float) -> tuple[float, float, float, float]:
         """A box given in parts of the region, from 0 to 1, in the image's pixels and within its edges."""
         rows, columns = self.image

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -12,22 +13,32 @@ from typing import Any
 import numpy as np
 
 from ..errors import BittrueError, InputError
+from ..ports import Port
 from .digests import digest_of
+from .overlays import draws, mistakes, overlays
+from .recipes import find_recipe
 from .results import SUMMARY, Folder, read_json, stored
-from .sources import Source, open_source
+from .rows import Row
+from .sources import Sample, Source, open_source
 from .subjects import all_names
+from .tasks import Task
 from .tasks.anomaly import Anomaly, curve
 from .tasks.classification import Classification
-from .thumbnails import thumbnail
+from .thumbnails import SIDE, thumbnail
 
 # Samples that have a thumbnail.
 MOST_THUMBNAILS = 300
 # Examples of each error, and bars of a histogram.
 _EXAMPLES, _BARS = 10, 40
+# Answers furthest from their labels.
+_WORST = 24
+# Longest side of images on which something is drawn.
+_DRAWN_SIDE = 320
 
 
 def shown(path: str | os.PathLike[str], data: str = "") -> dict[str, Any]:
-    """The summary in a folder, as plain data, with ``margins``, ``examples`` of errors and ``thumbnails`` of flips.
+    """The summary in a folder, as plain data, with ``margins``, ``examples`` of errors, the ``worst`` answers of
+    detection and segmentation, and ``thumbnails`` of these and of flips.
 
     Args:
         path: the folder of an evaluation that has ended.
@@ -46,9 +57,10 @@ def shown(path: str | os.PathLike[str], data: str = "") -> dict[str, Any]:
             advice="the command that wrote it goes on with --resume",
         )
     found = read_json(folder.path / SUMMARY)
-    wanted = _flipped(found)
-    sources: dict[int, str] = {}
+    wanted = {*_flipped(found)}
+    rows: dict[int, Row] = {}
     names = all_names(folder.asked)
+    worst = _Worst(folder.task, names[0])
     margins: dict[str, list[float]] = {name: [] for name in names}
     pairs = list(combinations(names, 2))
     flips: list[list[float]] = [[] for _ in pairs]
@@ -57,12 +69,13 @@ def shown(path: str | os.PathLike[str], data: str = "") -> dict[str, Any]:
     anomaly = isinstance(folder.task, Anomaly)
     for row in folder.rows():
         if row.position in wanted:
-            sources[row.position] = row.source
+            rows[row.position] = row
         if row.code:
             some = examples.setdefault(row.code, [])
             if len(some) < _EXAMPLES:
                 some.append({"position": row.position, "id": row.id, "error": row.error})
             continue
+        worst.add(row)
         for name, answer in row.answers.items():
             if math.isfinite(answer.margin):
                 margins[name].append(answer.margin)
@@ -75,8 +88,41 @@ def shown(path: str | os.PathLike[str], data: str = "") -> dict[str, Any]:
     found["examples"] = examples
     found["margins"] = _margins(margins, flips) if isinstance(folder.task, Classification) else None
     found["scores"] = _scores(scores) if anomaly and found["metrics"] else None
-    found["thumbnails"], found["thumbnails_note"] = _thumbnails(folder, found, data, sources)
+    found["worst"] = worst.to_dict()
+    rows |= {row.position: row for row in worst.rows()}
+    found["thumbnails"], found["thumbnails_note"] = _thumbnails(folder, found, data, rows)
     return found
+
+
+class _Worst:
+    """The answers of an arithmetic that are furthest from their labels.
+
+    Args:
+        task: the question; of some nothing is said about single answers.
+        name: the arithmetic.
+    """
+
+    def __init__(self, task: Task, name: str) -> None:
+        self._task, self._name = task, name
+        self._kept: list[tuple[float, int, Row]] = []
+
+    def add(self, row: Row) -> None:
+        """One more sample without an error."""
+        wrong = mistakes(self._task, row, self._name)
+        if wrong:
+            heapq.heappush(self._kept, (wrong, -row.position, row))
+            if len(self._kept) > _WORST:
+                heapq.heappop(self._kept)
+
+    def rows(self) -> list[Row]:
+        """The worst first."""
+        return [row for _, _, row in sorted(self._kept, key=lambda kept: kept[:2], reverse=True)]
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """Plain data; None where there are none."""
+        wrong = {row.position: value for value, _, row in self._kept}
+        samples = [{"position": row.position, "id": row.id, "wrong": wrong[row.position]} for row in self.rows()]
+        return {"numerics": self._name, "samples": samples} if samples else None
 
 
 def _flipped(found: dict[str, Any]) -> list[int]:
@@ -113,10 +159,10 @@ def _scores(scores: dict[str, list[tuple[float, int]]]) -> dict[str, Any]:
 
 
 def _thumbnails(
-    folder: Folder, found: dict[str, Any], data: str, sources: dict[int, str]
+    folder: Folder, found: dict[str, Any], data: str, rows: Mapping[int, Row]
 ) -> tuple[dict[str, Any], str]:
     """Thumbnails by position, and why some or all are missing."""
-    if not sources:
+    if not rows:
         return {}, ""
     try:
         source = _source(folder, data or found["given"]["data"])
@@ -134,20 +180,58 @@ def _thumbnails(
     made: dict[str, Any] = {}
     changed = 0
     reason = ""
-    for position in sorted(sources):
+    drawing = _Drawing(folder, found) if draws(folder.task) else None
+    side = SIDE if drawing is None else _DRAWN_SIDE
+    for position in sorted(rows):
         try:
-            parts = source[position].read()
-            if digest_of(parts) != sources[position]:
+            sample = source[position]
+            parts = sample.read()
+            if digest_of(parts) != rows[position].source:
                 changed += 1
                 continue
             values = [part[name] if isinstance(part, Mapping) else part for part in parts]
-            made[str(position)] = thumbnail(values, holds[name], port["shape"], port["dtype"])
+            made[str(position)] = shown = thumbnail(values, holds[name], port["shape"], port["dtype"], side)
+            if drawing is not None and "size" in shown:
+                shown |= drawing.of(rows[position], sample, shown)
         except (BittrueError, OSError) as error:
             reason = reason or (error.message if isinstance(error, BittrueError) else str(error))
     notes = [f"not shown because of other bytes than before: {changed:,}"] if changed else []
     if reason:
-        notes.append(f"not shown because of an error: {len(sources) - changed - len(made):,} ({reason})")
+        notes.append(f"not shown because of an error: {len(rows) - changed - len(made):,} ({reason})")
+    if drawing is not None and drawing.reason:
+        notes.append(f"nothing is drawn on images: {drawing.reason}")
     return made, "; ".join(notes)
+
+
+class _Drawing:
+    """What draws answers on thumbnails.
+
+    Args:
+        folder: the results.
+        found: what the page is made of.
+
+    Attributes:
+        reason: why it draws nothing; empty where it does.
+    """
+
+    def __init__(self, folder: Folder, found: Mapping[str, Any]) -> None:
+        self._task, self._classes, self.reason = folder.task, found["data"]["classes"], ""
+        port = folder.asked["inputs"][0]
+        self._port = Port(port["name"], np.dtype(port["dtype"]), tuple(port["shape"]), None)
+        try:
+            self._recipe = find_recipe(found["given"]["recipe"])
+            if self._recipe.digest != found["recipe"]["digest"]:
+                self.reason = "the recipe is another one by now"
+        except (BittrueError, OSError) as error:
+            self.reason = error.message if isinstance(error, BittrueError) else str(error)
+
+    def of(self, row: Row, sample: Sample, thumbnail: Mapping[str, Any]) -> dict[str, Any]:
+        """What lies on the thumbnail of a sample."""
+        if self.reason or not row.answers:
+            return {}
+        (columns, rows), small = thumbnail["whole"], thumbnail["size"]
+        placement = self._recipe.placement(rows, columns, self._port)
+        return overlays(self._task, row, sample, placement, (small[1], small[0]), self._classes)
 
 
 def _source(folder: Folder, data: str) -> Source:

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InputError, UnsupportedError
 
 # Longest side of an image, and of one that keeps its pixels as they are.
-_SIDE, _FEW = 192, 64
+SIDE, _FEW = 192, 64
 _MOST_PIXELS = 1 << 26
 # Points of a curve.
 _POINTS = 256
@@ -36,19 +36,23 @@ def pillow() -> Any:
         raise UnsupportedError("BT-PACKAGE", "pillow is not installed", advice="pip install pillow") from None
 
 
-def thumbnail(parts: Sequence[bytes | np.ndarray], holds: str, shape: Sequence[int], dtype: str) -> dict[str, Any]:
-    """What a page shows of a sample: ``image``, a data URL, or ``curve``, heights from 0 to 1; and ``what`` it is.
+def thumbnail(
+    parts: Sequence[bytes | np.ndarray], holds: str, shape: Sequence[int], dtype: str, side: int = SIDE
+) -> dict[str, Any]:
+    """What a page shows of a sample: ``image``, a data URL, or ``curve``, heights from 0 to 1; and ``what`` it is. Of
+    encoded images ``size``, too: columns and rows of the thumbnail, and ``whole``, those of the image.
 
     Args:
         parts: of the sample, as its source gives them.
         holds: what they are; see `bittrue.evaluation.sources.Source`.
         shape, dtype: of the model's input, which say how bytes are values.
+        side: the longest one of encoded images.
 
     Raises:
         InputError: it can neither be decoded nor drawn.
     """
     if holds == "image":
-        return {"image": _encoded_image(parts[0]), "what": "image"}
+        return {**_encoded_image(parts[0], side), "what": "image"}
     values = [_values(part, shape, dtype) for part in parts]
     whole = values[0] if len(values) == 1 else np.stack(values)
     whole = whole.reshape([size for size in whole.shape if size != 1])
@@ -67,27 +71,41 @@ def thumbnail(parts: Sequence[bytes | np.ndarray], holds: str, shape: Sequence[i
     return {"curve": [round(float(value), 3) for value in flat[::step]], "what": "values in their order"}
 
 
-def _encoded_image(content: bytes | np.ndarray) -> str:
+def layer(pixels: np.ndarray) -> str:
+    """A data URL of red, green, blue and opacity per pixel."""
+    out = io.BytesIO()
+    pillow().fromarray(pixels).save(out, "png", optimize=True)
+    return _data("png", out)
+
+
+def _encoded_image(content: bytes | np.ndarray, side: int) -> dict[str, Any]:
     image_module = pillow()
     try:
         with image_module.open(io.BytesIO(bytes(content)), formats=_FORMATS) as image:
             if image.width * image.height > _MOST_PIXELS:
                 raise InputError("BT-IMAGE", f"the image has {image.width} x {image.height} pixels")
-            image.draft("RGB", (2 * _SIDE, 2 * _SIDE))
-            return _url(image.convert("L" if image.mode in ("1", "L") else "RGB"))
+            whole = image.size
+            image.draft("RGB", (2 * side, 2 * side))
+            small = image.convert("L" if image.mode in ("1", "L") else "RGB")
+            return {"image": _url(small, side), "size": [*small.size], "whole": [*whole]}
     except InputError:
         raise
     except Exception as error:  # what Pillow raises of damaged files is of many types
         raise InputError("BT-IMAGE", f"the image cannot be decoded: {error}") from None
 
 
-def _url(image: Any) -> str:
+def _url(image: Any, side: int = SIDE) -> str:
+    """The image, made smaller if it is larger, as a data URL."""
     small = max(image.size) <= _FEW
     if not small:
-        image.thumbnail((_SIDE, _SIDE))
+        image.thumbnail((side, side))
     out = io.BytesIO()
     kind = "png" if small else "jpeg"
     image.save(out, kind, **({"optimize": True} if small else {"quality": 82}))
+    return _data(kind, out)
+
+
+def _data(kind: str, out: io.BytesIO) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(out.getvalue()).decode()}"
 
 

@@ -16,6 +16,9 @@ MOST_PAIRS = 50
 # Flips of one list that a page shows: at once, and in all.
 MOST_FLIPS = (24, 150)
 
+# What stands for the label among the sides of a thumbnail.
+_LABEL = ""
+
 # What there are how many of a class -> its figure, and what that is called.
 _OF_CLASSES = {"samples": ("right", "right"), "pixels": ("iou", "IoU"), "objects": ("map", "mAP")}
 
@@ -125,6 +128,75 @@ def outcome(flip: dict[str, Any], judged: bool) -> tuple[str, str]:
         return "note", "flips"
     was, now = (answer == flip["label"] for answer in flip["predictions"])
     return ("equal", "becomes right") if now else ("error", "becomes wrong") if was else ("open", "wrong in both")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A sample's image with what one side says about it.
+
+    Attributes:
+        title: the side.
+        boxes: kind (``"true"``: of the label; ``"seen"``; ``"only"``: what the other side does not have), left, top,
+            width and height on the thumbnail, and what it is.
+        mask: an image that lies on it; empty where none does.
+        words: the same for those who do not see it, and kinds of boxes with what they are.
+    """
+
+    title: str
+    boxes: list[tuple[str, list[float], str]]
+    mask: str
+    words: list[tuple[str, str]]
+
+    @property
+    def said(self) -> str:
+        """All that it shows, as text."""
+        return f"{self.title}: {', '.join(text for _, text in self.words) or 'nothing'}"
+
+
+def panels(seen: dict[str, Any], sides: dict[str, str]) -> list[Panel]:
+    """What is drawn on a thumbnail.
+
+    Args:
+        seen: the thumbnail.
+        sides: arithmetics, with what they are called; the label is a side of its own where there is one.
+    """
+    names = list(sides)
+    if seen["boxes"]:
+        return [_boxed(seen, name, sides) for name in names if name in seen["boxes"]]
+    shown = {_LABEL: "label", **sides}
+    found = [Panel(title, [], seen["masks"][name], []) for name, title in shown.items() if name in seen["masks"]]
+    compared = sorted(names if len(names) > 1 else [_LABEL, *names])
+    for one in seen["differ"]:
+        if one["pair"] == compared:
+            found.append(Panel("where they differ" if len(names) > 1 else "what is wrong", [], one["mask"], []))
+    return found
+
+
+def _boxed(seen: dict[str, Any], name: str, sides: dict[str, str]) -> Panel:
+    true = seen["boxes"].get(_LABEL)
+    others = [other for other in sides if other != name] or ([] if true is None else [_LABEL])
+    found, said = [], []
+    for one in true or []:
+        found.append(("true", _on(seen, one), f"label: {one['class']}"))
+    for one in seen["boxes"][name]:
+        only = any(other in one["missing"] for other in others)
+        text = one["class"] if one["score"] is None else f"{one['class']} {one['score']:.2f}"
+        found.append(("only" if only else "seen", _on(seen, one), text))
+        said.append(("only" if only else "seen", text))
+    said += [("true", f"{one['class']} missed") for one in true or [] if name in one["missing"]]
+    return Panel(sides[name], found, "", said)
+
+
+def _on(seen: dict[str, Any], box: dict[str, Any]) -> list[float]:
+    """Left, top, width and height in pixels of the thumbnail."""
+    return [round(share * side, 1) for share, side in zip(box["place"], seen["size"] * 2, strict=True)]
+
+
+def furthest(result: dict[str, Any], wrong: float) -> str:
+    """How far an answer is from its label."""
+    if result["task"] == "segmentation":
+        return f"{words.percent(wrong)} of the pixels are wrong"
+    return f"{words.plural(round(wrong), 'object')} missed, or seen where there is none"
 
 
 def confused(found: dict[str, Any]) -> list[list[int]]:

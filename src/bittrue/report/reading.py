@@ -577,7 +577,28 @@ def _image(value: Any, place: str) -> str:
     return value
 
 
-_THUMBNAIL = _record(image=(_optional(_image), None), curve=(_list(_share), []), what=(_text, ""))
+def _colour(value: Any, place: str) -> str:
+    if not isinstance(value, str) or not re.fullmatch("#[0-9a-f]{6}", value):
+        raise _wrong(place, "expected a colour", value)
+    return value
+
+
+_BOX_FIELDS: dict[str, Any] = {
+    "place": _list(_share, 4),
+    "class": _text,
+    "score": (_optional(_real), None),
+    "missing": (_list(_text), []),
+}
+_THUMBNAIL = _record(
+    image=(_optional(_image), None),
+    curve=(_list(_share), []),
+    what=(_text, ""),
+    size=(_list(_count, 2), [0, 0]),
+    boxes=(_mapping(_list(_record(**_BOX_FIELDS))), {}),
+    masks=(_mapping(_image), {}),
+    differ=(_list(_record(pair=_list(_text, 2), mask=_image)), []),
+    legend=(_list(_record(name=_text, colour=_colour)), []),
+)
 
 
 _EVALUATE_FIELDS = _record(
@@ -628,6 +649,10 @@ _EVALUATE_FIELDS = _record(
                 roc=_mapping(_list(_list(_share, 2))),
             )
         ),
+        None,
+    ),
+    worst=(
+        _optional(_record(numerics=_text, samples=_list(_record(position=_count, id=_text, wrong=_real)))),
         None,
     ),
     thumbnails=(_mapping(_THUMBNAIL), {}),

@@ -134,9 +134,10 @@ class Recipe:
             )
         for port in ports:
             held = source.inputs.get(port.name) or Held(source.holds, source.alike)
-            self._of(port).check(held.holds, port, held.alike)
+            self.of(port).check(held.holds, port, held.alike)
 
-    def _of(self, port: Port) -> Recipe:
+    def of(self, port: Port) -> Recipe:
+        """That of one of the inputs."""
         return self.inputs.get(port.name, self)
 
     def made(self, part: Part, ports: Sequence[Port]) -> tuple[Made, Placement | None]:
@@ -146,8 +147,8 @@ class Recipe:
             InputError: as `apply`.
         """
         if not isinstance(part, Mapping):
-            return self._of(ports[0]).placed(part, ports[0])
-        found = {port.name: self._of(port).placed(part[port.name], port) for port in ports}
+            return self.of(ports[0]).placed(part, ports[0])
+        found = {port.name: self.of(port).placed(part[port.name], port) for port in ports}
         placement = next((placement for _, placement in found.values() if placement is not None), None)
         return {name: x for name, (x, _) in found.items()}, placement
 
@@ -239,11 +240,15 @@ class Recipe:
         if not self.steps or self.steps[0]["do"] != "decode":
             return self._finished(value, functions, port), None
         image = self._through(value, functions[:1])
-        placement = Placement.whole(*image.shape[:2])
-        for number, step in enumerate(self.steps, 1):
+        return self._finished(image, functions[1:], port), self.placement(image.shape[0], image.shape[1], port)
+
+    def placement(self, rows: int, columns: int, port: Port) -> Placement:
+        """Where an image of so many rows and columns goes on its way to an input."""
+        placement = Placement.whole(rows, columns)
+        for number, step in enumerate(self.of(port).steps, 1):
             if step["do"] in PLACES:
                 placement = PLACES[step["do"]](step, port, f"{self.name}, step {number}")(placement)
-        return self._finished(image, functions[1:], port), placement
+        return placement
 
     def _functions(self, port: Port) -> list[_Function]:
         made = self._made.get(port)

@@ -148,12 +148,17 @@ class Detection(Task):
                 f"the file says {size[0]} x {size[1]} pixels, the image has {placement.image[0]} x "
                 f"{placement.image[1]}",
             )
+        found = self._found(answer, placement, truth["first"])
+        return Answer(answer.prediction, 0.0, {**answer.details, "found": found})
+
+    def _found(self, answer: Answer, placement: Placement, first: int) -> list[float]:
+        """Of every detection category, left, top, width, height in the image's pixels, and score."""
         details = answer.details
-        found = []
+        found: list[float] = []
         for number, score, box in zip(details["classes"], details["scores"], _boxes(answer), strict=True):
             top, left, bottom, right = placement.box(*box.tolist())
-            found += [self._category(number, truth["first"]), left, top, right - left, bottom - top, score]
-        return Answer(answer.prediction, 0.0, {**details, "found": found})
+            found += [self._category(number, first), left, top, right - left, bottom - top, score]
+        return found
 
     def _category(self, number: int, first: int) -> int:
         if self._categories is None:
@@ -171,24 +176,35 @@ class Detection(Task):
 
     def _alone(self, one: Answer, two: Answer) -> list[float]:
         """Scores of detections that only the first one has."""
-        boxes, others = _boxes(one), _boxes(two)
-        free = [i for i, score in enumerate(two.details["scores"]) if score >= self._threshold]
-        alone = []
-        for number, score, box in zip(one.details["classes"], one.details["scores"], boxes, strict=True):
-            if score < self._threshold:
-                continue
-            same = [i for i in free if two.details["classes"][i] == number]
-            # Boxes without an area overlap nothing.
-            overlaps = np.maximum(intersection_over_union(box, others[same]), (others[same] == box).all(axis=-1))
-            if same and overlaps.max() >= _SAME:
-                free.remove(same[int(overlaps.argmax())])
-            else:
-                alone.append(score)
-        return alone
+        ones, others = (
+            [
+                (number, *box)
+                for number, score, box in zip(
+                    answer.details["classes"], answer.details["scores"], _boxes(answer).tolist(), strict=True
+                )
+                if score >= self._threshold
+            ]
+            for answer in (one, two)
+        )
+        scores = [score for score in one.details["scores"] if score >= self._threshold]
+        return [scores[i] for i in unmatched(ones, others)]
+
+    def seen(self, answer: Answer, placement: Placement | None) -> list[list[float]]:
+        """Detections that reach the threshold: category, left, top, width, height in the image's pixels, and score.
+
+        Args:
+            answer: the answer.
+            placement: of the image, for answers that were not judged.
+        """
+        found = answer.details["found"]
+        if found is None:
+            assert placement is not None
+            found = self._found(answer, placement, 1)
+        return [one for one in np.reshape(found, (-1, 6)).tolist() if one[5] >= self._threshold]
 
     def shown(self, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return f"{len(value['objects'])} objects"
+            return "1 object" if len(value["objects"]) == 1 else f"{len(value['objects'])} objects"
         more = f" and {len(value) - _FEW} more" if len(value) > _FEW else ""
         return "classes " + ", ".join(map(str, value[:_FEW])) + more if value else "nothing"
 
@@ -288,6 +304,29 @@ def _pycocotools() -> tuple[Any, Any]:
         raise UnsupportedError(
             "BT-PACKAGE", "pycocotools is not installed", advice='pip install "bittrue[coco]"'
         ) from None
+
+
+def unmatched(ones: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> list[int]:
+    """Positions of boxes that none of the others stands for: of the same class, overlapping by half, for no one else.
+
+    Args:
+        ones, others: class, top, left, bottom and right of each, the surest first.
+
+    >>> unmatched([(1, 0, 0, 2, 2), (1, 0, 0, 2, 2), (2, 0, 0, 2, 2)], [(1, 0, 0, 2, 3)])
+    [1, 2]
+    """
+    free = list(range(len(others)))
+    corners = np.reshape(np.array([other[1:5] for other in others], np.float64), (-1, 4))
+    found = []
+    for i, (number, *box) in enumerate(ones):
+        same = [k for k in free if others[k][0] == number]
+        # Boxes without an area overlap nothing.
+        overlaps = np.maximum(intersection_over_union(box, corners[same]), (corners[same] == box).all(axis=-1))
+        if same and overlaps.max() >= _SAME:
+            free.remove(same[int(overlaps.argmax())])
+        else:
+            found.append(i)
+    return found
 
 
 def _boxes(answer: Answer) -> np.ndarray:

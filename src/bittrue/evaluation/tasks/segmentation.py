@@ -96,8 +96,8 @@ class Segmentation(Task):
                 f"the mask has {mask.shape[0]} x {mask.shape[1]} pixels, the image "
                 f"{placement.image[0]} x {placement.image[1]}",
             )
-        found = _pixels(answer)
-        label = placement.nearest(self._numbers(mask), (found.shape[0], found.shape[1]), _NONE)
+        found = pixels(answer)
+        label = placement.nearest(self.numbers(mask), (found.shape[0], found.shape[1]), _NONE)
         classes = answer.details["classes"]
         if classes and label.max() >= classes:
             raise InputError(
@@ -111,8 +111,12 @@ class Segmentation(Task):
         confusion = np.stack([pairs // _MOST_CLASSES, pairs % _MOST_CLASSES, counts], axis=1)
         return Answer(answer.prediction, 0.0, {**answer.details, "confusion": confusion.reshape(-1).tolist()})
 
-    def _numbers(self, mask: np.ndarray) -> np.ndarray:
-        """Numbers of classes for what a mask holds."""
+    def numbers(self, mask: np.ndarray) -> np.ndarray:
+        """Numbers of classes for what a mask holds; -1 for what is no class.
+
+        Raises:
+            InputError: it holds something else.
+        """
         values = mask.astype(np.int64)
         numbers = values
         if self._values is not None:
@@ -135,7 +139,7 @@ class Segmentation(Task):
     def difference(self, one: Answer, two: Answer) -> float | None:
         if one.prediction == two.prediction:
             return None
-        first, second = _pixels(one), _pixels(two)
+        first, second = pixels(one), pixels(two)
         return float(np.count_nonzero(first != second)) if first.shape == second.shape else math.inf
 
     def shown(self, value: Any) -> Any:
@@ -207,6 +211,7 @@ def _png(mask: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def _pixels(answer: Answer) -> np.ndarray:
+def pixels(answer: Answer) -> np.ndarray:
+    """The number of the class of every pixel of the output."""
     with _pillow().open(io.BytesIO(answer.details["mask"])) as image:
         return np.asarray(image).astype(np.int64)
