@@ -193,6 +193,29 @@ def test_batches_in_any_memory_with_several_outputs(executor: str, threads: int)
         assert {type(result[name]) for result in results} == {np.ndarray}
 
 
+@pytest.mark.parametrize("kind", ["b", "B", "h", "H", "i", "I", "q", "Q", "f", "d", "?"])
+def test_arrays_of_every_type_and_in_any_memory(kind: str) -> None:
+    dtype = np.dtype(kind)
+    content, _ = build(
+        [helper.make_node("Transpose", ["x"], ["y"])],
+        {"x": np.zeros((2, 3), dtype)},
+        {"y": helper.np_dtype_to_tensor_dtype(dtype)},
+    )
+    session = bittrue.load(content).prepare()
+    x = (np.arange(6).reshape(2, 3) * 37 % 5).astype(dtype)
+    fixed, wide = x.copy(), np.zeros((4, 6), dtype)
+    fixed.flags.writeable = False
+    wide[::2, ::2] = x
+    same = [x, fixed, wide[::2, ::2], np.asfortranarray(x), {"x": fixed}]
+    for found in (*map(session.run, same), *session.map(same, threads=1), session.run_batch(fixed)):
+        assert (found["y"].dtype, found["y"].tobytes()) == (dtype, x.T.tobytes())
+    wrong = [x.astype("c8"), x.astype("S1"), np.zeros((2, 3), "b" if kind == "B" else "B"), bytearray(6 * x.itemsize)]
+    if dtype.itemsize > 1:
+        wrong += [x.astype(dtype.newbyteorder(">"))]
+    for outcome in session.map(wrong, threads=1, errors="return"):
+        assert isinstance(outcome, bittrue.InputError)
+
+
 def test_a_batch_ends_with_the_error_of_its_first_sample_that_has_one() -> None:
     content = single("DIV", ("DivOptions", {}), [T("s32", (1,)), T("s32", (1,))], [T("s32", (1,), name="y")])
     session = bittrue.load(content).prepare()
