@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from click.testing import CliRunner
 import bittrue
 from bittrue.cli import cli
 from bittrue.evaluation.digests import Combined, digest_of
+from bittrue.evaluation.sources import Part, Sample, Source
 from support.shared import SHARED
 
 KEYWORDS = SHARED / "data" / "mlperf_tiny_kws01"
@@ -53,6 +57,39 @@ def test_digest_depends_on_bits_alone(digits: Path) -> None:
         for threads in (1, 2):
             assert run(digits, isa=isa, threads=threads)["digest"] == usual["digest"], (isa, threads)
     assert run(digits, executor="reference", limit=9)["digest"] == run(digits, limit=9)["digest"] != usual["digest"]
+
+
+class Waiting(Source):
+    """Black images that take a while to come, as from a network."""
+
+    kind, holds = "waiting", "array"
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__("waiting")
+        self._image, self.most = np.zeros(shape, np.int8), 0
+        self._lock, self._reading = threading.Lock(), 0
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, position: int) -> Sample:
+        return Sample(str(position), 0, self._read)
+
+    def _read(self) -> Sequence[Part]:
+        with self._lock:
+            self._reading += 1
+            self.most = max(self.most, self._reading)
+        time.sleep(0.003)
+        with self._lock:
+            self._reading -= 1
+        return [self._image]
+
+
+def test_samples_that_take_time_are_made_side_by_side() -> None:
+    port = bittrue.load(bittrue.demo_model()).prepare().inputs[0]
+    source = Waiting(port.shape)
+    found = bittrue.evaluate(bittrue.demo_model(), source, numerics=["litert"], threads=2)
+    assert (found["samples"], found["errors"], source.most) == (40, {}, 2)
 
 
 def test_a_changed_bit_changes_the_digest(digits: Path, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 
 _MODULUS = 1 << 512
 _ROW = hashlib.sha512()
+# Short lengths, written with the lowest byte first.
+_LENGTHS = [n.to_bytes(8, "little") for n in range(256)]
 
 
 def digest_of(parts: Sequence[bytes | np.ndarray | Mapping[str, bytes | np.ndarray]]) -> str:
@@ -20,16 +22,17 @@ def digest_of(parts: Sequence[bytes | np.ndarray | Mapping[str, bytes | np.ndarr
     if len(parts) != 1:
         return digest_of(["".join(digest_of([part]) for part in parts).encode()])
     (value,) = parts
-    begun = _NOTHING
-    if isinstance(value, Mapping):
-        return digest_of([*value.values()])
-    if not isinstance(value, bytes):
-        begun = _head(value.dtype, value.shape)
-        if value.dtype.byteorder == ">":
-            value = value.astype(value.dtype.newbyteorder("<"))
-        value = value.tobytes()
     # Copies of a state are made in half the time of a new one.
-    state = begun.copy()
+    if isinstance(value, bytes):
+        state = _NOTHING.copy()
+    elif isinstance(value, np.ndarray):
+        kind, shape = value.dtype, value.shape
+        state = _head(kind, shape).copy()
+        if kind.byteorder == ">":
+            value = value.astype(kind.newbyteorder("<"))
+        value = value.tobytes()
+    else:
+        return digest_of([*value.values()])
     state.update(value)
     return state.hexdigest()
 
@@ -63,7 +66,8 @@ class Combined:
         content = []
         for part in parts:
             text = part.encode()
-            content += [len(text).to_bytes(8, "little"), text]
+            content.append(_LENGTHS[len(text)] if len(text) < len(_LENGTHS) else len(text).to_bytes(8, "little"))
+            content.append(text)
         row = _ROW.copy()
         row.update(b"".join(content))
         self._sum += int.from_bytes(row.digest(), "little")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,9 @@ from .tasks import Answer, Task
 # Nobody waits for single rows, and a runtime in another process takes a while for each request; Python's garbage
 # collector goes through whatever there is of more samples again and again.
 _CHUNK_SECONDS, _CHUNK_SAMPLES = 0.1, 64
+# Samples that are made in less time are made by one thread at a time: each of the few system calls that a small
+# file takes would hand the interpreter to another thread, which costs more than it gains.
+_QUICK_SECONDS = 5e-5
 
 
 @dataclass(slots=True)
@@ -64,7 +69,8 @@ class Workers:
     def __init__(self, recipe: Recipe, task: Task, team: Mapping[str, Subject], threads: int) -> None:
         teams = [team, *({name: one.another() for name, one in team.items()} for _ in range(threads - 1))]
         self._subjects = [subject for team in teams for subject in team.values()]
-        self._workers = [_Worker(recipe, task, team).rows for team in teams]
+        alone = threading.Lock()
+        self._workers = [_Worker(recipe, task, team, alone).rows for team in teams]
 
     def rows(self, samples: Iterable[tuple[int, Sample]]) -> Generator[Row, None, None]:
         """A row per sample, in the order of the samples, with bounded memory.
@@ -100,17 +106,27 @@ class _Begun:
     placement: Placement | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Worker:
-    """What one thread needs."""
+    """What one thread needs.
+
+    Attributes:
+        alone: held by the one thread that makes samples, while that is quick.
+        each: seconds that making a sample took lately.
+    """
 
     recipe: Recipe
     task: Task
     subjects: Mapping[str, Subject]
+    alone: threading.Lock
+    each: float = 0.0
 
     def rows(self, samples: list[tuple[int, Sample]]) -> list[Row]:
         ports = next(iter(self.subjects.values())).inputs
-        begun = [self._begun(position, sample, ports) for position, sample in samples]
+        with self.alone if self.each < _QUICK_SECONDS else nullcontext():
+            start = time.perf_counter()
+            begun = [self._begun(position, sample, ports) for position, sample in samples]
+            self.each = (time.perf_counter() - start) / len(samples)
         for name, subject in self.subjects.items():
             self._answer(name, subject, [one for one in begun if not one.row.code])
         return [one.row for one in begun]
@@ -139,29 +155,24 @@ class _Worker:
     def _answer(self, name: str, subject: Subject, samples: Sequence[_Begun]) -> None:
         """What the subject says, in the rows of these samples."""
         outcomes = iter(subject.run([x for one in samples for x in one.inputs]))
-        ran: list[tuple[_Begun, list[Sequence[np.ndarray]]]] = []
+        ran: list[tuple[_Begun, list[tuple[np.ndarray, Sequence[np.ndarray]]]]] = []
         for one in samples:
-            own: list[Sequence[np.ndarray]] = []
-            for outcome in islice(outcomes, len(one.inputs)):
+            runs = []
+            for made, outcome in zip(one.inputs, outcomes):  # noqa: B905  the other samples' are left
                 if isinstance(outcome, BittrueError):
                     one.row.fail(outcome)
                 else:
-                    own.append(outcome)
+                    runs.append((made if isinstance(made, np.ndarray) else next(iter(made.values())), outcome))
             if not one.row.code:
-                ran.append((one, own))
-        runs = [[*zip(map(_first, one.inputs), own, strict=True)] for one, own in ran]
-        for (one, own), found in zip(ran, self.task.answers(runs, subject.inputs, subject.outputs), strict=True):
+                ran.append((one, runs))
+        answers = self.task.answers([runs for _, runs in ran], subject.inputs, subject.outputs)
+        for (one, runs), found in zip(ran, answers, strict=True):
             row = one.row
             try:
                 if isinstance(found, BittrueError):
                     raise found
                 answer = found if row.label is None else self.task.judged(found, one.truth, one.placement)
-                answer.digests = tuple(map(digest_of, zip(*own, strict=True)))
+                answer.digests = tuple(map(digest_of, zip(*(outputs for _, outputs in runs), strict=True)))
                 row.answers[name] = answer
             except BittrueError as error:
                 row.fail(error)
-
-
-def _first(made: Made) -> np.ndarray:
-    """The first input."""
-    return next(iter(made.values())) if isinstance(made, Mapping) else made

@@ -146,7 +146,7 @@ class Recipe:
         Raises:
             InputError: as `apply`.
         """
-        if not isinstance(part, Mapping):
+        if isinstance(part, bytes | np.ndarray):
             return self.of(ports[0]).placed(part, ports[0])
         found = {port.name: self.of(port).placed(part[port.name], port) for port in ports}
         placement = next((placement for _, placement in found.values() if placement is not None), None)

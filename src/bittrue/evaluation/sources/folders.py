@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from ...errors import InputError
 from ...visible import visible
@@ -165,12 +165,13 @@ def _rows(path: Path) -> list[list[str]]:
 
 def inside(name: str, place: Path, row: int) -> str:
     """A path of a list, which must not lead out of the list's folder."""
-    path = PurePosixPath(name.strip())
-    if path.is_absolute() or ".." in path.parts or not path.parts:
+    path = name.strip()
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/") or ".." in parts or not parts:
         raise InputError(
             "BT-DATA-PATH",
             f"'{visible(name)}' is no path below the list's folder",
             place=f"{place}, row {row}",
             advice="paths are relative to the list and stay inside its folder",
         )
-    return path.as_posix()
+    return "/".join(parts)
