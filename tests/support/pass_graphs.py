@@ -119,6 +119,53 @@ def gates(rng: np.random.Generator) -> PassGraph:
     return g
 
 
+def scales(rng: np.random.Generator) -> PassGraph:
+    """Products with factors that constants or shapes give: constant folding and MatMulScaleFusion."""
+    g = PassGraph(rng, int(rng.choice([13, 17])))
+    heads, rows, depth = (int(size) for size in rng.integers(1, 8, 3))
+    shape, free = (1, heads, rows, depth), g.chance(0.3)
+    sizes: list[Size] = ["B" if free else 1, heads, "S" if free and g.chance(0.5) else rows, depth]
+
+    def tensor() -> str:
+        if g.chance(0.25):
+            return g.constant(g.reals(*shape))
+        x = g.input(g.reals(*shape), sizes)
+        return g.node(g.pick("Neg", "Abs"), x) if g.chance(0.5) else x
+
+    def number() -> str:
+        form = g.pick(0, 0, 1, 2, 3, 4, 5)
+        full = np.full(g.pick((), (1,), (1, 1)) if g.chance(0.3) else (), g.pick(0.125, 0.3, 2.8), np.float32)
+        if form == 0:
+            return g.constant(full)
+        if form == 1:
+            axes = g.indices(g.pick(-1, 1, 2, 3))
+            size = g.node("Gather", g.node("Shape", g.input(g.reals(*shape), sizes)), axes)
+            return g.node("Sqrt", g.node("Cast", size, to=TensorProto.FLOAT))
+        if form == 2:
+            value = numpy_helper.from_array(np.float32([depth]))
+            return g.node("Pow", g.node("ConstantOfShape", g.indices(), value=value), g.constant(np.float32(0.5)))
+        if form == 3:
+            return g.node("Sqrt", g.node("Div", g.constant(np.float32(1)), g.constant(np.float32(depth))))
+        if form == 4:
+            return g.node("Mul", g.constant(full), g.constant(np.float32(0.5)))
+        return g.node("Cast", g.constant(np.float64(0.25)), to=TensorProto.FLOAT)
+
+    def scaled(x: str) -> str:
+        return g.node("Div", x, number()) if g.chance(0.4) else g.node("Mul", *g.turned(x, number()))
+
+    for _ in range(int(rng.integers(1, 3))):
+        left, right = tensor(), tensor()
+        left = scaled(left) if g.chance(0.6) else left
+        right = scaled(right) if g.chance(0.3) else right
+        right = g.node("Transpose", right, perm=[0, 1, 3, 2])
+        right = scaled(right) if g.chance(0.3) else right
+        y = g.node("MatMul", left, right)
+        for _ in range(g.pick(0, 1, 2)):
+            y = scaled(y)
+        g.node("Softmax", y, axis=-1)
+    return g
+
+
 class SymbolicGraph(PassGraph):
     """Layer normalizations of sums, in a graph that leaves dimensions free; sizes are asked for in all ways."""
 
@@ -213,4 +260,8 @@ class SymbolicGraph(PassGraph):
         self.tensors.append(self.node("Add", self.node("Mul", ratio, scale), bias))
 
 
-PASSES: dict[str, Callable[[np.random.Generator], PassGraph]] = {"gates": gates, "skipped sums": SymbolicGraph}
+PASSES: dict[str, Callable[[np.random.Generator], PassGraph]] = {
+    "gates": gates,
+    "scales": scales,
+    "skipped sums": SymbolicGraph,
+}

@@ -24,6 +24,7 @@ from ..editing import Editor
 Size = int | str
 Sizes = tuple[Size, ...]
 UNKNOWN = ""
+Values = Callable[[int | None], np.ndarray | None]
 
 # Results with the sizes of the first operand, beside operators that infer them so.
 _KEEPS = frozenset(
@@ -62,6 +63,11 @@ def known_sizes(editor: Editor, shapes: Shapes) -> Callable[[int | None], Sizes 
     if not leaves_sizes_free(editor):
         return partial(known_shape, editor, shapes)
     return _Walk(editor, shapes).get
+
+
+def folded_values(editor: Editor, shapes: Shapes) -> Values:
+    """Gives the values that the runtime's constant folding leaves: no size of a tensor that has free ones besides."""
+    return _Walk(editor, shapes).folded if leaves_sizes_free(editor) else editor.value
 
 
 def known_numbers(editor: Editor, shapes: Shapes) -> Callable[[int | None], tuple[int, ...] | None]:
@@ -279,7 +285,7 @@ class _Walk:
     # -- reshapes to sizes of other tensors ------------------------------------------------------------------------
     def _target(self, node: Node) -> list[int] | None:
         """The constant that a Reshape reads, or what the runtime makes of a Concat of sizes: 0 keeps one, -1 fits."""
-        value = self._folded(node.inputs[1])
+        value = self.folded(node.inputs[1])
         if value is not None:
             return [int(size) for size in value.reshape(-1)]
         concat = self.editor.writer(node.inputs[1])
@@ -287,7 +293,7 @@ class _Walk:
             return None
         target: list[int] = []
         for index in concat.inputs:
-            part = self._folded(index)
+            part = self.folded(index)
             if part is not None:
                 target += [int(size) for size in part.reshape(-1)]
             elif self._keeps(index, node, len(target)):
@@ -321,7 +327,7 @@ class _Walk:
             return False
         return one[axis] == two[axis] != UNKNOWN
 
-    def _folded(self, index: int | None) -> np.ndarray | None:
+    def folded(self, index: int | None) -> np.ndarray | None:
         """A value that follows from constants and from shapes that the runtime knows whole."""
         value = self.editor.value(index)
         return value if value is not None and self._is_folded(index) else None
@@ -329,8 +335,8 @@ class _Walk:
     def _is_folded(self, index: int | None) -> bool:
         writer = self.editor.writer(index)
         if index is None or writer is None:
-            return True
-        if writer.source == "Shape":
+            return index is None or self.editor.tensors[index].is_constant
+        if writer.operator == "shape":
             sizes = self.get(writer.inputs[0])
             return sizes is not None and all(isinstance(size, int) for size in self._shape_part(writer, sizes))
         return all(map(self._is_folded, writer.inputs))

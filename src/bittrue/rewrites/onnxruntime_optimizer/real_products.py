@@ -10,7 +10,7 @@ import numpy as np
 from ...graph import Attribute, Node
 from .. import Shapes
 from ..editing import Editor
-from .free_dimensions import known_shape
+from .free_dimensions import Values, folded_values, known_shape
 
 _F32 = np.float32
 
@@ -97,18 +97,22 @@ def mark_transposed(editor: Editor, shapes: Shapes) -> None:
 
 def merge_factors(editor: Editor, shapes: Shapes) -> None:
     """Products with one constant number before and behind a matrix product become its factor alpha."""
+    constant = folded_values(editor, shapes)
     for node in editor.nodes():
         kept = editor.alive(node) and node.source in ("MatMul", "FusedMatMul") and is_real_product(editor, node)
         if kept:
-            _merge(editor, shapes, node)
+            _merge(editor, shapes, constant, node)
 
 
-def _factor(editor: Editor, shapes: Shapes, node: Node | None) -> tuple[np.float32, int] | None:
+def _factor(editor: Editor, shapes: Shapes, constant: Values, node: Node | None) -> tuple[np.float32, int] | None:
     """What a product or quotient by a constant number multiplies by, and the position of its other operand."""
     if node is None or node.source not in ("Mul", "Div") or len(node.inputs) != 2:
         return None
+    if constant(node.outputs[0]) is not None:
+        # It is gone by now.
+        return None
     for position in (0, 1) if node.source == "Mul" else (1,):
-        value = editor.value(node.inputs[position])
+        value = constant(node.inputs[position])
         other = known_shape(editor, shapes, node.inputs[1 - position])
         if value is None or value.dtype != np.float32 or value.size != 1 or value.ndim > len(other or ()):
             continue
@@ -118,7 +122,7 @@ def _factor(editor: Editor, shapes: Shapes, node: Node | None) -> tuple[np.float
     return None
 
 
-def _merge(editor: Editor, shapes: Shapes, product: Node) -> None:
+def _merge(editor: Editor, shapes: Shapes, constant: Values, product: Node) -> None:
     known = product.attributes.get("alpha", 1.0)
     assert isinstance(known, float)
     alpha, inputs, left = _F32(known), list(product.inputs), []
@@ -126,7 +130,7 @@ def _merge(editor: Editor, shapes: Shapes, product: Node) -> None:
     for position, index in enumerate(product.inputs):
         turn = editor.writer(index) if turned[position] else None
         scaled = editor.writer(index if turn is None else turn.inputs[0])
-        found = _factor(editor, shapes, scaled)
+        found = _factor(editor, shapes, constant, scaled)
         if found is None or scaled is None:
             continue
         source = scaled.inputs[found[1]]
@@ -142,7 +146,7 @@ def _merge(editor: Editor, shapes: Shapes, product: Node) -> None:
             )
             inputs[position] = again
     outputs, after = product.outputs, editor.only_reader(product)
-    found = _factor(editor, shapes, after)
+    found = _factor(editor, shapes, constant, after)
     if after is not None and found is not None and after.inputs[found[1]] == product.outputs[0]:
         alpha, outputs = alpha * found[0], after.outputs
         editor.remove(after)
