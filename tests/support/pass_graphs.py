@@ -166,6 +166,35 @@ def scales(rng: np.random.Generator) -> PassGraph:
     return g
 
 
+def turned_results(rng: np.random.Generator) -> PassGraph:
+    """Results that are transposed and then quantized, as key caches are: the transpose optimiser."""
+    g = PassGraph(rng, int(rng.choice([13, 17])), tapped=0)
+    zero = g.constant(np.uint8(g.pick(0, 120)))
+
+    def quantized(x: str) -> str:
+        scale = g.constant(np.float32(g.pick(0.03, 0.05)))
+        q = g.node("QuantizeLinear", x, scale, zero)
+        if g.chance(0.1):
+            g.node("Cast", q, to=TensorProto.INT32)
+        return q if g.chance(0.1) else g.node("DequantizeLinear", q, scale, zero)
+
+    x = g.input(g.reals(1, 4, 8))
+    x = g.pick(lambda: g.node("Neg", x), lambda: x, lambda: g.node("Concat", x, g.input(g.reals(1, 4, 8)), axis=1))()
+    x = quantized(x) if g.chance(0.1) else x
+    if g.chance(0.8) and x not in g.inputs:
+        g.outputs.add(x)
+    y = g.node(g.pick(*["Transpose"] * 4, "Relu"), x)
+    if g.chance(0.2):
+        y = g.node("Unsqueeze", y, g.indices(1))
+    if g.chance(0.1):
+        g.node("Abs", g.pick(x, y))
+    y = quantized(y)
+    if g.nodes[-1].op_type == "DequantizeLinear":
+        y = g.node(g.pick("Exp", "Sigmoid", "Softmax"), y)
+        quantized(y)
+    return g
+
+
 class SymbolicGraph(PassGraph):
     """Layer normalizations of sums, in a graph that leaves dimensions free; sizes are asked for in all ways."""
 
@@ -264,4 +293,5 @@ PASSES: dict[str, Callable[[np.random.Generator], PassGraph]] = {
     "gates": gates,
     "scales": scales,
     "skipped sums": SymbolicGraph,
+    "turned results": turned_results,
 }

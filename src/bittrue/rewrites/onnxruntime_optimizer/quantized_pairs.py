@@ -161,6 +161,9 @@ def propagate_pairs(editor: Editor) -> None:
         constant = not editor.alive(node) or not node.inputs or editor.value(node.inputs[0]) is not None
         if not constant and is_dequantize(node) and one_constant_pair(editor, node):
             _repeat_after(editor, node)
+    for node in editor.nodes():
+        if editor.alive(node) and is_quantize(node) and one_constant_pair(editor, node):
+            _repeat_at_result(editor, node)
 
 
 def _repeat_before(editor: Editor, quantize: Node) -> None:
@@ -181,6 +184,25 @@ def _repeat_before(editor: Editor, quantize: Node) -> None:
         _insert(editor, quantize, source, [(mover, 0)])
         # Inserting has replaced the mover.
         reader = editor.writer(tensor) or mover
+
+
+def _repeat_at_result(editor: Editor, quantize: Node) -> None:
+    """A result of the graph that is transposed and then quantized is quantized and dequantized itself.
+
+    Source: ORT's transpose optimiser, which does not look whether the tensor is a result.
+    """
+    turn = editor.writer(quantize.inputs[0])
+    result = turn.inputs[0] if turn is not None and turn.source == "Transpose" else None
+    if turn is None or result is None or editor.only_reader(turn) is not quantize or result not in editor.results:
+        return
+    before, after = editor.writer(result), [reader for reader, _ in editor.readers(quantize.outputs[0])]
+    if before is None or is_dequantize(before) or len(editor.readers(result)) != 1:
+        return
+    again = [reader for reader in after if is_dequantize(reader)]
+    # Two transpositions become one.
+    turned = any(reader.source == "Transpose" for node in again for reader, _ in editor.readers(node.outputs[0]))
+    if again and not turned:
+        _insert(editor, quantize, result, [])
 
 
 def _repeat_after(editor: Editor, dequantize: Node) -> None:
