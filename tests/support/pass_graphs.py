@@ -195,6 +195,56 @@ def turned_results(rng: np.random.Generator) -> PassGraph:
     return g
 
 
+def reduced_images(rng: np.random.Generator) -> PassGraph:
+    """Reductions of what quantized convolutions give, as in squeeze-and-excitation: channels come to lie last."""
+    g = PassGraph(rng, int(rng.choice([13, 17])), tapped=0.02)
+    channels, size = g.pick(8, 16, 32), g.pick(5, 8, 12, 14)
+
+    step = g.pick(0.03, 0.05, 0.011)
+
+    def quantized(x: str, finer: int = 1) -> str:
+        """The scale may divide the others by whole numbers, so that sums land on ties."""
+        scale, zero = g.constant(np.float32(step / finer)), g.constant(np.uint8(g.pick(100, 120)))
+        return g.node("DequantizeLinear", g.node("QuantizeLinear", x, scale, zero), scale, zero)
+
+    def convolution(x: str, inputs: int, outputs: int, taps: int) -> str:
+        codes = g.constant(rng.integers(-127, 128, (outputs, inputs, taps, taps)).astype(np.int8))
+        weights = g.node("DequantizeLinear", codes, g.constant(np.float32(0.01)), g.constant(np.int8(0)))
+        return quantized(g.node("Conv", x, weights, kernel_shape=[taps, taps], pads=[taps // 2] * 4))
+
+    x = quantized(g.input(g.reals(1, channels, size, size)))
+    if g.chance(0.85):
+        x = convolution(x, channels, channels, g.pick(1, 3))
+    if g.chance(0.3):
+        x = quantized(g.node(g.pick("Relu", "Sigmoid", "HardSwish") if g.opset > 13 else "Sigmoid", x))
+    axes = g.pick([2, 3], [2, 3], [2, 3], [-1, -2], [1], [2], [1, 2, 3])
+    keep = 1 if g.chance(0.85) else 0
+    operator = g.pick(
+        "ReduceMean", "ReduceMean", "ReduceMean", "ReduceMax", "ReduceL2", "ReduceSum", "GlobalAveragePool"
+    )
+    if operator == "GlobalAveragePool":
+        y, axes, keep = g.node(operator, x), [2, 3], 1
+    elif operator == "ReduceSum":
+        y = g.node(operator, x, g.indices(*axes), keepdims=keep)
+    else:
+        y = g.node(operator, x, axes=axes, keepdims=keep)
+    if g.chance(0.2):
+        y = g.node(g.pick("Tanh", "Erf", "Relu"), y)
+    y = quantized(y, g.pick(1, 2, size, size * size)) if g.chance(0.8) else y
+    whole = keep and sorted(axis % 4 for axis in axes) == [2, 3]
+    if whole and g.chance(0.7):
+        y = convolution(y, channels, channels, 1)
+        if g.chance(0.5):
+            y = quantized(g.node("HardSigmoid" if g.chance(0.5) else "Sigmoid", y))
+    if whole and g.chance(0.5):
+        y = quantized(g.node("Mul", *g.turned(x, y)))
+        if g.chance(0.5):
+            convolution(y, channels, channels, 1)
+    elif whole and g.chance(0.3):
+        g.node("Flatten", y)
+    return g
+
+
 class SymbolicGraph(PassGraph):
     """Layer normalizations of sums, in a graph that leaves dimensions free; sizes are asked for in all ways."""
 
@@ -291,6 +341,7 @@ class SymbolicGraph(PassGraph):
 
 PASSES: dict[str, Callable[[np.random.Generator], PassGraph]] = {
     "gates": gates,
+    "reduced images": reduced_images,
     "scales": scales,
     "skipped sums": SymbolicGraph,
     "turned results": turned_results,

@@ -1,7 +1,8 @@
 """move_transposes: transpositions go behind what is carried out in another way on the tensor before them.
 
 Linear interpolation of 8-bit values, whose channels come to lie last: weights have ten bits then. Real sums over axes
-add in another order; they belong to `fold_reals`, because what reads a tensor decides before it is fused.
+add in another order: between convolutions of quantized values, whose channels lie last; elsewhere they belong to
+`fold_reals`, because what reads a tensor decides before it is fused.
 Source: ONNX Runtime 1.31.1, its optimised graphs (tests/onnx_operators/test_moved_transposes.py compares bytes).
 """
 
@@ -46,6 +47,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor = Editor(graph, shapes)
+    _sum_channels_last(editor, shapes)
     _resample_channels_last(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())
 
@@ -80,6 +82,71 @@ def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
             last.add(result)
             if node.operator == "resize_linear" and source is not None:
                 _resample_between(editor, node, source)
+
+
+def _sum_channels_last(editor: Editor, shapes: Shapes) -> None:
+    """Real sums over axes between convolutions of quantized values."""
+    if not any(node.operator in _SUMS for node in editor.nodes()):
+        return
+    last: set[int] = set()
+    for node in editor.nodes():
+        source = node.inputs[0] if node.inputs else None
+        if _is_integer_convolution(editor, shapes, node):
+            last.add(node.outputs[0])
+        elif node.operator in _SUMS and source in last and node.attributes.get("keep_dims"):
+            axes = _summed_axes(editor, node, len(_CHANNELS_FIRST))
+            if source is not None and axes is not None and _leads_to_convolution(editor, shapes, node):
+                _sum_between(editor, node, source, axes)
+                last.add(node.outputs[0])
+        elif node.operator in _JOINS and _is_code(editor, node):
+            count = 2 if node.operator != "concatenation" else data_inputs(node.attributes, len(node.inputs))
+            last.update(node.outputs if all(index in last for index in node.inputs[:count]) else ())
+        elif source in last and _passes(editor, node):
+            last.update(node.outputs)
+
+
+def _is_code(editor: Editor, node: Node) -> bool:
+    return editor.type(node.outputs[0]) in _CODES
+
+
+def _passes(editor: Editor, node: Node) -> bool:
+    """A transposition can stand behind the node as well as before it, and the node has no other operand for it."""
+    if node.operator in (*_STAYS, *_PASSES, "quantize", "dequantize"):
+        return True
+    return node.source in _PASSED and all(editor.value(index) is not None for index in node.inputs[1:])
+
+
+def _is_integer_convolution(editor: Editor, shapes: Shapes, node: Node) -> bool:
+    if node.operator != "conv" or not _is_code(editor, node) or node.attributes["channels_last"]:
+        return False
+    return len(known_shape(editor, shapes, node.inputs[1]) or ()) == len(_CHANNELS_FIRST)
+
+
+def _leads_to_convolution(editor: Editor, shapes: Shapes, node: Node) -> bool:
+    queue, seen = [node], {node}
+    while queue:
+        for reader, position in editor.readers(queue.pop().outputs[0]):
+            if position == 0 and _is_integer_convolution(editor, shapes, reader):
+                return True
+            if (_passes(editor, reader) or reader.operator in _JOINS) and reader not in seen:
+                seen.add(reader)
+                queue.append(reader)
+    return False
+
+
+def _sum_between(editor: Editor, node: Node, source: int, axes: set[int]) -> None:
+    """The sum with transpositions before and behind it."""
+    result, name = node.outputs[0], editor.tensors[node.outputs[0]].name
+    turned = editor.computed(source, f"{name}/turned", editor.type(source))
+    before = editor.computed(result, f"{name}/unturned", editor.type(result))
+    there, back = (
+        editor.constant(np.array(order, np.int64), f"{name}/order", "s64")
+        for order in (_CHANNELS_LAST, _CHANNELS_FIRST)
+    )
+    moved = np.array(sorted(_CHANNELS_FIRST[axis] for axis in axes), np.int64)
+    editor.add(node, "transpose", (source, there), (turned,), source="Transpose", version=13)
+    editor.change(node, inputs=(turned, editor.constant(moved, f"{name}/axes", "s64")), outputs=(before,))
+    editor.add(node, "transpose", (before, back), (result,), source="Transpose", version=13)
 
 
 def _stays_last(editor: Editor, node: Node, last: set[int]) -> bool:
