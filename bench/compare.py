@@ -11,24 +11,22 @@ its own: seconds are wall clock from start to end, MiB the largest process of it
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
-import platform
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import bittrue
+from bittrue.measure.machine import environment
+from bittrue.runners import PEERS
+from pages import RESULTS, SHARED, made_on, write
 
-HERE = Path(__file__).resolve().parent
-SHARED = HERE.parents[1] / "shared"
 COMMAND = "from bittrue.cli import main; main()"
 MENDED = ("tflm_person_detect",)
 NUMERICS = ("xnnpack", "litert@1.2", "litert-optimized", "single-rounding", "tvm-qnn")
@@ -187,18 +185,11 @@ def row_text(row: dict[str, Any]) -> str:
 
 def page(rows: list[dict[str, Any]]) -> str:
     """The page in Markdown."""
-    versions = []
-    for name in ("ai-edge-litert", "onnxruntime", "numpy"):
-        try:
-            versions.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            versions.append(f"{name} absent")
     lines = [
         "# What `bittrue compare` says of the shared models",
         "",
-        f"{datetime.date.today().isoformat()}, {cpu_name()}, {os.cpu_count()} cores (load {os.getloadavg()[1]:.1f}), "
-        f"Python {platform.python_version()}, {', '.join(versions)}, bittrue {bittrue.__version__}. "
-        "Made by `python bench/compare.py`; one seed or one image per row.",
+        f"{made_on(environment(bittrue.__version__, PEERS.values()))} Made by `python bench/compare.py`; one seed or "
+        "one image per row.",
         "",
         "*isolated*: elements that differ when A's arithmetic gets B's inputs of the same operator, of all operators. "
         "*unexplained*: those of them that no recomputation under a named rule gives. *s*: wall clock of the whole "
@@ -233,14 +224,6 @@ def by_operator(rows: list[dict[str, Any]]) -> list[str]:
     return lines if isolated else []
 
 
-def cpu_name() -> str:
-    """Processor as /proc/cpuinfo names it."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor()
-
-
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -248,7 +231,7 @@ def main() -> None:
     parser.add_argument("--onnx", type=Path, help="folder of .onnx files")
     parser.add_argument("--only", default="", help="rows whose table, model or sides contain this")
     parser.add_argument("--limit", type=float, default=300, help="seconds after which a comparison is killed")
-    parser.add_argument("--output", type=Path, default=HERE / "results" / "compare")
+    parser.add_argument("--output", type=Path, default=RESULTS / "compare")
     arguments = parser.parse_args()
     models = sorted(arguments.models.glob("*.tflite"))
     jobs = [*litert_jobs(models), *numerics_jobs(models)]
@@ -258,8 +241,7 @@ def main() -> None:
         if arguments.only in f"{job.table} {job.model} {job.against}":
             rows.append(measure(job, arguments.limit))
             print(row_text(rows[-1]), flush=True)
-            arguments.output.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n")
-            arguments.output.with_suffix(".md").write_text(page(rows))
+            write(arguments.output, page(rows), rows)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import datetime
-import json
 import statistics
 import tempfile
 import time
@@ -28,9 +26,8 @@ import numpy as np
 import bittrue
 from bittrue.measure.machine import environment
 from bittrue.runners import PEERS
+from pages import RESULTS, SHARED, made_on, write
 
-HERE = Path(__file__).resolve().parent
-SHARED = HERE.parents[1] / "shared"
 MODEL, DATA = SHARED / "models" / "tiny_kws_int8.tflite", SHARED / "data" / "mlperf_tiny_kws01"
 SHAPE = (1, 49, 10, 1)
 
@@ -136,12 +133,10 @@ def measured(loop: Callable[[Path], int], path: Path, numerics: str, threads: li
 
 def page(found: dict[str, dict[str, Any]], machine: dict[str, Any], rounds: int) -> str:
     """The page in Markdown."""
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     lines = [
         "# `bittrue evaluate` against plain loops",
         "",
-        f"{datetime.date.today().isoformat()}, {machine['cpu']}, {machine['usable_cores']} cores, load "
-        f"{machine['load']}; {versions}. {rounds} interleaved rounds over 1,000 samples of keyword spotting. Made by "
+        f"{made_on(machine)} {rounds} interleaved rounds over 1,000 samples of keyword spotting. Made by "
         "`python bench/evaluate.py`.",
         "",
         "| network, numerics; runtime | what | right | s | CPU s | loop's CPU time / its own (range) |",
@@ -161,7 +156,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", default="1,2", help="of evaluate; loops have one")
-    parser.add_argument("--output", type=Path, default=HERE / "results" / "evaluate")
+    parser.add_argument("--output", type=Path, default=RESULTS / "evaluate")
     arguments = parser.parse_args()
     threads = [int(part) for part in arguments.threads.split(",")]
     found = {}
@@ -176,10 +171,7 @@ def main() -> None:
     machine = environment(bittrue.__version__, PEERS.values())
     text = page(found, machine, arguments.rounds)
     print(text)
-    arguments.output.with_suffix(".md").write_text(text)
-    arguments.output.with_suffix(".json").write_text(
-        json.dumps({"machine": machine, "rounds": arguments.rounds, "results": found}, indent=1) + "\n"
-    )
+    write(arguments.output, text, {"machine": machine, "rounds": arguments.rounds, "results": found})
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ counts. Writes OUTPUT.md and OUTPUT.json.
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import multiprocessing
 import time
 from collections.abc import Callable, Sequence
@@ -25,9 +23,9 @@ import numpy as np
 import bittrue
 from bittrue.measure.machine import environment
 from bittrue.runners import PEERS
+from pages import RESULTS, SHARED, made_on, write
 
-HERE = Path(__file__).resolve().parent
-MODELS = HERE.parents[1] / "shared" / "models"
+MODELS = SHARED / "models"
 USUAL = (
     "inception_v3_299_int8",
     "coral_tf2_mobilenet_v2_1.0_224_ptq",
@@ -107,8 +105,7 @@ def page(found: dict[str, dict[str, float]], machine: dict[str, object], rounds:
     lines = [
         "# `session.map` against `run`",
         "",
-        f"{datetime.date.today().isoformat()}, {machine['cpu']}, {machine['usable_cores']} cores, load "
-        f"{machine['load']}. Best of {rounds} interleaved rounds. Made by `python bench/map.py`.",
+        f"{made_on(machine)} Best of {rounds} interleaved rounds. Made by `python bench/map.py`.",
         "",
         "| model | run, µs | map, 1 thread, µs | map / run | map, 2 threads / 1 | 2 processes / 1 |",
         "|---|---:|---:|---:|---:|---:|",
@@ -126,17 +123,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="files whose inputs are integers")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--output", type=Path, default=HERE / "results" / "map")
+    parser.add_argument("--output", type=Path, default=RESULTS / "map")
     arguments = parser.parse_args()
     models = arguments.models or [MODELS / f"{name}.tflite" for name in USUAL]
     found = {path.stem: measured(path, arguments.rounds) for path in models}
     machine = environment(bittrue.__version__, PEERS.values())
     text = page(found, machine, arguments.rounds)
     print(text)
-    arguments.output.with_suffix(".md").write_text(text)
-    arguments.output.with_suffix(".json").write_text(
-        json.dumps({"machine": machine, "rounds": arguments.rounds, "best": found}, indent=1) + "\n"
-    )
+    write(arguments.output, text, {"machine": machine, "rounds": arguments.rounds, "best": found})
 
 
 if __name__ == "__main__":

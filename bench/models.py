@@ -19,8 +19,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-MODELS = HERE.parents[1] / "shared" / "models"
+from pages import RESULTS, SHARED, write
+
+MODELS = SHARED / "models"
 COMMAND = "from bittrue.cli import main; main()"
 
 
@@ -173,7 +174,7 @@ def main() -> None:
     parser.add_argument("--isa")
     parser.add_argument("--memory-limit", type=int, metavar="MIB")
     parser.add_argument("--onnx", type=Path, metavar="FOLDER", help="the same networks as ONNX, under the same stems")
-    parser.add_argument("--output", type=Path, default=HERE / "results" / "native", help="without suffix")
+    parser.add_argument("--output", type=Path, default=RESULTS / "native", help="without suffix")
     arguments = parser.parse_args()
     paths: list[Path] = []
     for path in arguments.models or [MODELS]:
@@ -191,9 +192,7 @@ def main() -> None:
             print(f"    {runs[-1]['problem']}", file=sys.stderr, flush=True)
     text = page(runs)
     print(text)
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.with_suffix(".md").write_text(text)
-    arguments.output.with_suffix(".json").write_text(json.dumps(runs, indent=1) + "\n")
+    write(arguments.output, text, runs)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,6 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import argparse
-import datetime
-import platform
 import statistics
 import time
 from pathlib import Path
@@ -25,8 +23,11 @@ from pathlib import Path
 import numpy as np
 
 import bittrue
+from bittrue.measure.machine import environment
+from bittrue.runners import PEERS
+from pages import SHARED, made_on
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"
+MODELS = SHARED / "models"
 DEFAULT = (
     "coral_tf2_mobilenet_v2_1.0_224_ptq",
     "coral_mobilenet_v1_0.25_128_quant",
@@ -38,14 +39,6 @@ DEFAULT = (
 )
 # What issue 2 asks for, in seconds per image on one core.
 BUDGET = {"coral_tf2_mobilenet_v2_1.0_224_ptq": 1.0, "inception_v3_299_int8": 6.0}
-
-
-def cpu_name() -> str:
-    """Processor as /proc/cpuinfo names it."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor()
 
 
 def measure(path: Path, rounds: int) -> str:
@@ -99,20 +92,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    from ai_edge_litert import __version__ as runtime_version
-
     lines = [
         "# NumPy reference executor against the runtime's own reference kernels",
         "",
-        f"{datetime.date.today()}, {cpu_name()}, {platform.machine()}, Python {platform.python_version()}, "
-        f"NumPy {np.__version__}, ai-edge-litert {runtime_version} (BUILTIN_REF), bittrue {bittrue.__version__}. "
+        f"{made_on(environment(bittrue.__version__, [PEERS['litert']]))} With BUILTIN_REF. "
         f"One thread each, {arguments.rounds} interleaved rounds; median (fastest).",
         "",
         "| model | prepare ms | bittrue ms | BUILTIN_REF ms | ratio | G work/s | equal | budget |",
         "|---|---:|---:|---:|---:|---:|---|---|",
     ]
     print("\n".join(lines))
-    for path in arguments.models or [SHARED / f"{name}.tflite" for name in DEFAULT]:
+    for path in arguments.models or [MODELS / f"{name}.tflite" for name in DEFAULT]:
         lines.append(measure(path, arguments.rounds))
         print(lines[-1], flush=True)
     if arguments.output:

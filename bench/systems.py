@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from pages import RESULTS, write
+
 HERE = Path(__file__).resolve().parent
 NETWORKS = (
     *("mxnet:resnet18_v1", "mxnet:resnet50_v1", "mxnet:mobilenet1.0", "mxnet:mobilenetv2_1.0", "mxnet:squeezenet1.1"),
@@ -182,7 +184,7 @@ def main() -> None:
     parser.add_argument("--networks", default=",".join(NETWORKS))
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--seconds", type=float, default=10.0, help="per network")
-    parser.add_argument("--output", type=Path, default=HERE / "results" / "systems", help="without suffix")
+    parser.add_argument("--output", type=Path, default=RESULTS / "systems", help="without suffix")
     arguments = parser.parse_args()
     pythons = {name: python for name in ("mxnet", "caffe2") if (python := getattr(arguments, name))}
     networks = [name for name in arguments.networks.split(",") if name.partition(":")[0] in pythons]
@@ -199,9 +201,8 @@ def main() -> None:
     machine = environment(bittrue.__version__)
     text = page(results, machine)
     print(text)
-    arguments.output.with_suffix(".md").write_text(text)
     described = {"machine": machine, "networks": [{k: v for k, v in r.items() if k != "model"} for r in results]}
-    arguments.output.with_suffix(".json").write_text(json.dumps(described, indent=1) + "\n")
+    write(arguments.output, text, described)
 
 
 if __name__ == "__main__":

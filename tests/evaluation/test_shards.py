@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import tarfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import bittrue
 from bittrue.evaluation.sources import open_source
+from bittrue.runners.arrays import npy_in
 
 
 def write(path: Path, members: list[tuple[str, bytes]], form: int = tarfile.PAX_FORMAT) -> Path:
@@ -174,3 +178,22 @@ def test_changed_bytes_are_typed_errors(tmp_path: Path) -> None:
                 for i in range(len(source)):
                     with suppress(bittrue.BittrueError):
                         source[i].read()
+
+
+def test_threads_read_one_header_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What parses them raises SystemError in some versions of Python where two threads use it."""
+    content = io.BytesIO()
+    np.save(content, np.zeros((2, 3)))
+    parse, inside, most = np.lib.format.read_array_header_1_0, [0], [0]
+
+    def slow(file: Any, *given: Any) -> Any:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        time.sleep(0.002)
+        inside[0] -= 1
+        return parse(file, *given)
+
+    monkeypatch.setattr(np.lib.format, "read_array_header_1_0", slow)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: npy_in(content.getvalue(), tmp_path, "").shape, range(20)))
+    assert (most, found) == ([1], [(2, 3)] * 20)

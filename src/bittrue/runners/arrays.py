@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import stat
+import threading
 import warnings
 import zipfile
 import zlib
@@ -23,6 +24,9 @@ from .spool import read_values
 # Members of archives are decompressed as a whole, and say themselves how large they become.
 MEMBER_LIMIT = 4 << 30
 _MOST_AXES = 32
+# Headers are read one at a time: filters of warnings are the process's, and Python 3.11's parser of literals raises
+# SystemError now and then where two threads use it (CPython issue 106905).
+_HEADERS = threading.Lock()
 _BROKEN = (
     *(ValueError, TypeError, OSError, EOFError, LookupError, SyntaxError, ArithmeticError, RuntimeError),
     *(TokenError, zlib.error, zipfile.BadZipFile),
@@ -70,7 +74,7 @@ def _broken(path: Path, what: str) -> Iterator[None]:
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Shape, whether the first axis runs fastest, and type; the file stands at the first value then."""
     version = np.lib.format.read_magic(file)
-    with warnings.catch_warnings():
+    with _HEADERS, warnings.catch_warnings():
         # Headers are Python literals: damaged ones make Python and NumPy warn.
         warnings.simplefilter("ignore")
         if version == (1, 0):
