@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import bittrue
-from bittrue.errors import InternalError
+from bittrue.errors import InexactWarning, InternalError
 
 # Bytes of activations, iterations of loops, seconds by the clock that all runs of one input may take, and
 # multiply-accumulates and bytes of inputs above which a model is only planned.
@@ -58,6 +58,8 @@ def tried(call: Callable[[], str], internal: Sequence[str] = ("BT-PLAN-STEP",)) 
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        # Meant for users; changed files are inexact now and then.
+        warnings.simplefilter("ignore", InexactWarning)
         try:
             outcome = call()
         except bittrue.BittrueError as error:

@@ -58,25 +58,27 @@ def lower(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Some windows at a time."""
+    """Some windows at a time, of one channel or of several."""
     weights, length = step.arrays["weights"], step["length"]
     channels, windows, frequencies = step["shape"]
     out = np.zeros(step["shape"], np.float32)
+    if not out.size:
+        return [out]
     per_block = max(1, _BLOCK // (16 * length))
+    together = max(1, per_block // windows)
+    samples = np.ascontiguousarray(inputs[0].T)
+    taken = np.lib.stride_tricks.sliding_window_view(samples, len(weights), axis=1)[:, :: step["stride"]]
     with np.errstate(all="ignore"):
-        for channel in range(channels):
-            samples = np.ascontiguousarray(inputs[0][:, channel])
+        for channel in range(0, channels, together):
             for start in range(0, windows, per_block):
-                count = min(per_block, windows - start)
-                taken = np.lib.stride_tricks.sliding_window_view(samples, len(weights))
-                first = start * step["stride"]
-                block = np.zeros((count, length), np.float64)
-                block[:, : len(weights)] = taken[first :: step["stride"]][:count] * weights
+                part = taken[channel : channel + together, start : start + per_block]
+                block = np.zeros((*part.shape[:2], length), np.float64)
+                block[..., : len(weights)] = part * weights
                 z = fourier.real_transform(block)
-                power = np.zeros((count, frequencies), np.float64)
-                power[:, :-1] = z[0] * z[0] + z[1] * z[1]
-                power[:, 0], power[:, -1] = z[0, :, 0] * z[0, :, 0], z[1, :, 0] * z[1, :, 0]
-                out[channel, start : start + count] = power.astype(np.float32)
+                power = np.zeros((*part.shape[:2], frequencies), np.float64)
+                power[..., :-1] = z[0] * z[0] + z[1] * z[1]
+                power[..., 0], power[..., -1] = z[0, ..., 0] * z[0, ..., 0], z[1, ..., 0] * z[1, ..., 0]
+                out[channel : channel + together, start : start + per_block] = power.astype(np.float32)
         return [out if step["squared"] else np.sqrt(out)]
 
 
