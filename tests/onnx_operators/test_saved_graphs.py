@@ -1,4 +1,7 @@
-"""Graphs as ONNX Runtime saves them after optimising: opened again, and optimised once more, with its bytes."""
+"""Graphs as ONNX Runtime saves them after optimising: opened again, and optimised once more, with its bytes.
+
+At level all, float images lie in blocks of as many channels as the processor's vectors hold.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 import bittrue
 from support.differential import assert_same
+from support.float_images import ImageNetworkMaker
 from support.fused_models import optimised
-from support.onnx_models import HERE, Refused, cases, needs_wide, run_runtime
+from support.onnx_models import HERE, Refused, build, cases, needs_wide, run_runtime
 from support.quantized_graphs import GraphMaker
 from support.real_graphs import RealGraphMaker
 
@@ -30,16 +35,20 @@ def _quantized(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
     return maker.model()
 
 
+def _images(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
+    return ImageNetworkMaker(rng).model()
+
+
 @needs_wide
-@pytest.mark.parametrize("level", ["BASIC", "EXTENDED"])
-@pytest.mark.parametrize("make", [_real, _quantized])
+@pytest.mark.parametrize("level", ["", "BASIC", "EXTENDED", "ALL"])
+@pytest.mark.parametrize("make", [_real, _quantized, _images])
 def test_bytes(request: pytest.FixtureRequest, level: str, make: Make) -> None:
     compared = 0
-    for rng in cases(request, usual=24):
+    for rng in cases(request, usual=16):
         content, feeds = make(rng)
         if isinstance(run_runtime(content, feeds), Refused):
             continue
-        saved = optimised(content, level, off=())
+        saved = optimised(content, level, off=()) if level else content
         theirs = run_runtime(saved, feeds)
         if isinstance(theirs, Refused):
             continue
@@ -49,3 +58,26 @@ def test_bytes(request: pytest.FixtureRequest, level: str, make: Make) -> None:
             assert_same(name, ours[name], np.asarray(value))
             compared += 1
     assert compared
+
+
+def _blocked(filters: tuple[int, ...] = (16, 16, 1, 1), *, reorder: bool = True) -> bytes:
+    """A convolution in blocks of channels, as the runtime writes it."""
+    domain, x = "com.microsoft.nchwc", np.zeros((1, 16, 2, 2), np.float32)
+    nodes = [helper.make_node("ReorderInput", ["x"], ["b"], domain=domain)] if reorder else []
+    nodes.append(helper.make_node("Conv", ["b" if reorder else "x", "w"], ["c"], domain=domain))
+    nodes.append(helper.make_node("ReorderOutput", ["c"], ["y"], domain=domain, channels=16))
+    weights = np.ones(filters, np.float32)
+    return build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"w": weights})[0]
+
+
+def test_blocks_that_do_not_fit() -> None:
+    assert bittrue.load(_blocked()).prepare("onnxruntime").run(np.ones((1, 16, 2, 2), np.float32))["y"].max() == 16
+    for content in (_blocked((16, 20, 1, 1)), _blocked((8, 16, 1, 1)), _blocked(reorder=False)):
+        with pytest.raises(bittrue.BittrueError, match="BT-ONNX-BLOCKS"):
+            bittrue.load(content).prepare("onnxruntime")
+
+
+@pytest.mark.parametrize("numerics", ["onnx", "onnxruntime-avx2"])
+def test_blocks_of_other_processors_are_refused(numerics: str) -> None:
+    with pytest.raises(bittrue.BittrueError, match="BT-OPERATOR"):
+        bittrue.load(_blocked()).prepare(numerics)

@@ -167,6 +167,14 @@ def test_weighted_rules_are_told_apart() -> None:
     # 1024/3 = 341.33 is cut to 341, and 96 * 341 / 1024 to 31.
     assert found["binary32_weights_in_order"] == [2.5, 32.0, pytest.approx(-32.0, abs=1e-4)]
     assert found["ten_bits_toward_zero"] == [2.0, 31.0, -32.0]
+    # Beyond the last place there is the fraction still; both rows are added up first.
+    one, fraction = np.ones(1, np.int64), np.float32([1.25])
+    ways = rules("weighted")
+    assert [float(v[0]) for v in ways["binary32_weights_in_order"].prepare(fraction, one, one)] == [0.5, 0.5]
+    assert [float(v[0]) for v in ways["binary32_fractions_in_pairs"].prepare(fraction, one, one)] == [0.75, 0.25]
+    corners, weights = [np.float32([v]) for v in (1, -(2**24), 2**24, 0.25)], [np.float32([1])] * 4
+    assert float(ways["binary32_weights_in_order"].apply(corners, weights)[0]) == 1.25
+    assert float(ways["binary32_fractions_in_pairs"].apply(corners, weights)[0]) == 1
 
 
 def test_casts_against_integers() -> None:

@@ -305,12 +305,35 @@ class WeightedRule:
 
     `prepare(places, low, high)`: weights of the lower and the higher position, from binary32 places. `apply(corners,
     weights)`: corners (low y low x, low y high x, high y low x, high y high x), weights (low y, high y, low x, high x).
+    `limited`: places beyond the last position count as that one.
     """
 
     prepare: Callable[[np.ndarray, np.ndarray, np.ndarray], Weights]
     apply: Callable[[list[np.ndarray], list[np.ndarray]], np.ndarray]
     formula: str
     source: str
+    limited: bool = True
+
+
+def _prepare_fractions(places: np.ndarray, low: np.ndarray, high: np.ndarray) -> Weights:
+    fraction = places - low.astype(np.float32)
+    return np.float32(1) - fraction, fraction
+
+
+def _apply_in_pairs(corners: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
+    """Four products; the sums of both rows are added.
+
+    >>> one = np.float32([1])
+    >>> rule = WEIGHTED["binary32_fractions_in_pairs"]
+    >>> rule.apply([np.float32([v]) for v in (2**24, 1, 1, 0)], [one] * 4).tolist()
+    [16777216.0]
+    >>> rule.prepare(np.float32([1.25]), np.array([1]), np.array([1]))
+    (array([0.75], dtype=float32), array([0.25], dtype=float32))
+    """
+    low_y, high_y, low_x, high_x = weights
+    with np.errstate(all="ignore"):
+        low = low_x * low_y * corners[0] + high_x * low_y * corners[1]
+        return low + (low_x * high_y * corners[2] + high_x * high_y * corners[3])
 
 
 def _prepare_distances(places: np.ndarray, low: np.ndarray, high: np.ndarray) -> Weights:
@@ -360,6 +383,14 @@ WEIGHTED: dict[str, WeightedRule] = {
         "weights are distances in binary32, both 1/2 where low = high; wx0*wy0*p00 + wx1*wy0*p01 + wx0*wy1*p10 + "
         "wx1*wy1*p11 from left to right, each operation rounded to binary32; integers truncate the result",
         "run",
+    ),
+    "binary32_fractions_in_pairs": WeightedRule(
+        _prepare_fractions,
+        _apply_in_pairs,
+        "weights are the fraction of a place and 1 less that; (wx0*wy0*p00 + wx1*wy0*p01) + (wx0*wy1*p10 + "
+        "wx1*wy1*p11), each operation rounded to binary32",
+        "run",
+        limited=False,
     ),
     "ten_bits_toward_zero": WeightedRule(
         _prepare_ten_bits,

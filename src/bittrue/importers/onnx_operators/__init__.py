@@ -13,6 +13,7 @@ from .base import Arrange, Called, GraphBuilder, Mapper, Source
 _THEMES = (
     "arithmetic",
     "attention",
+    "channel_blocks",
     "control",
     "convolutions",
     "floating",

@@ -68,6 +68,7 @@ _ACTIVATIONS: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "Clip": ("clip", 13, ("min", "max")),
     "Elu": ("elu", 6, ("alpha",)),
     "HardSigmoid": ("hard_sigmoid", 6, ("alpha", "beta")),
+    "HardSwish": ("hard_swish", 14, ()),
     "LeakyRelu": ("leaky_relu", 6, ("alpha",)),
     "Relu": ("relu", 14, ()),
     "Selu": ("elu", 6, ("alpha", "gamma")),
@@ -77,8 +78,8 @@ _ACTIVATIONS: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "Tanh": ("tanh", 13, ()),
     "ThresholdedRelu": ("thresholded_relu", 10, ("alpha",)),
 }
-# What convolutions of real numbers end with; products end with all but Clip.
-_FINISHES = ("", "Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
+# What convolutions of real numbers end with; products end with all but Clip and HardSwish.
+_FINISHES = ("", "Clip", "HardSigmoid", "HardSwish", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
 
 
 def _activate(source: Source, name: str, parameters: Sequence[float], before: int) -> None:
@@ -95,7 +96,7 @@ def _activate(source: Source, name: str, parameters: Sequence[float], before: in
 def _fused_gemm(source: Source) -> None:
     """A product and the activation behind it, whose parameters are attributes with names of their own."""
     name, dtype = source.text("activation", ""), source.type(0)
-    names = None if name == "Clip" or name not in _ACTIVATIONS else _ACTIVATIONS[name][2]
+    names = None if name in ("Clip", "HardSwish") or name not in _ACTIVATIONS else _ACTIVATIONS[name][2]
     if names is None or not all(source.has(f"activation_{k}") for k in names):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"activation '{name}' is unknown, or lacks a parameter")
     parameters = [source.real(f"activation_{k}", 0.0) for k in names]
@@ -105,6 +106,10 @@ def _fused_gemm(source: Source) -> None:
 
 
 def _fused_conv(source: Source) -> None:
+    emit_finished_convolution(source, "conv", ("Conv", 11))
+
+
+def emit_finished_convolution(source: Source, stem: str, counts_as: tuple[str, int]) -> None:
     """A convolution whose sums begin with a fourth operand, and the activation behind it."""
     name, given, dtype = source.text("activation", ""), source.reals("activation_params", ()) or (), source.type(0)
     if name not in _FINISHES or len(given) != len(_ACTIVATIONS[name][2] if name else ()):
@@ -116,7 +121,7 @@ def _fused_conv(source: Source) -> None:
     inputs = [x, weights, bias, *(None,) * 6, begin]
     attributes: dict[str, Attribute] = {**convolution_attributes(source), "channels_last": False}
     outputs = [source.temporary(dtype, "sums")] if name else None
-    (sums,) = source.emit("conv", dtype, attributes, inputs=inputs, outputs=outputs, source=("Conv", 11))
+    (sums,) = source.emit(stem, dtype, attributes, inputs=inputs, outputs=outputs, source=counts_as)
     if name:
         _activate(source, name, given, sums)
 
@@ -126,9 +131,14 @@ def _max_pool(source: Source) -> None:
     source.emit("max_pool", [source.type(0), "s64"], attributes)
 
 
-def _average_pool(source: Source) -> None:
+def average_pool_attributes(source: Source) -> dict[str, Attribute]:
+    """Windows, and what their sums are divided by."""
     counted = "padded" if source.flag("count_include_pad", False, True) else "inside"
-    source.emit("average_pool", source.type(0), {**pool_attributes(source), "counted": counted})
+    return {**pool_attributes(source), "counted": counted}
+
+
+def _average_pool(source: Source) -> None:
+    source.emit("average_pool", source.type(0), average_pool_attributes(source))
 
 
 def _lp_pool(source: Source) -> None:

@@ -27,5 +27,5 @@ ONNXRUNTIME = Numerics(
         *attention.ROWS,
         *control.ROWS,
     ),
-    rewrites=("fold_reals", "fuse_quantized", "fuse_reals", "mark_planes", "move_transposes"),
+    rewrites=("unblock_channels", "fold_reals", "fuse_quantized", "fuse_reals", "mark_planes", "move_transposes"),
 )

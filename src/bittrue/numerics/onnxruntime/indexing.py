@@ -81,6 +81,13 @@ ROWS: tuple[Row, ...] = (
         where=("u8", "s8"),
         limit="where transposes surround it, the runtime may resize channels last instead, with weights of ten bits",
     ),
+    Row(
+        "resize_linear",
+        ("f32 s64|- f32|- -> f32",),
+        {"weighted": "binary32_fractions_in_pairs"},
+        "run: images in blocks of channels; docs/facts/onnxruntime.md 5.8",
+        when=(("attribute_is", "blocks", True),),
+    ),
     Row("resize_linear", ("f32 s64|- f32|- -> f32",), {"weighted": "binary32_weights_in_order"}, "run"),
     Row("compress", ("T bool -> T",), {}, "run", where=COMMON),
     Row("reverse_sequence", ("T s64 -> T",), {}, "run", where=COMMON),

@@ -4,7 +4,8 @@ The border holds one value (`mode` constant: the third input as it is stored, el
 parameters), the tensor mirrored (reflect: without its edge, symmetric: with it), its edge repeated (edge), or its other
 end (wrap); or one value stands between elements, too (gaps, `dilate.py`). `widths` says how the second input holds the
 widths: `pairs` [rank, 2] of (before, after), none negative; a `list` of all before, then all after, of the axes that
-the fourth input names or of all; or that list, possibly as the one row of a matrix (`list_or_row`).
+the fourth input names or of all; or that list, possibly as the one row of a matrix (`list_or_row`); or of what sizes
+are to become `multiples`, behind them.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def _widths(call: Call) -> list[tuple[int, int]]:
         if any(value < 0 for value in values):
             raise call.invalid("BT-PAD", f"paddings {values} must not be negative")
         return list(zip(values[0::2], values[1::2], strict=True))
+    if call.attribute("widths") == "multiples":
+        return [(0, -size % most) for size, most in zip(source.shape, call.integers(1, "widths"), strict=True)]
     call.rank(widths, 1, 2 if call.attribute("widths") == "list_or_row" else 1)
     values = call.integers(1, "widths")
     axes = list(range(source.rank))

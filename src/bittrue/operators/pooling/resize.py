@@ -146,7 +146,7 @@ def _of_factors(call: Call, axes: tuple[int, int]) -> dict[str, np.ndarray]:
     for axis, side in zip(axes, "yx", strict=True):
         size = call.input(0).shape[axis]
         places = source_places(transformation(call), factors[axis], size, call.output.shape[axis])
-        places = np.maximum(F32(0), np.minimum(places, F32(size - 1)))
+        places = np.maximum(F32(0), np.minimum(places, F32(size - 1)) if rule.limited else places)
         low = np.minimum(places.astype(np.int64), size - 1)
         high = np.minimum(low + 1, size - 1)
         arrays[f"low_{side}"], arrays[f"high_{side}"] = low, high

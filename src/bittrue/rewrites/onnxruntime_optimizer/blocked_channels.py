@@ -16,11 +16,11 @@ from ..editing import Editor
 from .free_dimensions import known_shape
 
 _POOLS, _GLOBAL_POOLS = ("MaxPool", "AveragePool"), ("GlobalMaxPool", "GlobalAveragePool")
-# Channels of a block, and what numbers of channels are multiples of where blocks are filled up.
-_BLOCK, _ALIGNED = 16, 4
-_ACTIVATIONS = ("Relu", "Sigmoid", "Tanh")
+# Channels of a block.
+_BLOCK = 16
+ACTIVATIONS = ("Gelu", "HardSigmoid", "HardSwish", "QuickGelu", "Relu", "Sigmoid", "Tanh")
 # What only goes with the convolution whose result nothing else reads.
-_FINISHES = ("LeakyRelu", "Clip", "HardSigmoid")
+FINISHES = ("LeakyRelu", "Clip")
 # Versions of convolutions that begin with a sum; later ones do not.
 _VERSIONS = (1, 11)
 
@@ -33,22 +33,27 @@ def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or len(node.outputs) != 1 or editor.type(node.outputs[0]) != "f32":
             continue
-        inside = bool(node.inputs) and all(index in blocked for index in node.inputs)
+        images = node.inputs[:1] if node.operator.startswith("resize_") else node.inputs
+        inside = bool(images) and all(index in blocked for index in images)
         if node.source == "Conv":
             if _is_plain(node) and is_blocked(editor, node):
                 blocked.update(node.outputs)
         elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and inside):
             shape = known_shape(editor, shapes, node.inputs[0])
-            if shape is not None and len(shape) == 4 and shape[1] > 0 and shape[1] % _ALIGNED == 0:
+            if shape is not None and len(shape) == 4 and shape[1] > 0 and shape[1] % _BLOCK == 0:
                 blocked.update(node.outputs)
         elif node.source in ("Add", "Sum") and inside and len(node.inputs) == 2:
             if _same_shape(editor, shapes, node):
                 _begin_with(editor, node, (1, 0), bias=False)
                 blocked.update(node.outputs)
-        elif node.source in (*_ACTIVATIONS, "Mul") and inside:
+        elif node.source in (*ACTIVATIONS, "Mul") and inside:
             if len(node.inputs) == 1 or _same_shape(editor, shapes, node):
                 blocked.update(node.outputs)
-        elif node.source in _FINISHES and node.inputs[0] in blocked:
+        elif inside and enlarges(editor, node):
+            if node.operator == "resize_linear":
+                editor.change(node, attributes={**node.attributes, "blocks": True})
+            blocked.update(node.outputs)
+        elif node.source in FINISHES and node.inputs[0] in blocked:
             conv = editor.writer(node.inputs[0])
             constant = all(editor.value(index) is not None for index in node.inputs[1:] if index is not None)
             if conv is not None and _is_plain(conv) and editor.only_reader(conv) is node and constant:
@@ -89,6 +94,24 @@ def is_blocked(editor: Editor, conv: Node) -> bool:
         return False
     assert isinstance(groups, int)
     return can_block(weights.shape[0], weights.shape[1], groups)
+
+
+def enlarges(editor: Editor, node: Node) -> bool:
+    """Whether a node enlarges images by integer factors, in a way that is carried out on blocks."""
+    factors = editor.value(node.inputs[2]) if len(node.inputs) > 2 else None
+    if (
+        not node.operator.startswith("resize_")
+        or factors is None
+        or factors.shape != (4,)
+        or node.attributes.get("axes")
+    ):
+        return False
+    if tuple(factors[:2]) != (1, 1) or any(factor != int(factor) or factor < 1 for factor in factors):
+        return False
+    way = node.attributes["transformation"]
+    if node.operator == "resize_nearest":
+        return way == "asymmetric" and node.attributes["nearest"] == "floor"
+    return way in ("asymmetric", "half_pixel", "align_corners")
 
 
 def _begin_with(

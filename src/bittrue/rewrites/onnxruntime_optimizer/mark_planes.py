@@ -7,17 +7,18 @@ Images that the caller gives are put into blocks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...graph import Graph, Node
 from ...operators.layers.conv_geometry import ADDEND
 from .. import Shapes
 from ..editing import Editor
-from .blocked_channels import is_blocked
+from .blocked_channels import ACTIVATIONS, FINISHES, enlarges, is_blocked
+
+Shape = tuple[int, ...]
 
 _CHANNELS = 16
 _GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
-_FUNCTIONS = ("Relu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "BatchNormalization")
-# These only as parts of the convolution before them.
-_PARTS = ("LeakyRelu", "Clip")
 _SUMS = frozenset({"Add", "Mul", "Sum", "Concat"})
 
 
@@ -36,27 +37,32 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
             unknown.add(node.outputs[0])
         if _is_global_average(node) and not given and source not in blocked:
             editor.change(node, attributes={**node.attributes, "planes": True})
-        elif _keeps(editor, node, blocked, known.get(node.outputs[0], ()), given):
+        elif _keeps(editor, node, blocked, known, given):
             blocked.add(node.outputs[0])
     return (editor.finish(), ()) if editor.changed else (graph, ())
 
 
 def _is_global_average(node: Node) -> bool:
-    return node.operator == "average_pool" and not node.attributes["kernel"]
+    return node.operator == "average_pool" and not node.attributes["kernel"] and "planes" not in node.attributes
 
 
-def _keeps(editor: Editor, node: Node, blocked: set[int], shape: tuple[int, ...], given: bool) -> bool:
+def _keeps(editor: Editor, node: Node, blocked: set[int], known: Mapping[int, Shape], given: bool) -> bool:
     """Whether the first output of a node is in blocks."""
+    shape = known.get(node.outputs[0], ())
     if editor.type(node.outputs[0]) != "f32":
         return False
-    if node.source in _FUNCTIONS or node.operator == "identity":
+    kept = (*ACTIVATIONS, "BatchNormalization")
+    if node.source in kept or node.operator == "identity" or enlarges(editor, node):
         return node.inputs[0] in blocked
-    if node.source in _PARTS:
+    if node.source in FINISHES:
         before = editor.writer(node.inputs[0])
         alone = before is not None and before.operator == "conv" and editor.only_reader(before) == node
         return alone and node.inputs[0] in blocked
     if node.source in _SUMS:
-        return all(index in blocked for index in node.inputs)
+        sizes = [known.get(index or 0, ()) for index in node.inputs]
+        whole = all(len(one) == 4 and one[1] % _CHANNELS == 0 for one in sizes)
+        fits = whole if node.source == "Concat" else len(set(sizes)) == 1
+        return fits and all(index in blocked for index in node.inputs)
     whole = len(shape) == 4 and shape[1] % _CHANNELS == 0
     if node.source in ("MaxPool", "AveragePool"):
         return whole and len(node.outputs) == 1
