@@ -79,13 +79,16 @@ class LayerNormalization final : public Kernel {
   LayerNormalization(const Step& step, const CoreSet& cores) : row_(cores.normalize_row()) {
     require_reals(step);
     require(step.rule("real_normalization") == "binary32_lanes", "no native rule for this slot");
-    require(step.outputs.size() == 1 && step.integer("centred", 0, 1) == 1 && step.text("kind") == "layer",
+    const bool half = step.text("kind") == "half";
+    require(step.outputs.size() == 1 && step.integer("centred", 0, 1) == 1 && (half || step.text("kind") == "layer"),
             "no native form");
     const Operand& in = step.input(0);
     const int64_t axis = step.integer("axis", 0, in.rank() - 1);
     for (int64_t i = axis; i < in.rank(); ++i) length_ *= in.shape[i];
-    constexpr int64_t kShort = 8;
-    require(length_ >= kShort && step.output().elements == in.elements, "rows are too short");
+    // Rows of widened binary16 numbers differ where less than eight and at least four numbers are left.
+    const int64_t few = half ? 16 : 8;
+    require(length_ >= few && (!half || length_ % 8 < 4) && step.output().elements == in.elements,
+            "rows are too short");
     rows_ = in.elements / length_;
     for (const size_t input : {size_t{1}, size_t{2}}) {
       if (input == 2 && !step.has_input(input)) continue;

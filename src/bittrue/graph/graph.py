@@ -158,6 +158,7 @@ class Graph:
     Attributes:
         inputs, outputs: tensor indices.
         aliases: further names for inputs and outputs (a signature's argument names) to tensor index.
+        version: of the format's operators as the file asks for them; 0 where it does not, and in plan files.
     """
 
     name: str
@@ -167,6 +168,7 @@ class Graph:
     outputs: tuple[int, ...]
     signature: str = ""
     aliases: Mapping[str, int] = field(default_factory=dict)
+    version: int = 0
 
     def __repr__(self) -> str:
         return f"Graph({brief(self.name)}, {len(self.nodes):,} nodes, {len(self.tensors):,} tensors)"

@@ -6,7 +6,7 @@ The protobuf is decoded by the `onnx` package (an extra: ``pip install "bittrue[
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ import numpy as np
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Graph, ModelFile, Tensor, data_type, find_disorder
 from .onnx_checks import check_functions
-from .onnx_operators import Arrange, Called, GraphBuilder, Source, map_node
+from .onnx_functions import UNEXPANDED, expand
+from .onnx_operators import Arrange, Called, GraphBuilder, Source, check_schema, map_node
 from .onnx_order import free_names, in_order
 from .onnx_tensors import constant, is_no_shape, type_name
 from .protobuf import check_texts
@@ -195,7 +196,12 @@ class _Reader:
             tensor = builder.tensors[disorder.tensor].name
             raise InvalidModelError(disorder.code, disorder.message, place=f"{disorder.where}, tensor '{tensor}'")
         self.graphs[number] = Graph(
-            proto.name, tuple(builder.tensors), tuple(builder.nodes), tuple(inputs), tuple(outputs)
+            proto.name,
+            tuple(builder.tensors),
+            tuple(builder.nodes),
+            tuple(inputs),
+            tuple(outputs),
+            version=self.opsets.get("", 0),
         )
         return number
 
@@ -256,7 +262,28 @@ class _Reader:
         source = Source(
             proto.op_type, domain, version, label, inputs, list(proto.output), attributes, kinds, builder, self._call
         )
-        map_node(source)
+        definition, first = self._definition(source, proto), len(builder.nodes)
+        for node in definition:
+            self._node(builder, node)
+        if not definition:
+            map_node(source)
+        # Runtimes put definitions in place when they have folded constants.
+        for position in range(first if definition else len(builder.nodes), len(builder.nodes)):
+            made = builder.nodes[position]
+            builder.nodes[position] = replace(made, attributes={**made.attributes, "computed": True})
+
+    def _definition(self, source: Source, proto: NodeProto) -> list[NodeProto]:
+        """The nodes that stand for one of binary16 numbers, where the specification defines it by others."""
+        tensors = source.builder.tensors
+        types = ["-" if index is None else tensors[index].dtype for index in source.inputs]
+        if source.domain or "f16" not in types or source.op_type in UNEXPANDED:
+            return []
+        check_schema(source)
+        try:
+            return expand(proto, self.opsets[""], types, source.builder.unique)
+        except Exception as error:
+            # The package's own C++ code raises what it likes.
+            raise source.invalid("BT-ONNX-FUNCTION", f"its definition cannot be expanded: {error}") from None
 
     def _call(self, builder: GraphBuilder, protos: Sequence[GraphProto], arrange: Arrange | None) -> Called:
         """Reads the graphs that a node calls; all get the same values of the graph at hand."""

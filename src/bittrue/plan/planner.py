@@ -192,6 +192,7 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
         state = _State(graph, _Job(Source(numerics, (graph,), memory_limit, plan_source)))
         signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
         _seed(state, {i: tuple(size if e == -1 else e for e in s) for i, s in signatures if s is not None})
+        widened = _widened(state)
         for node in graph.nodes:
             operator = find(node.operator)
             # What other graphs give is not looked at.
@@ -200,6 +201,10 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
             with contextlib.suppress(BittrueError):
                 if numerics.candidates(node.operator, *node_types(graph, node)):
                     _plan_node(state, node, numerics, memory_limit)
+                    known = {i: state.values[i] for i in node.outputs if i in state.values}
+                    widened.values.update((i, value) for i, value in known.items() if value.dtype != np.float16)
+                elif numerics.candidates(node.operator, *node_types(widened.graph, node)):
+                    _plan_node(widened, node, numerics, memory_limit)
         return state
 
     def shapes(graph: Graph) -> Settled:
@@ -232,6 +237,16 @@ def _common(some: _State, others: _State) -> Settled:
         and some.values[index].tobytes() == others.values[index].tobytes()
     }
     return Settled(shapes, values)
+
+
+def _widened(state: _State) -> _State:
+    """The same graph on binary32 instead of binary16 numbers, without their values.
+
+    It is for the shapes of nodes that the runtime widens before it runs them; both states share these.
+    """
+    tensors = tuple(replace(t, dtype="f32") if t.dtype == "f16" else t for t in state.graph.tensors)
+    values = {i: value for i, value in state.values.items() if value.dtype != np.float16}
+    return _State(replace(state.graph, tensors=tensors), state.job, shapes=state.shapes, values=values)
 
 
 def plan_nested(source: Source, nested: Nested, shapes: Mapping[int, tuple[int, ...]]) -> Plan:

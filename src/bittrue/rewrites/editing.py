@@ -241,12 +241,15 @@ _PAIR = ("quantize", "dequantize")
 
 
 def _perhaps_settled(graph: Graph) -> frozenset[int]:
-    """Tensors that constants or shapes alone may decide. Runtimes leave dequantized constants to the fusion."""
+    """Tensors that constants or shapes alone may decide.
+
+    Runtimes leave dequantized constants to the fusion, and so what an attribute `computed` marks.
+    """
     known = {index for index, tensor in enumerate(graph.tensors) if tensor.is_constant}
     constants = frozenset(known)
     for node in graph.nodes:
         operator = find(node.operator)
-        if operator is None or operator.worldly or operator.dequantizes:
+        if operator is None or operator.worldly or operator.dequantizes or node.attributes.get("computed"):
             continue
         if operator.needs_only_shapes or all(index is None or index in known for index in node.inputs):
             known.update(node.outputs)

@@ -24,8 +24,9 @@ class RealNormalizationRule:
     by_rows: (x [R, n], scale, bias, epsilon, centred, kind) to (result, mean [R], 1 / deviation [R]); scale and bias
         broadcast over [R, n], None stands for 1 and 0; rows that are not `centred` keep their mean and are divided by
         their root mean square. `kind` says whose rows these are, for rules that treat them differently: ``layer``,
-        ``summed`` (a layer's behind a sum), ``embedded`` (a layer's behind rows of tables), ``broadcast`` (a layer's
-        whose scale or bias is no row of its own), ``instance`` or ``group``.
+        ``half`` (a layer's of widened binary16 numbers), ``summed`` (a layer's behind a sum), ``embedded`` (a layer's
+        behind rows of tables), ``broadcast`` (a layer's whose scale or bias is no row of its own), ``instance`` or
+        ``group``.
     by_given: (x, scale, bias, mean, variance, epsilon), the last ones broadcast over x.
     by_length: (x [R, n], p) to x / (sum of |x|^p)^(1/p), p = 1 or 2; rows of zeros stay.
     across: (x [n, channels, rest], size, alpha, beta, bias) to x / (bias + alpha / size * sum of the squares of
@@ -177,7 +178,7 @@ def _across_rounded_once(x: np.ndarray, size: int, alpha: float, beta: float, bi
 
 _ONE = np.float32(1)
 # Rows that are shorter are normalized element by element: those with their mean taken away, and others.
-_SHORT, _SHORT_AS_THEY_ARE = 8, 16
+_SHORT, _SHORT_OTHERWISE = 8, 16
 
 
 def _eighths(rows: np.ndarray) -> np.ndarray:
@@ -187,14 +188,17 @@ def _eighths(rows: np.ndarray) -> np.ndarray:
     return np.asarray(twos[:, 0] + twos[:, 1])
 
 
-def _squares_in_lanes(x: np.ndarray) -> np.ndarray:
-    """Sums of squares by fused multiply-adds in 8 lanes; then four by four, squares rounded, then fused ones."""
+def _squares_in_lanes(x: np.ndarray, fused: bool) -> np.ndarray:
+    """Sums of squares by fused multiply-adds in 8 lanes; then four by four, squares rounded, then fused ones.
+
+    With `fused` the four are fused, too.
+    """
     whole = x.shape[1] // 8 * 8
     lanes: np.ndarray = np.zeros((x.shape[0], 8), np.float32)
     for i in range(0, whole, 8):
         lanes = fma(x[:, i : i + 8], x[:, i : i + 8], lanes)
     total = _eighths(lanes)
-    fours = x.shape[1] // 4 * 4
+    fours = whole if fused else x.shape[1] // 4 * 4
     for i in range(whole, fours):
         total = total + x[:, i] * x[:, i]
     for i in range(fours, x.shape[1]):
@@ -226,7 +230,13 @@ def _running(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _layer(
-    x: np.ndarray, scale: np.ndarray, bias: np.ndarray | None, epsilon: np.float32, centred: bool, short: bool
+    x: np.ndarray,
+    scale: np.ndarray,
+    bias: np.ndarray | None,
+    epsilon: np.float32,
+    centred: bool,
+    short: bool,
+    fused: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     count = np.float32(x.shape[1])
     if short:
@@ -237,7 +247,7 @@ def _layer(
         return result if bias is None else result + bias, mean, _ONE / deviation
     mean = _mean_in_lanes(x) if centred else np.zeros(x.shape[0], np.float32)
     apart = x - mean[:, None] if centred else x
-    inverse = _ONE / np.sqrt(_squares_in_lanes(apart) / count + epsilon)
+    inverse = _ONE / np.sqrt(_squares_in_lanes(apart, fused) / count + epsilon)
     normal = apart * inverse[:, None]
     return normal * scale if bias is None else fma(normal, scale, bias), mean, inverse
 
@@ -282,9 +292,10 @@ def _rows_in_lanes(
             return _layer_in_binary64(x, by, add, small, centred)
         if kind == "embedded":
             return _layer_in_order(x, by, add, small)
-        if kind in ("layer", "summed"):
-            short = x.shape[1] < (_SHORT if centred else _SHORT_AS_THEY_ARE)
-            return _layer(x, by, bias, small, centred, kind == "summed" or short)
+        if kind in ("layer", "summed", "half"):
+            half = kind == "half"
+            short = x.shape[1] < (_SHORT if centred and not half else _SHORT_OTHERWISE)
+            return _layer(x, by, bias, small, centred, kind == "summed" or short, half)
         starts = np.arange(x.shape[0]) * x.shape[1]
         mean = aligned_packets(x, starts) / count
         if kind == "group":

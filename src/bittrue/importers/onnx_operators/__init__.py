@@ -32,6 +32,18 @@ def _table() -> Mapping[tuple[str, str], Mapper]:
     return collected(__name__, _THEMES)
 
 
+def check_schema(source: Source) -> None:
+    """Refuses a node whose operands or attributes its operator's schema does not have.
+
+    Raises:
+        InvalidModelError, UnsupportedError: attributes or numbers of operands that do not fit.
+    """
+    from .schema_types import check_arity, check_attributes
+
+    check_arity(source)
+    check_attributes(source)
+
+
 def map_node(source: Source) -> None:
     """Adds what the node means to the graph.
 
@@ -63,4 +75,4 @@ def map_node(source: Source) -> None:
         raise unknown_attribute(source, unread[0])
 
 
-__all__ = ["Arrange", "Called", "GraphBuilder", "Source", "map_node"]
+__all__ = ["Arrange", "Called", "GraphBuilder", "Source", "check_schema", "map_node"]

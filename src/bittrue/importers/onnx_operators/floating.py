@@ -46,7 +46,7 @@ def _reciprocal(source: Source) -> None:
 
 def _relu(source: Source) -> None:
     dtype = source.type(0)
-    if dtype == "f32":
+    if dtype in ("f32", "f16"):
         source.emit("relu", dtype, {"activation": "relu"})
         return
     zero = source.constant(np.zeros((), source.tensor(0).type.numpy), "zero")

@@ -27,5 +27,14 @@ ONNXRUNTIME = Numerics(
         *attention.ROWS,
         *control.ROWS,
     ),
-    rewrites=("unblock_channels", "fold_reals", "fuse_quantized", "fuse_reals", "mark_planes", "move_transposes"),
+    rewrites=(
+        "unblock_channels",
+        "fold_reals",
+        "cast_halves",
+        "fuse_quantized",
+        "fuse_reals",
+        "mark_planes",
+        "move_transposes",
+        "cast_last",
+    ),
 )

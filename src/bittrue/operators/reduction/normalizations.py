@@ -138,7 +138,8 @@ def lower_layer(call: Call) -> Lowered:
     x = call.input(0)
     axis = call.axis(int(call.attribute("axis")), x.rank)
     rows = all(_is_row(call.input(position), x, axis) for position in (1, 2) if call.has(position))
-    kind = "broadcast" if not rows else "summed" if call.attribute("summed") else "layer"
+    whole = "half" if call.node.attributes.get("half") else "layer"
+    kind = "broadcast" if not rows else "summed" if call.attribute("summed") else whole
     if call.node.attributes.get("embedded"):
         kind = "embedded"
     return _lowered(call, axis=axis, centred=bool(call.attribute("centred")), kind=kind)

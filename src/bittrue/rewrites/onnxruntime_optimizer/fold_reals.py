@@ -55,9 +55,9 @@ def fold(editor: Editor, shapes: Shapes) -> None:
 
 # -- convolutions --------------------------------------------------------------------------------------------------
 def _real(editor: Editor, index: int | None) -> np.ndarray | None:
-    """A binary32 constant."""
+    """A constant of binary32 or binary16, whose operations are rounded one by one."""
     value = editor.value(index)
-    return value if value is not None and value.dtype == np.float32 else None
+    return value if value is not None and value.dtype in (np.float32, np.float16) else None
 
 
 def _operands(editor: Editor, conv: Node) -> tuple[np.ndarray, np.ndarray | None] | None:
@@ -68,7 +68,7 @@ def _operands(editor: Editor, conv: Node) -> tuple[np.ndarray, np.ndarray | None
     if len(conv.inputs) < 3 or conv.inputs[2] is None:
         return weights, None
     bias = _real(editor, conv.inputs[2])
-    return None if bias is None or bias.ndim != 1 else (weights, bias)
+    return None if bias is None or bias.ndim != 1 or bias.dtype != weights.dtype else (weights, bias)
 
 
 def _replace(editor: Editor, conv: Node, after: Node, weights: np.ndarray | None, bias: np.ndarray | None) -> None:
@@ -78,7 +78,7 @@ def _replace(editor: Editor, conv: Node, after: Node, weights: np.ndarray | None
         if value is not None:
             inputs += [None] * (position + 1 - len(inputs))
             name = editor.tensors[inputs[position] or after.outputs[0]].name
-            inputs[position] = editor.constant(np.asarray(value, np.float32), f"{name}/folded", "f32")
+            inputs[position] = editor.constant(value, f"{name}/folded", editor.type(conv.outputs[0]))
     editor.remove(after)
     editor.change(conv, inputs=tuple(inputs), outputs=after.outputs[:1])
 
@@ -131,10 +131,12 @@ def _normalization(editor: Editor, node: Node | None, count: int) -> tuple[np.nd
     if len(node.outputs) != 1 or any(part is None or part.shape != (count,) for part in parts):
         return None
     scale, bias, mean, variance = (np.asarray(part) for part in parts)
+    if len({scale.dtype, bias.dtype, mean.dtype, variance.dtype}) != 1:
+        return None
     epsilon = node.attributes["epsilon"]
     assert isinstance(epsilon, float)
     with np.errstate(all="ignore"):
-        return scale / np.sqrt(variance + np.float32(epsilon)), mean, bias
+        return scale / np.sqrt(variance + variance.dtype.type(epsilon)), mean, bias
 
 
 def _fold_normalization(editor: Editor, shapes: Shapes, conv: Node) -> bool:
@@ -150,6 +152,8 @@ def _fold_normalization(editor: Editor, shapes: Shapes, conv: Node) -> bool:
     if found is None or (old is not None and old.shape != (count,)) or weights.shape[0] % max(1, groups):
         return False
     factor, mean, bias = found
+    if factor.dtype != weights.dtype:
+        return False
     ones = (1,) * (weights.ndim - 2)
     with np.errstate(all="ignore"):
         if turned:
@@ -178,13 +182,15 @@ def _fold_product_normalization(editor: Editor, shapes: Shapes, product: Node) -
     if left is None or len(left) != 2:
         return False
     factor, mean, bias = found
+    if factor.dtype != weights.dtype:
+        return False
     name = editor.tensors[after.outputs[0]].name
     with np.errstate(all="ignore"):
         scaled, shifted = weights * factor, bias - mean * factor
     inputs = (
         product.inputs[0],
-        editor.constant(scaled, f"{name}/weights", "f32"),
-        editor.constant(shifted, f"{name}/bias", "f32"),
+        editor.constant(scaled, f"{name}/weights", editor.type(product.inputs[1])),
+        editor.constant(shifted, f"{name}/bias", editor.type(product.inputs[1])),
     )
     outputs = product.outputs
     last = editor.writer(after.inputs[0])

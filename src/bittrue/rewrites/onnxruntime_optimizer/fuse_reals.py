@@ -9,8 +9,8 @@ from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
 from .blocked_channels import join_residual_sums
-from .gates import join_fast_gelu, join_gelu
-from .real_groups import join_layer_normalization, join_root_mean_square, join_skipped_sums
+from .gates import GELU, join_fast_gelu, join_gelu
+from .real_groups import NORMALIZATION, join_layer_normalization, join_root_mean_square, join_skipped_sums
 from .real_products import mark_transposed, merge_factors
 
 # What one group leaves can be part of another one.
@@ -26,8 +26,10 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """
     editor = Editor(graph, shapes)
     for _ in editor.rounds(_ROUNDS):
-        join_gelu(editor)
-        join_layer_normalization(editor, shapes)
+        if graph.version < GELU:
+            join_gelu(editor)
+        if graph.version < NORMALIZATION:
+            join_layer_normalization(editor, shapes)
         join_root_mean_square(editor, shapes)
         mark_transposed(editor, shapes)
         join_skipped_sums(editor, shapes)

@@ -11,7 +11,8 @@ import numpy as np
 from ...graph import Attribute, Node
 from ..editing import Editor
 
-_F32 = np.float32
+# From this operator set on there is the operator itself, and the passes that know nothing but the standard join it.
+GELU = 20
 _ROOT, _CUBIC = 0.7978845834732056, 0.044715
 
 
@@ -27,11 +28,11 @@ def _other(node: Node, read: int) -> int | None:
 
 
 def _is(editor: Editor, index: int | None, number: float) -> bool:
-    """A binary32 constant of one element, close to a number as the runtime checks it."""
+    """A binary32 or binary16 constant of one element, close to a number as the runtime checks it."""
     value = editor.value(index)
-    if value is None or value.size != 1 or value.ndim > 1 or value.dtype != np.float32:
+    if value is None or value.size != 1 or value.ndim > 1 or value.dtype not in (np.float32, np.float16):
         return False
-    found, wanted = float(value.reshape(-1)[0]), float(_F32(number))
+    found, wanted = float(value.reshape(-1)[0]), float(value.dtype.type(number))
     return bool(abs(found - wanted) <= 1e-8 + 1e-5 * abs(wanted))
 
 
@@ -47,7 +48,7 @@ def join_gelu(editor: Editor) -> None:
         if erf is None or total is None or not _is(editor, _other(total, erf.outputs[0]), 1):
             continue
         product = only(editor, total, "Mul")
-        if product is None or x is None or editor.type(x) != "f32":
+        if product is None or x is None or not _joins_gelu(editor, x):
             continue
         other = _other(product, total.outputs[0])
         half = editor.writer(other)
@@ -67,7 +68,41 @@ def join_gelu(editor: Editor) -> None:
         else:
             continue
         editor.remove(*nodes)
-        editor.add(start, "gelu", (x,), result, {"approximate": False}, source="Gelu", version=20)
+        if editor.type(x) == "f16":
+            _define_gelu(editor, start, x, result[0])
+        else:
+            editor.add(start, "gelu", (x,), result, {"approximate": False}, source="Gelu", version=20)
+
+
+def _joins_gelu(editor: Editor, x: int) -> bool:
+    """Of binary16 numbers only where the operator set has the operator, which then is carried out by its definition."""
+    return editor.type(x) == "f32" or (editor.type(x) == "f16" and editor.graph.version >= GELU)
+
+
+def _define_gelu(editor: Editor, near: Node, x: int, result: int) -> None:
+    """x / 2 * (1 + erf(x / sqrt 2)) as the specification writes it: other operators, and constants that are cast."""
+
+    def computed(operator: str, inputs: tuple[int, ...], name: str, **attributes: Attribute) -> int:
+        output = result if name == "Y" else editor.computed(x, f"{editor.tensors[result].name}/{name}", "f16")
+        source = {"convert": "CastLike", "add_n": "Sum"}.get(operator, operator.capitalize())
+        editor.add(near, operator, inputs, (output,), attributes, source=source, version=13)
+        return output
+
+    half, one, two = (
+        computed(
+            "convert",
+            (editor.constant(np.array(number, np.float32), f"{editor.tensors[result].name}/{name}", "f32"),),
+            f"{name}Cast",
+            saturate=True,
+            round_mode="up",
+            computed=True,
+        )
+        for name, number in (("Half", 0.5), ("One", 1), ("Two", 2))
+    )
+    root = computed("sqrt", (two,), "SqrtTwo")
+    erf = computed("erf", (computed("div", (x, root), "XSqrt"),), "ErfXSqrt")
+    phi = computed("add_n", (one, erf), "Phi", broadcasts=True, mean=False)
+    computed("mul", (computed("mul", (half, x), "MultX"), phi), "Y")
 
 
 # -- x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) ------------------------------------------------------------

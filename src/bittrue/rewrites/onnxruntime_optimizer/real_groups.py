@@ -16,6 +16,8 @@ from .free_dimensions import UNKNOWN, Sizes, known_shape, known_sizes
 from .gates import only
 
 _F32 = np.float32
+# From this operator set on there is the operator itself, and the passes that know nothing but the standard join it.
+NORMALIZATION = 17
 
 
 def _axes(editor: Editor, mean: Node) -> tuple[int, ...]:
@@ -59,7 +61,7 @@ def _epsilon(editor: Editor, total: Node, centred: bool) -> float:
     """
     for index in total.inputs[1:] if centred else total.inputs:
         value = editor.value(index)
-        if value is not None and value.dtype == np.float32 and value.size:
+        if value is not None and value.dtype in (np.float32, np.float16) and value.size:
             return float(value.reshape(-1)[0])
     return float(_F32(1e-5))
 
@@ -71,7 +73,7 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
             continue
         x = mean.inputs[0]
         readers = [reader for reader, _ in editor.readers(mean.outputs[0])]
-        if x is None or editor.type(x) != "f32" or len(readers) not in (1, 2):
+        if x is None or len(readers) not in (1, 2):
             continue
         if any(reader.source != "Sub" or set(reader.inputs) != {x, mean.outputs[0]} for reader in readers):
             continue
@@ -82,7 +84,9 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
         parts = None if quotient is None else _root(editor, quotient)
         if quotient is None or parts is None or parts[0] not in below:
             continue
-        scaled = only(editor, quotient, "Mul")
+        before = _narrow(editor, editor.writer(x), "f16", "f32")
+        rounded = _narrow(editor, only(editor, quotient, "Cast"), "f32", "f16")
+        scaled = only(editor, rounded or quotient, "Mul")
         last = only(editor, scaled, "Add")
         if scaled is None or last is None or not all(_last_axis(editor, shapes, m) for m in (mean, parts[1])):
             continue
@@ -91,7 +95,31 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
             continue
         if known_shape(editor, shapes, scale) != known_shape(editor, shapes, bias):
             continue
-        _normalize(editor, (mean, *readers, *parts, quotient, scaled, last), (x, scale, bias), parts[2])
+        source, result = (before.inputs[0] if before is not None else x), last.outputs[0]
+        assert source is not None
+        if editor.type(source) != editor.type(result) or not _has_normalization(editor, editor.type(source)):
+            continue
+        nodes = (mean, *readers, *parts, quotient, *([] if rounded is None else [rounded]), scaled, last)
+        _normalize(editor, nodes, (source, scale, bias), parts[2])
+        if before is not None:
+            _drop(editor, before)
+
+
+def _narrow(editor: Editor, cast: Node | None, source: str, target: str) -> Node | None:
+    """The node if it is a cast from one of two types to the other."""
+    if cast is None or cast.operator != "convert" or editor.type(cast.inputs[0]) != source:
+        return None
+    return cast if editor.type(cast.outputs[0]) == target else None
+
+
+def _drop(editor: Editor, node: Node) -> None:
+    if not editor.edges(node) and not editor.gives_result(node):
+        editor.remove(node)
+
+
+def _has_normalization(editor: Editor, dtype: str) -> bool:
+    """Of binary16 numbers only where the operator set has layer normalization."""
+    return dtype == "f32" or (dtype == "f16" and editor.graph.version >= NORMALIZATION)
 
 
 def join_root_mean_square(editor: Editor, shapes: Shapes) -> None:

@@ -1,0 +1,133 @@
+"""Operators of ONNX that the specification defines by others: the nodes that stand for one of them on binary16 numbers.
+
+Kernels for binary16 are few, so runtimes carry these definitions out there. A definition counts where each of its
+operators is the same under the model's operator set as under the set that it was written for.
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_halves.py compares bytes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from .onnx_tensors import TYPES
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, FunctionProto, NodeProto
+
+_NUMBERS = {name: number for number, name in TYPES.items() if number}
+# Carried out as they are: there are kernels for binary16, or a mapping that is their meaning.
+UNEXPANDED = frozenset(
+    "Attention CastLike Clip LayerNormalization RMSNormalization Range RotaryEmbedding Shrink".split()
+)
+
+
+def expand(proto: NodeProto, opset: int, types: Sequence[str], unique: Callable[[str], str]) -> list[NodeProto]:
+    """The nodes that define a node of the default domain; none where it stands for itself.
+
+    Args:
+        proto: the node.
+        opset: the model's version of the default operator set.
+        types: element types of its inputs; ``-`` for absent ones.
+        unique: makes names of tensors for what only the definition computes.
+
+    Raises:
+        RuntimeError: attributes are not what the definition reads.
+    """
+    function = _definition(proto, opset, types)
+    return [] if function is None else _substituted(function, proto, opset, unique)
+
+
+def _definition(proto: NodeProto, opset: int, types: Sequence[str]) -> FunctionProto | None:
+    import onnx
+    from onnx import defs, helper
+
+    try:
+        # The package's own type stubs lack its functions.
+        schema: Any = defs.get_schema(proto.op_type, opset)
+    except defs.SchemaError:
+        return None
+    if schema.has_context_dependent_function:
+        versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
+        if not versions:
+            return None
+        kinds = [
+            helper.make_tensor_type_proto(_NUMBERS[kind], None) if kind in _NUMBERS else onnx.TypeProto()
+            for kind in types
+        ]
+        raw = schema.get_context_dependent_function_with_opset_version(
+            max(versions), proto.SerializeToString(), [kind.SerializeToString() for kind in kinds]
+        )
+    elif schema.has_function:
+        versions = [v for v in schema.function_opset_versions if v <= opset]
+        if not versions or not _stays_valid(schema, max(versions), opset):
+            return None
+        raw = schema.get_function_with_opset_version(max(versions))
+    else:
+        return None
+    function = onnx.FunctionProto()
+    function.ParseFromString(raw)
+    return function
+
+
+@lru_cache(maxsize=256)
+def _version(op_type: str, opset: int) -> int:
+    from onnx import defs
+
+    return int(defs.get_schema(op_type, opset).since_version)
+
+
+def _stays_valid(schema: Any, written: int, opset: int) -> bool:
+    """Whether no operator of the definition has changed since it was written."""
+    import onnx
+
+    function = onnx.FunctionProto()
+    function.ParseFromString(schema.get_function_with_opset_version(written))
+    return all(_version(node.op_type, written) == _version(node.op_type, opset) for node in function.node)
+
+
+def _substituted(
+    function: FunctionProto, proto: NodeProto, opset: int, unique: Callable[[str], str]
+) -> list[NodeProto]:
+    """The definition's nodes with the node's names and attributes in place of the formal ones."""
+    import onnx
+    from onnx import defs
+
+    names = dict.fromkeys((*function.input, *function.output), "")
+    names.update(zip(function.input, proto.input, strict=False))
+    names.update((formal, actual) for formal, actual in zip(function.output, proto.output, strict=False) if actual)
+    label = proto.name or proto.output[0]
+    for node in function.node:
+        names.update((name, unique(f"{label}/{name}")) for name in node.output if name and name not in names)
+    given = {entry.name: entry for entry in proto.attribute}
+    for name, entry in defs.get_schema(proto.op_type, opset).attributes.items():
+        if entry.default_value.name:
+            given.setdefault(name, entry.default_value)
+    nodes = []
+    for formal_node in function.node:
+        node = onnx.NodeProto()
+        node.CopyFrom(formal_node)
+        node.name = f"{label}/{formal_node.name or formal_node.output[0]}"
+        for values in (node.input, node.output):
+            for position, name in enumerate(values):
+                values[position] = names[name] if name else ""
+        del node.attribute[:]
+        node.attribute.extend(_attributes(formal_node, given))
+        nodes.append(node)
+    return nodes
+
+
+def _attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> list[AttributeProto]:
+    """Attributes that refer to one of the function get its value; those that it leaves open are left out."""
+    import onnx
+
+    found = []
+    for entry in node.attribute:
+        actual = given.get(entry.ref_attr_name) if entry.ref_attr_name else entry
+        if actual is not None:
+            named = onnx.AttributeProto()
+            named.CopyFrom(actual)
+            named.name = entry.name
+            found.append(named)
+    return found

@@ -1,0 +1,31 @@
+"""cast_halves: casts around nodes without a kernel for binary16, before the groups of real operators are looked for.
+
+The runtime looks for them before it inserts casts, and once more when a constant has been widened behind them: nearly
+always. Where none has been, the graph stays as it is for `cast_last`.
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_halves.py compares bytes).
+"""
+
+from __future__ import annotations
+
+from ...graph import Graph
+from .. import Shapes
+from ..editing import Editor
+from .inserted_casts import Casts, fold_halves, has_halves, share_halves
+
+
+def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
+    """`graph` with casts, if a constant is widened; no notes.
+
+    Args:
+        graph: any graph.
+        shapes: of computed tensors, as far as they are known; -1 for a free dimension.
+    """
+    editor = Editor(graph, shapes)
+    if not has_halves(editor, graph.nodes):
+        return graph, ()
+    fold_halves(editor)
+    share_halves(editor)
+    casts = Casts(editor)
+    casts.insert()
+    casts.remove_pairs()
+    return (editor.finish(), ()) if casts.fold_constants() else (graph, ())

@@ -1,0 +1,30 @@
+"""cast_last: casts around what still has no kernel for binary16, and inside of the kernels that widen by themselves.
+
+Casts of casts go here, too, whatever their types are.
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_halves.py compares bytes).
+"""
+
+from __future__ import annotations
+
+from ...graph import Graph
+from .. import Shapes
+from ..editing import Editor
+from .inserted_casts import Casts, has_halves, is_cast
+
+
+def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
+    """`graph` with all of its casts; no notes.
+
+    Args:
+        graph: any graph.
+        shapes: of computed tensors, as far as they are known; -1 for a free dimension.
+    """
+    editor = Editor(graph, shapes)
+    if not has_halves(editor, graph.nodes) and sum(map(is_cast, graph.nodes)) < 2:
+        return graph, ()
+    casts = Casts(editor)
+    casts.insert()
+    casts.remove_pairs()
+    casts.fold_constants()
+    casts.widen_kernels()
+    return (editor.finish(), ()) if editor.touched else (graph, ())

@@ -1,0 +1,286 @@
+"""Binary16 numbers where the runtime has no kernel for them: casts to binary32 and back, and which of them stay.
+
+A node that has a kernel, but stands alone between nodes that have none, is widened like them. Casts that undo each
+other go, also where one of them is the file's own: only two casts of the file in a row keep their rounding.
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_halves.py compares bytes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ...graph import Attribute, Node, data_type
+from ..editing import Editor
+
+_HALF, _SINGLE = "f16", "f32"
+# Operators with a kernel for binary16, and the version from which they have it.
+_ALWAYS = """
+    Cast CastLike Compress Concat ConstantOfShape DynamicSlice Expand ExpandDims Flatten Gather GatherBlockQuantized
+    GatherElements GatherND GroupQueryAttention Identity If IsNaN LayerNormalization Loop MRotaryEmbedding MatMulNBits
+    Mod QMoE RMSNormalization RandomNormalLike RandomUniformLike Reshape ReverseSequence RotaryEmbedding Round Scan
+    Scatter ScatterElements ScatterND Shape Shrink Sign SimplifiedLayerNormalization SkipLayerNormalization
+    SkipSimplifiedLayerNormalization Slice SparseAttention Split Squeeze TensorScatter Transpose UnfoldTensor Unsqueeze
+    """
+_LATER = {"Attention": 23, "Clip": 12, "DequantizeLinear": 19, "IsInf": 20, "Max": 12, "Min": 12, "QuantizeLinear": 19}
+SINCE = {**dict.fromkeys(_ALWAYS.split(), 1), **_LATER}
+# These kernels widen their operands and round their results.
+_WIDENING = frozenset(
+    "Clip GatherBlockQuantized LayerNormalization MatMulNBits Max Min Mod RMSNormalization Round Shrink Sign"
+    " SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization".split()
+)
+# Their sums have another order than those of binary32 numbers.
+_LAYERS = ("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization")
+_CONTROL = ("If", "Loop", "Scan")
+_VARIADIC = ("Concat", "Max", "Min")
+_CAST: dict[str, Attribute] = {"saturate": True, "round_mode": "up", "inserted": True}
+# Constants of so many elements are one when they are equal.
+_SMALL = 8
+
+
+def is_cast(node: Node | None) -> bool:
+    """Whether a node is a cast of the file, or an inserted one."""
+    return node is not None and node.operator == "convert" and node.source in ("Cast", "CastLike")
+
+
+class Casts:
+    """The casts that a graph gets.
+
+    Attributes:
+        inserted: what the inserted ones give, in the order of their insertion.
+    """
+
+    def __init__(self, editor: Editor) -> None:
+        self.editor = editor
+        self.inserted: dict[int, None] = {
+            node.outputs[0]: None for node in editor.nodes() if node.attributes.get("inserted")
+        }
+
+    def insert(self) -> None:
+        """Around every node without a kernel, and around those that stand alone between such nodes."""
+        editor = self.editor
+        nodes = editor.nodes()
+        without = {node for node in nodes if self._reads_halves(node) and not _has_kernel(node)}
+        alone = {node for node in nodes if node not in without and self._stands_alone(node, without)}
+        widened: dict[int, int] = {}
+        for node in nodes:
+            if node in without or node in alone:
+                self._surround(node, node.attributes, widened, self.inserted)
+
+    def remove_pairs(self) -> None:
+        """Casts of casts: those that undo each other, and the first one where that loses nothing."""
+        editor = self.editor
+        own = [node.outputs[0] for node in editor.nodes() if is_cast(node) and node.outputs[0] not in self.inserted]
+        for result in (*own, *self.inserted):
+            node = editor.writer(result)
+            if node is not None and is_cast(node):
+                self._shorten(node)
+
+    def widen_kernels(self) -> None:
+        """Around the nodes whose kernels widen by themselves; what they give is rounded whoever reads it."""
+        editor = self.editor
+        kept: dict[int, None] = {}
+        widened: dict[int, int] = {}
+        for node in editor.nodes():
+            if node.source in _WIDENING and (self._reads_halves(node) or self._gives_halves(node)):
+                attributes = {**node.attributes, "half": True} if node.source in _LAYERS else node.attributes
+                self._surround(node, attributes, widened, kept)
+        # Between the parts of one operator nothing is rounded.
+        for result in kept:
+            cast = editor.writer(result)
+            before = None if cast is None else editor.writer(cast.inputs[0])
+            if cast is None or before is None or before.source not in _WIDENING or editor.type(result) != _HALF:
+                continue
+            for reader, _ in editor.readers(result):
+                again = reader.outputs[0]
+                inside = [after for after, _ in editor.readers(again)]
+                if is_cast(reader) and again in kept and all(_is_part(before, after) for after in inside):
+                    assert cast.inputs[0] is not None
+                    editor.replace_reads(again, cast.inputs[0])
+                    editor.remove(reader)
+            if not editor.readers(result) and result not in editor.results:
+                editor.remove(cast)
+
+    def fold_constants(self) -> bool:
+        """Constants that one node reads behind an inserted cast are widened; whether there was one.
+
+        What several nodes read stays a cast, whose result is no constant to the runtime.
+        """
+        editor, found = self.editor, False
+        for result in self.inserted:
+            cast = editor.writer(result)
+            if cast is None or editor.type(result) != _SINGLE or cast.inputs[0] is None:
+                continue
+            value = editor.tensors[cast.inputs[0]]
+            if not value.is_constant:
+                continue
+            if len(editor.readers(result)) == 1 and result not in editor.results:
+                new = editor.constant(value.values().astype("float32"), f"{value.name}/widened", _SINGLE)
+                editor.replace_reads(result, new)
+                editor.remove(cast)
+                found = True
+            else:
+                editor.change(cast, attributes={**cast.attributes, "computed": True})
+        return found
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    def _reads_halves(self, node: Node) -> bool:
+        return any(self.editor.type(index) == _HALF for index in node.inputs)
+
+    def _gives_halves(self, node: Node) -> bool:
+        return any(self.editor.type(index) == _HALF for index in node.outputs)
+
+    def _stands_alone(self, node: Node, without: set[Node]) -> bool:
+        """Every binary16 operand that a node computes, and every binary16 result, belongs to a node without a kernel.
+
+        Source: the runtime keeps nodes that read no node at all, that give a result of the graph, or that call graphs.
+        """
+        editor = self.editor
+        if all(editor.writer(index) is None for index in node.inputs) or node.source in _CONTROL:
+            return False
+        if editor.gives_result(node) or is_cast(node):
+            return False
+        # Of any number of operands or results the runtime looks at the first one.
+        read = [i for i in node.inputs[: 1 if node.source in _VARIADIC else None] if editor.type(i) == _HALF]
+        given = [i for i in node.outputs[: 1 if node.source == "Split" else None] if editor.type(i) == _HALF]
+        if not read or not given:
+            return False
+        before = (editor.writer(index) for index in read)
+        readers = (reader for index in given for reader, _ in editor.readers(index))
+        return all(one in without for one in (*(w for w in before if w is not None), *readers))
+
+    def _surround(
+        self, node: Node, attributes: Mapping[str, Attribute], widened: dict[int, int], kept: dict[int, None]
+    ) -> None:
+        """Casts of the node's binary16 operands, one per tensor, and of its results; the node with other attributes."""
+        editor = self.editor
+        inputs = list(node.inputs)
+        for position, index in enumerate(inputs):
+            if index is None or editor.type(index) != _HALF:
+                continue
+            if index not in widened:
+                name = editor.tensors[index].name
+                widened[index] = editor.computed(index, f"{name}/widened", _SINGLE)
+                editor.add(node, "convert", (index,), (widened[index],), _CAST, source="Cast", version=13)
+                kept[widened[index]] = None
+            inputs[position] = widened[index]
+        outputs = list(node.outputs)
+        for position, index in enumerate(outputs):
+            if editor.type(index) == _HALF:
+                outputs[position] = editor.computed(index, f"{editor.tensors[index].name}/wide", _SINGLE)
+                kept[index] = None
+        changed = editor.change(node, inputs=tuple(inputs), outputs=tuple(outputs), attributes=attributes)
+        for new, old in zip(outputs, node.outputs, strict=True):
+            if new != old:
+                editor.add(changed, "convert", (new,), (old,), _CAST, source="Cast", version=13)
+
+    def _shorten(self, node: Node) -> None:
+        editor, result = self.editor, node.outputs[0]
+        source, edges = node.inputs[0], editor.readers(result)
+        assert source is not None
+        first, second = editor.type(source), editor.type(result)
+        loses = self._loses(first, second, result)
+        undone: list[Node] = []
+        kept: list[Node] = []
+        for reader, _ in edges:
+            if not is_cast(reader):
+                continue
+            last = reader.outputs[0]
+            if loses and self._loses(editor.type(last), second, last):
+                return
+            undoes = editor.type(last) == first and last not in editor.results
+            (undone if undoes else kept).append(reader)
+        for reader in undone:
+            editor.replace_reads(reader.outputs[0], source)
+            editor.remove(reader)
+        if edges and len(undone) + len(kept) == len(edges) and result not in editor.results:
+            for reader in kept:
+                editor.redirect(reader, 0, source)
+            editor.remove(node)
+
+    def _loses(self, source: str, target: str, result: int) -> bool:
+        """Whether the runtime keeps a cast for what it may lose."""
+        one, two = _group(source), _group(target)
+        if not one or not two:
+            return True
+        if two == "unsigned" and one not in ("bool", "unsigned"):
+            return True
+        if one == "float" != two:
+            return True
+        before, after = _bits(source), _bits(target)
+        if (one == "unsigned" and two == "signed") or (one in ("signed", "unsigned") and two == "float"):
+            return after <= before
+        if {source, target} == {_HALF, "bf16"}:
+            return True
+        return before > after and result not in self.inserted
+
+
+def _has_kernel(node: Node) -> bool:
+    if node.source in ("QuantizeLinear", "DequantizeLinear") and node.attributes.get("domain"):
+        return False
+    if node.source == "Dropout":
+        return node.version < 12
+    return node.version >= SINCE.get(node.source, 1 << 30)
+
+
+def _is_part(one: Node, other: Node) -> bool:
+    """Whether both nodes are of one operator of the file: a sum, and what normalizes it."""
+    return one.operator == "add" and one.source == other.source
+
+
+def _group(dtype: str) -> str:
+    kind = data_type(dtype)
+    if dtype == "bool":
+        return "bool"
+    if kind.is_float:
+        return "float" if kind.bits > 8 else ""
+    return "" if kind.bits < 8 else "unsigned" if kind.minimum == 0 else "signed"
+
+
+def _bits(dtype: str) -> int:
+    return 1 if dtype == "bool" else data_type(dtype).bits
+
+
+def fold_halves(editor: Editor) -> None:
+    """Constants of binary16 that nodes with a kernel compute from constants: the runtime computes them first."""
+    known = {index for index, tensor in enumerate(editor.tensors) if tensor.is_constant}
+    for planned in editor.nodes():
+        # What read a folded constant has been replaced.
+        node = editor.writer(planned.outputs[0]) if planned.outputs else None
+        if node is None:
+            continue
+        folds = _has_kernel(node) and node.source not in _CONTROL and not node.attributes.get("computed")
+        if (
+            not folds
+            or editor.gives_result(node)
+            or any(index is not None and index not in known for index in node.inputs)
+        ):
+            continue
+        values = [editor.value(index) for index in node.outputs]
+        if not node.inputs or any(value is None for value in values):
+            continue
+        for index, value in zip(node.outputs, values, strict=True):
+            new = editor.constant(value, f"{editor.tensors[index].name}/folded", editor.type(index))
+            known.add(new)
+            editor.replace_reads(index, new)
+        editor.remove(node)
+
+
+def share_halves(editor: Editor) -> None:
+    """Small constants of binary16 that are equal are one, before anybody counts who reads them."""
+    first: dict[object, int] = {}
+    for node in editor.nodes():
+        for position, index in enumerate(node.inputs):
+            tensor = None if index is None else editor.tensors[index]
+            if index is None or tensor is None or not tensor.is_constant or tensor.dtype != _HALF:
+                continue
+            value = tensor.values()
+            if value.size > _SMALL:
+                continue
+            same = first.setdefault((value.shape, value.tobytes()), index)
+            if same != index:
+                node = editor.redirect(node, position, same)
+
+
+def has_halves(editor: Editor, nodes: Iterable[Node]) -> bool:
+    """Whether a node reads binary16 numbers."""
+    return any(editor.type(index) == _HALF for node in nodes for index in node.inputs)
