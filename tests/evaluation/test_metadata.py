@@ -17,6 +17,7 @@ import bittrue
 from bittrue.cli import cli
 from bittrue.evaluation.sources import open_source
 from bittrue.importers.tflite_metadata import NAME, read_description
+from bittrue.report import markdown
 from support.tflite_metadata import Writer, metadata
 
 Image = pytest.importorskip("PIL.Image")
@@ -90,6 +91,38 @@ def test_names_in_rows_and_tables(folder: Path, tmp_path: Path) -> None:
         bittrue.demo_model(), tmp_path / "x.npz", recipe=str(folder / "scale.toml"), baseline=tmp_path / "out"
     )
     assert found["baseline"]["changes"][0]["outputs"] == 0
+
+
+def test_classes_with_other_numbers_are_noted(folder: Path, tmp_path: Path) -> None:
+    """Names of the data are names of answers only as far as the numbers agree; a result says where they may not."""
+    model, recipe = folder / "model.tflite", str(folder / "own.toml")
+    (note,) = bittrue.evaluate(model, folder / "data", recipe=recipe, limit=3)["notes"]
+    assert note.startswith(
+        "class 0 is 'eight' in the data and 'nought' in the model's own labels; the recipe 'metadata'"
+    )
+    assert bittrue.evaluate(model, folder / "data", recipe="metadata", limit=3)["notes"] == []
+    for name in ("cat", "owl"):
+        (tmp_path / "few" / name).mkdir(parents=True)
+        Image.new("L", (8, 8)).save(tmp_path / "few" / name / "a.png")
+    (tmp_path / "plain.tflite").write_bytes(bittrue.demo_model())
+    words = ["evaluate", str(tmp_path / "plain.tflite"), "--data", str(tmp_path / "few"), "--recipe", recipe]
+    said = "note: the data has 2 classes and the model 10: class 0 of the data, 'cat', counts as class 0 of the model"
+    assert said in CliRunner().invoke(cli, words).output
+    found = json.loads(CliRunner().invoke(cli, [*words, "--json"]).output)
+    assert said.removeprefix("note: ") in markdown.render(found)
+
+
+def test_quantities_have_no_names_of_classes(folder: Path, tmp_path: Path) -> None:
+    """The model's labels name classes, and no numbers that happen to be as small."""
+    images = bittrue.demo_digits()[0][:4].astype(np.float32)
+    np.savez(tmp_path / "x.npz", images=images, labels=np.arange(40).reshape(4, 10))
+    recipe = tmp_path / "scale.toml"
+    recipe.write_text('step = [{do = "scale", mean = [0.0], deviation = [16.0]}]')
+    asked: dict[str, Any] = {"recipe": str(recipe)}
+    found = bittrue.evaluate(folder / "model.tflite", tmp_path / "x.npz", task="regression", **asked)
+    assert found["data"]["classes"] == []
+    np.savez(tmp_path / "x.npz", images=images, labels=np.arange(4))
+    assert bittrue.evaluate(folder / "model.tflite", tmp_path / "x.npz", **asked)["data"]["classes"] == LABELS
 
 
 def test_commands_repeat_the_recipe(folder: Path) -> None:

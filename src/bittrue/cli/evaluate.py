@@ -22,6 +22,7 @@ from ..evaluation.requirements import flipped, numbers
 from ..evaluation.sources import KINDS
 from ..evaluation.tasks import TASKS
 from ..names import parse_shard
+from ..report.evaluation import named
 from ..runners.named import NAMES
 from .clicking import Choice, DefaultGroup, GroupedCommand, GroupedOption
 from .common import console, split_words
@@ -300,6 +301,8 @@ def _show(found: Mapping[str, Any], output: str | None) -> None:
         out.print("against " + ", ".join(f"{name} ({version})" for name, version in found["against"].items()))
     for code, count in found["errors"].items():
         out.print(one_line((f"{count:,} samples with {code}", "red"), ", in no figure below"))
+    for note in found.get("notes", ()):
+        say(f"note: {note}", err=True)
     if found["metrics"]:
         out.print(_figures(found, out.width))
     if found["samples"] and not found["labelled"]:
@@ -367,14 +370,14 @@ def _show_flips(out: Terminal, pair: Mapping[str, Any], found: Mapping[str, Any]
         effect = f"; {pair['gained']} become right, {pair['lost']} wrong ({pair['gained'] - pair['lost']:+d})"
     out.print(one_line((flipped(pair["count"]), "bold"), f" from {first} to {second}{effect}"))
     classes: Sequence[str] = found["data"]["classes"]
-
-    def named(value: Any) -> str:
-        inside = isinstance(value, int) and 0 <= value < len(classes)
-        return "" if value is None else classes[value] if inside else str(value)
-
     columns = [Column("sample", "name"), Column("label"), Column(first), Column(second), Column("margin", right=True)]
     rows = [
-        (flip["id"], named(flip["label"]), *map(named, flip["predictions"]), f"{flip['margin']:.4g}")
+        (
+            flip["id"],
+            named(flip["label"], classes),
+            *(named(answer, classes) for answer in flip["predictions"]),
+            f"{flip['margin']:.4g}",
+        )
         for flip in pair["samples"][:_SHOWN]
     ]
     out.print(table(columns, rows, out.width, "largest margins first"))

@@ -18,6 +18,7 @@ from ..files import read_file
 from ..importers import companion
 from ..names import near_or_all
 from ..runtime.side_by_side import available_processors
+from .classes import class_names, notes_on_classes
 from .cluster import Job, node_facts, rows_on_ray
 from .metrics import Metric
 from .recipes import METADATA, Recipe, find_recipe, labels_of, recipe_of
@@ -138,32 +139,34 @@ def evaluate(
         weights = companion(Path(model))
     loaded = load(model, weights)
     source = data if isinstance(data, Source) else open_source(data, several_inputs(loaded))
-    labels: Sequence[str] = ()
     content = model if isinstance(model, bytes) else read_file(model)
+    labels = labels_of(loaded, content)
+    numbering: Sequence[str] = ()
     if recipe == METADATA:
         recipe = recipe_of(loaded, content, source.holds)
-        labels = labels_of(loaded, content)
-        source = renumbered(source, labels)
+        numbering = labels
+        source = renumbered(source, numbering)
         given["recipe"] = given["model"]
     recipe = recipe if isinstance(recipe, Recipe) else find_recipe(recipe, source.holds)
     if not isinstance(task, Task):
         task = find_task(task, recipe.task)
     elif recipe.task:
         raise InputError("BT-TASK", "the recipe has a table [task], and the task is made already", place=recipe.name)
-    classes = source.classes or labels_of(loaded, content)
     names = list(dict.fromkeys(numerics)) or [usual(loaded)]
     runtimes = versions(against, loaded)
     team = open_team(loaded, model_file(loaded, model), names, runtimes, executor=executor, isa=isa, reset=reset)
     first = team[names[0]]
     recipe.check_all(source, first.inputs)
     task.check(first.inputs, first.outputs)
+    classes = class_names(source, labels, task, first.outputs)
     asked = {
         "format": FORMAT,
         "bittrue": __version__,
         "given": given,
         "model": [_digest(part) for part in (model, weights) if part is not None],
         "inputs": [{"name": port.name, "dtype": str(port.dtype), "shape": list(port.shape)} for port in first.inputs],
-        "data": {"kind": source.kind, "samples": len(source), "classes": list(classes)},
+        "data": {"kind": source.kind, "samples": len(source), "classes": classes},
+        "notes": notes_on_classes(source, labels, task, first.outputs),
         "recipe": recipe.to_dict(),
         "task": task.name,
         "numerics": names,
@@ -187,7 +190,7 @@ def evaluate(
     if left and engine == "ray":
         open_one = partial(open_team, loaded, numerics=names, against=runtimes, executor=executor, isa=isa, reset=reset)
         facts = node_facts(source, recipe, runtimes, loaded)
-        job = Job(loaded, model, data, recipe, task, open_one, threads or 1, facts, labels)
+        job = Job(loaded, model, data, recipe, task, open_one, threads or 1, facts, numbering)
         opened = rows_on_ray(address, job, source, left, team)
     elif left:
         workers = Workers(recipe, task, team, threads or (available_processors() if reset else 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,12 +54,20 @@ class Report:
 
     def named(self, value: Any) -> str:
         """A label or a prediction: the name of its class, where it has one."""
-        names = self.result["data"]["classes"]
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
-            return str(names[value])
-        if isinstance(value, list):
-            return ", ".join(map(self.named, value))
-        return f"{value:.9g}" if isinstance(value, float) else "" if value is None else str(value)
+        return named(value, self.result["data"]["classes"])
+
+
+def named(value: Any, classes: Sequence[str]) -> str:
+    """A label or a prediction: the name of its class, where it has one.
+
+    >>> named(1, ["cat", "owl"]), named(True, ["cat", "owl"]), named([0, 2], ["cat", "owl"]), named(0.25, [])
+    ('owl', 'True', 'cat, 2', '0.25')
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(classes):
+        return str(classes[value])
+    if isinstance(value, list):
+        return ", ".join(named(one, classes) for one in value)
+    return f"{value:.9g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def report(result: dict[str, Any]) -> Report:

@@ -178,6 +178,7 @@ def _evaluate(data: dict[str, Any]) -> list[str]:
         for name, found in data["metrics"].items()
     ]
     lines += _table(("numerics", *map(_text, report.figures), "digest"), rows)
+    lines += [*(f"- {_text(note)}" for note in data["notes"][:MOST_ROWS]), ""] if data["notes"] else []
     for pair in data["flips"]:
         if not pair["count"]:
             continue

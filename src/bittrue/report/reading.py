@@ -622,6 +622,7 @@ _EVALUATE_FIELDS = _record(
     digests=_mapping(_text),
     digest=_text,
     unmet=(_list(_text), []),
+    notes=(_list(_text), []),
     seconds=(_real, 0.0),
     baseline=(
         _optional(

@@ -65,6 +65,10 @@ class Task(ABC):
     def check(self, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:
         """Raises InputError where a model with these inputs and outputs cannot answer the question."""
 
+    def classes(self, outputs: Sequence[Port]) -> int | None:
+        """How many classes answers are numbers of; None: nobody knows, 0: they are no such numbers."""
+        return None
+
     @abstractmethod
     def answer(
         self,

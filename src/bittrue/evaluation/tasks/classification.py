@@ -29,6 +29,9 @@ class Classification(Task):
                 "BT-TASK", "one value per sample is no choice among classes", place=f"output '{outputs[0].name}'"
             )
 
+    def classes(self, outputs: Sequence[Port]) -> int:
+        return math.prod(outputs[0].shape)
+
     def answer(
         self,
         runs: Sequence[tuple[np.ndarray, Sequence[np.ndarray]]],

@@ -100,6 +100,10 @@ class Detection(Task):
             )
         _pycocotools()
 
+    def classes(self, outputs: Sequence[Port]) -> int:
+        # What figures and pages name are the data's categories.
+        return 0
+
     def answer(
         self,
         runs: Sequence[tuple[np.ndarray, Sequence[np.ndarray]]],

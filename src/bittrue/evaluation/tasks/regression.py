@@ -33,6 +33,9 @@ class Regression(Task):
         if not math.prod(outputs[0].shape):
             raise InputError("BT-TASK", "the model gives no values", place=f"output '{outputs[0].name}'")
 
+    def classes(self, outputs: Sequence[Port]) -> int:
+        return 0
+
     def answer(
         self,
         runs: Sequence[tuple[np.ndarray, Sequence[np.ndarray]]],
