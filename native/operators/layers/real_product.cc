@@ -1,19 +1,17 @@
 // matmul of real numbers by the rule binary32_fused_blocks: blocks of fused multiply-adds from 0 on, added up.
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/layers/fused_product.h"
 #include "operators/layers/real_product.h"
 #include "operators/layers/single_rows.h"
 
 namespace bittrue {
 namespace {
-
-constexpr int64_t kRows = 32;  // of one task
 
 // Which matrices meet, all of one shape on each side.
 struct Factors {
@@ -31,40 +29,34 @@ void require_reals(const Operand& a, const Operand& b, const Operand& out) {
 class RealProduct final : public Kernel {
  public:
   RealProduct(const Step& step, const CoreSet& cores, const Factors& factors, bool added)
-      : f_(factors), core_(cores.real_matmul()) {
+      : f_(factors),
+        product_(cores.real_matmul(), f_.depth, f_.columns, static_cast<float>(step.real("alpha")),
+                 step.integer("packed", 0, 1) != 0 && step.input(1).rank() == 2) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
     require_reals(a, b, out);
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
-    const bool packed = step.integer("packed", 0, 1) != 0 && b.rank() == 2;
-    alpha_ = static_cast<float>(step.real("alpha"));
-    block_ = packed ? 256 : 128;
-    const bool deep = !packed && f_.columns < f_.depth;
-    for (int64_t wide = 128; deep && wide > 16 && wide / 2 >= f_.columns; wide /= 2) block_ *= 2;
-    most_ = core_.lanes * core_.vectors;
-    panels_ = (f_.columns + most_ - 1) / most_;
-    require(!added || alpha_ == 1.0f, "no native form with factors");
     if (added) {
       const Operand& c = step.input(2);
       require(c.type == Type::f32 && c.dense() && c.rank() <= 2, "the addend has another form");
       const int64_t across = c.rank() > 0 ? c.shape.back() : 1, down = c.rank() > 1 ? c.shape[0] : 1;
       require((across == 1 || across == f_.columns) && (down == 1 || down == f_.rows), "the addend has another form");
       added_ = true;
-      across_ = across == 1 ? 0 : 1;
-      down_ = down == 1 ? 0 : across;
+      addend_.across = across == 1 ? 0 : 1;
+      addend_.down = down == 1 ? 0 : across;
     }
     if (b.constant != nullptr) {
       constant_ = true;
       std::vector<float> values(static_cast<size_t>(b.elements));
       std::memcpy(values.data(), b.constant, values.size() * 4);
-      kept_.resize(static_cast<size_t>(f_.right_matrices * matrix_floats()));
+      kept_.resize(static_cast<size_t>(f_.right_matrices * product_.matrix_floats()));
       for (int64_t i = 0; i < f_.right_matrices; ++i) {
-        for (int64_t p = 0; p < panels_; ++p) pack(values.data(), i, p, kept_.data());
+        for (int64_t p = 0; p < product_.panels(); ++p) pack(values.data(), i, p, kept_.data());
       }
     }
   }
 
-  int64_t scratch_bytes(int threads) const override { return packed_bytes() + threads * worker_bytes(); }
+  int64_t scratch_bytes(int threads) const override { return packed_bytes() + threads * product_.worker_bytes(); }
   bool packs(size_t input) const override { return input == 1 && constant_; }
   std::string note() const override { return "fused multiply-adds in blocks"; }
 
@@ -72,28 +64,32 @@ class RealProduct final : public Kernel {
     const auto* a = reinterpret_cast<const float*>(run.inputs[0]);
     const auto* c = added_ ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const int64_t panels = product_.panels();
     const float* packed = kept_.data();
     if (!constant_) {
       auto* target = reinterpret_cast<float*>(run.scratch);
-      run.pool.parallel(f_.right_matrices * panels_, [&](int64_t task, int) {
-        pack(reinterpret_cast<const float*>(run.inputs[1]), task / panels_, task % panels_, target);
+      run.pool.parallel(f_.right_matrices * panels, [&](int64_t task, int) {
+        pack(reinterpret_cast<const float*>(run.inputs[1]), task / panels, task % panels, target);
       });
       packed = target;
     }
+    constexpr int64_t kRows = FusedProduct::kRows;
     const int64_t blocks = (f_.rows + kRows - 1) / kRows, matrices = static_cast<int64_t>(f_.left.size());
     // Few rows are shared out by columns.
     const bool by_panels = matrices * blocks < 2 * run.pool.threads() || kRows * f_.columns * f_.depth > kTaskMostWork;
-    const int64_t parts = by_panels ? panels_ : 1;
+    const int64_t parts = by_panels ? panels : 1;
     const bool small = matrices * f_.rows * f_.columns * f_.depth < 50000;
     std::atomic<bool> finite{true};
     run.pool.parallel(matrices * blocks * parts, small ? 1 : run.pool.threads(), [&](int64_t task, int worker) {
       const int64_t part = task % parts, block = task / parts % blocks, matrix = task / parts / blocks;
       const int64_t first = block * kRows, count = std::min(kRows, f_.rows - first);
-      uint8_t* scratch = run.scratch + packed_bytes() + worker * worker_bytes();
-      for (int64_t p = by_panels ? part : 0; p < (by_panels ? part + 1 : panels_); ++p) {
-        const float* panel = packed + f_.right[matrix] * matrix_floats() + p * most_ * f_.depth;
-        const bool right = multiply(a + (f_.left[matrix] * f_.rows + first) * f_.depth, panel, p, first, count, c,
-                                    out + (matrix * f_.rows + first) * f_.columns, scratch);
+      uint8_t* scratch = run.scratch + packed_bytes() + worker * product_.worker_bytes();
+      Addend addend = addend_;
+      addend.from = c == nullptr ? nullptr : c + first * addend_.down;
+      for (int64_t p = by_panels ? part : 0; p < (by_panels ? part + 1 : panels); ++p) {
+        const bool right = product_.multiply(a + (f_.left[matrix] * f_.rows + first) * f_.depth, count,
+                                             packed + f_.right[matrix] * product_.matrix_floats(), p, addend,
+                                             out + (matrix * f_.rows + first) * f_.columns, f_.columns, scratch);
         if (!right) finite.store(false, std::memory_order_relaxed);
       }
     });
@@ -102,69 +98,17 @@ class RealProduct final : public Kernel {
   }
 
  private:
-  int64_t width(int64_t panel) const {
-    const int64_t columns = std::min(most_, f_.columns - panel * most_);
-    return (columns + core_.lanes - 1) / core_.lanes * core_.lanes;
+  int64_t packed_bytes() const {
+    return constant_ ? 0 : round_up(f_.right_matrices * product_.matrix_floats() * 4, 64);
   }
-  int64_t matrix_floats() const { return panels_ * most_ * f_.depth; }
-  int64_t packed_bytes() const { return constant_ ? 0 : round_up(f_.right_matrices * matrix_floats() * 4, 64); }
-  int64_t worker_bytes() const { return round_up(kRows * 8, 64) + round_up(kRows * most_ * 4, 64); }
 
-  // Panel `p` of matrix `i`: [depth][width], zeros behind the last column.
   void pack(const float* from, int64_t i, int64_t p, float* packed) const {
-    const int64_t wide = width(p), first = p * most_, used = std::min(wide, f_.columns - first);
-    const float* matrix = from + i * f_.depth * f_.columns;
-    float* to = packed + i * matrix_floats() + p * most_ * f_.depth;
-    for (int64_t k = 0; k < f_.depth; ++k, to += wide) {
-      for (int64_t n = 0; n < wide; ++n) {
-        to[n] = n >= used ? 0.0f : matrix[f_.turned_b ? (first + n) * f_.depth + k : k * f_.columns + first + n];
-      }
-    }
-  }
-
-  bool multiply(const float* rows, const float* panel, int64_t p, int64_t first_row, int64_t count, const float* c,
-                float* out, uint8_t* scratch) const {
-    const int64_t wide = width(p), first = p * most_, used = std::min(most_, f_.columns - first);
-    auto** pointers = reinterpret_cast<const float**>(scratch);
-    auto* sums = reinterpret_cast<float*>(scratch + round_up(kRows * 8, 64));
-    float check = 0.0f;
-    for (int64_t k = 0; k < f_.depth; k += block_) {
-      for (int64_t r = 0; r < count; ++r) pointers[r] = rows + r * f_.depth + k;
-      std::fill_n(sums, count * wide, 0.0f);
-      RealRows part;
-      part.rows = pointers;
-      part.capacity = count;
-      part.count = count;
-      part.depth = std::min(block_, f_.depth - k);
-      part.sums = sums;
-      part.stride = wide;
-      core_.run_fused(part, panel + k * wide, wide);
-      for (int64_t r = 0; r < count; ++r) {
-        float* target = out + r * f_.columns + first;
-        const float* sum = sums + r * wide;
-        if (alpha_ != 1.0f) {
-          for (int64_t n = 0; n < used; ++n) target[n] = k > 0 ? std::fma(sum[n], alpha_, target[n]) : sum[n] * alpha_;
-        } else if (k > 0) {
-          for (int64_t n = 0; n < used; ++n) target[n] = sum[n] + target[n];
-        } else if (c != nullptr) {
-          const float* addend = c + (first_row + r) * down_ + first * across_;
-          for (int64_t n = 0; n < used; ++n) target[n] = sum[n] + addend[n * across_];
-        } else {
-          std::memcpy(target, sum, static_cast<size_t>(used) * 4);
-        }
-      }
-    }
-    for (int64_t r = 0; r < count; ++r) {
-      // Infinities and NaN make NaN of it.
-      for (int64_t n = 0; n < used; ++n) check += out[r * f_.columns + first + n] * 0.0f;
-    }
-    return check == 0.0f;
+    product_.pack(from + i * f_.depth * f_.columns, f_.turned_b, p, packed + i * product_.matrix_floats());
   }
 
   Factors f_;
-  const RealMatmul& core_;
-  int64_t block_ = 0, most_ = 0, panels_ = 0, across_ = 0, down_ = 0;
-  float alpha_ = 1.0f;
+  FusedProduct product_;
+  Addend addend_;
   bool added_ = false, constant_ = false;
   std::vector<float> kept_;
 };
@@ -239,7 +183,8 @@ std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores
   require(a.rank() >= 1 && b.rank() >= 2, "a vector on the right");
   require(step.integer("transpose_a", 0, 1) == 0, "rows are not side by side");
   const bool added = step.has_input(2);
-  require(!added || (a.rank() == 2 && b.rank() == 2 && step.real("beta") == 1.0), "no native form with factors");
+  const bool by_row = !added || a.rank() == 2 || (step.input(2).rank() <= 1 && b.rank() == 2);
+  require(!added || (by_row && b.rank() == 2 && step.real("beta") == 1.0), "no native form with factors");
   Factors f;
   f.turned_b = step.integer("transpose_b", 0, 1) != 0;
   f.depth = a.shape.back();

@@ -343,7 +343,8 @@ def _of_placed(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarr
     counts, queries = lengths.reshape(-1).astype(np.int64) + 1, step["queries"]
     begins = inputs[PAST_KEY] is None or step["first"]
     before = np.zeros_like(counts) if begins else counts - queries
-    if (before < 0).any() or (counts > step["keys"]).any() or (counts < 1).any() or (before > step["past"]).any():
+    most = step["keys"] if added is None or added.shape[-1] == 1 else min(step["keys"], added.shape[-1])
+    if (before < 0).any() or (counts > most).any() or (counts < 1).any() or (before > step["past"]).any():
         raise RunError(
             "BT-ATTENTION-LENGTHS",
             f"lengths {lengths.reshape(-1).tolist()} do not fit {queries} queries and a cache of {step['keys']}",

@@ -1,0 +1,592 @@
+// attention of real numbers: scores, softmax and sums of values, head by head, by the rules whole_rows, binary32_blocks and
+// binary32_blocks_by_inverse.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "arithmetic/elementary.h"
+#include "core/kernel.h"
+#include "core/share.h"
+#include "operators/core/registry.h"
+#include "operators/layers/fused_product.h"
+#include "operators/layers/single_rows.h"
+
+namespace bittrue {
+namespace {
+
+constexpr float kLowest = std::numeric_limits<float>::lowest();
+// Multiply-adds below which one thread does all of it.
+constexpr int64_t kSmall = 50000;
+constexpr int64_t kRows = FusedProduct::kRows;
+// Bytes of the cache whose size decides how many keys make a block.
+constexpr int64_t kCache = int64_t{1} << 20;
+enum Input : size_t { kQuery, kKey, kValue, kBias, kMask, kAdded, kPastKey, kPastValue, kLengths, kTotal, kSink };
+
+// Where the numbers of a head lie: [batch][head][row], each row side by side.
+struct Heads {
+  size_t input = kQuery;
+  int64_t offset = 0, batch = 0, head = 0, row = 0, bias = 0, size = 0;
+
+  const float* at(const Run& run, int64_t b, int64_t n, int64_t r) const {
+    return reinterpret_cast<const float*>(run.inputs[input]) + offset + b * batch + n * head + r * row;
+  }
+};
+
+// An operand that is broadcast to [batch, heads, queries, keys].
+struct Spread {
+  int64_t batch = 0, head = 0, row = 0, key = 0;
+};
+
+Spread spread_of(const Operand& operand, int64_t batch, int64_t heads, int64_t queries, int64_t keys) {
+  require(operand.rank() <= 4 && operand.dense(), "an operand has another form");
+  const int64_t whole[4] = {batch, heads, queries, keys};
+  int64_t steps[4] = {}, stride = 1;
+  for (int i = 0; i < operand.rank(); ++i) {
+    const int64_t size = operand.shape[operand.rank() - 1 - i];
+    require(size == 1 || size == whole[3 - i], "an operand has another form");
+    steps[3 - i] = size == 1 ? 0 : stride;
+    stride *= size;
+  }
+  return {steps[0], steps[1], steps[2], steps[3]};
+}
+
+// Sums of 16 lanes as softmax folds them.
+float sum_of_lanes(const float* from, int64_t count) {
+  float lane[16] = {};
+  const int64_t whole = count / 16 * 16;
+  for (int64_t i = 0; i < whole; i += 16) {
+    for (int64_t l = 0; l < 16; ++l) lane[l] += from[i + l];
+  }
+  for (int64_t i = whole; i < count; ++i) lane[i - whole] += from[i];
+  float half[8];
+  for (int i = 0; i < 8; ++i) half[i] = lane[i + 8] + lane[i];
+  return ((half[0] + half[1]) + (half[2] + half[3])) + ((half[4] + half[5]) + (half[6] + half[7]));
+}
+
+float largest_of(const float* from, int64_t count) {
+  float lane[16];
+  std::fill_n(lane, 16, from[0]);
+  const int64_t whole = count / 16 * 16;
+  for (int64_t i = 0; i < whole; i += 16) {
+    for (int64_t l = 0; l < 16; ++l) lane[l] = lane[l] < from[i + l] ? from[i + l] : lane[l];
+  }
+  for (int64_t i = whole; i < count; ++i) lane[0] = std::max(lane[0], from[i]);
+  return *std::max_element(lane, lane + 16);
+}
+
+class Attention final : public Kernel {
+ public:
+  Attention(const Step& step, const CoreSet& cores)
+      : core_(cores.real_matmul()), softmax_(cores.softmax_row()), function_(cores.real_function()) {
+    require(step.rule("real_product") == "binary32_fused_blocks" &&
+                step.rule("real_softmax") == "binary32_polynomial_16_lanes",
+            "no native rules for these slots");
+    const std::string& rule = step.rule("attention");
+    whole_ = rule == "whole_rows", inverse_ = rule == "binary32_blocks_by_inverse";
+    require(whole_ || inverse_ || rule == "binary32_blocks", "no native rule for this slot");
+    require(step.real("cap") == 0.0 && step.integer("smooth", 0, 1) == 0 && !step.has_input(kSink),
+            "scores that are capped, or sinks");
+    require(step.outputs.size() <= 3, "scores are asked for");
+    batch_ = step.integer("batch"), queries_ = step.integer("queries"), fresh_ = step.integer("new");
+    past_ = step.integer("past"), keys_ = step.integer("keys"), heads_ = step.integer("heads");
+    key_heads_ = step.integer("key_heads"), size_ = step.integer("size"), value_size_ = step.integer("value_size");
+    require(batch_ > 0 && queries_ > 0 && fresh_ > 0 && keys_ > 0 && heads_ > 0 && key_heads_ > 0 && size_ > 0 &&
+                value_size_ > 0 && past_ >= 0 && heads_ % key_heads_ == 0,
+            "there is nothing to do");
+    scale_ = static_cast<float>(step.real("scale")), mask_value_ = static_cast<float>(step.real("mask_value"));
+    causal_ = step.integer("causal", 0, 1) != 0, last_sees_all_ = step.integer("last_sees_all", 0, 1) != 0;
+    begins_with_mask_ = step.integer("begins_with_mask", 0, 1) != 0, strided_ = step.integer("strided", 0, 1) != 0;
+    by_heads_ = step.integer("by_heads", 0, 1) != 0;
+    window_ = step.integer("window"), begins_ = step.integer("first", 0, 1) != 0;
+    const std::string& cache = step.text("cache");
+    stacked_ = cache == "stacked", placed_ = cache == "placed";
+    place_heads(step);
+    place_masks(step);
+    check_cache(step);
+  }
+
+  std::string note() const override { return "products of heads in blocks of fused multiply-adds"; }
+  bool packs(size_t) const override { return false; }
+  int64_t scratch_bytes(int threads) const override { return cache_bytes() + threads * worker_bytes(); }
+
+  void run(const Run& run) const override {
+    const int32_t* lengths = placed_ ? reinterpret_cast<const int32_t*>(run.inputs[kLengths]) : nullptr;
+    if (placed_) check_lengths(lengths);
+    float *keys = nullptr, *values = nullptr;
+    find_cache(run, keys, values);
+    const bool small = batch_ * heads_ * queries_ * keys_ * (size_ + value_size_) < kSmall;
+    const int threads = small ? 1 : run.pool.threads();
+    run.pool.parallel(batch_ * key_heads_, threads, [&](int64_t task, int) {
+      const int64_t b = task / key_heads_, n = task % key_heads_, before = placed_ ? first_new(lengths[b]) : past_;
+      join(run, key_, kPastKey, 0, b, n, before, keys + task * keys_ * size_);
+      join(run, value_, stacked_ ? kPastKey : kPastValue, stacked_ ? batch_ * key_heads_ * past_ * size_ : 0, b, n,
+           before, values + task * keys_ * value_size_);
+    });
+    std::atomic<bool> defined{true};
+    run.pool.parallel(batch_ * heads_, threads, [&](int64_t task, int worker) {
+      const int64_t b = task / heads_, n = task % heads_, key_head = b * key_heads_ + n / (heads_ / key_heads_);
+      Head head;
+      head.b = b, head.n = n;
+      head.keys = placed_ ? lengths[b] + 1 : keys_;
+      head.before = placed_ ? first_new(lengths[b]) : past_;
+      head.k = keys + key_head * keys_ * size_, head.v = values + key_head * keys_ * value_size_;
+      head.scratch = run.scratch + cache_bytes() + worker * worker_bytes();
+      head.worker = worker;
+      const bool right = whole_                      ? whole_rows(run, head)
+                         : inverse_ && queries_ == 1 ? one_query(run, head)
+                                                     : in_blocks(run, head);
+      if (!right) defined.store(false, std::memory_order_relaxed);
+    });
+    // Signs and payloads of NaN are the reference's to tell.
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  struct Head {
+    int64_t b = 0, n = 0, keys = 0, before = 0;
+    const float *k = nullptr, *v = nullptr;
+    uint8_t* scratch = nullptr;
+    int worker = 0;
+  };
+
+  // -- what is made once
+  void place_heads(const Step& step) {
+    const bool packed = !step.has_input(kKey);
+    const int64_t sizes[3] = {size_, size_, value_size_}, heads[3] = {heads_, key_heads_, key_heads_};
+    int64_t columns = 0;
+    for (int i = 0; i < 3; ++i) columns += heads[i] * sizes[i];
+    Heads* const all[3] = {&query_, &key_, &value_};
+    for (int64_t i = 0, offset = 0; i < 3; offset += heads[i] * sizes[i], ++i) {
+      Heads& own = *all[i];
+      own.input = packed ? size_t{kQuery} : static_cast<size_t>(i), own.size = sizes[i], own.bias = offset;
+      const Operand& operand = step.input(own.input);
+      require(operand.type == Type::f32 && operand.dense() && (operand.rank() == 3 || operand.rank() == 4),
+              "an operand has another form");
+      const int64_t rows = i == 0 ? queries_ : fresh_;
+      if (operand.rank() == 4) {
+        own.row = sizes[i], own.head = rows * sizes[i], own.batch = heads[i] * own.head;
+      } else {
+        own.row = packed ? columns : heads[i] * sizes[i], own.head = sizes[i], own.batch = rows * own.row;
+        own.offset = packed ? offset : 0;
+      }
+      require(operand.elements == batch_ * rows * (packed ? columns : heads[i] * sizes[i]), "the shapes do not fit");
+    }
+    biased_ = step.has_input(kBias);
+    require(!biased_ || (step.input(kBias).type == Type::f32 && step.input(kBias).elements == columns),
+            "the bias has another form");
+    const Operand& out = step.output();
+    require(out.type == Type::f32 && out.dense() && out.elements == batch_ * queries_ * heads_ * value_size_,
+            "the shapes do not fit");
+  }
+
+  void place_masks(const Step& step) {
+    if (step.has_input(kAdded)) {
+      require(step.input(kAdded).type == Type::f32 && !begins_with_mask_, "additions have another form");
+      const Operand& added = step.input(kAdded);
+      // Additions to a cache end with the longest sequence.
+      added_ = true, columns_ = placed_ && added.rank() > 0 ? added.shape.back() : keys_;
+      addition_ = spread_of(added, batch_, heads_, queries_, columns_);
+    }
+    if (!step.has_input(kMask)) return;
+    const Operand& mask = step.input(kMask);
+    mask_type_ = mask.type, masked_ = true;
+    require(!placed_ && (mask.type == Type::f32 || mask.type == Type::boolean || mask.type == Type::s32),
+            "the mask has another form");
+    if (mask.type != Type::s32) {
+      mask_ = spread_of(mask, batch_, heads_, queries_, keys_);
+      return;
+    }
+    if (mask.rank() == 1) {
+      require(mask.elements >= batch_, "the mask is too short");
+      ends_ = true, starts_ = mask.elements == 2 * batch_;
+      return;
+    }
+    require(mask.dense() && mask.rank() <= 3, "the mask has another form");
+    const bool by_query = mask.rank() == 3;
+    require(mask.elements == batch_ * keys_ * (by_query ? queries_ : 1), "the mask has another form");
+    mask_ = {mask.elements / batch_, 0, by_query ? keys_ : 0, 1};
+  }
+
+  void check_cache(const Step& step) {
+    has_past_ = step.has_input(kPastKey);
+    const int64_t heads = batch_ * key_heads_ * past_;
+    if (has_past_) {
+      require(step.input(kPastKey).elements == heads * (stacked_ ? 2 * size_ : size_) && step.input(kPastKey).dense(),
+              "the cache has another form");
+      require(stacked_ || (step.input(kPastValue).elements == heads * value_size_ && step.input(kPastValue).dense()),
+              "the cache has another form");
+    }
+    require(!stacked_ || size_ == value_size_ || !has_past_, "the cache has another form");
+    gives_cache_ = step.outputs.size() > 1;
+    if (placed_) {
+      require(step.has_input(kLengths) && step.input(kLengths).type == Type::s32 &&
+                  step.input(kLengths).elements == batch_ && gives_cache_,
+              "lengths have another form");
+      require(!begins_with_mask_, "the mask has another form");
+    } else {
+      require(keys_ == past_ + fresh_ && !step.has_input(kLengths), "lengths have another form");
+      require(has_past_ || past_ == 0, "the cache has another form");
+    }
+    require(!gives_cache_ || step.outputs.size() == (stacked_ ? 2u : 3u), "the cache has another form");
+    if (gives_cache_) {
+      const int64_t all = batch_ * key_heads_ * keys_;
+      require(step.output(1).elements == all * (stacked_ ? 2 * size_ : size_) && step.output(1).dense(),
+              "the cache has another form");
+      require(stacked_ || (step.output(2).elements == all * value_size_ && step.output(2).dense()),
+              "the cache has another form");
+    }
+  }
+
+  // -- memory
+  int64_t cache_bytes() const {
+    return gives_cache_ ? 0 : round_up(batch_ * key_heads_ * keys_ * (size_ + value_size_) * 4, 64);
+  }
+  // A single query of the cache takes all keys at once.
+  bool all_keys() const { return whole_ || (inverse_ && queries_ == 1); }
+  int64_t block_keys() const { return all_keys() ? keys_ : std::min(keys_, std::max<int64_t>(1, cache_keys())); }
+  int64_t cache_keys() const { return kCache / (16 * (size_ + value_size_)); }
+  int64_t block_rows() const {
+    return whole_ ? std::min(kRows, queries_)
+                  : std::min({std::max<int64_t>(1, cache_keys()), size_ + value_size_, queries_});
+  }
+  FusedProduct scores(int64_t keys) const { return {core_, size_, keys, scale_, false}; }
+  FusedProduct sums(int64_t keys) const { return {core_, keys, value_size_, 1.0f, false}; }
+
+  // Queries, scores, weights, sums, what rows begin with; running maxima and sums; packed keys and values; of products.
+  int64_t row_floats() const { return size_ + 3 * block_keys() + value_size_ + 2; }
+  int64_t rows_bytes() const { return round_up(block_rows() * row_floats() * 4, 64); }
+  int64_t packed_keys() const { return round_up(scores(block_keys()).matrix_floats() * 4, 64); }
+  int64_t packed_values() const { return round_up(sums(block_keys()).matrix_floats() * 4, 64); }
+  int64_t worker_bytes() const {
+    return rows_bytes() + packed_keys() + packed_values() +
+           std::max(scores(block_keys()).worker_bytes(), sums(block_keys()).worker_bytes());
+  }
+
+  void find_cache(const Run& run, float*& keys, float*& values) const {
+    const int64_t all = batch_ * key_heads_ * keys_ * size_;
+    keys = reinterpret_cast<float*>(gives_cache_ ? run.outputs[1] : run.scratch);
+    values = gives_cache_ && !stacked_ ? reinterpret_cast<float*>(run.outputs[2]) : keys + all;
+  }
+
+  // -- the cache
+  int64_t first_new(int64_t length) const { return begins_ || !has_past_ ? 0 : length + 1 - queries_; }
+
+  void check_lengths(const int32_t* lengths) const {
+    for (int64_t b = 0; b < batch_; ++b) {
+      const int64_t count = int64_t{lengths[b]} + 1, before = first_new(lengths[b]);
+      if (added_ && addition_.key != 0 && count > columns_) throw Undefined();
+      if (count < 1 || count > keys_ || before < 0 || before > past_ || before + fresh_ > keys_) throw Undefined();
+    }
+  }
+
+  void join(const Run& run, const Heads& from, size_t past, int64_t offset, int64_t b, int64_t n, int64_t before,
+            float* to) const {
+    const int64_t size = from.size;
+    if (before > 0) {
+      const auto* old = reinterpret_cast<const float*>(run.inputs[past]) + offset + (b * key_heads_ + n) * past_ * size;
+      std::memcpy(to, old, static_cast<size_t>(before * size) * 4);
+    }
+    for (int64_t r = 0; r < fresh_; ++r) take(run, from, b, n, r, to + (before + r) * size);
+    std::fill(to + (before + fresh_) * size, to + keys_ * size, 0.0f);
+  }
+
+  void take(const Run& run, const Heads& from, int64_t b, int64_t n, int64_t row, float* to) const {
+    const float* numbers = from.at(run, b, n, row);
+    if (!biased_) {
+      std::memcpy(to, numbers, static_cast<size_t>(from.size) * 4);
+      return;
+    }
+    const float* bias = reinterpret_cast<const float*>(run.inputs[kBias]) + from.bias + n * from.size;
+    for (int64_t i = 0; i < from.size; ++i) to[i] = numbers[i] + bias[i];
+  }
+
+  float* result(const Run& run, int64_t b, int64_t n, int64_t row) const {
+    const int64_t place = by_heads_ ? (b * heads_ + n) * queries_ + row : (b * queries_ + row) * heads_ + n;
+    return reinterpret_cast<float*>(run.outputs[0]) + place * value_size_;
+  }
+
+  // -- what hides keys
+  bool is_later(int64_t row, int64_t key) const {
+    return causal_ && key > row + past_ && !(last_sees_all_ && row == queries_ - 1);
+  }
+
+  float mask_at(const Run& run, int64_t b, int64_t n, int64_t row, int64_t key) const {
+    const int64_t at = b * mask_.batch + n * mask_.head + row * mask_.row + key * mask_.key;
+    if (mask_type_ == Type::f32) return reinterpret_cast<const float*>(run.inputs[kMask])[at];
+    if (mask_type_ == Type::boolean) return run.inputs[kMask][at] != 0 ? 0.0f : mask_value_;
+    const auto* marks = reinterpret_cast<const int32_t*>(run.inputs[kMask]);
+    if (!ends_) return marks[at] > 0 ? 0.0f : mask_value_;
+    return key >= marks[b] || (starts_ && key < marks[batch_ + b]) ? mask_value_ : 0.0f;
+  }
+
+  // What the sums of a row's scores begin with; true where the query sees no key.
+  bool begin_row(const Run& run, const Head& head, int64_t row, float* to) const {
+    bool blind = true;
+    for (int64_t t = 0; t < head.keys; ++t) {
+      to[t] = is_later(row, t) ? kLowest : masked_ ? mask_at(run, head.b, head.n, row, t) : 0.0f;
+      blind = blind && to[t] <= kLowest;
+    }
+    return blind;
+  }
+
+  void hide(const Run& run, const Head& head, int64_t row, int64_t from, int64_t count, float* scores) const {
+    if (added_) {
+      const auto* added = reinterpret_cast<const float*>(run.inputs[kAdded]) + head.b * addition_.batch +
+                          head.n * addition_.head + row * addition_.row + from * addition_.key;
+      for (int64_t t = 0; t < count; ++t) scores[t] += added[t * addition_.key];
+    }
+    if (begins_with_mask_) return;
+    if (masked_) {
+      for (int64_t t = 0; t < count; ++t) scores[t] += mask_at(run, head.b, head.n, row, from + t);
+    }
+    if (causal_ && !placed_) {
+      for (int64_t t = 0; t < count; ++t) {
+        if (is_later(row, from + t)) scores[t] = kLowest;
+      }
+    }
+  }
+
+  // The keys [first, end) that a query of a sequence in its place sees.
+  void seen(const Head& head, int64_t row, int64_t& first, int64_t& end) const {
+    end = head.before + row + 1;
+    if (whole_) end = std::min(end, head.keys);
+    first = window_ >= 0 ? std::max<int64_t>(end - window_, 0) : 0;
+  }
+
+  // -- products
+  // Scores of rows [first, first + count) of `all` with keys: those of a single row are in lanes where nothing scales them.
+  bool score(const FusedProduct& product, const float* q, int64_t count, int64_t all, const float* k,
+             const float* packed, int64_t keys, const Addend& begin, float* to, uint8_t* scratch) const {
+    if (all > 1 || scale_ != 1.0f) return product.multiply_all(q, count, packed, begin, to, keys, scratch);
+    float check = 0.0f;
+    for (int64_t t = 0; t < keys; ++t) {
+      const float first = begin.from == nullptr ? 0.0f : begin.from[t];
+      to[t] = sum_lanes_of_eight(k + t * size_, q, 1, size_, t, keys) + first;
+      check += to[t] * 0.0f;
+    }
+    return check == 0.0f;
+  }
+
+  // Weights times values, added to `to` where it has sums already. Rows count from `first` on among `all`.
+  bool add_values(const FusedProduct& product, const float* weights, int64_t first, int64_t count, int64_t all,
+                  const float* v, const float* packed, int64_t keys, bool more, float* to, uint8_t* scratch) const {
+    const bool column = value_size_ == 1 && !strided_;
+    if (all > 1 && !column) {
+      const Addend addend{more ? to : nullptr, value_size_, 1};
+      return product.multiply_all(weights, count, packed, addend, to, value_size_, scratch);
+    }
+    if (!more) std::fill_n(to, count * value_size_, 0.0f);
+    if (all == 1) {
+      add_fours(weights, v, value_size_, keys, value_size_, to);
+    } else {
+      for (int64_t r = 0; r < count; ++r) {
+        to[r] = sum_lanes_of_eight(weights + r * keys, v, 1, keys, first + r, all) + to[r];
+      }
+    }
+    float check = 0.0f;
+    for (int64_t i = 0; i < count * value_size_; ++i) check += to[i] * 0.0f;
+    return check == 0.0f;
+  }
+
+  struct Rows {
+    float *q, *scores, *weights, *begin, *total, *largest, *sum, *keys, *values;
+    uint8_t* products;
+  };
+
+  Rows rows_of(uint8_t* scratch) const {
+    const int64_t rows = block_rows(), keys = block_keys();
+    Rows own{};
+    own.q = reinterpret_cast<float*>(scratch);
+    own.scores = own.q + rows * size_, own.weights = own.scores + rows * keys, own.begin = own.weights + rows * keys;
+    own.total = own.begin + rows * keys, own.largest = own.total + rows * value_size_, own.sum = own.largest + rows;
+    own.keys = reinterpret_cast<float*>(scratch + rows_bytes());
+    own.values = reinterpret_cast<float*>(scratch + rows_bytes() + packed_keys());
+    own.products = scratch + rows_bytes() + packed_keys() + packed_values();
+    return own;
+  }
+
+  bool whole_rows(const Run& run, const Head& head) const {
+    const Rows own = rows_of(head.scratch);
+    const FusedProduct scores = this->scores(head.keys), sums = this->sums(head.keys);
+    if (queries_ > 1 || scale_ != 1.0f) scores.pack_all(head.k, true, own.keys);
+    if (queries_ > 1) sums.pack_all(head.v, false, own.values);
+    const bool begins = begins_with_mask_ && (masked_ || causal_);
+    for (int64_t row = 0; row < queries_; row += kRows) {
+      run.check(head.worker);
+      const int64_t count = std::min(kRows, queries_ - row);
+      bool blind[kRows] = {};
+      for (int64_t r = 0; r < count; ++r) {
+        take(run, query_, head.b, head.n, row + r, own.q + r * size_);
+        if (begins) blind[r] = begin_row(run, head, row + r, own.begin + r * head.keys);
+      }
+      const Addend begin{begins ? own.begin : nullptr, head.keys, 1};
+      if (!score(scores, own.q, count, queries_, head.k, own.keys, head.keys, begin, own.scores, own.products)) {
+        return false;
+      }
+      for (int64_t r = 0; r < count; ++r) {
+        float *line = own.scores + r * head.keys, *weights = own.weights + r * head.keys;
+        hide(run, head, row + r, 0, head.keys, line);
+        int64_t first = 0, end = head.keys;
+        if (placed_) seen(head, row + r, first, end);
+        std::fill(weights, weights + first, 0.0f);
+        std::fill(weights + end, weights + head.keys, 0.0f);
+        if (blind[r]) {
+          std::fill(weights, weights + head.keys, 0.0f);
+        } else if (end > first && !softmax_(line + first, weights + first, end - first)) {
+          return false;
+        }
+      }
+      if (!add_values(sums, own.weights, row, count, queries_, head.v, own.values, head.keys, false, own.total,
+                      own.products)) {
+        return false;
+      }
+      for (int64_t r = 0; r < count; ++r) {
+        std::memcpy(result(run, head.b, head.n, row + r), own.total + r * value_size_,
+                    static_cast<size_t>(value_size_) * 4);
+      }
+    }
+    return true;
+  }
+
+  // exp(scores - largest), in place, and their sum.
+  float powers(float* scores, int64_t count, float largest) const {
+    for (int64_t t = 0; t < count; ++t) scores[t] -= largest;
+    function_(RealFunction::exp, scores, scores, count);
+    return sum_of_lanes(scores, count);
+  }
+
+  bool in_blocks(const Run& run, const Head& head) const {
+    const Rows own = rows_of(head.scratch);
+    const int64_t rows = block_rows(), keys = std::min(block_keys(), head.keys);
+    for (int64_t row = 0; row < queries_; row += rows) {
+      const int64_t count = std::min(rows, queries_ - row);
+      int64_t reach = head.keys;
+      for (int64_t r = 0; r < count; ++r) take(run, query_, head.b, head.n, row + r, own.q + r * size_);
+      if (placed_) reach = std::min(reach, head.before + row + count);
+      std::fill_n(own.largest, count, kLowest);
+      std::fill_n(own.sum, count, 0.0f);
+      for (int64_t at = 0; at < reach; at += keys) {
+        run.check(head.worker);
+        if (!add_block(run, head, own, row, count, at, std::min(keys, head.keys - at))) return false;
+      }
+      for (int64_t r = 0; r < count; ++r) {
+        float* out = result(run, head.b, head.n, row + r);
+        const float *total = own.total + r * value_size_, sum = own.sum[r];
+        const float by = sum > 0.0f ? 1.0f / sum : 0.0f;
+        for (int64_t i = 0; i < value_size_; ++i) out[i] = inverse_ ? total[i] * by : total[i] / sum;
+      }
+    }
+    return true;
+  }
+
+  // Rows [row, row + count) meet keys [at, at + keys).
+  bool add_block(const Run& run, const Head& head, const Rows& own, int64_t row, int64_t count, int64_t at,
+                 int64_t keys) const {
+    const float *k = head.k + at * size_, *v = head.v + at * value_size_;
+    const FusedProduct scores = this->scores(keys), sums = this->sums(keys);
+    // All keys in one block are packed for the first rows.
+    const bool packs = row == 0 || keys < head.keys;
+    if (packs && queries_ > 1) {
+      scores.pack_all(k, true, own.keys);
+      sums.pack_all(v, false, own.values);
+    } else if (packs && scale_ != 1.0f) {
+      scores.pack_all(k, true, own.keys);
+    }
+    if (!score(scores, own.q, count, count, k, own.keys, keys, {}, own.scores, own.products)) return false;
+    for (int64_t r = 0; r < count; ++r) {
+      float *line = own.scores + r * keys, *total = own.total + r * value_size_;
+      hide(run, head, row + r, at, keys, line);
+      if (placed_) {
+        int64_t first = 0, end = 0;
+        seen(head, row + r, first, end);
+        for (int64_t t = 0; t < keys; ++t) {
+          if (at + t < first || at + t >= end) line[t] = kLowest;
+        }
+      }
+      const float found = largest_of(line, keys), before = own.largest[r];
+      if (inverse_ && found == kLowest) {
+        std::fill_n(line, keys, 0.0f);
+        continue;
+      }
+      const float largest = std::max(before, found), sum = powers(line, keys, largest);
+      own.largest[r] = largest;
+      if (at == 0) {
+        own.sum[r] = sum;
+        continue;
+      }
+      const float factor = arithmetic::exp(before - largest);
+      own.sum[r] = factor * own.sum[r] + sum;
+      for (int64_t i = 0; i < value_size_; ++i) total[i] *= factor;
+    }
+    return add_values(sums, own.scores, 0, count, count, v, own.values, keys, at > 0, own.total, own.products);
+  }
+
+  // Products in 8 lanes, what is left one by one; values are added up in order.
+  bool one_query(const Run& run, const Head& head) const {
+    const Rows own = rows_of(head.scratch);
+    float* q = own.q;
+    take(run, query_, head.b, head.n, 0, q);
+    float largest = kLowest, check = 0.0f;
+    int64_t first = 0, end = 0;
+    seen(head, 0, first, end);
+    std::fill_n(own.total, value_size_, 0.0f);
+    float* scores = own.scores;
+    for (int64_t t = 0; t < head.keys; ++t) {
+      const float* k = head.k + t * size_;
+      float lane[8] = {};
+      int64_t i = 0;
+      for (; i + 8 <= size_; i += 8) {
+        for (int64_t l = 0; l < 8; ++l) lane[l] += q[i + l] * k[i + l];
+      }
+      float sum = ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+      for (; i < size_; ++i) sum += q[i] * k[i];
+      scores[t] = sum * scale_;
+      check += scores[t] * 0.0f;
+    }
+    if (!(check == 0.0f)) return false;
+    hide(run, head, 0, 0, head.keys, scores);
+    for (int64_t t = 0; t < head.keys; ++t) {
+      if (t < first || t >= end) scores[t] = kLowest;
+      largest = std::max(largest, scores[t]);
+    }
+    float* out = result(run, head.b, head.n, 0);
+    if (largest == kLowest) {
+      std::fill_n(out, value_size_, 0.0f);
+      return true;
+    }
+    const float sum = powers(scores, head.keys, largest), by = sum > 0.0f ? 1.0f / sum : 0.0f;
+    for (int64_t t = 0; t < head.keys; ++t) {
+      const float* v = head.v + t * value_size_;
+      for (int64_t i = 0; i < value_size_; ++i) own.total[i] += scores[t] * v[i];
+    }
+    for (int64_t i = 0; i < value_size_; ++i) {
+      out[i] = own.total[i] * by;
+      check += out[i] * 0.0f;
+    }
+    return check == 0.0f;
+  }
+
+  const RealMatmul& core_;
+  SoftmaxRow softmax_;
+  RealFunctionCore function_;
+  bool whole_ = true, inverse_ = false, causal_ = false, last_sees_all_ = false, begins_with_mask_ = false;
+  bool strided_ = false, by_heads_ = false, begins_ = false, stacked_ = false, placed_ = false, has_past_ = false;
+  bool gives_cache_ = false, biased_ = false, added_ = false, masked_ = false, ends_ = false, starts_ = false;
+  int64_t batch_ = 0, queries_ = 0, fresh_ = 0, past_ = 0, keys_ = 0, heads_ = 0, key_heads_ = 0, size_ = 0;
+  int64_t value_size_ = 0, window_ = -1, columns_ = 0;
+  float scale_ = 1.0f, mask_value_ = 0.0f;
+  Heads query_, key_, value_;
+  Spread addition_, mask_;
+  Type mask_type_ = Type::f32;
+};
+
+std::unique_ptr<Kernel> make_attention(const Step& step, const CoreSet& cores) {
+  return std::make_unique<Attention>(step, cores);
+}
+
+BITTRUE_OPERATOR(attention, make_attention)
+
+}  // namespace
+}  // namespace bittrue

@@ -1,0 +1,109 @@
+// rotary_embedding: pairs of numbers turned by the rule binary32_fused_vectors.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/kernel.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+enum Input : size_t { kX, kCos, kSin, kPositions, kLengths };
+
+class RotaryEmbedding final : public Kernel {
+ public:
+  explicit RotaryEmbedding(const Step& step) {
+    require(step.rule("rotation") == "binary32_fused_vectors", "no native rule for this slot");
+    batch_ = step.integer("batch"), length_ = step.integer("length"), heads_ = step.integer("heads");
+    size_ = step.integer("size"), turned_ = step.integer("turned");
+    turned_heads_ = step.integer("turned_heads"), interleaved_ = step.integer("interleaved", 0, 1) != 0;
+    by_heads_ = step.integer("by_heads", 0, 1) != 0, counts_ = step.integer("counts", 0, 1) != 0;
+    const Operand &x = step.input(kX), &cos = step.input(kCos), &sin = step.input(kSin);
+    for (const Operand* operand : {&x, &cos, &sin, &step.output()}) {
+      require(operand->type == Type::f32 && operand->dense(), "no native kernel for these types");
+    }
+    require(batch_ > 0 && length_ > 0 && heads_ > 0 && turned_ > 0 && turned_ <= size_ && turned_ % 2 == 0 &&
+                turned_heads_ > 0 && turned_heads_ <= heads_,
+            "there is nothing to turn");
+    require(x.elements == batch_ * length_ * heads_ * size_ && step.output().elements == x.elements &&
+                cos.elements == sin.elements && cos.elements % (turned_ / 2) == 0,
+            "the shapes do not fit");
+    known_ = cos.elements / (turned_ / 2);
+    positions_ = step.has_input(kPositions), lengths_ = step.has_input(kLengths);
+    if (positions_) {
+      const Operand& positions = step.input(kPositions);
+      require(positions.type == Type::s64 && positions.dense() &&
+                  positions.elements == (counts_ ? positions.elements : batch_ * length_) && positions.elements > 0,
+              "positions have another form");
+    } else if (lengths_) {
+      require(step.input(kLengths).type == Type::s32 && step.input(kLengths).elements == batch_,
+              "lengths have another form");
+    } else {
+      require(known_ == batch_ * length_, "the shapes do not fit");
+    }
+  }
+
+  void run(const Run& run) const override {
+    for (int64_t b = 0; b < batch_; ++b) {
+      for (int64_t s = 0; s < length_; ++s) {
+        const int64_t position = position_of(run, b, s);
+        if (position < 0 || position >= known_) throw Undefined();
+      }
+    }
+    const auto* x = reinterpret_cast<const float*>(run.inputs[kX]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const bool small = batch_ * length_ * heads_ * size_ < kSmall;
+    run.pool.parallel(batch_ * length_, small ? 1 : run.pool.threads(), [&](int64_t task, int) {
+      const int64_t b = task / length_, s = task % length_, at = position_of(run, b, s) * (turned_ / 2);
+      const float *cos = reinterpret_cast<const float*>(run.inputs[kCos]) + at,
+                  *sin = reinterpret_cast<const float*>(run.inputs[kSin]) + at;
+      for (int64_t n = 0; n < heads_; ++n) {
+        const int64_t place = (by_heads_ ? (b * heads_ + n) * length_ + s : task * heads_ + n) * size_;
+        std::memcpy(out + place, x + place, static_cast<size_t>(size_) * 4);
+        if (n < turned_heads_) turn(x + place, cos, sin, out + place);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kSmall = 20000;  // numbers
+
+  int64_t position_of(const Run& run, int64_t b, int64_t s) const {
+    if (positions_) {
+      const auto* given = reinterpret_cast<const int64_t*>(run.inputs[kPositions]);
+      // A first position that is near the end of its type is none.
+      return counts_ ? (given[0] >= known_ ? known_ : given[0] + s) : given[b * length_ + s];
+    }
+    if (!lengths_) return b * length_ + s;
+    return counts_ ? s : int64_t{reinterpret_cast<const int32_t*>(run.inputs[kLengths])[b]} + 1 - length_ + s;
+  }
+
+  void turn(const float* x, const float* cos, const float* sin, float* out) const {
+    const int64_t pairs = turned_ / 2, step = interleaved_ ? 2 : 1, apart = interleaved_ ? 1 : pairs;
+    // Of interleaved pairs behind the last vector of 8, all but the first one are not fused.
+    const int64_t fused = interleaved_ ? std::min(pairs, pairs / 8 * 8 + 1) : pairs;
+    for (int64_t i = 0; i < fused; ++i) {
+      const float one = x[i * step], two = x[i * step + apart];
+      out[i * step] = std::fma(one, cos[i], -(two * sin[i]));
+      out[i * step + apart] = std::fma(one, sin[i], two * cos[i]);
+    }
+    for (int64_t i = fused; i < pairs; ++i) {
+      const float one = x[i * step], two = x[i * step + apart];
+      out[i * step] = one * cos[i] - two * sin[i];
+      out[i * step + apart] = one * sin[i] + two * cos[i];
+    }
+  }
+
+  int64_t batch_ = 0, length_ = 0, heads_ = 0, size_ = 0, turned_ = 0, turned_heads_ = 0, known_ = 0;
+  bool interleaved_ = false, by_heads_ = false, counts_ = false, positions_ = false, lengths_ = false;
+};
+
+std::unique_ptr<Kernel> make_rotary_embedding(const Step& step, const CoreSet&) {
+  return std::make_unique<RotaryEmbedding>(step);
+}
+
+BITTRUE_OPERATOR(rotary_embedding, make_rotary_embedding)
+
+}  // namespace
+}  // namespace bittrue

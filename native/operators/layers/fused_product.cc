@@ -1,0 +1,106 @@
+#include "operators/layers/fused_product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/share.h"
+
+namespace bittrue {
+
+FusedProduct::FusedProduct(const RealMatmul& core, int64_t depth, int64_t columns, float alpha, bool packed)
+    : core_(core), depth_(depth), columns_(columns), alpha_(alpha) {
+  block_ = packed ? 256 : 128;
+  const bool deep = !packed && columns < depth;
+  for (int64_t wide = 128; deep && wide > 16 && wide / 2 >= columns; wide /= 2) block_ *= 2;
+  most_ = core_.lanes * core_.vectors;
+  panels_ = (columns + most_ - 1) / most_;
+}
+
+int64_t FusedProduct::width(int64_t panel) const {
+  const int64_t columns = std::min(most_, columns_ - panel * most_);
+  return (columns + core_.lanes - 1) / core_.lanes * core_.lanes;
+}
+
+int64_t FusedProduct::worker_bytes() const { return round_up(kRows * 8, 64) + round_up(kRows * most_ * 4, 64); }
+
+// [depth][width], zeros behind the last column.
+void FusedProduct::pack(const float* matrix, bool turned, int64_t p, float* packed) const {
+  const int64_t wide = width(p), first = p * most_, used = std::min(wide, columns_ - first);
+  float* to = packed + p * most_ * depth_;
+  if (!turned) {
+    for (int64_t k = 0; k < depth_; ++k, to += wide) {
+      std::memcpy(to, matrix + k * columns_ + first, static_cast<size_t>(used) * 4);
+      std::fill(to + used, to + wide, 0.0f);
+    }
+    return;
+  }
+  const float* from = matrix + first * depth_;
+  for (int64_t k = 0; k < depth_; ++k, to += wide) {
+    for (int64_t n = 0; n < used; ++n) to[n] = from[n * depth_ + k];
+    std::fill(to + used, to + wide, 0.0f);
+  }
+}
+
+void FusedProduct::pack_all(const float* matrix, bool turned, float* packed) const {
+  for (int64_t p = 0; p < panels_; ++p) pack(matrix, turned, p, packed);
+}
+
+bool FusedProduct::multiply(const float* rows, int64_t count, const float* packed, int64_t p, const Addend& addend,
+                            float* out, int64_t out_step, uint8_t* scratch) const {
+  const int64_t wide = width(p), first = p * most_, used = std::min(most_, columns_ - first);
+  const float* panel = packed + first * depth_;
+  auto** pointers = reinterpret_cast<const float**>(scratch);
+  auto* sums = reinterpret_cast<float*>(scratch + round_up(kRows * 8, 64));
+  float check = 0.0f;
+  for (int64_t k = 0; k < depth_; k += block_) {
+    for (int64_t r = 0; r < count; ++r) pointers[r] = rows + r * depth_ + k;
+    std::fill_n(sums, count * wide, 0.0f);
+    RealRows part;
+    part.rows = pointers;
+    part.capacity = count;
+    part.count = count;
+    part.depth = std::min(block_, depth_ - k);
+    part.sums = sums;
+    part.stride = wide;
+    core_.run_fused(part, panel + k * wide, wide);
+    for (int64_t r = 0; r < count; ++r) {
+      float* target = out + r * out_step + first;
+      const float* sum = sums + r * wide;
+      const float* begin = k > 0                    ? target
+                           : addend.from == nullptr ? nullptr
+                                                    : addend.from + r * addend.down + first * addend.across;
+      const int64_t across = k > 0 ? 1 : addend.across;
+      if (begin == nullptr && alpha_ == 1.0f) {
+        std::memcpy(target, sum, static_cast<size_t>(used) * 4);
+      } else if (begin == nullptr) {
+        for (int64_t n = 0; n < used; ++n) target[n] = sum[n] * alpha_;
+      } else if (alpha_ == 1.0f) {
+        for (int64_t n = 0; n < used; ++n) target[n] = sum[n] + begin[n * across];
+      } else {
+        for (int64_t n = 0; n < used; ++n) target[n] = std::fma(sum[n], alpha_, begin[n * across]);
+      }
+    }
+  }
+  for (int64_t r = 0; r < count; ++r) {
+    // Infinities and NaN make NaN of it.
+    for (int64_t n = 0; n < used; ++n) check += out[r * out_step + first + n] * 0.0f;
+  }
+  return check == 0.0f;
+}
+
+bool FusedProduct::multiply_all(const float* rows, int64_t count, const float* packed, const Addend& addend, float* out,
+                                int64_t out_step, uint8_t* scratch) const {
+  bool finite = true;
+  for (int64_t r = 0; r < count; r += kRows) {
+    Addend own = addend;
+    if (own.from != nullptr) own.from += r * own.down;
+    for (int64_t p = 0; p < panels_; ++p) {
+      finite &= multiply(rows + r * depth_, std::min(kRows, count - r), packed, p, own, out + r * out_step, out_step,
+                         scratch);
+    }
+  }
+  return finite;
+}
+
+}  // namespace bittrue
