@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from support.onnx_models import Checks, check, single
+from support.onnx_models import MICROSOFT, Checks, check, single
 from support.onnx_operands import Case, bits, kind, numbers, one_type, shape
 
 I64 = np.int64
@@ -210,3 +210,13 @@ def test_positions_of_nothing(sizes: tuple[int, ...]) -> None:
     x, positions = np.zeros(sizes, np.float32), np.array([[7]], I64)
     found = {op: check(*single(op, {"x": x, "i": positions}, [kind("f4")], opset=13)) for op in ("GatherND", "Gather")}
     assert found == {"GatherND": "equal" if 0 in sizes[1:] else "refused", "Gather": "refused"}
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+def test_triangles_of_the_runtimes_own_operator(upper: int) -> None:
+    x = np.arange(30, dtype=np.float32).reshape(2, 3, 5)
+    for k in (None, np.array(-1), np.array(2)):
+        content, feeds = single(
+            "Trilu", {"x": x, "k": k}, [TensorProto.FLOAT], {"upper": upper}, domain=MICROSOFT, constants=["k"]
+        )
+        assert check(content, feeds) == "equal"

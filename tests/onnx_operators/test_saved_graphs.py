@@ -52,7 +52,7 @@ def test_bytes(request: pytest.FixtureRequest, level: str, make: Make) -> None:
         theirs = run_runtime(saved, feeds)
         if isinstance(theirs, Refused):
             continue
-        session = bittrue.load(saved).prepare(HERE)
+        session = bittrue.load(saved).prepare(HERE, executor=str(rng.choice(["reference", "auto"])))
         ours = session.run(*feeds)
         for name, value in theirs.items():
             assert_same(name, ours[name], np.asarray(value))

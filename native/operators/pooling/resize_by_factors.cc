@@ -73,7 +73,8 @@ struct Places {
   }
 };
 
-template <class T, int kFlip>
+// kInPairs: the upper row's two products are added up, then the lower row's, then both.
+template <class T, int kFlip, bool kInPairs = false>
 class Linear final : public Kernel {
  public:
   explicit Linear(const Step& step)
@@ -131,7 +132,8 @@ class Linear final : public Kernel {
       const float low_x = columns_.low_weight[x], high_x = columns_.high_weight[x];
       const int64_t left = columns_.low[x], right = columns_.high[x];
       const float total = low_x * low_y * real(low[left]) + high_x * low_y * real(low[right]);
-      out[x] = stored(total + low_x * high_y * real(high[left]) + high_x * high_y * real(high[right]));
+      const float one = low_x * high_y * real(high[left]), other = high_x * high_y * real(high[right]);
+      out[x] = stored(kInPairs ? total + (one + other) : total + one + other);
     }
   }
 
@@ -147,6 +149,9 @@ static std::unique_ptr<Kernel> make_resize_nearest(const Step& step, const CoreS
 }
 
 std::unique_ptr<Kernel> make_weighted_resize(const Step& step, const CoreSet&) {
+  if (step.rule("weighted") == "binary32_fractions_in_pairs" && step.input(0).type == Type::f32) {
+    return std::make_unique<Linear<float, 0, true>>(step);
+  }
   require(step.rule("weighted") == "binary32_weights_in_order", "no native rule for this slot");
   switch (step.input(0).type) {
     case Type::f32: return std::make_unique<Linear<float, 0>>(step);

@@ -158,4 +158,5 @@ MAPPERS: Mappers = {
     (MICROSOFT, "FusedConv"): _fused_conv,
     (MICROSOFT, "FusedGemm"): _fused_gemm,
     (MICROSOFT, "FusedMatMul"): _fused_matmul,
+    (MICROSOFT, "TransposeMatMul"): _fused_matmul,
 }

@@ -187,6 +187,7 @@ MAPPERS: Mappers = {
     ("", "ScatterND"): _scatter_nd,
     ("", "TopK"): _top,
     ("", "Trilu"): _trilu,
+    (MICROSOFT, "Trilu"): _trilu,
     ("", "Unique"): _unique,
     ("", "Upsample"): _resize,
 }
