@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -29,7 +29,9 @@ from .importers import read_model
 from .names import brief, by_number, did_you_mean, near_or_all
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
 from .plan.inexact import counted
+from .plan.planner import plan_for
 from .ports import Port, checked
+from .recent import Recent
 from .runtime import (
     DEFAULT_ITERATION_LIMIT,
     NativeExecutor,
@@ -45,6 +47,10 @@ from .text import model_text
 # A typing error should not start a million threads.
 MAX_THREADS = 1024
 _SHOWN_NOTES = 2
+# Sizes of open axes that a first plan is tried with, after those of the file.
+_FIRST_SIZES = (8, 32, 64, 128, 224, 256, 512)
+# Sessions for other shapes that are kept; a program with more of them prepares again.
+_KEPT = 16
 # Inputs and outputs that `repr` names.
 _SHOWN_PORTS = 3
 EXECUTORS = ("auto", "native", "reference")
@@ -115,7 +121,9 @@ class Model:
             passes: which passes of `bittrue.plan.passes.PASSES` the native executor applies; None: all. The result
                 never depends on them.
             graph: index of a graph, its name, or a signature key.
-            shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``.
+            shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``. Where a file leaves sizes of
+                inputs open and none are given, every run may have others: a session of one plan for each combination
+                of shapes, of which the last few are kept. `session.plan` is then one for small sizes.
             outputs: names of the tensors to compute instead of the graph's outputs; whatever they do not need is left
                 out, for example a custom operator at the end.
             memory_limit: bytes of live activations and temporaries that a run may need. Where shapes depend on values,
@@ -134,17 +142,17 @@ class Model:
         chosen = self._graph(graph)
         if outputs is not None:
             chosen = chosen.cut(_tensor_indices(chosen, outputs))
+        free = _free_axes(chosen, shapes or {})
+        make = partial(
+            make_plan,
+            chosen,
+            self._numerics(numerics),
+            memory_limit=memory_limit,
+            notes=self.notes,
+            graphs=self.graphs,
+        )
         try:
-            plan = make_plan(
-                chosen,
-                self._numerics(numerics),
-                shapes=shapes,
-                memory_limit=memory_limit,
-                notes=self.notes,
-                graphs=self.graphs,
-            )
-        except InvalidModelError as error:
-            raise _with_free_inputs(error, chosen, shapes or {}) from None
+            plan = _first_plan(make, chosen, shapes or {}, free)
         except UnsupportedError as error:
             # What the reader noted may be why the graph has such an operator.
             advice = "; ".join(filter(None, (error.advice, *self.notes[:_SHOWN_NOTES])))
@@ -153,7 +161,13 @@ class Model:
             where = f"{counted(plan.inexact)} under numerics '{plan.numerics}' (session.plan tells more)"
             warnings.warn(f"results may differ from the runtime's in bits: {where}", InexactWarning, stacklevel=2)
         return Session(
-            plan, executor=executor, threads=threads, isa=isa, passes=passes, iteration_limit=iteration_limit
+            plan,
+            executor=executor,
+            threads=threads,
+            isa=isa,
+            passes=passes,
+            iteration_limit=iteration_limit,
+            free=free,
         )
 
     def _numerics(self, which: str | numerics_tables.Numerics | None) -> numerics_tables.Numerics:
@@ -187,17 +201,42 @@ def _listed(texts: Sequence[str]) -> str:
     return ", ".join([*texts[:_SHOWN_PORTS], *(["..."] if len(texts) > _SHOWN_PORTS else [])])
 
 
-def _with_free_inputs(error: InvalidModelError, graph: Graph, shapes: Mapping[str, Sequence[int]]) -> BittrueError:
-    """`error`, and which inputs leave dimensions open that nobody gave: they were taken as 1."""
-    inputs = (graph.tensors[index] for index in graph.inputs)
-    free = {t.name: t.shape_signature for t in inputs if t.name not in shapes and -1 in (t.shape_signature or ())}
-    if not free:
-        return error
-    named = ", ".join(f"'{name}' {list(shape or ())}".replace("-1", "?") for name, shape in free.items())
-    advice = f"the model leaves sizes of its inputs open, which were taken as 1: {named}; give them with shapes="
-    return InvalidModelError(
-        error.code, error.message, place=error.place, advice=f"{error.advice}; {advice}" if error.advice else advice
-    )
+def _free_axes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, frozenset[int]]:
+    """The axes whose sizes the file leaves open, of inputs that nobody gave a shape; none where runs have state."""
+    if any(tensor.is_variable for tensor in graph.tensors):
+        return {}
+    inputs = [graph.tensors[index] for index in graph.inputs]
+    found = {t.name: frozenset(axis for axis, size in enumerate(t.shape_signature or ()) if size == -1) for t in inputs}
+    return {name: axes for name, axes in found.items() if axes and name not in shapes}
+
+
+def _first_plan(
+    make: Callable[..., Plan], graph: Graph, shapes: Mapping[str, Sequence[int]], free: Mapping[str, frozenset[int]]
+) -> Plan:
+    """A plan for sizes of free axes that the graph can have.
+
+    Raises:
+        InvalidModelError: none of those that are tried; it says which sizes are open.
+    """
+    try:
+        return make(shapes=shapes)
+    except InvalidModelError as error:
+        inputs = [graph.tensors[index] for index in graph.inputs if graph.tensors[index].name in free]
+        for size in _FIRST_SIZES if inputs else ():
+            # The first axis counts samples, as a rule, and is left as it is.
+            tried = {
+                t.name: tuple(size if axis and axis in free[t.name] else n for axis, n in enumerate(t.shape))
+                for t in inputs
+            }
+            with suppress(BittrueError):
+                return make(shapes={**shapes, **tried})
+        if not inputs:
+            raise
+        named = ", ".join(f"'{t.name}' {list(t.shape_signature or ())}".replace("-1", "?") for t in inputs)
+        advice = f"the model leaves sizes of its inputs open: {named}; give some that fit with shapes="
+        raise InvalidModelError(
+            error.code, error.message, place=error.place, advice=f"{error.advice}; {advice}" if error.advice else advice
+        ) from None
 
 
 class Session:
@@ -221,13 +260,18 @@ class Session:
         isa: str | None = None,
         passes: Sequence[str] | None = None,
         iteration_limit: int = DEFAULT_ITERATION_LIMIT,
+        free: Mapping[str, frozenset[int]] | None = None,
     ) -> None:
         _check_choice(executor, threads)
         if iteration_limit < 1:
             raise InputError("BT-ITERATIONS", f"iteration_limit must be at least 1, found {iteration_limit}")
         self.threads = threads
         # What `map` runs samples with: sessions like this one, by whether there are several, and those at work.
-        self._again = partial(Session, plan, executor=executor, isa=isa, passes=passes, iteration_limit=iteration_limit)
+        alike = partial(Session, executor=executor, isa=isa, passes=passes, iteration_limit=iteration_limit)
+        self._again = partial(alike, plan, free=free)
+        # Axes of inputs whose sizes are open, by name, and sessions for others than the plan's.
+        self._free, self._others = free or {}, Recent[Session](_KEPT)
+        self._other = partial(alike, threads=threads)
         self._copies: dict[bool, list[Session]] = {False: [], True: []}
         self._copies_in_use: list[Session] = []
         self._executor: NativeExecutor | ReferenceExecutor
@@ -311,8 +355,8 @@ class Session:
             )
             if value is not None:
                 return {self._output: value}
-        inputs = self._inputs(positional, named)
-        return self._results(inputs, self._executor.run(inputs, after_step=progress, timeout=timeout))
+        session, inputs = self._inputs(positional, named)
+        return session._results(inputs, session._executor.run(inputs, after_step=progress, timeout=timeout))
 
     def _results(self, inputs: Mapping[int, np.ndarray], results: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         """Output name to an array that the caller may write into."""
@@ -535,11 +579,8 @@ class Session:
             self.reset()
         run.check()
         try:
-            inputs = {
-                index: checked(self._input_ports[index], value)
-                for index, value in zip(self.plan.inputs, row, strict=True)
-            }
-            return self._results(inputs, self._executor.run(inputs, timeout=run.left()))
+            session, inputs = self._checked(dict(zip(self.plan.inputs, row, strict=True)))
+            return session._results(inputs, session._executor.run(inputs, timeout=run.left()))
         except StoppedError as error:
             raise run.stopped(interrupted=error.code != "BT-TIMEOUT") from None
         except BittrueError as error:
@@ -657,12 +698,12 @@ class Session:
 
         Tensors that are computed repeatedly come repeatedly. Values are the observer's to keep, not to write into.
         """
-        inputs = self._inputs(positional, named)
+        session, inputs = self._inputs(positional, named)
         # Private copies: the caller may change the arrays while the trace of them is still in use.
         inputs = {index: np.array(value) for index, value in inputs.items()}
-        for index in self.plan.inputs:
-            observer(self.plan.tensors[index].name, inputs[index])
-        self._executor.run(inputs, observe=observer, after_step=progress, timeout=timeout)
+        for index in session.plan.inputs:
+            observer(session.plan.tensors[index].name, inputs[index])
+        session._executor.run(inputs, observe=observer, after_step=progress, timeout=timeout)
 
     def interrupt(self) -> None:
         """End all runs of this session that are in progress, from another thread: they raise StoppedError.
@@ -670,7 +711,8 @@ class Session:
         Runs that begin later are not touched. In the main thread, Ctrl-C does the same and raises KeyboardInterrupt.
         """
         for session in (self, *self._copies_in_use):
-            session._executor.state.interrupts[0] += 1
+            for one in (session, *session._others):
+                one._executor.state.interrupts[0] += 1
 
     @property
     def missing(self) -> Mapping[int, str]:
@@ -689,9 +731,9 @@ class Session:
         """
         if rounds < 1:
             raise InputError("BT-ROUNDS", f"rounds must be at least 1, found {rounds}")
-        inputs = self._inputs(positional, named)
+        session, inputs = self._inputs(positional, named)
         peak = machine_peak(self.isa)
-        steps = self._executor.profile(inputs, rounds)
+        steps = session._executor.profile(inputs, rounds)
         return Profile(self.plan.name, tuple(steps), rounds, self.executor, self.isa, self.threads, peak)
 
     def reset(self, *, resources: bool = True) -> None:
@@ -707,7 +749,19 @@ class Session:
 
     def _port(self, index: int) -> Port:
         tensor = self.plan.tensors[index]
-        return Port(tensor.name, tensor.type.numpy, tensor.shape, tensor.quantization)
+        free = self._free.get(tensor.name, frozenset()) if index in self.plan.inputs else frozenset[int]()
+        return Port(tensor.name, tensor.type.numpy, tensor.shape, tensor.quantization, free)
+
+    def _for(self, given: Mapping[int, Any]) -> Session:
+        """The session for the shapes of what is given: another one where those differ in free axes."""
+        if not self._free:
+            return self
+        shapes = {index: np.shape(value) for index, value in given.items()}
+        other = {p.name: shapes[i] for i, p in self._input_ports.items() if shapes[i] != p.shape}
+        # What does not fit a port is left to the check of inputs, which says so.
+        if not other or not all(p.takes(shapes[i]) for i, p in self._input_ports.items()):
+            return self
+        return self._others.find(tuple(other.items()), lambda: self._other(plan_for(self.plan, other)))
 
     def _named(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[int, Any]:
         """What is given for every input, by its index in the plan."""
@@ -736,9 +790,15 @@ class Session:
             raise InputError("BT-INPUT-MISSING", f"no value for input {', '.join(repr(m) for m in missing)}")
         return inputs
 
-    def _inputs(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[int, np.ndarray]:
-        given = self._named(positional, named)
-        return {index: checked(self._input_ports[index], value) for index, value in given.items()}
+    def _inputs(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Session, dict[int, np.ndarray]]:
+        return self._checked(self._named(positional, named))
+
+    def _checked(self, given: Mapping[int, Any]) -> tuple[Session, dict[int, np.ndarray]]:
+        """The session that runs what is given, and that as arrays."""
+        session = self._for(given)
+        if session is not self:
+            given = {session._input_names[self._input_ports[index].name]: value for index, value in given.items()}
+        return session, {index: checked(session._input_ports[index], value) for index, value in given.items()}
 
 
 def _one_by_one(

@@ -19,13 +19,22 @@ class Port:
         name: tensor name.
         dtype: NumPy dtype of the array.
         shape: tuple of dimensions, -1 for those that only running tells (the rank is then what the file declares).
+        free: the axes of an input that may have other sizes in a run; `shape` has one size for each.
         scale, zero_point: quantization (None when the tensor has none or has it per axis).
     """
 
-    def __init__(self, name: str, dtype: np.dtype, shape: tuple[int, ...], quantization: Quantization | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        dtype: np.dtype,
+        shape: tuple[int, ...],
+        quantization: Quantization | None,
+        free: frozenset[int] = frozenset(),
+    ) -> None:
         self.name = name
         self.dtype = dtype
         self.shape = shape
+        self.free = free
         self.quantization = quantization
         single = quantization is not None and not quantization.per_axis
         self.scale = float(quantization.scales[0]) if single and quantization else None
@@ -33,7 +42,21 @@ class Port:
 
     def __repr__(self) -> str:
         quantization = f", {self.quantization}" if self.quantization is not None else ""
-        return f"Port({brief(self.name)}, {self.dtype}{list(self.shape)}{quantization})"
+        return f"Port({brief(self.name)}, {self.dtype}{self.shape_text()}{quantization})"
+
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether `shape` differs from the port's in free axes at most."""
+        return len(shape) == len(self.shape) and all(
+            a == b or axis in self.free for axis, (a, b) in enumerate(zip(shape, self.shape, strict=True))
+        )
+
+    def shape_text(self) -> str:
+        """The shape, with "?" for free sizes.
+
+        >>> Port("x", np.dtype(np.int8), (1, 3, 8), None, free=frozenset({0})).shape_text()
+        '[?, 3, 8]'
+        """
+        return f"[{', '.join('?' if axis in self.free else str(size) for axis, size in enumerate(self.shape))}]"
 
 
 def _shape_advice(port: Port, shape: tuple[int, ...]) -> str:
@@ -86,7 +109,7 @@ def checked(port: Port, value: Any) -> np.ndarray:
         advice = _shape_advice(port, array.shape)
         raise InputError(
             "BT-INPUT-SHAPE",
-            f"expected shape {list(port.shape)}, found {list(array.shape)}",
+            f"expected shape {port.shape_text()}, found {list(array.shape)}",
             place=place,
             advice=advice,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from ..api import Model, Session
 from ..errors import BittrueError, InputError
 from ..graph import DataType, Graph, ModelFile
+from ..recent import Recent
 
 # Prepared sessions kept; a program with more shapes than these prepares again.
 _KEPT = 16
@@ -39,7 +39,7 @@ class Sessions:
         self.graph: Graph = model.graphs[graph]
         self._index = graph
         self._options = options
-        self._kept: OrderedDict[object, Session] = OrderedDict()
+        self._kept = Recent[Session](_KEPT)
 
     def is_fixed(self) -> bool:
         """Whether the file leaves nothing of the shapes of inputs open, as far as its graph tells.
@@ -65,16 +65,12 @@ class Sessions:
             replaced: shapes of constants that become inputs behind the others, by name.
         """
         key = (tuple(sorted(shapes.items())), tuple(sorted((replaced or {}).items())))
-        found = self._kept.get(key)
-        if found is None:
+
+        def prepare() -> Session:
             model = self.model if not replaced else Model(_opened(self.model, replaced))
-            found = model.prepare(shapes={**shapes, **(replaced or {})}, graph=self._index, **self._options)
-            self._kept[key] = found
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        else:
-            self._kept.move_to_end(key)
-        return found
+            return model.prepare(shapes={**shapes, **(replaced or {})}, graph=self._index, **self._options)
+
+        return self._kept.find(key, prepare)
 
 
 def _opened(model: Model, names: Shapes) -> ModelFile:

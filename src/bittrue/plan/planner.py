@@ -174,6 +174,14 @@ def plan_source(source: Source, notes: Sequence[str]) -> Plan:
     return _plan_graph(_Job(source), graph, source.shapes, {}, notes=tuple(notes))
 
 
+def plan_for(plan: Plan, shapes: Mapping[str, Sequence[int]]) -> Plan:
+    """What was planned, for other shapes of some inputs, by name. Errors as for `make_plan`."""
+    source = plan.source
+    assert source is not None
+    wanted = {**source.shapes, **_wanted(source.graphs[source.main], shapes)}
+    return plan_source(replace(source, shapes=wanted), plan.notes)
+
+
 def rewritten_graph(
     graph: Graph, numerics: Numerics, memory_limit: int = DEFAULT_MEMORY_LIMIT
 ) -> tuple[Graph, tuple[str, ...]]:
@@ -212,8 +220,11 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
         written = {index for node in graph.nodes for index in node.outputs}
         found = Settled({}, {})
         for size in _SIZES:
-            some = walk(graph, size)
-            settled = _common(some, walk(graph, size + 1) if free else some)
+            try:
+                some = walk(graph, size)
+                settled = _common(some, walk(graph, size + 1) if free else some)
+            except ResourceError:
+                break  # larger ones do not fit either
             found = settled if len(settled.shapes) > len(found.shapes) else found
             if not free or written <= found.shapes.keys():
                 break

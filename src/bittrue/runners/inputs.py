@@ -255,10 +255,11 @@ def _read_archive(path: Path, ports: Sequence[Port]) -> dict[str, np.ndarray]:
 
 def _loaded(stored: arrays.Stored, port: Port, path: Path) -> np.ndarray:
     """The array, unless it is larger than the input: members of archives say themselves how large they become."""
-    if -1 not in port.shape and math.prod(stored.shape) > math.prod(port.shape):
+    open_sizes = -1 in port.shape or port.takes(stored.shape)
+    if not open_sizes and math.prod(stored.shape) > math.prod(port.shape):
         raise InputError(
             "BT-INPUT-SHAPE",
-            f"takes shape {list(port.shape)}, the file has {list(stored.shape)}",
+            f"takes shape {port.shape_text()}, the file has {list(stored.shape)}",
             place=f"input '{port.name}', {path}",
             advice="`--shape` prepares the model for it; for a batch, session.run_batch(...) runs sample after sample",
         )
@@ -268,7 +269,7 @@ def _loaded(stored: arrays.Stored, port: Port, path: Path) -> np.ndarray:
 def _fit(array: np.ndarray, port: Port) -> np.ndarray:
     """The array under the input's shape when only dimensions of 1 differ; type and size stay the session's check."""
     squeezed = [size for size in array.shape if size != 1]
-    if array.shape != port.shape and squeezed == [size for size in port.shape if size != 1]:
+    if not port.takes(array.shape) and squeezed == [size for size in port.shape if size != 1]:
         return array.reshape(port.shape)
     return array
 

@@ -1,0 +1,102 @@
+"""Sessions of models that leave sizes of their inputs open: every run may have others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from onnx import TensorProto, helper, numpy_helper
+
+import bittrue
+from bittrue.cli import cli
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+def _model(
+    nodes: list[tuple[str, list[str], list[str]]], inputs: dict[str, list[int | str]], outputs: list[str]
+) -> bytes:
+    weights = np.random.default_rng(0).standard_normal((2, 1, 3, 3)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node(operator, given, made) for operator, given, made in nodes],
+        "graph",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    graph.node[0].attribute.extend([helper.make_attribute("axis", 1)] if graph.node[0].op_type == "Concat" else [])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+
+_CONVOLUTION = _model([("Conv", ["x", "w"], ["y"]), ("Relu", ["y"], ["z"])], {"x": ["N", 1, "H", "W"]}, ["z"])
+_CACHE = _model(
+    [("Concat", ["past", "x"], ["all"]), ("Relu", ["all"], ["y"])],
+    {"past": ["N", "T", 2], "x": ["N", 1, 2]},
+    ["all", "y"],
+)
+
+
+def _images(*shapes: tuple[int, int, int]) -> list[np.ndarray]:
+    rng = np.random.default_rng(1)
+    return [rng.standard_normal((n, 1, h, w)).astype(np.float32) for n, h, w in shapes]
+
+
+@pytest.mark.parametrize("executor", ["native", "reference"])
+def test_every_run_may_have_other_sizes(executor: str) -> None:
+    session = bittrue.load(_CONVOLUTION).prepare(executor=executor)
+    assert session.inputs[0].free == {0, 2, 3}
+    assert repr(session.inputs[0]) == "Port('x', float32[?, 1, ?, ?])"
+    runtime = onnxruntime.InferenceSession(_CONVOLUTION)
+    for x in _images((1, 5, 7), (3, 4, 9), (1, 8, 8), (1, 5, 7), (2, 3, 3)):
+        (expected,) = runtime.run(None, {"x": x})
+        assert session.run(x)["z"].tobytes() == expected.tobytes()
+        assert session.run(x=x)["z"].shape == expected.shape
+        assert session.trace(x)["z"].tobytes() == expected.tobytes()
+        assert session.profile(x, rounds=1).steps
+
+
+def test_samples_of_many_sizes() -> None:
+    session = bittrue.load(_CONVOLUTION).prepare()
+    samples = _images(*[(1 + i % 2, 3 + i % 5, 8) for i in range(40)])
+    expected = [session.run(x)["z"] for x in samples]
+    for threads in (1, 2):
+        found = [result["z"] for result in session.map(samples, threads=threads)]
+        assert [(x.shape, x.tobytes()) for x in found] == [(x.shape, x.tobytes()) for x in expected]
+
+
+def test_a_cache_that_grows() -> None:
+    session, past = bittrue.load(_CACHE).prepare(), np.zeros((1, 0, 2), np.float32)
+    for step in range(40):
+        x = np.full((1, 1, 2), step, np.float32)
+        past = session.run({"past": past, "x": x})["all"]
+    assert past[0, :, 0].tolist() == [*range(40)]
+
+
+def test_what_does_not_fit() -> None:
+    session = bittrue.load(_CONVOLUTION).prepare()
+    with pytest.raises(bittrue.InputError, match=r"expected shape \[\?, 1, \?, \?\], found \[1, 2, 5, 5\]"):
+        session.run(np.zeros((1, 2, 5, 5), np.float32))
+    with pytest.raises(bittrue.InputError, match="expected float32, found float64"):
+        session.run(np.zeros((1, 1, 9, 9)))
+    with pytest.raises(bittrue.InvalidModelError):
+        session.run(np.zeros((1, 1, 2, 2), np.float32))
+    # Given shapes are for one plan.
+    with pytest.raises(bittrue.InputError, match="expected shape"):
+        bittrue.load(_CONVOLUTION).prepare(shapes={"x": (1, 1, 5, 5)}).run(np.zeros((1, 1, 6, 6), np.float32))
+    with pytest.raises(bittrue.BittrueError):
+        bittrue.load(_CACHE).prepare().run(
+            {"past": np.zeros((2, 3, 2), np.float32), "x": np.zeros((1, 1, 2), np.float32)}
+        )
+
+
+def test_files_of_other_sizes(tmp_path: Path) -> None:
+    (x,) = _images((2, 6, 7))
+    (tmp_path / "model.onnx").write_bytes(_CONVOLUTION)
+    np.save(tmp_path / "x.npy", x)
+    out = tmp_path / "out.npz"
+    command = ["run", str(tmp_path / "model.onnx"), "-i", str(tmp_path / "x.npy"), "-o", str(out)]
+    assert CliRunner().invoke(cli, command, catch_exceptions=False).exit_code == 0
+    (expected,) = onnxruntime.InferenceSession(_CONVOLUTION).run(None, {"x": x})
+    assert np.load(out)["z"].tobytes() == expected.tobytes()
