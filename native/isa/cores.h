@@ -184,6 +184,37 @@ struct ByteProduct {
   void (*run)(const ByteRows& rows, const int8_t* panel, int64_t width) = nullptr;
 };
 
+// Products of rows of signed bytes with 16 columns of unsigned numbers of 4 or 8 bits, with a scale per block on both sides.
+// A step t multiplies 8 bytes in each of 4 lanes j, exactly: for all rows r and columns n,
+//   sums[r][j][n] = fma(f32(dot), f32(row scale * column scale), sums[r][j][n]) in binary32, scales of block
+//   blocks[2 t + j / 2], dot = the sum over d < 8 of rows[r][32 t + 8 j + d] * number d of column n in step t and lane j.
+// Numbers are [steps][4 lanes] of 64 bytes, four of every column, whose low half-bytes are numbers 0 to 3 and whose high
+// ones are 4 to 7 (run_4); or of twice 64 bytes (run_8). Numbers of 4 bits stay below 16, sums of products within 2^24.
+struct BlockRows {
+  const int8_t* rows = nullptr;
+  int64_t row_step = 0, count = 0, steps = 0;
+  const float* scales = nullptr;  // [count][scale_step], by block
+  int64_t scale_step = 0;
+  const int32_t* blocks = nullptr;  // [steps][2]
+  float* sums = nullptr;            // [count][4][16]
+};
+
+struct BlockProduct {
+  // Lanes of 16 columns become one: of each four ((a + b) + c) + d, and their sums by halves; or all by halves. Lane i of
+  // 8 or 16 begins at lanes[i].
+  void (*fold_fours)(const float* const* lanes, int count, float* out) = nullptr;
+  void (*fold_halves)(const float* const* lanes, int count, float* out) = nullptr;
+  void (*run_4)(const BlockRows& rows, const uint8_t* numbers, const float* scales) = nullptr;  // scales [blocks][16]
+  void (*run_8)(const BlockRows& rows, const uint8_t* numbers, const float* scales) = nullptr;
+  // Real numbers of 16 columns, (q - point) * scale in binary32, q of 4 bits: [terms / 2][16] bytes, whose low half-bytes
+  // are the even terms'. Scales and points are [blocks][16], a block is `length` terms, a multiple of 16.
+  // A row times them: sums[k % 16][n] = fma(row[k], number k of column n, sums[k % 16][n]), one term after the other.
+  void (*run_row)(const float* row, int64_t terms, int64_t length, const uint8_t* numbers, const float* scales,
+                  const float* points, float* sums) = nullptr;
+  // The numbers themselves, of one block: out[k][n].
+  void (*unpack)(int64_t terms, const uint8_t* numbers, const float* scales, const float* points, float* out) = nullptr;
+};
+
 // out[c] = the sum over taps t of inputs[t][c] * weights[t][c], like RealRows: in order, from +0 on (real_taps), or from
 // what `out` holds on, each product and its sum rounded once (real_taps_fused).
 using RealTaps = void (*)(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,

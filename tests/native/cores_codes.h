@@ -195,4 +195,115 @@ inline void check_byte_product(Context& context) {
   }
 }
 
+// A number of 4 or 8 bits: low half-bytes are the first of two, or bytes follow after 64.
+inline int block_number(const Exact<uint8_t>& numbers, bool bytes, int64_t step, int64_t lane, int64_t column,
+                        int64_t d) {
+  const int64_t place = (step * 4 + lane) * (bytes ? 128 : 64) + 4 * column + d % 4;
+  if (bytes) return numbers[place + (d < 4 ? 0 : 64)];
+  return d < 4 ? numbers[place] & 15 : numbers[place] >> 4;
+}
+
+inline void check_block_rows(Context& context, const BlockProduct& core, bool bytes) {
+  Random& random = context.random;
+  const int64_t count = random.between(1, 11), steps = random.between(0, 9), blocks = random.between(1, 6);
+  const int64_t row_step = 32 * steps + random.between(0, 3), scale_step = blocks + random.between(0, 2);
+  Exact<uint8_t> in((count - 1) * row_step + 32 * steps + 1), numbers(steps * (bytes ? 512 : 256) + 1);
+  fill_bytes(random, in);
+  fill_bytes(random, numbers);
+  Exact<float> row_scales((count - 1) * scale_step + blocks), scales(blocks * 16), sums(count * 64);
+  fill_reals(random, row_scales);
+  fill_reals(random, scales);
+  fill_reals(random, sums);
+  std::vector<int32_t> which(2 * steps + 1);
+  for (int32_t& block : which) block = static_cast<int32_t>(random.between(0, blocks - 1));
+  std::vector<float> expected(sums.data(), sums.data() + sums.count());
+  for (int64_t at = 0; at < sums.count(); ++at) {
+    const int64_t r = at / 64, lane = at / 16 % 4, n = at % 16;
+    for (int64_t t = 0; t < steps; ++t) {
+      int32_t dot = 0;
+      for (int64_t d = 0; d < 8; ++d) {
+        dot +=
+            static_cast<int8_t>(in[r * row_step + 32 * t + 8 * lane + d]) * block_number(numbers, bytes, t, lane, n, d);
+      }
+      const int64_t block = which[2 * t + lane / 2];
+      const float scale = row_scales[r * scale_step + block] * scales[block * 16 + n];
+      expected[at] = std::fma(static_cast<float>(dot), scale, expected[at]);
+    }
+  }
+  BlockRows rows;
+  rows.rows = reinterpret_cast<const int8_t*>(in.data());
+  rows.row_step = row_step;
+  rows.count = count;
+  rows.steps = steps;
+  rows.scales = row_scales.data();
+  rows.scale_step = scale_step;
+  rows.blocks = which.data();
+  rows.sums = sums.data();
+  (bytes ? core.run_8 : core.run_4)(rows, numbers.data(), scales.data());
+  context.report.expect_equal(sums.data(), expected.data(), sums.count(),
+                              std::to_string(count) + " rows, " + std::to_string(steps) + " steps");
+}
+
+inline void check_block_reals(Context& context, const BlockProduct& core) {
+  Random& random = context.random;
+  const int64_t length = 16 * random.between(1, 4), terms = random.between(1, 150);
+  const int64_t blocks = (terms + length - 1) / length;
+  Exact<uint8_t> numbers((terms + 1) / 2 * 16);
+  fill_bytes(random, numbers);
+  Exact<float> row(terms), scales(blocks * 16), points(blocks * 16), sums(256), out(terms * 16);
+  fill_reals(random, row);
+  fill_reals(random, scales);
+  fill_reals(random, sums);
+  for (int64_t i = 0; i < points.count(); ++i) points[i] = static_cast<float>(random.between(0, 15));
+  std::vector<float> expected(sums.data(), sums.data() + 256), unpacked(terms * 16);
+  for (int64_t i = 0; i < terms * 16; ++i) {
+    const int64_t k = i / 16, n = i % 16, at = k / length * 16 + n;
+    const int number = numbers[k / 2 * 16 + n] >> (k % 2 * 4) & 15;
+    unpacked[i] = (static_cast<float>(number) - points[at]) * scales[at];
+    float& sum = expected[k % 16 * 16 + n];
+    sum = std::fma(row[k], unpacked[i], sum);
+  }
+  core.run_row(row.data(), terms, length, numbers.data(), scales.data(), points.data(), sums.data());
+  const std::string text = std::to_string(terms) + " terms in blocks of " + std::to_string(length);
+  context.report.expect_equal(sums.data(), expected.data(), 256, text);
+  const int64_t first = std::min(length, terms);
+  core.unpack(first, numbers.data(), scales.data(), points.data(), out.data());
+  context.report.expect_equal(out.data(), unpacked.data(), first * 16, text + ", unpacked");
+}
+
+inline void check_block_folds(Context& context, const BlockProduct& core) {
+  const int count = context.random.one_in(2) ? 8 : 16;
+  Exact<float> sums(16 * count), out(16);
+  fill_reals(context.random, sums);
+  const float* lanes[16] = {};
+  for (int i = 0; i < count; ++i) lanes[i] = sums.data() + 16 * i;
+  std::vector<float> fours, halves;
+  for (int64_t n = 0; n < 16; ++n) {
+    std::vector<float> four, half;
+    for (int i = 0; i < count; ++i) half.push_back(lanes[i][n]);
+    for (int i = 0; i < count; i += 4) four.push_back(((half[i] + half[i + 1]) + half[i + 2]) + half[i + 3]);
+    for (std::vector<float>* values : {&four, &half}) {
+      for (size_t left = values->size() / 2; left > 0; left /= 2) {
+        for (size_t i = 0; i < left; ++i) (*values)[i] = (*values)[i] + (*values)[i + left];
+      }
+    }
+    fours.push_back(four[0]);
+    halves.push_back(half[0]);
+  }
+  core.fold_fours(lanes, count, out.data());
+  context.report.expect_equal(out.data(), fours.data(), 16, "folded by fours");
+  core.fold_halves(lanes, count, out.data());
+  context.report.expect_equal(out.data(), halves.data(), 16, "folded by halves");
+}
+
+inline void check_block_product(Context& context) {
+  const BlockProduct& core = context.cores.block_product();
+  for (int64_t i = 0; i < context.rounds(200); ++i) {
+    check_block_rows(context, core, false);
+    check_block_rows(context, core, true);
+    check_block_reals(context, core);
+    check_block_folds(context, core);
+  }
+}
+
 }  // namespace bittrue::test

@@ -552,6 +552,7 @@ constexpr CheckRow kChecks[] = {
     {"real_matmul", check_real_matmul},
     {"real_taps", check_real_taps},
     {"byte_product", check_byte_product},
+    {"block_product", check_block_product},
     {"real_taps_fused", check_real_taps_fused},
 };
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from support.onnx_models import MICROSOFT, Checks, needs_wide, scale, single
@@ -57,7 +57,14 @@ def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[
     constants = [name for name in constants if operands[name] is not None and rng.random() < 0.97]
     if level == 4 and "values" in constants:
         _make_odd(rng, operands["a"])
-    return single("MatMulNBits", operands, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=constants)
+    if rng.random() < 0.15:
+        with np.errstate(over="ignore"):
+            operands = {
+                n: x.astype(np.float16) if x is not None and x.dtype.kind == "f" else x for n, x in operands.items()
+            }
+    assert operands["a"] is not None
+    kind = TensorProto.FLOAT if operands["a"].dtype == np.float32 else TensorProto.FLOAT16
+    return single("MatMulNBits", operands, [kind], attributes, domain=MICROSOFT, constants=constants)
 
 
 @needs_wide
@@ -68,6 +75,37 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
         # With scales that are computed, the runtime reads memory that it never wrote.
         checks.add(*model(rng, level, bits), may_refuse={"BT-UNDEFINED"} if level == 4 else ())
     assert checks.outcomes.count("equal") > 0.8 * len(checks.outcomes)
+
+
+def with_sum(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
+    """A vector, or something else, is added to the product; what follows may take the sum in."""
+    content, feeds = model(rng, int(rng.choice([0, 4, 4])), 4)
+    proto = onnx.load_from_string(content)
+    graph, columns = proto.graph, helper.get_node_attr_value(proto.graph.node[0], "N")
+    kind, shape = graph.output[0].type.tensor_type.elem_type, (columns,) if rng.random() < 0.8 else (1, columns)
+    addend = rng.standard_normal(shape).astype(feeds[0].dtype)
+    if rng.random() < 0.7:
+        graph.initializer.append(numpy_helper.from_array(addend, "addend"))
+    else:
+        graph.input.append(helper.make_tensor_value_info("addend", kind, shape))
+        feeds = [*feeds, addend]
+    graph.node.append(helper.make_node("Add", ["y0", "addend"] if rng.random() < 0.6 else ["addend", "y0"], ["sum"]))
+    operator, domain = (("Relu", ""), ("Gelu", MICROSOFT), ("Identity", ""))[int(rng.integers(3))]
+    graph.node.append(helper.make_node(operator, ["sum"], ["y"], domain=domain))
+    del graph.output[:]
+    names = ["y", "y0"] if rng.random() < 0.1 else ["y"]
+    graph.output.extend(helper.make_tensor_value_info(name, kind, None) for name in names)
+    return proto.SerializeToString(), feeds
+
+
+@needs_wide
+def test_sums_become_biases(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request, usual=50)
+    for rng in checks:
+        content, feeds = with_sum(rng)
+        if feeds[0].dtype == np.float32:
+            checks.add(content, feeds, may_refuse={"BT-UNDEFINED"})
+    assert checks.outcomes.count("equal") > 0.7 * len(checks.outcomes)
 
 
 def test_blocks_of_another_column_are_named(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ constexpr Cores own_cores() {
   cores.matmul = make_matmul;
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.byte_product = &kByteProduct;
+  cores.block_product = &kBlockProduct;
   return cores;
 #else
   Cores cores;
@@ -34,6 +35,7 @@ constexpr Cores own_cores() {
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.real_matmul = &kRealMatmul;
   cores.byte_product = &kByteProduct;
+  cores.block_product = &kBlockProduct;
   return cores;
 #endif
 }

@@ -1,5 +1,6 @@
 // matmul: products of real numbers, and rows of quantized values times a constant matrix as a layer.
 #include "operators/core/registry.h"
+#include "operators/layers/block_product.h"
 #include "operators/layers/integer_layer.h"
 #include "operators/layers/real_product.h"
 #include "operators/layers/tensor_products.h"
@@ -35,7 +36,7 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
-  if (step.integers.count("block_size") != 0) return nullptr;
+  if (step.integers.count("block_size") != 0) return make_block_product(step, cores);
   if (step.texts.count("form") != 0) return make_tensor_products(step, cores);
   if (step.rules.count("real_product") != 0) return make_real_product(step, cores);
   if (step.rules.count("store") != 0) return make_quantized(step, cores);

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Node, data_type
+from .. import Shapes
 from ..editing import Editor
+from .free_dimensions import known_shape
 from .quantized_pairs import DEQUANTIZE, zero_point_index
 from .real_products import is_real_product
 
@@ -19,16 +21,34 @@ _USUAL_BLOCK = 32
 _ROWS_IN_8_BITS = 4
 
 
-def multiply_by_blocks(editor: Editor) -> None:
+def multiply_by_blocks(editor: Editor, shapes: Shapes) -> None:
     """Replaces the products that alone read their weights."""
     for node in editor.nodes():
         if editor.alive(node) and is_real_product(editor, node):
             pair = editor.writer(node.inputs[1])
-            if pair is not None and pair.operator == DEQUANTIZE and _fits(editor, node, pair):
+            if pair is not None and pair.operator == DEQUANTIZE and _fits(editor, shapes, node, pair):
                 _replace(editor, node, pair)
 
 
-def _fits(editor: Editor, node: Node, pair: Node) -> bool:
+def join_biases(editor: Editor, shapes: Shapes) -> None:
+    """A vector that alone is added to a product with weights by blocks becomes its bias, constant or not.
+
+    Sums that a gate alone reads are the gate's.
+    """
+    for node in editor.nodes():
+        if node.operator != "matmul" or "block_size" not in node.attributes or len(node.inputs) < 6:
+            continue
+        after = editor.only_reader(node)
+        if after is None or after.source != "Add" or node.inputs[2] is not None or editor.type(node.inputs[0]) != "f32":
+            continue
+        gate = editor.only_reader(after)
+        bias = after.inputs[1 - after.inputs.index(node.outputs[0])]
+        if known_shape(editor, shapes, bias) == (node.attributes["n"],) and (gate is None or gate.operator != "gelu"):
+            editor.remove(after)
+            editor.change(node, inputs=(*node.inputs[:2], bias, *node.inputs[3:]), outputs=after.outputs)
+
+
+def _fits(editor: Editor, shapes: Shapes, node: Node, pair: Node) -> bool:
     quantized, scale = pair.inputs[0], editor.value(pair.inputs[1])
     if quantized is None or scale is None or scale.dtype != np.float32 or editor.type(node.inputs[0]) != "f32":
         return False
@@ -42,17 +62,16 @@ def _fits(editor: Editor, node: Node, pair: Node) -> bool:
         return False
     if pair.attributes["domain"] or _block(pair, scale, weights.shape) is None:
         return False
-    return not node.attributes.get("matrices") or _is_plain(editor, node, weights.shape[1])
+    return not node.attributes.get("matrices") or _is_plain(editor, shapes, node, weights.shape[1])
 
 
-def _is_plain(editor: Editor, node: Node, columns: int) -> bool:
+def _is_plain(editor: Editor, shapes: Shapes, node: Node, columns: int) -> bool:
     """A product without factors and transpositions, to which one number per column may be added."""
     given = node.attributes
     if given.get("alpha", 1) != 1 or given.get("beta", 1) != 1 or given.get("transpose_a") or given.get("transpose_b"):
         return False
     bias = node.inputs[2] if len(node.inputs) > 2 else None
-    value = editor.value(bias)
-    return bias is None or (value is not None and value.shape == (columns,))
+    return bias is None or known_shape(editor, shapes, bias) == (columns,)
 
 
 def _block(pair: Node, scale: np.ndarray, shape: tuple[int, ...]) -> int | None:

@@ -74,7 +74,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         _remove_clamps(editor)
         _fuse_groups(editor)
         remove_inverse_pairs(editor)
-    multiply_by_blocks(editor)
+    multiply_by_blocks(editor, shapes)
     mark_computed_weights(editor)
     return editor.finish(), _notes(editor)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
+from .block_weights import join_biases
 from .blocked_channels import join_residual_sums
 from .gates import GELU, join_fast_gelu, join_gelu
 from .real_groups import NORMALIZATION, join_layer_normalization, join_root_mean_square, join_skipped_sums
@@ -35,5 +36,6 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         join_skipped_sums(editor, shapes)
         join_fast_gelu(editor)
         merge_factors(editor, shapes)
+    join_biases(editor, shapes)
     join_residual_sums(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())

@@ -1,0 +1,566 @@
+// matmul with weights in blocks: rows in 8 bits by the rules binary32_over_127, binary32_16_lanes and binary32_four_blocks,
+// or real rows, whose weights become real numbers while running.
+#include "operators/layers/block_product.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/share.h"
+#include "operators/layers/real_product.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kColumns = 16;  // of a panel
+constexpr int64_t kRows = 32;     // of one task
+constexpr size_t kBias = 2, kScale = 5, kPoint = 6;
+
+// Constant weights and what belongs to them.
+struct Weights {
+  explicit Weights(const Step& step)
+      : columns(step.integer("n", 1, int64_t{1} << 31)),
+        depth(step.integer("k", 1, int64_t{1} << 31)),
+        bits(step.integer("bits", 2, 8)),
+        length(step.integer("block_size", 16, 256)),
+        blocks((depth + length - 1) / length) {
+    const Operand &a = step.input(0), &q = step.input(1), &s = step.input(kScale), &out = step.output();
+    require(a.type == Type::f32 && out.type == Type::f32 && a.dense() && out.dense(),
+            "no native kernel for these types");
+    require(bits != 6 && bits % 2 == 0 && length % 16 == 0, "weights of other bits");
+    require(q.constant != nullptr && q.type == Type::u8 && q.elements == columns * blocks * row_bytes(length),
+            "weights are computed");
+    require(s.constant != nullptr && s.type == Type::f32 && s.elements == columns * blocks, "scales are computed");
+    require(a.elements > 0 && a.elements % depth == 0 && out.elements == a.elements / depth * columns,
+            "the shapes do not fit");
+    rows = a.elements / depth;
+    numbers = static_cast<const uint8_t*>(q.constant);
+    scales.resize(static_cast<size_t>(s.elements));
+    std::memcpy(scales.data(), s.constant, scales.size() * 4);
+    points.assign(scales.size(), static_cast<float>(1 << (bits - 1)));
+    if (!step.has_input(kPoint) || step.integer("points_ignored", 0, 1) != 0) return;
+    const Operand& p = step.input(kPoint);
+    require(p.constant != nullptr, "zero points are computed");
+    real_points = p.type == Type::f32;
+    require(
+        real_points ? p.elements == columns * blocks : p.type == Type::u8 && p.elements == columns * row_bytes(blocks),
+        "zero points have another form");
+    if (real_points) {
+      std::memcpy(points.data(), p.constant, points.size() * 4);
+      return;
+    }
+    const auto* packed = static_cast<const uint8_t*>(p.constant);
+    for (int64_t n = 0; n < columns; ++n) {
+      for (int64_t b = 0; b < blocks; ++b) {
+        points[n * blocks + b] = static_cast<float>(part(packed + n * row_bytes(blocks), b));
+      }
+    }
+  }
+
+  int64_t row_bytes(int64_t count) const { return (count * bits + 7) / 8; }
+  int part(const uint8_t* packed, int64_t i) const {
+    return packed[i * bits / 8] >> (i * bits % 8) & ((1 << bits) - 1);
+  }
+  int number(int64_t n, int64_t k) const { return part(numbers + n * blocks * row_bytes(length), k); }
+  float scale(int64_t n, int64_t b) const { return scales[n * blocks + b]; }
+  float point(int64_t n, int64_t b) const { return points[n * blocks + b]; }
+
+  int64_t columns, depth, bits, length, blocks;
+  int64_t rows = 0;
+  const uint8_t* numbers = nullptr;
+  std::vector<float> scales, points;  // [columns][blocks]
+  bool real_points = false;
+};
+
+// f(column within the panel, column) for the columns that panel `p` has.
+template <class Function>
+void each_column(const Weights& w, int64_t p, Function&& f) {
+  for (int64_t c = 0; c < std::min(kColumns, w.columns - p * kColumns); ++c) f(c, p * kColumns + c);
+}
+
+// Where the lanes of 16 columns begin.
+using Lanes = std::array<const float*, 16>;
+
+// The largest |x| as bits, which order as numbers do: below kInfinity, all of them are finite.
+constexpr int32_t kInfinity = 0x7F800000;
+int32_t largest_bits(const float* x, int64_t count) {
+  int32_t largest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    int32_t bits;
+    std::memcpy(&bits, x + i, 4);
+    largest = std::max(largest, bits & 0x7FFFFFFF);
+  }
+  return largest;
+}
+
+// The first `fours` columns are folded by fours, the others by halves.
+void fold_columns(const BlockProduct& core, const Lanes& lanes, int count, int64_t fours, float* out) {
+  core.fold_halves(lanes.data(), count, out);
+  if (fours <= 0) return;
+  float by_fours[kColumns];
+  core.fold_fours(lanes.data(), count, by_fours);
+  std::copy_n(by_fours, fours, out);
+}
+
+// Panels of columns, rows in blocks, shared out among threads.
+class Panels : public Kernel {
+ public:
+  Panels(const Step& step, const Weights& w)
+      : columns_(w.columns), depth_(w.depth), length_(w.length), blocks_(w.blocks), rows_(w.rows) {
+    panels_ = (columns_ + kColumns - 1) / kColumns;
+    if (!step.has_input(kBias)) return;
+    const Operand& bias = step.input(kBias);
+    require(bias.type == Type::f32 && bias.dense() && bias.elements == columns_, "the bias has another form");
+    biased_ = true;
+  }
+  bool packs(size_t input) const override { return input == 1 || input == kScale || input == kPoint; }
+  int64_t scratch_bytes(int threads) const override { return shared_bytes() + threads * worker_bytes(); }
+
+ protected:
+  virtual int64_t shared_bytes() const { return 0; }
+  virtual int64_t worker_bytes() const = 0;
+  // Rows first to first + count of panel `p`; false where an infinity or a NaN arises.
+  virtual bool multiply(const Run& run, int64_t first, int64_t count, int64_t p, uint8_t* scratch) const = 0;
+
+  void share(const Run& run) const {
+    const int64_t row_blocks = (rows_ + kRows - 1) / kRows, work = std::min(rows_, kRows) * kColumns * depth_;
+    const int64_t most = std::max<int64_t>(1, kTaskMostWork / work);
+    const int threads = run.pool.threads();
+    const int64_t wanted = row_blocks >= 4 * threads ? 1 : group_count(panels_, threads);
+    const int64_t groups = std::min(panels_, std::max(wanted, (panels_ + most - 1) / most));
+    const bool small = rows_ * columns_ * depth_ < 500000;
+    std::atomic<bool> finite{true};
+    run.pool.parallel(row_blocks * groups, small ? 1 : threads, [&](int64_t task, int worker) {
+      const int64_t group = task % groups, first = task / groups * kRows;
+      uint8_t* scratch = run.scratch + shared_bytes() + worker * worker_bytes();
+      for (int64_t p = group * panels_ / groups; p < (group + 1) * panels_ / groups; ++p) {
+        if (!multiply(run, first, std::min(kRows, rows_ - first), p, scratch)) {
+          finite.store(false, std::memory_order_relaxed);
+        }
+      }
+    });
+    // What becomes of infinities and NaN is the reference's to tell.
+    if (!finite.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+  // One row of a panel, with the bias and what is added after it.
+  bool store(const Run& run, int64_t row, int64_t p, const float* sums, const float* last) const {
+    const int64_t used = std::min(kColumns, columns_ - p * kColumns);
+    const float* bias = biased_ ? reinterpret_cast<const float*>(run.inputs[kBias]) + p * kColumns : nullptr;
+    float* out = reinterpret_cast<float*>(run.outputs[0]) + row * columns_ + p * kColumns;
+    for (int64_t n = 0; n < used; ++n) out[n] = sums[n];
+    for (int64_t n = 0; n < used && bias != nullptr; ++n) out[n] = out[n] + bias[n];
+    for (int64_t n = 0; n < used && last != nullptr; ++n) out[n] = out[n] + last[n];
+    return largest_bits(out, used) < kInfinity;
+  }
+
+  int64_t columns_, depth_, length_, blocks_, rows_, panels_ = 0;
+  bool biased_ = false;
+};
+
+// Rows in 8 bits.
+class Integers final : public Panels {
+ public:
+  Integers(const Step& step, const Weights& w, const CoreSet& cores)
+      : Panels(step, w), core_(cores.block_product()), real_(cores.real_matmul()), bytes_(w.bits == 8) {
+    require(step.rule("row_blocks") == "binary32_over_127" && !w.real_points, "no native rule for this slot");
+    const std::string& rule = step.rule("block_product");
+    require(rule == "binary32_16_lanes" || rule == "binary32_four_blocks", "no native rule for this slot");
+    four_blocks_ = rule == "binary32_four_blocks";
+    require(four_blocks_ ? length_ == 32 || length_ == 64 || length_ == 128 : w.bits >= 4, "blocks of another length");
+    four_blocks_ ? plan_four_blocks() : plan_steps();
+    step_bytes_ = bytes_ ? 512 : 256;
+    numbers_.assign(static_cast<size_t>(panels_ * steps_ * step_bytes_), 0);
+    scales_.assign(static_cast<size_t>(panels_ * blocks_ * kColumns), 0.0f);
+    moved_ = scales_;
+    for (int64_t p = 0; p < panels_; ++p) {
+      each_column(w, p, [&](int64_t c, int64_t n) {
+        pack(w, n, numbers_.data() + p * steps_ * step_bytes_ + 4 * c);
+        for (int64_t b = 0; b < blocks_; ++b) {
+          const int64_t at = (p * blocks_ + b) * kColumns + c;
+          scales_[at] = w.scale(n, b);
+          moved_[at] = -(w.scale(n, b) * w.point(n, b));
+        }
+      });
+    }
+  }
+  std::string note() const override { return "rows in 8 bits, weights in blocks"; }
+
+  void run(const Run& run) const override {
+    const Rows rows = rows_in(run.scratch);
+    const auto* a = reinterpret_cast<const float*>(run.inputs[0]);
+    std::atomic<bool> right{true};
+    const int64_t each = std::max<int64_t>(1, 32768 / depth_), tasks = (rows_ + each - 1) / each;
+    run.pool.parallel(tasks, [&](int64_t task, int worker) {
+      auto* values = reinterpret_cast<int8_t*>(run.scratch + shared_bytes() + worker * worker_bytes());
+      for (int64_t m = task * each; m < std::min(rows_, (task + 1) * each); ++m) {
+        if (!quantize(a + m * depth_, m, rows, values)) right.store(false, std::memory_order_relaxed);
+      }
+    });
+    if (!right.load(std::memory_order_relaxed)) throw Undefined();
+    share(run);
+  }
+
+ private:
+  // What was made of all rows: numbers in the order of steps, and by block their scales, and the scales times the sums.
+  struct Rows {
+    int8_t* numbers;  // [rows][32 * steps]
+    float *scales, *sums;
+  };
+
+  // Where steps of a lane end: four quarters of the lanes, then what both halves of them add for blocks left over.
+  void plan_steps() {
+    const int64_t together = std::max<int64_t>(1, 128 / length_), whole = blocks_ / together * together;
+    const int64_t pieces = std::max<int64_t>(1, length_ / 128), fours = length_ / 4;
+    for (int64_t quarter = 0; quarter < 4; ++quarter) {
+      for (int64_t k = 0; k < whole; k += together) {
+        for (int64_t piece = 0; piece < pieces; ++piece) {
+          // Both halves of 128 bytes.
+          const int64_t one = k * fours + piece * 32 + quarter * 4, two = one + 16;
+          if (length_ >= 128) {
+            add_step({one, one + 1, one + 2, one + 3}, {two, two + 1, two + 2, two + 3});
+          } else {
+            add_step({one, one + 1, two, two + 1}, {one + 2, one + 3, two + 2, two + 3});
+          }
+        }
+      }
+      if (length_ == 64) {
+        for (int64_t k = whole; k < blocks_; ++k) {
+          const int64_t one = k * fours + quarter * 4;
+          add_step({one, one + 2, one + 1, one + 3}, {-1, -1, -1, -1});
+        }
+      }
+      ends_.push_back(steps_);
+    }
+    for (int64_t half = 0; half < 2; ++half) {
+      for (int64_t k = whole; k < blocks_ && length_ < 64; ++k) {
+        const int64_t one = k * fours + half * 4;
+        if (length_ == 32) {
+          add_step({one, one + 1, one + 2, one + 3}, {-1, -1, -1, -1});
+        } else {
+          add_pairs(k * 16 + half * 8);
+        }
+      }
+      ends_.push_back(steps_);
+    }
+  }
+
+  // By four lanes and four blocks: the first and the third, the second and the fourth block.
+  void plan_four_blocks() {
+    const int64_t fours = length_ / 4;
+    for (int64_t quarter = 0; quarter < lanes() / 4; ++quarter) {
+      for (int64_t k = 0; k < blocks_; k += 4) {
+        for (int64_t side = 0; side < 2; ++side) {
+          for (int64_t block = k + side; block < std::min(blocks_, k + 4); block += 2) {
+            const int64_t one = block * fours + quarter * 4, two = one + 16;
+            const bool both = length_ == 128;
+            add_step({one, one + 1, one + 2, one + 3},
+                     {both ? two : -1, both ? two + 1 : -1, both ? two + 2 : -1, both ? two + 3 : -1});
+          }
+          ends_.push_back(steps_);
+        }
+      }
+    }
+  }
+
+  // Each lane's two fours of neighbours; -1: none.
+  void add_step(std::array<int64_t, 4> first, std::array<int64_t, 4> second) {
+    for (int lane = 0; lane < 4; ++lane) {
+      for (const int64_t four : {first[lane], second[lane]}) {
+        for (int64_t d = 0; d < 4; ++d) places_.push_back(four < 0 ? nothing() : static_cast<int32_t>(4 * four + d));
+      }
+    }
+    finish_step(first[0] * 4, first[2] * 4);
+  }
+  // Each lane's two neighbours.
+  void add_pairs(int64_t begin) {
+    for (int lane = 0; lane < 4; ++lane) {
+      for (int64_t d = 0; d < 8; ++d) {
+        places_.push_back(d < 2 ? static_cast<int32_t>(begin + 2 * lane + d) : nothing());
+      }
+    }
+    finish_step(begin, begin);
+  }
+  void finish_step(int64_t one, int64_t two) {
+    step_blocks_.push_back(static_cast<int32_t>(one / length_));
+    step_blocks_.push_back(static_cast<int32_t>(two / length_));
+    ++steps_;
+  }
+  int32_t nothing() const { return static_cast<int32_t>(blocks_ * length_); }
+
+  // Column `n`: the four bytes of a lane's first and second four lie 64 apart, or share bytes.
+  void pack(const Weights& w, int64_t n, uint8_t* to) const {
+    for (int64_t t = 0; t < steps_; ++t, to += step_bytes_) {
+      for (int64_t i = 0; i < 32; ++i) {
+        const int64_t place = places_[32 * t + i], lane = i / 8, d = i % 4;
+        if (place == nothing()) continue;
+        const auto number = static_cast<uint8_t>(w.number(n, place));
+        const bool second = i % 8 >= 4;
+        if (bytes_) {
+          to[128 * lane + (second ? 64 : 0) + d] = number;
+        } else {
+          to[64 * lane + d] = static_cast<uint8_t>(to[64 * lane + d] | number << (second ? 4 : 0));
+        }
+      }
+    }
+  }
+
+  int64_t padded() const { return blocks_ * length_; }
+  int64_t row_scales() const { return round_up(rows_ * blocks_ * 4, 64); }
+  int64_t row_numbers() const { return round_up(rows_ * 32 * steps_, 64); }
+  int64_t shared_bytes() const override { return row_numbers() + 2 * row_scales(); }
+  int64_t worker_bytes() const override {
+    return std::max(round_up(padded() + 1, 64), kRows * 8 + kRows * kColumns * (16 + 8 + 1) * 4);
+  }
+  Rows rows_in(uint8_t* scratch) const {
+    auto* scales = reinterpret_cast<float*>(scratch + row_numbers());
+    return {reinterpret_cast<int8_t*>(scratch), scales, scales + row_scales() / 4};
+  }
+
+  // False where a number is not finite, or too small to have an inverse.
+  bool quantize(const float* row, int64_t m, const Rows& rows, int8_t* values) const {
+    constexpr float kWhole = 12582912.0f;  // sums with it are integers, rounded to even
+    std::memset(values + depth_, 0, static_cast<size_t>(padded() + 1 - depth_));
+    for (int64_t b = 0; b < blocks_; ++b) {
+      const int64_t begin = b * length_, end = std::min(depth_, begin + length_);
+      const int32_t bits = largest_bits(row + begin, end - begin);
+      float largest;
+      std::memcpy(&largest, &bits, 4);
+      const float scale = largest / 127.0f, inverse = largest != 0.0f ? 127.0f / largest : 0.0f;
+      if (bits >= kInfinity || std::isinf(inverse)) return false;
+      int32_t sum = 0;
+      for (int64_t k = begin; k < end; ++k) {
+        const auto value = static_cast<int32_t>((row[k] * inverse + kWhole) - kWhole);
+        values[k] = static_cast<int8_t>(value);
+        sum += value;
+      }
+      rows.scales[m * blocks_ + b] = scale;
+      rows.sums[m * blocks_ + b] = scale * static_cast<float>(sum);
+    }
+    int8_t* to = rows.numbers + m * 32 * steps_;
+    for (int64_t i = 0; i < 32 * steps_; ++i) to[i] = values[places_[i]];
+    return true;
+  }
+
+  bool multiply(const Run& run, int64_t first, int64_t count, int64_t p, uint8_t* scratch) const override {
+    const Rows rows = rows_in(run.scratch);
+    const auto** pointers = reinterpret_cast<const float**>(scratch);
+    auto* last = reinterpret_cast<float*>(scratch + kRows * 8);
+    float* sums = last + kRows * kColumns;
+    std::fill_n(sums, count * 16 * kColumns, 0.0f);
+    four_blocks_ ? add_four_blocks(rows, first, count, p, sums) : add_steps(rows, first, count, p, sums);
+    std::fill_n(last, count * kColumns, 0.0f);
+    for (int64_t r = 0; r < count; ++r) pointers[r] = rows.sums + (first + r) * blocks_;
+    RealRows corrections;
+    corrections.rows = pointers;
+    corrections.capacity = corrections.count = count;
+    corrections.depth = blocks_;
+    corrections.sums = last;
+    corrections.stride = kColumns;
+    real_.run_fused(corrections, moved_.data() + p * blocks_ * kColumns, kColumns);
+    bool finite = true;
+    for (int64_t r = 0; r < count; ++r) {
+      float result[kColumns];
+      fold(sums, count, r, first + r, p, result);
+      finite = store(run, first + r, p, result, last + r * kColumns) && finite;
+    }
+    return finite;
+  }
+
+  void add_steps(const Rows& rows, int64_t first, int64_t count, int64_t p, float* sums) const {
+    const int64_t part = count * 4 * kColumns;
+    for (int quarter = 0; quarter < 4; ++quarter) add(rows, first, count, p, quarter, sums + quarter * part);
+    if (lanes() == 16) return;
+    for (int64_t i = 0; i < 2 * part; ++i) sums[i] = sums[i] + sums[i + 2 * part];
+    for (int half = 0; half < 2; ++half) add(rows, first, count, p, 4 + half, sums + half * part);
+  }
+
+  void add_four_blocks(const Rows& rows, int64_t first, int64_t count, int64_t p, float* sums) const {
+    const int64_t part = count * 4 * kColumns, groups = (blocks_ + 3) / 4;
+    float *one = sums + 4 * part, *two = one + part;
+    for (int64_t quarter = 0; quarter < lanes() / 4; ++quarter, sums += part) {
+      for (int64_t g = 0; g < groups; ++g) {
+        std::fill_n(one, 2 * part, 0.0f);
+        add(rows, first, count, p, (quarter * groups + g) * 2, one);
+        add(rows, first, count, p, (quarter * groups + g) * 2 + 1, two);
+        for (int64_t i = 0; i < part; ++i) sums[i] = sums[i] + (one[i] + two[i]);
+      }
+    }
+  }
+
+  int lanes() const { return length_ < 64 ? 8 : 16; }
+
+  void add(const Rows& rows, int64_t first, int64_t count, int64_t p, int64_t part, float* sums) const {
+    const int64_t begin = part == 0 ? 0 : ends_[part - 1];
+    BlockRows given;
+    given.rows = rows.numbers + first * 32 * steps_ + 32 * begin;
+    given.row_step = 32 * steps_;
+    given.count = count;
+    given.steps = ends_[part] - begin;
+    given.scales = rows.scales + first * blocks_;
+    given.scale_step = blocks_;
+    given.blocks = step_blocks_.data() + 2 * begin;
+    given.sums = sums;
+    const uint8_t* numbers = numbers_.data() + (p * steps_ + begin) * step_bytes_;
+    (bytes_ ? core_.run_8 : core_.run_4)(given, numbers, scales_.data() + p * blocks_ * kColumns);
+  }
+
+  // Pairs of rows of long blocks, and the columns beyond the last four, are folded by halves.
+  void fold(const float* sums, int64_t count, int64_t r, int64_t row, int64_t p, float* result) const {
+    constexpr int kOrder[] = {0, 2, 1, 3};
+    Lanes at{};
+    for (int i = 0; i < lanes(); ++i) {
+      const int64_t lane = length_ == 64 && !four_blocks_ ? kOrder[i % 4] : i % 4;
+      at[i] = sums + ((i / 4 * count + r) * 4 + lane) * kColumns;
+    }
+    const bool in_pair = row < rows_ / 2 * 2 && length_ >= (bytes_ ? 128 : 64);
+    const int64_t fours = in_pair || four_blocks_ ? 0 : std::min(kColumns, columns_ / 4 * 4 - p * kColumns);
+    fold_columns(core_, at, lanes(), fours, result);
+  }
+
+  const BlockProduct& core_;
+  const RealMatmul& real_;
+  bool bytes_;
+  int64_t steps_ = 0, step_bytes_ = 0;
+  std::vector<int64_t> ends_;  // of what `add` adds
+  bool four_blocks_ = false;
+  std::vector<int32_t> places_, step_blocks_;  // [steps][32], [steps][2]
+  std::vector<uint8_t> numbers_;               // [panels][steps][step_bytes]
+  std::vector<float> scales_, moved_;          // [panels][blocks][16]
+};
+
+// Real rows; weights of 4 bits become real numbers while running. A single row has 16 lanes of sums, others one.
+class Reals final : public Panels {
+ public:
+  Reals(const Step& step, const Weights& w, const CoreSet& cores)
+      : Panels(step, w), core_(cores.block_product()), real_(cores.real_matmul()) {
+    require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
+    pairs_ = (depth_ + 1) / 2;
+    numbers_.assign(static_cast<size_t>(panels_ * pairs_ * kColumns), 0);
+    scales_.assign(static_cast<size_t>(panels_ * blocks_ * kColumns), 0.0f);
+    points_ = scales_;
+    for (int64_t p = 0; p < panels_; ++p) {
+      each_column(w, p, [&](int64_t c, int64_t n) {
+        uint8_t* to = numbers_.data() + p * pairs_ * kColumns + c;
+        for (int64_t k = 0; k < depth_; ++k) {
+          to[k / 2 * kColumns] = static_cast<uint8_t>(to[k / 2 * kColumns] | w.number(n, k) << (k % 2 * 4));
+        }
+        for (int64_t b = 0; b < blocks_; ++b) {
+          scales_[(p * blocks_ + b) * kColumns + c] = w.scale(n, b);
+          points_[(p * blocks_ + b) * kColumns + c] = w.point(n, b);
+        }
+      });
+    }
+  }
+  std::string note() const override { return "real rows, weights in blocks"; }
+  void run(const Run& run) const override { share(run); }
+
+ private:
+  int64_t worker_bytes() const override { return kRows * 8 + (std::max<int64_t>(kRows, 16) + length_) * kColumns * 4; }
+
+  bool multiply(const Run& run, int64_t first, int64_t count, int64_t p, uint8_t* scratch) const override {
+    const float* a = reinterpret_cast<const float*>(run.inputs[0]) + first * depth_;
+    auto* sums = reinterpret_cast<float*>(scratch + kRows * 8);
+    const uint8_t* numbers = numbers_.data() + p * pairs_ * kColumns;
+    const float* scales = scales_.data() + p * blocks_ * kColumns;
+    const float* points = points_.data() + p * blocks_ * kColumns;
+    std::fill_n(sums, std::max<int64_t>(kRows, 16) * kColumns, 0.0f);
+    if (rows_ == 1) {
+      core_.run_row(a, depth_, length_, numbers, scales, points, sums);
+      return store_row(run, p, sums);
+    }
+    const auto** pointers = reinterpret_cast<const float**>(scratch);
+    float* weights = sums + std::max<int64_t>(kRows, 16) * kColumns;
+    for (int64_t b = 0; b < blocks_; ++b) {
+      const int64_t begin = b * length_, terms = std::min(length_, depth_ - begin);
+      core_.unpack(terms, numbers + begin / 2 * kColumns, scales + b * kColumns, points + b * kColumns, weights);
+      for (int64_t r = 0; r < count; ++r) pointers[r] = a + r * depth_ + begin;
+      RealRows part;
+      part.rows = pointers;
+      part.capacity = part.count = count;
+      part.depth = terms;
+      part.sums = sums;
+      part.stride = kColumns;
+      real_.run_fused(part, weights, kColumns);
+    }
+    bool finite = true;
+    for (int64_t r = 0; r < count; ++r) finite = store(run, first + r, p, sums + r * kColumns, nullptr) && finite;
+    return finite;
+  }
+
+  bool store_row(const Run& run, int64_t p, const float* sums) const {
+    Lanes lanes{};
+    for (int i = 0; i < 16; ++i) lanes[i] = sums + i * kColumns;
+    float result[kColumns];
+    fold_columns(core_, lanes, 16, std::min(kColumns, columns_ / 4 * 4 - p * kColumns), result);
+    return store(run, 0, p, result, nullptr);
+  }
+
+  const BlockProduct& core_;
+  const RealMatmul& real_;
+  int64_t pairs_ = 0;
+  std::vector<uint8_t> numbers_;        // [panels][pairs of terms][16]
+  std::vector<float> scales_, points_;  // [panels][blocks][16]
+};
+
+// Weights that became real numbers once: a product of two matrices, of which the second lies transposed.
+class Unpacked final : public Kernel {
+ public:
+  Unpacked(const Step& step, const Weights& w, const CoreSet& cores) {
+    values_.resize(static_cast<size_t>(w.columns * w.depth));
+    for (int64_t n = 0; n < w.columns; ++n) {
+      for (int64_t k = 0; k < w.depth; ++k) {
+        const auto number = static_cast<float>(w.number(n, k));
+        const float scale = w.scale(n, k / w.length), point = w.point(n, k / w.length);
+        values_[n * w.depth + k] = w.real_points ? number * scale - scale * point : (number - point) * scale;
+      }
+    }
+    const Operand a = matrix(w.rows, w.depth), out = matrix(w.rows, w.columns);
+    Operand b = matrix(w.columns, w.depth);
+    b.constant = values_.data();
+    Step product = step;
+    product.inputs = {&a, &b};
+    if (step.has_input(kBias)) product.inputs.push_back(step.inputs[kBias]);
+    product.outputs = {&out};
+    product.integers["transpose_b"] = product.integers["turned_b"] = {1};
+    product.integers["transpose_a"] = product.integers["apart"] = {0};
+    product.reals["alpha"] = product.reals["beta"] = 1.0;
+    kernel_ = make_real_product(product, cores);
+  }
+  int64_t scratch_bytes(int threads) const override { return kernel_->scratch_bytes(threads); }
+  bool packs(size_t input) const override { return input == 1 || input == kScale || input == kPoint; }
+  std::string note() const override { return kernel_->note(); }
+  void run(const Run& run) const override {
+    // Kernels read what they do not change.
+    uint8_t* const inputs[] = {run.inputs[0], reinterpret_cast<uint8_t*>(const_cast<float*>(values_.data())),
+                               run.inputs[kBias]};
+    kernel_->run({inputs, run.outputs, run.scratch, run.pool});
+  }
+
+ private:
+  static Operand matrix(int64_t rows, int64_t columns) {
+    Operand operand;
+    operand.type = Type::f32;
+    operand.shape = {rows, columns};
+    operand.elements = rows * columns;
+    operand.row_stride = columns * 4;
+    return operand;
+  }
+
+  std::vector<float> values_;  // [columns][depth]
+  std::unique_ptr<Kernel> kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_block_product(const Step& step, const CoreSet& cores) {
+  const Weights weights(step);
+  if (step.rules.count("block_product") != 0) return std::make_unique<Integers>(step, weights, cores);
+  if (step.integer("packed", 0, 1) != 0) return std::make_unique<Reals>(step, weights, cores);
+  return std::make_unique<Unpacked>(step, weights, cores);
+}
+
+}  // namespace bittrue
