@@ -245,6 +245,30 @@ def reduced_images(rng: np.random.Generator) -> PassGraph:
     return g
 
 
+def idle(rng: np.random.Generator) -> PassGraph:
+    """Sums with 0, products with 1, casts and moves that leave numbers as they are: NoopElimination and the like."""
+    g = PassGraph(rng, int(rng.choice([13, 17])))
+    shape = (2, 3, int(rng.integers(1, 20)))
+    values = g.reals(*shape)
+    values[rng.random(shape) < 0.2] *= 0
+    x = g.input(values)
+    for _ in range(int(rng.integers(1, 6))):
+        size = g.pick((), (1,), (1, 1, 1), shape, (1, 1, 1, 1))
+        zero, one = (g.constant(np.full(size, value, np.float32)) for value in (g.pick(0.0, -0.0), 1))
+        operator = g.pick("Add", "Sub", "Mul", "Div", "Cast", "Identity", "Expand", "Transpose", "Relu", "Neg", "Tanh")
+        if operator in ("Add", "Mul"):
+            x = g.node(operator, *g.turned(x, zero if operator == "Add" else one))
+        elif operator in ("Sub", "Div"):
+            x = g.node(operator, x, zero if operator == "Sub" else one)
+        elif operator == "Expand":
+            x = g.node(operator, x, g.indices(*g.pick(shape, (1, 1, 1), (1,))))
+        elif operator == "Transpose":
+            x = g.node(operator, g.node(operator, x, perm=[0, 2, 1]), perm=[0, 2, 1])
+        else:
+            x = g.node(operator, x, **({"to": TensorProto.FLOAT} if operator == "Cast" else {}))
+    return g
+
+
 class SymbolicGraph(PassGraph):
     """Layer normalizations of sums, in a graph that leaves dimensions free; sizes are asked for in all ways."""
 
@@ -341,6 +365,7 @@ class SymbolicGraph(PassGraph):
 
 PASSES: dict[str, Callable[[np.random.Generator], PassGraph]] = {
     "gates": gates,
+    "idle": idle,
     "reduced images": reduced_images,
     "scales": scales,
     "skipped sums": SymbolicGraph,

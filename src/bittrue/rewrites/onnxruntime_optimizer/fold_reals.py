@@ -44,7 +44,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 def fold(editor: Editor, shapes: Shapes) -> None:
     """Constants into the products before them, equal nodes become one, products with a bias behind them, too."""
     for _ in editor.rounds(_ROUNDS):
-        remove_idle(editor)
+        remove_idle(editor, shapes)
         for node in editor.nodes():
             for rule in _RULES.get(node.source, ()):
                 if editor.alive(node) and rule(editor, shapes, node):

@@ -60,7 +60,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     quantize_choices(editor)
     split_dequantizations(editor)
     for _ in editor.rounds(_ROUNDS):
-        remove_idle(editor)
+        remove_idle(editor, shapes)
         join_clamps(editor)
         merge_double_pairs(editor)
         share_equal(editor)

@@ -18,6 +18,9 @@ _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLi
 # Constants of so many elements and of these types are compared by content, others by identity.
 _SMALL, _SHARED = 8, ("f16", "f32", "f64", "s32", "s64")
 
+# What leaves the other operand as it is.
+_NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
+
 # Of a product of two matrices without factors.
 PLAIN_PRODUCT: dict[str, Attribute] = {
     "alpha": 1.0,
@@ -29,20 +32,36 @@ PLAIN_PRODUCT: dict[str, Attribute] = {
 
 
 # -- operators without effect --------------------------------------------------------------------------------------
-def remove_idle(editor: Editor) -> None:
-    """Identity, Dropout (whose mask is made by nodes of its own), and casts to the type that is there."""
+def remove_idle(editor: Editor, shapes: Shapes) -> None:
+    """Identity, Dropout (whose mask is made by nodes of its own), casts to the type that is there, and sums with 0 and
+    products with 1, whatever they do to the sign of 0.
+    """
     for planned in editor.nodes():
         # One that read what another of them gave has been replaced.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
-        source = node.inputs[0] if node is not None and node.inputs else None
-        if node is None or source is None or editor.gives_result(node):
+        if node is None or not node.inputs or editor.gives_result(node):
             continue
-        if node.operator != "identity" and (
-            node.operator != "convert" or editor.type(source) != editor.type(node.outputs[0])
-        ):
+        same_type = node.operator == "convert" and editor.type(node.inputs[0]) == editor.type(node.outputs[0])
+        source = node.inputs[0] if node.operator == "identity" or same_type else _unchanged(editor, shapes, node)
+        if source is not None:
+            editor.replace_reads(node.outputs[0], source)
+            editor.remove(node)
+
+
+def _unchanged(editor: Editor, shapes: Shapes, node: Node) -> int | None:
+    """The operand that a sum with 0 or a product with 1 gives back. Source: ORT leaves those of graph inputs alone."""
+    neutral = _NEUTRAL.get(node.source)
+    if neutral is None or len(node.inputs) != 2:
+        return None
+    values = [editor.value(index) for index in node.inputs]
+    for position in (0, 1) if node.source in ("Add", "Mul") else (1,):
+        value, other = values[position], node.inputs[1 - position]
+        if value is None or value.size != 1 or editor.writer(other) is None or editor.type(other) not in _SHARED:
             continue
-        editor.replace_reads(node.outputs[0], source)
-        editor.remove(node)
+        shape = known_shape(editor, shapes, other) if values[1 - position] is None else None
+        if shape is not None and value.ndim <= len(shape) and value.reshape(()) == neutral:
+            return other
+    return None
 
 
 def join_clamps(editor: Editor) -> None:
