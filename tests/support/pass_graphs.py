@@ -253,7 +253,7 @@ def idle(rng: np.random.Generator) -> PassGraph:
     values[rng.random(shape) < 0.2] *= 0
     x = g.input(values)
     for _ in range(int(rng.integers(1, 6))):
-        size = g.pick((), (1,), (1, 1, 1), shape, (1, 1, 1, 1))
+        size = g.pick((), (1,), (1, 1, 1), shape)
         zero, one = (g.constant(np.full(size, value, np.float32)) for value in (g.pick(0.0, -0.0), 1))
         operator = g.pick("Add", "Sub", "Mul", "Div", "Cast", "Identity", "Expand", "Transpose", "Relu", "Neg", "Tanh")
         if operator in ("Add", "Mul"):
@@ -266,6 +266,7 @@ def idle(rng: np.random.Generator) -> PassGraph:
             x = g.node(operator, g.node(operator, x, perm=[0, 2, 1]), perm=[0, 2, 1])
         else:
             x = g.node(operator, x, **({"to": TensorProto.FLOAT} if operator == "Cast" else {}))
+    g.node("Relu", g.node("Add", *g.turned(x, g.constant(np.zeros((1, 1, 1, 1), np.float32)))))
     return g
 
 
