@@ -100,11 +100,16 @@ def _transposed_product(rng: np.random.Generator) -> tuple[bytes, list[np.ndarra
             if rng.random() < 0.2:
                 nodes.append(helper.make_node("Neg", names[-1:], [f"{side}n"]))
                 outputs.append(f"{side}n")
-    if gemm and rng.random() < 0.5:
+    biased = rng.random() < 0.5
+    if biased:
         constants["c"] = rng.standard_normal(columns).astype(np.float32)
-        names.append("c")
+        names += ["c"] if gemm else []
     attributes = {"transA": flags[0], "transB": flags[1], "alpha": float(rng.choice([1, 0.5]))} if gemm else {}
-    nodes.append(helper.make_node("Gemm" if gemm else "MatMul", names, ["y"], **attributes))
+    nodes.append(
+        helper.make_node("Gemm" if gemm else "MatMul", names, ["y" if gemm or not biased else "m"], **attributes)
+    )
+    if biased and not gemm:
+        nodes.append(helper.make_node("Add", ["m", "c"], ["y"]))
     end = ["y", "Transpose", "Neg"][int(rng.integers(3))]
     if end != "y":
         nodes.append(helper.make_node(end, ["y"], ["z"]))

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from support.differential import assert_same
-from support.onnx_models import HERE, cases, needs_wide, run_runtime, value_info
+from support.onnx_models import HERE, build, cases, check, needs_wide, run_runtime, value_info
 from support.real_graphs import RealGraphMaker
 
 
@@ -35,6 +35,22 @@ def test_bytes(request: pytest.FixtureRequest) -> None:
         steps = session.plan.steps
         seen.update("conv of a sum" if s.operator == "conv" and len(s.inputs) > 9 else s.operator for s in steps)
     assert {"conv of a sum", "gelu", "matmul", "layer_normalization"} <= seen
+
+
+@needs_wide
+@pytest.mark.parametrize("order", [[1, 0, 2], [1, 2, 0], [0, 2, 1]])
+def test_single_columns_of_transposed_matrices(order: list[int]) -> None:
+    """Where their elements are no neighbours, they are not added up as a row."""
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((3, 17, 7), (3, 7, 1)))
+    lies = np.ascontiguousarray(np.transpose(b, np.argsort(order)))
+    nodes = [
+        helper.make_node("Neg", ["b"], ["n"]),
+        helper.make_node("Transpose", ["n"], ["t"], perm=order),
+        helper.make_node("MatMul", ["a", "t"], ["y"]),
+    ]
+    content, feeds = build(nodes, {"a": a, "b": lies}, {"y": TensorProto.FLOAT})
+    assert check(content, feeds) == "equal"
 
 
 @needs_wide

@@ -59,6 +59,7 @@ def _fused_matmul(source: Source) -> None:
         "transpose_a": turned[0],
         "transpose_b": turned[1],
         "apart": turned[0] or any(behind),
+        "apart_b": behind[1],
     }
     source.emit("matmul", source.type(0), attributes, inputs=inputs)
 

@@ -22,7 +22,8 @@ def lower(call: Call) -> Lowered:
     """Factors, which operands are transposed, and how the runtime's operands lie in memory, as rewrites mark it.
 
     `turned_a`, `turned_b`: that operand lies transposed; `apart`: the matrices on the left lie apart from each other,
-    which matters where they are single rows.
+    which matters where they are single rows. Elements of single columns on the right are no neighbours where their
+    matrices lie so (`apart_b`).
     """
     given = call.node.attributes
     a, packed = call.input(0), _packed(call)
@@ -35,16 +36,19 @@ def lower(call: Call) -> Lowered:
         transposed = bool(given.get(f"transpose_{side}", False)) and operand.rank > 1
         parameters[f"transpose_{side}"] = transposed
         parameters[f"turned_{side}"] = transposed != bool(given.get(f"turned_{side}", False))
+    b, shape = call.input(1), call.output.shape
+    if given.get("apart_b") and math.prod(b.shape[:-2]) > 1 and shape[-1] == 1:
+        parameters["turned_b"] = parameters["turned_b"] or shape[-2] != 1 or parameters["turned_a"]
     depth = a.shape[-2 if a.rank > 1 and parameters["transpose_a"] else -1]
     return Lowered(
         parameters={
             **parameters,
-            "output_shape": call.output.shape,
+            "output_shape": shape,
             "packed": packed,
             "apart": bool(given.get("apart", False)) and not packed and a.rank > 2 and a.shape[-2] == 1,
         },
         work=call.output.size * depth,
-        scratch=32 * (a.size + call.input(1).size + min(call.output.size, 1 << 20)),
+        scratch=32 * (a.size + b.size + min(call.output.size, 1 << 20)),
     )
 
 

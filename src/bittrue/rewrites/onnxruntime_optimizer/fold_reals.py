@@ -20,7 +20,7 @@ from .gates import join_gelu
 from .move_transposes import move_behind_sums
 from .quantized_preparation import PLAIN_PRODUCT, join_products, remove_idle, share_equal
 from .real_groups import join_layer_normalization
-from .real_products import join_transpositions
+from .real_products import join_all_transpositions, join_transpositions
 
 # How often the rules are tried; each round folds at most one neighbour into a node.
 _ROUNDS = 10
@@ -51,6 +51,8 @@ def fold(editor: Editor, shapes: Shapes) -> None:
                     break
         share_equal(editor)
     join_products(editor, shapes)
+    # Pairs move past transpositions before the runtime looks at these products.
+    join_all_transpositions(editor, shapes, of_pairs=False)
 
 
 # -- convolutions --------------------------------------------------------------------------------------------------

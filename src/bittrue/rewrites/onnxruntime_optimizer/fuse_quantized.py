@@ -40,6 +40,7 @@ from .quantized_preparation import (
     remove_idle,
     share_equal,
 )
+from .real_products import join_all_transpositions
 
 # Real products whose kernels prepare constants.
 _PRODUCTS = ("conv", "conv_transpose", "matmul")
@@ -67,6 +68,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         join_products(editor, shapes)
         propagate_pairs(editor)
         transpose_constants(editor)
+        join_all_transpositions(editor, shapes, of_pairs=True)
         remove_equal_pairs(editor)
         quantize_constants(editor, shapes)
         split_dequantizations(editor)

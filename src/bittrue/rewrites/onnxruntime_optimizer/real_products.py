@@ -11,6 +11,7 @@ from ...graph import Attribute, Node
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import Values, folded_values, known_shape
+from .quantized_pairs import DEQUANTIZE
 
 _F32 = np.float32
 
@@ -65,6 +66,19 @@ def join_transpositions(editor: Editor, shapes: Shapes, gemm: Node) -> bool:
     return True
 
 
+def join_all_transpositions(editor: Editor, shapes: Shapes, *, of_pairs: bool) -> None:
+    """The same for every Gemm; without `of_pairs` not where a dequantized operand is transposed."""
+    for node in editor.nodes():
+        if node.source != "Gemm" or not editor.alive(node):
+            continue
+        turns = [
+            turn for turn in map(editor.writer, node.inputs[:2]) if turn is not None and turn.source == "Transpose"
+        ]
+        before = [editor.writer(turn.inputs[0]) for turn in turns]
+        if of_pairs or not any(writer is not None and writer.operator == DEQUANTIZE for writer in before):
+            join_transpositions(editor, shapes, node)
+
+
 def _transposes_matrix(editor: Editor, node: Node, shapes: Shapes) -> bool:
     return node.source == "Transpose" and _order(editor, node, shapes) == (1, 0)
 
@@ -79,7 +93,7 @@ def mark_transposed(editor: Editor, shapes: Shapes) -> None:
             continue
         if node.source == "Gemm":
             continue
-        turned, apart = [False, False], False
+        turned, apart, apart_b = [False, False], False, False
         for position, index in enumerate(node.inputs[:2]):
             turn = editor.writer(index)
             if turn is None or turn.source != "Transpose" or editor.gives_result(turn):
@@ -90,8 +104,10 @@ def mark_transposed(editor: Editor, shapes: Shapes) -> None:
                 if batched and {len(known_shape(editor, shapes, one) or ()) for one in node.inputs[:2]} != {len(order)}:
                     turned[position] = batched = False
                 apart = apart or (position == 0 and (turned[0] or batched))
-        if any(turned) or apart:
-            marks: dict[str, Attribute] = {"turned_a": turned[0], "turned_b": turned[1], "apart": apart}
+                apart_b = apart_b or (position == 1 and batched)
+        if any(turned) or apart or apart_b:
+            marks: dict[str, Attribute] = {"turned_a": turned[0], "turned_b": turned[1]}
+            marks |= {"apart": apart, "apart_b": apart_b}
             editor.change(node, attributes={**node.attributes, **marks})
 
 
