@@ -5,12 +5,14 @@ Stems: attention rotary_embedding.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import NodeProto, TensorProto, helper
 
 from support.attention_models import GENERATORS, normal
-from support.onnx_models import MICROSOFT, Checks, check, needs_wide, single
+from support.onnx_models import MICROSOFT, Checks, build, check, needs_wide, single
 
 pytestmark = needs_wide
 
@@ -33,3 +35,91 @@ def test_many_keys_in_blocks(odd: float) -> None:
     assert (
         check(*single("MultiHeadAttention", inputs, [TensorProto.FLOAT], {"num_heads": 1}, domain=MICROSOFT)) == "equal"
     )
+
+
+def _node(operator: str, inputs: str, outputs: str, domain: str = "", **attributes: Any) -> NodeProto:
+    """Operands by name, ``-`` for omitted ones."""
+    names = [["" if name == "-" else name for name in side.split()] for side in (inputs, outputs)]
+    return helper.make_node(operator, *names, domain=domain, **attributes)
+
+
+_ATTENTION = _node("Attention", "a w b", "c", MICROSOFT, num_heads=2)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [_node("Mul", "x half", "a"), _ATTENTION],
+        [_node("Transpose", "turned", "a", perm=[0, 2, 1]), _ATTENTION],
+        [_node("Relu", "x", "a"), _ATTENTION, _node("Mul", "c half", "y")],
+        [
+            _node("Relu", "x", "a"),
+            _ATTENTION,
+            _node("Add", "c x", "d"),
+            _node("LayerNormalization", "d scale bias", "y"),
+        ],
+        [_node("Relu", "x", "a"), _ATTENTION, _node("MultiHeadAttention", "c x x", "y", MICROSOFT, num_heads=2)],
+        [
+            _node("MatMul", "x v", "a"),
+            _node("Mul", "a half", "d"),
+            _node("MultiHeadAttention", "d x x", "y", MICROSOFT, num_heads=2),
+        ],
+    ],
+)
+def test_attention_among_other_nodes(nodes: list[NodeProto]) -> None:
+    """No rewrite takes the product of a projection for one of the file's."""
+    rng = np.random.default_rng(8)
+    inputs = {"x": normal(rng, 2, 5, 12), "turned": normal(rng, 2, 12, 5)}
+    constants = {"w": normal(rng, 12, 36), "b": normal(rng, 36), "half": np.float32(0.5), "v": normal(rng, 12, 12)}
+    constants |= {"scale": normal(rng, 12), "bias": normal(rng, 12)}
+    used = {name for node in nodes for name in node.input}
+    model = build(
+        nodes,
+        {name: value for name, value in inputs.items() if name in used},
+        {nodes[-1].output[0]: TensorProto.FLOAT},
+        {name: value for name, value in constants.items() if name in used},
+    )
+    assert check(*model) == "equal"
+
+
+@pytest.mark.parametrize(("queries", "past"), [(6, 0), (1, 5)])
+def test_a_layer_of_a_language_model(queries: int, past: int) -> None:
+    """Lengths come from the attention mask, as exporters of language models write it."""
+    rng = np.random.default_rng(9)
+    nodes = [
+        _node("ReduceSum", "mask one", "counts", keepdims=1),
+        _node("Sub", "counts one", "last"),
+        _node("Cast", "last", "lengths", to=TensorProto.INT32),
+        _node("Shape", "mask", "shape"),
+        _node("Gather", "shape index", "all"),
+        _node("Cast", "all", "total", to=TensorProto.INT32),
+        _node("MatMul", "x w", "qkv"),
+        _node(
+            "GroupQueryAttention",
+            "qkv - - past_key past_value lengths total cos sin",
+            "a key value",
+            MICROSOFT,
+            num_heads=4,
+            kv_num_heads=2,
+            do_rotary=1,
+        ),
+        _node("MatMul", "a v", "m"),
+        _node("SkipSimplifiedLayerNormalization", "x m scale", "y - - sum", MICROSOFT, epsilon=1e-5),
+    ]
+    inputs = {
+        "x": normal(rng, 2, queries, 64),
+        "mask": np.ones((2, queries + past), np.int64),
+        "past_key": normal(rng, 2, 2, past, 16),
+        "past_value": normal(rng, 2, 2, past, 16),
+    }
+    constants = {
+        "one": np.int64([1]),
+        "index": np.asarray(1, np.int64),
+        "w": normal(rng, 64, 128),
+        "v": normal(rng, 64, 64),
+        "cos": normal(rng, 20, 8),
+        "sin": normal(rng, 20, 8),
+        "scale": normal(rng, 64),
+    }
+    outputs = dict.fromkeys(("y", "sum", "key", "value"), int(TensorProto.FLOAT))
+    assert check(*build(nodes, inputs, outputs, constants)) == "equal"

@@ -114,6 +114,7 @@ class Attention final : public Kernel {
   void run(const Run& run) const override {
     const int32_t* lengths = placed_ ? reinterpret_cast<const int32_t*>(run.inputs[kLengths]) : nullptr;
     if (placed_) check_lengths(lengths);
+    if (ends_) check_ends(reinterpret_cast<const int32_t*>(run.inputs[kMask]));
     float *keys = nullptr, *values = nullptr;
     find_cache(run, keys, values);
     const bool small = batch_ * heads_ * queries_ * keys_ * (size_ + value_size_) < kSmall;
@@ -281,6 +282,12 @@ class Attention final : public Kernel {
     }
   }
 
+  void check_ends(const int32_t* ends) const {
+    for (int64_t i = 0; i < batch_; ++i) {
+      if (ends[i] < 0) throw Undefined();
+    }
+  }
+
   void join(const Run& run, const Heads& from, size_t past, int64_t offset, int64_t b, int64_t n, int64_t before,
             float* to) const {
     const int64_t size = from.size;
@@ -321,11 +328,16 @@ class Attention final : public Kernel {
     return key >= marks[b] || (starts_ && key < marks[batch_ + b]) ? mask_value_ : 0.0f;
   }
 
+  float hiding(const Run& run, const Head& head, int64_t row, int64_t key) const {
+    if (is_later(row, key)) return kLowest;
+    return masked_ ? mask_at(run, head.b, head.n, row, key) : 0.0f;
+  }
+
   // What the sums of a row's scores begin with; true where the query sees no key.
   bool begin_row(const Run& run, const Head& head, int64_t row, float* to) const {
     bool blind = true;
     for (int64_t t = 0; t < head.keys; ++t) {
-      to[t] = is_later(row, t) ? kLowest : masked_ ? mask_at(run, head.b, head.n, row, t) : 0.0f;
+      to[t] = hiding(run, head, row, t);
       blind = blind && to[t] <= kLowest;
     }
     return blind;
@@ -337,15 +349,8 @@ class Attention final : public Kernel {
                           head.n * addition_.head + row * addition_.row + from * addition_.key;
       for (int64_t t = 0; t < count; ++t) scores[t] += added[t * addition_.key];
     }
-    if (begins_with_mask_) return;
-    if (masked_) {
-      for (int64_t t = 0; t < count; ++t) scores[t] += mask_at(run, head.b, head.n, row, from + t);
-    }
-    if (causal_ && !placed_) {
-      for (int64_t t = 0; t < count; ++t) {
-        if (is_later(row, from + t)) scores[t] = kLowest;
-      }
-    }
+    if (begins_with_mask_ || placed_ || (!masked_ && !causal_)) return;
+    for (int64_t t = 0; t < count; ++t) scores[t] += hiding(run, head, row, from + t);
   }
 
   // The keys [first, end) that a query of a sequence in its place sees.

@@ -92,6 +92,8 @@ def _multi_head_attention(source: Source) -> None:
         "scores": "masked",
         "blocks": "alone",
     }
+    if source.present(2) and not source.present(1):
+        raise source.invalid("BT-NODE-INPUT", "there are values, but no keys")
     if source.present(8) or source.present(9):
         raise source.unsupported("BT-ONNX-ATTRIBUTE", "caches of beams are not read", "export without beam search")
     source.emit("attention", "f32", attributes, inputs=source.ordered(0, 1, 2, 3, 4, 5, 6, 7))
@@ -103,6 +105,11 @@ def _embedding(source: Source, parts: Sequence[int | None], positions: int | Non
     Outputs: the result, how many marks of each sequence are 1, the sum.
     """
     ids, segments, words, places, kinds, scale, bias = parts
+    epsilon = source.real("epsilon", 1e-12)
+    if not epsilon >= 0:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"epsilon must not be negative, found {epsilon}")
+    if (segments is None) != (kinds is None):
+        raise source.invalid("BT-NODE-INPUT", "segments and the table of their embeddings come together")
     plain: dict[str, Attribute] = {"activation": "none"}
     rows: dict[str, Attribute] = {"axis": 0, "batch_dims": 0, "from_either_end": False}
     names = (source.outputs + [""] * 3)[:3]
@@ -128,7 +135,7 @@ def _embedding(source: Source, parts: Sequence[int | None], positions: int | Non
         (sum_of,) = source.emit("add", "f32", plain, inputs=[sum_of, segment], outputs=[total])
     attributes: dict[str, Attribute] = {
         "axis": -1,
-        "epsilon": source.real("epsilon", 1e-12),
+        "epsilon": epsilon,
         "centred": True,
         "summed": False,
         "embedded": True,
@@ -195,7 +202,7 @@ def _group_query_attention(source: Source) -> None:
         "scale": source.real("scale", 0.0),
         "causal": True,
         "window": max(-1, source.integer("local_window_size", -1)),
-        "cap": source.real("softcap", 0.0),
+        "cap": max(0.0, source.real("softcap", 0.0)),
         "smooth": source.flag("smooth_softmax", False, False),
         "cache": "placed",
         "scores": scores[form],
@@ -209,8 +216,8 @@ def _group_query_attention(source: Source) -> None:
 def _attention_of_onnx(source: Source) -> None:
     """Softmax of binary32 numbers is computed in binary32, whatever 'softmax_precision' says."""
     scale, cap = source.real("scale", 0.0), source.real("softcap", 0.0)
-    if (source.has("scale") and not scale > 0) or not cap >= 0:
-        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'scale' {scale} must be positive, and 'softcap' {cap} not negative")
+    if source.has("scale") and not scale > 0:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'scale' must be positive, found {scale}")
     source.integer("softmax_precision", 1)
     form = source.integer("qk_matmul_output_mode", 0)
     if not 0 <= form < len(_SCORES):
@@ -227,7 +234,7 @@ def _attention_of_onnx(source: Source) -> None:
         "begins_with_mask": True,
         "wide_scale": True,
         "strided": True,
-        "cap": cap,
+        "cap": cap if cap > 0 else 0.0,
         "scores": _SCORES[form],
     }
     query, key, value, mask, past_key, past_value, used = source.ordered(*range(7))
@@ -265,7 +272,7 @@ def _rotary_embedding(source: Source) -> None:
         "turned": source.integer("rotary_embedding_dim", 0),
         "turned_heads": 0,
         "unit": 1,
-        "interleaved": source.flag("interleaved", False),
+        "interleaved": source.flag("interleaved", False, False),
     }
     order = (0, 2, 3, 1) if source.domain == MICROSOFT else (0, 1, 2, 3)
     source.emit("rotary_embedding", "f32", attributes, inputs=source.ordered(*order))

@@ -127,6 +127,9 @@ def _cache_sizes(call: Call, batch: int, heads: int, size: int, value_size: int,
         raise call.invalid("BT-ATTENTION-CACHE", "past values come without past keys")
     if cache != "placed":
         return past, past + new
+    queries = call.input(QUERY).shape[-2]
+    if new != queries:
+        raise call.invalid("BT-ATTENTION-CACHE", f"{new} keys and {queries} queries do not enter a cache together")
     total = call.integers(TOTAL, "length")
     if len(total) != 1 or total[0] < 1:
         raise call.invalid("BT-ATTENTION-CACHE", f"the length of the cache is {total}")
@@ -263,15 +266,20 @@ def _placed(past: np.ndarray | None, new: np.ndarray, keys: int, before: np.ndar
 
 
 def _additions(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
-    """What is added to scores [B, N, S, T]: additions, then what hides masked keys."""
-    added, mask = inputs[ADDED], inputs[MASK]
-    found = [] if added is None else [added]
+    """What is added to scores [B, N, S, T]: additions, then what hides masked and later keys."""
+    shape = (step["batch"], step["heads"], step["queries"], step["keys"])
+    added, mask, later = inputs[ADDED], inputs[MASK], _later(step, inputs[LENGTHS])
+    found = [] if added is None else [np.broadcast_to(added, shape)]
+    hiding: np.ndarray | None = None
     if mask is not None:
         value, sizes = np.float32(step["mask_value"]), (step["batch"], step["queries"], step["keys"])
         integers = mask.dtype.kind == "i"
-        found.append(masks.of_integers(mask, *sizes, value)[:, None] if integers else masks.of_numbers(mask, value))
-    shape = (step["batch"], step["heads"], step["queries"], step["keys"])
-    return [np.broadcast_to(one, shape) for one in found]
+        if integers and mask.ndim == 1 and (mask[: step["batch"]] < 0).any():
+            raise RunError("BT-ATTENTION-MASK", f"sequences end at {mask.tolist()}", place=step.place)
+        hiding = masks.of_integers(mask, *sizes, value)[:, None] if integers else masks.of_numbers(mask, value)
+    if later is not None:
+        hiding = np.where(later[:, None], np.float32(masks.LOWEST), np.float32(0) if hiding is None else hiding)
+    return found if hiding is None else [*found, np.broadcast_to(hiding, shape)]
 
 
 def _later(step: Step, lengths: np.ndarray | None) -> np.ndarray | None:
@@ -295,15 +303,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
     if step["cache"] == "stacked" and past_key is not None:
         past_key, past_value = past_key
     k, v = _joined(past_key, k), _joined(past_value, v)
-    added, hidden, start = _additions(step, inputs), _later(step, inputs[LENGTHS]), None
+    added, hidden, start = _additions(step, inputs), None, None
     shape = (step["batch"], step["heads"], step["queries"], step["keys"])
     unseen = np.zeros(shape, bool)
     if step["begins_with_mask"]:
-        # What is hidden is part of the mask, and sums begin with that, unless scores without it are asked for.
-        if hidden is not None:
-            before = added[0] if added else np.zeros(shape, np.float32)
-            added = [np.where(hidden[:, None], np.float32(masks.LOWEST), before)]
-            hidden = None
+        # Sums begin with the mask, unless scores without it are asked for.
         apart = step["cap"] > 0 or (len(step.outputs) > 3 and step["scores"] in ("products", "capped"))
         for one in added:
             unseen |= one <= np.float32(masks.LOWEST)

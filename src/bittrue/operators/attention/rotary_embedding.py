@@ -27,13 +27,15 @@ def _sizes(call: Call) -> tuple[int, int, int, int, int]:
     x, cos, sin = call.input(_X), call.input(_COS, "cosines"), call.input(_SIN, "sines")
     call.rank(x, 3, 4)
     heads = int(call.attribute("heads"))
+    if heads < 0:
+        raise call.invalid("BT-ROTARY-HEADS", f"there are {heads} heads")
     turned = int(call.attribute("turned")) or 2 * cos.shape[-1]
     if x.rank == 4:
         batch, heads, length, size = x.shape
     else:
         batch, length, columns = x.shape
         size = columns // heads if heads else turned
-        if heads < 0 or not size or columns % size or (heads and size * heads != columns):
+        if not size or columns % size or (heads and size * heads != columns):
             raise call.invalid("BT-ROTARY-HEADS", f"'{x.name}' has {columns} columns for {heads} heads")
         heads = columns // size
     unit = int(call.attribute("unit"))
