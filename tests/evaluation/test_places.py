@@ -126,3 +126,12 @@ def test_the_command(digits: Path) -> None:
     assert done.exit_code == 0, done.output
     whole = bittrue.evaluate(digits / "model.tflite", digits / "samples.npz")
     assert json.loads(done.output)["digest"] == whole["digest"]
+
+
+def test_results_go_to_this_machine(digits: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(bittrue.InputError, match="on this machine"):
+        bittrue.evaluate(digits / "model.tflite", digits / "samples.npz", output="s3://bucket/out")
+    assert not any(tmp_path.iterdir())
+    with pytest.raises(bittrue.InputError, match="webdataset: before it takes a pattern"):
+        open_source("x-{0..3}.tar")

@@ -14,7 +14,7 @@ from rich.text import Text
 from .. import api, samples
 from ..compare.archive import write_arrays
 from ..explain import explain_element, explain_under, first_different, numerics_against
-from ..files import write_bytes, write_text, written
+from ..files import write_bytes, write_text, writing, written
 from ..operators import Step
 from ..plan import Plan
 from ..quantization import dequantize, quantize
@@ -40,7 +40,7 @@ _OTHER_RULES = ("q31_one_step_up", "q31_two_step_up_up", "binary32_multiply_even
 @click.option("--plan", "show_plan", is_flag=True, help="Also print the whole plan.")
 @click.option(
     "--save",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
     help="Write the model, one of its inputs, its labels and a small data set into FOLDER, for the other commands.",
 )
@@ -99,6 +99,8 @@ def command(show_plan: bool, save: Path | None) -> None:
 
 
 def _save(folder: Path, x: np.ndarray) -> None:
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     write_bytes(folder / "digits.tflite", samples.demo_model())
     with written(folder / "digit.npy") as file:
         np.save(file, x[None], allow_pickle=False)

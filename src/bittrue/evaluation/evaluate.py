@@ -22,7 +22,7 @@ from .classes import class_names, notes_on_classes
 from .cluster import Job, node_facts, rows_on_ray
 from .metrics import Metric
 from .recipes import METADATA, Recipe, find_recipe, labels_of, recipe_of
-from .results import FORMAT, PART_ROWS, Folder
+from .results import FORMAT, PART_ROWS, Folder, folder_on_disk
 from .rows import Row, Workers
 from .sources import Sample, Source, open_source
 from .sources.renumbered import renumbered
@@ -177,7 +177,7 @@ def evaluate(
     }
     positions = range(index - 1, len(source) if limit is None else min(limit, len(source)), count)
     tally = Tally(asked, task, metric, require, baseline)
-    folder = None if output is None else Folder(Path(output), asked, task, resume=resume)
+    folder = None if output is None else Folder(folder_on_disk(output), asked, task, resume=resume)
     done = 0
     if folder is not None:
         for row in folder.rows():

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import InputError
 from .metrics import Metric
-from .results import PART_ROWS, Folder, differing, stored
+from .results import PART_ROWS, Folder, differing, folder_on_disk, stored
 from .rows import Row
 from .tally import Tally
 from .tasks import Task
@@ -61,7 +61,7 @@ def merge_evaluations(
             )
     _check_shards(parts)
     tally = Tally(asked, first.task, metric, require, baseline)
-    folder = Folder(Path(output), asked, first.task)
+    folder = Folder(folder_on_disk(output), asked, first.task)
     folder.begin()
     rows = _in_order(parts)
     done = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from ..files import read_file, write_bytes, write_text
 from ..report.result import plain
 from .arrow import parquet
 from .rows import Row
+from .sources.places import is_address
 from .subjects import all_names
 from .tasks import Answer, Task, find_task
 
@@ -29,6 +31,22 @@ ASKED, SUMMARY, ROWS = "evaluation.json", "summary.json", "rows"
 _TEXTS = ("id", "source", "input", "code", "error")
 # Columns that every arithmetic has, beside those of the task.
 _COMMON = {"margin": "double", "digests": "list<string>"}
+
+
+def folder_on_disk(given: str | os.PathLike[str]) -> Path:
+    """The path of a folder of results.
+
+    Raises:
+        InputError: it is an address of another file system.
+    """
+    if is_address(os.fspath(given)):
+        raise InputError(
+            "BT-EVALUATE-FOLDER",
+            "results are written on this machine, and this is an address",
+            place=os.fspath(given),
+            advice="name a folder here, and copy it when the evaluation has ended",
+        )
+    return Path(given)
 
 
 class Folder:

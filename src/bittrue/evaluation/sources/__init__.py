@@ -69,7 +69,10 @@ def open_source(text: str | os.PathLike[str], inputs: Sequence[str] = ()) -> Sou
         raise InputError("BT-DATA-KIND", f"no kind of data '{prefix}'", advice=near_or_all(prefix, KINDS, "there are"))
     path = cast(Path, text) if isinstance(text, Remote) else placed(rest if named else given)
     if not path.exists() and prefix != "webdataset":
-        raise InputError("BT-DATA", f"there is no '{path}'", place="--data")
+        advice = "webdataset: before it takes a pattern" if "{" in given else ""
+        raise InputError(
+            "BT-DATA", f"there is no '{(rest if named else given) or path}'", place="--data", advice=advice
+        )
     if not named:
         prefix = _kind_of_folder(path) if path.is_dir() else _BY_SUFFIX.get(path.suffix.lower(), "")
         if not prefix:
