@@ -123,6 +123,11 @@ def test_quantities_have_no_names_of_classes(folder: Path, tmp_path: Path) -> No
     assert found["data"]["classes"] == []
     np.savez(tmp_path / "x.npz", images=images, labels=np.arange(4))
     assert bittrue.evaluate(folder / "model.tflite", tmp_path / "x.npz", **asked)["data"]["classes"] == LABELS
+    words = ["evaluate", str(folder / "model.tflite"), "--data", str(tmp_path / "x.npz"), "--recipe", str(recipe)]
+    said = CliRunner().invoke(cli, [*words, "--task", "regression"]).output
+    assert "4 samples with BT-DATA-LABELS, in no figure below; the first one:" in said
+    assert "as many numbers as the model's first output has, 10, found 1" in " ".join(said.split())
+    assert "no sample has a label" not in said
 
 
 def test_commands_repeat_the_recipe(folder: Path) -> None:

@@ -23,6 +23,7 @@ from ..evaluation.sources import KINDS
 from ..evaluation.tasks import TASKS
 from ..names import parse_shard
 from ..report.evaluation import named
+from ..report.words import plural
 from ..runners.named import NAMES
 from .clicking import Choice, DefaultGroup, GroupedCommand, GroupedOption
 from .common import console, split_words
@@ -300,12 +301,14 @@ def _show(found: Mapping[str, Any], output: str | None) -> None:
     if found["against"]:
         out.print("against " + ", ".join(f"{name} ({version})" for name, version in found["against"].items()))
     for code, count in found["errors"].items():
-        out.print(one_line((f"{count:,} samples with {code}", "red"), ", in no figure below"))
+        first = found["examples"][code][0]
+        out.print(one_line((f"{plural(count, 'sample')} with {code}", "red"), ", in no figure below; the first one:"))
+        out.print(one_line((first["id"], "name"), f": {first['error']}"))
     for note in found.get("notes", ()):
         say(f"note: {note}", err=True)
     if found["metrics"]:
         out.print(_figures(found, out.width))
-    if found["samples"] and not found["labelled"]:
+    if found["samples"] > sum(found["errors"].values()) and not found["labelled"]:
         out.print("no sample has a label: there is no accuracy")
     shown: dict[frozenset[str], str] = {}
     for pair in found["flips"]:

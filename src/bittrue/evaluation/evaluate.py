@@ -106,10 +106,11 @@ def evaluate(
         progress: called with the numbers of samples done and in all.
 
     Returns:
-        What was asked for and the summary, as plain data: ``samples``, ``labelled``, ``errors`` by code, ``metrics`` by
-        arithmetic or runtime, ``flips`` by pair of them, each sample with the ``command`` that explains it, ``digests``
-        by each, ``digest`` of all bits, ``unmet``: a sentence for every requirement that is not met, ``seconds``,
-        and with a baseline ``baseline``: what changed against it.
+        What was asked for and the summary, as plain data: ``samples``, ``labelled``, ``errors`` and their ``examples``
+        by code, ``metrics`` by arithmetic or runtime, ``flips`` by pair of them, each sample with the ``command`` that
+        explains it, ``digests`` by each, ``digest`` of all bits, ``notes`` on the numbers of classes, ``unmet``: a
+        sentence for every requirement that is not met, ``seconds``, and with a baseline ``baseline``: what changed
+        against it.
 
     Raises:
         InputError: arguments that do not fit, or a recipe that cannot make this model's input of these samples.

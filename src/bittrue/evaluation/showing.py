@@ -28,8 +28,8 @@ from .thumbnails import SIDE, thumbnail
 
 # Samples that have a thumbnail.
 MOST_THUMBNAILS = 300
-# Examples of each error, and bars of a histogram.
-_EXAMPLES, _BARS = 10, 40
+# Bars of a histogram.
+_BARS = 40
 # Answers furthest from their labels.
 _WORST = 24
 # Longest side of images on which something is drawn.
@@ -37,8 +37,8 @@ _DRAWN_SIDE = 320
 
 
 def shown(path: str | os.PathLike[str], data: str = "") -> dict[str, Any]:
-    """The summary in a folder, as plain data, with ``margins``, ``examples`` of errors, the ``worst`` answers of
-    detection and segmentation, and ``thumbnails`` of these and of flips.
+    """The summary in a folder, as plain data, with ``margins``, the ``worst`` answers of detection and segmentation,
+    and ``thumbnails`` of these and of flips.
 
     Args:
         path: the folder of an evaluation that has ended.
@@ -65,15 +65,11 @@ def shown(path: str | os.PathLike[str], data: str = "") -> dict[str, Any]:
     pairs = list(combinations(names, 2))
     flips: list[list[float]] = [[] for _ in pairs]
     scores: dict[str, list[tuple[float, int]]] = {name: [] for name in names}
-    examples: dict[str, list[dict[str, Any]]] = {}
     anomaly = isinstance(folder.task, Anomaly)
     for row in folder.rows():
         if row.position in wanted:
             rows[row.position] = row
         if row.code:
-            some = examples.setdefault(row.code, [])
-            if len(some) < _EXAMPLES:
-                some.append({"position": row.position, "id": row.id, "error": row.error})
             continue
         worst.add(row)
         for name, answer in row.answers.items():
@@ -85,7 +81,6 @@ def shown(path: str | os.PathLike[str], data: str = "") -> dict[str, Any]:
             margin = folder.task.difference(row.answers[one], row.answers[two])
             if margin is not None and math.isfinite(margin):
                 some_margins.append(margin)
-    found["examples"] = examples
     found["margins"] = _margins(margins, flips) if isinstance(folder.task, Classification) else None
     found["scores"] = _scores(scores) if anomaly and found["metrics"] else None
     found["worst"] = worst.to_dict()

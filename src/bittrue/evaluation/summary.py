@@ -15,6 +15,8 @@ from .tasks import Task
 
 # Flips of a pair that a summary lists; the rows have all of them.
 MOST_FLIPS = 1000
+# Examples of each error.
+_EXAMPLES = 10
 
 
 class Summary:
@@ -33,6 +35,7 @@ class Summary:
         self._task, self._names = task, tuple(names)
         self.samples = self.labelled = 0
         self.errors = Counter[str]()
+        self._examples: dict[str, list[dict[str, Any]]] = {}
         self._own = {} if metric is None else {name: Own(metric, name) for name in names}
         self._figures = {name: task.figures(classes) for name in names}
         self._flips = {pair: Flips(task, pair) for pair in combinations(names, 2)}
@@ -46,6 +49,9 @@ class Summary:
             digest.add((row.id, row.source, row.input, *outputs))
         if row.code:
             self.errors[row.code] += 1
+            if self.errors[row.code] <= _EXAMPLES:
+                example = {"position": row.position, "id": row.id, "error": row.error}
+                self._examples.setdefault(row.code, []).append(example)
             return
         for own in self._own.values():
             own.add(row)
@@ -72,6 +78,7 @@ class Summary:
             "samples": self.samples,
             "labelled": self.labelled,
             "errors": dict(sorted(self.errors.items())),
+            "examples": dict(sorted(self._examples.items())),
             "task": self._task.name,
             "headline": self._task.headline,
             "metrics": self._metrics(),

@@ -167,7 +167,10 @@ class Recipe:
         first = str(self.steps[0]["do"]) if self.steps else ""
         if holds == "image" and first != "decode":
             raise InputError(
-                "BT-RECIPE", "the samples are encoded images, and the recipe does not decode them", place=self.name
+                "BT-RECIPE",
+                "the samples are encoded images, and the recipe does not decode them",
+                place=self.name,
+                advice='name another recipe, or a .toml file that begins with a step do = "decode"',
             )
         if holds != "image" and first == "decode":
             raise InputError("BT-RECIPE", "the recipe decodes images, and the samples are values", place=self.name)
@@ -219,7 +222,7 @@ class Recipe:
                 "BT-RECIPE",
                 f"what it makes of {what} does not fit: {error.message}",
                 place=self.name,
-                advice=error.advice,
+                advice=error.advice if self.steps else "name a recipe that makes inputs of such samples",
             ) from None
 
     def apply(self, value: bytes | np.ndarray, port: Port) -> np.ndarray:

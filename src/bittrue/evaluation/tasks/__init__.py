@@ -36,10 +36,9 @@ def find_task(which: str, keys: Mapping[str, Any] | None = None) -> Task:
     task = TASKS[which]
     for key in keys or ():
         if key not in task.keys:
-            raise InputError(
-                "BT-TASK",
-                f"task '{which}' knows no '{key}'",
-                place="[task]",
-                advice=near_or_all(key, task.keys, "there are") if task.keys else "it takes no keys",
-            )
+            others = [name for name, other in TASKS.items() if key in other.keys]
+            advice = near_or_all(key, task.keys, "there are") if task.keys else "it takes no keys"
+            if others:
+                advice = f"it is for the task {' or '.join(others)}"
+            raise InputError("BT-TASK", f"task '{which}' knows no '{key}'", place="[task]", advice=advice)
     return task(**(keys or {}))

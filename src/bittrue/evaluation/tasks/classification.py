@@ -56,7 +56,7 @@ class Classification(Task):
             raise InputError(
                 "BT-DATA-LABELS",
                 f"expected the number of a class, found {label!r:.80}",
-                advice="labels that are quantities belong to --task regression",
+                advice="quantities are labels of --task regression, masks of segmentation, boxes of detection",
             )
 
     def right(self, label: Any, answer: Answer) -> bool | None:

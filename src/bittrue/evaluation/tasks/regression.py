@@ -59,7 +59,9 @@ class Regression(Task):
     def judged(self, answer: Answer, truth: Any, placement: Placement | None) -> Answer:
         expected, found = np.size(truth), len(answer.prediction)
         if expected != found:
-            raise InputError("BT-DATA-LABELS", f"the label has {expected} numbers, the model's first output {found}")
+            raise InputError(
+                "BT-DATA-LABELS", f"expected as many numbers as the model's first output has, {found}, found {expected}"
+            )
         return answer
 
     def right(self, label: Any, answer: Answer) -> bool | None:
