@@ -162,6 +162,23 @@ def _resize(source: Source) -> None:
     source.emit("resize_nearest" if mode == "nearest" else "resize_linear", source.type(0), attributes, inputs=inputs)
 
 
+# Names of modes since version 20, and before.
+_GRID_MODES = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}
+
+
+def _grid_sample(source: Source) -> None:
+    modes = _GRID_MODES if source.version < 20 else {mode: mode for mode in _GRID_MODES.values()}
+    mode, padding = source.text("mode", next(iter(modes))), source.text("padding_mode", "zeros")
+    if mode not in modes or padding not in ("zeros", "border", "reflection"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' or padding_mode '{padding}' is not known")
+    attributes: dict[str, Attribute] = {
+        "mode": modes[mode],
+        "padding": padding,
+        "align_corners": source.flag("align_corners", False, True),
+    }
+    source.emit("grid_sample", source.type(0), attributes)
+
+
 def _gather_block_quantized(source: Source) -> None:
     names = {"axis": ("gather_axis", 0), "block_axis": ("quantize_axis", 1), "block_size": ("block_size", 128)}
     attributes: dict[str, Attribute] = {ours: source.integer(*theirs) for ours, theirs in names.items()}
@@ -177,6 +194,8 @@ MAPPERS: Mappers = {
     (MICROSOFT, "GatherBlockQuantized"): _gather_block_quantized,
     ("", "GatherElements"): _gather_elements,
     ("", "GatherND"): _gather_nd,
+    ("", "GridSample"): _grid_sample,
+    (MICROSOFT, "GridSample"): _grid_sample,
     ("", "NonMaxSuppression"): _non_max_suppression,
     ("", "NonZero"): _non_zero,
     ("", "OneHot"): _one_hot,

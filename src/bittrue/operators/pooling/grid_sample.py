@@ -1,0 +1,153 @@
+"""grid_sample: pixels of images [N, C, ...] between their places, at two or three coordinates for each result.
+
+Inputs: x [N, C, H, W] or [N, C, D, H, W], grid [N, ..., 2 or 3] with coordinates from -1 to 1, the last axis of the
+image first. With `align_corners`, -1 and 1 are the centres of the outer pixels, else their outer edges. `mode` is
+nearest, linear or cubic (images of two axes); `padding` says what lies outside: zeros, the border, or the mirrored
+image (reflection). Every operation is rounded to binary32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.indexing import bounded
+from ..core.stopping import check_stop
+
+_F32 = np.float32
+_ONE = _F32(1)
+# Places beyond it count as the beginning of the image.
+_FARTHEST = _F32(2.0**62)
+_CUBIC = _F32(-0.75)
+
+
+def infer(call: Call) -> list[Shape]:
+    """[N, C] and the axes of the grid between its first and last one."""
+    call.expect(2)
+    source, grid = call.input(0), call.input(1, "grid")
+    call.rank(source, 4, 4 if call.attribute("mode") == "cubic" else 5)
+    call.rank(grid, source.rank)
+    if grid.shape[0] != source.shape[0] or grid.shape[-1] != source.rank - 2:
+        raise call.invalid(
+            "BT-GRID-SHAPE",
+            f"a grid of shape {list(grid.shape)} does not fit images of shape {list(source.shape)}",
+            f"it needs {source.shape[0]} images and {source.rank - 2} coordinates",
+        )
+    if 0 in source.shape[2:]:
+        raise call.invalid("BT-SHAPE-EMPTY", f"images of shape {list(source.shape)} have no pixel to read")
+    return [bounded(call, (*source.shape[:2], *grid.shape[1:-1]))]
+
+
+def lower(call: Call) -> Lowered:
+    """The attributes."""
+    points = call.output.size
+    return Lowered(
+        parameters={
+            "mode": str(call.attribute("mode")),
+            "padding": str(call.attribute("padding")),
+            "align_corners": bool(call.attribute("align_corners")),
+        },
+        work=points * 16,
+        scratch=256 * points,
+    )
+
+
+def _places(step: Step, coordinates: np.ndarray, size: int) -> np.ndarray:
+    """Where coordinates lie along an axis, in pixels."""
+    moved, aligned = coordinates + _ONE, step["align_corners"]
+    places = moved / _F32(2) * _F32(size - 1) if aligned else (moved * _F32(size) - _ONE) / _F32(2)
+    return np.where(np.abs(places) <= _FARTHEST, places, _F32(0.0 if aligned else -0.5))
+
+
+def _reflected(step: Step, at: np.ndarray, size: int) -> np.ndarray:
+    """Positions mirrored at both ends of the image as often as needed."""
+    outside = _F32(0 if step["align_corners"] else 0.5)
+    low, high = -outside, _F32(size - 1) + outside
+    if high == low:
+        return np.zeros_like(at)
+    x, length = at.astype(_F32), high - low
+    beyond = np.where(x < low, low - x, np.where(x > high, x - high, _F32(0)))
+    times = (beyond / length).astype(np.int64)
+    rest = beyond - times.astype(_F32) * length
+    from_low = (x < low) == (times % 2 == 0)
+    found = np.where(beyond > 0, np.where(from_low, low + rest, high - rest), x)
+    return np.clip(found.astype(np.int64), 0, size - 1)
+
+
+def _pixels(step: Step, image: np.ndarray, positions: Sequence[np.ndarray]) -> np.ndarray:
+    """Pixels of all channels at one position per axis."""
+    sizes, padding = image.shape[1:], step["padding"]
+    if padding == "reflection":
+        places = [_reflected(step, at, size) for at, size in zip(positions, sizes, strict=True)]
+    else:
+        places = [np.clip(at, 0, size - 1) for at, size in zip(positions, sizes, strict=True)]
+    every: tuple[Any, ...] = (slice(None), *places)
+    found = image[every]
+    if padding != "zeros":
+        return found
+    inside = np.ones(positions[0].shape, bool)
+    for at, size in zip(positions, sizes, strict=True):
+        inside &= (at >= 0) & (at < size)
+    return np.where(inside, found, _F32(0))
+
+
+def _linear(step: Step, image: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
+    """Rows first, then between them; zeros around images of two axes, by edges, have products of weights."""
+    low = [np.floor(at).astype(np.int64) for at in places]
+    high = [at + 1 for at in low]
+    near = [above.astype(_F32) - at for above, at in zip(high, places, strict=True)]
+    far = [at - below.astype(_F32) for below, at in zip(low, places, strict=True)]
+
+    def plane(*behind: np.ndarray) -> np.ndarray:
+        one, two, three, four = (
+            _pixels(step, image, [*behind, y, x]) for y in (low[-2], high[-2]) for x in (low[-1], high[-1])
+        )
+        if len(places) == 2 and step["padding"] == "zeros" and not step["align_corners"]:
+            total = near[-2] * near[-1] * one + near[-2] * far[-1] * two
+            return total + far[-2] * near[-1] * three + far[-2] * far[-1] * four
+        return near[-2] * (near[-1] * one + far[-1] * two) + far[-2] * (near[-1] * three + far[-1] * four)
+
+    return plane() if len(places) == 2 else near[0] * plane(low[0]) + far[0] * plane(high[0])
+
+
+def _weights(x: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Of the four pixels around a place, the second one of which it lies x behind."""
+    a, two, three, four, five, eight = _CUBIC, *(_F32(n) for n in (2, 3, 4, 5, 8))
+    outer = [((a * y - five * a) * y + eight * a) * y - four * a for y in (x + _ONE, two - x)]
+    inner = [((a + two) * y - (a + three)) * y * y + _ONE for y in (x, _ONE - x)]
+    return outer[0], inner[0], inner[1], outer[1]
+
+
+def _cubic(step: Step, image: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
+    first = [np.floor(at).astype(np.int64) - 1 for at in places]
+    by_row, by_column = (_weights(np.abs(at - f.astype(_F32) - _ONE)) for at, f in zip(places, first, strict=True))
+
+    def blend(weights: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> np.ndarray:
+        total = weights[0] * values[0]
+        for weight, value in zip(weights[1:], values[1:], strict=True):
+            total = total + weight * value
+        return total
+
+    rows = [blend(by_column, [_pixels(step, image, [first[0] + y, first[1] + x]) for x in range(4)]) for y in range(4)]
+    return blend(by_row, rows)
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Image by image."""
+    images, grids = inputs
+    out = np.empty((*images.shape[:2], *grids.shape[1:-1]), _F32)
+    for image, grid, target in zip(images, grids, out, strict=True):
+        check_stop()
+        with np.errstate(all="ignore"):
+            places = [_places(step, grid[..., -1 - axis], size) for axis, size in enumerate(image.shape[1:])]
+            if step["mode"] == "nearest":
+                target[...] = _pixels(step, image, [np.rint(at).astype(np.int64) for at in places])
+            else:
+                target[...] = (_linear if step["mode"] == "linear" else _cubic)(step, image, places)
+    return [out]
+
+
+OPERATOR = Operator("grid_sample", (), infer, lower, reference, "pixels of an image at the places that a grid names")

@@ -1,0 +1,55 @@
+"""grid_sample (GridSample of all versions, com.microsoft's too) against ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from support.floating_models import reals
+from support.onnx_models import MICROSOFT, Checks, check, single
+
+MODES = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
+
+
+def draw(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
+    opset = int(rng.choice([16, 20, 22]))
+    axes = 3 if opset >= 20 and rng.random() < 0.3 else 2
+    mode = str(rng.choice(list(MODES)[: 2 if axes == 3 else 3]))
+    batch, channels = (int(v) for v in rng.integers(1, 4, 2))
+    x = reals(rng, (batch, channels, *rng.integers(1, 7, axes)))
+    grid = reals(rng, (batch, *rng.integers(1, 6, axes), axes), 1) * np.float32(rng.choice([0.5, 1, 3]))
+    if rng.random() < 0.3:
+        far = rng.choice([np.nan, np.inf, -np.inf, 1e7, -3e9, 1e12, 4e18, -9e18, 3e38], grid.shape)
+        grid = np.where(rng.random(grid.shape) < 0.1, far, grid).astype(np.float32)
+        x = np.where(rng.random(x.shape) < 0.05, np.float32(np.inf), x)
+    attributes = {
+        "mode": mode if opset >= 20 else MODES[mode],
+        "padding_mode": str(rng.choice(["zeros", "border", "reflection"])),
+        "align_corners": int(rng.integers(2)),
+    }
+    domain = MICROSOFT if opset == 16 and rng.random() < 0.3 else ""
+    return single("GridSample", {"x": x, "grid": grid}, [TensorProto.FLOAT], attributes, opset=opset, domain=domain)
+
+
+def test_random_models(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request)
+    for rng in checks:
+        checks.add(*draw(rng))
+    assert "equal" in checks.outcomes
+
+
+@pytest.mark.parametrize(
+    ("shape", "grid", "attributes"),
+    [
+        ((2, 1, 3, 3), (1, 2, 2, 2), {}),
+        ((1, 1, 3, 3), (1, 2, 2, 3), {}),
+        ((1, 1, 3, 3, 3), (1, 2, 2, 2, 3), {"mode": "cubic"}),
+        ((1, 1, 3, 3), (1, 2, 2, 2), {"mode": "bilinear"}),
+        ((1, 1, 3, 3), (1, 2, 2, 2), {"padding_mode": "edge"}),
+    ],
+)
+def test_what_does_not_fit(shape: tuple[int, ...], grid: tuple[int, ...], attributes: dict[str, str]) -> None:
+    operands = {"x": np.ones(shape, np.float32), "grid": np.zeros(grid, np.float32)}
+    content, feeds = single("GridSample", operands, [TensorProto.FLOAT], attributes, opset=20)
+    assert check(content, feeds) == "refused"
