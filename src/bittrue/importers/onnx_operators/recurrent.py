@@ -74,7 +74,7 @@ def _lstm(source: Source) -> None:
     attributes["input_forget"] = source.flag("input_forget", False, True)
     if source.domain == MICROSOFT:
         attributes["has_sequence"] = bool(source.outputs[0])
-    source.emit("lstm", ("f32",) * 3, attributes)
+    source.emit("lstm", (source.type(0),) * 3, attributes)
 
 
 def _gru(source: Source) -> None:
@@ -82,12 +82,12 @@ def _gru(source: Source) -> None:
     if not -(1 << 31) <= source.integer("linear_before_reset", 0) < 1 << 31:
         raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'linear_before_reset' does not fit 32 bits")
     attributes["linear_before_reset"] = source.flag("linear_before_reset", False, True)
-    source.emit("gru", ("f32",) * 2, attributes)
+    source.emit("gru", (source.type(0),) * 2, attributes)
 
 
 def _rnn(source: Source) -> None:
     """Names of functions in other letters mean tanh to one runtime, so they are refused."""
-    source.emit("rnn", ("f32",) * 2, _attributes(source, ("Tanh",), exact_names=True))
+    source.emit("rnn", (source.type(0),) * 2, _attributes(source, ("Tanh",), exact_names=True))
 
 
 MAPPERS: Mappers = {

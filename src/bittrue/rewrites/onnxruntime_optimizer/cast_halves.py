@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
-from .inserted_casts import Casts, fold_halves, has_halves, share_halves
+from .inserted_casts import Casts, fold_known, has_halves, share_halves
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
@@ -23,7 +23,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     editor = Editor(graph, shapes)
     if not has_halves(editor, graph.nodes):
         return graph, ()
-    fold_halves(editor)
+    fold_known(editor)
     share_halves(editor)
     casts = Casts(editor)
     casts.insert()

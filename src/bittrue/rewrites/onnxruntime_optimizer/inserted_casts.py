@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...graph import Attribute, Node, data_type
+from ...operators import find
 from ..editing import Editor
 
 _HALF, _SINGLE = "f16", "f32"
@@ -240,23 +241,22 @@ def _bits(dtype: str) -> int:
     return 1 if dtype == "bool" else data_type(dtype).bits
 
 
-def fold_halves(editor: Editor) -> None:
-    """Constants of binary16 that nodes with a kernel compute from constants: the runtime computes them first."""
+def fold_known(editor: Editor) -> None:
+    """What follows from constants and shapes becomes constants: the runtime computes it first, where it has kernels."""
     known = {index for index, tensor in enumerate(editor.tensors) if tensor.is_constant}
     for planned in editor.nodes():
         # What read a folded constant has been replaced.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
-        if node is None:
+        if node is None or node.source in _CONTROL or node.attributes.get("computed") or editor.gives_result(node):
             continue
-        folds = _has_kernel(node) and node.source not in _CONTROL and not node.attributes.get("computed")
-        if (
-            not folds
-            or editor.gives_result(node)
-            or any(index is not None and index not in known for index in node.inputs)
-        ):
+        if not _has_kernel(node) and any(editor.type(index) == _HALF for index in (*node.inputs, *node.outputs)):
+            continue
+        operator = find(node.operator)
+        settled = operator is not None and operator.needs_only_shapes and editor.type(node.outputs[0]) != _HALF
+        if not settled and not all(index is None or index in known for index in node.inputs):
             continue
         values = [editor.value(index) for index in node.outputs]
-        if not node.inputs or any(value is None for value in values):
+        if any(value is None for value in values):
             continue
         for index, value in zip(node.outputs, values, strict=True):
             new = editor.constant(value, f"{editor.tensors[index].name}/folded", editor.type(index))
