@@ -10,6 +10,7 @@ from __future__ import annotations
 from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
+from .fuse_quantized import prepare_groups
 from .inserted_casts import Casts, fold_known, has_halves, share_halves
 
 
@@ -24,6 +25,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     if not has_halves(editor, graph.nodes):
         return graph, ()
     fold_known(editor)
+    prepare_groups(editor, shapes)
     share_halves(editor)
     casts = Casts(editor)
     casts.insert()

@@ -55,9 +55,22 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         graph: any graph; one without pairs comes back as it is.
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
-    if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in graph.nodes):
-        return graph, ()
     editor = Editor(graph, shapes)
+    if not prepare_groups(editor, shapes):
+        return graph, ()
+    for _ in editor.rounds(_ROUNDS):
+        _remove_clamps(editor)
+        _fuse_groups(editor)
+        remove_inverse_pairs(editor)
+    multiply_by_blocks(editor, shapes)
+    mark_computed_weights(editor)
+    return editor.finish(), _notes(editor)
+
+
+def prepare_groups(editor: Editor, shapes: Shapes) -> bool:
+    """What comes before groups are replaced, until nothing changes; False where a graph has no pairs."""
+    if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in editor.nodes()):
+        return False
     quantize_choices(editor)
     split_dequantizations(editor)
     for _ in editor.rounds(_ROUNDS):
@@ -72,13 +85,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         remove_equal_pairs(editor)
         quantize_constants(editor, shapes)
         split_dequantizations(editor)
-    for _ in editor.rounds(_ROUNDS):
-        _remove_clamps(editor)
-        _fuse_groups(editor)
-        remove_inverse_pairs(editor)
-    multiply_by_blocks(editor, shapes)
-    mark_computed_weights(editor)
-    return editor.finish(), _notes(editor)
+    return True
 
 
 def _fuse_groups(editor: Editor) -> None:
