@@ -15,10 +15,10 @@ _COUNT = (("rank_within", 1, 0, 1), ("not_negative", 1))
 ROWS: tuple[Row, ...] = (
     Row(
         "gather",
-        tuple(f"{data} s32|s64 T {data}|- -> T" for data in ("u8", "u4", "s4")),
-        {"dequantize": "binary32_multiply", "narrow": "even_overflow"},
+        ("T s32|s64 f32 T|- -> f32",),
+        {"dequantize": "binary32_multiply"},
         "run: 3000 random single-node models, every bit",
-        where=("f32", "f16"),
+        where=("u8", "u4", "s4"),
         when=(("attribute_is", "batch_dims", None),),
         limit="data of 8-bit and 4-bit floats is refused",
     ),

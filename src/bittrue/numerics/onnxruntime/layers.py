@@ -24,16 +24,14 @@ _SCALED_SUMS = {"accumulate": "s32_wrap", "scale_back": "binary32_product_of_sca
 _AXES = "more than three spatial axes, and convolutions of no channels, are refused"
 _RUN = "run; docs/facts/onnxruntime.md 2"
 
-_N_BITS = ("T u8 T|- - - T u8|T|- -> T",)
-_N_BITS_BY_INTEGERS = ("T u8 T|- - - T u8|- -> T",)
-_REALS = ("f32", "f16")
+_N_BITS = ("f32 u8 f32|- - - f32 u8|f32|- -> f32",)
+_N_BITS_BY_INTEGERS = ("f32 u8 f32|- - - f32 u8|- -> f32",)
 _PRODUCT = {"real_product": "binary32_fused_blocks"}
 
 ROWS: tuple[Row, ...] = (
     Row(
         "matmul",
         _N_BITS,
-        where=_REALS,
         when=(("attribute_is", "from_dequantization", True), ("attribute_is", "bits", 2)),
         refuses="the runtime joins DequantizeLinear of 2-bit weights with the product, and mixes up their order",
     ),
@@ -49,14 +47,12 @@ ROWS: tuple[Row, ...] = (
                 _N_BITS_BY_INTEGERS,
                 {"row_blocks": "binary32_over_127", "block_product": product},
                 "run on x86-64 with AVX-512 VNNI, one thread: 2000 random single-node models, every bit",
-                where=_REALS,
                 when=(*when, ("attribute_is", "accuracy_level", 4), ("constant_inputs", 1, 5)),
                 limit="other processors have other kernels: last bits differ; computed zero points are ignored",
             ),
             Row(
                 "matmul",
                 _N_BITS_BY_INTEGERS,
-                where=_REALS,
                 when=(*when, ("attribute_is", "accuracy_level", 4), ("constant_inputs", 1)),
                 refuses="the runtime arranges the weights without computed scales, and reads what it never wrote",
                 advice="make the scales constants, or the accuracy level 1",
@@ -68,7 +64,6 @@ ROWS: tuple[Row, ...] = (
         _N_BITS,
         _PRODUCT,
         "run on x86-64 with AVX-512 and FMA, one thread: 500 random single-node models, every bit",
-        where=_REALS,
         limit="other processors have other kernels, several threads other blocks: last bits differ; g_idx is refused",
     ),
     Row(

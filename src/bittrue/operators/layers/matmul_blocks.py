@@ -1,10 +1,9 @@
 """What `matmul` does with weights of 2, 4 or 8 bits in blocks along K, with a scale and a zero point each.
 
 Operands: a[..., K], quantized values q u8[N, blocks, block_size * bits / 8] (the first of a byte in its lowest bits),
-bias[N], and as scale and zero point of b: scales[N, blocks], zero points (u8, packed like q in every row, or real [N,
+bias[N], and as scale and zero point of b: scales[N, blocks], zero points (u8, packed like q in every row, or f32[N,
 blocks]; absent: the middle of the type). w[n, k] = f32((q - zero point) * scale), with real zero points f32(f32(q *
-scale) - f32(scale * zero point)); the result is a w^T + bias. All real numbers are f32 or all are f16, which become f32
-first and last f16 again. Attributes: `n`, `k`, `bits`, `block_size`.
+scale) - f32(scale * zero point)); the result is a w^T + bias. Attributes: `n`, `k`, `bits`, `block_size`.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def infer(call: Call) -> list[Shape]:
 
 
 def _real_points(call: Call) -> bool:
-    return call.has(POINT) and call.input(POINT).dtype != "u8"
+    return call.has(POINT) and call.input(POINT).dtype == "f32"
 
 
 def lower(call: Call) -> Lowered:
@@ -125,21 +124,16 @@ def _by_integers(step: Step, rows: np.ndarray, inputs: Sequence[Any]) -> np.ndar
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """All rows make one product with the weights. binary16 is widened, and the result is rounded to it."""
-    dtype = inputs[0].dtype
-    wide = [x if x is None or x.dtype.kind != "f" else x.astype(np.float32) for x in inputs]
-    with np.errstate(over="ignore"):
-        return [_product(step, wide).reshape(*inputs[0].shape[:-1], step["n"]).astype(dtype)]
-
-
-def _product(step: Step, inputs: Sequence[np.ndarray]) -> np.ndarray:
-    rows, bias = inputs[0].reshape(-1, step["k"]), inputs[BIAS]
+    """All rows make one product with the weights."""
+    a, bias = inputs[0], inputs[BIAS]
+    rows = a.reshape(-1, step["k"])
     if "row_blocks" in step.rules:
-        return _by_integers(step, rows, inputs)
+        return [_by_integers(step, rows, inputs).reshape(*a.shape[:-1], step["n"])]
     layout = Layout(turned_b=True)
     if step["packed"]:
         layout = Layout(split=step["k"], added_last=True, fused_lanes=len(rows) == 1)
-    if not len(rows):
-        return np.zeros((0, step["n"]), np.float32)
     product = real_product.RULES[step.rules["real_product"]]
-    return product.apply(rows, _weights(step, inputs).T, bias, 1.0, 1.0, layout)
+    result = np.zeros((0, step["n"]), np.float32)
+    if len(rows):
+        result = product.apply(rows, _weights(step, inputs).T, bias, 1.0, 1.0, layout)
+    return [result.reshape(*a.shape[:-1], step["n"])]

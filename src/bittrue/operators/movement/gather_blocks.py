@@ -3,7 +3,7 @@
 Operands: q, positions, scales, zero points (absent: the middle of u8 data, else 0). u8 data and zero points hold
 8 / bits numbers per byte along the last axis, the first one in the lowest bits; s4 and u4 are numbers of their own.
 Attributes: `axis`, `block_axis`, `block_size`, `bits`. What is picked becomes real,
-(q - zero point) * scale, in the type of the scales. Positions count from either end; beyond both, slices are 0.
+f32((q - zero point) * scale). Positions count from either end; beyond both, slices are 0.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...graph import DATA_TYPES
-from ...rules import narrow
 from ...rules.quantize import DEQUANTIZE
 from ..core.base import Call, Lowered, Shape, Step
 from ..core.indexing import bounded
@@ -69,7 +67,6 @@ def lower(call: Call) -> Lowered:
             "block_size": block,
             "packed_bits": bits,
             "middle": middle,
-            "dtype": call.output.dtype,
         },
         scratch=40 * call.output.size,
     )
@@ -85,7 +82,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     places = np.where(outside, 0, np.where(places < 0, places + size, places))
     if not size:
         shape = data.shape[:axis] + positions.shape + data.shape[axis + 1 :]
-        return [np.zeros(shape, DATA_TYPES[step["dtype"]].numpy)]
+        return [np.zeros(shape, np.float32)]
 
     def picked(array: np.ndarray, packed: bool, per: int) -> np.ndarray:
         """Slices of an array with one number per `per` elements of the data's blocked axis."""
@@ -98,8 +95,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
     q = picked(data, True, 1)
     zero_points = np.int64(step["middle"]) if points is None else picked(points, True, block).astype(np.int64)
-    scale = picked(scales, False, block).astype(np.float32)
-    real = DEQUANTIZE[step.rules["dequantize"]](q, scale, np.asarray(zero_points))
-    result = narrow.RULES[step.rules["narrow"]](real, step["dtype"]).view(DATA_TYPES[step["dtype"]].numpy)
+    result = DEQUANTIZE[step.rules["dequantize"]](q, picked(scales, False, block), np.asarray(zero_points))
     hidden = outside.reshape((1,) * axis + outside.shape + (1,) * (result.ndim - axis - outside.ndim))
-    return [np.where(hidden, result.dtype.type(0), result)]
+    return [np.where(hidden, np.float32(0), result)]
