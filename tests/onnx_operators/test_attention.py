@@ -52,6 +52,7 @@ _ATTENTION = _node("Attention", "a w b", "c", MICROSOFT, num_heads=2)
         [_node("Mul", "x half", "a"), _ATTENTION],
         [_node("Transpose", "turned", "a", perm=[0, 2, 1]), _ATTENTION],
         [_node("Relu", "x", "a"), _ATTENTION, _node("Mul", "c half", "y")],
+        [_node("DequantizeLinear", "q half", "d"), _node("Attention", "x d b", "y", MICROSOFT, num_heads=2)],
         [
             _node("Relu", "x", "a"),
             _ATTENTION,
@@ -72,6 +73,7 @@ def test_attention_among_other_nodes(nodes: list[NodeProto]) -> None:
     inputs = {"x": normal(rng, 2, 5, 12), "turned": normal(rng, 2, 12, 5)}
     constants = {"w": normal(rng, 12, 36), "b": normal(rng, 36), "half": np.float32(0.5), "v": normal(rng, 12, 12)}
     constants |= {"scale": normal(rng, 12), "bias": normal(rng, 12)}
+    constants["q"] = rng.integers(-128, 128, (12, 36)).astype(np.int8)
     used = {name for node in nodes for name in node.input}
     model = build(
         nodes,

@@ -68,7 +68,8 @@ def attention(rng: np.random.Generator, quantized: bool = False) -> Model:
     if not quantized:
         added = None if past is not None and rng.random() < 0.9 else _added(rng, batch, heads, queries, keys)
         inputs = {"x": x, "w": normal(rng, columns, width), "b": bias, "mask": mask, "past": cache, "added": added}
-        return single("Attention", inputs, outputs, attributes, domain=MICROSOFT, constants=["w", "b"])
+        constants = ["w", "b"] if rng.random() < 0.8 else []
+        return single("Attention", inputs, outputs, attributes, domain=MICROSOFT, constants=constants)
     kind = np.uint8 if rng.random() < 0.5 else np.int8
     info = np.iinfo(kind)
     per_column = rng.random() < 0.4

@@ -182,6 +182,8 @@ std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores
   const Operand &a = step.input(0), &b = step.input(1);
   require(a.rank() >= 1 && b.rank() >= 2, "a vector on the right");
   require(step.integer("transpose_a", 0, 1) == 0, "rows are not side by side");
+  const auto groups = step.integers.find("groups");
+  require(groups == step.integers.end() || groups->second.empty(), "columns of heads are multiplied apart");
   const bool added = step.has_input(2);
   const bool by_row = !added || a.rank() == 2 || (step.input(2).rank() <= 1 && b.rank() == 2);
   require(!added || (by_row && b.rank() == 2 && step.real("beta") == 1.0), "no native form with factors");

@@ -59,13 +59,12 @@ def _attention(source: Source) -> None:
     _refuse(source, "do_rotary", "past_present_share_buffer", "rotary_embedding_dim")
     if source.present(4) and source.present(5):
         raise source.invalid("BT-NODE-INPUT", "past keys and additions to scores do not go together")
-    weights = source.tensor(1)
-    if not weights.is_constant:
-        raise source.unsupported("BT-DYNAMIC", f"the weights '{weights.name}' are not constant", "export them as such")
-    (qkv,) = source.emit(
-        "matmul", "f32", inputs=source.ordered(0, 1, 2), outputs=[source.temporary("f32", "projected")]
-    )
-    _of_projection(source, qkv, 3, 4, 5, source.integer("num_heads", 0))
+    heads, sizes = source.integer("num_heads", 0), source.integers("qkv_hidden_sizes")
+    values = sizes[2] if sizes is not None and len(sizes) == 3 else 0
+    projected = source.temporary("f32", "projected")
+    operands = source.ordered(0, 1, 2)
+    (qkv,) = source.emit("matmul", "f32", {"heads_apart": (heads, values)}, inputs=operands, outputs=[projected])
+    _of_projection(source, qkv, 3, 4, 5, heads)
 
 
 def _q_attention(source: Source) -> None:

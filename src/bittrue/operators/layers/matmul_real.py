@@ -23,7 +23,8 @@ def lower(call: Call) -> Lowered:
 
     `turned_a`, `turned_b`: that operand lies transposed; `apart`: the matrices on the left lie apart from each other,
     which matters where they are single rows. Elements of single columns on the right are no neighbours where their
-    matrices lie so (`apart_b`).
+    matrices lie so (`apart_b`). `heads_apart`: queries, keys and values of every head are a product of their own,
+    unless they are packed: how many heads there are, and how many columns all values have (0: a third).
     """
     given = call.node.attributes
     a, packed = call.input(0), _packed(call)
@@ -45,11 +46,39 @@ def lower(call: Call) -> Lowered:
             **parameters,
             "output_shape": shape,
             "packed": packed,
+            "groups": () if packed else _columns_of_heads(call),
             "apart": bool(given.get("apart", False)) and not packed and a.rank > 2 and a.shape[-2] == 1,
         },
         work=call.output.size * depth,
         scratch=32 * (a.size + b.size + min(call.output.size, 1 << 20)),
     )
+
+
+def _columns_of_heads(call: Call) -> tuple[int, ...]:
+    if "heads_apart" not in call.node.attributes:
+        return ()
+    columns, (heads, values) = call.output.shape[-1], call.attribute("heads_apart")
+    values = values or columns // 3
+    keys = (columns - values) // 2
+    if heads < 1 or keys % heads or values % heads or 2 * keys + values != columns:
+        raise call.invalid("BT-ATTENTION-HEADS", f"{columns} columns do not belong to {heads} heads")
+    return (keys // heads,) * (2 * heads) + (values // heads,) * heads
+
+
+def _by_groups(step: Step, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
+    """Every matrix on the left meets some columns at a time."""
+    rule, result = real_product.RULES[step.rules["real_product"]], np.empty(step["output_shape"], np.float32)
+    for index in np.ndindex(*a.shape[:-2]):
+        first = 0
+        for width in step["groups"]:
+            own = slice(first, first + width)
+            start, first = None if c is None else c[own], first + width
+            # The numbers of a single column are no neighbours, so it is made like any other matrix.
+            layout = Layout(turned_b=step["turned_b"] or (width == 1 and a.shape[-2] > 1))
+            result[(*index, slice(None), own)] = rule.apply(
+                a[index], b[:, own], start, step["alpha"], step["beta"], layout
+            )
+    return result
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -64,6 +93,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         for operand, side in zip(inputs[:2], "ab", strict=True)
     )
     c = inputs[2] if len(inputs) > 2 else None
+    if step["groups"]:
+        return [_by_groups(step, a, b, c)]
     left, right = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
     rule = real_product.RULES[step.rules["real_product"]]
     layout = Layout(step["packed"] and right.ndim == 2, step["turned_a"], step["turned_b"])

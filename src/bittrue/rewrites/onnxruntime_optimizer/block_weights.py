@@ -60,7 +60,7 @@ def _fits(editor: Editor, shapes: Shapes, node: Node, pair: Node) -> bool:
         return False
     if len(editor.readers(quantized)) != 1 or (point is not None and editor.value(point) is None):
         return False
-    if pair.attributes["domain"] or _block(pair, scale, weights.shape) is None:
+    if "heads_apart" in node.attributes or pair.attributes["domain"] or _block(pair, scale, weights.shape) is None:
         return False
     return not node.attributes.get("matrices") or _is_plain(editor, shapes, node, weights.shape[1])
 
