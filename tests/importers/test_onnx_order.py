@@ -12,7 +12,7 @@ from bittrue.check.runner import check_model
 from bittrue.importers import read_model
 from support.differential import assert_same
 from support.fused_models import optimised
-from support.onnx_models import HERE, Refused, build, cases, needs_wide, run_runtime
+from support.onnx_models import HERE, Refused, build, cases, check, needs_wide, run_runtime
 from support.real_graphs import RealGraphMaker
 
 X = np.float32([1, 2, 3])
@@ -65,6 +65,25 @@ def test_shuffled_graphs_have_the_runtimes_bytes(request: pytest.FixtureRequest)
         for name, value in theirs.items():
             assert_same(name, ours[name], np.asarray(value))
     assert notes
+
+
+@needs_wide
+def test_equal_nodes_of_a_sorted_graph() -> None:
+    """Which of two equal nodes stays follows the order of the file: the one that is no result, so a gate is joined."""
+    nodes = [
+        helper.make_node("Mul", ["t", "half"], ["p"]),
+        helper.make_node("Mul", ["m", "sum"], ["y"]),
+        helper.make_node("Add", ["e", "one"], ["sum"]),
+        helper.make_node("Erf", ["d"], ["e"]),
+        helper.make_node("Div", ["t", "root"], ["d"]),
+        helper.make_node("Mul", ["t", "half"], ["m"]),
+        helper.make_node("Neg", ["x"], ["t"]),
+    ]
+    x = np.random.default_rng(1).standard_normal(300).astype(np.float32)
+    constants = {"half": np.float32(0.5), "one": np.float32(1), "root": np.float32(2**0.5)}
+    content, feeds = build(nodes, {"x": x}, dict.fromkeys("py", TensorProto.FLOAT), constants)
+    assert check(content, feeds) == "equal"
+    assert "gelu" in [step.operator for step in bittrue.load(content).prepare(HERE).plan.steps]
 
 
 def _absolute(source: str, target: str) -> NodeProto:

@@ -159,6 +159,7 @@ class Graph:
         inputs, outputs: tensor indices.
         aliases: further names for inputs and outputs (a signature's argument names) to tensor index.
         version: of the format's operators as the file asks for them; 0 where it does not, and in plan files.
+        is_sorted: the nodes stood in another order in the file; False in plan files.
     """
 
     name: str
@@ -169,6 +170,7 @@ class Graph:
     signature: str = ""
     aliases: Mapping[str, int] = field(default_factory=dict)
     version: int = 0
+    is_sorted: bool = False
 
     def __repr__(self) -> str:
         return f"Graph({brief(self.name)}, {len(self.nodes):,} nodes, {len(self.tensors):,} tensors)"

@@ -202,6 +202,7 @@ class _Reader:
             tuple(inputs),
             tuple(outputs),
             version=self.opsets.get("", 0),
+            is_sorted=is_sorted,
         )
         return number
 

@@ -40,7 +40,8 @@ class Editor:
         # Until a node comes or goes.
         self._ordered: list[Node] | None = None
         for position, node in enumerate(graph.nodes):
-            self._enter(node, float(position))
+            # A sorted graph has been visited from its newest nodes on.
+            self._enter(node, float(position), -position if graph.is_sorted else None)
 
     # -- asking ----------------------------------------------------------------------------------------------------
     def rounds(self, most: int) -> Iterator[int]:
