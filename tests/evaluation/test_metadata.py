@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import bittrue
 from bittrue.cli import cli
+from bittrue.evaluation.results import differing
 from bittrue.evaluation.sources import open_source
 from bittrue.importers.tflite_metadata import NAME, read_description
 from bittrue.report import markdown
@@ -109,6 +110,7 @@ def test_classes_with_other_numbers_are_noted(folder: Path, tmp_path: Path) -> N
     said = "note: the data has 2 classes and the model 10: class 0 of the data, 'cat', counts as class 0 of the model"
     assert said in CliRunner().invoke(cli, words).output
     found = json.loads(CliRunner().invoke(cli, [*words, "--json"]).output)
+    assert differing({"notes": ["a"], "task": "b"}, {"task": "b"}) == []
     assert said.removeprefix("note: ") in markdown.render(found)
 
 

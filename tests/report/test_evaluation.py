@@ -151,6 +151,10 @@ def test_what_lies_on_images_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -
     elements = Elements(html.render(evaluations.detections()))
     said = [attributes["aria-label"] for tag, attributes in elements.found if tag == "svg" and "role" in attributes]
     assert said[:2] == ["litert: class 1 0.75, class 2 missed", "xnnpack: class 1 0.75, class 2 0.50"]
+    alone = evaluations.detections()
+    for seen in alone["thumbnails"].values():
+        seen["boxes"] = {"litert": [], "xnnpack": seen["boxes"]["xnnpack"][:1]}
+    assert "litert nothing xnnpack class 1 0.75" in words_of(html.render(alone))
     boxes = [attributes["class"] for tag, attributes in elements.found if tag == "g"]
     assert boxes[:7] == ["box true", "box true", "box seen", "box true", "box true", "box seen", "box only"]
     uses = {attributes["href"] for tag, attributes in elements.found if tag == "use"}

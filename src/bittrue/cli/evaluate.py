@@ -358,9 +358,11 @@ def _show_baseline(out: Terminal, baseline: Mapping[str, Any], found: Mapping[st
         figures = [
             f"{name} {_number(was)} -> {_number(now)}" for name, (was, now) in change["metrics"].items() if was != now
         ]
-        figures.append(f"outputs of {change['outputs']:,} samples changed")
+        changed = f"outputs of {plural(change['outputs'], 'sample')} changed" if change["outputs"] else ""
+        figures.append(changed or "every output is the same as before")
         out.print(one_line((change["numerics"], "bold"), f": {', '.join(figures)}"))
-        _show_flips(out, change["answers"], found)
+        if changed:
+            _show_flips(out, change["answers"], found)
 
 
 def _show_flips(out: Terminal, pair: Mapping[str, Any], found: Mapping[str, Any]) -> None:

@@ -193,8 +193,8 @@ class Folder:
 
 
 def differing(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
-    """In what two evaluations differ; how the user names the same files does not count."""
-    return [name for name in {**one, **two} if name != "given" and one.get(name) != two.get(name)]
+    """In what two evaluations differ; how the user names the same files, and notes on them, do not count."""
+    return [name for name in {**one, **two} if name not in ("given", "notes") and one.get(name) != two.get(name)]
 
 
 def stored(path: Path, task: Task | None = None) -> Folder:
