@@ -26,7 +26,7 @@ _LATER = {"Attention": 23, "Clip": 12, "DequantizeLinear": 19, "IsInf": 20, "Max
 SINCE = {**dict.fromkeys(_ALWAYS.split(), 1), **_LATER}
 # These kernels widen their operands and round their results.
 _WIDENING = frozenset(
-    "Clip LayerNormalization Max Min Mod RMSNormalization Round Shrink Sign"
+    "Clip GatherBlockQuantized LayerNormalization MatMulNBits Max Min Mod RMSNormalization Round Shrink Sign"
     " SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization".split()
 )
 # Their sums have another order than those of binary32 numbers.
