@@ -8,7 +8,7 @@ from onnx import NodeProto, TensorProto, helper
 
 from support.floating_models import reals
 from support.fused_models import optimised
-from support.onnx_models import Checks, build, needs_wide
+from support.onnx_models import Checks, build, check, needs_wide
 
 pytestmark = needs_wide
 
@@ -51,3 +51,22 @@ def test_random_models(request: pytest.FixtureRequest, level: str) -> None:
         content, feeds = random_model(rng)
         checks.add(optimised(content, level, off=()) if level else content, feeds)
     assert "equal" in checks.outcomes
+
+
+def test_readers_that_become_one() -> None:
+    """A normalization of several nodes reads the product twice until it is joined: only then is it transposed."""
+    rng = np.random.default_rng(3)
+    given = {"a": reals(rng, (1, 37)), "b": reals(rng, (16, 37))}
+    constants = {"c": reals(rng, (16,)), "scale": reals(rng, (16,)), "two": np.float32(2), "small": np.float32(1e-3)}
+    nodes = [
+        helper.make_node("Transpose", ["b"], ["t"], perm=[1, 0]),
+        helper.make_node("MatMul", ["a", "t"], ["p"]),
+        helper.make_node("Add", ["p", "c"], ["x"]),
+        helper.make_node("Pow", ["x", "two"], ["square"]),
+        helper.make_node("ReduceMean", ["square"], ["mean"], axes=[1]),
+        helper.make_node("Add", ["mean", "small"], ["sum"]),
+        helper.make_node("Sqrt", ["sum"], ["root"]),
+        helper.make_node("Div", ["x", "root"], ["quotient"]),
+        helper.make_node("Mul", ["scale", "quotient"], ["y"]),
+    ]
+    assert check(*build(nodes, given, {"y": TensorProto.FLOAT}, constants, opset=17)) == "equal"

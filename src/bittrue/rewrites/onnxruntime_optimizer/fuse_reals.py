@@ -12,7 +12,7 @@ from .block_weights import join_biases
 from .blocked_channels import join_residual_sums
 from .gates import GELU, join_fast_gelu, join_gelu
 from .real_groups import NORMALIZATION, join_layer_normalization, join_root_mean_square, join_skipped_sums
-from .real_products import mark_transposed, merge_factors
+from .real_products import join_all_transpositions, mark_transposed, merge_factors
 
 # What one group leaves can be part of another one.
 _ROUNDS = 10
@@ -32,6 +32,8 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         if graph.version < NORMALIZATION:
             join_layer_normalization(editor, shapes)
         join_root_mean_square(editor, shapes)
+        # What several nodes of a normalization read, one reads now.
+        join_all_transpositions(editor, shapes, of_pairs=True)
         mark_transposed(editor, shapes)
         join_skipped_sums(editor, shapes)
         join_fast_gelu(editor)
