@@ -125,3 +125,11 @@ def test_a_layer_of_a_language_model(queries: int, past: int) -> None:
     }
     outputs = dict.fromkeys(("y", "sum", "key", "value"), int(TensorProto.FLOAT))
     assert check(*build(nodes, inputs, outputs, constants)) == "equal"
+
+
+def test_a_single_query_behind_past_keys_sees_all_new_ones() -> None:
+    rng = np.random.default_rng(10)
+    inputs = {name: normal(rng, 1, 2, length, 4) for name, length in (("q", 1), ("k", 5), ("v", 5))}
+    past = {"mask": None, "past_key": normal(rng, 1, 2, 3, 4), "past_value": normal(rng, 1, 2, 3, 4)}
+    model = single("Attention", {**inputs, **past}, [TensorProto.FLOAT] * 3, {"is_causal": 1}, opset=23)
+    assert check(*model) == "equal"

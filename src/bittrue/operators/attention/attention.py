@@ -199,8 +199,10 @@ def lower(call: Call) -> Lowered:
     if scale == 0:
         size = np.float64(s.size) if call.attribute("wide_scale") else np.float32(s.size)
         scale = np.float32(1 / np.sqrt(size))
-    names = ("causal", "last_sees_all", "begins_with_mask", "smooth", "cache", "scores")
+    names = ("last_sees_all", "begins_with_mask", "smooth", "cache", "scores")
     parameters: dict[str, Attribute] = {name: call.attribute(name) for name in names}
+    # A single query behind past keys sees all the new ones.
+    parameters["causal"] = bool(call.attribute("causal")) and not (s.queries == 1 and s.past > 0)
     parameters |= {"window": int(call.attribute("window")), "scale": float(scale)}
     parameters |= {name: float(np.float32(call.attribute(name))) for name in ("mask_value", "cap")}
     strided = call.attribute("strided") and s.heads > 1 and call.input(QUERY).rank == 3
