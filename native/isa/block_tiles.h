@@ -132,21 +132,33 @@ struct BlockTiles {
     }
   }
 
+  template <int kCount>
+  static Reals sum_of_halves(const Reals* lanes) {
+    Reals sums[kCount];
+    unroll<kCount>([&](auto i) __attribute__((always_inline)) { sums[i] = lanes[i]; });
+    for (int left = kCount / 2; left > 0; left /= 2) {
+      for (int i = 0; i < left; ++i) sums[i] = sums[i] + sums[i + left];
+    }
+    return sums[0];
+  }
+
+  template <bool kFours, int kCount>
+  static void fold_lanes(const float* const* lanes, float* out) {
+    for (int64_t column = 0; column < kColumns; column += kLanes) {
+      Reals sums[kCount];
+      unroll<kCount>([&](auto i) __attribute__((always_inline)) { sums[i] = load(lanes[i] + column); });
+      if constexpr (kFours) {
+        unroll<kCount / 4>([&](auto i) __attribute__((always_inline)) {
+          sums[i] = ((sums[4 * i] + sums[4 * i + 1]) + sums[4 * i + 2]) + sums[4 * i + 3];
+        });
+      }
+      store(out + column, sum_of_halves<kFours ? kCount / 4 : kCount>(sums));
+    }
+  }
+
   template <bool kFours>
   static void fold(const float* const* lanes, int count, float* out) {
-    for (int64_t column = 0; column < kColumns; column += kLanes) {
-      Reals sums[16];
-      for (int i = 0; i < count; ++i) sums[i] = load(lanes[i] + column);
-      if constexpr (kFours) {
-        for (int i = 0; i < count / 4; ++i) {
-          sums[i] = ((sums[4 * i] + sums[4 * i + 1]) + sums[4 * i + 2]) + sums[4 * i + 3];
-        }
-      }
-      for (int left = kFours ? count / 8 : count / 2; left > 0; left /= 2) {
-        for (int i = 0; i < left; ++i) sums[i] = sums[i] + sums[i + left];
-      }
-      store(out + column, sums[0]);
-    }
+    count == 8 ? fold_lanes<kFours, 8>(lanes, out) : fold_lanes<kFours, 16>(lanes, out);
   }
 
   static constexpr BlockProduct product() { return {fold<true>, fold<false>, run<false>, run<true>, run_row, unpack}; }

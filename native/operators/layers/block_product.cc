@@ -16,7 +16,7 @@ namespace bittrue {
 namespace {
 
 constexpr int64_t kColumns = 16;  // of a panel
-constexpr int64_t kRows = 32;     // of one task
+constexpr int64_t kRows = 16;     // of one task
 constexpr size_t kBias = 2, kScale = 5, kPoint = 6;
 
 // Constant weights and what belongs to them.
@@ -96,8 +96,20 @@ int32_t largest_bits(const float* x, int64_t count) {
   return largest;
 }
 
+bool all_finite(const float* x, int64_t count) {
+  uint32_t carried = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, x + i, 4);
+    // An exponent of ones carries into the sign.
+    carried |= (bits & 0x7F800000) + 0x00800000;
+  }
+  return (carried & 0x80000000) == 0;
+}
+
 // The first `fours` columns are folded by fours, the others by halves.
 void fold_columns(const BlockProduct& core, const Lanes& lanes, int count, int64_t fours, float* out) {
+  if (fours == kColumns) return core.fold_fours(lanes.data(), count, out);
   core.fold_halves(lanes.data(), count, out);
   if (fours <= 0) return;
   float by_fours[kColumns];
@@ -154,7 +166,7 @@ class Panels : public Kernel {
     for (int64_t n = 0; n < used; ++n) out[n] = sums[n];
     for (int64_t n = 0; n < used && bias != nullptr; ++n) out[n] = out[n] + bias[n];
     for (int64_t n = 0; n < used && last != nullptr; ++n) out[n] = out[n] + last[n];
-    return largest_bits(out, used) < kInfinity;
+    return all_finite(out, used);
   }
 
   int64_t columns_, depth_, length_, blocks_, rows_, panels_ = 0;
