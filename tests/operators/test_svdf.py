@@ -167,6 +167,7 @@ def test_values_by_hand() -> None:
         (Svdf(changes={4: T("s16", (1, 6), 0.1)}), "BT-SVDF-STATE"),
         (Svdf(changes={4: T("s16", (1, 5), 0.1, variable=True)}), "BT-SVDF-SHAPE"),
         (Svdf(changes={4: T("s16", (1, 6), variable=True)}), "BT-QUANT-MISSING"),
+        *((Svdf(kind=kind, batch=0), "BT-SVDF-SHAPE") for kind in ("integer", "real", "s8")),
     ],
 )
 def test_contradictions_are_refused(layer: Svdf, code: str) -> None:

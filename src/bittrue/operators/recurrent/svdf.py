@@ -41,6 +41,8 @@ def infer(call: Call) -> list[Shape]:
         raise call.invalid("BT-SVDF-RANK", f"rank {rank} does not divide the {filters} filters")
     if memory <= 0:
         raise call.invalid("BT-SVDF-SHAPE", "the memory is empty")
+    if not batch:
+        raise call.invalid("BT-SVDF-SHAPE", "no batch; kernels end the process then")
     need_shape(call, call.input(FEATURES), (filters, features), "feature weights", "BT-SVDF-SHAPE")
     need_shape(call, call.input(TIME), (filters, memory), "time weights", "BT-SVDF-SHAPE")
     if call.has(BIAS):
@@ -73,8 +75,6 @@ def _lower_integers(call: Call, work: int, scratch: int) -> Lowered:
     source, weights, time, state = (call.input(p) for p in (0, FEATURES, TIME, STATE))
     if call.attribute("activation") != "relu":
         raise call.invalid("BT-ACTIVATION", f"fused activation '{call.attribute('activation')}', integers need relu")
-    if not source.shape[0]:
-        raise call.invalid("BT-SVDF-SHAPE", "no batch; kernels for integers end the process then")
     form = call.rules["scale_form"]
     inner = scale_form.form(form, source.scale, weights.scale, state.scale)
     outer = scale_form.form(form, state.scale, time.scale, call.output.scale)
