@@ -41,7 +41,7 @@ from .runtime import (
     native_module,
 )
 from .runtime.run import Run, timeout_seconds
-from .runtime.side_by_side import available_processors, in_order
+from .runtime.side_by_side import AHEAD, available_processors, in_order
 from .text import model_text
 
 # A typing error should not start a million threads.
@@ -274,6 +274,8 @@ class Session:
         self._other = partial(alike, threads=threads)
         self._copies: dict[bool, list[Session]] = {False: [], True: []}
         self._copies_in_use: list[Session] = []
+        # Samples in a chunk, when the last ones that were at hand had been run.
+        self._pace = 1
         self._executor: NativeExecutor | ReferenceExecutor
         if executor == "native" or (executor == "auto" and native_module() is not None):
             self._executor = NativeExecutor(
@@ -418,19 +420,27 @@ class Session:
         most = min(
             _CHUNK_SAMPLES, _CHUNK_INPUT_BYTES // _bytes(self.inputs), _CHUNK_OUTPUT_BYTES // _bytes(self.outputs)
         )
-        chunks = self._side_by_side(work, samples, max(most, 1), threads, reset, timeout)
+        known = len(samples) if isinstance(samples, list | tuple) and transform is None else 0
+        chunks = self._side_by_side(work, samples, known, max(most, 1), threads, reset, timeout)
         return _one_by_one(chunks, errors == "return")
 
     def _side_by_side(
         self,
         work: Callable[[Session, Run, list[Item]], list[Result]],
         items: Iterable[Item],
+        known: int,
         most: int,
         threads: int | None,
         reset: bool,
         timeout: float | None,
     ) -> Generator[list[Result], None, None]:
-        """What `work` makes of items, at most so many at once, on sessions like this one; arguments as for `map`."""
+        """What `work` makes of items, chunk by chunk, on sessions like this one.
+
+        Args:
+            known: how many there are, where they are at hand and take as long as others before; else 0.
+            most: items that a chunk may have.
+            threads, reset, timeout: as for `map`.
+        """
         if threads is None:
             threads = available_processors() if reset else 1
         _check_choice("auto", threads)
@@ -442,12 +452,13 @@ class Session:
                 advice="leave threads out, or let every sample begin with the first values (reset=True)",
             )
         timeout_seconds(timeout)
-        return self._chunks(work, items, most if reset else 1, threads, reset, timeout)
+        return self._chunks(work, items, known, most if reset else 1, threads, reset, timeout)
 
     def _chunks(
         self,
         work: Callable[[Session, Run, list[Item]], list[Result]],
         items: Iterable[Item],
+        known: int,
         most: int,
         threads: int,
         reset: bool,
@@ -465,7 +476,10 @@ class Session:
                 sessions.append(self._copy(threads))
                 self._copies_in_use.append(sessions[-1])
             workers = [partial(work, session, session._executor.new_run(timeout)) for session in sessions]
-            yield from in_order(workers, items, most=most, end=end)
+            first = min(self._pace, -(-known // (AHEAD * threads if threads > 1 else 1)))
+            pace = yield from in_order(workers, items, first=first, most=most, end=end)
+            if known:
+                self._pace = pace
         finally:
             if reset:
                 for session in sessions:
@@ -647,7 +661,7 @@ class Session:
 
         done, results = 0, list[list[np.ndarray]]()
         try:
-            for parts in self._side_by_side(work, range(count), count, threads, reset, timeout):
+            for parts in self._side_by_side(work, range(count), count, count, threads, reset, timeout):
                 for rows, values in parts:
                     done += rows
                     results.append(values)

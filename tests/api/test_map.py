@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from bittrue.errors import StoppedError
+from bittrue.runtime.side_by_side import in_order
 from support.build import T, chain, single
 from support.movement import runs_in_runtime
 from support.onnx_models import build
@@ -239,6 +240,31 @@ def test_values_without_a_result_are_errors_of_their_sample(threads: int) -> Non
             assert outcome["y"].item() == 8 // (i % 5)
         else:
             assert isinstance(outcome, bittrue.RunError)
+
+
+def test_the_first_chunk_is_as_large_as_it_may_be() -> None:
+    sizes = []
+
+    def work(items: list[int]) -> list[int]:
+        sizes.append(len(items))
+        return items
+
+    chunks = in_order([work], range(20), first=100, most=8, seconds=60, end=lambda: None)
+    assert [item for chunk in chunks for item in chunk] == [*range(20)]
+    assert sizes == [8, 8, 4]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_lists_again_and_again(threads: int) -> None:
+    """Later chunks begin as large as the ones before ended."""
+    session = bittrue.load(flattened()).prepare()
+    samples = list(counted(300, []))
+    for count in (300, 7, 300, 1, 0, 64):
+        found = [result["y"].item() for result in session.map(samples[:count], threads=threads)]
+        assert found == [12 * i for i in range(count)]
+        if count:
+            batch = np.concatenate(samples[:count])
+            assert session.run_batch(batch, threads=threads)["y"].ravel().tolist() == found
 
 
 def test_transform_works_in_the_threads_and_its_errors_arrive() -> None:

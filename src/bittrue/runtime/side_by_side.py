@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
@@ -18,7 +18,7 @@ Work = Callable[[list[Item]], list[Result]]
 # Handing over a chunk takes some 50 microseconds; a consumer should not wait longer than this for the first result.
 _CHUNK_SECONDS = 0.01
 # Chunks that a thread has in front of it: one to work on, one to go on with.
-_AHEAD = 2
+AHEAD = 2
 
 
 def available_processors() -> int:
@@ -30,10 +30,11 @@ def in_order(
     workers: Sequence[Work[Item, Result]],
     items: Iterable[Item],
     *,
+    first: int = 1,
     most: int = 256,
     seconds: float = _CHUNK_SECONDS,
     end: Callable[[], None],
-) -> Iterator[list[Result]]:
+) -> Generator[list[Result], None, int]:
     """Results of `items` in their order, chunk by chunk; each worker is called from one thread only.
 
     Items are taken from the iterable by the thread that asks for results, no more than a few chunks ahead.
@@ -41,19 +42,23 @@ def in_order(
     Args:
         workers: what does the work; with a single one it is done in the caller's thread.
         items: any iterable, endless ones too.
+        first: items that the first chunk has.
         most: items that a chunk may have.
         seconds: that a chunk may take, as far as earlier ones tell.
         end: called when nobody wants further results while workers are busy: it makes them end.
+
+    Returns:
+        How many items the next chunk would have.
 
     Raises:
         Exception: the first one that a worker raised, after the results of the chunks before.
     """
     waiting = iter(items)
-    size = _Size(most, seconds)
+    size = _Size(first, most, seconds)
     if len(workers) == 1:
         while chunk := size.taken(waiting):
             yield size.timed(workers[0], chunk)
-        return
+        return size.now
     free, mine = list(workers), threading.local()
 
     def begin() -> None:
@@ -66,10 +71,10 @@ def in_order(
     pending: deque[Future[list[Result]]] = deque()
     try:
         while True:
-            while len(pending) < _AHEAD * len(workers) and (chunk := size.taken(waiting)):
+            while len(pending) < AHEAD * len(workers) and (chunk := size.taken(waiting)):
                 pending.append(pool.submit(work, chunk))
             if not pending:
-                return
+                return size.now
             yield pending.popleft().result()
     finally:
         if pending:
@@ -80,9 +85,9 @@ def in_order(
 class _Size:
     """How many items the next chunk has: as many as are taken, and worked on, in about so many seconds."""
 
-    def __init__(self, most: int, seconds: float) -> None:
-        self.now = 1
+    def __init__(self, first: int, most: int, seconds: float) -> None:
         self._most, self._seconds = max(most, 1), seconds
+        self.now = max(1, min(first, self._most))
         self._taking = 0.0
 
     def taken(self, items: Iterator[Item]) -> list[Item]:
