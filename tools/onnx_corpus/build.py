@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.version_converter
 import onnxruntime
 import torch
 from networks import NETWORKS, WIDTH, Network
@@ -126,7 +127,10 @@ def _dynamic(source: Path, target: Path, described: dict[str, Any], **options: A
 
 
 def _nbits(source: Path, target: Path, described: dict[str, Any], half: bool = False, **options: Any) -> None:
-    made = MatMulNBitsQuantizer(onnx.load(str(source)), **options)
+    model = onnx.load(str(source))
+    if options.get("quant_format") == F.QDQ:  # blocks came to DequantizeLinear with operator set 21
+        model = onnx.version_converter.convert_version(model, 21)
+    made = MatMulNBitsQuantizer(model, **options)
     made.process()
     model = made.model.model
     if not any(
@@ -212,6 +216,7 @@ def build(name: str, folder: Path, share: int) -> list[dict[str, str]]:
     """Export and quantize one network, with every `share`-th quantization; returns what failed, each with its words."""
     torch.manual_seed(0)
     made, failed = NETWORKS[name](), []
+    made.module.eval()
     for turn, (exporter, export) in enumerate(EXPORTERS.items(), list(NETWORKS).index(name)):
         stem = f"{name}.{exporter}"
         described = _described(made) | {"fixed": exporter == "fixed"}

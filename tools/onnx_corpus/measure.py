@@ -81,7 +81,9 @@ def main() -> None:
     arguments = parser.parse_args()
     rows: dict[str, tuple[str, str]] = {}
     described: dict[str, Any] = {}
-    for path in sorted(arguments.folder.glob(f"*{arguments.only}*.onnx")):
+    for path in sorted(arguments.folder.glob("*.onnx")):
+        if arguments.only not in path.name:
+            continue
         described[path.name] = json.loads(path.with_name(".".join(path.name.split(".")[:2]) + ".json").read_text())
         ours, theirs = multiprocessing.Pipe(False)
         process = multiprocessing.get_context("fork").Process(target=_apart, args=(path, described[path.name], theirs))
