@@ -128,9 +128,12 @@ def _unique(source: Source) -> None:
 def _resize(source: Source) -> None:
     """Upsample and Resize of all versions; scales as attribute, as second or as third input."""
     mode = source.text("mode", "nearest")
-    cubic = source.real("cubic_coeff_a", -0.75), source.integer("exclude_outside", 0)
+    cubic: dict[str, Attribute] = {
+        "factor": source.real("cubic_coeff_a", -0.75),
+        "exclude_outside": source.flag("exclude_outside", False),
+    }
     modern = source.op_type == "Resize" and source.version >= 11
-    attributes: dict[str, str | tuple[int, ...]] = {
+    attributes: dict[str, Attribute] = {
         "transformation": source.text("coordinate_transformation_mode", "half_pixel") if modern else "asymmetric",
         "policy": source.text("keep_aspect_ratio_policy", "stretch"),
     }
@@ -144,10 +147,12 @@ def _resize(source: Source) -> None:
     axes = source.integers("axes")
     if axes is not None:
         attributes["axes"] = axes
-    if mode == "cubic" or source.integer("antialias", 0) or cubic[1]:
-        raise source.unsupported("BT-RESIZE-MODE", "cubic interpolation and antialiasing are not made")
-    if mode not in ("nearest", "linear", "bilinear"):
-        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither nearest nor linear")
+    if source.integer("antialias", 0):
+        raise source.unsupported("BT-RESIZE-MODE", "antialiasing is not made")
+    if mode not in ("nearest", "linear", "bilinear", "cubic"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither nearest nor linear nor cubic")
+    if cubic["exclude_outside"] and mode != "cubic":
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"exclude_outside has no meaning in mode '{mode}'")
     inputs = list(source.inputs)
     if not modern:
         scales = source.reals("scales")
@@ -159,7 +164,10 @@ def _resize(source: Source) -> None:
         inputs = [*inputs[:1], sizes, *([] if given is None else [given])]
     if mode == "nearest":
         attributes["nearest"] = rounding
-    source.emit("resize_nearest" if mode == "nearest" else "resize_linear", source.type(0), attributes, inputs=inputs)
+    if mode == "cubic":
+        attributes |= cubic
+    names = {"nearest": "resize_nearest", "cubic": "resize_cubic"}
+    source.emit(names.get(mode, "resize_linear"), source.type(0), attributes, inputs=inputs)
 
 
 # Names of modes since version 20, and before.

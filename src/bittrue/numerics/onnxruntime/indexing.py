@@ -89,6 +89,7 @@ ROWS: tuple[Row, ...] = (
         when=(("attribute_is", "blocks", True),),
     ),
     Row("resize_linear", ("f32 s64|- f32|- -> f32",), {"weighted": "binary32_weights_in_order"}, "run"),
+    Row("resize_cubic", ("f32 s64|- f32|- -> f32",), {}, "run: random models; docs/facts/onnxruntime.md 5.10"),
     Row("grid_sample", ("f32 f32 -> f32",), {}, "run: random models; docs/facts/onnxruntime.md 5.9"),
     Row("compress", ("T bool -> T",), {}, "run", where=COMMON),
     Row("reverse_sequence", ("T s64 -> T",), {}, "run", where=COMMON),

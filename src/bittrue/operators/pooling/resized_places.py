@@ -1,4 +1,4 @@
-"""What size a tensor gets, and where its elements come from: what `resize_nearest` and `resize_linear` share.
+"""What size a tensor gets, and where its elements come from: what resize_nearest, _linear and _cubic share.
 
 Inputs: tensor, sizes, factors. There are two forms. With the attribute `policy`, sizes or factors belong to `axes` (all
 axes, where there are none), and places follow from the factors. Without it two sizes belong to height and width of

@@ -1,0 +1,102 @@
+"""resize_cubic: the last two axes at another size, each place from the four nearest positions of both axes.
+
+Inputs and attributes are those of `resized_places`; besides, `factor` (the a of the polynomials, -0.75 or -0.5 as a
+rule) and `exclude_outside`: positions outside of the image count nothing, and the other weights are divided by their
+sum, instead of the pixels of the border standing in. Every operation is rounded to binary32: first each row is
+interpolated, then between the rows, products added in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.stopping import check_stop
+from .resized_places import F32, by_factors, source_places, transformation
+
+
+def infer(call: Call) -> list[Shape]:
+    """The new sizes; the last two of two or four axes change."""
+    shape, factors = by_factors(call)
+    if len(shape) not in (2, 4) or any(factor != 1 for factor in factors[:-2]):
+        raise call.unsupported(
+            "BT-RESIZE-LINEAR",
+            f"factors {[float(f) for f in factors]}: only the last two axes of 2 or 4 are interpolated",
+            "resize in several steps",
+        )
+    return [shape]
+
+
+def weights(fractions: np.ndarray, factor: float) -> np.ndarray:
+    """Of the four pixels around places that lie `fractions` behind the second one of them: [4, places], binary32.
+
+    Source: the cubic convolution of R. Keys, as docs/facts/onnxruntime.md 5.10 orders its operations.
+
+    >>> weights(np.float32([0, 0.5]), -0.5).T.tolist()
+    [[0.0, 1.0, 0.0, 0.0], [-0.0625, 0.5625, 0.5625, -0.0625]]
+    """
+    a, one, two, three, four, five, eight = (F32(n) for n in (factor, 1, 2, 3, 4, 5, 8))
+    near, far = fractions, one - fractions
+    outer = [((a * y - five * a) * y + eight * a) * y - four * a for y in (near + one, two - near)]
+    inner = [((a + two) * y - (a + three)) * y * y + one for y in (near, far)]
+    return np.stack([outer[0], inner[0], inner[1], outer[1]])
+
+
+def lower(call: Call) -> Lowered:
+    """Four positions and weights for every row and column, and what sums over rows are divided by."""
+    source, shape = call.input(0), call.output.shape
+    if shape == source.shape:
+        return Lowered({"shape": shape}, operator="reshape", inputs=(0,))
+    arrays = {}
+    for axis, side in ((-2, "y"), (-1, "x")):
+        size = source.shape[axis]
+        places = source_places(transformation(call), by_factors(call)[1][axis], size, shape[axis])
+        first = np.floor(places)
+        positions = first.astype(np.int64) + np.arange(-1, 3)[:, None]
+        found = weights(places - first, float(call.attribute("factor")))
+        total = np.ones(shape[axis], F32)
+        if call.attribute("exclude_outside"):
+            found = np.where((positions >= 0) & (positions < size), found, F32(0))
+            total = found[0] + found[1] + found[2] + found[3]
+        with np.errstate(all="ignore"):
+            arrays[f"weights_{side}"] = found if side == "y" else found / total
+        arrays[f"positions_{side}"] = np.clip(positions, 0, max(size - 1, 0))
+        arrays["total_y"] = arrays.get("total_y", total)
+    return Lowered(
+        {"shape": shape},
+        arrays,
+        inputs=(0,),
+        work=32 * call.output.size,
+        scratch=16 * max(source.size, call.output.size),
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Image by image."""
+    out = np.empty(step["shape"], F32)
+    arrays = step.arrays
+    images = inputs[0].reshape(-1, *inputs[0].shape[-2:])
+    for image, target in zip(images, out.reshape(-1, *out.shape[-2:]), strict=True):
+        check_stop()
+        with np.errstate(all="ignore"):
+            rows = _sum([image[:, at] * w for at, w in zip(arrays["positions_x"], arrays["weights_x"], strict=True)])
+            parts = [
+                rows[at] * w[:, None] / arrays["total_y"][:, None]
+                for at, w in zip(arrays["positions_y"], arrays["weights_y"], strict=True)
+            ]
+            target[...] = _sum(parts)
+    return [out]
+
+
+def _sum(parts: Sequence[np.ndarray]) -> np.ndarray:
+    total = F32(0) + parts[0]  # not -0
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+OPERATOR = Operator(
+    "resize_cubic", (), infer, lower, reference, "another size, interpolated by cubic polynomials along two axes"
+)
