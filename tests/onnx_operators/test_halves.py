@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
@@ -12,6 +14,7 @@ from bittrue.rewrites.onnxruntime_optimizer.inserted_casts import SINCE
 from support.differential import assert_same
 from support.half_models import fed, halved
 from support.onnx_models import HERE, build, cases, needs_wide, run_runtime
+from support.quantized_graphs import GraphMaker
 from support.real_graphs import RealGraphMaker
 
 _HALF = "tensor(float16)"
@@ -33,14 +36,44 @@ def _check(content: bytes, feeds: list[np.ndarray]) -> bool:
 
 @needs_wide
 def test_bytes(request: pytest.FixtureRequest) -> None:
+    """Whole graphs of binary16 numbers, and graphs with casts of their own around some nodes."""
     ran = 0
-    for rng in cases(request, usual=40):
+    for rng in cases(request, usual=50):
         maker = RealGraphMaker(rng, opset=int(rng.choice([13, 17, 18, 20, 22])), usual=float(rng.choice([0.95, 0.6])))
         maker.grow(int(rng.integers(1, 4)))
         content, feeds = maker.model()
-        content = halved(content, rng, 1)
+        content = halved(content, rng, float(rng.choice([1, 0.7, 0.4])))
         ran += _check(content, fed(content, feeds))
     assert ran > 10
+
+
+@needs_wide
+def test_pairs(request: pytest.FixtureRequest) -> None:
+    """Quantizations and dequantizations with binary16 scales."""
+    ran = 0
+    for rng in cases(request, usual=20):
+        maker = GraphMaker(rng, opset=int(rng.choice([17, 21])), usual=0.9)
+        while not maker.outputs:
+            maker.grow(int(rng.integers(1, 6)))
+        content, feeds = maker.model()
+        content = halved(content, rng, float(rng.choice([1, 0.4])))
+        ran += _check(content, fed(content, feeds))
+    assert ran > 5
+
+
+@needs_wide
+def test_lone_nodes() -> None:
+    """A node with a kernel between nodes without one is widened; behind casts of the file it keeps its rounding."""
+    x = np.linspace(-3, 3, 40).astype(np.float32).reshape(5, 8)
+    for kernel, reads_before in itertools.product(("Round", "Clip", "Neg", "Transpose"), (False, True)):
+        nodes = [
+            helper.make_node("Cast", ["x"], ["h"], to=TensorProto.FLOAT16),
+            helper.make_node("Sin" if reads_before else "Round", ["h"], ["b"]),
+            helper.make_node(kernel, ["b"], ["k"]),
+            helper.make_node("Exp", ["k"], ["e"]),
+            helper.make_node("Cast", ["e"], ["y"], to=TensorProto.FLOAT),
+        ]
+        assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}))
 
 
 @needs_wide

@@ -12,6 +12,8 @@ from .. import Shapes
 from ..editing import Editor
 from .fuse_quantized import prepare_groups
 from .inserted_casts import Casts, fold_known, has_halves, share_halves
+from .mark_planes import blocked_images
+from .real_products import join_transposed_twice
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
@@ -24,10 +26,13 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     editor = Editor(graph, shapes)
     if not has_halves(editor, graph.nodes):
         return graph, ()
-    fold_known(editor)
-    prepare_groups(editor, shapes)
     share_halves(editor)
+    fold_known(editor)
+    join_transposed_twice(editor, shapes)
+    prepare_groups(editor, shapes)
+    images, _ = blocked_images(editor, shapes)
     casts = Casts(editor)
     casts.insert()
     casts.remove_pairs()
+    casts.keep_apart(images)
     return (editor.finish(), ()) if casts.fold_constants() else (graph, ())

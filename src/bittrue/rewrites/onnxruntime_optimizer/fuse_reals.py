@@ -11,8 +11,9 @@ from ..editing import Editor
 from .block_weights import join_biases
 from .blocked_channels import join_residual_sums
 from .gates import GELU, join_fast_gelu, join_gelu
+from .quantized_preparation import join_products
 from .real_groups import NORMALIZATION, join_layer_normalization, join_root_mean_square, join_skipped_sums
-from .real_products import join_all_transpositions, mark_transposed, merge_factors
+from .real_products import cast_before_transposing, join_all_transpositions, mark_transposed, merge_factors
 
 # What one group leaves can be part of another one.
 _ROUNDS = 10
@@ -26,6 +27,9 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor = Editor(graph, shapes)
+    if any(tensor.dtype == "f16" for tensor in graph.tensors):
+        # What stood apart by casts before.
+        join_products(editor, shapes)
     for _ in editor.rounds(_ROUNDS):
         if graph.version < GELU:
             join_gelu(editor)
@@ -34,6 +38,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         join_root_mean_square(editor, shapes)
         # What several nodes of a normalization read, one reads now.
         join_all_transpositions(editor, shapes, of_pairs=True)
+        cast_before_transposing(editor, shapes)
         mark_transposed(editor, shapes)
         join_skipped_sums(editor, shapes)
         join_fast_gelu(editor)

@@ -48,6 +48,7 @@ class Casts:
 
     Attributes:
         inserted: what the inserted ones give, in the order of their insertion.
+        widened: what nodes between inserted ones give.
     """
 
     def __init__(self, editor: Editor) -> None:
@@ -55,6 +56,7 @@ class Casts:
         self.inserted: dict[int, None] = {
             node.outputs[0]: None for node in editor.nodes() if node.attributes.get("inserted")
         }
+        self.widened: set[int] = set()
 
     def insert(self) -> None:
         """Around every node without a kernel, and around those that stand alone between such nodes."""
@@ -75,6 +77,18 @@ class Casts:
             node = editor.writer(result)
             if node is not None and is_cast(node):
                 self._shorten(node)
+
+    def keep_apart(self, images: set[int]) -> None:
+        """Images in blocks of channels before casts are inserted leave them for widened nodes and sums with planes."""
+        editor = self.editor
+        for node in editor.nodes():
+            for position, index in enumerate(node.inputs):
+                sums = node.source in ("Add", "Sum") and not images.intersection(node.outputs)
+                if index is not None and index in images and (sums or not self.widened.isdisjoint(node.outputs)):
+                    plain = editor.computed(index, f"{editor.tensors[index].name}/unblocked", _SINGLE)
+                    unblocks: dict[str, Attribute] = {"unblocks": True}
+                    editor.add(node, "identity", (index,), (plain,), unblocks, source="Identity", version=13)
+                    node = editor.redirect(node, position, plain)
 
     def widen_kernels(self) -> None:
         """Around the nodes whose kernels widen by themselves; what they give is rounded whoever reads it."""
@@ -169,6 +183,7 @@ class Casts:
             if editor.type(index) == _HALF:
                 outputs[position] = editor.computed(index, f"{editor.tensors[index].name}/wide", _SINGLE)
                 kept[index] = None
+        self.widened.update(outputs)
         changed = editor.change(node, inputs=tuple(inputs), outputs=tuple(outputs), attributes=attributes)
         for new, old in zip(outputs, node.outputs, strict=True):
             if new != old:

@@ -26,20 +26,27 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """`graph` with the attribute `planes` at such averages."""
     if not any(_is_global_average(node) for node in graph.nodes):
         return graph, ()
-    editor, known = Editor(graph, shapes), shapes().shapes
+    editor = Editor(graph, shapes)
+    blocked, given = blocked_images(editor, shapes)
+    for node in editor.nodes():
+        if _is_global_average(node) and not {*blocked, *given}.intersection(node.inputs[:1]):
+            editor.change(node, attributes={**node.attributes, "planes": True})
+    return (editor.finish(), ()) if editor.changed else (graph, ())
+
+
+def blocked_images(editor: Editor, shapes: Shapes) -> tuple[set[int], set[int]]:
+    """Tensors in blocks of channels, and those that nothing computes."""
+    known = shapes().shapes
     blocked: set[int] = set()
     read = {index for node in editor.nodes() for index in node.inputs if index is not None}
     unknown = {index for index in read if editor.writer(index) is None}
     for node in editor.nodes():
-        source = node.inputs[0] if node.inputs else None
-        given = source in unknown
+        given = bool(node.inputs) and node.inputs[0] in unknown
         if given and node.operator == "identity":
             unknown.add(node.outputs[0])
-        if _is_global_average(node) and not given and source not in blocked:
-            editor.change(node, attributes={**node.attributes, "planes": True})
-        elif _keeps(editor, node, blocked, known, given):
+        if _keeps(editor, node, blocked, known, given):
             blocked.add(node.outputs[0])
-    return (editor.finish(), ()) if editor.changed else (graph, ())
+    return blocked, unknown
 
 
 def _is_global_average(node: Node) -> bool:
@@ -52,6 +59,8 @@ def _keeps(editor: Editor, node: Node, blocked: set[int], known: Mapping[int, Sh
     if editor.type(node.outputs[0]) != "f32":
         return False
     kept = (*ACTIVATIONS, "BatchNormalization")
+    if node.attributes.get("unblocks"):
+        return False
     if node.source in kept or node.operator == "identity" or enlarges(editor, node):
         return node.inputs[0] in blocked
     if node.source in FINISHES:

@@ -39,7 +39,7 @@ def remove_idle(editor: Editor, shapes: Shapes) -> None:
     for planned in editor.nodes():
         # One that read what another of them gave has been replaced.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
-        if node is None or not node.inputs or editor.gives_result(node):
+        if node is None or not node.inputs or editor.gives_result(node) or node.attributes.get("unblocks"):
             continue
         same_type = node.operator == "convert" and editor.type(node.inputs[0]) == editor.type(node.outputs[0])
         source = node.inputs[0] if node.operator == "identity" or same_type else _unchanged(editor, shapes, node)

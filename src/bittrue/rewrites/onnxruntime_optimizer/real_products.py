@@ -85,6 +85,53 @@ def _transposes_matrix(editor: Editor, node: Node, shapes: Shapes) -> bool:
     return node.source == "Transpose" and _order(editor, node, shapes) == (1, 0)
 
 
+def cast_before_transposing(editor: Editor, shapes: Shapes) -> None:
+    """Casts between a transposition that a product can carry out and the product go before the transposition."""
+    for node in editor.nodes():
+        for index in node.inputs[:2] if is_real_product(editor, node) and node.source == "MatMul" else ():
+            cast = editor.writer(index)
+            turn = editor.writer(cast.inputs[0]) if cast is not None and cast.operator == "convert" else None
+            if cast is None or turn is None or turn.source != "Transpose" or editor.gives_result(cast):
+                continue
+            source = turn.inputs[0]
+            if source is None or editor.gives_result(turn) or not any(_swaps(_order(editor, turn, shapes))):
+                continue
+            name, kind = editor.tensors[cast.outputs[0]].name, editor.type(cast.outputs[0])
+            before, outputs = editor.computed(source, f"{name}/unturned", kind), cast.outputs
+            editor.remove(cast)
+            attributes = dict(cast.attributes)
+            editor.add(cast, "convert", (source,), (before,), attributes, source=cast.source, version=cast.version)
+            operands = (before, *turn.inputs[1:])
+            editor.add(turn, turn.operator, operands, outputs, dict(turn.attributes), version=turn.version)
+            if not editor.edges(turn):
+                editor.remove(turn)
+
+
+def join_transposed_twice(editor: Editor, shapes: Shapes) -> None:
+    """A transposition that alone reads another one: one of them, or none where they undo each other."""
+    for planned in editor.nodes():
+        # What read the one before may have been replaced.
+        node = editor.writer(planned.outputs[0]) if planned.outputs else None
+        before = editor.writer(node.inputs[0]) if node is not None and node.source == "Transpose" else None
+        if node is None or before is None or before.source != "Transpose" or editor.only_reader(before) is not node:
+            continue
+        first, second = _order(editor, before, shapes), _order(editor, node, shapes)
+        source = before.inputs[0]
+        if source is None or not first or len(first) != len(second):
+            continue
+        order = tuple(first[axis] for axis in second)
+        if order != tuple(range(len(order))):
+            name = editor.tensors[node.outputs[0]].name
+            axes = editor.constant(np.array(order, np.int64), f"{name}/order", "s64")
+            editor.change(node, inputs=(source, axes))
+        elif not editor.gives_result(node):
+            editor.replace_reads(node.outputs[0], source)
+            editor.remove(node)
+        else:
+            continue
+        editor.remove(before)
+
+
 def mark_transposed(editor: Editor, shapes: Shapes) -> None:
     """Products of a transposed operand: the runtime reads it where it lies, which single rows and columns depend on.
 
