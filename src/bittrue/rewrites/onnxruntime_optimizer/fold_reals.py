@@ -16,10 +16,10 @@ from ...graph import Graph, Node
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
-from .gates import join_gelu
+from .gates import GELU, join_gelu
 from .move_transposes import move_behind_sums
 from .quantized_preparation import PLAIN_PRODUCT, join_products, remove_idle, share_equal
-from .real_groups import join_layer_normalization
+from .real_groups import NORMALIZATION, join_layer_normalization
 from .real_products import join_all_transpositions, join_transpositions
 
 # How often the rules are tried; each round folds at most one neighbour into a node.
@@ -35,8 +35,10 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """
     editor = Editor(graph, shapes)
     fold(editor, shapes)
-    join_gelu(editor)
-    join_layer_normalization(editor, shapes)
+    if graph.version >= GELU:
+        join_gelu(editor)
+    if graph.version >= NORMALIZATION:
+        join_layer_normalization(editor, shapes)
     move_behind_sums(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())
 
