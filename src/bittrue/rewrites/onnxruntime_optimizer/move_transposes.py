@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Attribute, Graph, Node
+from ...operators import find
 from ...operators.movement.concatenation import data_inputs
 from .. import Shapes
 from ..editing import Editor
@@ -53,16 +54,65 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 
 
 def move_behind_sums(editor: Editor, shapes: Shapes) -> None:
-    """Transpositions go behind sums where that leaves less to transpose, if they can pass all that reads them."""
+    """Transpositions go behind sums where that leaves less to transpose, if they can pass all that reads them.
+
+    They also go where operators on elements lead on to a transposition that undoes them.
+    """
+    turned: dict[int, tuple[int, ...]] = {}
     for node in editor.nodes():
-        if node.operator not in _SUMS or editor.type(node.outputs[0]) != "f32":
-            continue
-        turn = editor.writer(node.inputs[0])
-        order = _order(editor, turn)
-        if turn is None or order is None or editor.value(turn.inputs[0]) is not None or editor.gives_result(turn):
-            continue
-        if all(reader.source in _PASSED for reader, _ in editor.readers(turn.outputs[0])):
-            _move_behind_sum(editor, shapes, turn, node, order)
+        order = _order(editor, node)
+        source = node.inputs[0] if node.inputs else None
+        if order is not None and editor.value(source) is None:
+            turned[node.outputs[0]] = order
+        elif node.operator in _SUMS and source in turned and editor.type(node.outputs[0]) == "f32":
+            _move(editor, shapes, node, source, turned)
+        elif node.source in _PASSED and _on_elements(node):
+            orders = {turned.get(i) for i in node.inputs if i is not None and editor.value(i) is None}
+            common = orders.pop() if len(orders) == 1 else None
+            if common is not None:
+                turned[node.outputs[0]] = common
+
+
+def _move(editor: Editor, shapes: Shapes, node: Node, source: int | None, turned: dict[int, tuple[int, ...]]) -> None:
+    assert source is not None
+    turn, order, result = editor.writer(source), turned[source], node.outputs[0]
+    keeps = bool(node.attributes.get("keep_dims"))
+    axes = _summed_axes(editor, node, len(order))
+    if keeps and axes is not None and _leads_back(editor, node, order):
+        _sum_between(editor, node, source, axes, order)
+        turned[result] = order
+    elif (
+        turn is not None
+        and _order(editor, turn) == order
+        and not editor.gives_result(turn)
+        and all(reader.source in _PASSED for reader, _ in editor.readers(source))
+    ):
+        _move_behind_sum(editor, shapes, turn, node, order)
+        if keeps and editor.writer(result) is not node:
+            turned[result] = order
+
+
+def _on_elements(node: Node) -> bool:
+    operator = find(node.operator)
+    return operator is not None and operator.elementwise > 0
+
+
+def _leads_back(editor: Editor, node: Node, order: tuple[int, ...]) -> bool:
+    """What the node computes goes through operators on elements and sums to a transposition that undoes this one."""
+    queue, seen = [node], {node}
+    while queue:
+        for reader, _ in editor.readers(queue.pop().outputs[0]):
+            back = _order(editor, reader)
+            if back is not None and _inverse(back) == order:
+                return True
+            if (_on_elements(reader) or reader.operator in _SUMS) and reader not in seen:
+                seen.add(reader)
+                queue.append(reader)
+    return False
+
+
+def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(order.index(axis) for axis in range(len(order)))
 
 
 def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
@@ -96,7 +146,7 @@ def _sum_channels_last(editor: Editor, shapes: Shapes) -> None:
         elif node.operator in _SUMS and source in last and node.attributes.get("keep_dims"):
             axes = _summed_axes(editor, node, len(_CHANNELS_FIRST))
             if source is not None and axes is not None and _leads_to_convolution(editor, shapes, node):
-                _sum_between(editor, node, source, axes)
+                _sum_between(editor, node, source, axes, _CHANNELS_FIRST)
                 last.add(node.outputs[0])
         elif node.operator in _JOINS and _is_code(editor, node):
             count = 2 if node.operator != "concatenation" else data_inputs(node.attributes, len(node.inputs))
@@ -134,16 +184,13 @@ def _leads_to_convolution(editor: Editor, shapes: Shapes, node: Node) -> bool:
     return False
 
 
-def _sum_between(editor: Editor, node: Node, source: int, axes: set[int]) -> None:
-    """The sum with transpositions before and behind it."""
+def _sum_between(editor: Editor, node: Node, source: int, axes: set[int], order: tuple[int, ...]) -> None:
+    """The sum of what would be there without the transposition, with that behind it."""
     result, name = node.outputs[0], editor.tensors[node.outputs[0]].name
     turned = editor.computed(source, f"{name}/turned", editor.type(source))
     before = editor.computed(result, f"{name}/unturned", editor.type(result))
-    there, back = (
-        editor.constant(np.array(order, np.int64), f"{name}/order", "s64")
-        for order in (_CHANNELS_LAST, _CHANNELS_FIRST)
-    )
-    moved = np.array(sorted(_CHANNELS_FIRST[axis] for axis in axes), np.int64)
+    there, back = (editor.constant(np.array(to, np.int64), f"{name}/order", "s64") for to in (_inverse(order), order))
+    moved = np.array(sorted(order[axis] for axis in axes), np.int64)
     editor.add(node, "transpose", (source, there), (turned,), source="Transpose", version=13)
     editor.change(node, inputs=(turned, editor.constant(moved, f"{name}/axes", "s64")), outputs=(before,))
     editor.add(node, "transpose", (before, back), (result,), source="Transpose", version=13)
