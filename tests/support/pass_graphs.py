@@ -166,6 +166,30 @@ def scales(rng: np.random.Generator) -> PassGraph:
     return g
 
 
+def turned_normalizations(rng: np.random.Generator) -> PassGraph:
+    """Layer normalizations of parts behind a transposition, as image models have them: the transpose optimiser."""
+    g = PassGraph(rng, int(rng.choice([13, 16, 17])), tapped=0)
+    channels, rows = int(rng.choice([8, 16, 37])), int(rng.integers(2, 20))
+    x = g.input(g.reals(1, channels, rows))
+    x = g.node("Transpose", g.node("Neg", x) if g.chance(0.5) else x, perm=[0, 2, 1])
+    for _ in range(int(rng.integers(1, 4))):
+        apart = g.node("Sub", x, g.node("ReduceMean", x, axes=[-1]))
+        square = g.node("Pow", apart, g.constant(np.float32(2)))
+        spread = g.node("Add", g.node("ReduceMean", square, axes=[-1]), g.constant(np.float32(1e-5)))
+        ratio = g.node("Div", apart, g.node("Sqrt", spread))
+        y = g.node("Add", g.node("Mul", ratio, g.vector(channels)), g.vector(channels))
+        behind = g.pick("MatMul", "Tanh", "Add", "Transpose", "")
+        if behind == "MatMul":
+            y = g.node("MatMul", y, g.constant(g.reals(channels, channels)))
+        elif behind == "Transpose":
+            g.node("Transpose", y, perm=[0, 2, 1])
+        elif behind:
+            y = g.node(behind, y, *([x] if behind == "Add" else []))
+        x = y
+    g.node("Relu", x)
+    return g
+
+
 def turned_results(rng: np.random.Generator) -> PassGraph:
     """Results that are transposed and then quantized, as key caches are: the transpose optimiser."""
     g = PassGraph(rng, int(rng.choice([13, 17])), tapped=0)
@@ -370,5 +394,6 @@ PASSES: dict[str, Callable[[np.random.Generator], PassGraph]] = {
     "reduced images": reduced_images,
     "scales": scales,
     "skipped sums": SymbolicGraph,
+    "turned normalizations": turned_normalizations,
     "turned results": turned_results,
 }

@@ -67,9 +67,10 @@ def move_behind_sums(editor: Editor, shapes: Shapes) -> None:
         elif node.operator in _SUMS and source in turned and editor.type(node.outputs[0]) == "f32":
             _move(editor, shapes, node, source, turned)
         elif node.source in _PASSED and _on_elements(node):
-            orders = {turned.get(i) for i in node.inputs if i is not None and editor.value(i) is None}
-            common = orders.pop() if len(orders) == 1 else None
-            if common is not None:
+            operands = [turned.get(i) for i in node.inputs if i is not None and editor.value(i) is None]
+            common = operands[0] if len(set(operands)) == 1 else None
+            # Two transpositions become one.
+            if common is not None and (len(operands) > 1 or _leads_back(editor, node, common)):
                 turned[node.outputs[0]] = common
 
 
@@ -81,15 +82,20 @@ def _move(editor: Editor, shapes: Shapes, node: Node, source: int | None, turned
     if keeps and axes is not None and _leads_back(editor, node, order):
         _sum_between(editor, node, source, axes, order)
         turned[result] = order
-    elif (
-        turn is not None
-        and _order(editor, turn) == order
-        and not editor.gives_result(turn)
-        and all(reader.source in _PASSED for reader, _ in editor.readers(source))
-    ):
-        _move_behind_sum(editor, shapes, turn, node, order)
+    elif turn is None or editor.gives_result(turn) or axes is None:
+        return
+    elif all(reader.source in _PASSED for reader, _ in editor.readers(source)):
+        if _order(editor, turn) == order:
+            _move_behind_sum(editor, shapes, turn, node, order)
+        elif keeps and _shrinks(editor, shapes, source, axes):
+            _sum_between(editor, node, source, axes, order)
         if keeps and editor.writer(result) is not node:
             turned[result] = order
+
+
+def _shrinks(editor: Editor, shapes: Shapes, source: int, axes: set[int]) -> bool:
+    shape = known_shape(editor, shapes, source)
+    return shape is not None and any(shape[axis] != 1 for axis in axes)
 
 
 def _on_elements(node: Node) -> bool:
