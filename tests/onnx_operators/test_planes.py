@@ -56,3 +56,17 @@ def test_a_sum_that_begins_a_convolution_is_in_blocks(total: str) -> None:
     unit = np.eye(16, dtype=np.float32)[:, :, None, None]
     content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"unit": unit})
     assert check(content, feeds) == "equal"
+
+
+@pytest.mark.parametrize("channels", [3, 16])
+def test_averages_of_negative_zeros_are_positive(channels: int) -> None:
+    x = np.full((1, channels, 14, 14), -0.0, np.float32)
+    for operator, attributes in (
+        ("GlobalAveragePool", {}),
+        ("AveragePool", {"kernel_shape": [3, 3]}),
+        ("AveragePool", {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ("AveragePool", {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "count_include_pad": 1}),
+    ):
+        node = helper.make_node(operator, ["x"], ["y"], **attributes)
+        content, feeds = build([node], {"x": x}, {"y": TensorProto.FLOAT})
+        assert check(content, feeds) == "equal"

@@ -177,21 +177,15 @@ class AveragePlanes final : public PlanePool {
     }
   }
 
-  // Adds tap j of a line to all sums, which begin with it where it is the `first`.
+  // Adds tap j of a line to all sums, which begin with 0 where it is the `first`; zeros of the padding change nothing.
   void add(const float* from, int64_t j, bool first, float* sums) const {
     if (first) std::fill(sums, sums + w_.out, 0.0f);
-    const int64_t low = from == nullptr ? w_.out : w_.first[j], high = from == nullptr ? w_.out : w_.last[j];
-    // -0 and a zero of the padding make +0.
-    for (int64_t n = 0; n < low; ++n) sums[n] += 0.0f;
-    for (int64_t n = high; n < w_.out; ++n) sums[n] += 0.0f;
     if (from == nullptr) return;
     const float* x = from + j * w_.dilation - w_.before;
-    if (first) {
-      for (int64_t n = low; n < high; ++n) sums[n] = x[n * w_.stride];
-    } else if (w_.stride == 1) {
-      for (int64_t n = low; n < high; ++n) sums[n] += x[n];
+    if (w_.stride == 1) {
+      for (int64_t n = w_.first[j]; n < w_.last[j]; ++n) sums[n] += x[n];
     } else {
-      for (int64_t n = low; n < high; ++n) sums[n] += x[n * w_.stride];
+      for (int64_t n = w_.first[j]; n < w_.last[j]; ++n) sums[n] += x[n * w_.stride];
     }
   }
 
@@ -262,14 +256,12 @@ class GlobalAverage final : public WholePlanes {
       if (lanes_) {
         for (int64_t p = 0; p < count; ++p) sums[p] = sum_lanes(in + p * size_, size_);
       } else if (count == kTogether) {
-        for (int64_t p = 0; p < kTogether; ++p) sums[p] = in[p * size_];
-        for (int64_t i = 1; i < size_; ++i) {
+        for (int64_t i = 0; i < size_; ++i) {
           for (int64_t p = 0; p < kTogether; ++p) sums[p] += in[p * size_ + i];
         }
       } else {
         for (int64_t p = 0; p < count; ++p) {
-          sums[p] = in[p * size_];
-          for (int64_t i = 1; i < size_; ++i) sums[p] += in[p * size_ + i];
+          for (int64_t i = 0; i < size_; ++i) sums[p] += in[p * size_ + i];
         }
       }
       float check = 0.0f;
