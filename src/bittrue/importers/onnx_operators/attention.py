@@ -95,7 +95,7 @@ def _multi_head_attention(source: Source) -> None:
         raise source.invalid("BT-NODE-INPUT", "there are values, but no keys")
     if source.present(8) or source.present(9):
         raise source.unsupported("BT-ONNX-ATTRIBUTE", "caches of beams are not read", "export without beam search")
-    source.emit("attention", "f32", attributes, inputs=source.ordered(0, 1, 2, 3, 4, 5, 6, 7))
+    source.emit("attention", source.type(0), attributes, inputs=source.ordered(0, 1, 2, 3, 4, 5, 6, 7))
 
 
 def _embedding(source: Source, parts: Sequence[int | None], positions: int | None, mask: int | None) -> None:
@@ -209,7 +209,7 @@ def _group_query_attention(source: Source) -> None:
     }
     source.flag("rotary_interleaved", False, False)
     inputs = [query, key, value, None, None, added, past_key, past_value, lengths, total, sink]
-    source.emit("attention", "f32", attributes, inputs=inputs)
+    source.emit("attention", source.type(0), attributes, inputs=inputs)
 
 
 def _attention_of_onnx(source: Source) -> None:
@@ -238,7 +238,7 @@ def _attention_of_onnx(source: Source) -> None:
     }
     query, key, value, mask, past_key, past_value, used = source.ordered(*range(7))
     inputs = [query, key, value, None, mask, None, past_key, past_value, used]
-    source.emit("attention", "f32", attributes, inputs=inputs)
+    source.emit("attention", source.type(0), attributes, inputs=inputs)
 
 
 def _turned(source: Source, x: int | None, heads: int, packed: int, name: str) -> int:
@@ -274,7 +274,7 @@ def _rotary_embedding(source: Source) -> None:
         "interleaved": source.flag("interleaved", False, False),
     }
     order = (0, 2, 3, 1) if source.domain == MICROSOFT else (0, 1, 2, 3)
-    source.emit("rotary_embedding", "f32", attributes, inputs=source.ordered(*order))
+    source.emit("rotary_embedding", source.type(0), attributes, inputs=source.ordered(*order))
 
 
 MAPPERS: Mappers = {

@@ -67,7 +67,7 @@ class Casts:
         widened: dict[int, int] = {}
         for node in nodes:
             if node in without or node in alone:
-                self._surround(node, node.attributes, widened, self.inserted)
+                self._surround(node, {**node.attributes, "widened": True}, widened, self.inserted)
 
     def remove_pairs(self) -> None:
         """Casts of casts: those that undo each other, and the first one where that loses nothing."""

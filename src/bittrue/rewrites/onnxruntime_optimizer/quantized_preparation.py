@@ -220,6 +220,9 @@ def quantize_constants(editor: Editor, shapes: Shapes) -> None:
     Weights: s8, one scale for all. Bias: s32 with the product of the other scales, round(bias / scale), ties to even.
     """
     for node in editor.nodes():
+        # Widened nodes stand between pairs too late.
+        if node.attributes.get("widened"):
+            continue
         if editor.alive(node) and node.source in ("Conv", "ConvTranspose", "Gemm") and len(node.inputs) > 1:
             _quantize_constants(editor, shapes, node)
 
