@@ -177,6 +177,9 @@ def _by_hand() -> Iterator[Base]:
     yield _made("MatMulNBits", {"a": np.ones((2, 32), np.float32), "b": np.full((3, 1, 16), 0x93, np.uint8),
                 "s": np.float32([0.1, 0.2, 0.3])}, [_F32], K=32, N=3, bits=4, block_size=32, accuracy_level=0,
                 constants=("b", "s"), **ours)  # fmt: skip
+    yield _made("GatherBlockQuantized", {"q": np.full((3, 16), 0x93, np.uint8), "i": np.int64([2, 0]),
+                "s": np.float32([[0.1], [0.2], [0.3]])}, [_F32], gather_axis=0, quantize_axis=1, block_size=32, bits=4,
+                constants=("q", "s"), **ours)  # fmt: skip
     yield _made("NhwcMaxPool", {"x": elements.transpose(0, 2, 3, 1).copy()}, [_U8], kernel_shape=[2, 2], strides=[1, 1],
                 pads=[0, 0, 1, 1], dilations=[1, 1], **ours)  # fmt: skip
     per_axis = {"s": np.float32([0.1, 0.2, 0.3]), "z": np.uint8([1, 2, 3])}
