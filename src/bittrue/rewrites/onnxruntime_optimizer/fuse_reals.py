@@ -29,6 +29,8 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     editor = Editor(graph, shapes)
     if any(tensor.dtype == "f16" for tensor in graph.tensors):
         # What stood apart by casts before.
+        cast_before_transposing(editor, shapes)
+        mark_transposed(editor, shapes)
         join_products(editor, shapes)
     for _ in editor.rounds(_ROUNDS):
         if graph.version < GELU:

@@ -123,7 +123,7 @@ def join_products(editor: Editor, shapes: Shapes) -> None:
         if not editor.alive(product) or product.source != "MatMul" or len(product.inputs) != 2:
             continue
         total = editor.only_reader(product)
-        if total is None or total.source != "Add":
+        if total is None or total.source != "Add" or "turned_a" in product.attributes:
             continue
         if editor.type(product.outputs[0]) not in ("f32", "f16", "bf16"):
             continue
