@@ -16,11 +16,11 @@ from contextlib import suppress
 import pytest
 from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 
+from support.seed import KEPT_SEED, seed_of_sources
+
 # Examples of a property: fixed ones, and new ones that follow from the seed. Of a property that asks
-# for another number itself, shares like these.
-FIXED, NEW = 20, 30
-# Of the new ones where none is given. Whoever changes it works off what the next one finds: the suite passes for all.
-SEED = 3797907310
+# for another number itself, shares like these. The fixed ones are those of Hypothesis and the first ones of one seed.
+FIXED, KEPT, NEW = 20, 27, 3
 DEEP = 20_000
 
 
@@ -34,9 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--seed",
         type=_seed,
-        default=SEED,
         metavar="N",
-        help=f"of the new examples; {SEED} without it, 'random' for any",
+        help="of the new examples, 'random' for any; without it BITTRUE_SEED, or one that follows from the sources",
     )
     parser.addoption("--numerics", action="append", metavar="NAME", help="compare operators under these numerics only")
 
@@ -47,13 +46,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: takes seconds, so worker processes begin with it")
     if hasattr(config, "workerinput"):
         config.option.seed = config.workerinput["seed"]
+    if config.option.seed is None:
+        config.option.seed = _seed(os.environ.get("BITTRUE_SEED") or str(seed_of_sources()))
     if config.option.deep:
         config.option.examples = DEEP
     if config.getoption("numprocesses", None) and os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
         _keep_compiled(config)
     settings.register_profile(
         "bittrue",
-        max_examples=FIXED + (config.option.examples or NEW),
+        max_examples=FIXED + KEPT + (config.option.examples or NEW),
         deadline=None,
         database=None,
         print_blob=True,
@@ -146,16 +147,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     # There is no public way to set the effort and the seed of a property per call.
     usual, seed = test._hypothesis_internal_use_settings, test._hypothesis_internal_use_seed
-    fixed = -(-usual.max_examples * FIXED // (FIXED + (option.examples or NEW)))
-    new = max(usual.max_examples - fixed, 1)
+    new = option.examples or NEW
+    every = FIXED + KEPT + new
+    new = max(round(usual.max_examples * new / every), 1)
+    fixed = -(-usual.max_examples * FIXED // every)
+    phases = [phase for phase in usual.phases if phase != Phase.explicit]
+
+    def seeded(seed: int, examples: int) -> None:
+        test._hypothesis_internal_use_settings = settings(
+            usual, max_examples=examples, derandomize=False, phases=phases
+        )
+        test._hypothesis_internal_use_seed = zlib.crc32(f"{seed} {pyfuncitem.nodeid}".encode())
+        pyfuncitem.obj(**arguments)
+
     try:
         test._hypothesis_internal_use_settings = settings(usual, max_examples=fixed, derandomize=True)
         pyfuncitem.obj(**arguments)
-        phases = [phase for phase in usual.phases if phase != Phase.explicit]
-        test._hypothesis_internal_use_settings = settings(usual, max_examples=new, derandomize=False, phases=phases)
-        test._hypothesis_internal_use_seed = zlib.crc32(f"{option.seed} {pyfuncitem.nodeid}".encode())
+        if usual.max_examples > fixed + new:
+            seeded(KEPT_SEED, usual.max_examples - fixed - new)
         try:
-            pyfuncitem.obj(**arguments)
+            seeded(option.seed, new)
         except (Exception, pytest.fail.Exception):
             pyfuncitem.add_report_section("call", "a new example", _again(pyfuncitem.config))
             raise

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-CONFTEST = Path(__file__).with_name("conftest.py")
+from support import seed
+
+HERE = Path(__file__).parent
 PROPERTIES = """
 import json, os
 import pytest
@@ -47,9 +49,12 @@ def test_fails(x):
 @pytest.fixture
 def run(tmp_path: Path):
     """Runs the properties above in a process of its own: what it printed, and the examples by name."""
-    shutil.copy(CONFTEST, tmp_path)
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
-    (tmp_path / "test_properties.py").write_text(PROPERTIES)
+    tests = tmp_path / "tests"
+    for name in ("conftest.py", "support/__init__.py", "support/seed.py"):
+        (tests / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(HERE / name, tests / name)
+    (tests / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
+    (tests / "test_properties.py").write_text(PROPERTIES)
     noted = tmp_path / "noted"
 
     def call(*arguments: str, fail: bool = False) -> tuple[str, dict[str, list[int]]]:
@@ -58,7 +63,7 @@ def run(tmp_path: Path):
         environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         plugins = ["-p", "no:cacheprovider", "-p", "xdist.plugin", "-p", "_hypothesis_pytestplugin"]
         command = [sys.executable, "-m", "pytest", "-q", *plugins, *arguments]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, cwd=tests, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == fail, done.stdout + done.stderr
         found: dict[str, list[int]] = {}
         for line in noted.read_text().splitlines():
@@ -69,9 +74,21 @@ def run(tmp_path: Path):
     return call
 
 
-def test_the_same_seed_gives_the_same_examples(run) -> None:
+def test_the_seed_follows_from_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seed, "_REPOSITORY", tmp_path)
+    source = tmp_path / "src" / "deeper" / "a.py"
+    source.parent.mkdir(parents=True)
+    source.write_text("x = 1")
+    first = seed.seed_of_sources()
+    (tmp_path / "src" / "notes.txt").write_text("of no account")
+    assert seed.seed_of_sources() == first
+    source.write_text("x = 2")
+    assert seed.seed_of_sources() != first
+
+
+def test_the_same_seed_gives_the_same_examples(run, monkeypatch: pytest.MonkeyPatch) -> None:
     printed, first = run()
-    (seed,) = set(re.findall(r"--seed (\d+)", printed))
+    (number,) = set(re.findall(r"--seed (\d+)", printed))
     assert len(re.findall("SKIPPED", printed)) == 1, "one line for all campaigns"
     assert re.search(r"SKIPPED \[40\] .*long campaigns run with --deep", printed)
     assert first["a"].count(-5) == 1
@@ -79,14 +96,15 @@ def test_the_same_seed_gives_the_same_examples(run) -> None:
     assert len(first["few"]) == 5
     assert first["a"] != first["b"]
 
-    printed, again = run("--seed", seed, "-n", "2")
-    assert f"--seed {seed}" in printed
+    printed, again = run("--seed", number, "-n", "2")
+    assert f"--seed {number}" in printed
     assert again == first
 
-    other_seed = str(int(seed) + 1)
-    printed, other = run("--seed", other_seed, fail=True)
-    assert other["a"][:21] == first["a"][:21], "fixed examples do not depend on the seed"
-    assert len({*other["a"]} - {*first["a"]}) > 10
+    other_seed = str(int(number) + 1)
+    monkeypatch.setenv("BITTRUE_SEED", other_seed)
+    printed, other = run(fail=True)
+    assert other["a"][:48] == first["a"][:48], "fixed examples do not depend on the seed"
+    assert {*other["a"][48:]} - {*first["a"]}
     assert printed.count(f"--seed {other_seed}") >= 2, "at the head and after failures"
 
 

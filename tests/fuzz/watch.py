@@ -107,13 +107,19 @@ def summary(name: str, outcomes: Iterable[Outcome]) -> dict[str, Any]:
 
 
 def seeds(request: pytest.FixtureRequest, usual: int, deep: int) -> list[int]:
-    """Of changed inputs: a third of `usual` that are always the same, the rest new ones that follow from `--seed`; with
-    `--deep` that many new ones. They follow each other, so that each of several contents gets its share.
+    """Of changed inputs: `usual`, one in 16 of which is new and follows from `--seed`; with `--deep` so many new ones.
+    They follow each other, so that each of several contents gets its share.
     """
+    from support.seed import KEPT_SEED  # the campaigns' workers do without
+
     option = request.config.option
-    fixed, new = (0, deep) if option.deep else (usual // 3, usual - usual // 3)
-    first = random.Random(f"{option.seed} {request.node.nodeid}").getrandbits(30)
-    return [*range(fixed), *range(first, first + new)]
+    fixed, kept, new = (0, 0, deep) if option.deep else (usual // 3, usual - usual // 3 - usual // 16, usual // 16)
+
+    def some(seed: int, count: int) -> range:
+        first = random.Random(f"{seed} {request.node.nodeid}").getrandbits(30)
+        return range(first, first + count)
+
+    return [*range(fixed), *some(KEPT_SEED, kept), *some(option.seed, new)]
 
 
 Change = Callable[[bytes, int], bytes]

@@ -19,6 +19,7 @@ from bittrue.runners.processor import onnxruntime_here
 
 from .differential import assert_same
 from .native import check_native
+from .seed import KEPT_SEED
 
 MICROSOFT = "com.microsoft"
 # The IR version that goes with opset 21 and later.
@@ -30,8 +31,8 @@ WIDE = "avx512vnni" in bittrue.isas()
 needs_wide = pytest.mark.skipif(
     not WIDE, reason="numerics onnxruntime has the bits of processors with AVX-512 VNNI, this one has other kernels"
 )
-# Random models of one property: so many are the same in every run, the others follow from the seed of the run.
-USUAL, FIXED_SHARE = 150, 0.4
+# Random models of one property: so many are the same in every run, and the rest, one in 17, follows from its seed.
+USUAL, FIXED_SHARE, KEPT_SHARE = 150, 0.4, 0.54
 # Models that go through the stages of a check together: code that runs again and again stays in the caches.
 _TOGETHER = 32
 
@@ -55,15 +56,17 @@ def cases(
 def _named(
     request: pytest.FixtureRequest, part: int, parts: int, usual: int
 ) -> Iterator[tuple[str, np.random.Generator]]:
-    """Fixed ones come from the name of the test function alone, whatever its parameters."""
+    """The first fixed ones come from the name of the test function alone, whatever its parameters."""
     option, name = request.config.option, request.node.originalname or request.node.name
-    fixed = math.ceil(FIXED_SHARE * usual)
+    first = math.ceil(FIXED_SHARE * usual)
+    fixed = first + math.floor(KEPT_SHARE * usual)
     for number in range(part, fixed + (option.examples or usual - fixed), parts):
-        if number < fixed:
+        if number < first:
             yield f"random model {number} of {name}", np.random.default_rng([zlib.crc32(name.encode()), number])
-        else:
-            stem = zlib.crc32(f"{option.seed} {request.node.nodeid}".encode())
-            yield f"new random model {number} of {name}, --seed {option.seed}", np.random.default_rng([stem, number])
+            continue
+        seed, title = (KEPT_SEED, "random model") if number < fixed else (option.seed, "new random model")
+        stem = zlib.crc32(f"{seed} {request.node.nodeid}".encode())
+        yield f"{title} {number} of {name}, --seed {option.seed}", np.random.default_rng([stem, number])
 
 
 def value_info(name: str, array: np.ndarray) -> onnx.ValueInfoProto:
