@@ -16,6 +16,7 @@ _THEMES = (
     "channel_blocks",
     "control",
     "convolutions",
+    "einsum",
     "floating",
     "indexing",
     "layers",

@@ -53,6 +53,14 @@ MOVED: tuple[Row, ...] = (
         Row(stem, (f"f16 {more} -> f16",), {}, _MOVED, limit=QUIET)
         for stem, more in (("space_to_depth", ""), ("depth_to_space", ""), ("tile", "s64"))
     ),
+    Row(
+        "einsum_view",
+        ("T... -> T",),
+        {},
+        _MOVED,
+        where=EVERY,
+        limit="sums over what has one element in one operand and several in the other are refused",
+    ),
     Row("concatenation", ("T... -> T",), {"combine": "copy"}, _MOVED, where=EVERY, requires=(("rank_within", 0, 1),)),
     Row(
         "pad",

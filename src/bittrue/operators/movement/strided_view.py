@@ -20,12 +20,13 @@ from ..core.indexing import bounded
 _LARGEST = (2**31 - 1, 2**63 - 1)
 
 
-def _steps(shape: Shape) -> list[int]:
+def steps_of(shape: Sequence[int]) -> list[int]:
     """Elements from one index to the next, per axis."""
     return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
-def _view(call: Call, start: int, sizes: Sequence[int], steps: Sequence[int]) -> Lowered:
+def strided(call: Call, start: int, sizes: Sequence[int], steps: Sequence[int]) -> Lowered:
+    """The first input read so."""
     # A step along an axis of one element is never taken.
     taken = [(size, step) for size, step in zip(sizes, steps, strict=True) if size != 1]
     sizes, steps = zip(*taken, strict=True) if taken else ((), ())
@@ -83,10 +84,10 @@ def infer_slice(call: Call) -> list[Shape]:
 
 def lower_slice(call: Call) -> Lowered:
     """The first element, and the steps in elements."""
-    spans, apart = _spans(call), _steps(call.input(0).shape)
+    spans, apart = _spans(call), steps_of(call.input(0).shape)
     start = sum(span.start * step for span, step in zip(spans, apart, strict=True))
     steps = [span.step * step for span, step in zip(spans, apart, strict=True)]
-    return _view(call, start, call.output.shape, steps)
+    return strided(call, start, call.output.shape, steps)
 
 
 def _block(call: Call) -> int:
@@ -139,8 +140,8 @@ def lower_block(call: Call, to_depth: bool) -> Lowered:
     """The axes of the source in the order of the target."""
     sizes, (wide, deep) = _blocks(call, to_depth), _orders(call)
     source, target = (wide, deep) if to_depth else (deep, wide)
-    steps = dict(zip(source, _steps(tuple(sizes[axis] for axis in source)), strict=True))
-    return _view(call, 0, [sizes[axis] for axis in target], [steps[axis] for axis in target])
+    steps = dict(zip(source, steps_of(tuple(sizes[axis] for axis in source)), strict=True))
+    return strided(call, 0, [sizes[axis] for axis in target], [steps[axis] for axis in target])
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

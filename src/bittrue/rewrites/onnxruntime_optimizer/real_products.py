@@ -37,8 +37,8 @@ def _swaps(order: tuple[int, ...]) -> tuple[bool, bool]:
 
 
 def is_real_product(editor: Editor, node: Node) -> bool:
-    """Whether a node is a matrix product of real numbers, and no part of the file's attention."""
-    if "heads_apart" in node.attributes:
+    """Whether a node is a matrix product of real numbers, and no part of the file's attention or Einsum."""
+    if "heads_apart" in node.attributes or node.source == "Einsum":
         return False
     return node.operator == "matmul" and editor.type(node.inputs[0]) == editor.type(node.inputs[1]) == "f32"
 
