@@ -41,7 +41,7 @@ globals().update(CLASSES)
 
 # Vectors that say something else than the specification's text, and what the runtime gives.
 CONTRADICTING = {
-    # length_resized is "the length of the resized tensor", 2 and 3; the vectors were made with the fractions 2.4 and 3.2.
+    # length_resized is "the length of the resized tensor", 2 and 3; the vectors were made with fractions, 2.4 and 3.2.
     "test_resize_downsample_scales_linear_align_corners",
     "test_resize_downsample_scales_cubic_align_corners",
 }
