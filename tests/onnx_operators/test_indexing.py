@@ -1,5 +1,5 @@
 """gather, gather_nd, scatter_nd, arg_max, arg_min, topk_v2, where, one_hot, eye, triangle,
-unique, non_max_suppression, compress and reverse_sequence against ONNX Runtime.
+unique, non_max_suppression, compress, reverse_sequence and tensor_scatter against ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -159,6 +159,22 @@ def reverse_sequence(rng: np.random.Generator) -> Case:
     return "ReverseSequence", {"x": x, "n": lengths}, [kind(x.dtype)], attributes, int(rng.integers(10, 25))
 
 
+def tensor_scatter(rng: np.random.Generator) -> Case:
+    x = bits(rng, shape(rng, 2, 4), one_type(rng))
+    axis = int(rng.integers(0 if rng.random() < 0.03 else 1, x.ndim))
+    sizes = list(x.shape)
+    sizes[axis] = int(rng.integers(0, sizes[axis] + (1 if rng.random() < 0.95 else 3)))
+    last = x.shape[axis] - sizes[axis]
+    mode = str(rng.choice(["linear", "circular"]))
+    most = 2 * x.shape[axis] if mode == "circular" else max(0, last)
+    starts = rng.integers(-1 if rng.random() < 0.05 else 0, most + (1 if rng.random() < 0.95 else 3), x.shape[0])
+    attributes: dict[str, Any] = {"mode": mode, "axis": axis - x.ndim if rng.random() < 0.5 else axis}
+    inputs = {"x": x, "u": bits(rng, sizes, x.dtype), "i": starts}
+    if rng.random() < 0.1:
+        del inputs["i"]
+    return "TensorScatter", inputs, [kind(x.dtype)], attributes, 24
+
+
 def eye_like(rng: np.random.Generator) -> Case:
     x = bits(rng, rng.integers(0, 5, 2).tolist(), one_type(rng, "f4 f8 i4 i8"))
     attributes: dict[str, Any] = {"k": int(rng.integers(-6, 7))} if rng.random() < 0.7 else {}
@@ -187,7 +203,7 @@ def unique(rng: np.random.Generator) -> Case:
 
 BUILDERS: tuple[Builder, ...] = (
     gather, gather_elements, gather_nd, scatter_elements, scatter_nd, arg, top, non_zero, one_hot, eye_like, trilu,
-    unique, best_boxes, compress, reverse_sequence,
+    unique, best_boxes, compress, reverse_sequence, tensor_scatter,
 )  # fmt: skip
 
 

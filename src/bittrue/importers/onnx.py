@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Graph, ModelFile, Tensor, data_type, find_disorder
 from .onnx_checks import check_functions
-from .onnx_functions import UNEXPANDED, expand
+from .onnx_functions import EXPANDED, UNEXPANDED, expand
 from .onnx_operators import Arrange, Called, GraphBuilder, Source, check_schema, map_node
 from .onnx_order import free_names, in_order
 from .onnx_tensors import constant, is_no_shape, type_name
@@ -274,10 +274,11 @@ class _Reader:
             builder.nodes[position] = replace(made, attributes={**made.attributes, "computed": True})
 
     def _definition(self, source: Source, proto: NodeProto) -> list[NodeProto]:
-        """The nodes that stand for one of binary16 numbers, where the specification defines it by others."""
+        """The nodes that stand for one without a kernel, where the specification defines it by others."""
         tensors = source.builder.tensors
         types = ["-" if index is None else tensors[index].dtype for index in source.inputs]
-        if source.domain or "f16" not in types or source.op_type in UNEXPANDED:
+        halves = "f16" in types and source.op_type not in UNEXPANDED
+        if source.domain or not (halves or source.op_type in EXPANDED):
             return []
         check_schema(source)
         try:

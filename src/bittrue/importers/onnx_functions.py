@@ -1,8 +1,10 @@
-"""Operators of ONNX that the specification defines by others: the nodes that stand for one of them on binary16 numbers.
+"""Operators of ONNX that the specification defines by others: the nodes that stand for one of them.
 
-Kernels for binary16 are few, so runtimes carry these definitions out there. A definition counts where each of its
+Runtimes carry these definitions out where they have no kernel, which is so for a few operators, and for most of them on
+binary16 numbers. A definition counts where each of its
 operators is the same under the model's operator set as under the set that it was written for.
-Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_halves.py compares bytes).
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_halves.py and test_definitions.py
+compare bytes).
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, NodeProto
 
 _NUMBERS = {name: number for number, name in TYPES.items() if number}
+# Without a kernel for any type.
+EXPANDED = frozenset("CenterCropPad NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss Swish".split())
 # Carried out as they are: there are kernels for binary16, or a mapping that is their meaning.
 UNEXPANDED = frozenset(
     "Attention CastLike Clip LayerNormalization RMSNormalization Range RotaryEmbedding Shrink".split()

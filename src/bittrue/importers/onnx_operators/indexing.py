@@ -42,6 +42,14 @@ def _scatter_nd(source: Source) -> None:
     source.emit("scatter_nd", source.type(0), {**_scattering(source), "coordinates": "slices"})
 
 
+def _tensor_scatter(source: Source) -> None:
+    mode = source.text("mode", "linear")
+    if mode not in ("linear", "circular"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither linear nor circular")
+    attributes: dict[str, Attribute] = {"axis": source.integer("axis", -2), "circular": mode == "circular"}
+    source.emit("tensor_scatter", source.type(0), attributes)
+
+
 def _position(operator: str) -> Mapper:
     def mapper(source: Source) -> None:
         axis = source.constant(np.array([source.integer("axis", 0)], np.int64), "axis")
@@ -212,6 +220,7 @@ MAPPERS: Mappers = {
     ("", "Scatter"): _scatter_elements,
     ("", "ScatterElements"): _scatter_elements,
     ("", "ScatterND"): _scatter_nd,
+    ("", "TensorScatter"): _tensor_scatter,
     ("", "TopK"): _top,
     ("", "Trilu"): _trilu,
     (MICROSOFT, "Trilu"): _trilu,

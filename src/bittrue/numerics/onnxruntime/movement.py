@@ -83,6 +83,7 @@ MOVED: tuple[Row, ...] = (
         when=(("attribute_is", "coordinates", "along_axis"),),
     ),
     Row("scatter_nd", ("T s64 T -> T",), {}, "run", where=EVERY),
+    Row("tensor_scatter", ("T T s64|- -> T",), {}, "run: random models", where=EVERY),
 )
 
 SHAPES: tuple[Row, ...] = (

@@ -1,0 +1,63 @@
+"""Operators without kernels, which the specification defines by others, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from support.floating_models import numbers, reals
+from support.onnx_models import Checks, needs_wide, single
+
+Model = tuple[bytes, list[np.ndarray]]
+
+
+def swish(rng: np.random.Generator) -> Model:
+    half = rng.random() < 0.3
+    x = reals(rng, rng.integers(1, 40, int(rng.integers(1, 4)))).astype(np.float16 if half else np.float32)
+    attributes = {"alpha": float(np.float32(rng.choice([1, 1.702, -2, 0.3])))} if rng.random() < 0.7 else {}
+    return single("Swish", {"x": x}, [TensorProto.FLOAT16 if half else TensorProto.FLOAT], attributes, opset=24)
+
+
+def center_crop_pad(rng: np.random.Generator) -> Model:
+    rank = int(rng.integers(1, 5))
+    x = numbers(rng, rng.integers(1, 7, rank))
+    axes = [int(v) for v in rng.permutation(rank)[: int(rng.integers(1, rank + 1))]]
+    attributes = {}
+    if rng.random() < 0.5:
+        attributes["axes"] = [axis - rank if rng.random() < 0.5 else axis for axis in axes]
+    sizes = rng.integers(1, 9, len(axes) if attributes else rank)
+    constants = ["sizes"] if rng.random() < 0.8 else []
+    operands = {"x": x, "sizes": sizes}
+    return single(
+        "CenterCropPad",
+        operands,
+        [TensorProto.FLOAT],
+        attributes,
+        opset=int(rng.choice([18, 22, 24])),
+        constants=constants,
+    )
+
+
+def loss(rng: np.random.Generator) -> Model:
+    batch, classes = (int(v) for v in rng.integers(1, 7, 2))
+    inner = [int(v) for v in rng.integers(1, 5, int(rng.integers(0, 3)))]
+    name = str(rng.choice(["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]))
+    operands = {"x": reals(rng, (batch, classes, *inner)), "labels": rng.integers(0, classes, (batch, *inner))}
+    if rng.random() < 0.5:
+        operands["weights"] = np.abs(reals(rng, classes))
+    attributes = {"reduction": str(rng.choice(["none", "sum", "mean"]))}
+    if rng.random() < 0.3:
+        attributes["ignore_index"] = int(rng.integers(-1, classes))
+    return single(name, operands, [TensorProto.FLOAT], attributes, opset=int(rng.choice([13, 22])))
+
+
+@needs_wide
+@pytest.mark.parametrize("draw", [swish, center_crop_pad, loss])
+def test_random_models(request: pytest.FixtureRequest, draw: Callable[[np.random.Generator], Model]) -> None:
+    checks = Checks(request, 60)
+    for rng in checks:
+        checks.add(*draw(rng))
+    assert "equal" in checks.outcomes
