@@ -186,6 +186,10 @@ class _Reader:
         for info in proto.output:
             if info.name not in builder.names:
                 raise InvalidModelError("BT-ONNX-NAME", f"nothing computes output '{info.name}'", place=place)
+            if builder.names[info.name] in builder.sequences:
+                raise UnsupportedError(
+                    "BT-ONNX-SEQUENCE", f"output '{info.name}' is a sequence of tensors", place=place
+                )
             outputs.append(builder.names[info.name])
         if not outputs:
             raise InvalidModelError("BT-ONNX-OUTPUT", "the graph has no output", place=place)
@@ -212,7 +216,22 @@ class _Reader:
         for info in (*proto.value_info, *proto.output):
             if info.type.WhichOneof("value") == "tensor_type" and info.type.tensor_type.elem_type:
                 found[info.name] = self._declared(info)
+        cut = {node.input[0] for node in proto.node if node.op_type == "SplitToSequence" and node.input}
+        if cut - found.keys() and proto is self.model.graph:
+            found.update(
+                (info.name, self._declared(info)) for info in self._inferred() if info.name in cut - found.keys()
+            )
         return found
+
+    def _inferred(self) -> Sequence[ValueInfoProto]:
+        """What the specification's shape inference says of the main graph's tensors; nothing where it fails."""
+        import onnx.shape_inference
+
+        try:
+            return onnx.shape_inference.infer_shapes(self.model, data_prop=True).graph.value_info
+        except Exception:
+            # The package's own C++ code raises what it likes; then the sizes count as unknown.
+            return ()
 
     def _declared(self, info: ValueInfoProto) -> Tensor:
         place = f"tensor '{info.name}'"

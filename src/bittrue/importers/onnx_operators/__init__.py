@@ -25,6 +25,7 @@ _THEMES = (
     "quantized",
     "recurrent",
     "reductions",
+    "sequences",
 )
 
 

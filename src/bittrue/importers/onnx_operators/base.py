@@ -20,6 +20,7 @@ class GraphBuilder:
     Attributes:
         names: tensor index by name.
         claims: type and shape that the file declares for a computed tensor.
+        sequences: elements of what is a sequence of tensors, and no tensor; its own type is theirs.
     """
 
     tensors: list[Tensor] = field(default_factory=list)
@@ -27,6 +28,7 @@ class GraphBuilder:
     names: dict[str, int] = field(default_factory=dict)
     claims: Mapping[str, Tensor] = field(default_factory=dict)
     computed: set[int] = field(default_factory=set)
+    sequences: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def add(self, tensor: Tensor) -> int:
         """A new tensor."""
@@ -225,6 +227,8 @@ class Source(Refusing):
         given = tuple(self.inputs if inputs is None else inputs)
         while given and given[-1] is None:
             given = given[:-1]
+        if not self.builder.sequences.keys().isdisjoint(given):
+            raise self.unsupported("BT-ONNX-SEQUENCE", "this operator is not read with a sequence of tensors")
         self.builder.nodes.append(
             Node(
                 len(self.builder.nodes),

@@ -203,7 +203,6 @@ MAPPERS: Mappers = {
     ("", "Dropout"): _dropout,
     ("", "Expand"): _same_type("broadcast_to", both_ways=True),
     ("", "Flatten"): _flatten,
-    ("", "Identity"): _same_type("identity"),
     ("", "Pad"): _pad,
     ("", "Range"): _same_type("range", counting="binary64_or_nothing"),
     ("", "Reshape"): _reshape,

@@ -38,6 +38,14 @@ _ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 _CHECKED = {"squeeze": (("rank_within", 1, 1, 1),), "expand_dims": (("rank_within", 1, 0, 1),)}
 
 MOVED: tuple[Row, ...] = (
+    Row(
+        "split",
+        ("T s64 -> T...",),
+        where=("u8", "s8", "u16", "s16", "u32", "u64", "bf16"),
+        when=(("attribute_is", "of_sequence", True),),
+        refuses="the runtime has no kernel for SplitToSequence of this type",
+        advice="use Split",
+    ),
     *(
         Row(
             stem,

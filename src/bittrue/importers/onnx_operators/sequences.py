@@ -1,0 +1,181 @@
+"""Mappings of sequences of tensors: what an element is follows from the file, so nodes read the tensors themselves.
+
+A sequence is a name for its elements, and no tensor of the graph.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph import Attribute, Tensor
+from ..onnx_tensors import type_name
+from .base import Mappers, Source
+
+_MOST = 10_000
+
+
+def _elements(source: Source, position: int = 0) -> tuple[int, ...]:
+    index = source.inputs[position] if position < len(source.inputs) else None
+    found = None if index is None else source.builder.sequences.get(index)
+    if found is None:
+        raise source.unsupported(
+            "BT-ONNX-SEQUENCE",
+            f"input {position} is no sequence whose elements follow from the file",
+            "sequences that pass through Loop, If, or inputs of the model have as many elements as only running tells",
+        )
+    return found
+
+
+def _type(source: Source) -> str:
+    """Of the elements of the first input."""
+    return source.type(0)
+
+
+def _give(source: Source, dtype: str, elements: tuple[int, ...]) -> None:
+    """The node's result is a sequence."""
+    known = source.builder
+    if any(known.tensors[index].dtype != dtype or index in known.sequences for index in elements):
+        raise source.invalid("BT-ONNX-TYPE", f"elements of a sequence of {dtype} have another type")
+    if len(elements) > _MOST:
+        raise source.unsupported("BT-ONNX-SEQUENCE", f"{len(elements)} elements, at most {_MOST} are read")
+    (name,) = source.outputs
+    if name in known.names:
+        raise source.invalid("BT-ONNX-NAME", f"tensor '{name}' is written twice")
+    known.sequences[known.add(Tensor(name, dtype, ()))] = elements
+
+
+def _integer(source: Source, position: int, role: str) -> list[int]:
+    """The content of a constant of integers."""
+    tensor = source.tensor(position)
+    if not tensor.is_constant or tensor.dtype not in ("s32", "s64"):
+        raise source.unsupported(
+            "BT-ONNX-SEQUENCE", f"the {role} is no constant, so it is not known which elements there are",
+            "simplify the model first, so that it becomes one",
+        )  # fmt: skip
+    return [int(value) for value in tensor.values().reshape(-1)]
+
+
+def _place(source: Source, position: int, count: int, most: int) -> int:
+    """The position that an input says, at most `most`; the last element where there is none."""
+    if not source.present(position):
+        return most
+    given = _integer(source, position, "position")
+    if len(given) != 1 or not -count <= given[0] <= most:
+        raise source.invalid("BT-SEQUENCE-POSITION", f"position {given} of {count} elements")
+    return given[0] + count if given[0] < 0 else given[0]
+
+
+def _construct(source: Source) -> None:
+    _give(source, source.type(0), tuple(index for index in source.inputs if index is not None))
+
+
+def _empty(source: Source) -> None:
+    _give(source, type_name(source.integer("dtype", 1), source.place), ())
+
+
+def _insert(source: Source) -> None:
+    elements = _elements(source)
+    place = _place(source, 2, len(elements), len(elements))
+    added = source.inputs[1]
+    assert added is not None
+    _give(source, _type(source), (*elements[:place], added, *elements[place:]))
+
+
+def _erase(source: Source) -> None:
+    elements = _elements(source)
+    place = _place(source, 1, len(elements), len(elements) - 1)
+    if not elements:
+        raise source.invalid("BT-SEQUENCE-POSITION", "nothing can be taken out of an empty sequence")
+    _give(source, _type(source), elements[:place] + elements[place + 1 :])
+
+
+def _at(source: Source) -> None:
+    elements = _elements(source)
+    if not source.present(1):
+        raise source.invalid("BT-NODE-INPUT", "the position is missing")
+    place = _place(source, 1, len(elements), len(elements) - 1)
+    source.emit("identity", _type(source), inputs=[elements[place]])
+
+
+def _length(source: Source) -> None:
+    count = source.constant(np.array(len(_elements(source)), np.int64), "length")
+    source.emit("identity", "s64", inputs=[count])
+
+
+def _sizes(source: Source, axis: int) -> list[int]:
+    """Of all parts along the axis."""
+    given = _integer(source, 1, "size of parts") if source.present(1) else [1]
+    if source.present(1) and source.tensor(1).shape:
+        return given
+    shape = source.tensor(0).shape_signature or source.tensor(0).shape
+    if not -len(shape) <= axis < len(shape) or shape[axis] < 0:
+        raise source.unsupported(
+            "BT-ONNX-SEQUENCE",
+            f"the size of '{source.tensor(0).name}' along axis {axis} does not follow from the file",
+            "export with a fixed size there, or with a list of sizes in place of one",
+        )
+    if len(given) != 1 or given[0] < 1:
+        raise source.invalid("BT-SPLIT", f"parts of size {given}")
+    size = shape[axis]
+    return [given[0]] * (size // given[0]) + ([size % given[0]] if size % given[0] else [])
+
+
+def _split(source: Source) -> None:
+    axis, dtype = source.integer("axis", 0), source.type(0)
+    keeps = source.flag("keepdims", True, True) or source.present(1)
+    sizes = _sizes(source, axis)
+    if not 0 < len(sizes) <= _MOST:
+        raise source.unsupported("BT-ONNX-SEQUENCE", f"{len(sizes)} elements, 1 to {_MOST} are read")
+    attributes: dict[str, Attribute] = {
+        "axis": axis,
+        "count": len(sizes),
+        "keeps_axis": True,
+        "open_size": False,
+        "uneven": False,
+        "of_sequence": True,
+    }
+    inputs = [source.inputs[0], source.constant(np.array(sizes, np.int64), "sizes")]
+    names = [source.temporary(dtype, "part") for _ in sizes]
+    parts = source.emit("split", [dtype] * len(sizes), attributes, inputs=inputs, outputs=names)
+    if not keeps:
+        axes = source.constant(np.array([axis], np.int64), "axis")
+        parts = tuple(
+            source.emit("squeeze", dtype, inputs=[part, axes], outputs=[source.temporary(dtype, "element")])[0]
+            for part in parts
+        )
+    _give(source, dtype, parts)
+
+
+def _concat(source: Source) -> None:
+    elements, dtype, axis = _elements(source), _type(source), source.integer("axis", 0)
+    if not elements:
+        raise source.invalid("BT-NODE-INPUT", "an empty sequence cannot be joined")
+    if source.flag("new_axis", False):
+        axes = source.constant(np.array([axis], np.int64), "axis")
+        elements = tuple(
+            source.emit("expand_dims", dtype, inputs=[index, axes], outputs=[source.temporary(dtype, "layer")])[0]
+            for index in elements
+        )
+    source.emit("concatenation", dtype, {"axis": axis, "activation": "none"}, inputs=elements)
+
+
+def _identity(source: Source) -> None:
+    if source.inputs[0] in source.builder.sequences:
+        if source.version < 14:
+            raise source.invalid("BT-ONNX-TYPE", "Identity takes sequences since version 14")
+        _give(source, _type(source), _elements(source))
+    else:
+        source.emit("identity", _type(source))
+
+
+MAPPERS: Mappers = {
+    ("", "ConcatFromSequence"): _concat,
+    ("", "Identity"): _identity,
+    ("", "SequenceAt"): _at,
+    ("", "SequenceConstruct"): _construct,
+    ("", "SequenceEmpty"): _empty,
+    ("", "SequenceErase"): _erase,
+    ("", "SequenceInsert"): _insert,
+    ("", "SequenceLength"): _length,
+    ("", "SplitToSequence"): _split,
+}
