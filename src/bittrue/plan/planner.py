@@ -251,12 +251,12 @@ def _common(some: _State, others: _State) -> Settled:
 
 
 def _widened(state: _State) -> _State:
-    """The same graph on binary32 instead of binary16 numbers, without their values.
+    """The same graph on binary32 instead of binary16 numbers.
 
     It is for the shapes of nodes that the runtime widens before it runs them; both states share these.
     """
     tensors = tuple(replace(t, dtype="f32") if t.dtype == "f16" else t for t in state.graph.tensors)
-    values = {i: value for i, value in state.values.items() if value.dtype != np.float16}
+    values = {i: v.astype(np.float32) if v.dtype == np.float16 else v for i, v in state.values.items()}
     return _State(replace(state.graph, tensors=tensors), state.job, shapes=state.shapes, values=values)
 
 

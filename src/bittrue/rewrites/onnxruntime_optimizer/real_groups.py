@@ -82,7 +82,7 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
         below = [reader for sub in readers for reader, _ in editor.readers(sub.outputs[0])]
         quotient = next((node for node in below if node.source == "Div"), None)
         parts = None if quotient is None else _root(editor, quotient)
-        if quotient is None or parts is None or parts[0] not in below:
+        if quotient is None or parts is None or parts[0] not in below or _shares_cast(editor, parts[0]):
             continue
         before = _narrow(editor, editor.writer(x), "f16", "f32")
         rounded = _narrow(editor, only(editor, quotient, "Cast"), "f32", "f16")
@@ -103,6 +103,12 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
         _normalize(editor, nodes, (source, scale, bias), parts[2])
         if before is not None:
             _drop(editor, before)
+
+
+def _shares_cast(editor: Editor, power: Node) -> bool:
+    """Whether the exponent is a cast that other nodes read, too: the runtime would remove it with the group."""
+    cast = editor.writer(power.inputs[1])
+    return cast is not None and cast.operator == "convert" and editor.edges(cast) != 1
 
 
 def _narrow(editor: Editor, cast: Node | None, source: str, target: str) -> Node | None:
