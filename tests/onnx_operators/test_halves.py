@@ -76,6 +76,99 @@ def test_lone_nodes() -> None:
         assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}))
 
 
+def _halves(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return (rng.standard_normal(shape) * 0.2).astype(np.float16)
+
+
+@needs_wide
+@pytest.mark.parametrize("operator", ["MatMul", "Gemm", "Conv"])
+def test_shared_weights(operator: str) -> None:
+    """Weights and biases that several nodes read are cast in every run: nothing prepares them."""
+    rng = np.random.default_rng(5)
+    for shared in ("w", "b", "wb"):
+        x, w, b = _halves(rng, 4, 600), _halves(rng, 600, 600), _halves(rng, 600)
+        if operator == "Conv":
+            x, w, b = _halves(rng, 2, 64, 7, 7), _halves(rng, 64, 64, 3, 3), _halves(rng, 64)
+        rest = ["b"] if operator != "MatMul" else []
+        nodes, results = [helper.make_node("Sigmoid", ["x"], ["s"])], {"y": TensorProto.FLOAT16}
+        nodes.append(helper.make_node(operator, ["s", "w", *rest], ["p"]))
+        nodes.append(helper.make_node(operator, ["p", "w", *rest], ["y"]))
+        if operator == "Conv":
+            nodes[-1:] = [helper.make_node("Identity", ["p"], ["y"])]
+            for name in shared:
+                nodes.append(helper.make_node("Sigmoid", [name], [f"{name}_s"]))
+                results[f"{name}_s"] = TensorProto.FLOAT16
+        constants = {"w": w, "b": b}
+        assert _check(*build(nodes, {"x": x}, results, constants, opset=17))
+
+
+@needs_wide
+@pytest.mark.parametrize("opset", [14, 17])
+def test_shared_exponent(opset: int) -> None:
+    """A normalization by nodes whose exponent other nodes read as well is joined without its mean and bias."""
+    rng = np.random.default_rng(5)
+    for count in (1, 2):
+        # A widened constant makes the runtime look for groups once more.
+        nodes, before = [helper.make_node("Mul", ["x", "factor"], ["s"])], "s"
+        for turn in map(str, range(count)):
+            parts = [
+                ("ReduceMean", [before], "mean"),
+                ("Sub", [before, "mean"], "centred"),
+                ("Pow", ["centred", "two"], "squares"),
+                ("ReduceMean", ["squares"], "variance"),
+                ("Add", ["variance", "epsilon"], "sum"),
+                ("Sqrt", ["sum"], "root"),
+                ("Div", ["centred", "root"], "quotient"),
+                ("Mul", ["quotient", "scale"], "scaled"),
+                ("Add", ["scaled", "bias"], "shifted"),
+                ("Tanh", ["shifted"], "y"),
+            ]
+            made = {output for _, _, output in parts}
+            for kind, inputs, output in parts:
+                names = [f"{name}{turn}" if name in made else name for name in inputs]
+                axes = {"axes": [-1]} if kind == "ReduceMean" else {}
+                nodes.append(helper.make_node(kind, names, [f"{output}{turn}"], **axes))
+            before = f"y{turn}"
+        constants = {"two": np.float16(2), "epsilon": np.float16(1e-5), "factor": _halves(rng, 40)}
+        constants |= {"scale": _halves(rng, 40), "bias": _halves(rng, 40)}
+        nodes.append(helper.make_node("Cast", [before], ["y"], to=TensorProto.FLOAT))
+        x = {"x": _halves(rng, 2, 5, 40) * 9}
+        assert _check(*build(nodes, x, {"y": TensorProto.FLOAT}, constants, opset=opset))
+
+
+@needs_wide
+def test_shapes_behind_products_of_blocks() -> None:
+    """The shape of MatMulNBits on binary16 numbers is known: a product and a sum behind it become one."""
+    rng = np.random.default_rng(5)
+    nodes = [
+        helper.make_node(
+            "MatMulNBits",
+            ["x", "q", "s"],
+            ["n"],
+            domain="com.microsoft",
+            K=32,
+            N=48,
+            bits=4,
+            block_size=32,
+            accuracy_level=4,
+        ),
+        helper.make_node("Relu", ["n"], ["r"]),
+        helper.make_node("MatMul", ["r", "w"], ["p"]),
+        helper.make_node("Add", ["b", "p"], ["t"]),
+        helper.make_node("Cast", ["t"], ["y"], to=TensorProto.FLOAT),
+    ]
+    constants = {
+        "q": rng.integers(0, 256, (48, 1, 16)).astype(np.uint8),
+        "s": abs(_halves(rng, 48, 1)),
+        "w": _halves(rng, 48, 600),
+        "b": _halves(rng, 600),
+    }
+    content, feeds = build(nodes, {"x": _halves(rng, 2, 7, 32)}, {"y": TensorProto.FLOAT}, constants)
+    assert _check(content, feeds)
+    steps = bittrue.load(content).prepare(HERE).plan.steps
+    assert [step.operator for step in steps if step.operator in ("matmul", "add")].count("add") == 0
+
+
 @needs_wide
 @pytest.mark.parametrize("opset", [14, 17, 18, 20, 24])
 def test_operators_that_others_define(opset: int) -> None:

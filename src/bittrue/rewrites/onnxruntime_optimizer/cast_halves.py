@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
-from .fuse_quantized import prepare_groups
+from .fuse_quantized import mark_computed_weights, prepare_groups
 from .inserted_casts import Casts, fold_known, has_halves, share_halves
 from .mark_planes import blocked_images
 from .real_products import join_transposed_twice
@@ -35,4 +35,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     casts.insert()
     casts.remove_pairs()
     casts.keep_apart(images)
-    return (editor.finish(), ()) if casts.fold_constants() else (graph, ())
+    if not casts.fold_constants():
+        return graph, ()
+    mark_computed_weights(editor)
+    return editor.finish(), ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
+from .fuse_quantized import mark_computed_weights
 from .inserted_casts import Casts, has_halves, is_cast
 
 
@@ -26,5 +27,6 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     casts.insert()
     casts.remove_pairs()
     casts.fold_constants()
+    mark_computed_weights(editor)
     casts.widen_kernels()
     return (editor.finish(), ()) if editor.touched else (graph, ())

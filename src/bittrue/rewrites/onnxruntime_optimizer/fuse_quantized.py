@@ -128,12 +128,16 @@ def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
 
 
 def mark_computed_weights(editor: Editor) -> None:
-    """Real products whose weights or bias come from a dequantization: to the runtime they are no constants."""
+    """Real products whose weights are no constants to the runtime: dequantized ones, and those that it casts.
+
+    A convolution's bias is one of them; that of a matrix product is not prepared.
+    """
     computed: set[int] = set()
     for node in editor.nodes():
-        if node.operator == DEQUANTIZE or computed.intersection(i for i in node.inputs if i is not None):
+        made = node.operator == DEQUANTIZE or node.attributes.get("computed")
+        if made or computed.intersection(i for i in node.inputs if i is not None):
             computed.update(node.outputs)
-        weights = {i for i in node.inputs[1:] if i is not None}
+        weights = {i for i in node.inputs[1 : 2 if node.operator == "matmul" else None] if i is not None}
         if node.operator in _PRODUCTS and not computed.isdisjoint(weights):
             editor.change(node, attributes={**node.attributes, "computed_weights": True})
 
