@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The corpus of ONNX models as people export them: built with PyTorch and the exporters' packages in an environment of their own
-# (build/onnx_exporters), then run in ONNX Runtime and in bittrue. Takes a folder (default: build/onnx_corpus) and measure.py's options.
+# (build/onnx_exporters), then run in ONNX Runtime and in bittrue. Takes a folder (default: build/onnx_corpus) and measure.py's
+# options. With BITTRUE_CORPUS=smallest in the environment transformers are narrower: tests/data/onnx_corpus are files of those.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=build/onnx_corpus

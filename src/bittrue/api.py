@@ -48,7 +48,7 @@ from .text import model_text
 MAX_THREADS = 1024
 _SHOWN_NOTES = 2
 # Sizes of open axes that a first plan is tried with, after those of the file.
-_FIRST_SIZES = (8, 32, 64, 128, 224, 256, 512)
+_FIRST_SIZES = (*range(2, 17), 32, 64, 128, 224, 256, 512)
 # Sessions for other shapes that are kept; a program with more of them prepares again.
 _KEPT = 16
 # Inputs and outputs that `repr` names.

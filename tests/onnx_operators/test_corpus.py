@@ -1,0 +1,32 @@
+"""Models as people export them, with random weights (tools/onnx_corpus.sh wrote them), against ONNX Runtime.
+
+Each is prepared once and run on three samples, the last one of another size where dimensions are free.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.onnx_models import needs_wide
+
+ROOT = Path(__file__).parents[2]
+MODELS = sorted((ROOT / "tests" / "data" / "onnx_corpus").glob("*.onnx"))
+
+sys.path.append(str(ROOT / "tools" / "onnx_corpus"))
+from measure import measure  # noqa: E402
+
+
+@needs_wide
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_exported_model(path: Path) -> None:
+    network, exporter, _ = path.stem.split(".")
+    described = json.loads(path.with_name(f"{network}.{exporter}.json").read_text())
+    assert measure(path, described) == ("equal", "")
+
+
+def test_they_are_there() -> None:
+    assert len(MODELS) >= 40
