@@ -1,10 +1,14 @@
-"""Mappings of If and Loop: values of the graph around a called graph become inputs of it."""
+"""Mappings of If, Loop and Scan: values of the graph around a called graph become inputs of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from .base import Mappers, Source
+from ...graph import Attribute
+from .base import Arrange, Called, Mappers, Source
 
 _ENDLESS = 2**63 - 1
 
@@ -16,27 +20,149 @@ def _if(source: Source) -> None:
 
 
 def _loop(source: Source) -> None:
-    """The body gets (round, condition, values, outside) and returns (condition, condition, values, outside, slices)."""
     carried = source.inputs[2:]
     if None in carried:
         raise source.invalid("BT-NODE-INPUT", "values that a loop carries may not be missing")
-    count = len(carried)
+    called = source.called("body", inputs=2 + len(carried), arrange=_kept(len(carried)))
+    rounds = source.inputs[0] if source.present(0) else source.constant(np.array(_ENDLESS, np.int64), "rounds")
+    going = source.inputs[1] if source.present(1) else source.constant(np.array(True), "condition")
+    _repeat(source, called, [rounds, going], carried, source.outputs)
+
+
+def _kept(count: int) -> Arrange:
+    """The body gets (round, condition, values, outside) and returns (condition, condition, values, outside, slices)."""
 
     def arrange(outputs: list[int], outside: list[int]) -> list[int]:
         # Repeating the condition puts every value at the place of the input that it is in the next round.
         return [outputs[0], *outputs[: 1 + count], *outside, *outputs[1 + count :]]
 
-    called = source.called("body", inputs=2 + count, arrange=arrange)
-    rounds = source.inputs[0] if source.present(0) else source.constant(np.array(_ENDLESS, np.int64), "rounds")
-    going = source.inputs[1] if source.present(1) else source.constant(np.array(True), "condition")
-    (types,) = called.types
+    return arrange
+
+
+def _repeat(
+    source: Source,
+    called: Called,
+    control: Sequence[int | None],
+    carried: Sequence[int | None],
+    outputs: Sequence[str],
+) -> tuple[int, ...]:
+    """The node of a loop; tensors of its results."""
+    count, (types,) = len(carried), called.types
     kept = types[2 : 2 + count]
     slices = types[2 + count + len(called.outside) :]
     attributes = {"body_graph": called.numbers[0], "carried": count}
-    source.emit("loop", (*kept, *slices), attributes, inputs=[rounds, going, *carried, *called.outside])
+    inputs = [*control, *carried, *called.outside]
+    return source.emit("loop", (*kept, *slices), attributes, inputs=inputs, outputs=outputs)
+
+
+def _scan(source: Source) -> None:
+    """A loop with as many rounds as scanned operands have slices, which are taken in the body."""
+    if source.version < 9:
+        raise source.unsupported("BT-ONNX-VERSION", "Scan of operator set 8 is not read", "convert the model to 9")
+    source.read.add("body")
+    body: Any = source.attributes.get("body")
+    scanned = source.integer("num_scan_inputs", 0)
+    count = len(source.inputs) - scanned
+    given = len(getattr(body, "input", ()))
+    if None in source.inputs or not 1 <= scanned <= len(source.inputs) or given != len(source.inputs):
+        raise source.invalid("BT-NODE-ARITY", f"{scanned} of {len(source.inputs)} inputs for a graph with {given}")
+    if not count <= len(source.outputs) == len(body.output):
+        raise source.invalid("BT-NODE-ARITY", f"{len(source.outputs)} results, the graph has {len(body.output)}")
+    axes = _listed(source, "scan_input_axes", scanned)
+    backwards = _listed(source, "scan_input_directions", scanned)
+    operands = [index for index in source.inputs[count:] if index is not None]
+    rounds = _rounds(source, operands, axes)
+    proto = type(body)()
+    proto.CopyFrom(body)
+    del proto.input[:], proto.node[:], proto.output[:]
+    names = {name: source.builder.unique(f"{source.label}/{name}") for name in ("round", "condition", "last")}
+    for name, kind in (("round", 7), ("condition", 9)):
+        proto.input.add(name=names[name]).type.tensor_type.elem_type = kind
+        proto.input[-1].type.tensor_type.shape.SetInParent()
+    proto.input.extend(body.input[:count])
+    if any(backwards):
+        one = source.constant(np.array(1, np.int64), "one")
+        source.emit("sub", "s64", {"activation": "none"}, inputs=[rounds, one], outputs=[names["last"]])
+        turned = f"{names['last']}/round"
+        proto.node.add(op_type="Sub", input=[names["last"], names["round"]], output=[turned])
+    for operand, axis, back, value in zip(operands, axes, backwards, body.input[count:], strict=True):
+        # Names inside may be those of operands.
+        alias = source.temporary(source.builder.tensors[operand].dtype, "scanned")
+        source.emit("identity", source.builder.tensors[operand].dtype, inputs=[operand], outputs=[alias])
+        node = proto.node.add(op_type="Gather", input=[alias, turned if back else names["round"]], output=[value.name])
+        node.attribute.add(name="axis", i=axis, type=2)
+    proto.node.extend(body.node)
+    proto.output.add().CopyFrom(proto.input[1])
+    proto.output.extend(body.output)
+    called = source.call(source.builder, [proto], _kept(count))
+    going = source.constant(np.array(True), "condition")
+    slices = source.outputs[count:]
+    types = called.types[0][len(called.types[0]) - len(slices) :]
+    moves = [
+        (axis, back, value)
+        for axis, back, value in zip(
+            _listed(source, "scan_output_axes", len(slices)),
+            _listed(source, "scan_output_directions", len(slices)),
+            body.output[count:],
+            strict=True,
+        )
+    ]
+    plain = [
+        source.temporary(dtype, "slices") if name and (axis or back) else name
+        for name, dtype, (axis, back, _) in zip(slices, types, moves, strict=True)
+    ]
+    results = _repeat(source, called, [rounds, going], source.inputs[:count], [*source.outputs[:count], *plain])
+    for place, (name, dtype, (axis, back, value)) in enumerate(zip(slices, types, moves, strict=True)):
+        if name and (axis or back):
+            _move(source, results[count + place], name, dtype, axis, back, value)
+
+
+def _listed(source: Source, name: str, count: int) -> tuple[int, ...]:
+    found = source.integers(name) or (0,) * count
+    if len(found) != count or (name.endswith("directions") and not {0, 1}.issuperset(found)):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'{name}' is {list(found)}, expected {count} of them")
+    return found
+
+
+def _rounds(source: Source, operands: Sequence[int], axes: Sequence[int]) -> int:
+    """The number of slices, as a scalar: the largest one, so that an operand with fewer of them is an error."""
+    every: dict[str, Attribute] = {"of": "dimensions"}
+    one: dict[str, Attribute] = {"axis": 0, "batch_dims": 0, "from_either_end": True}
+    most: int | None = None
+    for operand, axis in zip(operands, axes, strict=True):
+        (shape,) = source.emit("shape", "s64", every, inputs=[operand], outputs=[source.temporary("s64", "shape")])
+        inputs = [shape, source.constant(np.array(axis, np.int64), "axis")]
+        (size,) = source.emit("gather", "s64", one, inputs=inputs, outputs=[source.temporary("s64", "size")])
+        if most is not None:
+            (size,) = source.emit("maximum", "s64", inputs=[most, size], outputs=[source.temporary("s64", "rounds")])
+        most = size
+    assert most is not None
+    return most
+
+
+def _move(source: Source, slices: int, name: str, dtype: str, axis: int, back: int, value: Any) -> None:
+    """Slices lie along the first axis, from the first one on."""
+    if back:
+        operands = [source.constant(np.array([n], np.int64), "turned") for n in (-1, -_ENDLESS, 0, -1)]
+        result = source.temporary(dtype, "turned") if axis else name
+        (slices,) = source.emit("slice_axes", dtype, inputs=[slices, *operands], outputs=[result])
+    if not axis:
+        return
+    shape = value.type.tensor_type
+    if not shape.HasField("shape"):
+        raise source.unsupported("BT-ONNX-SHAPE", f"the rank of '{value.name}' is not declared, so axis {axis} is open")
+    rank = len(shape.shape.dim) + 1
+    if not -rank <= axis < rank:
+        raise source.invalid("BT-SHAPE-AXIS", f"axis {axis} of '{name}', which has {rank}")
+    order = list(range(1, rank))
+    order.insert(axis % rank, 0)
+    source.emit(
+        "transpose", dtype, inputs=[slices, source.constant(np.array(order, np.int64), "order")], outputs=[name]
+    )
 
 
 MAPPERS: Mappers = {
     ("", "If"): _if,
     ("", "Loop"): _loop,
+    ("", "Scan"): _scan,
 }
