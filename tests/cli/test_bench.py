@@ -158,7 +158,8 @@ def test_bench_script(demo: Path, tmp_path: Path) -> None:
     assert len(json.loads((tmp_path / "results" / "native.json").read_text())) == 2
 
 
-def test_bench_page_marks_what_loses() -> None:
+def test_bench_page_marks_what_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(REPOSITORY / "bench")
     judgement = runpy.run_path(str(REPOSITORY / "bench" / "models.py"))["judgement"]
     assert judgement({"median": 0.5, "low": 0.4, "high": 0.6}) == "**slower**"
     assert judgement({"median": 0.9, "low": 0.8, "high": 1.1}) == "**slower**, not in every round"

@@ -26,7 +26,7 @@ import bittrue
 from bittrue.importers import onnx_operators
 from bittrue.importers.onnx_operators import Source
 
-from .onnx_models import MICROSOFT, single
+from .onnx_models import MICROSOFT, build, single
 
 _F32, _U8, _S32, _S64, _BOOL = 1, 2, 6, 7, 9
 # What ONNX Runtime 1.31 knows.
@@ -191,6 +191,80 @@ def _by_hand() -> Iterator[Base]:
     yield _made("DequantizeLinear", {"x": matrix, "s": s, "z": z}, [_F32], output_dtype=_F32, opset=23)
 
 
+def _transformers() -> Iterator[Base]:
+    """Attention and what goes with it."""
+    ours, wide = {"domain": MICROSOFT}, np.float32
+    three = np.float32([[[3, -1, 3], [2, 5, -7], [3, 0, 1]]])
+    x = np.linspace(-2, 3, 32, dtype=wide).reshape(1, 2, 16)
+    w, b = np.linspace(1, -1, 27, dtype=wide).reshape(3, 9), np.linspace(0, 1, 9, dtype=wide)
+    usual: dict[str, Any] = {"num_heads": 1, "unidirectional": 0, "mask_filter_value": -10000.0, **ours}
+    yield _made("Attention", {"x": three, "w": w, "b": b}, [_F32], qkv_hidden_sizes=[3, 3, 3], scale=0.5,
+                constants=("w", "b"), **usual)  # fmt: skip
+    s, z = np.float32(0.1), np.uint8(3)
+    quantized = {"x": x.astype(np.int8).view(np.uint8), "w": np.full((16, 48), 5, np.uint8), "b": x[0, 0].repeat(3),
+                 "s": s, "sw": s, "m": None, "z": z, "zw": z}  # fmt: skip
+    yield _made("QAttention", quantized, [_F32], scale=0.5, constants=("w", "b", "sw", "zw"), **usual)
+    yield _made("MultiHeadAttention", dict.fromkeys("qkv", x), [_F32], scale=0.5, **usual)
+    turned = {"cos": np.ones((4, 8), wide), "sin": np.full((4, 8), 0.5, wide)}
+    numbers = {"lengths": np.int32([1]), "total": np.int32(2)}
+    pairs = {"q": x.repeat(2, 2), "k": x, "v": x, "pk": None, "pv": None, **numbers, **turned}
+    yield _made("GroupQueryAttention", pairs, [_F32] * 3, num_heads=2, kv_num_heads=1, do_rotary=1, softcap=5.0,
+                rotary_interleaved=1, local_window_size=1, smooth_softmax=0, constants=("total", *turned),
+                **ours)  # fmt: skip
+    yield _made("RotaryEmbedding", {"x": x, "p": np.int64([0]), **turned}, [_F32], interleaved=1, num_heads=1,
+                scale=1.0, rotary_embedding_dim=0, constants=tuple(turned), **ours)  # fmt: skip
+    ids, tables = np.int32([[1, 0]]), {"words": x[0], "places": x[0], "kinds": x[0]}
+    norm = {"g": x[0, 0], "b": x[0, 1]}
+    yield _made("EmbedLayerNormalization", {"i": ids, "t": ids, **tables, **norm, "m": ids}, [_F32, _S32],
+                epsilon=1e-12, mask_index_type=0, constants=(*tables, *norm), **ours)  # fmt: skip
+    known = {name: value.astype(np.int8).view(np.uint8) for name, value in (tables | norm).items()}
+    scales, points = {f"s{name}": s for name in known}, {f"z{name}": z for name in known}
+    yield _made("QEmbedLayerNormalization", {"i": ids, "t": ids, **known, "m": ids, **scales, **points}, [_F32, _S32],
+                epsilon=1e-12, constants=(*known, *scales, *points), **ours)  # fmt: skip
+
+
+def _fused() -> Iterator[Base]:
+    """What the runtime's optimiser writes, images in blocks of channels among it."""
+    ours, wide = {"domain": MICROSOFT}, np.float32
+    x = np.float32([[3, -1, 3], [2, 5, -7], [3, 0, 1]])
+    for op_type in ("FusedMatMul", "TransposeMatMul"):
+        yield _made(op_type, {"a": x[None], "b": x[None]}, [_F32], alpha=1.0, transA=0, transB=1, **ours)
+    yield _made("FusedMatMul", {"a": x[None], "b": x[None]}, [_F32], transBatchA=0, transBatchB=0, **ours)
+    yield _made("FusedGemm", {"a": x, "b": x, "c": x[0]}, [_F32], alpha=1.0, beta=1.0, transA=0, transB=1,
+                activation="Relu", **ours)  # fmt: skip
+    yield _made("Trilu", {"x": x}, [_F32], upper=1, **ours)
+    image = np.linspace(-3, 5, 16 * 16, dtype=wide).reshape(1, 16, 4, 4)
+    place = np.linspace(-1, 1, 8, dtype=wide).reshape(1, 2, 2, 2)
+    yield _made("GridSample", {"x": image, "g": place}, [_F32], mode="bilinear", padding_mode="zeros", align_corners=0,
+                **ours)  # fmt: skip
+    weights = np.linspace(1, -1, 16 * 16 * 4, dtype=wide).reshape(16, 16, 2, 2)
+    window = {"kernel_shape": [2, 2], "strides": [1, 1], "pads": [0, 0, 1, 1], "dilations": [1, 1]}
+    conv = {**window, "group": 1, "activation": "Relu"}
+    yield _made("FusedConv", {"x": image, "w": weights}, [_F32], constants=("w",), **conv, **ours)
+    domain = "com.microsoft.nchwc"
+    middles: list[tuple[str, dict[str, Any]]] = [
+        ("Conv", conv),
+        ("Conv", {**conv, "activation": "LeakyRelu", "activation_params": [0.5]}),
+        ("MaxPool", {**window, "ceil_mode": 0}),
+        ("AveragePool", {**window, "ceil_mode": 0, "count_include_pad": 1}),
+        ("GlobalMaxPool", {}),
+        ("GlobalAveragePool", {}),
+        ("Upsample", {"scales": [1, 1, 2, 2], "mode": "linear", "coordinate_transformation_mode": "half_pixel"}),
+    ]
+    for op_type, attributes in middles:
+        constants = {"w": weights} if op_type == "Conv" else {}
+        nodes = [
+            helper.make_node("ReorderInput", ["x"], ["b"], "in", domain=domain, channels_last=0),
+            helper.make_node(op_type, ["b", *constants], ["c"], "node", domain=domain, **attributes),
+            helper.make_node("ReorderOutput", ["c"], ["y"], "out", domain=domain, channels=16, channels_last=0),
+        ]
+        content, feeds = build(nodes, {"x": image}, {"y": _F32}, constants)
+        yield Base(domain, op_type, content, tuple(feeds), 1)
+        if op_type == "GlobalMaxPool":
+            yield Base(domain, "ReorderInput", content, tuple(feeds), 0)
+            yield Base(domain, "ReorderOutput", content, tuple(feeds), 2)
+
+
 def _softmax(quantized: Mapping[str, Any]) -> Base:
     """`opset` is an attribute of this one, too."""
     names = tuple(quantized)[1:]
@@ -225,7 +299,7 @@ def _official() -> Iterator[Base]:
 @functools.cache
 def bases() -> tuple[Base, ...]:
     """Every base, at most two of the official ones with the same operator and the same attributes given."""
-    chosen = list(_by_hand())
+    chosen = [*_by_hand(), *_transformers(), *_fused()]
     forms: dict[Any, int] = {}
     for base in _official():
         model = onnx.load_from_string(base.content)

@@ -25,7 +25,7 @@ GOLDEN = SHARED / "golden" / "tvm_qnn"
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_recorded_values(executor: str) -> None:
     found = replay(GOLDEN, executor=executor)
-    unequal = [f"{o.identity}: {o.refusal or o.first}" for o in found.outcomes if not o.equal]
+    unequal = [f"{o.case}: {o.refusal or o.first}" for o in found.outcomes if not o.equal]
     assert not unequal, unequal[:5]
     assert found.equal == 311
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import elementary
+from bittrue.arithmetic.elementary import quarter_turns
 
 F32 = npt.NDArray[Any]
 
@@ -257,7 +257,7 @@ def _sine_or_cosine(x: npt.ArrayLike, is_sine: bool, far: np.float32) -> F32:
         for part in _TURN_BACK:
             r = n * part + r
         large = (size >= far) & (size < np.inf)
-        whole, rest = elementary.quarter_turns(np.where(large, size, _f32(0)))
+        whole, rest = quarter_turns(np.where(large, size, _f32(0)))
         turns = np.where(large, whole.astype(np.int32), turns)
         r = np.where(large, rest.astype(np.float32), np.where(size == np.inf, _f32(np.nan), r))
         square = r * r

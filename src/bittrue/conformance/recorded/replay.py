@@ -335,7 +335,7 @@ def _run(trial: Trial, table: Numerics, executor: str) -> list[np.ndarray]:
     graph = trial.model.graphs[0]
     if len(trial.feeds) != len(graph.inputs):
         raise InputError("BT-INPUT-COUNT", f"{len(trial.feeds)} arrays, the model has {len(graph.inputs)} inputs")
-    feeds = dict(zip(graph.inputs, trial.feeds, strict=True))
+    feeds = dict(zip(graph.inputs, (np.asarray(value, order="C") for value in trial.feeds), strict=True))
     shapes = {graph.tensors[i].name: value.shape for i, value in feeds.items()}
     for index, value in feeds.items():
         wanted = graph.tensors[index].type.numpy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +22,7 @@ _PLAIN: dict[str, Attribute] = {
     "mask_value": _LOWEST,
     "cap": 0.0,
     "smooth": False,
+    "key_columns": 0,
     "value_columns": 0,
     "cache": "pair",
     "scores": "none",
@@ -35,18 +37,35 @@ def _refuse(source: Source, *names: str) -> None:
             raise source.unsupported("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is not read", "export it without")
 
 
+def _finite(source: Source, name: str, default: float) -> float:
+    """A real attribute. Others lead to NaN whose signs are open."""
+    value = source.real(name, default)
+    if not math.isfinite(value):
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is {value}", "give a finite number")
+    return value
+
+
+def _short(source: Source, name: str, default: int) -> int:
+    """An integer of 32 bits: of longer ones the runtime takes the low bits."""
+    value = source.integer(name, default)
+    if not -(1 << 31) <= value < 1 << 31:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is {value}")
+    return value
+
+
 def _of_projection(source: Source, qkv: int, mask: int, past: int, added: int | None, heads: int) -> None:
     """Attention over one tensor of queries, keys and values side by side."""
     sizes = source.integers("qkv_hidden_sizes") if source.op_type == "Attention" else None
-    if sizes is not None and len(sizes) != 3:
-        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'qkv_hidden_sizes' holds {len(sizes)} numbers, expected 3")
+    if sizes is not None and (len(sizes) != 3 or min(sizes) < 1 or sizes[0] != sizes[1]):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'qkv_hidden_sizes' is {sizes}, expected a, a, b, all positive")
     attributes: dict[str, Attribute] = {
         **_PLAIN,
         "heads": heads,
         "key_heads": heads,
-        "scale": source.real("scale", 0.0),
+        "scale": _finite(source, "scale", 0.0),
         "causal": source.flag("unidirectional", False, False),
         "mask_value": source.real("mask_filter_value", -10000.0),
+        "key_columns": sizes[1] if sizes else 0,
         "value_columns": sizes[2] if sizes else 0,
         "cache": "stacked",
     }
@@ -85,7 +104,7 @@ def _multi_head_attention(source: Source) -> None:
         **_PLAIN,
         "heads": heads,
         "key_heads": heads,
-        "scale": source.real("scale", 0.0),
+        "scale": _finite(source, "scale", 0.0),
         "causal": source.flag("unidirectional", False, False),
         "mask_value": source.real("mask_filter_value", -10000.0),
         "scores": "masked",
@@ -186,9 +205,11 @@ def _group_query_attention(source: Source) -> None:
     source.tensor(5), source.tensor(6)
     heads, key_heads = source.integer("num_heads", 0), source.integer("kv_num_heads", 0)
     scores = {0: "none", 1: "masked", 2: "softmax"}
-    form = max(0, source.integer("qk_output", 0))
+    form = source.integer("qk_output", 0)
     if form not in scores or source.integer("causal", 1) != 1:
         raise source.unsupported("BT-ONNX-ATTRIBUTE", "only causal attention with a known 'qk_output' is read")
+    if form and not any(source.outputs[3:]):
+        raise source.invalid("BT-NODE-OUTPUT", "'qk_output' needs the output with the scores")
     query, key, value, past_key, past_value, lengths, total, added, sink = source.ordered(*range(7), 10, 11)
     if source.flag("do_rotary", False, False):
         query = _turned(source, query, heads, 0 if key is not None else key_heads, "turned_query")
@@ -198,10 +219,10 @@ def _group_query_attention(source: Source) -> None:
         **_PLAIN,
         "heads": heads,
         "key_heads": key_heads,
-        "scale": source.real("scale", 0.0),
+        "scale": _finite(source, "scale", 0.0),
         "causal": True,
-        "window": max(-1, source.integer("local_window_size", -1)),
-        "cap": max(0.0, source.real("softcap", 0.0)),
+        "window": max(-1, _short(source, "local_window_size", -1)),
+        "cap": max(0.0, _finite(source, "softcap", 0.0)),
         "smooth": source.flag("smooth_softmax", False, False),
         "cache": "placed",
         "scores": scores[form],
@@ -214,7 +235,7 @@ def _group_query_attention(source: Source) -> None:
 
 def _attention_of_onnx(source: Source) -> None:
     """Softmax of binary32 numbers is computed in binary32, whatever 'softmax_precision' says."""
-    scale, cap = source.real("scale", 0.0), source.real("softcap", 0.0)
+    scale, cap = source.real("scale", 0.0), _finite(source, "softcap", 0.0)
     if source.has("scale") and not scale > 0:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"'scale' must be positive, found {scale}")
     source.integer("softmax_precision", 1)
@@ -225,10 +246,10 @@ def _attention_of_onnx(source: Source) -> None:
         raise source.invalid("BT-NODE-OUTPUT", "past keys and values need the outputs with all of them")
     attributes: dict[str, Attribute] = {
         **_PLAIN,
-        "heads": source.integer("q_num_heads", 0),
-        "key_heads": source.integer("kv_num_heads", 0),
+        "heads": max(0, source.integer("q_num_heads", 0)),
+        "key_heads": max(0, source.integer("kv_num_heads", 0)),
         "scale": scale,
-        "causal": source.flag("is_causal", False, False),
+        "causal": _short(source, "is_causal", 0) == 1,
         "last_sees_all": False,
         "begins_with_mask": True,
         "wide_scale": True,
@@ -266,9 +287,13 @@ def _rotary_embedding(source: Source) -> None:
         source.tensor(1)
         if source.integer("rotary_embedding_dim", 0) > 0 and not source.integer("num_heads", 0):
             raise source.invalid("BT-ONNX-ATTRIBUTE", "'rotary_embedding_dim' needs 'num_heads'")
+    turned = source.integer("rotary_embedding_dim", 0)
+    if turned < 0:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'rotary_embedding_dim' is {turned}")
     attributes: dict[str, Attribute] = {
-        "heads": source.integer("num_heads", 0),
-        "turned": source.integer("rotary_embedding_dim", 0),
+        "heads": _short(source, "num_heads", 0),
+        # ONNX's operator turns whole heads where nothing is said, the other one as much as there are cosines for.
+        "turned": turned or (0 if source.domain else -1),
         "turned_heads": 0,
         "unit": 1,
         "interleaved": source.flag("interleaved", False, False),

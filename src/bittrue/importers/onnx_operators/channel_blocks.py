@@ -22,8 +22,11 @@ def _from_images(source: Source) -> None:
 
 
 def _to_images(source: Source) -> None:
+    channels = source.integer("channels", 0)
+    if channels < 1:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"there are {channels} channels")
     attributes: dict[str, Attribute] = {
-        "channels": source.integer("channels", 0),
+        "channels": channels,
         "channels_last": source.flag("channels_last", False, True),
     }
     source.emit("channels_of_blocks", source.type(0), attributes)
@@ -52,12 +55,13 @@ def _global(stem: str) -> Mapper:
 def _upsample(source: Source) -> None:
     """Images enlarged by integer factors: pixels repeated, or interpolated."""
     mode, places = source.text("mode", "nearest"), source.text("coordinate_transformation_mode", "asymmetric")
-    if mode not in ("nearest", "linear") or places not in ("asymmetric", "half_pixel", "align_corners"):
+    known = {"nearest": ("asymmetric",), "linear": ("asymmetric", "half_pixel", "align_corners")}
+    if places not in known.get(mode, ()):
         raise source.unsupported("BT-RESIZE-MODE", f"mode '{mode}' with '{places}' is not made")
     scales = source.constant(np.array(source.integers("scales", ()), np.float32), "scales")
     attributes: dict[str, Attribute] = {"policy": "stretch", "transformation": places, "blocks": True}
     if mode == "nearest":
-        attributes |= {"transformation": "asymmetric", "nearest": "floor"}
+        attributes |= {"nearest": "floor"}
     source.emit(f"resize_{mode}_of_blocks", source.type(0), attributes, inputs=[source.inputs[0], None, scales])
 
 

@@ -42,7 +42,8 @@ def _gemm(source: Source) -> None:
 def _fused_matmul(source: Source) -> None:
     """A product of transposed matrices, perhaps with their rows before the batch axes."""
     turned = [source.flag(f"trans{side}", False, True) for side in "AB"]
-    behind = [source.flag(f"transBatch{side}", False, True) for side in "AB"]
+    fused = source.op_type == "FusedMatMul"
+    behind = [fused and source.flag(f"transBatch{side}", False, True) for side in "AB"]
     inputs = list(source.inputs)
     for position, name in enumerate("ab"):
         if behind[position]:
@@ -80,7 +81,7 @@ _ACTIVATIONS: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "ThresholdedRelu": ("thresholded_relu", 10, ("alpha",)),
 }
 # What convolutions of real numbers end with; products end with all but Clip and HardSwish.
-_FINISHES = ("", "Clip", "HardSigmoid", "HardSwish", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
+_FINISHES = ("Clip", "HardSigmoid", "HardSwish", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
 
 
 def _activate(source: Source, name: str, parameters: Sequence[float], before: int) -> None:
@@ -113,7 +114,8 @@ def _fused_conv(source: Source) -> None:
 def emit_finished_convolution(source: Source, stem: str, counts_as: tuple[str, int]) -> None:
     """A convolution whose sums begin with a fourth operand, and the activation behind it."""
     name, given, dtype = source.text("activation", ""), source.reals("activation_params", ()) or (), source.type(0)
-    if name not in _FINISHES or len(given) != len(_ACTIVATIONS[name][2] if name else ()):
+    known = name in _FINISHES if name else not source.has("activation")
+    if not known or len(given) != len(_ACTIVATIONS[name][2] if name else ()):
         raise source.invalid(
             "BT-ONNX-ATTRIBUTE", f"activation '{name}' is unknown, or has other parameters than {given}"
         )

@@ -6,7 +6,7 @@ tensor. Results: [B, S, N * V] (or [B, N, S, V] where queries have four axes), k
 the scores.
 
 Attributes:
-`heads`, `key_heads`: 0: as many as the operand of four axes has.
+`heads`, `key_heads`: 0: as many as the operand of four axes has, which has no others.
 `scale`: of scores; 0: 1 / sqrt H, where sqrt H is rounded to binary32 unless `wide_scale` says otherwise.
 `causal`: a query sees no later keys; the last one does with `last_sees_all`.
 `begins_with_mask`: sums of scores begin with what hides keys, and with the lowest number for later ones; queries
@@ -16,7 +16,7 @@ that see no key have weights of 0.
 `mask_value`: what is added to the scores of masked keys.
 `cap`: scores x become cap * tanh(x / cap), unless it is 0.
 `smooth`: a score of 0 without value takes part.
-`value_columns`: of three in one tensor; 0: heads of values are like those of keys.
+`key_columns`, `value_columns`: of three in one tensor; 0: heads of values are like those of keys.
 `cache`: ``"stacked"``: keys and values in one tensor, ``"pair"``, or ``"placed"``: sequences begin at the front of the
 cache, and lengths say where their last key is.
 `scores`: which ones are the fourth result, as `rules.attention.Attended` names them.
@@ -70,6 +70,8 @@ def _sizes(call: Call) -> Sizes:
     call.rank(query, 3, 4)
     heads, key_heads = int(call.attribute("heads")), int(call.attribute("key_heads"))
     if query.rank == 4:
+        if heads not in (0, query.shape[1]):
+            raise call.invalid("BT-ATTENTION-HEADS", f"'{query.name}' has {query.shape[1]} heads, expected {heads}")
         heads, size = query.shape[1], query.shape[3]
     if heads < 1 or (query.rank == 3 and key_heads < 1):
         raise call.invalid("BT-ATTENTION-HEADS", f"there are {heads} heads of queries and {key_heads} of keys")
@@ -78,7 +80,12 @@ def _sizes(call: Call) -> Sizes:
         call.rank(query, 3)
         values = int(call.attribute("value_columns"))
         both = heads + key_heads + (0 if values else key_heads)
-        if (query.shape[2] - values) % both or values % key_heads:
+        columns = int(call.attribute("key_columns"))
+        if (
+            (query.shape[2] - values) % both
+            or values % key_heads
+            or (values and query.shape[2] - values != columns * both // key_heads)
+        ):
             raise call.invalid("BT-ATTENTION-HEADS", f"'{query.name}' has {query.shape[2]} columns for {heads} heads")
         size = (query.shape[2] - values) // both
         new, value_size = queries, values // key_heads if values else size
@@ -89,6 +96,9 @@ def _sizes(call: Call) -> Sizes:
         for operand in (key, value):
             call.rank(operand, 3, 4)
             if operand.rank == 4:
+                if key_heads not in (0, operand.shape[1]):
+                    said = f"'{operand.name}' has {operand.shape[1]} heads, expected {key_heads}"
+                    raise call.invalid("BT-ATTENTION-HEADS", said)
                 key_heads = operand.shape[1]
         new = key.shape[-2]
         wanted = [(query.shape[0], key_heads, new)] * 2

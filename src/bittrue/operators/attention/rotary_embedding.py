@@ -6,7 +6,8 @@ where sequences lie in a cache (see `attention`): they end with the last key.
 
 Attributes: `heads` (0: as many as have twice the columns of the cosines), `turned_heads` (0: all; others stay as they
 are), `unit` (of the numbers of a head), `turned` (numbers of a head that are turned; 0: as many as there are cosines
-for), `interleaved` (the two numbers of a pair are neighbours; else they are half of what is turned apart).
+for; -1: all, and then `heads` is known), `interleaved` (the two numbers of a pair are neighbours; else they are half of
+what is turned apart).
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ def _sizes(call: Call) -> tuple[int, int, int, int, int]:
     else:
         batch, length, columns = x.shape
         size = columns // heads if heads else turned
-        if not size or columns % size or (heads and size * heads != columns):
+        if size < 1 or columns % size or (heads and size * heads != columns):
             raise call.invalid("BT-ROTARY-HEADS", f"'{x.name}' has {columns} columns for {heads} heads")
         heads = columns // size
+    if turned == -1:
+        turned = size
     unit = int(call.attribute("unit"))
     if size % unit:
         raise call.invalid("BT-ROTARY-HEADS", f"heads have {size} numbers, expected a multiple of {unit}")

@@ -1,6 +1,8 @@
 """slice_axes, space_to_depth and depth_to_space: elements read in regular steps, written one after the other.
 
 out[i, j, ...] = in[flat: start + i * s0 + j * s1 + ...] with i, j, ... below `sizes`; negative steps run backwards.
+
+`most_cut` of slice_axes, where there is one: what of an axis is left out at its end at most; nothing ends beyond it.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +58,7 @@ def _spans(call: Call) -> list[range]:
             "BT-SLICE",
             f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps: they belong together",
         )
+    most: Any = call.node.attributes.get("most_cut")
     spans = [range(size) for size in source.shape]
     if not source.rank and axes:
         raise call.invalid("BT-SHAPE-AXIS", "a scalar cannot be sliced")
@@ -63,6 +67,8 @@ def _spans(call: Call) -> list[range]:
         raise call.invalid("BT-SLICE", f"axes {axes} and steps {steps}: an axis occurs twice, or a step is 0")
     for axis, start, end, step in zip(places, starts, ends, steps, strict=True):
         size = source.shape[axis]
+        if most is not None and not 0 <= size - end <= most:
+            raise call.invalid("BT-SLICE", f"a slice of {size} positions ends at {end}")
         if step < 0 and end in _LARGEST:
             raise call.unsupported(
                 "BT-SLICE-END",

@@ -84,7 +84,8 @@ def _cut(editor: Editor, node: Node) -> None:
     target, last = node.outputs[0], bool(node.attributes["channels_last"])
     cut = editor.computed(target, "channels", "f32") if last else target
     ends = [editor.constant(np.array([n], np.int64), "part", "s64") for n in (0, node.attributes["channels"], 1)]
-    editor.change(node, operator="slice_axes", inputs=(node.inputs[0], *ends), outputs=(cut,), attributes={})
+    attributes: dict[str, Attribute] = {"most_cut": _BLOCK - 1}
+    editor.change(node, operator="slice_axes", inputs=(node.inputs[0], *ends), outputs=(cut,), attributes=attributes)
     if last:
         _turned(editor, node, _CHANNELS_LAST, cut, target)
 
