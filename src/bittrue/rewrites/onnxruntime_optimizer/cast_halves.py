@@ -31,7 +31,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     join_transposed_twice(editor, shapes)
     prepare_groups(editor, shapes)
     images, _ = blocked_images(editor, shapes)
-    casts = Casts(editor)
+    casts = Casts(editor, shapes)
     casts.insert()
     casts.remove_pairs()
     casts.keep_apart(images)

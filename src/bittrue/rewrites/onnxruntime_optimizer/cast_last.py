@@ -23,7 +23,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     editor = Editor(graph, shapes)
     if not has_halves(editor, graph.nodes) and sum(map(is_cast, graph.nodes)) < 2:
         return graph, ()
-    casts = Casts(editor)
+    casts = Casts(editor, shapes)
     casts.insert()
     casts.remove_pairs()
     casts.fold_constants()

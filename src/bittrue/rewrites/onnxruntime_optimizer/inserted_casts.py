@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from ...graph import Attribute, Node, data_type
 from ...operators import find
+from .. import Shapes
 from ..editing import Editor
+from .moved_transposes import MovedTransposes
 
 _HALF, _SINGLE = "f16", "f32"
 # Operators with a kernel for binary16, and the version from which they have it.
@@ -51,8 +53,8 @@ class Casts:
         widened: what nodes between inserted ones give.
     """
 
-    def __init__(self, editor: Editor) -> None:
-        self.editor = editor
+    def __init__(self, editor: Editor, shapes: Shapes) -> None:
+        self.editor, self._moved = editor, MovedTransposes(editor, shapes)
         self.inserted: dict[int, None] = {
             node.outputs[0]: None for node in editor.nodes() if node.attributes.get("inserted")
         }
@@ -159,8 +161,11 @@ class Casts:
         given = [i for i in node.outputs[: 1 if node.source == "Split" else None] if editor.type(i) == _HALF]
         if not read or not given:
             return False
-        before = (editor.writer(index) for index in read)
-        readers = (reader for index in given for reader, _ in editor.readers(index))
+        moved = self._moved
+        if not moved.turned.isdisjoint(given):
+            return False
+        before = (editor.writer(moved.before.get(index, index)) for index in read)
+        readers = (reader for index in given for reader in moved.readers(index))
         return all(one in without for one in (*(w for w in before if w is not None), *readers))
 
     def _surround(
