@@ -195,3 +195,42 @@ def test_kernels() -> None:
         # It is replaced by a cast.
         if name != "CastLike":
             assert since in (1, kernels[name])
+
+
+@needs_wide
+@pytest.mark.parametrize("leads_on", [True, False])
+@pytest.mark.parametrize("position", ["Unsqueeze", "Round"])
+def test_transpositions_that_move_on(position: str, leads_on: bool) -> None:
+    """Rotated keys: their transposition moves on to the next one, and positions in binary16 are transposed instead."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((2, 5, 3, 8)).astype(np.float16)
+    angles = rng.standard_normal((5, 8) if position == "Unsqueeze" else (1, 1, 5, 8)).astype(np.float16)
+    constants = {
+        "axes": np.array([0, 1]),
+        "zero": np.array([0]),
+        "half": np.array([4]),
+        "end": np.array([8]),
+        "last": np.array([3]),
+        "weights": rng.standard_normal((5, 4) if leads_on else (8, 4)).astype(np.float16),
+    }
+    positions = []
+    for kind in ("Cos", "Sin"):
+        inputs = [f"{kind}/f", "axes"] if position == "Unsqueeze" else [f"{kind}/f"]
+        positions += [helper.make_node(kind, ["angles"], [f"{kind}/f"]), helper.make_node(position, inputs, [kind])]
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["k"], perm=(0, 2, 1, 3)),
+        *positions,
+        helper.make_node("Slice", ["k", "zero", "half", "last"], ["low"]),
+        helper.make_node("Slice", ["k", "half", "end", "last"], ["high"]),
+        helper.make_node("Neg", ["high"], ["turned"]),
+        helper.make_node("Concat", ["turned", "low"], ["rotated"], axis=3),
+        helper.make_node("Mul", ["k", "Cos"], ["a"]),
+        helper.make_node("Mul", ["rotated", "Sin"], ["b"]),
+        helper.make_node("Add", ["a", "b"], ["c"]),
+        helper.make_node(
+            *(("Transpose", ["c"], ["d"]) if leads_on else ("Neg", ["c"], ["d"])),
+            **({"perm": (0, 1, 3, 2)} if leads_on else {}),
+        ),
+        helper.make_node("MatMul", ["d", "weights"], ["y"]),
+    ]
+    assert _check(*build(nodes, {"x": x, "angles": angles}, {"y": TensorProto.FLOAT16}, constants))

@@ -61,7 +61,7 @@ class MovedTransposes:
         for node in nodes:
             if node.source == "Transpose":
                 readers = [reader for reader, _ in editor.readers(node.outputs[0])]
-                on = all(r.source == "Transpose" or self._lets_pass(r, node.outputs[0]) for r in readers)
+                on = all(r.source in ("Shape", "Transpose") or self._lets_pass(r, node.outputs[0]) for r in readers)
                 if readers and on and not editor.gives_result(node) and editor.value(node.inputs[0]) is None:
                     assert node.inputs[0] is not None
                     self.before[node.outputs[0]] = node.inputs[0]
