@@ -164,7 +164,7 @@ class Casts:
         moved = self._moved
         if not moved.turned.isdisjoint(given):
             return False
-        before = (editor.writer(moved.before.get(index, index)) for index in read)
+        before = (moved.writer(index) for index in read)
         readers = (reader for index in given for reader in moved.readers(index))
         return all(one in without for one in (*(w for w in before if w is not None), *readers))
 

@@ -37,6 +37,10 @@ class MovedTransposes:
         self._leading = self._leading_on(nodes)
         self._move(nodes)
 
+    def writer(self, index: int | None) -> Node | None:
+        """The node that writes a tensor, or what is before a transposition that moves on."""
+        return self.editor.writer(index if index is None else self.before.get(index, index))
+
     def readers(self, index: int) -> list[Node]:
         """The nodes that read a tensor, those behind a transposition that moves on among them."""
         found: list[Node] = []
