@@ -59,12 +59,18 @@ def move_behind_sums(editor: Editor, shapes: Shapes) -> None:
     They also go where operators on elements lead on to a transposition that undoes them.
     """
     turned: dict[int, tuple[int, ...]] = {}
-    for node in editor.nodes():
+    for planned in editor.nodes():
+        # What moved before it may have changed it.
+        node = editor.writer(planned.outputs[0]) if planned.outputs else None
+        if node is None:
+            continue
         order = _order(editor, node)
         source = node.inputs[0] if node.inputs else None
         if order is not None and editor.value(source) is None:
             turned[node.outputs[0]] = order
-        elif node.operator in _SUMS and source in turned and editor.type(node.outputs[0]) == "f32":
+            if editor.type(source) == "f16":
+                _undo(editor, node, order)
+        elif node.operator in _SUMS and source in turned and editor.type(node.outputs[0]) in ("f32", "f16"):
             _move(editor, shapes, node, source, turned)
         elif node.source in _PASSED and _on_elements(node):
             operands = [turned.get(i) for i in node.inputs if i is not None and editor.value(i) is None]
@@ -72,6 +78,43 @@ def move_behind_sums(editor: Editor, shapes: Shapes) -> None:
             # Two transpositions become one.
             if common is not None and (len(operands) > 1 or _leads_back(editor, node, common)):
                 turned[node.outputs[0]] = common
+                if editor.type(node.outputs[0]) == "f16":
+                    _turn_later(editor, node, common)
+
+
+def _undo(editor: Editor, turn: Node, order: tuple[int, ...]) -> None:
+    """A transposition that undoes the one before it goes."""
+    before = editor.writer(turn.inputs[0])
+    found = _order(editor, before)
+    if before is None or found is None or _inverse(found) != order or editor.gives_result(turn):
+        return
+    assert before.inputs[0] is not None
+    editor.replace_reads(turn.outputs[0], before.inputs[0])
+    editor.remove(turn)
+    _drop(editor, before)
+
+
+def _turn_later(editor: Editor, node: Node, order: tuple[int, ...]) -> None:
+    """An operator on elements before the transposition of its operands: whether binary16 numbers are rounded between
+    nodes depends on where it stands."""
+    inputs: list[int | None] = []
+    turns: list[Node] = []
+    for index in node.inputs:
+        value, turn = editor.value(index), editor.writer(index)
+        if index is None or (value is not None and value.size == 1):
+            inputs.append(index)
+        elif value is not None and value.ndim <= len(order):
+            whole = value.reshape((1,) * (len(order) - value.ndim) + value.shape).transpose(_inverse(order))
+            inputs.append(editor.constant(whole, f"{editor.tensors[index].name}/unturned", editor.type(index)))
+        elif turn is not None and _order(editor, turn) == order:
+            inputs.append(turn.inputs[0])
+            turns.append(turn)
+        else:
+            return
+    before = _behind(editor, turns[0], node, order)
+    editor.change(node, inputs=tuple(inputs), outputs=(before,))
+    for turn in turns:
+        _drop(editor, turn)
 
 
 def _move(editor: Editor, shapes: Shapes, node: Node, source: int | None, turned: dict[int, tuple[int, ...]]) -> None:
@@ -193,12 +236,18 @@ def _leads_to_convolution(editor: Editor, shapes: Shapes, node: Node) -> bool:
 def _sum_between(editor: Editor, node: Node, source: int, axes: set[int], order: tuple[int, ...]) -> None:
     """The sum of what would be there without the transposition, with that behind it."""
     result, name = node.outputs[0], editor.tensors[node.outputs[0]].name
-    turned = editor.computed(source, f"{name}/turned", editor.type(source))
     before = editor.computed(result, f"{name}/unturned", editor.type(result))
     there, back = (editor.constant(np.array(to, np.int64), f"{name}/order", "s64") for to in (_inverse(order), order))
     moved = np.array(sorted(order[axis] for axis in axes), np.int64)
-    editor.add(node, "transpose", (source, there), (turned,), source="Transpose", version=13)
+    turn = editor.writer(source)
+    if turn is not None and _order(editor, turn) == order and turn.inputs[0] is not None:
+        turned = turn.inputs[0]
+    else:
+        turned = editor.computed(source, f"{name}/turned", editor.type(source))
+        editor.add(node, "transpose", (source, there), (turned,), source="Transpose", version=13)
     editor.change(node, inputs=(turned, editor.constant(moved, f"{name}/axes", "s64")), outputs=(before,))
+    if turn is not None and turn.operator == "transpose":
+        _drop(editor, turn)
     editor.add(node, "transpose", (before, back), (result,), source="Transpose", version=13)
 
 
