@@ -98,7 +98,7 @@ def _turn_later(editor: Editor, node: Node, order: tuple[int, ...]) -> None:
     """An operator on elements before the transposition of its operands: whether binary16 numbers are rounded between
     nodes depends on where it stands."""
     inputs: list[int | None] = []
-    turns: list[Node] = []
+    turns: dict[Node, None] = {}
     for index in node.inputs:
         value, turn = editor.value(index), editor.writer(index)
         if index is None or (value is not None and value.size == 1):
@@ -108,10 +108,10 @@ def _turn_later(editor: Editor, node: Node, order: tuple[int, ...]) -> None:
             inputs.append(editor.constant(whole, f"{editor.tensors[index].name}/unturned", editor.type(index)))
         elif turn is not None and _order(editor, turn) == order:
             inputs.append(turn.inputs[0])
-            turns.append(turn)
+            turns[turn] = None
         else:
             return
-    before = _behind(editor, turns[0], node, order)
+    before = _behind(editor, next(iter(turns)), node, order)
     editor.change(node, inputs=tuple(inputs), outputs=(before,))
     for turn in turns:
         _drop(editor, turn)
@@ -315,7 +315,8 @@ def _behind(editor: Editor, turn: Node, node: Node, order: tuple[int, ...]) -> i
     result = node.outputs[0]
     before = editor.computed(result, f"{editor.tensors[result].name}/unturned", editor.type(result))
     axes = editor.constant(np.array(order, np.int64), f"{editor.tensors[result].name}/order", "s64")
-    editor.add(node, turn.operator, (before, axes), (result,), dict(turn.attributes), version=turn.version)
+    attributes = dict(turn.attributes)
+    editor.add(node, turn.operator, (before, axes), (result,), attributes, source=turn.source, version=turn.version)
     return before
 
 

@@ -85,6 +85,9 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
         if quotient is None or parts is None or parts[0] not in below or _shares_cast(editor, parts[0]):
             continue
         before = _narrow(editor, editor.writer(x), "f16", "f32")
+        if before is not None and (editor.edges(before) != 1 + len(readers) or editor.gives_result(before)):
+            # What others read, too, is no part of it.
+            before = None
         rounded = _narrow(editor, only(editor, quotient, "Cast"), "f32", "f16")
         scaled = only(editor, rounded or quotient, "Mul")
         last = only(editor, scaled, "Add")
