@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state
@@ -134,6 +135,65 @@ def test_shared_exponent(opset: int) -> None:
         nodes.append(helper.make_node("Cast", [before], ["y"], to=TensorProto.FLOAT))
         x = {"x": _halves(rng, 2, 5, 40) * 9}
         assert _check(*build(nodes, x, {"y": TensorProto.FLOAT}, constants, opset=opset))
+
+
+class _Chain:
+    """Nodes one behind the other on images [2, 16, n] whose channels a transposition has put last."""
+
+    def __init__(self, rng: np.random.Generator, opset: int) -> None:
+        self.rng, self.opset = rng, opset
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: dict[str, np.ndarray] = {"two": np.array(2, np.float16), "epsilon": np.array(1e-5, np.float16)}
+        self.constants |= {"axes": np.array([-1]), "shape": np.array([2, 16, -1])}
+
+    def add(self, kind: str, *inputs: str, **attributes: object) -> str:
+        name = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], **attributes))
+        return name
+
+    def constant(self, *shape: int) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants[name] = 1 + _halves(self.rng, *shape)
+        return name
+
+    def mean(self, of: str) -> str:
+        return self.add("ReduceMean", of, axes=[-1]) if self.opset < 18 else self.add("ReduceMean", of, "axes")
+
+    def normalized(self, of: str) -> str:
+        centred = self.add("Sub", of, self.mean(of))
+        variance = self.mean(self.add("Pow", centred, "two"))
+        quotient = self.add("Div", centred, self.add("Sqrt", self.add("Add", variance, "epsilon")))
+        return self.add("Add", self.add("Mul", quotient, self.constant(16)), self.constant(16))
+
+    def some(self, of: str) -> str:
+        for _ in range(int(self.rng.integers(3))):
+            if self.rng.random() < 0.5:
+                of = self.add(str(self.rng.choice(["Relu", "Tanh", "Round"])), of)
+            else:
+                of = self.add(str(self.rng.choice(["Add", "Mul"])), of, self.constant(16))
+        return of
+
+
+@needs_wide
+def test_moved_transpositions(request: pytest.FixtureRequest) -> None:
+    """Which numbers are rounded depends on where the runtime moves transpositions before it inserts casts."""
+    for rng in cases(request, usual=25):
+        opset = int(rng.choice([13, 14, 17, 18]))
+        chain = _Chain(rng, opset)
+        before = chain.add("Sigmoid", chain.add("Mul", "x", chain.constant(16, 1)))
+        if rng.random() < 0.3:
+            before = chain.add("Reshape", before, "shape")
+        first = last = chain.some(chain.add("Transpose", before, perm=[0, 2, 1]))
+        for _ in range(int(rng.integers(1, 3))):
+            last = chain.normalized(last)
+        last = chain.some(last)
+        if rng.random() < 0.3:
+            last = chain.add("Add", last, first)
+        if rng.random() < 0.5:
+            last = chain.add("Transpose", last, perm=[0, 2, 1])
+        chain.nodes.append(helper.make_node("Cast", [chain.add("Tanh", last)], ["y"], to=TensorProto.FLOAT))
+        x = (3 * rng.standard_normal((2, 16, int(rng.integers(3, 8))))).astype(np.float16)
+        assert _check(*build(chain.nodes, {"x": x}, {"y": TensorProto.FLOAT}, chain.constants, opset=opset))
 
 
 @needs_wide

@@ -95,8 +95,10 @@ def _undo(editor: Editor, turn: Node, order: tuple[int, ...]) -> None:
 
 
 def _turn_later(editor: Editor, node: Node, order: tuple[int, ...]) -> None:
-    """An operator on elements before the transposition of its operands: whether binary16 numbers are rounded between
-    nodes depends on where it stands."""
+    """An operator on elements before the transposition of its operands.
+
+    Binary16 numbers are rounded in transpositions, unless these stand alone between nodes without a kernel.
+    """
     inputs: list[int | None] = []
     turns: dict[Node, None] = {}
     for index in node.inputs:
