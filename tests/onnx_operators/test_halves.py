@@ -294,3 +294,27 @@ def test_transpositions_that_move_on(position: str, leads_on: bool) -> None:
         helper.make_node("MatMul", ["d", "weights"], ["y"]),
     ]
     assert _check(*build(nodes, {"x": x, "angles": angles}, {"y": TensorProto.FLOAT16}, constants))
+
+
+@needs_wide
+def test_symbols_of_widened_results() -> None:
+    """Names that the file gives to free dimensions of computed binary16 tensors are not those of their wide twins."""
+    rng = np.random.default_rng(2)
+    x, z = (rng.standard_normal((2, 40, 96)).astype(np.float16) for _ in range(2))
+    constants = {"k": rng.standard_normal(96).astype(np.float16), "scale": np.ones(96, np.float16)}
+    nodes = [
+        helper.make_node("Mul", ["x", "k"], ["a"]),
+        helper.make_node("Add", ["a", "z"], ["b"]),
+        helper.make_node("Exp", ["b"], ["c"]),
+        helper.make_node("Add", ["b", "c"], ["d"]),
+        helper.make_node("LayerNormalization", ["d", "scale"], ["e"], axis=-1),
+        helper.make_node("Exp", ["e"], ["y"]),
+    ]
+    content, feeds = build(nodes, {"x": x, "z": z}, {"y": TensorProto.FLOAT16}, constants)
+    model = onnx.load_from_string(content)
+    for position, value in enumerate(model.graph.input):
+        for axis in range(2):
+            value.type.tensor_type.shape.dim[axis].dim_param = f"free{position}{axis}"
+    for name in "abcd":
+        model.graph.value_info.append(helper.make_tensor_value_info(name, TensorProto.FLOAT16, ["rows", "lines", 96]))
+    assert _check(model.SerializeToString(), feeds)
