@@ -1,4 +1,4 @@
-"""resize_nearest, resize_linear and resize_cubic (Resize and Upsample of all versions) against ONNX Runtime."""
+"""resize_nearest, resize_linear, resize_cubic and resize_antialiased (Resize and Upsample of all versions) against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from support.onnx_models import Checks, single
 from support.onnx_operands import bits, kind, numbers, one_type
 
 NEAREST = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+_OPSETS = {"cubic": [11, 13, 18, 19, 21, 24], "antialias": [18, 19, 21, 24]}
 PLACES = ["asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners"]
 
 
 def draw(rng: np.random.Generator, mode: str) -> tuple[bytes, list[np.ndarray]]:
     linear = mode != "nearest"
     rank = int(rng.choice([2, 4])) if linear else int(rng.integers(1, 5))
-    dtype = one_type(rng, {"linear": "f4 u1 i1", "nearest": "f4 u1 i1 i4", "cubic": "f4"}[mode])
+    dtype = one_type(
+        rng, {"linear": "f4 u1 i1", "nearest": "f4 u1 i1 i4", "cubic": "f4", "antialias": "f4 u1 i1"}[mode]
+    )
     shape = [int(v) for v in rng.integers(1, 12, rank)]
     if rank == 4:
         shape[:2] = (int(v) for v in rng.integers(1, 4, 2))
     x = numbers(rng, shape, dtype) if linear else bits(rng, shape, dtype)
     if linear and dtype.kind == "f":
         x = np.where(np.isinf(x), np.float32(3), x)
-    opset = int(rng.choice([11, 13, 18, 19, 21, 24] if mode == "cubic" else [9, 10, 11, 13, 18, 19, 21, 24]))
-    last = mode == "linear" and rank == 4 and rng.random() < 0.3
+    opset = int(rng.choice(_OPSETS.get(mode, [9, 10, 11, 13, 18, 19, 21, 24])))
+    last = mode in ("linear", "antialias") and rank == 4 and rng.random() < 0.3
     moved = [1, 2] if last else list(range(rank))[-2:] if linear else [a for a in range(rank) if rng.random() < 0.6]
     factors = np.ones(rank, np.float32)
     for axis in moved:
@@ -42,7 +45,9 @@ def draw(rng: np.random.Generator, mode: str) -> tuple[bytes, list[np.ndarray]]:
         attributes["coordinate_transformation_mode"] = str(rng.choice(places))
     if not linear and rng.random() < 0.8:
         attributes["nearest_mode"] = str(rng.choice(NEAREST))
-    if mode == "cubic":
+    if mode == "antialias":
+        attributes |= {"mode": str(rng.choice(["linear", "cubic"])), "antialias": 1}
+    if attributes["mode"] == "cubic":
         attributes |= {"exclude_outside": int(rng.integers(2)), "cubic_coeff_a": float(rng.choice([-0.75, -0.5, -0.6]))}
     inputs = {"x": x, "roi": np.zeros(0, np.float32) if opset < 13 else None}
     sized = rng.random() < 0.5
@@ -62,7 +67,7 @@ def draw(rng: np.random.Generator, mode: str) -> tuple[bytes, list[np.ndarray]]:
     return single(op_type, inputs, [kind(dtype)], attributes, opset=opset, constants=["roi"] if late else given)
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic", "antialias"])
 def test_random_models(request: pytest.FixtureRequest, mode: str) -> None:
     checks = Checks(request)
     for rng in checks:

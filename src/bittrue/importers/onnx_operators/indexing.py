@@ -155,8 +155,7 @@ def _resize(source: Source) -> None:
     axes = source.integers("axes")
     if axes is not None:
         attributes["axes"] = axes
-    if source.integer("antialias", 0):
-        raise source.unsupported("BT-RESIZE-MODE", "antialiasing is not made")
+    antialiased = source.flag("antialias", False, True)
     if mode not in ("nearest", "linear", "bilinear", "cubic"):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither nearest nor linear nor cubic")
     if cubic["exclude_outside"] and mode != "cubic":
@@ -172,10 +171,15 @@ def _resize(source: Source) -> None:
         inputs = [*inputs[:1], sizes, *([] if given is None else [given])]
     if mode == "nearest":
         attributes["nearest"] = rounding
-    if mode == "cubic":
-        attributes |= cubic
     names = {"nearest": "resize_nearest", "cubic": "resize_cubic"}
-    source.emit(names.get(mode, "resize_linear"), source.type(0), attributes, inputs=inputs)
+    name = names.get(mode, "resize_linear")
+    if antialiased:
+        if mode == "nearest":
+            raise source.invalid("BT-ONNX-ATTRIBUTE", "antialias has no meaning in mode 'nearest'")
+        name, attributes["filter"] = "resize_antialiased", "cubic" if mode == "cubic" else "linear"
+    if mode == "cubic" or antialiased:
+        attributes |= cubic
+    source.emit(name, source.type(0), attributes, inputs=inputs)
 
 
 # Names of modes since version 20, and before.

@@ -90,6 +90,13 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("resize_linear", ("f32 s64|- f32|- -> f32",), {"weighted": "binary32_weights_in_order"}, "run"),
     Row("resize_cubic", ("f32 s64|- f32|- -> f32",), {}, "run: random models; docs/facts/onnxruntime.md 5.10"),
+    Row(
+        "resize_antialiased",
+        ("T s64|- f32|- -> T",),
+        {},
+        "run: random models; docs/facts/onnxruntime.md 5.12",
+        where=("f32", "u8", "s8"),
+    ),
     Row("grid_sample", ("f32 f32 -> f32",), {}, "run: random models; docs/facts/onnxruntime.md 5.9"),
     Row("compress", ("T bool -> T",), {}, "run", where=COMMON),
     Row("reverse_sequence", ("T s64 -> T",), {}, "run", where=COMMON),
