@@ -89,7 +89,7 @@ def lower(call: Call) -> Lowered:
     for axis, side in zip(axes, "yx", strict=True):
         size, factor = source.shape[axis], by_factors(call)[1][axis]
         places = source_places(transformation(call), factor, size, shape[axis])
-        if len(places) and not (-1 < places.min() and places.max() < size):
+        if len(places) and not (places.min() > -1 and places.max() < size):
             raise call.unsupported("BT-RESIZE-MODE", "places beyond the border are not made with antialiasing")
         firsts, found = weights(places, factor, size, a, bool(call.attribute("exclude_outside")))
         counts = [len(one) for one in found]
