@@ -1,4 +1,6 @@
-"""resize_nearest, resize_linear, resize_cubic, resize_antialiased (Resize, Upsample of all versions) against ONNX Runtime."""
+"""resize_nearest, resize_linear, resize_cubic and resize_antialiased (Resize and Upsample of all versions) against ONNX
+Runtime.
+"""
 
 from __future__ import annotations
 

@@ -110,7 +110,8 @@ def test_sizes_that_the_file_leaves_to_inference() -> None:
         helper.make_node("SequenceAt", ["s", "last"], ["z"]),
     ]
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    assert check(*build(nodes, {"x": x}, {"z": TensorProto.FLOAT}, {"last": np.array(-1)})) == "equal"
+    results = {"z": TensorProto.FLOAT, "y": TensorProto.FLOAT}
+    assert check(*build(nodes, {"x": x}, results, {"last": np.array(-1)})) == "equal"
 
 
 @pytest.mark.parametrize("reader", ["SequenceAt", "Identity", "Loop"])

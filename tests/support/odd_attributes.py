@@ -265,6 +265,24 @@ def _fused() -> Iterator[Base]:
             yield Base(domain, "ReorderOutput", content, tuple(feeds), 2)
 
 
+def _sequences() -> Iterator[Base]:
+    """Nodes that give or take sequences of tensors, all of them in one model."""
+    x, zero = np.float32([[3, -1, 3], [2, 5, -7]]), np.array(0, np.int64)
+    nodes = [
+        helper.make_node("SequenceEmpty", [], ["empty"], "empty", dtype=_F32),
+        helper.make_node("SequenceInsert", ["empty", "x"], ["one"], "insert"),
+        helper.make_node("SequenceAt", ["one", "zero"], ["a"], "at"),
+        helper.make_node("SequenceConstruct", ["x", "a"], ["two"], "construct"),
+        helper.make_node("ConcatFromSequence", ["two"], ["b"], "join", axis=0, new_axis=0),
+        helper.make_node("SplitToSequence", ["x"], ["parts"], "split", axis=0, keepdims=1),
+        helper.make_node("SequenceErase", ["parts", "zero"], ["fewer"], "erase"),
+        helper.make_node("SequenceLength", ["fewer"], ["n"], "length"),
+    ]
+    content, feeds = build(nodes, {"x": x}, {"n": _S64, "b": _F32}, {"zero": zero})
+    for position, node in enumerate(nodes):
+        yield Base("", node.op_type, content, tuple(feeds), position)
+
+
 def _softmax(quantized: Mapping[str, Any]) -> Base:
     """`opset` is an attribute of this one, too."""
     names = tuple(quantized)[1:]
@@ -299,7 +317,7 @@ def _official() -> Iterator[Base]:
 @functools.cache
 def bases() -> tuple[Base, ...]:
     """Every base, at most two of the official ones with the same operator and the same attributes given."""
-    chosen = [*_by_hand(), *_transformers(), *_fused()]
+    chosen = [*_by_hand(), *_transformers(), *_fused(), *_sequences()]
     forms: dict[Any, int] = {}
     for base in _official():
         model = onnx.load_from_string(base.content)

@@ -217,10 +217,9 @@ class _Reader:
             if info.type.WhichOneof("value") == "tensor_type" and info.type.tensor_type.elem_type:
                 found[info.name] = self._declared(info)
         cut = {node.input[0] for node in proto.node if node.op_type == "SplitToSequence" and node.input}
-        if cut - found.keys() and proto is self.model.graph:
-            found.update(
-                (info.name, self._declared(info)) for info in self._inferred() if info.name in cut - found.keys()
-            )
+        cut -= {name for name, tensor in found.items() if tensor.shape}
+        if cut and proto is self.model.graph:
+            found.update((info.name, self._declared(info)) for info in self._inferred() if info.name in cut)
         return found
 
     def _inferred(self) -> Sequence[ValueInfoProto]:
@@ -228,10 +227,11 @@ class _Reader:
         import onnx.shape_inference
 
         try:
-            return onnx.shape_inference.infer_shapes(self.model, data_prop=True).graph.value_info
+            graph = onnx.shape_inference.infer_shapes(self.model, data_prop=True).graph
         except Exception:
             # The package's own C++ code raises what it likes; then the sizes count as unknown.
             return ()
+        return (*graph.value_info, *graph.output)
 
     def _declared(self, info: ValueInfoProto) -> Tensor:
         place = f"tensor '{info.name}'"
