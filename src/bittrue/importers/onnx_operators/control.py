@@ -118,7 +118,7 @@ def _scan(source: Source) -> None:
 
 
 def _listed(source: Source, name: str, count: int) -> tuple[int, ...]:
-    found = source.integers(name) or (0,) * count
+    found = source.integers(name, (0,) * count) or ()
     if len(found) != count or (name.endswith("directions") and not {0, 1}.issuperset(found)):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"'{name}' is {list(found)}, expected {count} of them")
     return found
