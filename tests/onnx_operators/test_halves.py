@@ -308,9 +308,10 @@ def test_symbols_of_widened_results() -> None:
         helper.make_node("Exp", ["b"], ["c"]),
         helper.make_node("Add", ["b", "c"], ["d"]),
         helper.make_node("LayerNormalization", ["d", "scale"], ["e"], axis=-1),
-        helper.make_node("Exp", ["e"], ["y"]),
+        helper.make_node("Exp", ["e"], ["f"]),
+        helper.make_node("Cast", ["f"], ["y"], to=TensorProto.FLOAT),
     ]
-    content, feeds = build(nodes, {"x": x, "z": z}, {"y": TensorProto.FLOAT16}, constants)
+    content, feeds = build(nodes, {"x": x, "z": z}, {"y": TensorProto.FLOAT}, constants)
     model = onnx.load_from_string(content)
     for position, value in enumerate(model.graph.input):
         for axis in range(2):

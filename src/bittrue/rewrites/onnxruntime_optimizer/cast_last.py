@@ -11,6 +11,7 @@ from .. import Shapes
 from ..editing import Editor
 from .fuse_quantized import mark_computed_weights
 from .inserted_casts import Casts, has_halves, is_cast
+from .real_products import join_transposed_twice
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
@@ -23,6 +24,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     editor = Editor(graph, shapes)
     if not has_halves(editor, graph.nodes) and sum(map(is_cast, graph.nodes)) < 2:
         return graph, ()
+    join_transposed_twice(editor, shapes)
     casts = Casts(editor, shapes)
     casts.insert()
     casts.remove_pairs()
