@@ -319,3 +319,19 @@ def test_symbols_of_widened_results() -> None:
     for name in "abcd":
         model.graph.value_info.append(helper.make_tensor_value_info(name, TensorProto.FLOAT16, ["rows", "lines", 96]))
     assert _check(model.SerializeToString(), feeds)
+
+
+@needs_wide
+@pytest.mark.parametrize("bounds", [(), ("low",), ("", "high"), ("low", "high")])
+def test_clip_of_infinities(bounds: tuple[str, ...]) -> None:
+    """A bound that the file leaves out is the largest binary16 number, but between nodes that are widened."""
+    x = np.array([np.inf, -np.inf, 65504, 1, np.nan], np.float16)
+    constants = {"low": np.float16(-2), "high": np.float16(0.5)}
+    nodes = [
+        helper.make_node("Clip", ["x", *bounds], ["y"]),
+        helper.make_node("Neg", ["x"], ["a"]),
+        helper.make_node("Clip", ["a", *bounds], ["b"]),
+        helper.make_node("Abs", ["b"], ["z"]),
+    ]
+    outputs = {"y": TensorProto.FLOAT16, "z": TensorProto.FLOAT16}
+    assert _check(*build(nodes, {"x": x}, outputs, {name: constants[name] for name in bounds if name}))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from ...graph import Attribute, Node, data_type
 from ...operators import find
 from .. import Shapes
@@ -36,6 +38,7 @@ _LAYERS = ("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalizati
 _CONTROL = ("If", "Loop", "Scan")
 _VARIADIC = ("Concat", "Max", "Min")
 _CAST: dict[str, Attribute] = {"saturate": True, "round_mode": "up", "inserted": True}
+_LARGEST = np.finfo(np.float16).max
 # Constants of so many elements are one when they are equal.
 _SMALL = 8
 
@@ -100,7 +103,7 @@ class Casts:
         for node in editor.nodes():
             if node.source in _WIDENING and (self._reads_halves(node) or self._gives_halves(node)):
                 attributes = {**node.attributes, "half": True} if node.source in _LAYERS else node.attributes
-                self._surround(node, attributes, widened, kept)
+                self._surround(self._bounded(node) if node.source == "Clip" else node, attributes, widened, kept)
         # Between the parts of one operator nothing is rounded.
         for result in kept:
             cast = editor.writer(result)
@@ -145,6 +148,13 @@ class Casts:
 
     def _gives_halves(self, node: Node) -> bool:
         return any(self.editor.type(index) == _HALF for index in node.outputs)
+
+    def _bounded(self, node: Node) -> Node:
+        """A Clip whose bounds are the largest binary16 numbers where the file leaves them out."""
+        name = self.editor.tensors[node.outputs[0]].name
+        ends = zip((*node.inputs[1:], None, None)[:2], (-_LARGEST, _LARGEST), ("low", "high"), strict=True)
+        bounds = (self.editor.constant(end, f"{name}/{side}", _HALF) if i is None else i for i, end, side in ends)
+        return self.editor.change(node, inputs=(node.inputs[0], *bounds))
 
     def _stands_alone(self, node: Node, without: set[Node]) -> bool:
         """Every binary16 operand that a node computes, and every binary16 result, belongs to a node without a kernel.
