@@ -66,7 +66,9 @@ class MovedTransposes:
             if node.source == "Transpose":
                 readers = [reader for reader, _ in editor.readers(node.outputs[0])]
                 on = all(r.source in ("Shape", "Transpose") or self._lets_pass(r, node.outputs[0]) for r in readers)
-                if readers and on and not editor.gives_result(node) and editor.value(node.inputs[0]) is None:
+                # Seen of keys of which a part is rotated: what slices alone read stays for one of them.
+                on = on and any(reader.source != "Slice" for reader in readers)
+                if on and not editor.gives_result(node) and editor.value(node.inputs[0]) is None:
                     assert node.inputs[0] is not None
                     self.before[node.outputs[0]] = node.inputs[0]
                     behind.add(node.outputs[0])
