@@ -297,31 +297,6 @@ def test_transpositions_that_move_on(position: str, leads_on: bool) -> None:
 
 
 @needs_wide
-def test_symbols_of_widened_results() -> None:
-    """Names that the file gives to free dimensions of computed binary16 tensors are not those of their wide twins."""
-    rng = np.random.default_rng(2)
-    x, z = (rng.standard_normal((2, 40, 96)).astype(np.float16) for _ in range(2))
-    constants = {"k": rng.standard_normal(96).astype(np.float16), "scale": np.ones(96, np.float16)}
-    nodes = [
-        helper.make_node("Mul", ["x", "k"], ["a"]),
-        helper.make_node("Add", ["a", "z"], ["b"]),
-        helper.make_node("Exp", ["b"], ["c"]),
-        helper.make_node("Add", ["b", "c"], ["d"]),
-        helper.make_node("LayerNormalization", ["d", "scale"], ["e"], axis=-1),
-        helper.make_node("Exp", ["e"], ["f"]),
-        helper.make_node("Cast", ["f"], ["y"], to=TensorProto.FLOAT),
-    ]
-    content, feeds = build(nodes, {"x": x, "z": z}, {"y": TensorProto.FLOAT}, constants)
-    model = onnx.load_from_string(content)
-    for position, value in enumerate(model.graph.input):
-        for axis in range(2):
-            value.type.tensor_type.shape.dim[axis].dim_param = f"free{position}{axis}"
-    for name in "abcd":
-        model.graph.value_info.append(helper.make_tensor_value_info(name, TensorProto.FLOAT16, ["rows", "lines", 96]))
-    assert _check(model.SerializeToString(), feeds)
-
-
-@needs_wide
 @pytest.mark.parametrize("bounds", [(), ("low",), ("", "high"), ("low", "high")])
 def test_clip_of_infinities(bounds: tuple[str, ...]) -> None:
     """A bound that the file leaves out is the largest binary16 number, but between nodes that are widened."""

@@ -120,24 +120,13 @@ class Editor:
         data = np.ascontiguousarray(array).reshape(-1)
         return self._tensor(Tensor(self._unique(name), dtype, array.shape, data=data))
 
-    def computed(
-        self, like: int, name: str, dtype: str, shape: tuple[int, ...] | None = None, *, symbols: bool = True
-    ) -> int:
-        """A new tensor to be computed, with the declared shape of another one, or with one that is known.
-
-        Without `symbols` free dimensions have no names.
-        """
+    def computed(self, like: int, name: str, dtype: str, shape: tuple[int, ...] | None = None) -> int:
+        """A new tensor to be computed, with the declared shape of another one, or with one that is known."""
         if shape is not None:
             return self._tensor(Tensor(self._unique(name), dtype, shape))
         pattern = self.tensors[like]
         return self._tensor(
-            Tensor(
-                self._unique(name),
-                dtype,
-                pattern.shape,
-                pattern.shape_signature,
-                symbols=pattern.symbols if symbols else None,
-            )
+            Tensor(self._unique(name), dtype, pattern.shape, pattern.shape_signature, symbols=pattern.symbols)
         )
 
     def add(

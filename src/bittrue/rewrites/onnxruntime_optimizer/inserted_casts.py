@@ -196,9 +196,7 @@ class Casts:
         outputs = list(node.outputs)
         for position, index in enumerate(outputs):
             if editor.type(index) == _HALF:
-                # What the file declares of the result says nothing of this one.
-                name = editor.tensors[index].name
-                outputs[position] = editor.computed(index, f"{name}/wide", _SINGLE, symbols=False)
+                outputs[position] = editor.computed(index, f"{editor.tensors[index].name}/wide", _SINGLE)
                 kept[index] = None
         self.widened.update(outputs)
         changed = editor.change(node, inputs=tuple(inputs), outputs=tuple(outputs), attributes=attributes)
