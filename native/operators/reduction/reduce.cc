@@ -145,7 +145,8 @@ template <class Operation>
 std::unique_ptr<Kernel> make_part_extremes(const Step& step) {
   const std::vector<int64_t>& axes = step.list("axes");
   int64_t length = 1;
-  for (int axis = step.input(0).rank(); axis-- > 0 && std::find(axes.begin(), axes.end(), axis) != axes.end();) {
+  for (int axis = step.input(0).rank() - 1; axis >= 0; --axis) {
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) break;
     length *= step.input(0).shape[axis];
   }
   // An element after the other is the same chain.
