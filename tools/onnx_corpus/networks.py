@@ -73,6 +73,15 @@ SMALL = {
     "attn_implementation": "eager",
 }
 
+PATCHES = {
+    "image_size": 32,
+    "patch_size": 8,
+    "hidden_size": WIDTH,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": 4,
+    "intermediate_size": INNER,
+}
+
 
 def _hf(
     cls: str, config: str, options: dict[str, Any], inputs: dict[str, Input], keep: tuple[str, ...], family: str
@@ -151,40 +160,9 @@ NETWORKS |= {
     "qwen3": _decoder("Qwen3ForCausalLM", "Qwen3Config", num_key_value_heads=2, head_dim=WIDTH // 4),
     "gemma": _decoder("GemmaForCausalLM", "GemmaConfig", num_key_value_heads=1, head_dim=WIDTH // 4),
     "phi": _decoder("PhiForCausalLM", "PhiConfig"),
-    "vit": _vision(
-        "ViTForImageClassification",
-        "ViTConfig",
-        "logits",
-        image_size=32,
-        patch_size=8,
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=4,
-        intermediate_size=INNER,
-        num_labels=10,
-    ),
-    "deit": _vision(
-        "DeiTModel",
-        "DeiTConfig",
-        "last_hidden_state",
-        image_size=32,
-        patch_size=8,
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=4,
-        intermediate_size=INNER,
-    ),
-    "beit": _vision(
-        "BeitModel",
-        "BeitConfig",
-        "last_hidden_state",
-        image_size=32,
-        patch_size=8,
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=4,
-        intermediate_size=INNER,
-    ),
+    "vit": _vision("ViTForImageClassification", "ViTConfig", "logits", num_labels=10, **PATCHES),
+    "deit": _vision("DeiTModel", "DeiTConfig", "last_hidden_state", **PATCHES),
+    "beit": _vision("BeitModel", "BeitConfig", "last_hidden_state", **PATCHES),
     "swin": _vision(
         "SwinModel",
         "SwinConfig",
@@ -214,16 +192,7 @@ NETWORKS |= {
     "convnext": _vision(
         "ConvNextModel", "ConvNextConfig", "last_hidden_state", depths=[1, 1, 1, 1], hidden_sizes=[16, 24, 32, 40]
     ),
-    "dinov2": _vision(
-        "Dinov2Model",
-        "Dinov2Config",
-        "last_hidden_state",
-        image_size=32,
-        patch_size=8,
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=4,
-    ),
+    "dinov2": _vision("Dinov2Model", "Dinov2Config", "last_hidden_state", **PATCHES),
     "mobilevit": _vision(
         "MobileViTModel",
         "MobileViTConfig",
@@ -234,29 +203,9 @@ NETWORKS |= {
         neck_hidden_sizes=[8, 16, 24, 32, 40, 48, 64],
         num_attention_heads=4,
     ),
-    "clip_vision": _vision(
-        "CLIPVisionModel",
-        "CLIPVisionConfig",
-        "last_hidden_state",
-        image_size=32,
-        patch_size=8,
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=4,
-        intermediate_size=INNER,
-    ),
+    "clip_vision": _vision("CLIPVisionModel", "CLIPVisionConfig", "last_hidden_state", **PATCHES),
     "clip_text": _encoder("CLIPTextModel", "CLIPTextConfig"),
-    "siglip_vision": _vision(
-        "SiglipVisionModel",
-        "SiglipVisionConfig",
-        "last_hidden_state",
-        image_size=32,
-        patch_size=8,
-        hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=4,
-        intermediate_size=INNER,
-    ),
+    "siglip_vision": _vision("SiglipVisionModel", "SiglipVisionConfig", "last_hidden_state", **PATCHES),
 }
 
 
