@@ -35,11 +35,19 @@ inline int32_t binary32_reciprocal_fused_even(float x, float inverse, int32_t ze
 }
 
 // The zero point is added to a real number, which is clamped; NaN becomes the maximum, 2^31 becomes -2^31.
-inline int32_t binary32_divide_away_sum(float x, float scale, int32_t zero_point, int32_t minimum, int32_t maximum) {
-  const float moved = std::round(x / scale) + static_cast<float>(zero_point);
+inline int32_t away_sum_clamp(float steps, int32_t zero_point, int32_t minimum, int32_t maximum) {
+  const float moved = std::round(steps) + static_cast<float>(zero_point);
   const auto low = static_cast<float>(minimum), high = static_cast<float>(maximum);
   const float limited = moved < high ? moved : high;
   return arithmetic::truncate_to_s32(limited > low ? limited : low);
+}
+inline int32_t binary32_divide_away_sum(float x, float scale, int32_t zero_point, int32_t minimum, int32_t maximum) {
+  return away_sum_clamp(x / scale, zero_point, minimum, maximum);
+}
+// `inverse` is binary32(1 / scale).
+inline int32_t binary32_reciprocal_away_sum(float x, float inverse, int32_t zero_point, int32_t minimum,
+                                            int32_t maximum) {
+  return away_sum_clamp(x * inverse, zero_point, minimum, maximum);
 }
 
 // `inverse` is binary32(1 / scale); `zero_point` has 16 bits or fewer. NaN becomes the maximum.

@@ -401,6 +401,7 @@ def test_accumulate_rules_are_told_apart() -> None:
     assert int(accumulate.RULES["binary32"].finish(beyond)[0]) == 2**31
     assert int(accumulate.RULES["s32_wrap"].finish(beyond)[0]) == -(2**31) + 5
     assert int(accumulate.RULES["s64"].finish(beyond)[0]) == 2**31 + 5
+    assert int(accumulate.RULES["s16_wrap"].finish(beyond)[0]) == 5
     pairs = accumulate.RULES["s16_pairs_s32_wrap"]
     assert int(pairs.finish(beyond)[0]) == -(2**31) + 5
     assert [rule.lost is None for rule in accumulate.RULES.values()] == [

@@ -85,6 +85,7 @@ SEPARATED = {
     "store_tail": ("test_vector_rules", "test_every_pair_of_store_rules_is_told_apart"),
     "sum_of_products": ("test_delegate_rules", "test_sum_of_products_rules_are_told_apart"),
     "table": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
+    "table_function": ("test_dequantized_rules", "test_table_functions_are_told_apart"),
     "to_integer": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
     "to_integer_tail": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
     "window_average": ("test_window_rules", "test_window_average_rules_are_told_apart"),

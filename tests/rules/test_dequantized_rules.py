@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bittrue.arithmetic import elementary, exact, tables
-from bittrue.rules import softmax, table
+from bittrue.rules import softmax, table, table_function
 
 F32 = np.float32
 scales = st.floats(2.0**-10, 2, width=32)
@@ -60,6 +60,12 @@ def test_tangent_by_fractions(x: float) -> None:
     assert Fraction(float(tables.tanh_by_exponentials(F32(x)))) == expected
 
 
+def test_table_functions_are_told_apart() -> None:
+    x = np.linspace(-2, 2, 64).astype(F32)
+    first, second = (rule.functions["tanh"](x) for rule in table_function.RULES.values())
+    assert (first != second).any()
+
+
 @given(st.lists(quantized, min_size=1, max_size=12), scales, quantized, st.floats(2.0**-10, 1, width=32))
 def test_softmax_by_fractions(row: list[int], scale: float, zero_point: int, output_scale: float) -> None:
     rule = softmax.RULES["binary32_reals_away"]
@@ -75,5 +81,5 @@ def test_softmax_by_fractions(row: list[int], scale: float, zero_point: int, out
     for power in powers:
         total = nearest(total + power)
     assert found == [
-        exact.nearest(nearest(nearest(power / total) / Fraction(output_scale)), "away") for power in powers
+        exact.nearest(nearest(nearest(power / total) * nearest(1 / Fraction(output_scale))), "away") for power in powers
     ]

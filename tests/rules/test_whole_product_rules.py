@@ -33,6 +33,7 @@ POINTS = [0, 1, -1, 128, -32768, 2**24 + 1, 2**31 - 1, -(2**31)]
 @pytest.mark.parametrize("zero_point", POINTS)
 def test_center_against_integers(zero_point: int) -> None:
     expected = {
+        "s16_wrap": [(q - zero_point + 2**15) % 2**16 - 2**15 for q in CODES],
         "s32_wrap": [exact.wrap_s32(q - zero_point) for q in CODES],
         "binary32": [f32(f32(q) - f32(zero_point)) for q in CODES],
         "binary64": [q - zero_point for q in CODES],
@@ -47,6 +48,7 @@ def test_center_rules_are_told_apart() -> None:
     q, zero_point = np.array([2**24 + 1, -(2**31)], np.int64), np.int64(1)
     found = {name: tuple(rule(q, zero_point).tolist()) for name, rule in center.RULES.items()}
     assert found == {
+        "s16_wrap": (0, -1),
         "s32_wrap": (2**24, 2**31 - 1),
         "binary32": (2**24 - 1, -(2**31)),
         "binary64": (2**24, -(2**31) - 1),
@@ -54,13 +56,13 @@ def test_center_rules_are_told_apart() -> None:
 
 
 @functools.cache
-def steps_of(value: float, scale: float) -> Fraction:
-    return f32(exact.nearest(f32(Fraction(value) / Fraction(float(F32(scale)))), "away"))
+def steps_of(value: float, factor: Fraction) -> Fraction:
+    return f32(exact.nearest(f32(Fraction(value) * factor), "away"))
 
 
 @functools.cache
-def steps_and_zero_point(value: float, scale: float, zero_point: int) -> Fraction:
-    return f32(steps_of(value, scale) + f32(zero_point))
+def steps_and_zero_point(value: float, factor: Fraction, zero_point: int) -> Fraction:
+    return f32(steps_of(value, factor) + f32(zero_point))
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.5, 0.1, 0.0173, 3.7, 1e-30])
@@ -71,15 +73,18 @@ def test_quantization_with_a_sum_of_reals(scale: float, low: int, high: int, zer
     ties = np.arange(-300, 300) * F32(scale / 2)
     near = np.concatenate([ties, np.nextafter(ties, F32(np.inf)), np.nextafter(ties, F32(-np.inf))])
     x = np.concatenate([near, (rng.normal(size=200) * 100 * scale).astype(F32)]).astype(F32)
-    rule = quantize.QUANTIZE["binary32_divide_away_sum"]
-    found = rule(x, np.array([scale], F32), np.array([zero_point], np.int64), low, high).tolist()
+    inverse = 1 / Fraction(float(F32(scale)))
     finish = to_integer.RULES["away_sum_clamp"]
-    assert finish(x / F32(scale), np.array([zero_point], np.int64), low, high).tolist() == found
+    quotients = {"divide": (x / F32(scale), inverse), "reciprocal": (x * (F32(1) / F32(scale)), f32(inverse))}
     ends = f32(low), f32(high)
-    for value, stored in zip(x, found, strict=True):
-        moved = steps_and_zero_point(float(value), scale, zero_point)
-        expected = to_s32(max(min(moved, ends[1]), ends[0]))
-        assert stored == expected, (float(value), stored, expected)
+    for name, (quotient, factor) in quotients.items():
+        rule = quantize.QUANTIZE[f"binary32_{name}_away_sum"]
+        found = rule(x, np.array([scale], F32), np.array([zero_point], np.int64), low, high).tolist()
+        assert finish(quotient, np.array([zero_point], np.int64), low, high).tolist() == found
+        for value, stored in zip(x, found, strict=True):
+            moved = steps_and_zero_point(float(value), factor, zero_point)
+            expected = to_s32(max(min(moved, ends[1]), ends[0]))
+            assert stored == expected, (float(value), stored, expected)
 
 
 def test_quantization_of_what_is_no_number() -> None:

@@ -257,6 +257,7 @@ class RealConvolution final : public Kernel {
 
 std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
   const std::string& arithmetic = step.text("arithmetic");
+  require(step.rules.count("center") == 0, "no native rule for this slot");
   if (arithmetic == "images" || arithmetic == "depthwise" || arithmetic == "hybrid" || arithmetic == "ordered") {
     const std::string& layout = step.text("filter_layout");
     if (layout == "OSI") return make_image_convolution(step, cores);

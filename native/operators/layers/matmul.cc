@@ -36,6 +36,7 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
+  require(step.rules.count("center") == 0, "no native rule for this slot");
   if (step.integers.count("block_size") != 0) return make_block_product(step, cores);
   if (step.texts.count("form") != 0) return make_tensor_products(step, cores);
   if (step.rules.count("real_product") != 0) return make_real_product(step, cores);

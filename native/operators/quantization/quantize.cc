@@ -15,15 +15,24 @@ namespace {
 
 constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
 
-enum class QuantizeRule { divide_away, divide_away_sum, divide_even, reciprocal_even, reciprocal_fused_even };
+enum class QuantizeRule {
+  divide_away,
+  divide_away_sum,
+  divide_even,
+  reciprocal_away_sum,
+  reciprocal_even,
+  reciprocal_fused_even
+};
 
 // binary32 to integers; `dimension` scales, each for `inner` neighbours.
 template <class Out, QuantizeRule kRule>
 class QuantizeReal final : public Kernel {
  public:
   explicit QuantizeReal(const Step& step) : parameters_(axis_parameters(step, step.output())) {
-    if (kRule == QuantizeRule::reciprocal_even || kRule == QuantizeRule::reciprocal_fused_even) {
+    if (kRule >= QuantizeRule::reciprocal_away_sum) {
       for (float& scale : parameters_.scales) scale = 1.0f / scale;
+    }
+    if (kRule == QuantizeRule::reciprocal_even || kRule == QuantizeRule::reciprocal_fused_even) {
       for (const int32_t zero_point : parameters_.zero_points) {
         require(zero_point >= -65536 && zero_point <= 65536, "a zero point is out of range");
       }
@@ -70,6 +79,8 @@ class QuantizeReal final : public Kernel {
       case QuantizeRule::divide_away: return rules::binary32_divide_away(x, scale, zero_point, low_, high_);
       case QuantizeRule::divide_away_sum: return rules::binary32_divide_away_sum(x, scale, zero_point, low_, high_);
       case QuantizeRule::divide_even: return rules::binary32_divide_even(x, scale, zero_point, low_, high_);
+      case QuantizeRule::reciprocal_away_sum:
+        return rules::binary32_reciprocal_away_sum(x, scale, zero_point, low_, high_);
       case QuantizeRule::reciprocal_even: return rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_);
       default: return rules::binary32_reciprocal_fused_even(x, scale, zero_point, low_, high_);
     }
@@ -87,6 +98,9 @@ std::unique_ptr<Kernel> make_real_quantize(const Step& step) {
     return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_sum>>(step);
   }
   if (rule == "binary32_divide_even") return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_even>>(step);
+  if (rule == "binary32_reciprocal_away_sum") {
+    return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_away_sum>>(step);
+  }
   if (rule == "binary32_reciprocal_even")
     return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_even>>(step);
   require(rule == "binary32_reciprocal_fused_even", "no native rule for this slot");

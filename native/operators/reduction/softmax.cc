@@ -309,11 +309,12 @@ class SoftmaxOfReals final : public Kernel {
       return step.array(key);
     };
     const auto scale = static_cast<float>(one("input_scale").real(0));
-    output_scale_ = static_cast<float>(one("output_scale").real(0));
+    const auto output_scale = static_cast<float>(one("output_scale").real(0));
     const int64_t zero_point = one("input_zero_point").integer(0);
     // Then larger bytes are larger numbers, and all of them finite.
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    require(scale > 0 && scale < 1e30f && output_scale_ > 0 && output_scale_ < kInfinity, "a scale is out of range");
+    require(scale > 0 && scale < 1e30f && output_scale > 0 && output_scale < kInfinity, "a scale is out of range");
+    inverse_ = 1.0f / output_scale;
     require(zero_point >= -kLargest && zero_point <= kLargest, "the zero point is out of range");
     for (int byte = 0; byte < 256; ++byte) {
       reals_[byte] = static_cast<float>(value_of_byte(step.input(0).type, byte) - zero_point) * scale;
@@ -337,7 +338,7 @@ class SoftmaxOfReals final : public Kernel {
       for (int64_t i = 0; i < length; ++i) sum += powers[in[i]];
       constexpr float kEnd = 1073741824.0f;
       for (int64_t i = 0; i < length; ++i) {
-        const float steps = std::round(powers[in[i]] / sum / output_scale_);
+        const float steps = std::round(powers[in[i]] / sum * inverse_);
         out[i] = static_cast<uint8_t>(rows_.stored(static_cast<int64_t>(std::min(std::max(steps, -kEnd), kEnd))));
       }
       return true;
@@ -348,7 +349,7 @@ class SoftmaxOfReals final : public Kernel {
   static constexpr int64_t kLargest = 1 << 16;
 
   Rows rows_;
-  float reals_[256], output_scale_ = 1.0f;
+  float reals_[256], inverse_ = 1.0f;
 };
 
 std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet& cores) {

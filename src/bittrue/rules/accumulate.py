@@ -76,6 +76,7 @@ def _nearest_binary32(exact: np.ndarray) -> np.ndarray:
 
 RULES: dict[str, AccumulateRule] = {
     "s32_wrap": AccumulateRule(2**31 - 1, fixed_point.wrap_s32, "two's complement, modulo 2^32"),
+    "s16_wrap": AccumulateRule(2**15 - 1, fixed_point.wrap_s16, "two's complement, modulo 2^16"),
     "s16_pairs_s32_wrap": AccumulateRule(
         2**31 - 1,
         fixed_point.wrap_s32,

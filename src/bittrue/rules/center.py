@@ -1,4 +1,4 @@
-"""Slot `center`: how a zero point is taken off a quantized value before it is rescaled."""
+"""Slot `center`: how a zero point is taken off a quantized value before it is rescaled or multiplied."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ def s32_wrap(q: np.ndarray, zero_point: np.ndarray | np.int64) -> np.ndarray:
     return fixed_point.wrap_s32(q - zero_point)
 
 
+def s16_wrap(q: np.ndarray, zero_point: np.ndarray | np.int64) -> np.ndarray:
+    """wrap16(q - zero_point), as s64. Source: docs/facts/tvm_qnn.md 5, verified by running.
+
+    >>> s16_wrap(np.array([5, -32768, 65535]), np.int64(1)).tolist()
+    [4, 32767, -2]
+    """
+    return fixed_point.wrap_s16(q - zero_point)
+
+
 def binary32(q: np.ndarray, zero_point: np.ndarray | np.int64) -> np.ndarray:
     """f32(f32(q) - f32(zero_point)). Source: docs/facts/tvm_qnn.md 4 (float32), read.
 
@@ -39,4 +48,9 @@ def binary64(q: np.ndarray, zero_point: np.ndarray | np.int64) -> np.ndarray:
     return q.astype(np.float64) - np.asarray(zero_point).astype(np.float64)
 
 
-RULES: dict[str, CenterRule] = {"s32_wrap": s32_wrap, "binary32": binary32, "binary64": binary64}
+RULES: dict[str, CenterRule] = {
+    "s16_wrap": s16_wrap,
+    "s32_wrap": s32_wrap,
+    "binary32": binary32,
+    "binary64": binary64,
+}

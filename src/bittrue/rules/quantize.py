@@ -75,7 +75,7 @@ def binary32_divide_away_sum(
     """to_s32(clamp(f32(round_away(f32(x / scale)) + f32(zero_point)))): clamped as real numbers.
 
     NaN gives the maximum. The largest 32-bit integer is no binary32 number: 2^31 stands for it, which to_s32 (the x86
-    conversion) makes -2^31. Source: docs/facts/tvm_qnn.md 2, read.
+    conversion) makes -2^31. Source: docs/facts/tvm_qnn.md 2, verified by running.
 
     >>> one = np.float32(1)
     >>> [int(v) for v in binary32_divide_away_sum(np.float32([0.5, -0.5, 3e9, -3e9]), one, np.int64(-1), -128, 127)]
@@ -83,6 +83,23 @@ def binary32_divide_away_sum(
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return away_sum_clamp(x.astype(np.float32) / scale.astype(np.float32), zero_point, minimum, maximum)
+
+
+def binary32_reciprocal_away_sum(
+    x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, minimum: int, maximum: int
+) -> np.ndarray:
+    """to_s32(clamp(f32(round_away(f32(x * f32(1 / scale))) + f32(zero_point)))); as `binary32_divide_away_sum` else.
+
+    Source: docs/facts/tvm_qnn.md 2, verified by running.
+
+    >>> x, scale = np.float32([1.65]), np.float32(0.3)
+    >>> rules = binary32_reciprocal_away_sum, binary32_divide_away_sum
+    >>> [int(rule(x, scale, np.int64(0), -128, 127)[0]) for rule in rules]
+    [6, 5]
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        reciprocal = np.float32(1) / scale.astype(np.float32)
+        return away_sum_clamp(x.astype(np.float32) * reciprocal, zero_point, minimum, maximum)
 
 
 def binary32_reciprocal_even_wrap(
@@ -222,6 +239,7 @@ QUANTIZE: dict[str, QuantizeRule] = {
     "binary32_divide_away_sum": binary32_divide_away_sum,
     "binary64_divide_away": binary64_divide_away,
     "binary32_divide_even": binary32_divide_even,
+    "binary32_reciprocal_away_sum": binary32_reciprocal_away_sum,
     "binary32_reciprocal_even": binary32_reciprocal_even,
     "binary32_reciprocal_even_wrap": binary32_reciprocal_even_wrap,
     "binary32_reciprocal_fused_even": binary32_reciprocal_fused_even,

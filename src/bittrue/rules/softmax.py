@@ -247,7 +247,8 @@ def _binary32_reals_away(rows: np.ndarray, prepared: Mapping[str, np.ndarray], b
     with np.errstate(all="ignore"):
         reals = (rows - prepared["input_zero_point"]).astype(np.float32) * prepared["input_scale"]
         powers = elementary.exp(reals - reals.max(axis=-1, keepdims=True))
-        steps = floats.round_away(powers / sum_in_order(powers) / prepared["output_scale"])
+        reciprocal = np.float32(1) / prepared["output_scale"]
+        steps = floats.round_away(powers / sum_in_order(powers) * reciprocal)
     return np.clip(steps, np.float32(-(2**30)), np.float32(2**30)).astype(np.int64)
 
 
@@ -294,7 +295,7 @@ RULES: dict[str, SoftmaxRule] = {
         _keep_scale,
         _binary32_reals_away,
         "x = f32((q - zero point) * scale); e = exp(f32(x - max)) in binary32; S = sum of e from left to right; "
-        "round_away(f32(f32(e / S) / output scale)) + zero point; beta plays no part",
+        "round_away(f32(f32(e / S) * f32(1 / output scale))) + zero point; beta plays no part",
         "docs/facts/tvm_qnn.md 2, 3 and 12, read",
         scaled=True,
         moved=True,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arithmetic import tables
 from ..arithmetic.rounded_functions import FUNCTIONS
 
 _F32 = np.float32
@@ -48,5 +49,9 @@ RULES: dict[str, TableFunctionRule] = {
         },
         "each step is rounded to binary32, ties to even: logistic 1 / (1 + exp(-x)), rsqrt 1 / sqrt(x), hard_swish "
         "x * min(max(x + 3, 0), 6) / 6, others in one step",
-    )
+    ),
+    "binary32_exponentials": TableFunctionRule(
+        {"tanh": tables.tanh_by_exponentials},
+        "tanh: (1 - e) / (1 + e) with e = exp(-2 x) where x >= 0, else (e - 1) / (e + 1) with e = exp(2 x)",
+    ),
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
+
+import numpy as np
 
 from ...errors import InputError
 
@@ -101,3 +104,18 @@ def resolved(function: str, rounding: Any = OPEN, compute_dtype: Any = OPEN) -> 
     given = {"rounding": choice(function, "rounding", rounding)}
     given["compute_dtype"] = choice(function, "compute_dtype", compute_dtype)
     return {name: getattr(config, name) if value == OPEN else value for name, value in given.items()}
+
+
+def check_compiled_axis(function: str, argument: str, axis: Any, scale: np.ndarray, choice: Mapping[str, str]) -> None:
+    """InputError for an axis that the system does not compile: it counts other negative ones than -1 from the front.
+
+    With rounding UPWARD and compute_dtype int64 that is the same, and so it is where there is one scale.
+    """
+    other = choice["rounding"] == "TONEAREST" or choice["compute_dtype"] in ("float32", "float64")
+    if scale.ndim and other and axis < -1:
+        raise InputError(
+            "BT-QNN-VALUE",
+            f"found {axis}, which the system compiles for UPWARD and int64 only",
+            place=f"qnn.{function}, argument '{argument}'",
+            advice="count from the front",
+        )

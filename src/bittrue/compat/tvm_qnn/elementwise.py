@@ -11,10 +11,10 @@ import numpy as np
 from ...graph import Attribute, data_type
 from . import checks
 from .building import build
-from .config import resolved
+from .config import check_compiled_axis, resolved
 from .expr import Expr, Tensor
 
-_DATA = ("s8", "u8", "s16")
+_DATA = ("s8", "u8", "s16", "s32")
 
 
 def _broadcast(function: str, first: Expr, second: Expr) -> tuple[int, ...]:
@@ -55,9 +55,13 @@ def _binary(
     first = checks.tensor(function, "lhs", lhs, _DATA)
     second = checks.tensor(function, "rhs", rhs, (first.dtype,))
     shape = _broadcast(function, first, second)
-    parameters, attributes = dict[str, np.ndarray](), dict[str, Attribute](resolved(function))
+    choice = resolved(function)
+    parameters, attributes = dict[str, np.ndarray](), dict[str, Attribute](choice)
     for prefix, data, given in (("lhs", first, lhs_parameters), ("rhs", second, rhs_parameters)):
         scale, point, axis = _side(function, prefix, data, *given)
+        # Of a product, it is the product that is requantized.
+        if function != "mul" or prefix == "lhs":
+            check_compiled_axis(function, f"{prefix}_axis", given[2], scale, choice)
         parameters |= {f"{prefix}_scale": scale, f"{prefix}_zero_point": point}
         attributes[f"{prefix}_axis"] = axis
     parameters["output_scale"] = checks.scale(function, "output_scale", output_scale)
@@ -84,7 +88,7 @@ def add(
     """clip(A + B - z_out): both operands requantized to the output's scale and zero point first.
 
     Args:
-        lhs, rhs: int8, uint8 or int16, of one type, shapes that broadcast.
+        lhs, rhs: int8, uint8, int16 or int32, of one type, shapes that broadcast; int32 results wrap.
         lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`.
         output_scale, output_zero_point: one.
 
@@ -123,7 +127,7 @@ def subtract(
     """clip(A - B + z_out): both operands requantized to the output's scale and zero point first.
 
     Args:
-        lhs, rhs: int8, uint8 or int16, of one type, shapes that broadcast.
+        lhs, rhs: int8, uint8, int16 or int32, of one type, shapes that broadcast; int32 results wrap.
         lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`.
         output_scale, output_zero_point: one.
 
@@ -165,7 +169,7 @@ def mul(
     """requantize((A - z_a)(B - z_b)) from the scale float32(s_a * s_b).
 
     Args:
-        lhs, rhs: int8, uint8 or int16, of one type, shapes that broadcast.
+        lhs, rhs: int8, uint8, int16 or int32, of one type, shapes that broadcast; int32 results wrap.
         lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`,
             which must be one axis of both operands.
         output_scale, output_zero_point: one.
@@ -221,7 +225,7 @@ def concatenate(
     given_parts = checks.parts(name, "data", data)
     if not given_parts:
         raise checks.wrong(name, "data", "expected at least one tensor", code="BT-QNN-SHAPE")
-    first = checks.tensor(name, "data", given_parts[0], (*_DATA, "s32"), (1, 8))
+    first = checks.tensor(name, "data", given_parts[0], _DATA, (1, 8))
     parts = [checks.tensor(name, "data", part, (first.dtype,), first.rank) for part in given_parts]
     at = checks.axis(name, "axis", axis, first.rank)
     for part in parts:
@@ -300,7 +304,7 @@ def leaky_relu(
 
     Args:
         x: int8 or uint8, any shape.
-        alpha: a number other than 1.
+        alpha: a number other than 0 and 1, for which the system compiles no code.
         input_scale, input_zero_point, output_scale, output_zero_point: scalars.
 
     Raises:
@@ -316,6 +320,8 @@ def leaky_relu(
     data = checks.tensor(name, "x", x, checks.INTEGERS_8)
     if not isinstance(alpha, int | float | np.floating | np.integer) or isinstance(alpha, bool):
         raise checks.wrong(name, "alpha", f"expected a number, found {alpha!r}")
+    if not alpha:
+        raise checks.wrong(name, "alpha", "the system does not compile it for 0", "qnn.relu or qnn.clip are for that")
     parameters = {
         "input_scale": checks.scale(name, "input_scale", input_scale),
         "input_zero_point": checks.zero_point(name, "input_zero_point", input_zero_point),

@@ -41,6 +41,8 @@ _INTERVALS: dict[str, tuple[float, float | None]] = {
     "relu_n1_to_1": (-1.0, 1.0),
 }
 # Types of data, kernel and result that a layer is written for.
+# Bytes less such a zero point have 16 bits.
+_SMALL_POINT = 1 << 14
 _LAYERS = {("s8", "s8"), ("u8", "u8"), ("u8", "s8"), ("s16", "s8")}
 # Operators with one scale and zero point per operand and a clamp of their own.
 _CLAMPED = {
@@ -240,6 +242,10 @@ def _fits(layer: Expr, requantize: Expr, bias: Expr | None) -> bool:
     if q["input_zero_point"].any() or not _scalar(q["output_scale"], q["output_zero_point"]):
         return False
     points, several = p["kernel_zero_point"], p["kernel_scale"].ndim > 0
+    # Differences of 16 bits may wrap, which is the numerics' to say of layers that stand alone.
+    most = 0 if data.dtype == "s16" else _SMALL_POINT
+    if abs(int(p["input_zero_point"])) > most or (abs(points.astype(np.int64)) > _SMALL_POINT).any():
+        return False
     if points.any() and (several or points.ndim):
         return False
     if several and kernel.dtype == "u8":

@@ -64,12 +64,15 @@ def conv2d(
 ) -> Any:
     """sum over the window of (kernel - kernel_zero_point)(data - input_zero_point), modulo 2^32; no bias, no clamp.
 
+    Both differences have 16 bits, but for processors with SSE 4.2 (`tvm-qnn-float32`).
+
     Padded positions hold the input's zero point. The result's scale is input_scale * kernel_scale, its zero point 0.
 
     Args:
         data: int8, uint8 or int16 of rank 4 in `data_layout`.
         kernel: int8, uint8 or int16 in `kernel_layout`; depthwise (groups == input channels > 1) its O is the number
-            of input channels and its I the number of filters per channel: output channel c * I + j.
+            of input channels and its I the number of filters per channel: output channel c * I + j; or O is the number
+            of output channels, in the same order, and I is 1.
         input_zero_point: int32 scalar.
         kernel_zero_point: int32, one or one per output channel.
         input_scale: float32 scalar; plays no part in the sums.
@@ -82,7 +85,7 @@ def conv2d(
         data_layout: ``"NCHW"`` or ``"NHWC"``.
         kernel_layout: ``"OIHW"``, ``"HWIO"``, ``"HWOI"`` or ``"OHWI"`` (not depthwise).
         out_layout: that of the result; empty: `data_layout`.
-        out_dtype: ``"int32"``, or ``"int64"``, whose sums are 64 bits wide.
+        out_dtype: ``"int32"``; ``"int64"``, whose sums are 64 bits wide; or ``"int16"``: sums modulo 2^16.
 
     Returns:
         A tensor of rank 4.
@@ -90,8 +93,8 @@ def conv2d(
     Raises:
         InputError: other types, layouts, shapes and attributes that do not fit each other.
 
-    Source: tvm v0.18.0, src/relay/qnn/op/convolution.cc, read. Sums of int16 (``out_dtype="int16"``) are refused: the
-    system adds their terms up in mixed types.
+    Source: tvm v0.18.0, src/relay/qnn/op/convolution.cc and python/tvm/relay/qnn/op/legalizations.py, verified by
+    running.
 
     >>> import numpy as np
     >>> data, kernel = np.uint8([[[[1, 2], [3, 4]]]]), np.uint8([[[[1, 2], [3, 4]]]])
@@ -108,32 +111,33 @@ def conv2d(
     step, reach = (checks.wholes(name, role, v, 2, 1) for role, v in (("strides", strides), ("dilation", dilation)))
     pads = padding_of(name, padding)
     count = checks.whole(name, "groups", groups, 1)
-    dtype = checks.element_type(name, "out_dtype", out_dtype, ("s32", "s64"))
+    dtype = checks.element_type(name, "out_dtype", out_dtype, ("s16", "s32", "s64"))
     last = data_layout == "NHWC"
     batch, inside = x.shape[0], x.shape[3 if last else 1]
     height, width = x.shape[1:3] if last else x.shape[2:4]
     standard = moved(w, KERNELS[kernel_layout])
-    depthwise = count > 1 and count == inside
+    filters, depth = standard.shape[:2]
+    # A group per channel may also have the kernel of any other convolution in groups: [C * M, 1] for [C, M].
+    depthwise = count > 1 and count == inside == filters
     if depthwise and kernel_layout == "OHWI":
         raise checks.wrong(name, "kernel_layout", "a depthwise kernel cannot be OHWI")
-    filters, depth = standard.shape[:2]
     out = filters * depth if depthwise else filters
     wanted = out if channels is None else checks.whole(name, "channels", channels, 1)
-    if wanted != out or standard.shape[2:] != taps or (depthwise and filters != inside):
+    if wanted != out or standard.shape[2:] != taps:
         raise checks.wrong(
             name,
             "kernel",
             f"shape {list(w.shape)} ({kernel_layout}) is no kernel {list(taps)} for {wanted} output channels"
-            + (f" of {inside} input channels" if depthwise else ""),
-            "depthwise kernels have O = input channels and I = filters per channel" if depthwise else "",
-            "BT-QNN-SHAPE",
+            f" of {inside} input channels in {count} groups",
+            code="BT-QNN-SHAPE",
         )
     if not depthwise and (inside != depth * count or out % count):
         raise checks.wrong(
             name,
             "groups",
             f"{inside} input channels are no {count} groups of the {depth} that a filter reads",
-            code="BT-QNN-SHAPE",
+            "depthwise kernels have O = input channels and I = filters per channel, or O = output channels and I = 1",
+            "BT-QNN-SHAPE",
         )
     if depthwise:
         standard = reshaped(standard, (out, 1, *taps))

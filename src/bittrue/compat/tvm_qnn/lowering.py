@@ -35,8 +35,11 @@ def _linear(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 def _quantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     if len(inputs) > 1:
         return _linear(writer, expr, inputs)
-    given = quantization(*pair(expr, "output"), _axis(expr))
-    return writer.node("quantize", expr.operator, inputs, expr.dtype, expr.shape, {}, given, expr.name)
+    scale, zero_point = pair(expr, "output")
+    # One scale beside several zero points.
+    attributes: dict[str, Attribute] = {"one_scale": True} if zero_point.ndim and not scale.ndim else {}
+    given = quantization(scale, zero_point, _axis(expr))
+    return writer.node("quantize", expr.operator, inputs, expr.dtype, expr.shape, attributes, given, expr.name)
 
 
 def _dequantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:

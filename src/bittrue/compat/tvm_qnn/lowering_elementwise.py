@@ -52,7 +52,7 @@ def _wide(writer: Writer, expr: Expr, prefix: str, index: int) -> int:
 def _sum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     first, second, output = pair(expr, "lhs"), pair(expr, "rhs"), pair(expr, "output")
     minus = expr.operator == "qnn.subtract"
-    if _simple(first, second, output):
+    if expr.dtype != "s32" and _simple(first, second, output):
         operands = [writer.quantized(i, quantization(*p)) for i, p in zip(inputs, (first, second), strict=True)]
         attributes = {**_PLAIN, **rounding_of(expr)}
         stem = "sub" if minus else "add"
@@ -67,7 +67,7 @@ def _sum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 
 def _product(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     first, second, output = pair(expr, "lhs"), pair(expr, "rhs"), pair(expr, "output")
-    if _simple(first, second, output):
+    if expr.dtype != "s32" and _simple(first, second, output):
         operands = [writer.quantized(i, quantization(*p)) for i, p in zip(inputs, (first, second), strict=True)]
         attributes = {**_PLAIN, **rounding_of(expr)}
         return writer.node(

@@ -9,7 +9,7 @@ import numpy as np
 from ...graph import Attribute, data_type
 from . import checks
 from .building import build
-from .config import OPEN, resolved
+from .config import OPEN, check_compiled_axis, resolved
 from .expr import Expr, Tensor, constant
 
 
@@ -81,6 +81,8 @@ def quantize(
 ) -> Any:
     """q = clip(round(data / scale) + zero_point), ties away from zero, in float32.
 
+    One constant scale, a number and no vector, is not divided by: compiled code multiplies by float32(1 / scale).
+
     The RFC's spelling ``quantize(data, scale, zero_point, out_dtype)`` works, too, by position and by keyword.
 
     Args:
@@ -96,11 +98,14 @@ def quantize(
     Raises:
         InputError: other types, shapes that do not fit, scales that are not positive.
 
-    Source: the RFC; tvm v0.18.0, src/relay/qnn/op/quantize.cc, read.
+    Source: the RFC; tvm v0.18.0, src/relay/qnn/op/quantize.cc and src/arith/rewrite_simplify.cc, verified by
+    running.
 
     >>> import numpy as np
     >>> quantize(np.float32([0.25, -0.25, 99]), 0.5, 3, out_dtype="int8").tolist()
     [4, 2, 127]
+    >>> [int(quantize(np.float32([1.65]), scale, 0)[0]) for scale in (0.3, [0.3])]
+    [6, 5]
     >>> quantize(np.float32([0.25, -0.25, 99]), 0.5, 3, "uint8").tolist()
     [4, 2, 201]
     """
@@ -113,8 +118,11 @@ def quantize(
         at, operands = _computed("quantize", "output", x, axis, wanted, point)
         return build("qnn.quantize", (x, *operands), x.shape, dtype, {}, {"axis": at})
     at, sizes = _per_axis("quantize", axis, x, wanted, point)
+    scales = checks.scale("quantize", "output_scale", wanted, sizes)
+    # A vector of one scale divides, as longer ones do; one number multiplies.
+    several = scales.ndim == 1 and 0 not in x.shape and at >= 0
     parameters = {
-        "output_scale": _squeezed(checks.scale("quantize", "output_scale", wanted, sizes)),
+        "output_scale": np.broadcast_to(scales, (x.shape[at],)) if several else _squeezed(scales),
         "output_zero_point": _squeezed(checks.zero_point("quantize", "output_zero_point", point, sizes)),
     }
     return build("qnn.quantize", (x,), x.shape, dtype, parameters, {"axis": at})
@@ -184,7 +192,7 @@ def requantize(
         data: int8, uint8, int16, int32 or int64, any shape; int64 is narrowed to int32 first.
         input_scale, input_zero_point: one, or one per slice of `axis`.
         output_scale, output_zero_point: one.
-        axis: counts from the end where negative.
+        axis: counts from the end where negative; with several scales, those below -1 need UPWARD and int64.
         rounding: ``"UPWARD"`` (ties to plus infinity), ``"TONEAREST"`` (ties away from zero), or ``"None"``: as
             `requantize_config` says, else as the numerics that runs it.
         compute_dtype: ``"int64"`` (a 31-bit multiplier and one rounding), ``"float32"``, ``"float64"`` (the zero point
@@ -214,7 +222,9 @@ def requantize(
         "output_zero_point": checks.zero_point("requantize", "output_zero_point", output_zero_point),
     }
     dtype = checks.element_type("requantize", "out_dtype", out_dtype, ("s8", "u8", "s16", "s32"))
-    attributes: dict[str, Attribute] = {"axis": at, **resolved("requantize", rounding, compute_dtype)}
+    choice = resolved("requantize", rounding, compute_dtype)
+    check_compiled_axis("requantize", "axis", axis, parameters["input_scale"], choice)
+    attributes: dict[str, Attribute] = {"axis": at, **choice}
     return build("qnn.requantize", (x,), x.shape, dtype, parameters, attributes)
 
 

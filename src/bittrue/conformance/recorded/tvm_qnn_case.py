@@ -22,6 +22,9 @@ _APART = {"epilogue", "requantize_config"}
 # Arguments that functions of several values take as one list.
 _LISTS = {"data": "data", "input_scale": "input_scales", "input_zero_point": "input_zero_points"}
 
+# Whose arithmetic cases of a target of the running system have, where it is not that of its tests.
+_TARGETS = {"llvm -mcpu=nehalem": "tvm-qnn-float32"}
+
 # What is public, and makes no tensor of tensors.
 _NO_OPERATORS = {
     "Conversion",
@@ -79,7 +82,7 @@ def trial(case: Case) -> Trial:
         result = _called(function, arguments, case)
         for step in epilogue:
             result = _after(_short(step), result, later, case)
-    return Trial(qnn.model(result).file, feeds, case.outputs())
+    return Trial(qnn.model(result).file, feeds, case.outputs(), _TARGETS.get(str(case.fields.get("target"))))
 
 
 def _short(operator: Any) -> str:

@@ -1,4 +1,4 @@
-"""`tvm-qnn` and its variants: relay.qnn of TVM v0.18.0, read from its sources (docs/systems/tvm_qnn.md), not run.
+"""`tvm-qnn` and its variants: relay.qnn of TVM v0.18.0, run (docs/systems/tvm_qnn.md says what, and what was read).
 
 The configuration of that system chooses how requantizations round and in which type they compute. Each choice is a
 numerics; what a node says itself wins.
@@ -11,7 +11,8 @@ from . import rows, stems
 from .variants import COMPUTE, ROUNDING, Variant
 
 _VERIFIED = (
-    "the 311 check values of its own tests, and oracles on fractions; no package with it can be installed any more"
+    "977 operators, 25 networks and ten files run by TVM v0.18.0 (LLVM 14, x86-64), 389 of them recorded; the 311 check"
+    " values of its own tests, and oracles on fractions"
 )
 
 

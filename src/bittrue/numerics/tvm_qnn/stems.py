@@ -149,7 +149,17 @@ def _elementwise(own: Variant) -> tuple[Row, ...]:
 def _functions() -> tuple[Row, ...]:
     return (
         *(
-            Row(operator, ("T -> T",), {"table": "binary32_divide_256_away"}, _FRONTEND, where=_BYTES, limit=_FUNCTIONS)
+            Row(
+                operator,
+                ("T -> T",),
+                {
+                    "table": "binary32_reciprocal_256_away",
+                    **({"table_function": "binary32_exponentials"} if operator == "tanh" else {}),
+                },
+                _FRONTEND,
+                where=_BYTES,
+                limit=_FUNCTIONS,
+            )
             for operator in ("logistic", "tanh", "exp", "hard_swish", "leaky_relu")
         ),
         Row("softmax", ("T -> T",), {"softmax": "binary32_reals_away"}, _FRONTEND, where=_CODES, limit=_FUNCTIONS),

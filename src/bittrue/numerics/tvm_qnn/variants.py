@@ -13,9 +13,11 @@ COMPUTE = ("int64", "float32", "float64")
 _OPEN = (None,)
 
 READ = "read: TVM v0.18.0"
+RUN = "run: TVM v0.18.0 (LLVM 14, x86-64)"
 UNDEFINED = (
-    "real numbers beyond 32 bits are cast as x86 does, which the system leaves undefined; on processors with fused"
-    " multiply-add its compiler may round product and zero point once"
+    "real numbers beyond 32 bits are cast as x86 with SSE 4.1 does, which the system leaves undefined (without "
+    "it, 8 bits may get 127 for -128); without SSE 4.1 TONEAREST cuts x + 0.5 off, which makes 1 of 0.49999997; "
+    "where processors fuse multiplications and additions, its compiler may round product and zero point once"
 )
 
 
@@ -29,6 +31,11 @@ class Variant:
     @property
     def real(self) -> bool:
         return self.compute_dtype != "int64"
+
+    @property
+    def narrow(self) -> bool:
+        """Whether layers take zero points off in 16 bits: on processors without SSE 4.2, whose default is int64."""
+        return self.compute_dtype != "float32"
 
     def rescaling(self, per_channel: bool = False) -> Mapping[str, str]:
         """Rules of the slots `rescale` and `store`."""

@@ -400,6 +400,15 @@ def values_within(call: Call, position: int, low: int, high: int) -> bool:
     return value is not None and bool(((value >= low) & (value <= high)).all())
 
 
+def differences_leave_16_bits(call: Call, *pairs: tuple[int, int]) -> bool:
+    """Of some pair (operand, zero point), both by position, the difference may leave 16 bits; zero points are known."""
+    for operand, point in pairs:
+        value, kind = call.input(point).value, call.input(operand).type
+        if value is not None and (kind.minimum - int(value.max()) < -32768 or kind.maximum - int(value.min()) > 32767):
+            return True
+    return False
+
+
 def indices_for_every_axis(call: Call, position: int) -> bool:
     """The first input has as many dimensions as the input at `position` has elements."""
     return call.has(position) and call.input(position).tensor.shape == (call.input(0).rank,)
@@ -427,6 +436,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "constant_inputs": constant_inputs,
     "counts_within": counts_within,
     "declared_rank": declared_rank,
+    "differences_leave_16_bits": differences_leave_16_bits,
     "doubles_image": doubles_image,
     "equal_sizes": equal_sizes,
     "equal_shapes": equal_shapes,

@@ -118,8 +118,6 @@ def lower(call: Call, function: str) -> Lowered:
         chosen = _FUNCTIONS[function]
         if function == "logistic" and rule.binary64:
             chosen = tables.logistic_binary64
-        if function == "tanh" and rule.exponentials:
-            chosen = tables.tanh_by_exponentials
         return table_lowered(call, chosen)
     samples = sigmoid.RULES[call.rules["sigmoid"]]
     try:

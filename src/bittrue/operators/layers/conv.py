@@ -97,6 +97,7 @@ OPERATOR = Operator(
         "row_sums",
         "scale_back_per_axis",
         *REQUANTIZE_SLOTS,
+        "center",
         "rescale_tail",
         "lanes",
         "activation_range",

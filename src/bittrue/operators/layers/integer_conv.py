@@ -121,9 +121,9 @@ def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tupl
     points = np.reshape(points_of(step, "weight_zero_point"), (-1, *(1,) * (weights.ndim - 1)))
     lost = _lost(step, x.dtype == np.int8, weights)
     more = None if lost is None else lambda columns: -lost(columns + work_type.type(zero_point))
-    matrices = centered(weights, points, work_type).reshape(groups, filters // groups, -1)
+    matrices = centered(step, weights, points, work_type).reshape(groups, filters // groups, -1)
     for n, image in enumerate(_five(x)):
-        pixels = centered(image, zero_point, work_type)
+        pixels = centered(step, image, zero_point, work_type)
         for d, rows, sums in integer_sums(pixels, matrices, windows, limit, more):
             yield (n, d, rows), sums
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arithmetic.matmul import exact_matmul, product_type
 from ...graph import Attribute
-from ...rules import accumulate, requantize, rescale, scale_form, store
+from ...rules import accumulate, center, requantize, rescale, scale_form, store
 from ..core.accumulator import finish_accumulator, weight_sums
 from ..core.base import Bound, Call, Operand, Shape, Step
 
@@ -170,8 +170,11 @@ def bound(
     return Bound(worst, worst > rule.limit or rule.lost is not None)
 
 
-def centered(array: np.ndarray, zero_point: Any, dtype: np.dtype) -> np.ndarray:
-    """array - zero point in a type that holds the difference."""
+def centered(step: Step, array: np.ndarray, zero_point: Any, dtype: np.dtype) -> np.ndarray:
+    """array - zero point in a type that holds the difference, or by the step's rule."""
+    if "center" in step.rules:
+        rule = center.RULES[step.rules["center"]]
+        return rule(array.astype(np.int64), np.asarray(zero_point, np.int64)).astype(dtype)
     moved = array.astype(dtype)
     moved -= np.asarray(zero_point).astype(dtype)
     return moved
@@ -182,8 +185,8 @@ def centered_product(step: Step, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     limit = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(limit)
     rows, columns = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
-    left = centered(rows, points_of(step, "input_zero_point"), work_type)
-    right = centered(columns, points_of(step, "weight_zero_point"), work_type)
+    left = centered(step, rows, points_of(step, "input_zero_point"), work_type)
+    right = centered(step, columns, points_of(step, "weight_zero_point"), work_type)
     exact = exact_matmul(left, right, limit).astype(np.int64)
     lost = accumulate.RULES[step.rules["accumulate"]].lost
     if lost is not None:
