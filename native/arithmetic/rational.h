@@ -35,7 +35,8 @@ inline float tanh(float x) {
   return (x2 * x * polynomial(x2, kOdd) + x) / polynomial(x2, kEven);
 }
 
-// Domain: -130 <= x <= 40. Without branches, so that loops of it become vectors.
+// Domain: -130 <= x <= 40; with a shift of -64, 40 <= x < 88.723. Without branches, so that loops of it become vectors.
+template <int kShift = 64>
 inline float exp(float x) {
   const float near = x * 1.44269504088896341f + 0.5f;
   const int towards_zero = static_cast<int>(near);
@@ -48,8 +49,40 @@ inline float exp(float x) {
   const float odd = r2 * 8.36894474923610687255859375e-3f + 0.16666518151760101318359375f;
   const float p = r2 * (r * odd + even) + (r + 1.0f);
   // p is near 1: only the second product can leave the normal numbers.
-  const float power = p * power_of_two(whole + 64) * 0x1p-64f;
+  const float power = p * power_of_two(whole + kShift) * (kShift > 0 ? 0x1p-64f : 0x1p64f);
   return x < -104.0f ? 0.0f : power;
+}
+
+inline float exp_of_any(float x) {
+  if (x != x) return x + x;
+  if (x >= 88.723f) return std::numeric_limits<float>::infinity();
+  return x > 40.0f ? exp<-64>(x) : exp(x < -130.0f ? -130.0f : x);
+}
+
+// The mask of a comparison.
+inline float every_bit() { return elementary_detail::from_bits(0xffffffffu); }
+
+inline float log(float x) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (!(x >= 0.0f)) return every_bit();
+  if (x == 0.0f) return -kInfinity;
+  if (x == kInfinity) return x;
+  // x = 2^exponent m, 1/2 <= m < 1.
+  const bool tiny = x < 0x1p-126f;
+  const uint32_t bits = elementary_detail::bits_of(tiny ? x * 0x1p24f : x);
+  const float m = elementary_detail::from_bits((bits & 0x007fffffu) | 0x3f000000u);
+  const bool low = m < 0.707106781186547524f;
+  const float t = (m - 1.0f) + (low ? m : 0.0f);
+  const auto exponent = static_cast<float>(static_cast<int>(bits >> 23) - 126 - (tiny ? 24 : 0) - (low ? 1 : 0));
+  const float over = ((t * 0.18256296349849254f + 1.0000000190281063f) * t + 1.0000000190281136f) * t;
+  const float under = ((t * 0.049616247954120038f + 0.59923249590823520f) * t + 1.4999999999999927f) * t + 1.0f;
+  return exponent * 0.693147180559945f + over / under;
+}
+
+// Domain: 0 <= x <= 1.
+inline float log1p(float x) {
+  const float moved = x + 1.0f, logarithm = log(moved);
+  return moved == 1.0f ? x : x * (logarithm / (moved - 1.0f));
 }
 
 // From here on 1 / (1 + e^-x) is 1.

@@ -138,16 +138,28 @@ struct QuantizeSpec {
   int32_t zero_point = 0;
 };
 using QuantizeReals = void (*)(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count);
-// out[i] = the function of arithmetic/fused_polynomials at in[i]; out may be in.
-enum class RealFunction : uint8_t { exp, logistic, tanh, erf };
+// out[i] = the function of arithmetic/fused_polynomials at in[i], or x / 2 times one more than erf(x / sqrt 2) or tanh (rule
+// binary32_fused_polynomials of gelu); out may be in.
+enum class RealFunction : uint8_t { exp, logistic, tanh, erf, gelu, gelu_tanh };
 using RealFunctionCore = void (*)(RealFunction function, const float* in, float* out, int64_t count);
 // out[i] = e[i] * f32(1 / sum of e), e[i] = exp(in[i] - max), by the rule binary32_polynomial_16_lanes. False where a sum is
 // NaN. count is at least 1, out does not overlap in.
 using SoftmaxRow = bool (*)(const float* in, float* out, int64_t count);
-// out[i] = fma((in[i] - mean) * inverse deviation, scale[i], bias[i]) by the rule binary32_lanes; without a bias the product
-// alone. False where mean or deviation are no numbers. count is at least 8.
-using NormalizeRow = bool (*)(const float* in, const float* scale, const float* bias, float epsilon, float* out,
-                              int64_t count);
+// Rows of `count` numbers, one behind the other, less their mean and over their deviation, by the rule binary32_lanes:
+// lanes (`fused` to the end) give fma((x - mean) * (1 / deviation), scale, bias), the other orders
+// (x - mean) / deviation * scale + bias; without a bias the product alone. Rows that are not centred have the mean 0.
+enum class NormalizeOrder : uint8_t { lanes, fused_lanes, running, one_by_one };
+struct NormalizeSpec {
+  NormalizeOrder order = NormalizeOrder::lanes;
+  bool centred = true;
+  float epsilon = 0;
+  int64_t count = 0;             // at least 8 for lanes
+  const float* scale = nullptr;  // [count]
+  const float* bias = nullptr;   // [count], or null
+};
+// means and inverses (1 / deviation) may be null. False where one of a row's two is no number. `out` does not overlap `in`.
+using NormalizeRows = bool (*)(const NormalizeSpec& spec, const float* in, int64_t rows, float* out, float* means,
+                               float* inverses);
 // Runs the fastest multiply-add instruction `rounds` times over registers; returns how many 8-bit multiply-adds it did.
 using PeakMultiplyAdds = int64_t (*)(int64_t rounds);
 

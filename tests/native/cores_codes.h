@@ -63,8 +63,8 @@ namespace twin {
 inline void check_real_function(Context& context) {
   Random& random = context.random;
   const RealFunctionCore core = context.cores.real_function();
-  for (const RealFunction function :
-       {RealFunction::exp, RealFunction::logistic, RealFunction::tanh, RealFunction::erf}) {
+  for (const RealFunction function : {RealFunction::exp, RealFunction::logistic, RealFunction::tanh, RealFunction::erf,
+                                      RealFunction::gelu, RealFunction::gelu_tanh}) {
     for (int64_t round = 0; round < context.rounds(100); ++round) {
       const int64_t count = random.pick(kCounts);
       Exact<float> in(count), out(count);
@@ -90,39 +90,58 @@ inline void check_real_function(Context& context) {
   }
 }
 
-inline void check_real_rows(Context& context, bool softmax) {
+inline float real_number(Random& random) {
+  const auto real = static_cast<float>(static_cast<double>(random.between(-4000, 4000)) / 700);
+  return real * (random.one_in(10) ? 30.0f : 1.0f);
+}
+
+inline void expect_equal_rows(Context& context, bool same, const Exact<float>& out, const Exact<float>& expected,
+                              int64_t count, const char* what) {
+  char text[80];
+  std::snprintf(text, sizeof text, "%s, %lld elements, verdicts equal %d", what, static_cast<long long>(count), same);
+  const uint8_t right = 1, found = same;
+  context.report.expect_equal(&found, &right, 1, text);
+  context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
+                              reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
+}
+
+inline void check_softmax_row(Context& context) {
   Random& random = context.random;
-  const SoftmaxRow softmax_core = context.cores.softmax_row();
-  const NormalizeRow normalize_core = context.cores.normalize_row();
+  const SoftmaxRow core = context.cores.softmax_row();
   for (int64_t round = 0; round < context.rounds(200); ++round) {
-    const int64_t count = softmax ? random.pick(kCounts) : random.pick(kCounts) + 7;
-    Exact<float> in(count), scale(count), bias(count), out(count), expected(count);
-    for (int64_t i = 0; i < count; ++i) {
-      const auto real = [&] { return static_cast<float>(static_cast<double>(random.between(-4000, 4000)) / 700); };
-      in[i] = random.one_in(50) ? -INFINITY : real() * (random.one_in(10) ? 30.0f : 1.0f);
-      if (!softmax && !(in[i] - in[i] == 0.0f)) in[i] = 0.5f;
-      scale[i] = real();
-      bias[i] = real();
-    }
-    const float* addend = random.one_in(3) ? nullptr : bias.data();
-    bool same;
-    if (softmax) {
-      same = twin::softmax_row(in.data(), expected.data(), count) == softmax_core(in.data(), out.data(), count);
-    } else {
-      same = twin::normalize_row(in.data(), scale.data(), addend, 1e-5f, expected.data(), count) ==
-             normalize_core(in.data(), scale.data(), addend, 1e-5f, out.data(), count);
-    }
-    char text[80];
-    std::snprintf(text, sizeof text, "%lld elements, verdicts equal %d", static_cast<long long>(count), same);
-    const uint8_t right = 1, found = same;
-    context.report.expect_equal(&found, &right, 1, text);
-    context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
-                                reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
+    const int64_t count = random.pick(kCounts);
+    Exact<float> in(count), out(count), expected(count);
+    for (int64_t i = 0; i < count; ++i) in[i] = random.one_in(50) ? -INFINITY : real_number(random);
+    const bool same = twin::softmax_row(in.data(), expected.data(), count) == core(in.data(), out.data(), count);
+    expect_equal_rows(context, same, out, expected, count, "softmax");
   }
 }
 
-inline void check_softmax_row(Context& context) { check_real_rows(context, true); }
-inline void check_normalize_row(Context& context) { check_real_rows(context, false); }
+inline void check_normalize_rows(Context& context) {
+  Random& random = context.random;
+  const NormalizeRows core = context.cores.normalize_rows();
+  constexpr NormalizeOrder kOrders[] = {NormalizeOrder::lanes, NormalizeOrder::fused_lanes, NormalizeOrder::running,
+                                        NormalizeOrder::one_by_one};
+  for (int64_t round = 0; round < context.rounds(300); ++round) {
+    NormalizeSpec spec;
+    spec.order = random.pick(kOrders);
+    spec.centred = !random.one_in(3);
+    spec.epsilon = 1e-5f;
+    spec.count = random.pick(kCounts) + 7;
+    const int64_t rows = random.between(1, 40), all = rows * spec.count;
+    Exact<float> in(all), out(all), expected(all), scale(spec.count), bias(spec.count);
+    Exact<float> means(2 * rows), expected_means(2 * rows);
+    for (int64_t i = 0; i < all; ++i) in[i] = real_number(random);
+    for (int64_t i = 0; i < spec.count; ++i) scale[i] = real_number(random), bias[i] = real_number(random);
+    spec.scale = scale.data();
+    spec.bias = random.one_in(3) ? nullptr : bias.data();
+    const bool same = twin::normalize_rows(spec, in.data(), rows, expected.data(), expected_means.data(),
+                                           expected_means.data() + rows) ==
+                      core(spec, in.data(), rows, out.data(), means.data(), means.data() + rows);
+    expect_equal_rows(context, same, out, expected, all, "normalized rows");
+    expect_equal_rows(context, same, means, expected_means, 2 * rows, "means and inverse deviations");
+  }
+}
 
 inline void check_quantize_reals(Context& context) {
   Random& random = context.random;

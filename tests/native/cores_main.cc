@@ -542,7 +542,7 @@ constexpr CheckRow kChecks[] = {
     {"quantize_reals", check_quantize_reals},
     {"real_function", check_real_function},
     {"softmax_row", check_softmax_row},
-    {"normalize_row", check_normalize_row},
+    {"normalize_rows", check_normalize_rows},
     {"max_rows", check_max_rows},
     {"sum_rows", check_sum_rows},
     {"lookup", check_lookup},

@@ -29,7 +29,7 @@ constexpr Cores own_cores() {
   cores.quantize_reals = quantize_reals;
   cores.real_function = real_function;
   cores.softmax_row = softmax_row;
-  cores.normalize_row = normalize_row;
+  cores.normalize_rows = normalize_rows;
   cores.real_taps = real_taps;
   cores.real_taps_fused = real_taps_fused;
   cores.peak_multiply_adds = peak_multiply_adds;

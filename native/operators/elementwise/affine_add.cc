@@ -104,6 +104,48 @@ class ScaledSum final : public Kernel {
   float factor_ = 0;
 };
 
+// Real numbers of one shape, one operand after the other, times the reciprocal of the divisor.
+class RealSumOfMany final : public Kernel {
+ public:
+  explicit RealSumOfMany(const Step& step) : count_(step.inputs.size()), elements_(step.output().elements) {
+    require(step.rule("real_sum") == "binary32_packets_4", "no native rule for this slot");
+    require(step.output().type == Type::f32 && step.output().dense(), "no native kernel for these types");
+    for (size_t i = 0; i < count_; ++i) {
+      const Operand& in = step.input(i);
+      require(in.type == Type::f32 && in.dense() && in.elements == elements_, "operands must have the result's shape");
+    }
+    const int64_t divisor = step.integer("divisor", 1, static_cast<int64_t>(count_));
+    factor_ = 1.0f / static_cast<float>(divisor);
+    divides_ = divisor != 1;
+  }
+
+  void run(const Run& run) const override {
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    run.pool.parallel((elements_ + kBlock - 1) / kBlock, [&](int64_t block, int) {
+      const int64_t first = block * kBlock, last = std::min(elements_, first + kBlock);
+      const auto* start = reinterpret_cast<const float*>(run.inputs[0]);
+      for (int64_t i = first; i < last; ++i) out[i] = start[i];
+      for (size_t k = 1; k < count_; ++k) {
+        const auto* in = reinterpret_cast<const float*>(run.inputs[k]);
+        for (int64_t i = first; i < last; ++i) out[i] += in[i];
+      }
+      if (!divides_) return;
+      for (int64_t i = first; i < last; ++i) out[i] *= factor_;
+    });
+    // Which of several NaNs a sum keeps is the reference's matter.
+    bool defined = true;
+    for (int64_t i = 0; i < elements_; ++i) defined &= out[i] == out[i];
+    if (!defined) throw Undefined();
+  }
+
+ private:
+  static constexpr int64_t kBlock = 4096;
+  size_t count_;
+  int64_t elements_;
+  float factor_ = 1;
+  bool divides_ = false;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_affine_add(const Step& step) {
@@ -141,6 +183,7 @@ std::unique_ptr<Kernel> make_affine_add(const Step& step) {
 }
 
 static std::unique_ptr<Kernel> make_add_n(const Step& step, const CoreSet&) {
+  if (step.rules.count("real_sum")) return std::make_unique<RealSumOfMany>(step);
   if (!step.rules.count("affine_sum_of_many")) return nullptr;
   return std::make_unique<ScaledSum>(step);
 }

@@ -34,7 +34,36 @@ std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
   return make_function(step, cores, plain, [](float x) { return fused::cos(x); });
 }
 
+// Functions with factors; `exponential` is one of fours or the C library's.
+template <class Exponential>
+std::unique_ptr<Kernel> make_exponential_unit(const Step& step, const Exponential& grouped, const Exponential& rest) {
+  const std::string& function = step.text("function");
+  const auto alpha = static_cast<float>(step.real("alpha"));
+  if (function == "parametric_elu") {
+    const auto by = [alpha](Exponential f) {
+      return [alpha, f](float x) { return x < 0 ? alpha * (f(x) - 1.0f) : x; };
+    };
+    return make_grouped_map(step, by(grouped), by(rest));
+  }
+  if (function == "celu") {
+    const auto by = [alpha](Exponential f) {
+      return [alpha, f](float x) {
+        const float below = alpha * (f(x / alpha) - 1.0f);
+        return (x < 0 ? 0.0f : x) + (below > 0 ? 0.0f : below);
+      };
+    };
+    return make_grouped_map(step, by(grouped), by(rest));
+  }
+  require(function == "selu", "no native function");
+  const auto gamma = static_cast<float>(step.real("gamma"));
+  const auto by = [alpha, gamma](Exponential f) {
+    return [alpha, gamma, f](float x) { return x > 0 ? gamma * x : gamma * alpha * (f(x) - 1.0f); };
+  };
+  return make_grouped_map(step, by(grouped), by(rest));
+}
+
 std::unique_ptr<Kernel> make_elu(const Step& step, const CoreSet& cores) {
+  if (in_groups(step)) return make_exponential_unit<float (*)(float)>(step, rational::exp_of_any, arithmetic::exp);
   return make_function(
       step, cores, [](float x) { return x < 0 ? arithmetic::expm1(x) : x; }, [](float x) { return fused::elu(x); });
 }
@@ -49,6 +78,9 @@ std::unique_ptr<Kernel> make_exp(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
+  if (in_groups(step)) {
+    return make_grouped_map(step, [](float x) { return rational::log(x); }, [](float x) { return arithmetic::log(x); });
+  }
   return make_function(step, cores, [](float x) { return arithmetic::log(x); }, [](float x) { return fused::log(x); });
 }
 

@@ -5,6 +5,7 @@
 #include "operators/core/registry.h"
 #include "operators/elementwise/grouped_map.h"
 #include "operators/elementwise/logistic.h"
+#include "operators/elementwise/polynomial_function.h"
 
 namespace bittrue {
 namespace {
@@ -24,9 +25,34 @@ float exact(float x) {
          });
 }
 
+// x logistic(alpha x).
+class QuickGelu final : public BlockKernel {
+ public:
+  QuickGelu(const Step& step, const CoreSet& cores)
+      : BlockKernel(step, 1), core_(cores.real_function()), alpha_(static_cast<float>(step.real("alpha"))) {
+    require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
+    require(step.rule("real_function") == "binary32_fused_polynomials", "no native rule for this slot");
+  }
+
+ private:
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    const auto* x = reinterpret_cast<const float*>(in[0]);
+    auto* y = reinterpret_cast<float*>(out);
+    for (int64_t i = 0; i < count; ++i) y[i] = x[i] * alpha_;
+    core_(RealFunction::logistic, y, y, count);
+    for (int64_t i = 0; i < count; ++i) y[i] = x[i] * y[i];
+  }
+
+  RealFunctionCore core_;
+  float alpha_;
+};
+
 std::unique_ptr<Kernel> make_gelu(const Step& step, const CoreSet& cores) {
   if (step.has_array("table")) return make_table(step, cores);
+  if (step.reals.count("alpha") != 0) return std::make_unique<QuickGelu>(step, cores);
   const bool approximate = step.integer("approximate", 0, 1) != 0;
+  const RealFunction function = approximate ? RealFunction::gelu_tanh : RealFunction::gelu;
+  if (auto kernel = make_polynomial(step, cores, function, "real_gelu")) return kernel;
   if (step.rule("real_gelu") == "binary32_fused") {
     if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
     return make_map<float, float>(step, [approximate](float x) { return arithmetic::fused::gelu(x, approximate); });

@@ -21,9 +21,10 @@ class PolynomialFunction final : public BlockKernel {
   RealFunction function_;
 };
 
-// Null unless the step has the rule binary32_fused_polynomials.
-inline std::unique_ptr<Kernel> make_polynomial(const Step& step, const CoreSet& cores, RealFunction function) {
-  const auto found = step.rules.find("real_function");
+// Null unless the slot has the rule binary32_fused_polynomials.
+inline std::unique_ptr<Kernel> make_polynomial(const Step& step, const CoreSet& cores, RealFunction function,
+                                               const char* slot = "real_function") {
+  const auto found = step.rules.find(slot);
   if (found == step.rules.end() || found->second != "binary32_fused_polynomials") return nullptr;
   return std::make_unique<PolynomialFunction>(step, cores, function);
 }

@@ -1,46 +1,27 @@
-// Softmax along an axis, layer_normalization, sum and mean of real numbers, in the orders of their rules.
+// Softmax along an axis, sum and mean of real numbers, in the orders of their rules.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "core/kernel.h"
+#include "arithmetic/elementary.h"
 #include "core/share.h"
-#include "operators/core/registry.h"
+#include "operators/reduction/real_rows.h"
 #include "operators/reduction/reduce.h"
 #include "operators/reduction/softmax.h"
 
 namespace bittrue {
 namespace {
 
-// Elements of one task, about.
-constexpr int64_t kTask = 8192;
-
-// body(first, last) for stretches of rows of `length` elements; false from any of them leaves the step to the reference.
-template <class Body>
-void for_rows(const Run& run, int64_t rows, int64_t length, const Body& body) {
-  const int64_t together = std::max<int64_t>(1, kTask / std::max<int64_t>(1, length));
-  std::atomic<bool> defined{true};
-  run.pool.parallel((rows + together - 1) / together, [&](int64_t task, int worker) {
-    const int64_t last = std::min(rows, (task + 1) * together);
-    for (int64_t row = task * together; row < last; ++row) {
-      if (!body(row, worker)) defined.store(false, std::memory_order_relaxed);
-    }
-  });
-  if (!defined.load(std::memory_order_relaxed)) throw Undefined();
-}
-
-void require_reals(const Step& step) {
-  require(step.input(0).type == Type::f32 && step.output().type == Type::f32 && step.input(0).dense() &&
-              step.output().dense(),
-          "no native kernel for these types");
-}
-
 // Rows of [outer, length, inner]; those that are not side by side are worked on in scratch memory.
 class RealSoftmaxAlong final : public Kernel {
  public:
-  RealSoftmaxAlong(const Step& step, const CoreSet& cores) : row_(cores.softmax_row()) {
+  RealSoftmaxAlong(const Step& step, const CoreSet& cores, bool logarithm)
+      : row_(cores.softmax_row()), function_(cores.real_function()), logarithm_(logarithm) {
     require_reals(step);
     require(step.rule("real_softmax") == "binary32_polynomial_16_lanes", "no native rule for this slot");
     const std::vector<int64_t>& view = step.list("view");
@@ -49,7 +30,9 @@ class RealSoftmaxAlong final : public Kernel {
     require(outer_ * length_ * inner_ == step.input(0).elements && step.output().elements == step.input(0).elements,
             "the view does not fit");
   }
-  int64_t scratch_bytes(int threads) const override { return inner_ == 1 ? 0 : threads * worker_bytes(); }
+  int64_t scratch_bytes(int threads) const override {
+    return inner_ == 1 && !logarithm_ ? 0 : threads * worker_bytes();
+  }
   bool packs(size_t input) const override { return input != 0; }
 
   void run(const Run& run) const override {
@@ -57,11 +40,11 @@ class RealSoftmaxAlong final : public Kernel {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     for_rows(run, outer_ * inner_, length_, [&](int64_t row, int worker) {
-      if (inner_ == 1) return row_(in + row * length_, out + row * length_, length_);
+      if (inner_ == 1 && !logarithm_) return row_(in + row * length_, out + row * length_, length_);
       const int64_t at = row / inner_ * length_ * inner_ + row % inner_;
       auto* own = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
       for (int64_t i = 0; i < length_; ++i) own[i] = in[at + i * inner_];
-      const bool defined = row_(own, own + length_, length_);
+      const bool defined = logarithm_ ? logarithms(own, own + length_) : row_(own, own + length_, length_);
       for (int64_t i = 0; i < length_; ++i) out[at + i * inner_] = own[length_ + i];
       return defined;
     });
@@ -70,81 +53,29 @@ class RealSoftmaxAlong final : public Kernel {
  private:
   int64_t worker_bytes() const { return round_up(length_ * 8, 64); }
 
+  // (x - max) - log(sum of exp(x - max)), sums in 16 lanes; `row` is overwritten. False for what is no number.
+  bool logarithms(float* row, float* out) const {
+    constexpr int64_t kLanes = 16;
+    float largest = row[0], lanes[kLanes] = {};
+    for (int64_t i = 1; i < length_; ++i) largest = row[i] > largest ? row[i] : largest;
+    for (int64_t i = 0; i < length_; ++i) out[i] = row[i] - largest;
+    function_(RealFunction::exp, out, row, length_);
+    for (int64_t i = 0; i < length_; i += kLanes) {
+      for (int64_t lane = 0; lane < std::min(kLanes, length_ - i); ++lane) lanes[lane] += row[i + lane];
+    }
+    for (int lane = 0; lane < 8; ++lane) lanes[lane] = lanes[8 + lane] + lanes[lane];
+    const float first = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+    const float total = first + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+    const float logarithm = arithmetic::log(total);
+    for (int64_t i = 0; i < length_; ++i) out[i] -= logarithm;
+    return logarithm == logarithm;
+  }
+
   SoftmaxRow row_;
+  RealFunctionCore function_;
+  bool logarithm_;
   int64_t outer_ = 0, length_ = 0, inner_ = 0;
 };
-
-class LayerNormalization final : public Kernel {
- public:
-  LayerNormalization(const Step& step, const CoreSet& cores) : row_(cores.normalize_row()) {
-    require_reals(step);
-    require(step.rule("real_normalization") == "binary32_lanes", "no native rule for this slot");
-    const bool half = step.text("kind") == "half";
-    require(step.outputs.size() == 1 && step.integer("centred", 0, 1) == 1 && (half || step.text("kind") == "layer"),
-            "no native form");
-    const Operand& in = step.input(0);
-    const int64_t axis = step.integer("axis", 0, in.rank() - 1);
-    for (int64_t i = axis; i < in.rank(); ++i) length_ *= in.shape[i];
-    // Rows of widened binary16 numbers differ where less than eight and at least four numbers are left.
-    const int64_t few = half ? 16 : 8;
-    require(length_ >= few && (!half || length_ % 8 < 4) && step.output().elements == in.elements,
-            "rows are too short");
-    rows_ = in.elements / length_;
-    for (const size_t input : {size_t{1}, size_t{2}}) {
-      if (input == 2 && !step.has_input(input)) continue;
-      const Operand& part = step.input(input);
-      // One row, whatever dimensions of 1 stand before it.
-      require(part.type == Type::f32 && part.elements == length_ && part.rank() <= in.rank() && part.dense(),
-              "no row of its own");
-      (input == 1 ? scale_ : bias_) = input;
-    }
-    epsilon_ = static_cast<float>(step.real("epsilon"));
-  }
-
-  void run(const Run& run) const override {
-    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    const auto* scale = reinterpret_cast<const float*>(run.inputs[scale_]);
-    const auto* bias = bias_ == 0 ? nullptr : reinterpret_cast<const float*>(run.inputs[bias_]);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
-    for_rows(run, rows_, length_, [&](int64_t row, int) {
-      return row_(in + row * length_, scale, bias, epsilon_, out + row * length_, length_);
-    });
-  }
-
- private:
-  NormalizeRow row_;
-  int64_t rows_ = 0, length_ = 1;
-  size_t scale_ = 1, bias_ = 0;
-  float epsilon_ = 0;
-};
-
-// Sums of whole packets of 4 as they are aligned in memory, `start` elements behind a boundary.
-float packet_sum(const float* row, int64_t count, int64_t start) {
-  const int64_t first = std::min<int64_t>((4 - start % 4) % 4, count), whole = (count - first) / 4;
-  if (whole == 0) {
-    float sum = count == 0 ? 0.0f : row[0];
-    for (int64_t i = 1; i < count; ++i) sum += row[i];
-    return sum;
-  }
-  const float* packets = row + first;
-  float one[4], two[4] = {};
-  for (int l = 0; l < 4; ++l) one[l] = packets[l];
-  if (whole > 1) {
-    for (int l = 0; l < 4; ++l) two[l] = packets[4 + l];
-    for (int64_t i = 2; i + 2 <= whole; i += 2) {
-      for (int l = 0; l < 4; ++l) one[l] += packets[4 * i + l];
-      for (int l = 0; l < 4; ++l) two[l] += packets[4 * i + 4 + l];
-    }
-    for (int l = 0; l < 4; ++l) one[l] += two[l];
-    if (whole % 2 == 1) {
-      for (int l = 0; l < 4; ++l) one[l] += packets[4 * (whole - 1) + l];
-    }
-  }
-  float sum = (one[0] + one[2]) + (one[1] + one[3]);
-  for (int64_t i = 0; i < first; ++i) sum += row[i];
-  for (int64_t i = first + 4 * whole; i < count; ++i) sum += row[i];
-  return sum;
-}
 
 // [outer, reduced, inner]: packets where nothing lies inside, fours where something lies on both sides, else one after
 // the other.
@@ -153,7 +84,6 @@ class RealSums final : public Kernel {
   explicit RealSums(const Step& step) : mean_(step.name == "mean") {
     require_reals(step);
     require(mean_ || step.text("kind") == "sum", "no native function of sums");
-    require(step.rule("real_sum") == "binary32_packets_4", "no native rule for this slot");
     const Operand& in = step.input(0);
     const std::vector<int64_t>& axes = step.list("axes");
     std::vector<std::pair<bool, int64_t>> pattern;
@@ -188,7 +118,7 @@ class RealSums final : public Kernel {
       const float* from = in + row * count_ * inner_;
       float* to = out + row * inner_;
       if (!inside_) {
-        *to = packet_sum(from, count_, row * count_);
+        *to = packet_sum([from](int64_t i) { return from[i]; }, count_, row * count_);
       } else if (several_) {
         add_fours(from, to);
       } else {
@@ -226,18 +156,98 @@ class RealSums final : public Kernel {
   int64_t outer_ = 1, count_ = 1, inner_ = 1;
 };
 
+// Functions of sums, in packets where everything is reduced, else one element after the other.
+class FunctionOfSums final : public Kernel {
+ public:
+  explicit FunctionOfSums(const Step& step) : reduction_(step), kind_(step.text("kind")) {
+    require_reals(step);
+    require(kind_ == "sum_square" || kind_ == "l1" || kind_ == "l2" || kind_ == "log_sum",
+            "no native function of sums");
+  }
+  int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
+
+  void run(const Run& run) const override {
+    if (kind_ == "l1") return sums(run, [](float x) { return std::fabs(x); });
+    if (kind_ == "log_sum") return sums(run, [](float x) { return x; });
+    sums(run, [](float x) { return x * x; });
+  }
+
+ private:
+  template <class Before>
+  void sums(const Run& run, const Before& before) const {
+    struct Sum {
+      const Before& before;
+      float start = 0.0f;
+      float operator()(float sum, float x) const { return sum + before(x); }
+    };
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    std::atomic<bool> defined{true};
+    const auto finish = [&](const float* sum, int64_t first, int64_t size) {
+      bool found = true;
+      for (int64_t i = 0; i < size; ++i) {
+        out[first + i] = kind_ == "l2" ? std::sqrt(sum[i]) : kind_ == "log_sum" ? arithmetic::log(sum[i]) : sum[i];
+        found = found && out[first + i] == out[first + i];
+      }
+      if (!found) defined.store(false, std::memory_order_relaxed);
+    };
+    if (reduction_.whole()) {
+      const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+      const float sum = packet_sum([&](int64_t i) { return before(in[i]); }, reduction_.count(), 0);
+      finish(&sum, 0, 1);
+    } else {
+      reduction_.run<float, float>(run, Sum{before}, false, finish);
+    }
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+  Reduction reduction_;
+  std::string kind_;
+};
+
+// In binary64, one after the other, limited to the type.
+template <class T>
+class IntegerSums final : public Kernel {
+ public:
+  explicit IntegerSums(const Step& step) : reduction_(step) {
+    require(step.output().type == step.input(0).type, "no native kernel for these types");
+  }
+  int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
+
+  void run(const Run& run) const override {
+    struct Sum {
+      double start = 0;
+      double operator()(double a, double b) const { return a + b; }
+    };
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
+    reduction_.run<T, double>(run, Sum(), false, [&](const double* sum, int64_t first, int64_t size) {
+      constexpr auto kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
+      for (int64_t i = 0; i < size; ++i) {
+        const bool above = sum[i] >= static_cast<double>(kHigh), below = sum[i] <= static_cast<double>(kLow);
+        out[first + i] = above ? kHigh : below ? kLow : static_cast<T>(sum[i]);
+      }
+    });
+  }
+
+ private:
+  Reduction reduction_;
+};
+
 }  // namespace
 
-std::unique_ptr<Kernel> make_softmax_along(const Step& step, const CoreSet& cores) {
-  return std::make_unique<RealSoftmaxAlong>(step, cores);
+std::unique_ptr<Kernel> make_softmax_along(const Step& step, const CoreSet& cores, bool logarithm) {
+  return std::make_unique<RealSoftmaxAlong>(step, cores, logarithm);
 }
 
-static std::unique_ptr<Kernel> make_layer_normalization(const Step& step, const CoreSet& cores) {
-  return std::make_unique<LayerNormalization>(step, cores);
+std::unique_ptr<Kernel> make_real_sum(const Step& step, const CoreSet&) {
+  const std::string& rule = step.rule("real_sum");
+  const Type type = step.input(0).type;
+  if (rule == "binary64_trunc_saturate" && step.name == "sum" && step.text("kind") == "sum") {
+    if (type == Type::s32) return std::make_unique<IntegerSums<int32_t>>(step);
+    if (type == Type::s64) return std::make_unique<IntegerSums<int64_t>>(step);
+  }
+  require(rule == "binary32_packets_4", "no native rule for this slot");
+  if (step.name == "mean" || step.text("kind") == "sum") return std::make_unique<RealSums>(step);
+  return std::make_unique<FunctionOfSums>(step);
 }
-
-std::unique_ptr<Kernel> make_real_sum(const Step& step, const CoreSet&) { return std::make_unique<RealSums>(step); }
-
-BITTRUE_OPERATOR(layer_normalization, make_layer_normalization)
 
 }  // namespace bittrue

@@ -197,8 +197,48 @@ class GatherNd final : public Picked {
   GatherNdShape shape_;
 };
 
+// Each position picks an element along the axis, at its own place along the others, which may end earlier.
+class GatherElements final : public Picked {
+ public:
+  explicit GatherElements(const Step& step)
+      : Picked(step, TableCopy({}, step.input(1).elements, size_of(step), size_of(step)), step.input(1).elements),
+        source_(step.input(0).shape),
+        shape_(step.input(1).shape),
+        size_(size_of(step)) {
+    require_movable(step);
+    const int rank = step.input(0).rank();
+    axis_ = step.integer("axis", 0, rank - 1);
+    require(step.input(1).rank() == rank && step.output().shape == shape_, "the shapes do not fit");
+    for (int i = 0; i < rank; ++i) require(i == axis_ || shape_[i] <= source_[i], "the shapes do not fit");
+    prepare();
+  }
+
+ private:
+  static int64_t size_of(const Step& step) { return type_bytes(step.output().type); }
+
+  bool make_table(const uint8_t* stored, int64_t* table) const override {
+    const int64_t dimension = source_[axis_];
+    for (int64_t i = 0; i < positions_.count(); ++i) {
+      const int64_t p = positions_.at(stored, i);
+      if (p < -dimension || p >= dimension) return false;
+      int64_t rest = i, stride = 1, place = 0;
+      for (int64_t a = static_cast<int64_t>(shape_.size()) - 1; a >= 0; --a) {
+        place += (a == axis_ ? p + (p < 0 ? dimension : 0) : rest % shape_[a]) * stride;
+        rest /= shape_[a];
+        stride *= source_[a];
+      }
+      table[i] = place * size_;
+    }
+    return true;
+  }
+
+  std::vector<int64_t> source_, shape_;
+  int64_t size_, axis_ = 0;
+};
+
 std::unique_ptr<Kernel> make_gather(const Step& step, const CoreSet&) {
   if (step.has_array("scales")) return make_embedding_lookup(step);
+  if (step.integers.count("axis") != 0) return std::make_unique<GatherElements>(step);
   return std::make_unique<Gather>(step, GatherShape(step));
 }
 

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "operators/core/blocks.h"
-#include "operators/core/registry.h"
 #include "operators/elementwise/operand_pairs.h"
 #include "rules/affine_scale.h"
 
@@ -64,13 +63,8 @@ class Normalization final : public Kernel {
   int32_t zero_point_ = 0, flip_ = 0;
 };
 
-std::unique_ptr<Kernel> make_batch_normalization(const Step& step, const CoreSet&) {
-  if (step.rules.count("range_normalization")) return make_ranged_normalization(step);
-  if (!step.rules.count("affine_scale")) return nullptr;
-  return std::make_unique<Normalization>(step);
-}
-
-BITTRUE_OPERATOR(batch_normalization, make_batch_normalization)
-
 }  // namespace
+
+std::unique_ptr<Kernel> make_affine_normalization(const Step& step) { return std::make_unique<Normalization>(step); }
+
 }  // namespace bittrue

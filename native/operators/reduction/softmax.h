@@ -9,7 +9,7 @@ namespace bittrue {
 
 // Real numbers.
 std::unique_ptr<Kernel> make_real_softmax(const Step& step, const CoreSet& cores, bool logarithm);
-std::unique_ptr<Kernel> make_softmax_along(const Step& step, const CoreSet& cores);
+std::unique_ptr<Kernel> make_softmax_along(const Step& step, const CoreSet& cores, bool logarithm);
 
 // The slot `affine_softmax`.
 std::unique_ptr<Kernel> make_quantized_softmax(const Step& step);

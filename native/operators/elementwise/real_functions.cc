@@ -1,0 +1,103 @@
+// hard_sigmoid, softsign, softplus and mish of real numbers, every operation rounded; not_finite.
+#include <atomic>
+#include <cmath>
+
+#include "arithmetic/elementary.h"
+#include "arithmetic/rational.h"
+#include "operators/core/map.h"
+#include "operators/core/registry.h"
+#include "operators/elementwise/grouped_map.h"
+
+namespace bittrue {
+namespace {
+
+namespace rational = arithmetic::rational;
+
+void require_single_operations(const Step& step) {
+  require(step.rule("real_function") == "binary32_single_operations", "no native rule for this slot");
+  require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
+}
+
+std::unique_ptr<Kernel> make_hard_sigmoid(const Step& step, const CoreSet&) {
+  require_single_operations(step);
+  const auto alpha = static_cast<float>(step.real("alpha")), beta = static_cast<float>(step.real("beta"));
+  return make_map<float, float>(step, [alpha, beta](float x) {
+    const float line = x * alpha + beta, lowered = line > 1.0f ? 1.0f : line;
+    return lowered < 0.0f ? 0.0f : lowered;
+  });
+}
+
+std::unique_ptr<Kernel> make_softsign(const Step& step, const CoreSet&) {
+  require_single_operations(step);
+  return make_map<float, float>(step, [](float x) { return x * (1.0f / (1.0f + std::fabs(x))); });
+}
+
+// max(x, 0) + log(1 + e^-|x|)
+std::unique_ptr<Kernel> make_softplus(const Step& step, const CoreSet&) {
+  require_single_operations(step);
+  const auto grouped = [](float x) {
+    if (x != x) return rational::every_bit();
+    const float logarithm = rational::log1p(rational::exp_of_any(-std::fabs(x)));
+    return x > 0 ? x + logarithm : logarithm;
+  };
+  const auto rest = [](float x) {
+    if (x != x) return x + x;
+    const float logarithm = arithmetic::log1p(arithmetic::exp(-std::fabs(x)));
+    return x > 0 ? x + logarithm : logarithm;
+  };
+  return make_grouped_map(step, grouped, rest);
+}
+
+// tanh(softplus(x)) x; the reference decides which NaN stays.
+class Mish final : public Kernel {
+ public:
+  Mish(const Step& step, const CoreSet& cores)
+      : inner_(make_softplus(step, cores)), tanh_(cores.real_function()), elements_(step.output().elements) {}
+
+  void run(const Run& run) const override {
+    inner_->run(run);
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    std::atomic<bool> defined{true};
+    run.pool.parallel((elements_ + kBlock - 1) / kBlock, [&](int64_t block, int) {
+      const int64_t first = block * kBlock, last = std::min(elements_, first + kBlock);
+      tanh_(RealFunction::tanh, out + first, out + first, last - first);
+      bool numbers = true;
+      for (int64_t i = first; i < last; ++i) {
+        numbers &= in[i] == in[i];
+        out[i] *= in[i];
+      }
+      if (!numbers) defined.store(false, std::memory_order_relaxed);
+    });
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  static constexpr int64_t kBlock = 4096;
+  std::unique_ptr<Kernel> inner_;
+  RealFunctionCore tanh_;
+  int64_t elements_;
+};
+
+std::unique_ptr<Kernel> make_mish(const Step& step, const CoreSet& cores) {
+  return std::make_unique<Mish>(step, cores);
+}
+
+std::unique_ptr<Kernel> make_not_finite(const Step& step, const CoreSet&) {
+  require(step.input(0).type == Type::f32 && step.output().type == Type::boolean, "no native kernel for these types");
+  const bool nan = step.integer("nan", 0, 1) != 0, negative = step.integer("negative", 0, 1) != 0;
+  const bool positive = step.integer("positive", 0, 1) != 0;
+  return make_map<float, uint8_t>(step, [nan, negative, positive](float x) {
+    constexpr float kLargest = std::numeric_limits<float>::max();
+    return static_cast<uint8_t>((nan && x != x) || (negative && x < -kLargest) || (positive && x > kLargest));
+  });
+}
+
+BITTRUE_OPERATOR(hard_sigmoid, make_hard_sigmoid)
+BITTRUE_OPERATOR(mish, make_mish)
+BITTRUE_OPERATOR(not_finite, make_not_finite)
+BITTRUE_OPERATOR(softplus, make_softplus)
+BITTRUE_OPERATOR(softsign, make_softsign)
+
+}  // namespace
+}  // namespace bittrue

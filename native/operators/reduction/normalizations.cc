@@ -1,0 +1,194 @@
+// layer_normalization, group_normalization and batch_normalization of real numbers, by the slot `real_normalization`.
+#include <cmath>
+#include <string>
+
+#include "operators/core/registry.h"
+#include "operators/elementwise/operand_pairs.h"
+#include "operators/reduction/real_rows.h"
+
+namespace bittrue {
+namespace {
+
+const float* reals(const Run& run, size_t input) { return reinterpret_cast<const float*>(run.inputs[input]); }
+float* results(const Run& run, size_t output) { return reinterpret_cast<float*>(run.outputs[output]); }
+
+class LayerNormalization final : public Kernel {
+ public:
+  LayerNormalization(const Step& step, const CoreSet& cores) : rows_core_(cores.normalize_rows()) {
+    require_reals(step);
+    require(step.rule("real_normalization") == "binary32_lanes", "no native rule for this slot");
+    const Operand& in = step.input(0);
+    const int64_t axis = step.integer("axis", 0, in.rank() - 1);
+    for (int64_t i = axis; i < in.rank(); ++i) spec_.count *= in.shape[i];
+    require(spec_.count > 0 && step.output().elements == in.elements, "there are no rows");
+    rows_ = in.elements / spec_.count;
+    spec_.centred = step.integer("centred", 0, 1) == 1;
+    spec_.epsilon = static_cast<float>(step.real("epsilon"));
+    spec_.order = order(step.text("kind"));
+    for (const size_t input : {size_t{1}, size_t{2}}) {
+      if (input == 2 && !step.has_input(input)) continue;
+      const Operand& part = step.input(input);
+      // One row, whatever dimensions of 1 stand before it.
+      require(part.type == Type::f32 && part.elements == spec_.count && part.rank() <= in.rank() && part.dense(),
+              "no row of its own");
+      (input == 1 ? scale_ : bias_) = input;
+    }
+    for (size_t i = 1; i < step.outputs.size(); ++i) {
+      const Operand& one = step.output(i);
+      require(i < 3 && one.type == Type::f32 && one.elements == rows_ && one.dense(), "no number per row");
+      outputs_ = i;
+    }
+  }
+
+  void run(const Run& run) const override {
+    NormalizeSpec spec = spec_;
+    spec.scale = reals(run, scale_);
+    spec.bias = bias_ == 0 ? nullptr : reals(run, bias_);
+    for_stretches(run, rows_, spec.count, kRows, [&](int64_t first, int64_t last, int) {
+      const auto part = [&](size_t output) { return output <= outputs_ ? results(run, output) + first : nullptr; };
+      const int64_t at = first * spec.count;
+      return rows_core_(spec, reals(run, 0) + at, last - first, results(run, 0) + at, part(1), part(2));
+    });
+  }
+
+ private:
+  static constexpr int64_t kRows = 16;  // that the core works on at a time, at most
+
+  NormalizeOrder order(const std::string& kind) const {
+    if (kind == "embedded") return NormalizeOrder::one_by_one;
+    const bool half = kind == "half";
+    require(half || kind == "layer" || kind == "summed", "no native form");
+    const bool short_rows = spec_.count < (spec_.centred && !half ? 8 : 16);
+    if (kind == "summed" || short_rows) return NormalizeOrder::running;
+    return half ? NormalizeOrder::fused_lanes : NormalizeOrder::lanes;
+  }
+
+  NormalizeRows rows_core_;
+  NormalizeSpec spec_ = {NormalizeOrder::lanes, true, 0, 1, nullptr, nullptr};
+  int64_t rows_ = 0;
+  size_t scale_ = 1, bias_ = 0, outputs_ = 0;
+};
+
+// Rows are groups of channels, or one channel each (`instance`); scale and bias have a number per channel or per group.
+class GroupNormalization final : public Kernel {
+ public:
+  explicit GroupNormalization(const Step& step) : instance_(step.text("kind") == "instance") {
+    require_reals(step);
+    require(step.rule("real_normalization") == "binary32_lanes" && (instance_ || step.text("kind") == "group"),
+            "no native rule for this slot");
+    const Operand& in = step.input(0);
+    require(in.rank() >= 3 && in.elements > 0 && step.output().elements == in.elements, "there are no rows");
+    groups_ = step.integer("groups", 1, in.shape[1]);
+    require(in.shape[1] % groups_ == 0, "channels do not fall into groups");
+    channels_ = in.shape[1] / groups_;
+    rows_ = in.shape[0] * groups_;
+    inner_ = in.elements / rows_ / channels_;
+    for (const size_t input : {size_t{1}, size_t{2}}) {
+      const Operand& part = step.input(input);
+      require(part.type == Type::f32 && part.dense() && (part.elements == groups_ || part.elements == in.shape[1]),
+              "no number per channel or group");
+      per_group_[input - 1] = part.elements == groups_;
+    }
+    epsilon_ = static_cast<float>(step.real("epsilon"));
+  }
+
+  void run(const Run& run) const override {
+    const int64_t count = channels_ * inner_;
+    const auto divisor = static_cast<float>(count);
+    for_rows(run, rows_, count, [&](int64_t row, int) {
+      const float* in = reals(run, 0) + row * count;
+      float* out = results(run, 0) + row * count;
+      const auto number = [&](size_t input, int64_t channel) {
+        const int64_t group = row % groups_;
+        return reals(run, input)[per_group_[input - 1] ? group : group * channels_ + channel];
+      };
+      const float mean = packet_sum([in](int64_t i) { return in[i]; }, count, row * count) / divisor;
+      if (!instance_) {
+        const float squares = packet_sum([in](int64_t i) { return in[i] * in[i]; }, count, row * count) / divisor;
+        const float deviation = std::sqrt(squares - mean * mean + epsilon_);
+        for (int64_t c = 0; c < channels_; ++c, in += inner_, out += inner_) {
+          const float by = number(1, c), add = number(2, c);
+          for (int64_t i = 0; i < inner_; ++i) out[i] = (in[i] - mean) / deviation * by + add;
+        }
+        return is_number(deviation) && is_number(mean) && deviation > 0;
+      }
+      const auto square = [in, mean](int64_t i) { return (in[i] - mean) * (in[i] - mean); };
+      const float inverse = 1.0f / std::sqrt(packet_sum(square, count, 0) / divisor + epsilon_);
+      for (int64_t c = 0; c < channels_; ++c, in += inner_, out += inner_) {
+        const float factor = inverse * number(1, c), shift = number(2, c) - mean * factor;
+        for (int64_t i = 0; i < inner_; ++i) out[i] = in[i] * factor + shift;
+      }
+      return is_number(inverse) && is_number(mean);
+    });
+  }
+
+ private:
+  static bool is_number(float x) { return x - x == 0.0f; }
+
+  bool instance_, per_group_[2] = {};
+  int64_t groups_ = 1, channels_ = 1, rows_ = 0, inner_ = 1;
+  float epsilon_ = 0;
+};
+
+// By given means and variances: a factor and an addend per channel of [batch, channels, inner].
+class GivenNormalization final : public Kernel {
+ public:
+  explicit GivenNormalization(const Step& step) : line_(step.rule("real_normalization") == "binary32_lanes") {
+    require_reals(step);
+    require(line_ || step.rule("real_normalization") == "binary32_difference", "no native rule for this slot");
+    const Operand& in = step.input(0);
+    require(in.rank() >= 1 && in.elements > 0 && step.output().elements == in.elements, "there are no numbers");
+    channels_ = in.rank() > 1 ? in.shape[1] : 1;
+    planes_ = in.rank() > 1 ? in.shape[0] * channels_ : 1;
+    inner_ = in.elements / planes_;
+    for (size_t input = 1; input < 5; ++input) {
+      const Operand& part = step.input(input);
+      require(part.type == Type::f32 && part.elements == channels_ && part.dense(), "no number per channel");
+    }
+    epsilon_ = static_cast<float>(step.real("epsilon"));
+  }
+
+  void run(const Run& run) const override {
+    for_rows(run, planes_, inner_, [&](int64_t plane, int) {
+      const int64_t c = plane % channels_;
+      const float* in = reals(run, 0) + plane * inner_;
+      const float deviation = std::sqrt(reals(run, 4)[c] + epsilon_);
+      const float scale = reals(run, 1)[c], bias = reals(run, 2)[c], mean = reals(run, 3)[c];
+      float* out = results(run, 0) + plane * inner_;
+      if (line_) {
+        const float factor = 1.0f / deviation * scale, shift = bias - mean * factor;
+        for (int64_t i = 0; i < inner_; ++i) out[i] = in[i] * factor + shift;
+      } else {
+        const float factor = scale / deviation;
+        for (int64_t i = 0; i < inner_; ++i) out[i] = factor * (in[i] - mean) + bias;
+      }
+      return true;
+    });
+  }
+
+ private:
+  bool line_;
+  int64_t channels_ = 1, planes_ = 0, inner_ = 1;
+  float epsilon_ = 0;
+};
+
+std::unique_ptr<Kernel> make_batch_normalization(const Step& step, const CoreSet&) {
+  if (step.rules.count("range_normalization")) return make_ranged_normalization(step);
+  if (step.rules.count("affine_scale")) return make_affine_normalization(step);
+  return std::make_unique<GivenNormalization>(step);
+}
+
+std::unique_ptr<Kernel> make_group_normalization(const Step& step, const CoreSet&) {
+  return std::make_unique<GroupNormalization>(step);
+}
+
+std::unique_ptr<Kernel> make_layer_normalization(const Step& step, const CoreSet& cores) {
+  return std::make_unique<LayerNormalization>(step, cores);
+}
+
+BITTRUE_OPERATOR(batch_normalization, make_batch_normalization)
+BITTRUE_OPERATOR(group_normalization, make_group_normalization)
+BITTRUE_OPERATOR(layer_normalization, make_layer_normalization)
+
+}  // namespace
+}  // namespace bittrue

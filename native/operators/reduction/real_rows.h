@@ -1,0 +1,68 @@
+// Rows of real numbers: how they are shared out, and sums of them by packets.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+
+#include "core/kernel.h"
+
+namespace bittrue {
+
+inline void require_reals(const Step& step) {
+  require(step.input(0).type == Type::f32 && step.output().type == Type::f32 && step.input(0).dense() &&
+              step.output().dense(),
+          "no native kernel for these types");
+}
+
+// body(first, last, worker) for stretches of `unit` rows, or multiples of them, of `length` elements; false from any of
+// them leaves the step to the reference.
+template <class Body>
+void for_stretches(const Run& run, int64_t rows, int64_t length, int64_t unit, const Body& body) {
+  constexpr int64_t kElements = 8192;  // of one task, about
+  const int64_t together = std::max<int64_t>(1, kElements / std::max<int64_t>(1, length) / unit) * unit;
+  std::atomic<bool> defined{true};
+  run.pool.parallel((rows + together - 1) / together, [&](int64_t task, int worker) {
+    if (!body(task * together, std::min(rows, (task + 1) * together), worker)) {
+      defined.store(false, std::memory_order_relaxed);
+    }
+  });
+  if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+}
+
+// The same with body(row, worker).
+template <class Body>
+void for_rows(const Run& run, int64_t rows, int64_t length, const Body& body) {
+  for_stretches(run, rows, length, 1, [&](int64_t first, int64_t last, int worker) {
+    bool defined = true;
+    for (int64_t row = first; row < last; ++row) defined = body(row, worker) && defined;
+    return defined;
+  });
+}
+
+// The sum of value(i), i < count, by whole packets of 4 as they are aligned in memory, `start` elements behind a boundary.
+template <class Value>
+float packet_sum(const Value& value, int64_t count, int64_t start) {
+  const int64_t first = std::min<int64_t>((4 - start % 4) % 4, count), whole = (count - first) / 4;
+  if (whole == 0) {
+    float sum = count == 0 ? 0.0f : value(0);
+    for (int64_t i = 1; i < count; ++i) sum += value(i);
+    return sum;
+  }
+  float one[4], two[4] = {};
+  const auto packet = [&](int64_t index, float* lanes) {
+    for (int l = 0; l < 4; ++l) lanes[l] += value(first + 4 * index + l);
+  };
+  for (int l = 0; l < 4; ++l) one[l] = value(first + l);
+  if (whole > 1) {
+    for (int l = 0; l < 4; ++l) two[l] = value(first + 4 + l);
+    for (int64_t i = 2; i + 2 <= whole; i += 2) packet(i, one), packet(i + 1, two);
+    for (int l = 0; l < 4; ++l) one[l] += two[l];
+    if (whole % 2 == 1) packet(whole - 1, one);
+  }
+  float sum = (one[0] + one[2]) + (one[1] + one[3]);
+  for (int64_t i = 0; i < first; ++i) sum += value(i);
+  for (int64_t i = first + 4 * whole; i < count; ++i) sum += value(i);
+  return sum;
+}
+
+}  // namespace bittrue
