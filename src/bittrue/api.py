@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -19,11 +19,12 @@ from .errors import (
     BittrueError,
     InexactWarning,
     InputError,
-    InvalidModelError,
     StoppedError,
     UnsupportedError,
+    caller_level,
     memory_errors,
 )
+from .first_plan import first_plan, free_axes
 from .graph import Graph, ModelFile
 from .importers import read_model
 from .names import brief, by_number, did_you_mean, near_or_all
@@ -47,8 +48,6 @@ from .text import model_text
 # A typing error should not start a million threads.
 MAX_THREADS = 1024
 _SHOWN_NOTES = 2
-# Sizes of open axes that a first plan is tried with, after those of the file.
-_FIRST_SIZES = (*range(2, 17), 32, 64, 128, 224, 256, 512)
 # Sessions for other shapes that are kept; a program with more of them prepares again.
 _KEPT = 16
 # Inputs and outputs that `repr` names.
@@ -123,7 +122,8 @@ class Model:
             graph: index of a graph, its name, or a signature key.
             shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``. Where a file leaves sizes of
                 inputs open and none are given, every run may have others: a session of one plan for each combination
-                of shapes, of which the last few are kept. `session.plan` is then one for small sizes.
+                of shapes, of which the last few are kept. `session.plan` is then one for small sizes; where none of
+                those that are tried fit, it ends before what they do not fit.
             outputs: names of the tensors to compute instead of the graph's outputs; whatever they do not need is left
                 out, for example a custom operator at the end.
             memory_limit: bytes of live activations and temporaries that a run may need. Where shapes depend on values,
@@ -142,7 +142,7 @@ class Model:
         chosen = self._graph(graph)
         if outputs is not None:
             chosen = chosen.cut(_tensor_indices(chosen, outputs))
-        free = _free_axes(chosen, shapes or {})
+        free = free_axes(chosen, shapes or {})
         make = partial(
             make_plan,
             chosen,
@@ -152,14 +152,12 @@ class Model:
             graphs=self.graphs,
         )
         try:
-            plan = _first_plan(make, chosen, shapes or {}, free)
+            plan = first_plan(make, chosen, shapes or {}, free)
         except UnsupportedError as error:
             # What the reader noted may be why the graph has such an operator.
             advice = "; ".join(filter(None, (error.advice, *self.notes[:_SHOWN_NOTES])))
             raise UnsupportedError(error.code, error.message, place=error.place, advice=advice) from None
-        if plan.inexact:
-            where = f"{counted(plan.inexact)} under numerics '{plan.numerics}' (session.plan tells more)"
-            warnings.warn(f"results may differ from the runtime's in bits: {where}", InexactWarning, stacklevel=2)
+        _warn_of_inexact(plan)
         return Session(
             plan,
             executor=executor,
@@ -201,42 +199,11 @@ def _listed(texts: Sequence[str]) -> str:
     return ", ".join([*texts[:_SHOWN_PORTS], *(["..."] if len(texts) > _SHOWN_PORTS else [])])
 
 
-def _free_axes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, frozenset[int]]:
-    """The axes whose sizes the file leaves open, of inputs that nobody gave a shape; none where runs have state."""
-    if any(tensor.is_variable for tensor in graph.tensors):
-        return {}
-    inputs = [graph.tensors[index] for index in graph.inputs]
-    found = {t.name: frozenset(axis for axis, size in enumerate(t.shape_signature or ()) if size == -1) for t in inputs}
-    return {name: axes for name, axes in found.items() if axes and name not in shapes}
-
-
-def _first_plan(
-    make: Callable[..., Plan], graph: Graph, shapes: Mapping[str, Sequence[int]], free: Mapping[str, frozenset[int]]
-) -> Plan:
-    """A plan for sizes of free axes that the graph can have.
-
-    Raises:
-        InvalidModelError: none of those that are tried; it says which sizes are open.
-    """
-    try:
-        return make(shapes=shapes)
-    except InvalidModelError as error:
-        inputs = [graph.tensors[index] for index in graph.inputs if graph.tensors[index].name in free]
-        for size in _FIRST_SIZES if inputs else ():
-            # The first axis counts samples, as a rule, and is left as it is.
-            tried = {
-                t.name: tuple(size if axis and axis in free[t.name] else n for axis, n in enumerate(t.shape))
-                for t in inputs
-            }
-            with suppress(BittrueError):
-                return make(shapes={**shapes, **tried})
-        if not inputs:
-            raise
-        named = ", ".join(f"'{t.name}' {list(t.shape_signature or ())}".replace("-1", "?") for t in inputs)
-        advice = f"the model leaves sizes of its inputs open: {named}; give some that fit with shapes="
-        raise InvalidModelError(
-            error.code, error.message, place=error.place, advice=f"{error.advice}; {advice}" if error.advice else advice
-        ) from None
+def _warn_of_inexact(plan: Plan) -> None:
+    if plan.inexact:
+        where = f"{counted(plan.inexact)} under numerics '{plan.numerics}' (session.plan tells more)"
+        message = f"results may differ from the runtime's in bits: {where}"
+        warnings.warn(message, InexactWarning, stacklevel=caller_level())
 
 
 class Session:
@@ -775,7 +742,14 @@ class Session:
         # What does not fit a port is left to the check of inputs, which says so.
         if not other or not all(p.takes(shapes[i]) for i, p in self._input_ports.items()):
             return self
-        return self._others.find(tuple(other.items()), lambda: self._other(plan_for(self.plan, other)))
+        return self._others.find(tuple(other.items()), lambda: self._made_for(other))
+
+    def _made_for(self, shapes: Mapping[str, tuple[int, ...]]) -> Session:
+        """A session for other shapes of inputs; a warning where its results alone may differ from the runtime's."""
+        plan = plan_for(self.plan, shapes)
+        if not self.plan.inexact:
+            _warn_of_inexact(plan)
+        return self._other(plan)
 
     def _named(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[int, Any]:
         """What is given for every input, by its index in the plan."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -96,6 +98,15 @@ def memory_errors(function: Callable[P, R]) -> Callable[P, R]:
             ) from None
 
     return call
+
+
+def caller_level() -> int:
+    """The `stacklevel` with which the calling function's warning names the nearest line outside of this package."""
+    folder = str(Path(__file__).parent)
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(folder):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 class OutputError(BittrueError):

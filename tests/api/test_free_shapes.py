@@ -91,6 +91,61 @@ def test_what_does_not_fit() -> None:
         )
 
 
+def _states(length: int) -> bytes:
+    """One step of a network with a state, [2, batch, 3], on `length` numbers per sample; symbols name the batch."""
+    rng = np.random.default_rng(length)
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["h"]),
+            helper.make_node("Add", ["h", "state"], ["next"]),
+            helper.make_node("Concat", ["next", "state"], ["y"], axis=1),
+        ],
+        "graph",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "n"]),
+            helper.make_tensor_value_info("state", TensorProto.FLOAT, [2, "batch", 3]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(rng.standard_normal((length, 3)).astype(np.float32), "w")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+
+@pytest.mark.parametrize("length", [64, 600])
+def test_sizes_that_only_runs_know(length: int, tmp_path: Path) -> None:
+    """The batch stays 1 wherever its name stands; a plan that fits no size tried ends, and runs are planned anew."""
+    content, rng = _states(length), np.random.default_rng(1)
+    session, runtime = bittrue.load(content).prepare(), onnxruntime.InferenceSession(content)
+    assert [port.shape for port in session.inputs] == [(1, 64 if length == 64 else 1), (2, 1, 3)]
+    assert (session.plan.later is None) == (length == 64)
+    for batch in (1, 3):
+        feeds = {
+            "x": rng.standard_normal((batch, length)).astype(np.float32),
+            "state": rng.standard_normal((2, batch, 3)).astype(np.float32),
+        }
+        (expected,) = runtime.run(None, feeds)
+        assert session.run(feeds)["y"].tobytes() == expected.tobytes()
+        assert next(session.map([feeds]))["y"].tobytes() == expected.tobytes()
+    for size in (1, 7):
+        with pytest.raises(bittrue.BittrueError, match="MatMul"):
+            session.run({"x": np.zeros((1, size), np.float32), "state": np.zeros((2, 1, 3), np.float32)})
+    if length == 600:
+        (tmp_path / "model.onnx").write_bytes(content)
+        done = CliRunner().invoke(cli, ["plan", str(tmp_path / "model.onnx")], catch_exceptions=False)
+        assert done.exit_code == 0
+        assert "planned while running, because" in " ".join(done.output.split())
+        session.plan.save(tmp_path / "model.plan")
+        assert str(bittrue.load_plan(tmp_path / "model.plan").plan) == str(session.plan)
+
+
+def test_faults_that_no_sizes_cure() -> None:
+    content = _model(
+        [("MatMul", ["x", "w"], ["y"]), ("MatMul", ["w", "v"], ["z"])], {"x": ["N", 3], "v": [5, 5]}, ["z"]
+    )
+    with pytest.raises(bittrue.InvalidModelError):
+        bittrue.load(content).prepare()
+
+
 def test_files_of_other_sizes(tmp_path: Path) -> None:
     (x,) = _images((2, 6, 7))
     (tmp_path / "model.onnx").write_bytes(_CONVOLUTION)

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import bittrue
 from support.onnx_models import Checks, build, check
 
-S32, I64, BOOL = TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL
+S32, I64, BOOL, F32 = TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL, TensorProto.FLOAT
 
 
 def graph(
@@ -76,6 +78,41 @@ def test_only_the_branch_that_is_called_needs_to_fit() -> None:
         content, feeds = build(nodes, {"x": x}, {"y": S32}, constants)
         expected = x[:, 0] if shape[1] == 1 else x
         assert check(content, feeds, expected=lambda expected=expected: {"y": expected}) == "equal"
+
+
+def test_a_branch_that_does_not_fit_is_an_error_when_it_is_called() -> None:
+    """As files for two kinds of inputs have them, here rows of 2 and of 3: an input says which; the other half of the
+    graph does not fit.
+    """
+    halves = [
+        graph([helper.make_node("MatMul", ["x", name], [f"{name}y"])], [], [(f"{name}y", F32)])
+        for name in ("two", "three")
+    ]
+    nodes = [
+        helper.make_node("If", ["c"], ["y"], then_branch=halves[0], else_branch=halves[1]),
+        helper.make_node("Relu", ["y"], ["z"]),
+    ]
+    rng = np.random.default_rng(0)
+    constants = {name: rng.standard_normal((size, 4)).astype(np.float32) for name, size in (("two", 2), ("three", 3))}
+    model = onnx.load_from_string(
+        build(nodes, {"x": np.zeros((1, 1), np.float32), "c": np.array(True)}, {"z": F32}, constants)[0]
+    )
+    for axis, size in enumerate(model.graph.input[0].type.tensor_type.shape.dim):
+        size.dim_param = f"free {axis}"
+    content = model.SerializeToString()
+    for executor in ("native", "reference"):
+        session = bittrue.load(content).prepare(executor=executor)
+        assert session.plan.later is None
+        for size in (2, 3, 5):
+            x = rng.standard_normal((4, size)).astype(np.float32)
+            for condition in (True, False):
+                feeds = {"x": x, "c": np.array(condition)}
+                if condition == (size == 2) and size < 5:
+                    (expected,) = onnxruntime.InferenceSession(content).run(None, feeds)
+                    assert session.run(feeds)["z"].tobytes() == expected.tobytes()
+                    continue
+                with pytest.raises(bittrue.BittrueError, match=r"called.*MatMul"):
+                    session.run(feeds)
 
 
 def test_branches_of_different_shapes() -> None:

@@ -67,10 +67,18 @@ def test_odd_values(request: pytest.FixtureRequest, part: int, record_property: 
 
 
 def test_nodes_of_one_name() -> None:
-    """The runtime refuses them, in a graph that a node calls too; nodes without a name are many."""
+    """The runtime refuses them, in a graph that a node calls too; nodes without a name are many, and names of constants
+    do not count.
+    """
     x = np.float32([1, -2])
-    for names in (("", ""), ("a", "b"), ("a", "a")):
+    for names, constants in (
+        (("", ""), ("", "")),
+        (("a", "b"), ("c", "c")),
+        (("a", "b"), ("a", "b")),
+        (("a", "a"), ()),
+    ):
         nodes = [
+            *(helper.make_node("Constant", [], [f"c{i}"], name, value_float=1.0) for i, name in enumerate(constants)),
             helper.make_node("Neg", ["x"], ["y"], names[0]),
             helper.make_node("Relu", ["y"], ["z"], names[1]),
         ]

@@ -44,8 +44,9 @@ def test_commands(tmp_path: Path) -> None:
 
 def test_warning() -> None:
     content, _ = single("TopK", {"x": _X, "k": np.int64([2])}, [1, 7], {"sorted": 0}, constants=("k",))
-    with pytest.warns(bittrue.InexactWarning, match="1 TopK under numerics 'onnxruntime'"):
+    with pytest.warns(bittrue.InexactWarning, match="1 TopK under numerics 'onnxruntime'") as said:
         bittrue.load(content).prepare("onnxruntime")
+    assert [one.filename for one in said] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bittrue.load(single("Neg", {"x": _X}, [1])[0]).prepare("onnxruntime")

@@ -62,6 +62,8 @@ class Tensor:
             one uint8 per byte); None for computed tensors.
         is_variable: keeps its value from one run to the next.
         symbols: names of the free dimensions, "" of the others; the same name is the same dimension.
+        is_default: callers of the runtime may give another value than `data`, so its optimiser takes this for no
+            constant.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Tensor:
     data: np.ndarray | None = None
     is_variable: bool = False
     symbols: tuple[str, ...] | None = None
+    is_default: bool = False
 
     @property
     def type(self) -> DataType:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 OLDEST_OPSET, NEWEST_OPSET = 8, 28
 _DEFAULT_DOMAIN = "ai.onnx"
 _MOST_NODES = 100_000
+# The IR version since which initializers may be what inputs are by default.
+_DEFAULTS = 4
 _MOST_OPSETS = 1 << 20
 # Attributes of Constant: whether they hold several numbers, what these are in Python, and their type.
 _CONSTANTS: dict[str, tuple[bool, type, str]] = {
@@ -79,9 +81,14 @@ def onnx_package() -> Any:
 
 
 def _check_node_names(proto: GraphProto) -> None:
-    """Names of nodes may be left out; those that are given are unique in their graph, as the format asks."""
+    """Names of nodes may be left out; those that are given are unique in their graph, as the format asks.
+
+    Those of Constant do not count: the runtime makes initializers of these nodes before it looks at names.
+    """
     known = set()
     for node in proto.node:
+        if node.op_type == "Constant":
+            continue
         if node.name in known:
             raise InvalidModelError(
                 "BT-ONNX-NAME", f"two nodes are called '{node.name}'", place=f"graph '{proto.name}'", advice=_RENAME
@@ -160,15 +167,24 @@ class _Reader:
         number = len(self.graphs)
         self.graphs.append(None)
         builder = GraphBuilder(claims=self._claims(proto))
+        # Before IR version 4 every initializer had to be listed as an input; since then those that are listed are
+        # what an input is without a value.
+        given = {info.name for info in proto.input} if self.model.ir_version >= _DEFAULTS else set[str]()
         for initializer in proto.initializer:
             if not initializer.name or initializer.name in builder.names:
                 raise InvalidModelError("BT-ONNX-NAME", f"initializer '{initializer.name}' is given twice", place=place)
-            builder.add(constant(initializer, initializer.name, self.folder))
+            value = constant(initializer, initializer.name, self.folder)
+            builder.add(replace(value, is_default=initializer.name in given))
+        defaults = sum(tensor.is_default for tensor in builder.tensors)
+        if defaults:
+            self.notes.append(
+                f"{place}: {defaults} initializers stand among its inputs too, where callers of ONNX Runtime may"
+                " replace them: its optimiser takes them for no constants"
+            )
         if proto.sparse_initializer:
             raise UnsupportedError("BT-ONNX-SPARSE", "sparse initializers are not read", place=place)
         inputs = []
         for info in proto.input:
-            # Before IR version 4 every initializer had to be listed as an input, too.
             if info.name in builder.names and builder.tensors[builder.names[info.name]].is_constant:
                 continue
             if not info.name or info.name in builder.names:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InvalidModelError
 from ..graph import DataType, Graph, Quantization, data_type
 from ..names import brief
 from ..numerics import Numerics
@@ -124,10 +125,12 @@ class Later:
     Attributes:
         graph: the nodes that remain; its inputs are the outputs of the plan before it.
         reason: why planning stopped there, for people.
+        error: the first node does not fit the shapes at hand: running it raises this.
     """
 
     graph: Graph
     reason: str
+    error: InvalidModelError | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,6 +138,7 @@ def make_plan(
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     notes: Sequence[str] = (),
     graphs: Sequence[Graph] = (),
+    may_end: bool = False,
 ) -> Plan:
     """Plan `graph` under `numerics`.
 
@@ -150,6 +151,8 @@ def make_plan(
         memory_limit: bytes of live activations and temporaries that a run may need.
         notes: kept in the plan.
         graphs: all graphs of the file, for operators that call other graphs.
+        may_end: where a node does not fit sizes that the file leaves open and `shapes` does not give, the plan ends
+            before it.
 
     Raises:
         UnsupportedError: operators or types without a row; all of them are named in one message.
@@ -162,16 +165,23 @@ def make_plan(
     graph, found = rewritten[id(graph)]
     kept = needed_graphs(graph, [rewritten[id(g)][0] for g in graphs])
     main = next(index for index, one in enumerate(kept) if one is graph)
-    return plan_source(
-        Source(numerics, kept, memory_limit, plan_source, main, _wanted(graph, shapes or {})), (*notes, *found)
-    )
+    source = Source(numerics, kept, memory_limit, plan_source, main, _wanted(graph, shapes or {}))
+    plan = plan_source(source, (*notes, *found))
+    return plan if may_end else _to_the_end(plan)
 
 
 def plan_source(source: Source, notes: Sequence[str]) -> Plan:
-    """The plan of a source's main graph, whose rewrites are done. Errors as for `make_plan`."""
+    """The plan of a source's main graph, whose rewrites are done; it ends as `make_plan` may. Errors as for that."""
     graph = source.graphs[source.main]
     check_graph(graph, source)
-    return _plan_graph(_Job(source), graph, source.shapes, {}, notes=tuple(notes))
+    is_open = any(-1 in (graph.tensors[i].shape_signature or ()) for i in graph.inputs if i not in source.shapes)
+    return _plan_graph(_Job(source), graph, source.shapes, {}, notes=tuple(notes), may_end=is_open)
+
+
+def _to_the_end(plan: Plan) -> Plan:
+    if plan.later is not None and plan.later.error is not None:
+        raise plan.later.error
+    return plan
 
 
 def plan_for(plan: Plan, shapes: Mapping[str, Sequence[int]]) -> Plan:
@@ -179,7 +189,7 @@ def plan_for(plan: Plan, shapes: Mapping[str, Sequence[int]]) -> Plan:
     source = plan.source
     assert source is not None
     wanted = {**source.shapes, **_wanted(source.graphs[source.main], shapes)}
-    return plan_source(replace(source, shapes=wanted), plan.notes)
+    return _to_the_end(plan_source(replace(source, shapes=wanted), plan.notes))
 
 
 def rewritten_graph(
@@ -293,10 +303,11 @@ def _plan_graph(
     scope: str = "",
     peek: Peek | None = None,
     notes: tuple[str, ...] = (),
+    may_end: bool = False,
 ) -> Plan:
     state = _State(graph, job, peek, given)
     _seed(state, shapes)
-    done, reason = len(graph.nodes), ""
+    done, reason, unfit = len(graph.nodes), "", None
     for position, node in enumerate(graph.nodes):
         job.count()
         try:
@@ -307,10 +318,15 @@ def _plan_graph(
                 raise
             done, reason = position, f"{node}: {error.message}"
             break
+        except InvalidModelError as error:
+            if not may_end:
+                raise
+            done, reason, unfit = position, str(error), error
+            break
         if state.unknown:
             done, reason = position + 1, f"{node}: shapes of its results depend on values"
             break
-    return _finish(state, done, reason, scope, notes)
+    return _finish(state, done, reason, unfit, scope, notes)
 
 
 def _wanted(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, ...]]:
@@ -407,7 +423,10 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
     try:
         if operator.graphs:
             uses = [use for use in operator.graphs if not never_called(call, use)]
-            call = replace(call, graphs=tuple(_subgraph(state, call, use) for use in uses))
+            # A graph that another one may be called for need not fit, unless the runtime plans both.
+            chosen = len(uses) > 1 and all(use.when is not None for use in uses)
+            perhaps = chosen and not call.attribute("plans_both")
+            call = replace(call, graphs=tuple(_subgraph(state, call, use, perhaps) for use in uses))
         step, shapes, scratch = _lower(call, operator, candidates, numerics, limit)
     except BittrueError as error:
         raise place_errors(call, error) from None
@@ -438,8 +457,10 @@ def _choose(call: Call, candidates: tuple[Row, ...], numerics: Numerics) -> Row:
     )
 
 
-def _subgraph(state: _State, call: Call, use: GraphUse) -> Subgraph:
-    """A graph that the node calls, planned for what the node gives it."""
+def _subgraph(state: _State, call: Call, use: GraphUse, perhaps: bool) -> Subgraph:
+    """A graph that the node calls, planned for what the node gives it; up to what does not fit where it is only
+    perhaps called.
+    """
     source = state.job.source
     index = int(call.attribute(use.attribute))
     graph = source.graphs[index]
@@ -460,18 +481,17 @@ def _subgraph(state: _State, call: Call, use: GraphUse) -> Subgraph:
         i: operand.value for k, (i, operand) in enumerate(operands.items()) if k in fixed and operand.value is not None
     }
     shapes = {i: operand.shape for i, operand in operands.items()}
-    key = (index, tuple(shapes.items()), tuple((i, id(value)) for i, value in values.items()))
+    key = (index, perhaps, tuple(shapes.items()), tuple((i, id(value)) for i, value in values.items()))
+    label = source.label(index)
     if key not in state.job.nested:
-        label = source.label(index)
         try:
-            plan = _plan_graph(state.job, graph, shapes, values, scope=f"{label}::")
+            plan = _plan_graph(state.job, graph, shapes, values, scope=f"{label}::", may_end=perhaps)
         except BittrueError as error:
-            place = f"graph '{label}', {error.place}" if error.place else f"graph '{label}'"
-            raise type(error)(error.code, error.message, place=place, advice=error.advice) from None
+            raise _inside(label, error) from None
         state.job.nested[key] = Nested(index, plan)
     nested = state.job.nested[key]
-    number = state.nested.setdefault(nested, len(state.nested))
-    results = [None if nested.plan.later else nested.plan.tensors[i] for i in graph.outputs]
+    number, later = state.nested.setdefault(nested, len(state.nested)), nested.plan.later
+    results = [None if later else nested.plan.tensors[i] for i in graph.outputs]
     return Subgraph(
         number,
         tuple(graph.tensors[i].dtype for i in graph.outputs),
@@ -480,7 +500,14 @@ def _subgraph(state: _State, call: Call, use: GraphUse) -> Subgraph:
         len(set(graph.outputs)) < len(graph.outputs),
         nested.plan.work,
         nested.plan.memory,
+        _inside(label, later.error) if later and later.error else None,
     )
+
+
+def _inside(label: str, error: BittrueError) -> BittrueError:
+    """The error of a called graph."""
+    place = f"graph '{label}', {error.place}" if error.place else f"graph '{label}'"
+    return type(error)(error.code, error.message, place=place, advice=error.advice)
 
 
 def _lower(
@@ -543,8 +570,10 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
     return True
 
 
-def _finish(state: _State, done: int, reason: str, scope: str, notes: tuple[str, ...]) -> Plan:
-    """The plan of the first `done` nodes; why the others come later."""
+def _finish(
+    state: _State, done: int, reason: str, unfit: InvalidModelError | None, scope: str, notes: tuple[str, ...]
+) -> Plan:
+    """The plan of the first `done` nodes; why the others come later, and their error."""
     graph, source = state.graph, state.job.source
     rest = graph.nodes[done:]
     to_come = {index for node in rest for index in node.outputs}
@@ -575,7 +604,7 @@ def _finish(state: _State, done: int, reason: str, scope: str, notes: tuple[str,
     if rest:
         needed = {*graph.outputs, *(i for node in rest for i in node.inputs if i is not None)}
         outputs = tuple(sorted(index for index in needed if index in first))
-        later = Later(replace(graph, nodes=rest, inputs=outputs), reason)
+        later = Later(replace(graph, nodes=rest, inputs=outputs), reason, unfit)
     for index in outputs:
         last[index] = len(state.steps)
     known = {*state.folded, *state.given}

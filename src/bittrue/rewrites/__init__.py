@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -45,6 +45,7 @@ def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes
         InvalidModelError: nodes have other operands or attributes than their operators ask for.
     """
     notes: list[str] = []
+    before, graph = graph, _without_defaults(graph)
     known = shapes(graph)
     for name in names:
         module = importlib.import_module(_modules()[name])
@@ -61,4 +62,15 @@ def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes
         notes += found
         if rewritten is not graph:
             graph, known = rewritten, shapes(rewritten)
+    if graph.inputs != before.inputs:
+        old = {index: tensor for index, tensor in enumerate(before.tensors) if tensor.is_default}
+        tensors = tuple(old.get(index, tensor) for index, tensor in enumerate(graph.tensors))
+        graph = replace(graph, tensors=tensors, inputs=before.inputs)
     return graph, tuple(notes)
+
+
+def _without_defaults(graph: Graph) -> Graph:
+    """The graph as an optimiser sees it: values that callers may replace are inputs."""
+    defaults = [index for index, tensor in enumerate(graph.tensors) if tensor.is_default]
+    tensors = tuple(replace(tensor, data=None) if tensor.is_default else tensor for tensor in graph.tensors)
+    return replace(graph, tensors=tensors, inputs=(*graph.inputs, *defaults)) if defaults else graph

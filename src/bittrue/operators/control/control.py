@@ -23,7 +23,7 @@ def _unknown(shape: Shape | None) -> Shape:
 
 
 def infer_if(call: Call) -> list[Shape]:
-    """The shapes of both graphs where they agree, or those of the one that is called for sure."""
+    """The shapes of both graphs where they agree, or those of the only one that is called or can run."""
     call.expect((1, len(call.inputs)), None)
     condition = call.input(0, "condition")
     if condition.dtype != "bool" or condition.size != 1:
@@ -32,7 +32,10 @@ def infer_if(call: Call) -> list[Shape]:
         )
     for graph in call.graphs:
         check_results(call, graph)
-    columns = zip(*(graph.shapes for graph in call.graphs), strict=True)
+    fitting = [graph for graph in call.graphs if graph.error is None]
+    if not fitting:
+        raise call.graphs[0].error or AssertionError
+    columns = zip(*(graph.shapes for graph in fitting), strict=True)
     return [(-1,) if column[0] is None or set(column) != {column[0]} else column[0] for column in columns]
 
 

@@ -126,6 +126,7 @@ class Subgraph:
         passed: for each result, the position of the input that it simply is, or -1.
         repeated: whether one tensor is several results.
         work, memory: of one run.
+        error: every run of it raises this, since it does not fit what the node gives it.
     """
 
     number: int
@@ -135,6 +136,7 @@ class Subgraph:
     repeated: bool
     work: int
     memory: int
+    error: BittrueError | None = None
 
 
 class World(Protocol):

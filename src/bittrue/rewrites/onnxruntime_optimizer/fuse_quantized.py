@@ -49,15 +49,16 @@ _ROUNDS = 10
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
-    """`graph` with integer operators, and notes about what stays real.
+    """`graph` with integer operators and the attribute `computed_weights`, and notes about what stays real.
 
     Args:
-        graph: any graph; one without pairs comes back as it is.
+        graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor = Editor(graph, shapes)
     if not prepare_groups(editor, shapes):
-        return graph, ()
+        mark_computed_weights(editor)
+        return (editor.finish(), ()) if editor.touched else (graph, ())
     for _ in editor.rounds(_ROUNDS):
         _remove_clamps(editor)
         _fuse_groups(editor)
@@ -128,11 +129,11 @@ def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
 
 
 def mark_computed_weights(editor: Editor) -> None:
-    """Real products whose weights are no constants to the runtime: dequantized ones, and those that it casts.
+    """Real products whose weights are no constants to the runtime: dequantized ones, those that it casts, and defaults.
 
     A convolution's bias is one of them; that of a matrix product is not prepared.
     """
-    computed: set[int] = set()
+    computed = {index for index, tensor in enumerate(editor.tensors) if tensor.is_default}
     for node in editor.nodes():
         made = node.operator == DEQUANTIZE or node.attributes.get("computed")
         if made or computed.intersection(i for i in node.inputs if i is not None):

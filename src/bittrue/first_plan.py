@@ -1,0 +1,68 @@
+"""The plan that a model is prepared with where its file leaves sizes of inputs open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from .errors import BittrueError
+from .graph import Graph, Tensor
+from .plan import Plan
+from .plan.planner import plan_for
+
+# Sizes of open axes that are tried after those of the file.
+_SIZES = (*range(2, 17), 32, 64, 128, 224, 256, 512)
+# Inputs whose axes are tried while those of the others stay as they are.
+_TRIED_ALONE = 4
+
+
+def free_axes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, frozenset[int]]:
+    """The axes whose sizes the file leaves open, of inputs that nobody gave a shape; none where runs have state."""
+    if any(tensor.is_variable for tensor in graph.tensors):
+        return {}
+    inputs = [graph.tensors[index] for index in graph.inputs]
+    found = {t.name: frozenset(axis for axis, size in enumerate(t.shape_signature or ()) if size == -1) for t in inputs}
+    return {name: axes for name, axes in found.items() if axes and name not in shapes}
+
+
+def first_plan(
+    make: Callable[..., Plan], graph: Graph, shapes: Mapping[str, Sequence[int]], free: Mapping[str, frozenset[int]]
+) -> Plan:
+    """A plan for sizes of free axes that the graph can have; where none of those that are tried fit, one that ends
+    before what they do not fit. Runs with other sizes are planned anew.
+
+    Raises:
+        InvalidModelError: the graph fits no sizes: with all of them it has one and the same fault.
+    """
+    plan = make(shapes=shapes, may_end=bool(free))
+    unfit = plan.later.error if plan.later is not None else None
+    if unfit is None:
+        return plan
+    faults = {str(unfit)}
+    for tried in _first_shapes([graph.tensors[i] for i in graph.inputs if graph.tensors[i].name in free], free):
+        try:
+            return plan_for(plan, tried)
+        except BittrueError as error:
+            faults.add(str(error))
+    if len(faults) == 1:
+        raise unfit
+    return plan
+
+
+def _first_shapes(inputs: Sequence[Tensor], free: Mapping[str, frozenset[int]]) -> Iterator[dict[str, tuple[int, ...]]]:
+    """Shapes to try, by input: of all inputs alike, then of one alone.
+
+    The first axis counts samples, as a rule: it stays as it is, and so do those of its name.
+    """
+    samples = {t.symbols[0] for t in inputs if t.symbols and len(t.shape) > 1} - {""}
+
+    def shape(tensor: Tensor, size: int) -> tuple[int, ...]:
+        names = tensor.symbols or ("",) * len(tensor.shape)
+        axes = free[tensor.name] - {axis for axis, name in enumerate(names) if name in samples}
+        axes -= {0} if len(names) > 1 else set()
+        return tuple(size if axis in axes else n for axis, n in enumerate(tensor.shape))
+
+    for size in _SIZES:
+        yield {t.name: shape(t, size) for t in inputs}
+    for one in inputs[:_TRIED_ALONE] if len(inputs) > 1 else ():
+        for size in _SIZES:
+            yield {t.name: shape(t, size) if t is one else t.shape for t in inputs}
