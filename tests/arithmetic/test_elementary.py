@@ -1,4 +1,4 @@
-"""elementary: against the C library whose sequences it pins, where that is at hand, and against exact values."""
+"""elementary and circular: against the C library whose sequences they pin, where that is at hand; exact values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bittrue.arithmetic import elementary
+from bittrue.arithmetic import circular, elementary
 from support.elementary import BORDERS
 
 TWO = {"power": "powf", "atan2": "atan2f"}
@@ -46,6 +46,16 @@ def call(library: ctypes.CDLL, name: str, *x: np.ndarray) -> np.ndarray:
     function = getattr(library, name)
     function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float] * len(x)
     return np.array([function(*values) for values in zip(*(v.tolist() for v in x), strict=True)], np.float32)
+
+
+CIRCULAR = ("acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh", "tan")
+
+
+@pytest.mark.parametrize("name", CIRCULAR)
+def test_circular_functions_equal_the_c_library(name: str, request: pytest.FixtureRequest) -> None:
+    x = arguments(1, 10_000_000 if request.config.getoption("--deep") else 50_000)
+    x = np.concatenate([x, np.remainder(x[np.isfinite(x)], np.float32(2)) - np.float32(1)])
+    same_bits(getattr(circular, name)(x), call(c_library(), name + "f", x), x)
 
 
 @pytest.mark.parametrize("name", ONE)
@@ -135,9 +145,13 @@ def test_quarter_turns() -> None:
         assert abs(Fraction(float(r)) - left) <= Fraction(1, 2**40) + abs(left) / 2**20, value
 
 
+# What functions are made of, here and in `circular`.
+SHARED = ("wraps", "on_vectors", "bits_of", "from_bits", "horner")
+
+
 def test_every_function_is_tested_and_named_in_its_source() -> None:
     public = {
-        n for n, f in vars(elementary).items() if inspect.isfunction(f) and not n.startswith("_") and n != "wraps"
+        n for n, f in vars(elementary).items() if inspect.isfunction(f) and not n.startswith("_") and n not in SHARED
     }
     assert public == {*ONE, *TWO, "logistic", "quarter_turns"}
     for name in public:

@@ -1,9 +1,9 @@
 """Operators on real numbers: random one-node models against ONNX Runtime, and under the specification against
 fractions.
 
-Stems: cos sin elu clip erf hard_sigmoid mish gelu round_to_integer softplus softsign
-thresholded_relu power add_n sum mean reduce_max reduce_min reduce_prod softmax log_softmax matmul conv
-conv_transpose max_pool average_pool lp_pool batch_normalization
+Stems: acos acosh asin asinh atan atanh cosh sinh tan cos sin elu clip erf hard_sigmoid mish gelu round_to_integer
+softplus softsign thresholded_relu power add_n sum mean reduce_max reduce_min reduce_prod softmax log_softmax matmul
+conv conv_transpose max_pool average_pool lp_pool batch_normalization
 group_normalization layer_normalization lp_normalization local_response_normalization.
 """
 

@@ -116,6 +116,16 @@ def test_functions_are_rounded_once(name: str) -> None:
         same(ours, [nearest(oracle(Decimal(float(v)), *given)) for v in x])
 
 
+def _sine(a: Decimal, start: int) -> Decimal:
+    """The sine, or the cosine, of a small angle by its series."""
+    term = total = a if start else Decimal(1)
+    n = start
+    while abs(term) > Decimal("1e-70"):
+        term = -term * a * a / ((n + 1) * (n + 2))
+        n, total = n + 2, total + term
+    return total
+
+
 def test_logarithm_and_circle_functions_are_rounded_once() -> None:
     x = np.abs(numbers(2, (200,), 8)) + F32(1e-9)
     functions = real_function.RULES[ONCE].functions
@@ -124,16 +134,45 @@ def test_logarithm_and_circle_functions_are_rounded_once() -> None:
         same(functions["log"](x), [nearest(Decimal(float(v)).ln()) for v in x])
         angles = numbers(3, (100,), 2)
         for name, start in (("sin", 1), ("cos", 0)):
-            expected = []
-            for v in angles:
-                a = Decimal(float(v))
-                term = a if start else Decimal(1)
-                total, n = term, start
-                while abs(term) > Decimal("1e-70"):
-                    term = -term * a * a / ((n + 1) * (n + 2))
-                    n, total = n + 2, total + term
-                expected.append(nearest(total))
-            same(functions[name](angles), expected)
+            same(functions[name](angles), [nearest(_sine(Decimal(float(v)), start)) for v in angles])
+
+
+# Rising functions; arc cosine falls.
+INVERSES: dict[str, tuple[Any, Any]] = {
+    "acos": (lambda y: -_sine(y, 0), lambda x: -x),
+    "acosh": (lambda y: (y.exp() + (-y).exp()) / 2, lambda x: x),
+    "asin": (lambda y: _sine(y, 1), lambda x: x),
+    "asinh": (lambda y: (y.exp() - (-y).exp()) / 2, lambda x: x),
+    "atan": (lambda y: _sine(y, 1) / _sine(y, 0), lambda x: x),
+    "atanh": (_tanh, lambda x: x),
+}
+
+
+@pytest.mark.parametrize("name", INVERSES)
+def test_inverse_functions_are_rounded_once(name: str) -> None:
+    """What they are the inverses of lies on both sides of the argument, half a unit before and behind the result."""
+    forward, turned = INVERSES[name]
+    x = np.clip(numbers(8, (80,), 3), -20, 20)
+    x = np.concatenate([x, F32([1e-6, -1e-6, 0.999999, 1 / 3])])
+    x = np.abs(x) + 1 if name == "acosh" else x / F32(21) if name in ("acos", "asin", "atanh") else x
+    ours = real_function.RULES[ONCE].functions[name](x)
+    with localcontext() as context:
+        context.prec = 80
+        for value, result in zip(x, ours, strict=True):
+            below, above = (Decimal(float(np.nextafter(result, F32(end)))) for end in (-np.inf, np.inf))
+            middle, sought = Decimal(float(result)), turned(Decimal(float(value)))
+            assert forward((below + middle) / 2) <= sought <= forward((middle + above) / 2), value
+
+
+def test_tangent_and_hyperbolic_functions_are_rounded_once() -> None:
+    x = numbers(9, (80,), 2)
+    functions = real_function.RULES[ONCE].functions
+    with localcontext() as context:
+        context.prec = 80
+        exact = [Decimal(float(v)) for v in x]
+        same(functions["tan"](x), [nearest(_sine(v, 1) / _sine(v, 0)) for v in exact])
+        same(functions["sinh"](x), [nearest((v.exp() - (-v).exp()) / 2) for v in exact])
+        same(functions["cosh"](x), [nearest((v.exp() + (-v).exp()) / 2) for v in exact])
 
 
 def test_gelu_is_the_function_of_its_form() -> None:

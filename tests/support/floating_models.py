@@ -492,6 +492,7 @@ def _skip(rng: np.random.Generator) -> Model:
 
 _I32, _I64 = (np.int32, np.int64)
 GENERATORS: Mapping[str, Generator] = {
+    **{op: unary(op) for op in ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan")},
     "Abs": unary("Abs"),
     "Add": binary("Add", numbers),
     "AveragePool": pool("AveragePool"),

@@ -88,6 +88,10 @@ def _by_hand() -> Iterator[Base]:
     ours = {"domain": MICROSOFT}
     yield _made("SimplifiedLayerNormalization", {"x": x, "scale": row}, [_F32], axis=-1)
     yield _made("RMSNormalization", {"x": x, "scale": row}, [_F32], opset=23)
+    yield _made("GlobalLpPool", {"x": image}, [_F32], p=1)
+    regions = {"x": image, "b": np.float32([[0, 0, 2, 3]]), "n": np.int64([0])}
+    yield _made("RoiAlign", regions, [_F32], mode="max", output_height=2, output_width=2, sampling_ratio=1,
+                spatial_scale=0.5, coordinate_transformation_mode="half_pixel", opset=16)  # fmt: skip
     for op_type in ("ReduceSum", "ReduceMax", "ReduceMean", "ReduceL2"):
         yield _made(op_type, {"x": x}, [_F32], axes=[1], keepdims=1, opset=11)
     yield _made("Squeeze", {"x": x[None]}, [_F32], axes=[0], opset=11)

@@ -16,7 +16,7 @@ import numpy as np
 
 # Digits of Decimal calculations, and how many of them are believed: a value that agrees with a tie in all believed
 # digits is the tie.
-_DIGITS, _BELIEVED = 260, 200
+DIGITS, _BELIEVED = 260, 200
 
 Exact = Fraction | Decimal
 
@@ -80,7 +80,7 @@ def in_digits(function: Callable[..., Decimal]) -> Callable[..., Decimal]:
     @wraps(function)
     def wrapper(*arguments: Any, **named: Any) -> Decimal:
         with localcontext() as context:
-            context.prec = _DIGITS
+            context.prec = DIGITS
             context.Emin, context.Emax = -(10**9), 10**9
             return function(*arguments, **named)
 
@@ -95,7 +95,7 @@ def pi() -> Decimal:
     def inverse_tangent(n: int) -> Decimal:
         term = total = Decimal(1) / n
         k = 1
-        while abs(term) > Decimal(10) ** -(_DIGITS + 5):
+        while abs(term) > Decimal(10) ** -(DIGITS + 5):
             term = -term / (n * n)
             k += 2
             total += term / k
@@ -108,7 +108,7 @@ def erf(x: Decimal) -> Decimal:
     """2 / sqrt(pi) e^(-x^2) (x + 2 x^3 / 3 + 4 x^5 / 15 + ...); call it under `in_digits`."""
     term = total = x
     n = 1
-    while term and abs(term) > abs(total) * Decimal(10) ** -_DIGITS:
+    while term and abs(term) > abs(total) * Decimal(10) ** -DIGITS:
         n += 2
         term = term * 2 * x * x / n
         total += term
@@ -129,7 +129,7 @@ def sine(x: Decimal, quarters: int) -> Decimal:
     angle = turned - (turned / (2 * pi())).to_integral_value() * 2 * pi()
     term = total = angle
     n = 1
-    while term and abs(term) > Decimal(10) ** -_DIGITS:
+    while term and abs(term) > Decimal(10) ** -DIGITS:
         term = -term * angle * angle / ((n + 1) * (n + 2))
         n += 2
         total += term

@@ -23,10 +23,10 @@ F32 = npt.NDArray[Any]
 F64 = npt.NDArray[Any]
 
 _f32 = np.float32
-_NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
+NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
 
 
-def _on_vectors(function: Callable[..., F32]) -> Callable[..., F32]:
+def on_vectors(function: Callable[..., F32]) -> Callable[..., F32]:
     """`function` on arrays of any shape: it sees binary32 vectors, so that no operation meets a lone scalar."""
 
     @wraps(function)
@@ -38,18 +38,19 @@ def _on_vectors(function: Callable[..., F32]) -> Callable[..., F32]:
     return wrapper
 
 
-def _bits(x: F32) -> npt.NDArray[np.int64]:
+def bits_of(x: F32) -> npt.NDArray[np.int64]:
     """The 32 bits of each number as an unsigned integer."""
     return x.view(np.uint32).astype(np.int64)
 
 
-def _from_bits(bits: npt.NDArray[np.int64]) -> F32:
+def from_bits(bits: npt.NDArray[np.int64]) -> F32:
+    """The numbers with these 32 bits."""
     return (bits & 0xFFFFFFFF).astype(np.uint32).view(np.float32)
 
 
 def _scale(x: F32, exponent: npt.NDArray[np.int64]) -> F32:
     """x * 2^exponent by adding to the exponent field: x and the result are normal."""
-    return _from_bits(_bits(x) + (exponent << 23))
+    return from_bits(bits_of(x) + (exponent << 23))
 
 
 # 2^(i / 32) rounded to binary64, less i / 32 in the exponent field.
@@ -82,7 +83,7 @@ def _power_of_two(k: F64, r: F64, unit: float) -> F64:
     return ((c3 * r + c2) * (r * r) + (c1 * r + 1.0)) * factor
 
 
-@_on_vectors
+@on_vectors
 def exp(x: F32) -> F32:
     """e^x: 2^(k / 32) * P(32 x / ln 2 - k) in binary64, rounded once to binary32; off by at most 0.502 units.
 
@@ -109,7 +110,7 @@ _EXPM1_COEFFICIENTS = tuple(
 )
 
 
-def _horner(x: F32, *coefficients: np.float32) -> F32:
+def horner(x: F32, *coefficients: np.float32) -> F32:
     """c0 + x (c1 + x (c2 + ...)), from the inside out."""
     result: Any = coefficients[-1]
     for c in coefficients[-2::-1]:
@@ -117,7 +118,7 @@ def _horner(x: F32, *coefficients: np.float32) -> F32:
     return np.asarray(result)
 
 
-@_on_vectors
+@on_vectors
 def expm1(x: F32) -> F32:
     """e^x - 1 in binary32 steps: x = k ln 2 + r, a rational approximation of e^r - 1, then 2^k - 1 joined in an order
     that depends on k.
@@ -128,7 +129,7 @@ def expm1(x: F32) -> F32:
     [0.0, 1.7182817459106445, -0.6321205496788025, 1.000000013351432e-10, inf, -1.0]
     """
     one, half = _f32(1), _f32(0.5)
-    original, magnitude = x, _bits(np.abs(x))
+    original, magnitude = x, bits_of(np.abs(x))
     negative = np.signbit(x)
     ordinary = (magnitude < 0x42B17218) & ~(negative & (magnitude >= 0x4195B844))
     x = np.where(ordinary, x, _f32(0))
@@ -142,13 +143,13 @@ def expm1(x: F32) -> F32:
     # e^x - 1 for |x| <= ln(2) / 2 is x - e.
     half_x = half * x
     half_square = x * half_x
-    ratio = _horner(half_square, one, *_EXPM1_COEFFICIENTS)
+    ratio = horner(half_square, one, *_EXPM1_COEFFICIENTS)
     t = _f32(3) - ratio * half_x
     e = half_square * ((ratio - t) / (_f32(6) - x * t))
     e = (x * (e - correction) - correction) - half_square
     # 2^k (1 + x - e) - 1; 2^-k is a normal number wherever it is used.
     inner = np.clip(k, 0, 56)
-    power = _from_bits((0x7F - inner) << 23)
+    power = from_bits((0x7F - inner) << 23)
     small_k = _scale((one - power) - (e - x), inner)
     middle_k = _scale((x - (e + power)) + one, inner)
     other_k = _scale(one - (e - x), k) - one
@@ -161,7 +162,7 @@ def expm1(x: F32) -> F32:
     return np.where(ordinary, result, np.where(np.isnan(original), original + original, beyond))
 
 
-@_on_vectors
+@on_vectors
 def tanh(x: F32) -> F32:
     """Hyperbolic tangent: 1 - 2 / (t + 2) with t = e^(2|x|) - 1 from |x| = 1 on, -t / (t + 2) with t = e^(-2|x|) - 1
     below, the sign of x; from 22 on 1, below 2^-55 x itself. Off by up to 2 units.
@@ -182,7 +183,7 @@ def tanh(x: F32) -> F32:
     return np.where(magnitude < _f32(2.0**-55), x, np.where(np.isnan(x), x + x, result))
 
 
-@_on_vectors
+@on_vectors
 def logistic(x: F32) -> F32:
     """1 / (1 + e^-x) in binary32 steps; from 16.619047 upwards 1, below -9 e^x.
 
@@ -238,14 +239,14 @@ _LOG2_COEFFICIENTS = tuple(
 def _split(x: F32) -> tuple[npt.NDArray[np.int64], F64, npt.NDArray[np.int64]]:
     """(k, r, i) of x = 2^k z with r = z * inverse[i] - 1, for positive finite x; z lies in [0.699, 1.398)."""
     normal = x >= _f32(2.0**-126)
-    bits = np.where(normal, _bits(x), _bits(x * _f32(2.0**23)) - (23 << 23))
+    bits = np.where(normal, bits_of(x), bits_of(x * _f32(2.0**23)) - (23 << 23))
     distance = bits - 0x3F330000
     i, k = (distance >> 19) & 15, distance >> 23
-    z = _from_bits(bits - (k << 23)).astype(np.float64)
+    z = from_bits(bits - (k << 23)).astype(np.float64)
     return k, z * _INVERSES[i] - 1.0, i
 
 
-@_on_vectors
+@on_vectors
 def log(x: F32) -> F32:
     """ln x: k ln 2 + ln c + a cubic polynomial, in binary64, rounded once to binary32; off by at most 0.82 units.
 
@@ -260,14 +261,14 @@ def log(x: F32) -> F32:
     a, b, c = _LOG_COEFFICIENTS
     square = r * r
     result = ((a * square + (b * r + c)) * square + ((_LOGARITHMS[i] + k * _LN2) + r)).astype(np.float32)
-    outside = np.where(x == 0, _f32(-np.inf), np.where(x < 0, _NEGATIVE_NAN, x + x))
+    outside = np.where(x == 0, _f32(-np.inf), np.where(x < 0, NEGATIVE_NAN, x + x))
     return np.where(positive, result, outside)
 
 
 _POWER_OVERFLOW = float.fromhex("0x1.fffffffd1d571p+6")
 
 
-@_on_vectors
+@on_vectors
 def power(x: F32, y: F32) -> F32:
     """x^y: 2^(y log2 x) in binary64, rounded once to binary32; off by at most 0.82 units.
 
@@ -299,10 +300,10 @@ def power(x: F32, y: F32) -> F32:
     result = np.where(np.isnan(x), x + x, result)
     # This meets negative NaN, too.
     result = np.where(negative & (np.fmod(np.abs(y), _f32(2)) == one), -result, result)
-    result = np.where(negative & ~whole & ordinary, _NEGATIVE_NAN, result)
+    result = np.where(negative & ~whole & ordinary, NEGATIVE_NAN, result)
     result = np.where(np.isnan(y), np.where(np.isnan(x), x + x, y + y), result)
     # A signalling NaN has the highest bit of its fraction clear.
-    quiet = ~(np.isnan(x) & (_bits(x) & 0x400000 == 0)) & ~(np.isnan(y) & (_bits(y) & 0x400000 == 0))
+    quiet = ~(np.isnan(x) & (bits_of(x) & 0x400000 == 0)) & ~(np.isnan(y) & (bits_of(y) & 0x400000 == 0))
     return np.where(quiet & ((y == zero) | (x == one)), one, result)
 
 
@@ -342,7 +343,7 @@ def quarter_turns(x: F32) -> tuple[npt.NDArray[np.int64], F64]:
     >>> n.tolist(), r.round(8).tolist()
     ([1, 2, 0], [-0.57079633, -0.14159265, -0.50923107])
     """
-    bits = _bits(np.abs(x))
+    bits = bits_of(np.abs(x))
     small = bits < 0x42F00000
     near = np.where(small, x, _f32(0)).astype(np.float64)
     n = ((near * _QUARTER_TURNS).astype(np.int64) + 0x800000) >> 24
@@ -371,7 +372,7 @@ def _sine_or_cosine(r: F64, sign: F64, cosine: npt.NDArray[np.bool_], negated: n
     return np.asarray(np.where(cosine, np.where(negated, -even, even), sine).astype(np.float32))
 
 
-@_on_vectors
+@on_vectors
 def sin(x: F32) -> F32:
     """Sine: reduction to a quarter turn, then a polynomial, in binary64, rounded once; off by at most 0.56 units.
 
@@ -388,10 +389,10 @@ def sin(x: F32) -> F32:
     sign = np.where((turned & 3 == 0) | (turned & 3 == 3), 1.0, -1.0)
     result = _sine_or_cosine(r, sign, n & 1 == 1, turned & 2 == 2)
     result = np.where(np.abs(x) < _f32(2.0**-12), x, result)
-    return np.where(finite, result, np.where(np.isnan(x), x + x, _NEGATIVE_NAN))
+    return np.where(finite, result, np.where(np.isnan(x), x + x, NEGATIVE_NAN))
 
 
-@_on_vectors
+@on_vectors
 def cos(x: F32) -> F32:
     """Cosine: reduction to a quarter turn, then a polynomial, in binary64, rounded once; off by at most 0.56 units.
 
@@ -406,7 +407,7 @@ def cos(x: F32) -> F32:
     sign = np.where((n == 0) | (n == 3), 1.0, -1.0)
     result = _sine_or_cosine(r, sign, n & 1 == 0, n & 2 == 2)
     result = np.where(np.abs(x) < _f32(2.0**-12), _f32(1), result)
-    return np.where(finite, result, np.where(np.isnan(x), x + x, _NEGATIVE_NAN))
+    return np.where(finite, result, np.where(np.isnan(x), x + x, NEGATIVE_NAN))
 
 
 _ATAN_HIGH = np.array([4.6364760399e-01, 7.8539812565e-01, 9.8279368877e-01, 1.5707962513e00], np.float32)
@@ -427,7 +428,7 @@ _ATAN_ODD = tuple(
 )
 
 
-@_on_vectors
+@on_vectors
 def atan(x: F32) -> F32:
     """Arc tangent in binary32 steps: reduction by the angles of 0, 1/2, 1, 3/2 and infinity, then a polynomial.
 
@@ -452,7 +453,7 @@ def atan(x: F32) -> F32:
     )
     z = x * x
     w = z * z
-    total = z * _horner(w, *_ATAN_EVEN) + w * _horner(w, *_ATAN_ODD)
+    total = z * horner(w, *_ATAN_EVEN) + w * horner(w, *_ATAN_ODD)
     angle = np.maximum(interval - 1, 0)
     far = _ATAN_HIGH[angle] - ((x * total - _ATAN_LOW[angle]) - x)
     far = np.where(size >= _f32(2.0**25), _ATAN_HIGH[3] + _ATAN_LOW[3], far)
@@ -465,7 +466,7 @@ _PI, _HALF_PI, _QUARTER_PI = _f32(3.1415927410e00), _f32(1.5707963705e00), _f32(
 _PI_LOW = _f32(-8.7422776573e-08)
 
 
-@_on_vectors
+@on_vectors
 def atan2(y: F32, x: F32) -> F32:
     """The angle of the point (x, y): atan |y / x|, moved to its quadrant.
 
@@ -476,7 +477,7 @@ def atan2(y: F32, x: F32) -> F32:
     """
     one, zero = _f32(1), _f32(0)
     # The difference of the exponents, with the mantissas' borrow.
-    k = (_bits(np.abs(y)) - _bits(np.abs(x))) >> 23
+    k = (bits_of(np.abs(y)) - bits_of(np.abs(x))) >> 23
     backwards = np.signbit(x)
     angle = np.where(k > 60, _HALF_PI + _f32(0.5) * _PI_LOW, np.where(backwards & (k < -60), zero, atan(np.abs(y / x))))
     turned = _PI - (angle - _PI_LOW)
@@ -524,7 +525,7 @@ _ERFC_OUTER = tuple(
 _ERF_OF_ONE = _f32(8.4506291151e-01)  # about
 
 
-@_on_vectors
+@on_vectors
 def erfc(x: F32) -> F32:
     """1 - erf(x) in binary32 steps: rational functions on four intervals, times exponentials in the outer two.
 
@@ -536,18 +537,18 @@ def erfc(x: F32) -> F32:
     half, one, two = _f32(0.5), _f32(1), _f32(2)
     size = np.abs(x)
     z = x * x
-    y = _horner(z, *_ERFC_CENTRE[0]) / _horner(z, *_ERFC_CENTRE[1])
+    y = horner(z, *_ERFC_CENTRE[0]) / horner(z, *_ERFC_CENTRE[1])
     result = np.where(x < _f32(0.25), one - (x + x * y), half - (x * y + (x - half)))
     s = size - one
-    ratio = _horner(s, *_ERFC_MIDDLE[0]) / _horner(s, *_ERFC_MIDDLE[1])
+    ratio = horner(s, *_ERFC_MIDDLE[0]) / horner(s, *_ERFC_MIDDLE[1])
     middle = np.where(x > 0, (one - _ERF_OF_ONE) - ratio, one + (_ERF_OF_ONE + ratio))
     result = np.where(size >= _f32(0.84375), middle, result)
     q = one / (size * size)
-    bits = _bits(size)
+    bits = bits_of(size)
     further = bits >= 0x4036DB6D  # 1 / 0.35
     near, far = _ERFC_OUTER[:2], _ERFC_OUTER[2:]
-    ratio = np.where(further, _horner(q, *far[0]) / _horner(q, *far[1]), _horner(q, *near[0]) / _horner(q, *near[1]))
-    short = _from_bits(bits & 0xFFFFE000)
+    ratio = np.where(further, horner(q, *far[0]) / horner(q, *far[1]), horner(q, *near[0]) / horner(q, *near[1]))
+    short = from_bits(bits & 0xFFFFE000)
     r = exp(-short * short - _f32(0.5625)) * exp((short - size) * (short + size) + ratio)
     outer = np.where(x > 0, r / size, np.where(size >= _f32(6), two, two - r / size))
     result = np.where(size >= _f32(1.25), outer, result)
@@ -560,7 +561,7 @@ _LOG1P = tuple(map(_f32, (6.6666668653e-01, 4.0000000596e-01, 2.8571429849e-01, 
                           1.5313838422e-01, 1.4798198640e-01)))  # fmt: skip
 
 
-@_on_vectors
+@on_vectors
 def log1p(x: F32) -> F32:
     """log(1 + x) for 0 <= x <= 1 (or NaN), by u = 1 + x = 2^k (1 + f) and what the sum lost.
 
@@ -572,11 +573,11 @@ def log1p(x: F32) -> F32:
     one, half = _f32(1), _f32(0.5)
     near = x < np.uint32(0x3ED413D7).view(np.float32)
     u = one + x
-    k = (_bits(u) >> 23) - 127
+    k = (bits_of(u) >> 23) - 127
     lost = np.where(k > 0, one - (u - x), x - (u - one)) / u
-    fraction = _bits(u) & 0x7FFFFF
+    fraction = bits_of(u) & 0x7FFFFF
     small = fraction < 0x3504F7
-    reduced = _from_bits(fraction | np.where(small, 0x3F800000, 0x3F000000))
+    reduced = from_bits(fraction | np.where(small, 0x3F800000, 0x3F000000))
     k = np.where(near, 0, k + ~small).astype(np.float32)
     zero = np.where(near, False, np.where(small, fraction, (0x00800000 - fraction) >> 2) == 0)
     f = np.where(near, x, reduced - one)

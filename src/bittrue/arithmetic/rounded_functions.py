@@ -190,9 +190,55 @@ def _turned(quarters: int) -> Fast:
     return fast
 
 
+_SINE, _COSINE = _turned(0), _turned(1)
+
+
+def _tangent(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    (sine, sine_error), (cosine, cosine_error) = _SINE(x), _COSINE(x)
+    value = sine / cosine
+    # Within a small part of the angle's quarter turn.
+    error = np.abs(value) * (np.abs(sine_error / sine) + np.abs(cosine_error / cosine) + 2.0**-50)
+    return value, np.where(x == 0, 0, error)
+
+
+def _inverse_tangent(x: Decimal) -> Decimal:
+    """By halving the angle until a series is short."""
+    halvings = 0
+    while abs(x) > Decimal("0.05"):
+        x = x / (1 + (1 + x * x).sqrt())
+        halvings += 1
+    term = total = x
+    n = 1
+    while term and abs(term) > abs(total) * Decimal(10) ** -rounding.DIGITS:
+        term = -term * x * x
+        n += 2
+        total += term / n
+    return total * 2**halvings
+
+
+def _inverse_sine(x: Decimal) -> Decimal:
+    root = (1 - x * x).sqrt()
+    return _inverse_tangent(x / root) if root else (rounding.pi() / 2).copy_sign(x)
+
+
+def _inverse_hyperbolic_sine(x: Decimal) -> Decimal:
+    size = abs(x)
+    return (size + (size * size + 1).sqrt()).ln().copy_sign(x) if size > Decimal("1e-20") else x - x**3 / 6
+
+
 FUNCTIONS: Mapping[str, Function] = {
+    "acos": _function(
+        lambda x: (np.arccos(x), np.abs(np.arccos(x)) * 2.0**-49 + 2.0**-60 * (np.abs(x) < 1)),
+        _decimal(lambda x: rounding.pi() / 2 - _inverse_sine(x)),
+    ),
+    "acosh": _function(_relative(32, np.arccosh), _decimal(lambda x: (x + (x * x - 1).sqrt()).ln())),
+    "asin": _function(_relative(16, np.arcsin), _decimal(_inverse_sine)),
+    "asinh": _function(_relative(32, np.arcsinh), _decimal(_inverse_hyperbolic_sine)),
+    "atan": _function(_relative(16, np.arctan), _decimal(_inverse_tangent)),
+    "atanh": _function(_relative(32, np.arctanh), _decimal(lambda x: ((1 + x) / (1 - x)).ln() / 2)),
     "celu": _function(_celu, _decimal(_exact_celu)),
-    "cos": _function(_turned(1), _decimal(lambda x: rounding.sine(x, 1))),
+    "cos": _function(_COSINE, _decimal(lambda x: rounding.sine(x, 1))),
+    "cosh": _function(_relative(32, np.cosh), _decimal(lambda x: (x.exp() + (-x).exp()) / 2)),
     "erf": _function(_relative(64, rounding.erf_binary64), _decimal(rounding.erf)),
     "exp": _function(_relative(16, np.exp), _decimal(lambda x: x.exp())),
     "gelu": _function(_gelu, _decimal(_exact_gelu)),
@@ -205,12 +251,14 @@ FUNCTIONS: Mapping[str, Function] = {
     "parametric_elu": _function(_relative(32, _elu), _decimal(lambda x, alpha: alpha * _expm1(x) if x < 0 else x)),
     "quick_gelu": _function(_quick_gelu, _decimal(_exact_quick_gelu)),
     "selu": _function(_relative(32, _selu), _decimal(_exact_selu)),
-    "sin": _function(_turned(0), _decimal(lambda x: rounding.sine(x, 0))),
+    "sin": _function(_SINE, _decimal(lambda x: rounding.sine(x, 0))),
+    "sinh": _function(_relative(32, np.sinh), _decimal(lambda x: (x.exp() - (-x).exp()) / 2)),
     "softplus": _function(_relative(64, lambda x: np.logaddexp(0.0, x)), _decimal(_softplus)),
     "softsign": _function(
         _relative(8, lambda x: np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x)))),
         _rational(lambda x: x / (1 + abs(x))),
     ),
+    "tan": _function(_tangent, _decimal(lambda x: rounding.sine(x, 0) / rounding.sine(x, 1))),
     "tanh": _function(_relative(16, np.tanh), _decimal(rounding.tanh)),
 }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import elementary, fused, fused_polynomials, rational, rounded_functions
+from ..arithmetic import circular, elementary, fused, fused_polynomials, rational, rounded_functions
 
 # The operator's parameters are named arguments.
 Function = Callable[..., np.ndarray]
@@ -45,7 +45,8 @@ def _between(x: np.ndarray) -> np.ndarray:
 
 def _grouped(name: str) -> Function:
     """Whole groups of four by `arithmetic/rational`, the rest of a vector by the C library's function."""
-    group, rest = getattr(rational, name), getattr(elementary, name)
+    group = getattr(rational, name)
+    rest = getattr(elementary, name, None) or getattr(circular, name)
 
     def apply(x: np.ndarray) -> np.ndarray:
         whole = x.size // LANES * LANES
@@ -144,8 +145,15 @@ RULES: dict[str, RealFunctionRule] = {
     ),
     "binary32_single_operations": RealFunctionRule(
         {
+            "acos": _grouped("acos"),
+            "acosh": circular.acosh,
+            "asin": _grouped("asin"),
+            "asinh": circular.asinh,
+            "atan": _grouped("atan"),
+            "atanh": circular.atanh,
             "celu": _celu,
             "cos": _grouped("cos"),
+            "cosh": circular.cosh,
             "hard_sigmoid": _hard_sigmoid,
             "hard_swish": _hard_swish,
             "log": _grouped("log"),
@@ -153,15 +161,18 @@ RULES: dict[str, RealFunctionRule] = {
             "parametric_elu": _parametric_elu,
             "selu": _selu,
             "sin": _grouped("sin"),
+            "sinh": circular.sinh,
             "softplus": _softplus,
             "softsign": _softsign,
+            "tan": circular.tan,
         },
         "hard_sigmoid(x) = clamp(x alpha + beta), hard_swish(x) = x clamp(x f32(1 / 6) + 1/2), softsign(x) = x (1 / "
         "(1 + "
         "|x|)), elu(x) = alpha (e^x - 1), celu(x) = alpha (e^(x / alpha) - 1), selu(x) = (gamma alpha) (e^x - 1) "
         "for x < "
         "0, softplus(x) = max(x, 0) + log1p(e^-|x|), mish(x) = x tanh(softplus(x)); every operation rounded; "
-        "exponential, logarithms, sine and cosine of arithmetic/rational in fours, the C library's for the rest",
+        "exponential, logarithms, circle functions and their inverses of arithmetic/rational in fours, the C library's"
+        " for the rest; tangent, hyperbolic functions and their inverses of arithmetic/circular",
         "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
     ),
 }

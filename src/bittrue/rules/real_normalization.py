@@ -25,8 +25,8 @@ class RealNormalizationRule:
         broadcast over [R, n], None stands for 1 and 0; rows that are not `centred` keep their mean and are divided by
         their root mean square. `kind` says whose rows these are, for rules that treat them differently: ``layer``,
         ``half`` (a layer's of widened binary16 numbers), ``summed`` (a layer's behind a sum), ``embedded`` (a layer's
-        behind rows of tables), ``broadcast`` (a layer's whose scale or bias is no row of its own), ``instance`` or
-        ``group``.
+        behind rows of tables), ``broadcast`` (a layer's whose scale or bias is no row of its own), ``instance``,
+        ``group`` or ``moments`` (any axes, neither scaled nor shifted).
     by_given: (x, scale, bias, mean, variance, epsilon), the last ones broadcast over x.
     by_length: (x [R, n], p) to x / (sum of |x|^p)^(1/p), p = 1 or 2; rows of zeros stay.
     across: (x [n, channels, rest], size, alpha, beta, bias) to x / (bias + alpha / size * sum of the squares of
@@ -303,6 +303,9 @@ def _rows_in_lanes(
             deviation = np.sqrt(variance + small)
             return (x - mean[:, None]) / deviation[:, None] * by + add, mean, _ONE / deviation
         apart = x - mean[:, None]
+        if kind == "moments":
+            deviation = np.sqrt(aligned_packets(apart * apart, 0 * starts) / count)
+            return apart / deviation[:, None], mean, _ONE / deviation
         inverse = _ONE / np.sqrt(aligned_packets(apart * apart, 0 * starts) / count + small)
         factor = inverse[:, None] * by
         return x * factor + (add - mean[:, None] * factor), mean, inverse

@@ -26,6 +26,7 @@ _THEMES = (
     "recurrent",
     "reductions",
     "sequences",
+    "signal",
 )
 
 

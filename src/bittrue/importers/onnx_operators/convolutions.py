@@ -148,16 +148,55 @@ def _lp_pool(source: Source) -> None:
     source.emit("lp_pool", source.type(0), {**pool_attributes(source), "p": source.integer("p", 2)})
 
 
+def _global_lp_pool(source: Source) -> None:
+    source.emit("lp_pool", source.type(0), {**WHOLE, "p": source.integer("p", 2)})
+
+
+def _max_unpool(source: Source) -> None:
+    attributes: dict[str, Attribute] = {
+        "kernel": sizes(source, "kernel_shape"),
+        "strides": sizes(source, "strides"),
+        "pads": sizes(source, "pads"),
+    }
+    source.emit("unpool", source.type(0), attributes)
+
+
+def _col2im(source: Source) -> None:
+    attributes: dict[str, Attribute] = {name: sizes(source, name) for name in ("strides", "pads", "dilations")}
+    source.emit("fold", source.type(0), attributes)
+
+
+def _roi_align(source: Source) -> None:
+    mode, transformed = source.text("mode", "avg"), "output_half_pixel"
+    if source.version >= 16:
+        transformed = source.text("coordinate_transformation_mode", "half_pixel")
+    if mode not in ("avg", "max") or transformed not in ("half_pixel", "output_half_pixel"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' of coordinates '{transformed}' is unknown")
+    attributes: dict[str, Attribute] = {
+        "bins": (source.integer("output_height", 1), source.integer("output_width", 1)),
+        "sampling_ratio": source.integer("sampling_ratio", 0),
+        "spatial_scale": source.real("spatial_scale", 1.0),
+        "half_pixel": transformed == "half_pixel",
+        "maximum": mode == "max",
+    }
+    source.emit("region_bins", source.type(0), attributes)
+
+
 MAPPERS: Mappers = {
     ("", "AveragePool"): _average_pool,
+    ("", "Col2Im"): _col2im,
     ("", "Conv"): _conv,
+    ("", "Det"): same_type("determinant"),
     ("", "ConvTranspose"): _conv_transpose,
     ("", "Gemm"): _gemm,
     ("", "GlobalAveragePool"): same_type("average_pool", **WHOLE),
+    ("", "GlobalLpPool"): _global_lp_pool,
     ("", "GlobalMaxPool"): same_type("max_pool", **WHOLE),
     ("", "LpPool"): _lp_pool,
     ("", "MatMul"): same_type("matmul"),
     ("", "MaxPool"): _max_pool,
+    ("", "MaxUnpool"): _max_unpool,
+    ("", "RoiAlign"): _roi_align,
     (MICROSOFT, "FusedConv"): _fused_conv,
     (MICROSOFT, "FusedGemm"): _fused_gemm,
     (MICROSOFT, "FusedMatMul"): _fused_matmul,

@@ -75,6 +75,17 @@ def _quick_gelu(source: Source) -> None:
     source.emit("gelu", source.type(0), {"form": "logistic", "alpha": source.real("alpha", 1.702)})
 
 
+def _shrink(source: Source) -> None:
+    attributes: dict[str, Attribute] = {"bias": source.real("bias", 0.0), "lambda": source.real("lambd", 0.5)}
+    source.emit("shrink", source.type(0), attributes)
+
+
+def _hardmax(source: Source) -> None:
+    flattened = source.version < 13
+    axis = source.integer("axis", 1 if flattened else -1)
+    source.emit("hardmax", source.type(0), {"axis": axis, "flattened": flattened})
+
+
 def _softmax(stem: str) -> Mapper:
     def apply(source: Source) -> None:
         flattened = source.version < 13
@@ -84,7 +95,10 @@ def _softmax(stem: str) -> Mapper:
     return apply
 
 
+_CIRCULAR = "Acos Acosh Asin Asinh Atan Atanh Cosh Sinh Tan".split()
+
 MAPPERS: Mappers = {
+    **{("", name): same_type(name.lower()) for name in _CIRCULAR},
     ("", "Ceil"): same_type("round_to_integer", direction="up"),
     ("", "Celu"): _celu,
     ("", "Clip"): _clip,
@@ -96,6 +110,7 @@ MAPPERS: Mappers = {
     ("", "Gelu"): _gelu,
     ("", "HardSigmoid"): with_reals("hard_sigmoid", alpha=0.2, beta=0.5),
     ("", "HardSwish"): same_type("hard_swish"),
+    ("", "Hardmax"): _hardmax,
     ("", "LeakyRelu"): with_reals("leaky_relu", alpha=0.01),
     ("", "Log"): same_type("log"),
     ("", "LogSoftmax"): _softmax("log_softmax"),
@@ -107,6 +122,7 @@ MAPPERS: Mappers = {
     ("", "Relu"): _relu,
     ("", "Round"): same_type("round_to_integer", direction="even"),
     ("", "Selu"): with_reals("elu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
+    ("", "Shrink"): _shrink,
     ("", "Sigmoid"): same_type("logistic"),
     ("", "Sign"): same_type("sign"),
     ("", "Sin"): same_type("sin"),

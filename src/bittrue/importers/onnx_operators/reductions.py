@@ -130,6 +130,11 @@ def _lrn(source: Source) -> None:
     source.emit("local_response_normalization", source.type(0), attributes)
 
 
+def _mean_variance(source: Source) -> None:
+    axes = source.integers("axes", (0, 2, 3)) or ()
+    source.emit("mean_variance_normalization", source.type(0), {"axes": axes})
+
+
 MAPPERS: Mappers = {
     ("", "BatchNormalization"): _batch_normalization,
     ("", "GroupNormalization"): _group_normalization,
@@ -137,6 +142,7 @@ MAPPERS: Mappers = {
     ("", "LRN"): _lrn,
     ("", "LayerNormalization"): _layer_normalization,
     ("", "LpNormalization"): _lp_normalization,
+    ("", "MeanVarianceNormalization"): _mean_variance,
     ("", "RMSNormalization"): _layer_normalization,
     ("", "ReduceL1"): _reduce("sum", before="abs"),
     ("", "ReduceL2"): _reduce("sum", before="square", after="sqrt"),

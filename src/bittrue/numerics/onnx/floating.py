@@ -6,12 +6,13 @@ One operator is one real function: sums of products, softmax and normalizations 
 
 from __future__ import annotations
 
-from ..onnxruntime.floating import CLIPPED, EXACT, QUICK_GELU, REDUCTIONS
+from ..onnxruntime.floating import CIRCULAR, CLIPPED, EXACT, QUICK_GELU, REDUCTIONS
 from ..table import Row
 
 _ONCE = "an oracle of fractions or decimals in tests; the specification defines a real function and no rounding"
 _COMPARED = "run: comparisons of elements, as in any runtime"
 _FUNCTIONS = (
+    *CIRCULAR,
     "cos",
     "elu",
     "erf",

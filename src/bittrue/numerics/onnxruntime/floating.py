@@ -33,6 +33,8 @@ EXACT: tuple[Row, ...] = (
     Row("relu", _ONE, {}, _RUN),
     Row("leaky_relu", _ONE, {"slope": "scaled_below_zero"}, _RUN),
     Row("thresholded_relu", _ONE, {}, _RUN),
+    Row("hardmax", _ONE, {}, _RUN, limit=_NAN),
+    Row("shrink", ("T -> T",), {}, _RUN, where=("s8", "u8", "s16", "u16", "s32", "u32", "s64", "f32", "f64")),
     Row("prelu", ("f32 f32 -> f32",), {}, _RUN),
     *(
         Row(
@@ -68,7 +70,8 @@ EXACT: tuple[Row, ...] = (
 _PRODUCT, _SUM = {"real_product": "binary32_fused_blocks"}, {"real_sum": "binary32_packets_4"}
 _NORMAL, _SOFTMAX = {"real_normalization": "binary32_lanes"}, {"real_softmax": "binary32_polynomial_16_lanes"}
 _POLYNOMIALS, _SINGLE = {"real_function": "binary32_fused_polynomials"}, {"real_function": "binary32_single_operations"}
-_SINGLES = ("cos", "elu", "hard_sigmoid", "hard_swish", "log", "sin", "softplus", "softsign")
+CIRCULAR = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan")
+_SINGLES = (*CIRCULAR, "cos", "elu", "hard_sigmoid", "hard_swish", "log", "sin", "softplus", "softsign")
 _LAYERS = tuple(f"f32 f32 f32|- -> {out}" for out in ("f32", "f32 f32", "f32 f32 f32"))
 _UNDILATED = ("undilated_same",)
 
@@ -118,6 +121,18 @@ ROWS: tuple[Row, ...] = (
         limit=f"{_OTHER_MACHINES}; without a bias the runtime's process ends where rows have 8 elements or more",
     ),
     Row("lp_normalization", _ONE, _NORMAL, _RUN),
+    Row("mean_variance_normalization", _ONE, _NORMAL, _RUN),
+    Row("fold", ("f32 s64 s64 -> f32",), {}, _RUN, requires=(("folds_plainly",),)),
+    Row("region_bins", ("f32 f32 s64 -> f32",), {}, _RUN, requires=(("version_at_most", 16),), limit=_NAN),
+    Row("determinant", _ONE, {}, _RUN, when=(("last_size_below", 0, 17),)),
+    Row(
+        "determinant",
+        _ONE,
+        {},
+        "run",
+        limit="matrices of more than 16 rows: the runtime eliminates in blocks, whose order is not reproduced",
+        inexact=True,
+    ),
     Row(
         "local_response_normalization",
         _ONE,

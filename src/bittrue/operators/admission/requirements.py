@@ -478,6 +478,19 @@ def undilated_same(call: Call) -> None:
         )
 
 
+def folds_plainly(call: Call) -> None:
+    """Columns become images of two axes, or windows follow each other without strides, dilations and pads."""
+    plain = all(
+        all(v == usual for v in call.attribute(name)) for name, usual in (("strides", 1), ("dilations", 1), ("pads", 0))
+    )
+    if call.input(1).shape != (2,) and not plain:
+        raise call.unsupported(
+            "BT-FOLD",
+            "strides, dilations or pads of images that do not have two axes",
+            "the runtime reads other elements there; add an axis of size 1 to images of one",
+        )
+
+
 def single_values(call: Call, *positions: int) -> None:
     """Inputs at `positions`, where present, are scalars or vectors of one element."""
     for position in positions:
@@ -608,6 +621,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "single_values": single_values,
     "sums_have_products": sums_have_products,
     "undilated_same": undilated_same,
+    "folds_plainly": folds_plainly,
     "same_padding_adds": same_padding_adds,
     "ends_in_order": ends_in_order,
     "names_hidden_size": names_hidden_size,

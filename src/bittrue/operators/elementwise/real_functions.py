@@ -15,7 +15,8 @@ from .rounded_table import with_rounded_table
 _F32 = np.dtype(np.float32)
 
 # Stem to the names of its parameters.
-_PARAMETERS = {
+_PARAMETERS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan"), ()),
     "erf": (),
     "hard_sigmoid": ("alpha", "beta"),
     "mish": (),
@@ -61,11 +62,20 @@ def _operator(stem: str, summary: str) -> Operator:
 
 
 OPERATORS = (
+    _operator("acos", "arc cosine"),
+    _operator("acosh", "inverse hyperbolic cosine"),
+    _operator("asin", "arc sine"),
+    _operator("asinh", "inverse hyperbolic sine"),
+    _operator("atan", "arc tangent"),
+    _operator("atanh", "inverse hyperbolic tangent"),
+    _operator("cosh", "hyperbolic cosine"),
     with_rounded_table(_operator("erf", "error function")),
     _operator("hard_sigmoid", "clamp(alpha x + beta, 0, 1)"),
     _operator("mish", "x tanh(log(1 + e^x))"),
+    _operator("sinh", "hyperbolic sine"),
     _operator("softplus", "log(1 + e^x)"),
     _operator("softsign", "x / (1 + |x|)"),
+    _operator("tan", "tangent"),
     Operator(
         "thresholded_relu",
         (),

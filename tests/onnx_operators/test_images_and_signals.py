@@ -1,0 +1,169 @@
+"""shrink, hardmax, mean_variance_normalization, determinant, fold, region_bins, unpool, cosine_window, lengths of whole
+images: random one-node models against ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import bittrue
+from support.floating_models import F32, Generator, Model, numbers, reals, shape_of, wild
+from support.onnx_models import HERE, Checks, Refused, check, run_runtime, single
+
+I64 = np.int64
+_FLOAT = TensorProto.FLOAT
+
+
+def shrink(rng: np.random.Generator) -> Model:
+    dtype, shape = np.dtype(rng.choice("f4 f8 i1 u1 i2 u2 i4 u4 i8".split())), shape_of(rng, 0, 3)
+    if dtype.kind == "f":
+        x = wild(rng, shape).astype(dtype)
+    else:
+        ends = np.iinfo(dtype)
+        x = rng.integers(ends.min, ends.max, shape, endpoint=True, dtype=dtype)
+        x = (x % 7).astype(dtype) if rng.random() < 0.5 else x
+    attributes = {name: float(F32(rng.uniform(-3, 3))) for name in ("bias", "lambd") if rng.random() < 0.7}
+    kind = helper.np_dtype_to_tensor_dtype(dtype)
+    return single("Shrink", {"x": x}, [kind], attributes, opset=int(rng.integers(9, 23)))
+
+
+def hardmax(rng: np.random.Generator) -> Model:
+    opset, shape = int(rng.choice([8, 11, 12, 13, 21])), shape_of(rng, 1, 4)
+    x = np.rint(reals(rng, shape, 1)) + F32(0) if rng.random() < 0.5 else numbers(rng, shape)
+    attributes = {}
+    if rng.random() < 0.7 or (opset < 13 and len(shape) == 1):
+        attributes["axis"] = int(rng.integers(-len(shape) if opset >= 11 else 0, len(shape)))
+    return single("Hardmax", {"x": x}, [_FLOAT], attributes, opset=opset)
+
+
+def lengths_of_images(rng: np.random.Generator) -> Model:
+    shape = shape_of(rng, 3, 5, 8)
+    x = numbers(rng, shape) if rng.random() < 0.2 else reals(rng, shape)
+    attributes = {"p": int(rng.integers(1, 3))} if rng.random() < 0.7 else {}
+    return single("GlobalLpPool", {"x": x}, [_FLOAT], attributes, opset=int(rng.choice([8, 13, 21])))
+
+
+def mean_variance(rng: np.random.Generator) -> Model:
+    x, attributes = reals(rng, shape_of(rng, 1, 5, 9)), {}
+    if x.ndim < 4 or rng.random() < 0.5:
+        attributes["axes"] = [int(v) for v in rng.permutation(x.ndim)[: rng.integers(1, x.ndim + 1)]]
+    return single("MeanVarianceNormalization", {"x": x}, [_FLOAT], attributes, opset=int(rng.choice([9, 13, 21])))
+
+
+def columns(rng: np.random.Generator) -> Model:
+    """Images of two axes by any windows, others by plain ones."""
+    axes = int(rng.integers(1, 4)) if rng.random() < 0.3 else 2
+    window, strides, dilations = rng.integers(1, 4, axes), rng.integers(1, 4, axes), rng.integers(1, 3, axes)
+    pads, counts = rng.integers(0, 3, 2 * axes), rng.integers(1, 5, axes)
+    if axes != 2 or rng.random() < 0.3:
+        strides[:], dilations[:], pads[:] = 1, 1, 0
+    image = (counts - 1) * strides + dilations * (window - 1) + 1 - pads[:axes] - pads[axes:]
+    image = np.maximum(1, image + rng.integers(0, strides))
+    counts = (image + pads[:axes] + pads[axes:] - dilations * (window - 1) - 1) // strides + 1
+    if counts.min() < 1:
+        return columns(rng)
+    x = reals(rng, (int(rng.integers(1, 3)), int(rng.integers(1, 3) * window.prod()), int(counts.prod())))
+    given = {"strides": strides, "pads": pads, "dilations": dilations}
+    attributes = {
+        name: values.tolist()
+        for name, values in given.items()
+        if rng.random() < 0.8 or (values != (0 if name == "pads" else 1)).any()
+    }
+    operands = {"x": x, "image": image.astype(I64), "window": window.astype(I64)}
+    constants = ["image", "window"] if rng.random() < 0.8 else []
+    return single("Col2Im", operands, [_FLOAT], attributes, opset=18, constants=constants)
+
+
+def regions(rng: np.random.Generator) -> Model:
+    opset, shape = int(rng.choice([10, 16, 21])), tuple(int(v) for v in rng.integers(1, 7, 4))
+    count = int(rng.integers(0, 4))
+    boxes = rng.uniform(-3, 12, (count, 4)).astype(F32)
+    if rng.random() < 0.8:
+        boxes[:, 2:] = boxes[:, :2] + np.abs(boxes[:, 2:])
+    boxes = np.rint(boxes) if rng.random() < 0.3 else boxes
+    attributes: dict[str, Any] = {
+        "output_height": int(rng.integers(1, 5)),
+        "output_width": int(rng.integers(1, 5)),
+        "spatial_scale": float(F32(rng.choice([1, 0.5, 0.25, rng.uniform(0.1, 2)]))),
+        "mode": str(rng.choice(["avg", "max"])),
+    }
+    if rng.random() < 0.7:
+        attributes["sampling_ratio"] = int(rng.integers(0, 4))
+    if opset >= 16 and rng.random() < 0.7:
+        attributes["coordinate_transformation_mode"] = str(rng.choice(["half_pixel", "output_half_pixel"]))
+    operands = {"x": reals(rng, shape), "boxes": boxes, "images": rng.integers(0, shape[0], count)}
+    return single("RoiAlign", operands, [_FLOAT], attributes, opset=opset)
+
+
+def unpool(rng: np.random.Generator) -> Model:
+    axes = int(rng.integers(1, 4))
+    window, strides, pads = rng.integers(1, 4, axes), rng.integers(1, 4, axes), rng.integers(0, 2, 2 * axes)
+    shape = tuple(int(v) for v in (*rng.integers(1, 3, 2), *rng.integers(1, 5, axes)))
+    sizes = (np.array(shape[2:]) - 1) * strides - pads[:axes] - pads[axes:] + window
+    if sizes.min() < 1:
+        return unpool(rng)
+    given = rng.random() < 0.4
+    sizes = sizes + rng.integers(0, 3, axes) * given
+    count, room = int(np.prod(shape)), int(sizes.prod()) * shape[0] * shape[1]
+    apart = room >= count and rng.random() < 0.8
+    places = rng.permutation(room)[:count] if apart else rng.integers(0, room, count)
+    operands = {"x": numbers(rng, shape), "places": places.reshape(shape)}
+    if given:
+        operands["shape"] = np.array([*shape[:2], *sizes], I64)
+    attributes = {"kernel_shape": window.tolist(), "strides": strides.tolist(), "pads": pads.tolist()}
+    constants = ["shape"] if rng.random() < 0.7 else []
+    return single("MaxUnpool", operands, [_FLOAT], attributes, opset=int(rng.choice([9, 11, 22])), constants=constants)
+
+
+def determinant(rng: np.random.Generator) -> Model:
+    size = int(rng.integers(1, 17 if rng.random() < 0.5 else 5))
+    x = reals(rng, (*shape_of(rng, 0, 2, 4), size, size), 1)
+    x = np.rint(x) if rng.random() < 0.2 else x
+    return single("Det", {"x": x}, [_FLOAT], opset=int(rng.choice([11, 22])))
+
+
+def window(rng: np.random.Generator) -> Model:
+    name = str(rng.choice(["HannWindow", "HammingWindow", "BlackmanWindow"]))
+    kind = int(rng.choice([1, 1, 1, 11, 2, 3, 5, 6, 7, 12, 13]))
+    attributes = {"periodic": int(rng.integers(2)), "output_datatype": kind}
+    size = np.array(rng.integers(2, 60 if rng.random() < 0.8 else 513), I64 if rng.random() < 0.5 else np.int32)
+    constants = ["size"] if rng.random() < 0.7 else []
+    return single(name, {"size": size}, [kind], attributes, opset=17, constants=constants)
+
+
+BUILDERS: tuple[Generator, ...] = (
+    shrink, hardmax, lengths_of_images, mean_variance, columns, regions, unpool, determinant, window,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
+def test_random_models(request: pytest.FixtureRequest, build: Generator) -> None:
+    checks = Checks(request, 60)
+    for rng in checks:
+        checks.add(*build(rng))
+    assert "equal" in checks.outcomes
+
+
+def test_large_determinants_say_what_they_are() -> None:
+    x = np.random.default_rng(3).standard_normal((17, 17)).astype(F32)
+    content, feeds = single("Det", {"x": x}, [_FLOAT], opset=22)
+    session = bittrue.load(content).prepare(HERE)
+    theirs = run_runtime(content, feeds)
+    assert not isinstance(theirs, Refused)
+    assert session.plan.inexact == ("Det",)
+    np.testing.assert_allclose(session.run(*feeds)["y0"], theirs["y0"], rtol=1e-3)
+
+
+def test_what_the_runtime_reads_wrongly_is_refused() -> None:
+    """Columns of images of one axis with strides; places that no pool has found."""
+    x, one, two = np.ones((1, 2, 3), F32), np.array([5], I64), np.array([2], I64)
+    content, _ = single("Col2Im", {"x": x, "i": one, "w": two}, [_FLOAT], {"strides": [2], "pads": [1, 1]}, opset=18)
+    with pytest.raises(bittrue.UnsupportedError, match="BT-FOLD"):
+        bittrue.load(content).prepare(HERE).run(x, one, two)
+    places = np.full((1, 1, 2, 2), 99, I64)
+    operands = {"x": x[:, :1, :1].reshape(1, 1, 1, 1).repeat(2, 2).repeat(2, 3), "places": places}
+    assert check(*single("MaxUnpool", operands, [_FLOAT], {"kernel_shape": [2, 2]}, opset=22)) == "refused"
