@@ -70,19 +70,42 @@ CASES: dict[str, dict[str, list[float]]] = {
             -2.0,
             -2.0,
             0.8379999995231628,
+            0.7199999690055847,
             42.857147216796875,
             100.0,
             157.14288330078125,
         ],
         "eleven_bits_half_up": [-3, -2, -2, -2, 0, 57, 114, 171, 200, 200, 200],
         "binary32_weights_half_up": [-2, -2, -1, -1, 197],
-        "binary32_weights": [-3.0, -2.5, -2.0, -2.0, 0.8379999399185181, 42.857147216796875, 100.0, 157.14288330078125],
+        "binary32_weights": [
+            -3.0,
+            -2.5,
+            -2.0,
+            -2.0,
+            0.8379999399185181,
+            0.7199999690055847,
+            42.857147216796875,
+            100.0,
+            157.14288330078125,
+        ],
+        "binary32_ends": [
+            -3.0,
+            -2.5,
+            -2.0,
+            -2.0,
+            0.8379999995231628,
+            0.7200000286102295,
+            42.857147216796875,
+            100.0,
+            157.14288330078125,
+        ],
         "binary32_differences": [
             -3.0,
             -2.5,
             -2.0,
             -2.0,
             0.8380000591278076,
+            0.7199999094009399,
             42.857147216796875,
             100.00001525878906,
             157.1428680419922,
@@ -93,11 +116,12 @@ CASES: dict[str, dict[str, list[float]]] = {
             -2.0,
             -2.0,
             0.8380000591278076,
+            0.7199999094009399,
             42.857147216796875,
             100.0,
             157.14288330078125,
         ],
-        "binary32_halves": [-3.0, -2.5, -2.0, -2.0, 0.75, 100.0, 100.0, 100.0],
+        "binary32_halves": [-3.0, -2.5, -2.0, -2.0, 0.75, 1.3499999046325684, 100.0, 100.0, 100.0],
     },
     "log_softmax": {
         "exp_f5_sum_f12_logarithm_away": [-7, -18, -52, -65536],
@@ -149,6 +173,9 @@ def result(slot: str, name: str) -> list[float]:
         # Four corners, off their middle.
         corners = tuple(np.float32([v]) for v in (0.6, 0.4, 1.0, 1.0))
         inside += interpolate.RULES[name].apply(corners, F32([0.7]), F32([0.7])).tolist()
+        # Along x, then along y, by sums of products.
+        corners = tuple(np.float32([v]) for v in (2.6, 0.1, 2.2, 0.5))
+        inside += interpolate.RULES[name].apply(corners, F32([0.8]), F32([0.5])).tolist()
         # Centres of pixels, by one of two orders.
         inside += interpolated(name, [0, 200], 7, True)[2:5].tolist()
     elif name.startswith("binary32_"):

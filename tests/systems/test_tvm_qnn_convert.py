@@ -27,9 +27,8 @@ CONVERTED = (
     "tiny_vww_int8",
 )
 WHY_NOT = {
-    "coral_deeplabv3_mnv2_dm05_pascal_quant": "ARG_MAX, RESIZE_BILINEAR",
-    "coral_keras_lstm_mnist_ptq": "UNIDIRECTIONAL_SEQUENCE_LSTM",
-    "tflm_keyword_scrambled_8bit": "SVDF",
+    "coral_keras_lstm_mnist_ptq": "TVM's frontend refuses quantized UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "tflm_keyword_scrambled_8bit": "TVM's frontend has no SVDF",
 }
 
 
@@ -109,6 +108,50 @@ def test_one_by_one_and_from_text(name: str) -> None:
     assert sums
     assert not any("activation" in n.attributes for n in sums)
     same_bytes(expected, apart.prepare(numerics="tvm-qnn", executor="reference").run(*inputs))
+
+
+@needs_shared
+def test_images_that_are_resized_as_real_numbers() -> None:
+    """TVM's frontend interpolates real numbers, and its classes are int32."""
+    model = file("coral_deeplabv3_mnv2_dm05_pascal_quant")
+    rebuilt = qnn.from_tflite(model).model()
+    shown = image(513).view(np.uint8) ^ 128
+    classes = [
+        next(iter(rebuilt.prepare(numerics="tvm-qnn", executor=executor).run(shown).values()))
+        for executor in ("reference", "native")
+    ]
+    assert (classes[0].dtype, classes[0].shape) == (np.int32, (1, 513, 513))
+    np.testing.assert_array_equal(*classes)
+    # A person before a background.
+    assert np.unique(classes[0]).tolist() == [0, 15]
+
+
+@pytest.mark.parametrize("mode", ["half_pixel", "align_corners", "asymmetric"])
+@pytest.mark.parametrize("sizes", [((2, 3), (5, 4)), ((1, 1), (3, 4)), ((4, 7), (2, 3)), ((3, 3), (3, 3))])
+def test_resize2d(mode: str, sizes: tuple[tuple[int, int], tuple[int, int]]) -> None:
+    before, after = sizes
+    x = np.random.default_rng(3).normal(size=(2, *before, 3)).astype(np.float32)
+
+    def places(size: int, out: int) -> list[tuple[int, int, np.float32]]:
+        step = np.float32((size - 1) / (out - 1) if mode == "align_corners" else size / out)
+        half = np.float32(0.5 if mode == "half_pixel" else 0)
+        found = [(np.float32(i) + half) * step - half for i in range(out)]
+        lows = [int(np.floor(at)) for at in found]
+        return [
+            (min(max(low, 0), size - 1), min(max(low + 1, 0), size - 1), at - np.float32(low))
+            for at, low in zip(found, lows, strict=True)
+        ]
+
+    def between(a: np.ndarray, b: np.ndarray, t: np.float32) -> np.ndarray:
+        return a * (np.float32(1) - t) + b * t
+
+    found = qnn.nn.resize2d(x, after, "NHWC", mode)
+    turned = qnn.nn.resize2d(x.transpose(0, 3, 1, 2), after, "NCHW", mode)
+    np.testing.assert_array_equal(turned.transpose(0, 2, 3, 1), found)
+    for i, (top, bottom, v) in enumerate(places(before[0], after[0])):
+        for j, (left, right, u) in enumerate(places(before[1], after[1])):
+            rows = [between(x[:, row, left], x[:, row, right], u) for row in (top, bottom)]
+            np.testing.assert_array_equal(found[:, i, j], between(*rows, v))
 
 
 @needs_shared

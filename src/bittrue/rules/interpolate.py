@@ -131,6 +131,33 @@ def _prepare_clamped(size: int, out: int, align_corners: bool, half_pixel: bool)
     return {"low": low, "high": high, "weight": weight}
 
 
+def _prepare_ends(size: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    f32 = np.float32
+    if align_corners and out == 1:
+        raise ValueError("one output position has no step between corners")
+    corners = 1 if align_corners else 0
+    step = f32((size - corners) / (out - corners))
+    position = np.arange(out).astype(f32)
+    position = (position + f32(0.5)) * step - f32(0.5) if half_pixel else position * step
+    below = np.floor(position)
+    low, high = (np.clip(below.astype(np.int64) + more, 0, size - 1) for more in (0, 1))
+    return {"low": low, "high": high, "weight": position - below}
+
+
+def _apply_ends(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Along x first, then between the rows; both ends have a weight.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_ends"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [2.5]
+    """
+    one = np.float32(1)
+    with np.errstate(all="ignore"):
+        top = corners[0] * (one - weight_x) + corners[2] * weight_x
+        bottom = corners[1] * (one - weight_x) + corners[3] * weight_x
+        return top * (one - weight_y) + bottom * weight_y
+
+
 def _apply_differences(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
     """Along x first, then between the rows.
 
@@ -258,6 +285,13 @@ RULES: dict[str, InterpolateRule] = {
         "positions in binary32, limited to the image; weights in 1/2048, ties to even; the exact sum over 2^22, "
         "ties up",
         "docs/facts/xnnpack.md 2.7, verified by running",
+    ),
+    "binary32_ends": InterpolateRule(
+        _prepare_ends,
+        _apply_ends,
+        "a (1 - t) + b t along x, then along y, in binary32; t is the fraction of the position, and positions outside"
+        " of the image read its border",
+        "docs/facts/tvm_qnn.md 12, read",
     ),
     "binary32_differences": InterpolateRule(
         _prepare_clamped,

@@ -14,6 +14,7 @@ from ...graph import Graph, Node, Tensor, data_type
 from ...operators.core.geometry import WindowError, window
 from . import elementwise, layers, nn, pooling, quantization
 from .expr import Expr, var
+from .frontend import refusal
 
 if TYPE_CHECKING:
     from ...api import Model
@@ -29,7 +30,10 @@ _WHERE: dict[str, tuple[ModuleType, str]] = {
     **dict.fromkeys(("bias_add", "conv2d", "dense"), (layers, "qnn")),
     **dict.fromkeys(("avg_pool2d", "max_pool2d"), (pooling, "qnn")),
     **dict.fromkeys(("dequantize", "quantize", "requantize"), (quantization, "qnn")),
-    **dict.fromkeys(("cast", "mean", "pad", "reshape", "softmax", "strided_slice", "transpose"), (nn, "qnn.nn")),
+    **dict.fromkeys(
+        ("argmax", "cast", "mean", "pad", "reshape", "resize2d", "softmax", "strided_slice", "transpose"),
+        (nn, "qnn.nn"),
+    ),
 }
 _MOST_SHOWN = 8
 
@@ -356,6 +360,18 @@ class _Converter:
         axes = [int(a) for a in np.asarray(self.value(node.inputs[1])).reshape(-1)]
         return self.call("transpose", self.value(node.inputs[0]), axes)
 
+    def resize(self, node: Node) -> Any:
+        x, out = node.inputs[0], node.outputs[0]
+        size = [int(e) for e in np.asarray(self.value(node.inputs[1])).reshape(-1)]
+        real = self.call("dequantize", self.value(x), self.scale(x), self.zero_point(x))
+        made = self.call("resize2d", real, size, "NHWC", str(node.attributes["transformation"]))
+        return self._quantized(made, out)
+
+    def arg_max(self, node: Node) -> Any:
+        """int32, whatever type the file says."""
+        axis = int(np.asarray(self.value(node.inputs[1])).reshape(-1)[0])
+        return self.call("argmax", self.value(node.inputs[0]), axis)
+
     def split(self, node: Node) -> list[Any]:
         x = self.value(node.inputs[0])
         axis = int(np.asarray(self.value(node.inputs[2])).reshape(-1)[0]) % len(x.shape)
@@ -369,6 +385,7 @@ class _Converter:
 
 _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
     "add": lambda c, node: c.binary(node, "add"),
+    "arg_max": _Converter.arg_max,
     "average_pool": _Converter.average_pool,
     "concatenation": _Converter.concatenation,
     "conv": _Converter.conv2d,
@@ -380,6 +397,7 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
     "pad": _Converter.pad,
     "quantize": _Converter.quantize,
     "reshape": _Converter.reshape,
+    "resize_linear": _Converter.resize,
     "softmax": _Converter.softmax,
     "split": _Converter.split,
     "sub": lambda c, node: c.binary(node, "subtract"),
@@ -398,16 +416,22 @@ def from_tflite(model: Model) -> Conversion:
         model: what `bittrue.load` gives for the file. Shapes of its inputs are taken as the file declares them.
 
     Raises:
-        UnsupportedError: operators without a form here, kernels that are computed, activations that are not clamps.
+        UnsupportedError: operators that TVM's frontend refuses, with its reason, or that have no form here, kernels
+            that are computed, activations that are not clamps.
 
     Source: tvm v0.18.0, python/tvm/relay/frontend/tflite.py, read.
     """
     graph = model.graph
-    missing = sorted({node.source for node in graph.nodes if node.operator not in _OPERATORS})
-    if missing:
+    sources = {node.source: node.operator in _OPERATORS for node in graph.nodes}
+    # Graphs that were made here have other names.
+    reasons = {source: refusal(source) if model.file.format == "tflite" else "" for source in sources}
+    refused = [reasons[source] for source in sorted(sources) if reasons[source]]
+    missing = sorted(source for source, known in sources.items() if not known and not reasons[source])
+    if refused or missing:
+        unknown = [f"no form in bittrue.qnn for {', '.join(missing)}"] if missing else []
         raise UnsupportedError(
             "BT-QNN-CONVERT",
-            f"no form in bittrue.qnn for {', '.join(missing)}",
+            "; ".join((*refused, *unknown)),
             place=f"graph '{graph.name}'",
             advice="run the file itself: `bittrue run MODEL --numerics tvm-qnn`",
         )

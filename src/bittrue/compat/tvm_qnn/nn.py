@@ -155,3 +155,50 @@ def strided_slice(data: Tensor, begin: Sequence[int], end: Sequence[int]) -> Any
 
 
 __all__ = ["Expr", "cast", "mean", "pad", "reshape", "softmax", "strided_slice", "transpose"]
+
+
+def argmax(data: Tensor, axis: int) -> Any:
+    """Where the largest number along `axis` is, the first one of several: int32 without that axis.
+
+    Args:
+        data: int8, uint8 or int16.
+
+    Raises:
+        InputError: other types, axes outside of the tensor.
+
+    Source: tvm v0.18.0, python/tvm/topi/reduction.py, read.
+
+    >>> argmax(np.int8([[3, 7, 7]]), 1).tolist()
+    [1]
+    """
+    x = checks.tensor("nn.argmax", "data", data, ("s8", "u8", "s16"), (1, 8))
+    at = checks.axis("nn.argmax", "axis", axis, x.rank)
+    return build("argmax", (x,), (*x.shape[:at], *x.shape[at + 1 :]), "s32", {}, {"axis": at})
+
+
+def resize2d(data: Tensor, size: Any, layout: str = "NCHW", coordinate_transformation_mode: str = "half_pixel") -> Any:
+    """An image of another size, interpolated linearly along x, then along y: a (1 - t) + b t in binary32.
+
+    Args:
+        data: float32 of rank 4 in `layout`.
+        size: height and width.
+        layout: ``"NHWC"`` or ``"NCHW"``.
+        coordinate_transformation_mode: ``"half_pixel"``, ``"align_corners"`` or ``"asymmetric"``.
+
+    Raises:
+        InputError: other types, layouts, sizes and modes.
+
+    Source: tvm v0.18.0, python/tvm/topi/image/resize.py (method "linear"), read.
+
+    >>> resize2d(np.float32([0, 1]).reshape(1, 1, 1, 2), (1, 4)).tolist()
+    [[[[0.0, 0.25, 0.75, 1.0]]]]
+    """
+    name = "nn.resize2d"
+    x = checks.tensor(name, "data", data, ("f32",), 4)
+    wanted = checks.wholes(name, "size", size, 2, 1)
+    checks.choice(name, "layout", layout, ("NHWC", "NCHW"))
+    modes = ("half_pixel", "align_corners", "asymmetric")
+    mode = checks.choice(name, "coordinate_transformation_mode", coordinate_transformation_mode, modes)
+    attributes: dict[str, Attribute] = {"size": wanted, "layout": layout, "mode": mode}
+    shape = (x.shape[0], *wanted, x.shape[3]) if layout == "NHWC" else (*x.shape[:2], *wanted)
+    return build("image.resize2d", (x,), shape, "f32", {}, attributes)

@@ -40,8 +40,22 @@ def _strided_slice(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node("slice", expr.operator, (inputs[0], begin, size), expr.dtype, expr.shape, {}, given, expr.name)
 
 
+def _argmax(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    axis = writer.constant(np.array(expr.attributes["axis"], np.int32), "s32", "axis")
+    attributes = {"output_type": "s32"}
+    return writer.node("arg_max", expr.operator, (inputs[0], axis), "s32", expr.shape, attributes, name=expr.name)
+
+
+def _resize2d(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    size = writer.constant(np.array(expr.attributes["size"], np.int32), "s32", "size")
+    attributes = {"transformation": expr.attributes["mode"], "channels_last": expr.attributes["layout"] == "NHWC"}
+    return writer.node("resize_linear", expr.operator, (inputs[0], size), "f32", expr.shape, attributes, name=expr.name)
+
+
 PLAIN_LOWERINGS: dict[str, Lowering] = {
+    "argmax": _argmax,
     "cast": _cast,
+    "image.resize2d": _resize2d,
     "mean": _mean,
     "nn.pad": _pad,
     "nn.softmax": _softmax,

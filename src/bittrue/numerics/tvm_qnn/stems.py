@@ -208,6 +208,13 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
             for operator in ("reduce_max", "reduce_min")
         ),
         *(Row(operator, ("T s32 -> s32|s64",), {}, _FRONTEND, where=_CODES) for operator in ("arg_max",)),
+        Row(
+            "resize_linear",
+            ("f32 s32 -> f32",),
+            {"interpolate": "binary32_ends"},
+            f"{READ}, python/tvm/topi/image/resize.py",
+            limit=_FUNCTIONS,
+        ),
     )
 
 
