@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from support.onnx_models import MICROSOFT, Checks, build, check, integers, scale, single, zero_point
+from support.onnx_models import MICROSOFT, Checks, build, check, integers, scale, single, value_info, zero_point
 
 FUNCTIONS = ("Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu")
 FUNCTIONS += ("Softsign", "Softplus")
@@ -161,3 +162,30 @@ def test_scaled_tanh_keeps_the_sign_of_nan(bits: int) -> None:
     operands = {"x": np.full((1, 1, 1), np.uint32(bits)).view(np.float32), "w": ones, "r": ones}
     attributes = {"hidden_size": 1, "activations": ["ScaledTanh"], "activation_alpha": [0.5], "activation_beta": [0.7]}
     assert check(*single("RNN", operands, [TensorProto.FLOAT], attributes, constants=["w", "r"])) == "equal"
+
+
+@pytest.mark.parametrize(("operator", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_weights_that_the_runtime_takes_for_no_constants(
+    request: pytest.FixtureRequest, operator: str, gates: int
+) -> None:
+    """Dequantized ones, and initializers that callers may replace, are not packed, each by itself."""
+    checks = Checks(request, usual=12, only="equal")
+    for rng in checks:
+        steps, batch, size, hidden = (int(v) for v in rng.integers((1, 1, 1, 1), (4, 4, 150, 80)))
+        shapes = {"w": (1, gates * hidden, size), "r": (1, gates * hidden, hidden)}
+        constants: dict[str, np.ndarray] = {"s": np.float32(0.02), "z": np.int8(0)}
+        nodes, listed = [], []
+        for name, shape in shapes.items():
+            kind = str(rng.choice(["stored", "dequantized", "listed"]))
+            constants[name] = finite(rng, *shape)
+            if kind == "dequantized":
+                constants[f"{name}_q"] = integers(rng, shape, np.int8)
+                nodes.append(helper.make_node("DequantizeLinear", [f"{name}_q", "s", "z"], [name]))
+                del constants[name]
+            elif kind == "listed":
+                listed.append(name)
+        nodes.append(helper.make_node(operator, ["x", "w", "r"], ["y"], hidden_size=hidden))
+        content, feeds = build(nodes, {"x": finite(rng, steps, batch, size)}, {"y": TensorProto.FLOAT}, constants)
+        model = onnx.load_from_string(content)
+        model.graph.input.extend(value_info(name, constants[name]) for name in listed)
+        checks.add(model.SerializeToString(), feeds)

@@ -84,7 +84,7 @@ def _einsum(source: Source) -> None:
         along = {"summed": tuple(letters.index(a) - len(letters) for a in ending[index])}
         factors = [view("left", [now, now, other], **along), view("right", [other, now, other], **along)]
         product = source.emit(
-            "matmul", dtype, {"computed_weights": True}, inputs=factors, outputs=[source.temporary(dtype, "product")]
+            "matmul", dtype, {"computed_weights": (1,)}, inputs=factors, outputs=[source.temporary(dtype, "product")]
         )
         inputs = [product[0], now, other]
         if index < len(terms) - 1:

@@ -229,6 +229,12 @@ class Call:
             raise self.invalid("BT-NODE-ATTRIBUTE", f"attribute '{name}' is missing", advice)
         return self.node.attributes[name]
 
+    def is_stored(self, position: int) -> bool:
+        """Whether an operand's value is known and none that rewrites mark as computed anew in every run."""
+        computed = self.node.attributes.get("computed_weights", ())
+        assert isinstance(computed, tuple)
+        return self.input(position).value is not None and position not in computed
+
     def constant(self, position: int, role: str) -> np.ndarray:
         """The value of input `position`, which must be known at plan time."""
         operand = self.input(position, role)

@@ -13,11 +13,6 @@ from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Step
 
 
-def _packed(call: Call) -> bool:
-    """Constants are packed before they are used, but not what rewrites mark as computed in every run."""
-    return call.input(1).value is not None and not call.node.attributes.get("computed_weights", False)
-
-
 def lower(call: Call) -> Lowered:
     """Factors, which operands are transposed, and how the runtime's operands lie in memory, as rewrites mark it.
 
@@ -27,7 +22,7 @@ def lower(call: Call) -> Lowered:
     unless they are packed: how many heads there are, and how many columns all values have (0: a third).
     """
     given = call.node.attributes
-    a, packed = call.input(0), _packed(call)
+    a, packed = call.input(0), call.is_stored(1)
     factors = {name: given.get(name, 1.0) for name in ("alpha", "beta")}
     parameters: dict[str, Attribute] = {}
     for name, factor in factors.items():

@@ -36,12 +36,10 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
     """(channels of a block, terms of a sum) of a convolution whose channels are blocked; zeros for one that is not.
 
     Asked for are two spatial axes, constant weights and bias, and what `can_block` says.
-    Rewrites mark nodes with `computed_weights` whose constants the runtime computes anew in every run.
     """
     rule = real_product.RULES[call.rules["real_product"]]
     weights, groups = call.input(1), int(call.attribute("groups"))
-    known = weights.value is not None and (not call.has(2) or call.input(2).value is not None)
-    known = known and not call.node.attributes.get("computed_weights", False)
+    known = call.is_stored(1) and (not call.has(2) or call.is_stored(2))
     if not rule.blocked_channels or len(windows) != 2 or not known:
         return 0, 0
     outputs, channels = weights.shape[:2]

@@ -18,7 +18,7 @@ def lower(call: Call) -> Lowered:
     """Geometry, and whether the runtime has packed the weights."""
     x, w = call.input(0), call.input(1)
     terms = math.prod(w.shape[1:])
-    packed = w.value is not None and terms > 1 and not call.node.attributes.get("computed_weights", False)
+    packed = call.is_stored(1) and terms > 1
     return Lowered(
         parameters={**transposed_parameters(call), "packed": packed},
         work=x.size * terms,

@@ -53,7 +53,7 @@ def lower(call: Call) -> Lowered:
     sizes = _sizes(call)
     check_functions(call, 2 * sizes.directions, tuple(recurrence.RULES[call.rules["recurrence"]].functions))
     rows, columns = sizes.steps * sizes.batch * sizes.directions, 3 * sizes.hidden
-    packed = {name: call.input(i).value is not None for name, i in (("packed_w", 1), ("packed_r", 2))}
+    packed = {name: call.is_stored(i) for name, i in (("packed_w", 1), ("packed_r", 2))}
     return Lowered(
         {**layer_parameters(call), "linear_before_reset": bool(call.attribute("linear_before_reset")), **packed},
         work=rows * columns * (sizes.inputs + sizes.hidden),

@@ -93,7 +93,7 @@ def lower(call: Call) -> Lowered:
     """
     if "dynamic_range" in call.rules:
         return _lowered(call, layer_sizes(call, 4, True), keep=not call.attribute("has_sequence"))
-    packed = {name: call.input(i).value is not None for name, i in (("packed_w", 1), ("packed_r", 2))}
+    packed = {name: call.is_stored(i) for name, i in (("packed_w", 1), ("packed_r", 2))}
     return _lowered(call, layer_sizes(call, 4), **packed)
 
 

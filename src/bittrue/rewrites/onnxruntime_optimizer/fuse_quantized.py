@@ -43,7 +43,7 @@ from .quantized_preparation import (
 from .real_products import join_all_transpositions
 
 # Real products whose kernels prepare constants.
-_PRODUCTS = ("conv", "conv_transpose", "matmul")
+_PRODUCTS = ("conv", "conv_transpose", "gru", "lstm", "matmul")
 # Each round only enlarges what the one before it prepared.
 _ROUNDS = 10
 
@@ -131,16 +131,18 @@ def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
 def mark_computed_weights(editor: Editor) -> None:
     """Real products whose weights are no constants to the runtime: dequantized ones, those that it casts, and defaults.
 
-    A convolution's bias is one of them; that of a matrix product is not prepared.
+    The attribute holds the positions of such operands. A convolution's bias is one of them; that of a matrix product is
+    not prepared.
     """
     computed = {index for index, tensor in enumerate(editor.tensors) if tensor.is_default}
     for node in editor.nodes():
         made = node.operator == DEQUANTIZE or node.attributes.get("computed")
         if made or computed.intersection(i for i in node.inputs if i is not None):
             computed.update(node.outputs)
-        weights = {i for i in node.inputs[1 : 2 if node.operator == "matmul" else None] if i is not None}
-        if node.operator in _PRODUCTS and not computed.isdisjoint(weights):
-            editor.change(node, attributes={**node.attributes, "computed_weights": True})
+        weights = node.inputs[: 2 if node.operator == "matmul" else None]
+        found = tuple(position for position, i in enumerate(weights) if position and i in computed)
+        if node.operator in _PRODUCTS and found:
+            editor.change(node, attributes={**node.attributes, "computed_weights": found})
 
 
 def _notes(editor: Editor) -> tuple[str, ...]:

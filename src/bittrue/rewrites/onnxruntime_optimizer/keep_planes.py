@@ -18,6 +18,6 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     editor = Editor(graph, shapes)
     for node in editor.nodes():
         if node.operator == "conv" and editor.type(node.outputs[0]) == "f32":
-            editor.change(node, attributes={**node.attributes, "computed_weights": True})
+            editor.change(node, attributes={**node.attributes, "computed_weights": (1,)})
     mark_computed_weights(editor)
     return (editor.finish(), ()) if editor.changed else (graph, ())
