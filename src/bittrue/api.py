@@ -24,11 +24,11 @@ from .errors import (
     caller_level,
     memory_errors,
 )
-from .first_plan import first_plan, free_axes
 from .graph import Graph, ModelFile
 from .importers import read_model
 from .names import brief, by_number, did_you_mean, near_or_all
-from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
+from .plan import DEFAULT_MEMORY_LIMIT, Plan
+from .plan.first_plan import first_plan, free_axes
 from .plan.inexact import counted
 from .plan.planner import plan_for
 from .ports import Port, checked
@@ -142,17 +142,15 @@ class Model:
         chosen = self._graph(graph)
         if outputs is not None:
             chosen = chosen.cut(_tensor_indices(chosen, outputs))
-        free = free_axes(chosen, shapes or {})
-        make = partial(
-            make_plan,
-            chosen,
-            self._numerics(numerics),
-            memory_limit=memory_limit,
-            notes=self.notes,
-            graphs=self.graphs,
-        )
         try:
-            plan = first_plan(make, chosen, shapes or {}, free)
+            plan = first_plan(
+                chosen,
+                self._numerics(numerics),
+                shapes=shapes or {},
+                memory_limit=memory_limit,
+                notes=self.notes,
+                graphs=self.graphs,
+            )
         except UnsupportedError as error:
             # What the reader noted may be why the graph has such an operator.
             advice = "; ".join(filter(None, (error.advice, *self.notes[:_SHOWN_NOTES])))
@@ -165,7 +163,7 @@ class Model:
             isa=isa,
             passes=passes,
             iteration_limit=iteration_limit,
-            free=free,
+            free=free_axes(chosen, shapes or {}),
         )
 
     def _numerics(self, which: str | numerics_tables.Numerics | None) -> numerics_tables.Numerics:

@@ -18,10 +18,15 @@ def shown_shapes(graph: Graph, file_format: str) -> list[str]:
         # An input of one open dimension may be of any rank.
         silent.update(i for i in graph.inputs if graph.tensors[i].shape_signature == (-1,))
         silent.update(i for node in graph.nodes for i in node.outputs if not graph.tensors[i].shape)
-    return [
-        "?" if index in silent else str(list(tensor.shape_signature or tensor.shape))
-        for index, tensor in enumerate(graph.tensors)
-    ]
+    return ["?" if index in silent else _shape(tensor) for index, tensor in enumerate(graph.tensors)]
+
+
+def _shape(tensor: Tensor) -> str:
+    """Sizes; of those that are open the names that the file gives them, or "?"."""
+    shape = tensor.shape_signature or tensor.shape
+    names = tensor.symbols or ("",) * len(shape)
+    told = (visible(name) or "?" if size == -1 else str(size) for size, name in zip(shape, names, strict=True))
+    return f"[{', '.join(told)}]"
 
 
 def tensor_line(tensor: Tensor, shape: str) -> str:

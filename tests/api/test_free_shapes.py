@@ -138,6 +138,21 @@ def test_sizes_that_only_runs_know(length: int, tmp_path: Path) -> None:
         assert str(bittrue.load_plan(tmp_path / "model.plan").plan) == str(session.plan)
 
 
+def test_commands_take_sizes_that_fit(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(_states(64))
+    for command, said in (
+        (["inspect", str(path)], "[2, batch, 3]"),
+        (["inspect", str(path)], "numerics that run it: single-rounding, onnx, onnxruntime"),
+        (["check", str(path)], "0 errors, 0 warnings, 1 note"),
+        (["compare", str(path), f"ort:{path}"], "EQUAL: 5 tensors"),
+        (["run", str(path)], "[2, 1, 3]"),
+    ):
+        done = CliRunner().invoke(cli, command, env={"COLUMNS": "200"}, catch_exceptions=False)
+        assert done.exit_code == 0
+        assert said in done.output
+
+
 def test_faults_that_no_sizes_cure() -> None:
     content = _model(
         [("MatMul", ["x", "w"], ["y"]), ("MatMul", ["w", "v"], ["z"])], {"x": ["N", 3], "v": [5, 5]}, ["z"]

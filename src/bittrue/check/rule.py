@@ -10,7 +10,8 @@ from typing import Any
 from ..errors import BittrueError
 from ..graph import Graph, ModelFile, Node, Tensor
 from ..numerics import Numerics
-from ..plan import Plan, make_plan
+from ..plan import Plan
+from ..plan.first_plan import first_plan
 from .finding import Finding
 
 
@@ -47,11 +48,12 @@ class Subject:
     def planned(self) -> Plan | BittrueError:
         """The main graph's plan under `numerics`, for what only a plan knows (bounds, multipliers); or why not."""
         try:
-            return make_plan(
+            plan = first_plan(
                 self.graphs[0], self.numerics, shapes=self.shapes, graphs=self.graphs, notes=self.file.notes
             )
         except BittrueError as error:
             return error
+        return plan.later.error if plan.later is not None and plan.later.error is not None else plan
 
 
 @dataclass(frozen=True)

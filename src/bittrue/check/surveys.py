@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from ..graph import Graph, Node, data_type
 from ..numerics import Numerics
 from ..operators import Step
+from ..plan import Plan
 from ..plan.survey import Survey, survey_graph
 from .rule import Subject
 
@@ -29,11 +30,14 @@ def survey(subject: Subject, numerics: Numerics | None = None) -> Survey:
     made = _SURVEYS.setdefault(subject, {})
     if numerics.name not in made:
         graph = subject.graphs[0]
-        # What the file leaves open counts as 1, as far as nobody says more.
+        # What the file leaves open has sizes that fit, or counts as 1, as far as nobody says more.
+        planned = subject.planned
         shapes = {
-            tensor.name: tuple(max(size, 1) for size in tensor.shape)
-            for tensor in (graph.tensors[index] for index in graph.inputs)
-            if tensor.is_open
+            tensor.name: planned.tensors[index].shape
+            if isinstance(planned, Plan)
+            else tuple(max(size, 1) for size in tensor.shape)
+            for index, tensor in ((index, graph.tensors[index]) for index in graph.inputs)
+            if tensor.is_open or isinstance(planned, Plan)
         }
         made[numerics.name] = survey_graph(graph, numerics, subject.graphs, {**shapes, **subject.shapes})
     return made[numerics.name]

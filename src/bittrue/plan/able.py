@@ -11,7 +11,7 @@ from ..graph import Graph
 from ..numerics import Numerics
 from ..operators import find
 from .calls import uses
-from .planner import make_plan
+from .first_plan import first_plan
 from .support import node_types
 from .survey import survey_graph
 
@@ -77,7 +77,7 @@ def _plan(graphs: Sequence[Graph], table: Numerics, shapes: Shapes) -> None:
         if index not in called:
             names = {graph.tensors[i].name for i in graph.inputs} | graph.aliases.keys()
             known = {name: shape for name, shape in shapes.items() if name in names}
-            make_plan(graph, table, shapes=known, graphs=graphs)
+            first_plan(graph, table, shapes=known, graphs=graphs)
 
 
 def _planned(graph: Graph, rows: frozenset[int], table: Numerics) -> frozenset[int]:

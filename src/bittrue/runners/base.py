@@ -7,7 +7,7 @@ import importlib.metadata
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..api import Model, Port
-from ..errors import InputError, UnsupportedError
+from ..errors import BittrueError, InputError, UnsupportedError
 from ..names import near_or_all
-from ..numerics import Numerics
+from ..numerics import Numerics, default_of, find
+from ..plan.first_plan import first_plan, free_axes
 from ..quantization import dequantize
 from .recording import Recording
 
@@ -188,10 +189,19 @@ class Runner(ABC):
 
 
 def input_ports(model: Model) -> list[Port]:
-    """The inputs of a model, without planning it; dimensions that the file leaves open without a number are -1."""
+    """The inputs of a model; dimensions that the file leaves open have sizes that fit, where some are found.
+
+    Those that it leaves open without a number to take for them are -1.
+    """
+    graph, sizes = model.graph, dict[int, tuple[int, ...]]()
+    if free_axes(graph, {}):
+        with suppress(BittrueError):
+            plan = first_plan(graph, find(default_of(model.format)), shapes={}, graphs=model.graphs)
+            sizes = {index: plan.tensors[index].shape for index in plan.inputs}
     ports = []
-    for tensor in (model.graph.tensors[index] for index in model.graph.inputs):
-        shape = tuple(tensor.shape_signature or ()) if tensor.is_open else tensor.shape
+    for index in graph.inputs:
+        tensor = graph.tensors[index]
+        shape = tuple(tensor.shape_signature or ()) if tensor.is_open else sizes.get(index, tensor.shape)
         ports.append(Port(tensor.name, tensor.type.numpy, shape, tensor.quantization))
     return ports
 

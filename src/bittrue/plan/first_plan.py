@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from .errors import BittrueError
-from .graph import Graph, Tensor
+from ..errors import BittrueError
+from ..graph import Graph, Tensor
+from ..numerics import Numerics
 from .plan import Plan
-from .plan.planner import plan_for
+from .planner import DEFAULT_MEMORY_LIMIT, make_plan, plan_for
 
 # Sizes of open axes that are tried after those of the file.
 _SIZES = (*range(2, 17), 32, 64, 128, 224, 256, 512)
@@ -25,20 +26,42 @@ def free_axes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, fr
 
 
 def first_plan(
-    make: Callable[..., Plan], graph: Graph, shapes: Mapping[str, Sequence[int]], free: Mapping[str, frozenset[int]]
+    graph: Graph,
+    numerics: Numerics,
+    *,
+    shapes: Mapping[str, Sequence[int]],
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    notes: Sequence[str] = (),
+    graphs: Sequence[Graph] = (),
 ) -> Plan:
     """A plan for sizes of free axes that the graph can have; where none of those that are tried fit, one that ends
     before what they do not fit. Runs with other sizes are planned anew.
 
+    Args:
+        graph, numerics, shapes, memory_limit, notes, graphs: as for `make_plan`, whose errors it has.
+
     Raises:
         InvalidModelError: the graph fits no sizes: with all of them it has one and the same fault.
     """
-    plan = make(shapes=shapes, may_end=bool(free))
+    free = free_axes(graph, shapes)
+    plan = make_plan(
+        graph,
+        numerics,
+        shapes=shapes,
+        memory_limit=memory_limit,
+        notes=notes,
+        graphs=graphs,
+        may_end=bool(free),
+    )
     unfit = plan.later.error if plan.later is not None else None
     if unfit is None:
         return plan
-    faults = {str(unfit)}
-    for tried in _first_shapes([graph.tensors[i] for i in graph.inputs if graph.tensors[i].name in free], free):
+    inputs = [graph.tensors[i] for i in graph.inputs if graph.tensors[i].name in free]
+    faults, known = {str(unfit)}, [{t.name: t.shape for t in inputs}]
+    for tried in _first_shapes(inputs, free):
+        if tried in known:
+            continue
+        known.append(tried)
         try:
             return plan_for(plan, tried)
         except BittrueError as error:
