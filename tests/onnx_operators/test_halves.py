@@ -197,6 +197,46 @@ def test_moved_transpositions(request: pytest.FixtureRequest) -> None:
 
 
 @needs_wide
+def test_shared_out(request: pytest.FixtureRequest) -> None:
+    """Slices that are all of a tensor become one Split, whose neighbours decide about casts."""
+    for rng in cases(request, usual=20):
+        opset = int(rng.choice([12, 13, 18]))
+        chain = _Chain(rng, opset)
+        source, size = chain.add(str(rng.choice(["Sigmoid", "Relu", "Identity"])), "x"), 6
+        cuts = sorted({0, size, *rng.choice(np.arange(1, size), int(rng.integers(0, 4)), replace=False).tolist()})
+        gone = int(rng.integers(1, 4 * len(cuts)))
+        parts = []
+        for begin, end in itertools.pairwise(cuts):
+            if end - begin == 1 and rng.random() < 0.7:
+                index = np.array(begin - size * (rng.random() < 0.5))
+                taken = "scalar" if rng.random() < 0.5 else "row"
+                name = f"i{begin}"
+                chain.constants[name] = index if taken == "scalar" else index.reshape(1)
+                part = chain.add("Gather", source, name, axis=1)
+                if taken == "scalar":
+                    chain.constants["one"] = np.array([1])
+                    part = chain.add(
+                        "Unsqueeze", part, *(["one"] if opset > 12 else []), **({} if opset > 12 else {"axes": [1]})
+                    )
+            else:
+                for name, bound in (("b", begin), ("e", end if end < size or rng.random() < 0.5 else 2**62)):
+                    chain.constants[f"{name}{begin}"] = np.array([bound])
+                chain.constants["axis"] = np.array([-2 if rng.random() < 0.5 else 1])
+                chain.constants["step"] = np.array([1])
+                ends = ["step"] if rng.random() < 0.5 else []
+                part = chain.add("Slice", source, f"b{begin}", f"e{begin}", "axis", *ends)
+            parts += [part] * (len(parts) != gone)
+        changed = [chain.add("Neg", part) if rng.random() < 0.4 else part for part in parts]
+        rng.shuffle(changed)
+        joined = chain.add("Concat", *changed, axis=1)
+        chain.nodes.append(
+            helper.make_node("Tanh", [chain.add(str(rng.choice(["Mul", "Add"])), joined, joined)], ["y"])
+        )
+        x = _halves(rng, 2, size, 5)
+        assert _check(*build(chain.nodes, {"x": x}, {"y": TensorProto.FLOAT16}, chain.constants, opset=opset))
+
+
+@needs_wide
 def test_shapes_behind_products_of_blocks() -> None:
     """The shape of MatMulNBits on binary16 numbers is known: a product and a sum behind it become one."""
     rng = np.random.default_rng(5)

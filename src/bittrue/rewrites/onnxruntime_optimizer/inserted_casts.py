@@ -16,6 +16,7 @@ from ...operators import find
 from .. import Shapes
 from ..editing import Editor
 from .moved_transposes import MovedTransposes
+from .split_slices import split_slices
 
 _HALF, _SINGLE = "f16", "f32"
 # Operators with a kernel for binary16, and the version from which they have it.
@@ -57,7 +58,7 @@ class Casts:
     """
 
     def __init__(self, editor: Editor, shapes: Shapes) -> None:
-        self.editor, self._moved = editor, MovedTransposes(editor, shapes)
+        self.editor, self._shapes, self._moved = editor, shapes, MovedTransposes(editor, shapes)
         self.inserted: dict[int, None] = {
             node.outputs[0]: None for node in editor.nodes() if node.attributes.get("inserted")
         }
@@ -66,12 +67,16 @@ class Casts:
     def insert(self) -> None:
         """Around every node without a kernel, and around those that stand alone between such nodes."""
         editor = self.editor
+        entered = split_slices(editor, self._shapes, _HALF)
         nodes = editor.nodes()
         without = {node for node in nodes if self._reads_halves(node) and not _has_kernel(node)}
-        alone = {node for node in nodes if node not in without and self._stands_alone(node, without)}
+        # What stands alone has no kernel for those that are asked later.
+        for node in entered:
+            if node not in without and self._stands_alone(node, without):
+                without.add(node)
         widened: dict[int, int] = {}
         for node in nodes:
-            if node in without or node in alone:
+            if node in without:
                 self._surround(node, {**node.attributes, "widened": True}, widened, self.inserted)
 
     def remove_pairs(self) -> None:
