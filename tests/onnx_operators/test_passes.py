@@ -8,7 +8,7 @@ import pytest
 import bittrue
 from support.differential import assert_same
 from support.onnx_models import HERE, cases, needs_wide, run_runtime
-from support.pass_graphs import PASSES
+from support.pass_graphs import PASSES, PassGraph
 
 # Few of each; --deep and --examples make more.
 _USUAL = 25
@@ -28,3 +28,24 @@ def test_bytes(request: pytest.FixtureRequest, aim: str) -> None:
         ours = model.prepare(HERE, shapes=shapes).run(*feeds)
         for name, value in theirs.items():
             assert_same(name, ours[name], np.asarray(value))
+
+
+@pytest.mark.parametrize("form", ["none", "infinity", "triangle", "split"])
+def test_attention_that_is_not_joined_says_so(form: str) -> None:
+    """GPT-2's, DistilBERT's and MobileCLIP's forms, which the runtime may join."""
+    g = PassGraph(np.random.default_rng(3), 13 if form == "split" else 12, 0)
+    x, scale = g.input(g.reals(1, 4, 4)), g.constant(np.float32(2))
+    scores = g.node("MatMul", g.node("Div", x, scale), x)
+    if form == "infinity":
+        hidden = g.node("Expand", g.node("Equal", g.vector(4), g.constant(np.float32(0))), g.indices(1, 4, 4))
+        scores = g.node("Where", hidden, g.constant(np.float32(-np.inf)), scores)
+    if form == "triangle":
+        seen = g.node("Cast", g.input(np.tri(4, dtype=np.float32)), to=9)
+        scores = g.node("Where", seen, g.node("Div", scores, scale), g.constant(np.float32(-10000)))
+    if form == "split":
+        turned = g.node("Transpose", g.node("Reshape", x, g.indices(1, 2, 8)), perm=[0, 2, 1])
+        parts = g.node("Reshape", g.node("MatMul", turned, g.constant(g.reals(2, 6))), g.indices(1, 8, 3, 1, 2))
+        g.several("Split", 3, parts, axis=2)
+    g.node("Softmax", scores, axis=2)
+    content, _ = g.model()
+    assert bittrue.load(content).prepare(HERE).plan.inexact == (() if form == "none" else ("Softmax",))

@@ -119,6 +119,61 @@ def gates(rng: np.random.Generator) -> PassGraph:
     return g
 
 
+def attentions(rng: np.random.Generator) -> PassGraph:
+    """A layer or two of BERT as TorchScript writes them, with a mask of two axes: AttentionFusion."""
+    g = PassGraph(rng, int(rng.choice([9, 11, 12])), 0.005)
+    heads, size = int(rng.choice([1, 2, 3, 8])), int(rng.choice([4, 8, 5, 20]))
+    batch, length, width = int(rng.integers(1, 4)), int(rng.choice([1, 3, 8, 33])), heads * size
+    rows: list[Size] = ["B", "L"] if g.chance(0.8) else [batch, length]
+    dynamic, cast = g.chance(0.5), g.chance(0.7)
+
+    def number(value: float) -> str:
+        return g.constant(np.float32(value * (1 + 2e-5 * g.chance(0.02))))
+
+    def odd(usual: Any, other: Any) -> Any:
+        return other if g.chance(0.03) else usual
+
+    def normalized(x: str) -> str:
+        apart = g.node("Sub", x, g.node("ReduceMean", x, axes=[-1], keepdims=1))
+        spread = g.node("ReduceMean", g.node("Pow", apart, number(2)), axes=[-1], keepdims=1)
+        scaled = g.node("Div", apart, g.node("Sqrt", g.node("Add", spread, number(1e-12))))
+        return g.node("Add", g.node("Mul", scaled, g.vector(width)), g.vector(width))
+
+    def reshaped(x: str, like: str, *last: int) -> str:
+        if not dynamic:
+            return g.node("Reshape", x, g.indices(0, odd(0, -1), *last))
+        sizes = [
+            g.node("Gather", g.node("Shape", like), g.constant(np.array(axis, np.int64)), axis=0) for axis in (0, 1)
+        ]
+        parts = [g.node("Unsqueeze", one, axes=[0]) for one in sizes]
+        return g.node("Reshape", x, g.node("Concat", *parts, *(g.indices(v) for v in last), axis=0))
+
+    def projected(x: str) -> str:
+        product = g.node("MatMul", x, g.constant(g.reals(width, width) / np.float32(width**0.5)))
+        sides = odd((product, g.vector(width)), (g.vector(width), product))
+        return g.node("Add", *sides)
+
+    def parts(x: str, *order: int) -> str:
+        return g.node("Transpose", reshaped(projected(x), x, heads, size), perm=order)
+
+    marks = (rng.integers(0, 2, (batch, length)) if g.chance(0.7) else rng.normal(1, 2, (batch, length))).astype(
+        rng.choice([np.int64, np.int32, np.float32] if cast else [np.float32])
+    )
+    mask = g.node("Unsqueeze", g.node("Unsqueeze", g.input(marks, rows), axes=[1]), axes=[2])
+    mask = g.node("Cast", mask, to=TensorProto.FLOAT) if cast else mask
+    mask = g.node("Mul", g.node("Sub", number(1), mask), number(g.pick(-10000, -10000, -1e9, 5)))
+    x = normalized(g.input(g.reals(batch, length, width), [*rows, width]))
+    for _ in range(int(rng.integers(1, 3))):
+        query, keys, values = parts(x, 0, 2, 1, 3), parts(x, 0, 2, 3, 1), parts(x, 0, 2, 1, 3)
+        scores = g.node("Div", g.node("MatMul", query, keys), number(size**0.5))
+        weights = g.node("Softmax", g.node("Add", *odd((scores, mask), (mask, scores))), axis=odd(3, 2))
+        context = g.node("Transpose", g.node("MatMul", weights, values), perm=(0, 2, 1, 3))
+        last = projected(reshaped(context, context, width))
+        x = normalized(g.node("Add", *odd((last, x), (x, last))))
+    g.several("Relu", 1, x)
+    return g
+
+
 def scales(rng: np.random.Generator) -> PassGraph:
     """Products with factors that constants or shapes give: constant folding and MatMulScaleFusion."""
     g = PassGraph(rng, int(rng.choice([13, 17])))
@@ -389,6 +444,7 @@ class SymbolicGraph(PassGraph):
 
 
 PASSES: dict[str, Callable[[np.random.Generator], PassGraph]] = {
+    "attentions": attentions,
     "gates": gates,
     "idle": idle,
     "reduced images": reduced_images,

@@ -89,6 +89,16 @@ ROWS: tuple[Row, ...] = (
     Row("gelu", _ONE, _POLYNOMIALS, _MACHINE, when=(QUICK_GELU,), limit=_OTHER_MACHINES),
     Row("gelu", _ONE, {"real_gelu": "binary32_fused_polynomials"}, _MACHINE, limit=_OTHER_MACHINES),
     Row("power", ("f32 f32|s32|s64 -> f32",), {"power": "binary32_products_or_library"}, _RUN),
+    Row(
+        "softmax",
+        _ONE,
+        _SOFTMAX,
+        "run",
+        when=(("attribute_is", "perhaps_attention", True),),
+        limit="attention as GPT-2, DistilBERT or MobileCLIP write it: the runtime may join it to one operator, which is"
+        " not reproduced",
+        inexact=True,
+    ),
     *(Row(stem, _ONE, _SOFTMAX, _MACHINE, limit=_OTHER_MACHINES) for stem in ("softmax", "log_softmax")),
     Row("add_n", ("f32... -> f32",), _SUM, _RUN),
     *(Row(stem, ("f32 s64|- -> f32",), _SUM, _RUN, requires=(("axes_exist", 1),)) for stem in REDUCTIONS),

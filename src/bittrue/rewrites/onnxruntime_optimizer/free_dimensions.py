@@ -133,7 +133,7 @@ class _Walk:
         return () if rule is None else rule(self, node, first)
 
     def _product(self, node: Node) -> Sizes | None:
-        if node.source not in ("MatMul", "FusedMatMul", "MatMulInteger", "MatMulIntegerToFloat", "Gemm"):
+        if node.source not in ("MatMul", "FusedMatMul", "MatMulInteger", "MatMulIntegerToFloat", "Gemm", "Attention"):
             return None
         a, b = self.get(node.inputs[0]), self.get(node.inputs[1])
         if a is None or b is None or len(a) < 2 or len(b) < 2:
@@ -158,6 +158,13 @@ class _Walk:
         if node.attributes.get("keep_dims"):
             return tuple(1 if axis in axes else size for axis, size in enumerate(first))
         return tuple(size for axis, size in enumerate(first) if axis not in axes)
+
+    def attention(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        """Of one tensor of queries, keys and values side by side."""
+        if node.source != "Attention" or any(index is not None for index in node.inputs[1:3]) or len(first) != 3:
+            return ()
+        values, every = node.attributes["value_columns"], first[2]
+        return ((*first[:2], values or every // 3),) if isinstance(every, int) and isinstance(values, int) else ()
 
     def transpose(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         order = self._axes(node.inputs[1], len(first)) if len(node.inputs) > 1 else tuple(range(len(first)))[::-1]
@@ -344,6 +351,7 @@ class _Walk:
 
 _Rule = Callable[[_Walk, Node, Sizes], Sequence[Sizes | None]]
 _RULES: dict[str, _Rule] = {
+    "attention": _Walk.attention,
     "average_pool": _Walk.images,
     "concatenation": _Walk.concatenation,
     "conv": _Walk.images,

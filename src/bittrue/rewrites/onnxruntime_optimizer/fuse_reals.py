@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
+from .attention_groups import join_attention, mark_attention
 from .block_weights import join_biases
 from .blocked_channels import join_residual_sums
 from .gates import GELU, join_fast_gelu, join_gelu
@@ -38,6 +39,8 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         if graph.version < NORMALIZATION:
             join_layer_normalization(editor, shapes)
         join_root_mean_square(editor, shapes)
+        join_attention(editor, shapes)
+        mark_attention(editor)
         # What several nodes of a normalization read, one reads now.
         join_all_transpositions(editor, shapes, of_pairs=True)
         cast_before_transposing(editor, shapes)
