@@ -18,8 +18,10 @@ operators; arrays, and models that name none, run in `tvm-qnn`.
 from __future__ import annotations
 
 from .compat.tvm_qnn import nn
+from .compat.tvm_qnn.calls import Conversion
 from .compat.tvm_qnn.config import current_requantize_config, requantize_config
-from .compat.tvm_qnn.convert import Conversion, from_tflite
+from .compat.tvm_qnn.convert import from_tflite
+from .compat.tvm_qnn.convert_onnx import from_onnx
 from .compat.tvm_qnn.elementwise import (
     abs,
     add,
@@ -76,6 +78,7 @@ __all__ = [
     "dequantize",
     "erf",
     "exp",
+    "from_onnx",
     "from_tflite",
     "fully_connected",
     "hardswish",

@@ -202,3 +202,31 @@ def resize2d(data: Tensor, size: Any, layout: str = "NCHW", coordinate_transform
     attributes: dict[str, Attribute] = {"size": wanted, "layout": layout, "mode": mode}
     shape = (x.shape[0], *wanted, x.shape[3]) if layout == "NHWC" else (*x.shape[:2], *wanted)
     return build("image.resize2d", (x,), shape, "f32", {}, attributes)
+
+
+def _of_reals(name: str, first: Tensor, second: Tensor) -> Any:
+    x, y = (checks.tensor(f"nn.{name}", role, v, ("f32",)) for role, v in (("lhs", first), ("rhs", second)))
+    try:
+        shape = np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        shown = f"shape {list(y.shape)} does not broadcast with {list(x.shape)}"
+        raise checks.wrong(f"nn.{name}", "rhs", shown, code="BT-QNN-SHAPE") from None
+    return build(name, (x, y), shape, "f32", {}, {}, variable=2)
+
+
+def add(lhs: Tensor, rhs: Tensor) -> Any:
+    """lhs + rhs of float32 numbers whose shapes broadcast.
+
+    >>> add(np.float32([1, 2]), np.float32([0.5])).tolist()
+    [1.5, 2.5]
+    """
+    return _of_reals("add", lhs, rhs)
+
+
+def multiply(lhs: Tensor, rhs: Tensor) -> Any:
+    """lhs * rhs of float32 numbers whose shapes broadcast.
+
+    >>> multiply(np.float32([1, 2]), np.float32([0.5])).tolist()
+    [0.5, 1.0]
+    """
+    return _of_reals("multiply", lhs, rhs)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...graph import Attribute
 from .expr import Expr
 from .lowering import Lowering
 from .writer import ONE_VALUE, Writer
@@ -40,6 +41,14 @@ def _strided_slice(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node("slice", expr.operator, (inputs[0], begin, size), expr.dtype, expr.shape, {}, given, expr.name)
 
 
+def _of_reals(stem: str) -> Lowering:
+    def lowering(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+        attributes: dict[str, Attribute] = {"activation": "none", "pot_scale_int16": False}
+        return writer.node(stem, expr.operator, inputs, "f32", expr.shape, attributes, name=expr.name)
+
+    return lowering
+
+
 def _argmax(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     axis = writer.constant(np.array(expr.attributes["axis"], np.int32), "s32", "axis")
     attributes = {"output_type": "s32"}
@@ -53,10 +62,12 @@ def _resize2d(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 
 
 PLAIN_LOWERINGS: dict[str, Lowering] = {
+    "add": _of_reals("add"),
     "argmax": _argmax,
     "cast": _cast,
     "image.resize2d": _resize2d,
     "mean": _mean,
+    "multiply": _of_reals("mul"),
     "nn.pad": _pad,
     "nn.softmax": _softmax,
     "strided_slice": _strided_slice,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..table import Row
-from .variants import RUN, Variant, variants
+from .variants import READ, RUN, Variant, variants
 
 _CODES = ("s8", "u8", "s16", "u16", "s32")
 _STORED = "|".join(_CODES)
@@ -185,6 +185,10 @@ def rows(own: Variant) -> tuple[Row, ...]:
         Row("sub", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{RUN}, op/add.cc"),
         Row("mul", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{RUN}, op/mul.cc"),
         Row("add", ("T T -> T",), {"plain_range": "type_limits"}, f"{RUN}, nn.bias_add", where=("s32", "s64")),
+        *(
+            Row(stem, ("f32 f32 -> f32",), {"plain_range": "type_limits"}, f"{READ}, one operation in binary32")
+            for stem in ("add", "mul")
+        ),
         *(Row("clip", ("T T|- T|- -> T",), {}, f"{RUN}, clip on quantized values", where=(t,)) for t in _CODES),
         Row("transpose", ("T s32|s64 -> T",), {}, f"{RUN}, values are moved only", where=_MOVED),
         Row("reshape", ("T s32|- -> T",), {}, f"{RUN}, values are moved only", where=_MOVED),
