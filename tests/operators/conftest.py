@@ -32,7 +32,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("numerics")
     names = ["litert"]
     if _reaches_check(metafunc.function):
-        names = [name for name in known if not marker or name in marker.args]
+        names = [name for name in known if (name in marker.args if marker else not RUNTIMES[name].named_only)]
         names = [name for name in names if not wanted or name in wanted]
     metafunc.parametrize("compared_numerics", names, indirect=True)
 

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bittrue.arithmetic import exact
@@ -199,6 +199,31 @@ def test_divide_is_the_oracle(first: int, second: int, scale: float) -> None:
         assert int(values[0]) == exact.divide_by_power_of_two_away(high, right_shift)
         true = first / second * float(np.float32(scale))
         assert abs(int(values[0]) - true) <= 0.5001 + abs(true) * 2.0**-26
+
+
+def _register(value: int) -> int:
+    return (value + 2**31) % 2**32 - 2**31
+
+
+@given(st.integers(-65535, 65535), st.integers(1, 65535), st.integers(-110, 110))
+@example(0, 4, 0)  # the rules of the slot divide are told apart: without a meaning, and 1
+def test_divide_is_the_oracle_where_shifts_are_undefined(a: int, b: int, power: int) -> None:
+    """Rounding as compiled code does it: with a mask whose count is modulo 64, and a shift whose count is modulo 32."""
+    prepared = divide.RULES["q31_reciprocal_up_away"].prepare(2.0**power, 1.0, 1.0)
+    (usual, wrapped), (usual_defined, defined) = zip(
+        *(rule.apply(np.int64([a]), np.int64([b]), prepared) for rule in divide.RULES.values()), strict=True
+    )
+    reciprocal, bits = exact.reciprocal(b, 31)
+    headroom = 31 if a in (0, -1) else 31 - (a if a > 0 else ~a).bit_length()
+    quotient = exact.doubling_high_multiply_up(exact.wrap_s32(a * 2**headroom), reciprocal)
+    multiplier, exponent = exact.encode_q31(2.0**power)
+    high, count = exact.doubling_high_multiply_up(quotient, multiplier), bits + headroom - exponent
+    mask = _register(2 ** (count % 64) - 1)
+    more = _register(high & mask) > (mask >> 1) + (high < 0)
+    assert int(wrapped[0]) == (high >> (count % 32)) + more
+    assert defined[0]
+    assert bool(usual_defined[0]) == (0 <= count <= 31)
+    assert not usual_defined[0] or usual[0] == wrapped[0]
 
 
 @given(s32, s32)

@@ -20,6 +20,12 @@ def add(scale: float, activation: int = 0) -> bytes:
     return binary("ADD", "AddOptions", *x, T("s8", (2, 3), scale, 0), fusedActivationFunction=activation)
 
 
+def product(scale: float) -> bytes:
+    """A product of two inputs whose scales together are `scale` times the output's."""
+    x = [T("s8", (2, 3), scale, 3), T("s8", (2, 3), 1.0, -1)]
+    return binary("MUL", "MulOptions", *x, T("s8", (2, 3), 1.0, 0))
+
+
 def softmax(scale: float) -> bytes:
     options = ("SoftmaxOptions", {"beta": 1.0})
     return single("SOFTMAX", options, [T("s8", (1, 5), 0.1)], [T("s8", (1, 5), scale, -128)])
@@ -159,4 +165,5 @@ FIXTURES: dict[str, tuple[list[Any], list[Any]]] = {
         ],
     ),
     "BT512": ([divide("s8"), divide("s16")], [divide("f32")]),
+    "BT513": ([product(2.0**40), product(2.0**102)], [product(2.0**10)]),
 }

@@ -22,6 +22,7 @@ class Runtime:
         may_refuse: codes with which bittrue refuses models that the runtime runs.
         subnormal: whether it computes with subnormal binary32 numbers. Where False (a recorded limit), nothing is
             compared once there is one.
+        named_only: its table repeats another one but for what some tests name it for; all others leave it out.
         wide: whether its kernels for real numbers have the recorded bits only on processors with AVX-512. Elsewhere
             shapes and types of models with real numbers are compared, and no bits.
     """
@@ -32,6 +33,7 @@ class Runtime:
     may_refuse: tuple[str, ...] = ()
     subnormal: bool = True
     wide: bool = False
+    named_only: bool = False
 
     @property
     def place(self) -> str:
@@ -81,6 +83,7 @@ _STRICTER_THAN_MICRO = (
 
 RUNTIMES = {
     "litert": Runtime("BUILTIN_REF"),
+    "litert-as-compiled": Runtime("BUILTIN_REF", named_only=True),
     "litert-optimized": Runtime("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
     # The delegate gives up on empty tensors, and hands nothing to kernels that would check it.
     "xnnpack": Runtime("BUILTIN", "", False, ("BT-CONCATENATION", "BT-SHAPE-RANK", "BT-VARIABLE-UNSET"), False, True),

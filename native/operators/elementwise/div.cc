@@ -68,7 +68,8 @@ std::unique_ptr<Kernel> make_floored(const Step& step) {
 
 template <class T>
 std::unique_ptr<Kernel> make_quantized(const Step& step) {
-  require(step.rule("divide") == "q31_reciprocal_up_away", "no native rule for this slot");
+  const bool wrapping = step.rule("divide") == "q31_reciprocal_up_away_modulo_32";
+  require(wrapping || step.rule("divide") == "q31_reciprocal_up_away", "no native rule for this slot");
   const rules::Multiplier multiplier = rescaling(step, "q31_two_step_up_away", "").multiplier;
   const Storing store = storing(step);
   const int flip = flip_of(step.input(0).type);
@@ -79,7 +80,8 @@ std::unique_ptr<Kernel> make_quantized(const Step& step) {
       *defined = false;
       return T{0};
     }
-    const int64_t quotient = rules::q31_reciprocal_up_away(a - first, b - second, multiplier, defined);
+    const int64_t quotient = wrapping ? rules::q31_reciprocal_up_away_modulo_32(a - first, b - second, multiplier)
+                                      : rules::q31_reciprocal_up_away(a - first, b - second, multiplier, defined);
     return static_cast<T>(store(quotient) + flip);
   });
 }

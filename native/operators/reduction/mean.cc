@@ -467,7 +467,7 @@ std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
 
 std::unique_ptr<Kernel> make_sum(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
-  if (type != step.output().type) return nullptr;
+  if (type != step.output().type || step.rules.count("read_as")) return nullptr;
   if (step.rules.count("real_sum")) return make_real_sum(step, cores);
   if (step.rules.count("mean")) {
     return step.rule("mean") == "binary32_affine_even" ? make_affine(step, cores) : nullptr;

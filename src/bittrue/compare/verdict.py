@@ -15,8 +15,8 @@ from itertools import chain
 import numpy as np
 
 from ..numerics import Numerics
+from ..numerics import distinct as distinct_numerics
 from ..numerics import find as find_numerics
-from ..numerics import names as numerics_names
 from ..plan import Plan
 from .description import describe
 from .files import Difference
@@ -279,7 +279,7 @@ class Explainer:
 
     def _all_numerics(self, case: Case) -> Iterator[Hypothesis]:
         said = {numerics.name for numerics in (self.own, *self._others)}
-        for name in numerics_names():
+        for name in distinct_numerics():
             if name not in said:
                 yield rows.whole_row(case, find_numerics(name))
 

@@ -25,7 +25,7 @@ class Arithmetic:
     """One way to compute a case, and all numerics that compute it so.
 
     Attributes:
-        names: the numerics, in the order of `numerics.names()`.
+        names: the numerics, in the order of `numerics.distinct()`.
         session: the prepared model.
         rules: slot to rule of the step that the operator became; of the last one where it became several.
         operators: the steps' operators.
@@ -51,7 +51,7 @@ class Expected:
 
     def __init__(self, case: SuiteCase, names: Sequence[str] = ()) -> None:
         self.case = case
-        self._names = tuple(names) or numerics_tables.names()
+        self._names = tuple(names) or numerics_tables.distinct()
         self._answers: dict[int, Outputs | BittrueError] = {}
 
     @cached_property

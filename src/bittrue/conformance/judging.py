@@ -139,7 +139,7 @@ def judge(
         numerics: the only one that may be named; empty for any.
         device: what the user typed, for commands that ask it again.
     """
-    asked = (numerics,) if numerics else numerics_tables.names()
+    asked = (numerics,) if numerics else numerics_tables.distinct()
     compared = (numerics,) if numerics else suite.admitted
     forms = {id(r): _form(r, asked) for r in records if r.status == "outputs" and not r.case.rejects}
     ran = [r for r in records if id(r) in forms and forms[id(r)] == ""]

@@ -104,7 +104,7 @@ def model_results(
 
 
 def _result(model: ModelFile, texts: Sequence[str], records: Sequence[Record], numerics: str) -> ModelResult:
-    alive = list((numerics,) if numerics else numerics_tables.names())
+    alive = list((numerics,) if numerics else numerics_tables.distinct())
     counts: Counter[str] = Counter()
     text = ""
     for record in records:
@@ -136,7 +136,7 @@ def _outcome(record: Record, alive: list[str]) -> tuple[str, str]:
         alive.sort(key=before.index)
     if alive:
         return "exact", ""
-    for name in before or numerics_tables.names():
+    for name in before or numerics_tables.distinct():
         try:
             wanted = Expected(record.case, (name,)).outputs(name)
         except BittrueError:

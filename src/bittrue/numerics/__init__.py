@@ -11,6 +11,7 @@ from .table import Numerics, Row
 # name -> module of this folder and the attribute that holds the table
 _TABLES = {
     "litert": ("litert", "LITERT"),
+    "litert-as-compiled": ("litert_as_compiled", "LITERT_AS_COMPILED"),
     "litert-optimized": ("litert_optimized", "LITERT_OPTIMIZED"),
     "xnnpack": ("xnnpack", "XNNPACK"),
     "litert@1.2": ("litert_1_2", "LITERT_1_2"),
@@ -56,6 +57,11 @@ def names() -> tuple[str, ...]:
     return tuple(_TABLES)
 
 
+def distinct() -> tuple[str, ...]:
+    """The numerics that are told apart by results: those that complete another one are left out."""
+    return tuple(name for name in _TABLES if not find(name).completes)
+
+
 def find(name: str) -> Numerics:
     """The numerics called `name`; InputError for an unknown name."""
     if name not in _TABLES:
@@ -66,4 +72,4 @@ def find(name: str) -> Numerics:
     return table
 
 
-__all__ = ["DEFAULT", "Numerics", "Row", "default_of", "find", "names"]
+__all__ = ["DEFAULT", "Numerics", "Row", "default_of", "distinct", "find", "names"]

@@ -144,6 +144,8 @@ class Numerics:
         versions: oldest and newest version that the runtime knows of an operator as files call it; (1, 1) for those not
             named.
         rewrites: what the runtime does to a graph before it runs it, in order (see `bittrue.rewrites`).
+        completes: the numerics whose results this one has, too, and goes on where that one has none. What asks which
+            arithmetic explains some bits need not ask both (see `bittrue.numerics.distinct`).
     """
 
     name: str
@@ -152,6 +154,7 @@ class Numerics:
     rows: tuple[Row, ...]
     versions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     rewrites: tuple[str, ...] = ()
+    completes: str = ""
 
     def __repr__(self) -> str:
         return f"Numerics('{self.name}', {len(self.operators())} operators, {len(self.rows)} rows: {self.reproduces})"

@@ -28,6 +28,7 @@ from . import (
     channel_parameters,
     combine,
     compare,
+    divide,
     dynamic_range,
     interpolate,
     level_sum,
@@ -431,6 +432,17 @@ def _cast(first: str, second: str) -> Iterator[Example]:
             yield Example(f"{value} to int8", (str(one), str(other)))
 
 
+def _divide(first: str, second: str) -> Iterator[Example]:
+    for a, b in ((5, 2), (0, 4), (-3, 64)):
+        found = []
+        for name in (first, second):
+            rule = divide.RULES[name]
+            values, defined = rule.apply(np.array([a]), np.array([b]), rule.prepare(1.0, 1.0, 1.0))
+            found.append(str(int(values[0])) if defined[0] else "no defined result")
+        if found[0] != found[1]:
+            yield Example(f"{a} / {b}, scales of 1", (found[0], found[1]))
+
+
 def _remainder(first: str, second: str) -> Iterator[Example]:
     a, b = np.array([2**62 + 1]), np.array([2])
     one, other = (int(remainder.RULES[name](a, b)[0]) for name in (first, second))
@@ -663,6 +675,7 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "compare": _compare,
     "combine": _combine,
     "dequantize": _dequantize,
+    "divide": _divide,
     "dynamic_range": _dynamic_range,
     "interpolate": _interpolate,
     "level_sum": _level_sum,

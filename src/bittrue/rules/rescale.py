@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arithmetic import fixed_point, floats, multiplier
+from . import shift_count as shift_counts
 
 Prepared = dict[str, np.ndarray]
 
@@ -434,15 +435,21 @@ RULES: dict[str, RescaleRule] = {
 }
 
 
-def prepare(rule: str, real: npt.ArrayLike, prefix: str = "") -> Prepared:
+def prepare(rule: str, real: npt.ArrayLike, prefix: str = "", shift_count: str = "") -> Prepared:
     """Plan-time half of `rule` for real multipliers `real` (binary64 scalar or 1-D), keys prefixed by `prefix`.
 
-    Raises ValueError for multipliers that are not finite or too large for the rule.
+    Exponents beyond the rule's domain become what the rule `shift_count` of that slot says; the array `undefined_shift`
+    then holds all exponents as they were.
+
+    Raises ValueError for multipliers that are not finite, and for those too large for the rule without `shift_count`.
     """
     prepared = RULES[rule].prepare(real)
     exponent = int(np.max(prepared["exponent"], initial=0)) if "exponent" in prepared else 0
     if exponent > RULES[rule].largest_exponent:
-        raise ValueError(f"a left shift by {exponent} bits leaves the register")
+        if not shift_count:
+            raise ValueError(f"a left shift by {exponent} bits leaves the register")
+        asked = prepared["exponent"]
+        prepared = {**prepared, "exponent": shift_counts.RULES[shift_count](asked), "undefined_shift": asked}
     return {prefix + key: value for key, value in prepared.items()}
 
 

@@ -42,7 +42,9 @@ RULE = Rule(
     why="The reference kernel of LiteRT (up to 2.3.0) and TensorFlow 2.21 takes the quantized values for "
     "uint8 and clamps the"
     " result to 0..255: not an inaccuracy, but other numbers. TensorFlow Lite Micro has kernels of its own.",
-    enforced="Nobody. LiteRT issue 4079 and pull request 7855 are open.",
+    enforced="Nobody. LiteRT issue 4079 and pull request 7855 are open. "
+    "`litert-as-compiled` has the bits of s8; of s16 the kernel writes the first half of the"
+    " bytes alone.",
     fix="Replace it with MEAN and an output scale that is smaller by the number of elements added.",
     source="LiteRT fact sheet 2.4 (run: the fault was reproduced bit for bit)",
     find=find,

@@ -56,7 +56,7 @@ def real_numbers(case: Case) -> Iterator[Hypothesis]:
 
 def _rows(operator: str, inputs: tuple[str, ...]) -> list[Row]:
     found: dict[tuple[tuple[str, str], ...], Row] = {}
-    for name in numerics_tables.names():
+    for name in numerics_tables.distinct():
         for row in numerics_tables.find(name).candidates(operator, inputs, ("f32",)):
             if not row.refuses and not row.on_request:
                 found.setdefault(tuple(sorted(row.rules.items())), replace(row, when=(), requires=()))

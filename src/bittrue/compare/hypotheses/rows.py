@@ -170,7 +170,7 @@ def _formula(slot: Slot) -> str:
 
 @cache
 def _tables() -> tuple[Numerics, ...]:
-    return tuple(numerics_tables.find(name) for name in numerics_tables.names())
+    return tuple(numerics_tables.find(name) for name in numerics_tables.distinct())
 
 
 @cache

@@ -146,7 +146,7 @@ class Answers:
 
 def of_all_numerics(preferred: Sequence[str]) -> list[Candidate]:
     """All numerics, preferred ones first."""
-    return [Candidate(name) for name in dict.fromkeys((*preferred, *numerics_tables.names()))]
+    return [Candidate(name) for name in dict.fromkeys((*preferred, *numerics_tables.distinct()))]
 
 
 def with_one_other_rule(base: Candidate, cases: Sequence[SuiteCase]) -> Iterator[Candidate]:

@@ -118,7 +118,7 @@ def mutants(case: SuiteCase, numerics: Numerics) -> list[Mutant]:
 
 
 def _hypotheses(case: Case) -> Iterator[tuple[str, Hypothesis]]:
-    for name in numerics_tables.names():
+    for name in numerics_tables.distinct():
         if name != case.segment.numerics.name:
             yield "numerics", rows.whole_row(case, numerics_tables.find(name))
     for hypothesis in (*rows.used_slots(case), *rows.unused_slots(case)):

@@ -37,7 +37,8 @@ def multiplier_arrays(call: Call, first: object, second: object, prefix: str = "
 def prepare_rescale(call: Call, real: object, prefix: str = "") -> rescale.Prepared:
     """Prepared rescale parameters for real multipliers; a typed error when they are not finite or too large."""
     try:
-        return rescale.prepare(call.rules["rescale"], real, prefix)  # type: ignore[arg-type]
+        shift_count = call.rules.get("shift_count", "")
+        return rescale.prepare(call.rules["rescale"], real, prefix, shift_count)  # type: ignore[arg-type]
     except ValueError as error:
         raise call.invalid(
             "BT-MULTIPLIER",

@@ -48,5 +48,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = with_rounded_table(
-    Operator("abs", ("scale_form", "rescale", "store"), same_shape, lower, reference, "magnitude", elementwise=1)
+    Operator(
+        "abs",
+        ("scale_form", "rescale", "shift_count", "store"),
+        same_shape,
+        lower,
+        reference,
+        "magnitude",
+        elementwise=1,
+    )
 )

@@ -138,7 +138,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "leaky_relu",
-    ("center", "scale_form", "rescale", "sign", "slope", "slope_rescale", "store", "table"),
+    ("center", "scale_form", "rescale", "shift_count", "sign", "slope", "slope_rescale", "store", "table"),
     infer,
     lower,
     reference,

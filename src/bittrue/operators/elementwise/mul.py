@@ -83,6 +83,7 @@ OPERATOR = Operator(
         "range_product",
         "scale_form",
         "rescale",
+        "shift_count",
         "store",
         "store_tail",
         "lanes",

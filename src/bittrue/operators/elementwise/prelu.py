@@ -72,7 +72,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "prelu",
-    ("scale_form", "rescale", "store"),
+    ("scale_form", "rescale", "shift_count", "store"),
     infer,
     lower,
     reference,

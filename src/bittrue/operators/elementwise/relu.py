@@ -82,7 +82,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "relu",
-    ("scale_form", "rescale", "store", "activation_range", "input_range", "levels"),
+    ("scale_form", "rescale", "shift_count", "store", "activation_range", "input_range", "levels"),
     infer,
     lower,
     reference,

@@ -98,6 +98,7 @@ OPERATOR = Operator(
         "scale_back_per_axis",
         *REQUANTIZE_SLOTS,
         "center",
+        "shift_count",
         "rescale_tail",
         "lanes",
         "activation_range",

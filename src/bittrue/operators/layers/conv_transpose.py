@@ -84,7 +84,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "conv_transpose",
-    (*SLOTS, "rescale_tail", "lanes", "activation_range", *REAL_SLOTS, "quantize_asymmetric"),
+    (*SLOTS, "shift_count", "rescale_tail", "lanes", "activation_range", *REAL_SLOTS, "quantize_asymmetric"),
     infer,
     lower,
     reference,

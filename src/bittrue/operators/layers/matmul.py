@@ -102,7 +102,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 OPERATOR = Operator(
     "matmul",
     (
-        *("real_product", *REQUANTIZE_SLOTS, "center", "scale_back"),
+        *("real_product", *REQUANTIZE_SLOTS, "shift_count", "center", "scale_back"),
         *(
             "activation_range",
             "quantize_symmetric",

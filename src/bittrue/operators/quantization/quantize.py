@@ -193,6 +193,7 @@ OPERATOR = Operator(
         "center",
         "scale_form",
         "rescale",
+        "shift_count",
         "rescale_tail",
         "lanes",
         "store",

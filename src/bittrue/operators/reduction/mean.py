@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...rules import lanes, mean, order, rescale, scale_form, store
+from ...rules import lanes, mean, order, read_as, rescale, scale_form, shift_count, store
 from ..core.accumulator import finish_accumulator, multiplier_arrays, proven_bound, signed_span
 from ..core.base import Bound, Call, Lowered, Operator, Role, Shape, Step
 from ..core.functions import MEAN, SUM
@@ -55,7 +55,11 @@ def _quantized(call: Call, count: int) -> tuple[dict[str, int], Bound]:
 
 def _lowered(call: Call, parameters: dict[str, int], arrays: dict[str, np.ndarray], bound: Bound | None) -> Lowered:
     axes = lower_axes(call)
-    if int(arrays.get("exponent", np.int64(0))) > 30:
+    exponent = arrays.get("exponent", np.asarray(0))
+    if int(exponent) > 30 and "shift_count" in call.rules:
+        counted = shift_count.RULES[call.rules["shift_count"]](exponent)
+        arrays = {**arrays, "exponent": counted, "undefined_shift": arrays.get("undefined_shift", exponent)}
+    elif int(exponent) > 30:
         raise call.invalid(
             "BT-MULTIPLIER",
             f"input scale {float(call.input(0).scale)!r} over output scale {float(call.output.scale)!r} needs a left "
@@ -125,6 +129,9 @@ def lower_sum(call: Call) -> Lowered:
     if "mean" in call.rules:
         return _lowered_by(call, mean.RULES[call.rules["mean"]], _count(call), 1)
     parameters, bound = _quantized(call, _count(call))
+    if "read_as" in call.rules:
+        parameters.update(low=0, high=255)
+        bound = proven_bound(call, _count(call), 255 + abs(call.input(0).zero_point), None)
     return _lowered(call, parameters, multiplier_arrays(call, call.input(0).scale, 1.0), bound)
 
 
@@ -186,18 +193,32 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [in_order(np.add, x, step["axes"], 0.0, starts_with_first(step, x)).reshape(step["shape"])]
     if not x.size:
         return [np.zeros(step["shape"], x.dtype)]
+    if "read_as" in step.rules:
+        x = read_as.RULES[step.rules["read_as"]](x)
     total = _total(step, x)
     if "mean" in step.rules:
         return [_store(step, mean.RULES[step.rules["mean"]].apply(total, step.arrays), x.dtype)]
     if "rescale" not in step.rules:
         return [np.asarray(total).astype(x.dtype)]
-    return [_store(step, rescale.apply(step.rules["rescale"], total, step.arrays), x.dtype)]
+    return [_store(step, rescale.apply(step.rules["rescale"], total, step.arrays), x.dtype).view(inputs[0].dtype)]
 
 
 OPERATORS = (
     Operator(
         "mean",
-        ("accumulate", "scale_form", "mean", "mean_tail", "lanes", "order", "real_sum", "rescale", "start", "store"),
+        (
+            "accumulate",
+            "scale_form",
+            "mean",
+            "mean_tail",
+            "lanes",
+            "order",
+            "real_sum",
+            "rescale",
+            "shift_count",
+            "start",
+            "store",
+        ),
         infer_mean,
         lower_mean,
         reference_mean,
@@ -210,7 +231,18 @@ OPERATORS = (
     ),
     Operator(
         "sum",
-        ("accumulate", "scale_form", "mean", "order", "real_sum", "rescale", "start", "store"),
+        (
+            "accumulate",
+            "scale_form",
+            "mean",
+            "order",
+            "read_as",
+            "real_sum",
+            "rescale",
+            "shift_count",
+            "start",
+            "store",
+        ),
         infer,
         lower_sum,
         reference_sum,
