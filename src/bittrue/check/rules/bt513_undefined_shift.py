@@ -50,9 +50,9 @@ RULE = Rule(
     what="The left shift of every rescale multiplier is at most 30 bits, so that a register of 32 bits can hold it.",
     why="LiteRT's kernels write a multiplier of 1 and more as a left shift of a 32-bit register ahead of the product"
     " and do not check its count. C++ leaves counts of 31 and more undefined: the released builds for x86-64 and"
-    " aarch64 take them modulo 32, so that the output has nothing to do with the scales, and another compiler, or one that uses"
-    " vector instructions (whose shifts give 0 there), may give other bits. Such models run and look healthy where the"
-    " values happen to saturate or be 0.",
+    " aarch64 take them modulo 32, so that the output has nothing to do with the scales, and another compiler, or one"
+    " that uses vector instructions (whose shifts give 0 there), may give other bits. Such models run and look healthy"
+    " where the values happen to saturate or be 0.",
     enforced="Nobody: LiteRT 2.3.0 runs such models (run). bittrue refuses them (BT-MULTIPLIER), but under"
     " `litert-as-compiled`, which reproduces the released builds and names such shifts in its plans (undefined_shift).",
     fix="Look at the scales of the node: an output scale near zero comes from calibration without data, or from an"
