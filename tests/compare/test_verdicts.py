@@ -16,6 +16,7 @@ from bittrue.compare.verdict import Explainer
 from bittrue.plan.planner import rewritten_graph
 from compare.test_planted_faults import layer_and_model, pair_model, random_inputs, segment_of, verdict
 from support import faulty_device as device
+from support.build import T, single
 from support.shared import needs_shared, shared_models
 
 # Operators whose differences must all be explained.
@@ -185,3 +186,23 @@ def test_random_layers_under_other_arithmetics(seed: int) -> None:
         others = {atom for name in (*found.also, *found.alike) for atom in name.split(" + ")}
         assert named <= planted or planted & others, (found.text, found.also)
         assert found.benign
+
+
+def test_what_a_row_records_is_not_unexplained(tmp_path: Path) -> None:
+    """XNNPACK refines an estimate of square roots; another number there is named with the row, not searched for."""
+    x = T("f32", (64,), name="x")
+    path = tmp_path / "root.tflite"
+    path.write_bytes(single("SQRT", None, [x], [T("f32", (64,), name="y")]))
+    model = bittrue.load(path)
+    own, values = numerics.find("litert"), {"x": np.arange(1, 65, dtype=np.float32)}
+    shown = model.prepare("litert").trace(values)
+    theirs = np.nextafter(shown["y"], np.float32(0))
+    graph, _ = rewritten_graph(model.graph, own)
+    (part,) = segments(graph, model.prepare("litert").plan, own, shown)
+    found = Explainer(own, numerics.find("xnnpack")).explain(part, [shown], [theirs], "")
+    assert (found.inexact, found.exact, found.unexplained, found.causes) == (True, False, 0, ())
+    assert "inexact here: numerics 'xnnpack' records" in found.text
+    # Of a device nothing of the kind is recorded.
+    found = Explainer(own, None).explain(part, [shown], [theirs], "")
+    assert (found.inexact, found.unexplained) == (False, found.differing)
+    assert "unexplained" in found.text

@@ -173,7 +173,11 @@ def _verdicts(result: CompareResult, out: Terminal) -> None:
 def _verdict(pair: Pair, verdict: Verdict, result: CompareResult, out: Terminal) -> None:
     host, guest = _labels(result)
     head = f"verdict on {_place(pair)} '{shortened(pair.a, _NAME)}': "
-    out.print(one_line((head, "bold"), (short_names(verdict.text), "green" if verdict.benign else "red")))
+    out.print(
+        one_line(
+            (head, "bold"), (short_names(verdict.text), _style(verdict) if verdict.benign or verdict.inexact else "red")
+        )
+    )
     if verdict.unexplained and pair.how == _GUESSED:
         out.print(f"  is '{pair.b}' of B this tensor? only order and shape say so: --match A=B")
     for cause in verdict.causes:
@@ -248,12 +252,16 @@ def _unexplained(result: CompareResult, out: Terminal) -> None:
     operators = _plural(len(verdicts), "operator")
     text = f"{_count(left)} unexplained of {_count(differing)} elements that differ in {operators}"
     text += f"; {benign} of them use{'s' if benign == 1 else ''} another legal arithmetic" if benign else ""
+    inexact = sum(v.inexact for v in verdicts)
+    text += f"; {inexact} of them {'is' if inexact == 1 else 'are'} inexact here" if inexact else ""
     out.print(text, style="bold red" if left else "bold")
 
 
 def _short(verdict: Verdict | None, alone: Statistics | None, reasons: Mapping[str, int]) -> str:
     if verdict is None:
         return "" if alone is None or not alone.equal else "inherited"
+    if verdict.inexact:
+        return "inexact here"
     causes = [str(reasons[c.text]) for c in verdict.causes]
     numbers = "+".join(causes) if len(causes) < 3 else f"{causes[0]} and {len(causes) - 1} more"
     if verdict.unexplained or not verdict.causes:
@@ -265,7 +273,7 @@ def _short(verdict: Verdict | None, alone: Statistics | None, reasons: Mapping[s
 def _style(verdict: Verdict | None) -> str:
     if verdict is None:
         return ""
-    return "green" if verdict.benign else "yellow" if verdict.exact else "red"
+    return "green" if verdict.benign else "yellow" if verdict.exact or verdict.inexact else "red"
 
 
 def _bars(histogram: Mapping[str, int]) -> str:

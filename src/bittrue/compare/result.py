@@ -147,6 +147,11 @@ class Verdict:
     described: tuple[str, ...] = ()
 
     @property
+    def inexact(self) -> bool:
+        """Whether a numerics records that its bits are not the runtime's here: neither explained nor unexplained."""
+        return bool(self.differing) and not self.exact and not self.unexplained
+
+    @property
     def benign(self) -> bool:
         return self.exact and all(cause.benign for cause in self.causes)
 

@@ -14,6 +14,7 @@ from itertools import chain
 
 import numpy as np
 
+from ..errors import BittrueError
 from ..numerics import Numerics
 from ..numerics import distinct as distinct_numerics
 from ..numerics import find as find_numerics
@@ -110,7 +111,12 @@ class Explainer:
         case = Case(segment, values, theirs)
         if not case.differing:
             return Verdict(0, exact=True, text="equal")
-        causes, fitting, unexplained, hypotheses = self._causes(case, files, more, rules or {}, settled)
+        limit = self._inexact(case)
+        causes, fitting, unexplained, hypotheses = self._causes(case, files, more, rules or {}, settled or bool(limit))
+        if not unexplained:
+            limit = ""
+        if limit:
+            causes, unexplained = (), 0
         also, alike = told_apart(case, hypotheses, fitting)
         witness = Witness(case, hypotheses)
         described = describe(samples_of(case)) if unexplained else ()
@@ -120,7 +126,7 @@ class Explainer:
             causes=causes,
             exact=bool(causes) and not unexplained,
             unexplained=unexplained,
-            text=verdict_text(case, causes, unexplained, also, alike, self._alike_in_vain(case), described),
+            text=verdict_text(case, causes, unexplained, also, alike, self._alike_in_vain(case), described, limit),
             also=also,
             witness=witness.work_out(),
             command=f"{command} {place}" if command else "",
@@ -129,6 +135,24 @@ class Explainer:
             alike=alike,
             described=described,
         )
+
+    def _inexact(self, case: Case) -> str:
+        """Where rows of a side's numerics record results that differ in bits, in words; empty where none does.
+
+        No rule of ours gives such results, and a search for faults could only be misled.
+        """
+        for numerics in (self.own, *self._others):
+            try:
+                steps = case.segment.plan(numerics).steps
+            except BittrueError:
+                continue
+            found = next((step for step in steps if step.inexact), None)
+            if found is not None:
+                show = f"bittrue numerics show {numerics.name} --operator {found.operator}"
+                return (
+                    f"numerics '{numerics.name}' records other bits of {found.operator} than the runtime has ({show})"
+                )
+        return ""
 
     def _causes(
         self,
@@ -147,7 +171,7 @@ class Explainer:
             if case.holds(hypothesis):
                 self._remember(case, (hypothesis,))
                 return (replace(hypothesis.cause, elements=case.differing),), {}, 0, (hypothesis,)
-        if len(self._vain.get(case.form, ())) >= _ENOUGH:
+        if not settled and len(self._vain.get(case.form, ())) >= _ENOUGH:
             self.untried.append(case.segment.name)
             return (), {}, case.differing, ()
         for stage, what in self._known_stages(case) if settled else self._stages(case, bases, more):
@@ -326,10 +350,12 @@ def verdict_text(
     alike: Sequence[str] = (),
     untried: str = "",
     described: Sequence[str] = (),
+    limit: str = "",
 ) -> str:
     """One sentence on a tensor.
 
     Args:
+        limit: what a numerics records of bits that differ there, in words; empty where that is not the reason.
         untried: a tensor that is computed in the same way and on which the search was in vain, so this has had none.
     """
     total = sum(b.size for b in case.theirs)
@@ -341,6 +367,8 @@ def verdict_text(
         by = by.replace(", all", ",") if differing == 1 else by
     start = f"{_count(differing)} of {_count(total)} elements {'differs' if differing == 1 else 'differ'}{by}"
     seen = f"; seen: {'; '.join(described)}" if described else ""
+    if limit:
+        return f"{start}; inexact here: {limit}"
     if untried:
         why = f"not searched, since nothing was found for '{untried}', which is computed in the same way"
         return f"{start}; unexplained: {why}{seen}"

@@ -137,11 +137,21 @@ def cannot(pair: dict[str, Any]) -> bool:
 
 
 def explained(pair: dict[str, Any]) -> bool | None:
-    """Whether rules or faults give every bit of the isolated difference; None where it was not judged."""
+    """Whether rules or faults give every bit of the isolated difference; None where it was not judged, or a numerics
+    records that its bits are not the runtime's.
+    """
     if pair["isolated"] is not None and not pair["isolated"]["differing"]:
         return True
     verdict = pair["verdict"]
-    return None if verdict is None else bool(verdict["exact"] and not verdict["unexplained"])
+    return None if verdict is None or inexact(pair) else bool(verdict["exact"] and not verdict["unexplained"])
+
+
+def inexact(pair: dict[str, Any]) -> bool:
+    """Whether a numerics records that its bits are not the runtime's where this difference arises."""
+    verdict = pair["verdict"]
+    return verdict is not None and bool(
+        verdict["differing"] and not verdict["exact"] and not verdict["unexplained"] and not verdict["causes"]
+    )
 
 
 def _causes(pairs: list[dict[str, Any]]) -> tuple[Cause, ...]:
@@ -190,7 +200,12 @@ def _verdict(
         also = f" {_named(faults, 'fault')}." if faults else ""
         return UNEXPLAINED, "Different, and unexplained", f"{count}; {reason}{also}{apart}"
     missing = sum(answer is None for answer in judged)
-    open_text = f" {words.plural(missing, 'differing tensor')} could not be run alone, so the cause there is open."
+    limits = sum(inexact(pairs[i]) for i in differing)
+    alone = missing - limits
+    open_text = f" {words.plural(alone, 'differing tensor')} could not be run alone, so the cause there is open." * (
+        alone > 0
+    )
+    open_text += f" Of {words.plural(limits, 'tensor')} the numerics records that bits differ." * (limits > 0)
     if faults:
         proof = f"{_named(faults, 'fault')} in {other}, proven by recomputation."
         text = f"{count}; {proof}{open_text if missing else ''}{apart}"
@@ -265,6 +280,8 @@ def state(pair: dict[str, Any]) -> tuple[str, str]:
     verdict = pair["verdict"]
     if verdict is None:
         return OPEN, "not judged"
+    if inexact(pair):
+        return OPEN, "inexact here"
     if not explained(pair):
         return UNEXPLAINED, f"unexplained: {words.plural(verdict['unexplained'] or verdict['differing'], 'element')}"
     return (BENIGN, "benign") if all(cause["benign"] for cause in verdict["causes"]) else (FAULT, "fault")
