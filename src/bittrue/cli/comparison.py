@@ -173,11 +173,8 @@ def _verdicts(result: CompareResult, out: Terminal) -> None:
 def _verdict(pair: Pair, verdict: Verdict, result: CompareResult, out: Terminal) -> None:
     host, guest = _labels(result)
     head = f"verdict on {_place(pair)} '{shortened(pair.a, _NAME)}': "
-    out.print(
-        one_line(
-            (head, "bold"), (short_names(verdict.text), _style(verdict) if verdict.benign or verdict.inexact else "red")
-        )
-    )
+    style = "green" if verdict.benign else "yellow" if verdict.inexact else "red"
+    out.print(one_line((head, "bold"), (short_names(verdict.text), style)))
     if verdict.unexplained and pair.how == _GUESSED:
         out.print(f"  is '{pair.b}' of B this tensor? only order and shape say so: --match A=B")
     for cause in verdict.causes:
