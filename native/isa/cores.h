@@ -112,6 +112,14 @@ struct FusedSumSpec {
   bool is_signed = false;  // all three types are s8, kept as q + 128
 };
 
+// out = round_even((a - first_zero_point) * (b - second_zero_point) * factor + zero_point), saturated as above, element by
+// element over 8-bit operands in the plan's own values; each operation is rounded to binary32, the first product is exact.
+// Zero points are integers within [-255, 255].
+struct ScaledProductSpec {
+  float first_zero_point = 0, second_zero_point = 0, factor = 0, zero_point = 0;
+  bool is_signed = false;  // all three types are s8, kept as q + 128
+};
+
 class Elementwise {
  public:
   virtual ~Elementwise();

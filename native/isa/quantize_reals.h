@@ -1,4 +1,4 @@
-// Real numbers to bytes by a true division, for the same sets as fused_sum.h.
+// Real numbers to bytes by a true division, for the same sets as pairs_of_bytes.h.
 #pragma once
 
 #include "isa/cores.h"

@@ -55,6 +55,38 @@ inline void check_fused_sum(Context& context) {
   }
 }
 
+inline void check_scaled_product(Context& context) {
+  Random& random = context.random;
+  for (int64_t round = 0; round < context.rounds(400); ++round) {
+    ScaledProductSpec spec;
+    spec.is_signed = random.one_in(2);
+    const int flip = spec.is_signed ? 128 : 0;
+    const auto point = [&] { return static_cast<float>(random.between(-flip, 255 - flip)); };
+    spec.first_zero_point = point(), spec.second_zero_point = point(), spec.zero_point = point();
+    const double exponent = static_cast<double>(random.between(-1800, 300)) / 100;
+    const double real = std::exp2(random.one_in(3) ? std::floor(exponent) : exponent);
+    spec.factor = static_cast<float>(random.one_in(20) ? real * 1e30 : real);
+    const std::unique_ptr<Elementwise> core = context.cores.scaled_product(spec);
+    const int64_t count = random.pick(kCounts);
+    Exact<uint8_t> first(count), second(count), out(count);
+    fill_bytes(random, first);
+    fill_bytes(random, second);
+    std::vector<uint8_t> expected(count);
+    for (int64_t i = 0; i < count; ++i) {
+      const float a = static_cast<float>(first[i] - flip) - spec.first_zero_point;
+      const float b = static_cast<float>(second[i] - flip) - spec.second_zero_point;
+      const float sum = std::nearbyint(a * b * spec.factor + spec.zero_point);
+      const double stored = sum < 2147483648.0f ? static_cast<double>(sum) : -2147483648.0;
+      expected[i] = static_cast<uint8_t>(std::min(std::max(stored, -1.0 * flip), 255.0 - flip) + flip);
+    }
+    core->run(first.data(), second.data(), out.data(), count);
+    char text[80];
+    std::snprintf(text, sizeof text, "%lld elements, signed %d, factor %a", static_cast<long long>(count),
+                  spec.is_signed, static_cast<double>(spec.factor));
+    context.report.expect_equal(out.data(), expected.data(), count, text);
+  }
+}
+
 namespace twin {
 #include "isa/core_declarations.inc"
 #include "isa/real_functions.inc"

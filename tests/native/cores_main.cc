@@ -539,6 +539,7 @@ constexpr CheckRow kChecks[] = {
     {"add", check_add},
     {"mul", check_mul},
     {"fused_sum", check_fused_sum},
+    {"scaled_product", check_scaled_product},
     {"quantize_reals", check_quantize_reals},
     {"real_function", check_real_function},
     {"softmax_row", check_softmax_row},

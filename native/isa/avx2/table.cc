@@ -22,6 +22,7 @@ constexpr Cores own_cores() {
   cores.depthwise = make_depthwise;
   cores.add = make_add;
   cores.fused_sum = make_fused_sum;
+  cores.scaled_product = make_scaled_product;
   cores.max_rows = max_rows;
   cores.sum_rows = sum_rows;
   cores.lookup = lookup;

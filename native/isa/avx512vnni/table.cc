@@ -13,6 +13,7 @@ constexpr Cores own_cores() {
   cores.add = make_add;
   cores.mul = make_mul;
   cores.fused_sum = make_fused_sum;
+  cores.scaled_product = make_scaled_product;
   cores.max_rows = max_rows;
   cores.sum_rows = sum_rows;
   cores.row_terms = row_terms;

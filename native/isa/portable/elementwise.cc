@@ -84,7 +84,40 @@ class PortableFusedSum final : public Elementwise {
   int32_t flip_;
 };
 
+class PortableScaledProduct final : public Elementwise {
+ public:
+  explicit PortableScaledProduct(const ScaledProductSpec& spec) : spec_(spec), flip_(spec.is_signed ? 128 : 0) {}
+
+  void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
+    const int32_t flip = flip_, a = static_cast<int32_t>(spec_.first_zero_point) + flip;
+    const int32_t b = static_cast<int32_t>(spec_.second_zero_point) + flip;
+    const float factor = spec_.factor, zero_point = spec_.zero_point;
+    const float low = static_cast<float>(-flip), high = static_cast<float>(255 - flip);
+    for (int64_t i = 0; i < count; ++i) {
+      const float product = static_cast<float>((first[i] - a) * (second[i] - b)) * factor;
+      float sum = product + zero_point;
+      // What does not fit 32 bits, or is NaN, becomes the lowest; ends are integers, so clamps may come first.
+      sum = sum < 2147483648.0f ? sum : low;
+      sum = sum > low ? sum : low;
+      sum = sum < high ? sum : high;
+      // Rounds ties to even: the unit in the last place is 1 there.
+      const float rounded = sum + 12582912.0f;
+      int32_t bits;
+      std::memcpy(&bits, &rounded, sizeof bits);
+      out[i] = static_cast<uint8_t>(bits - 0x4B400000 + flip);
+    }
+  }
+
+ private:
+  ScaledProductSpec spec_;
+  int32_t flip_;
+};
+
 }  // namespace
+
+std::unique_ptr<Elementwise> make_scaled_product(const ScaledProductSpec& spec) {
+  return std::make_unique<PortableScaledProduct>(spec);
+}
 
 std::unique_ptr<Elementwise> make_fused_sum(const FusedSumSpec& spec) {
   return std::make_unique<PortableFusedSum>(spec);

@@ -104,46 +104,48 @@ class ScaledSum final : public Kernel {
   float factor_ = 0;
 };
 
-// Real numbers of one shape, one operand after the other, times the reciprocal of the divisor.
+// Real numbers that broadcast together, one operand after the other, times the reciprocal of the divisor.
 class RealSumOfMany final : public Kernel {
  public:
-  explicit RealSumOfMany(const Step& step) : count_(step.inputs.size()), elements_(step.output().elements) {
+  explicit RealSumOfMany(const Step& step) : elements_(step.output().elements) {
     require(step.rule("real_sum") == "binary32_packets_4", "no native rule for this slot");
-    require(step.output().type == Type::f32 && step.output().dense(), "no native kernel for these types");
-    for (size_t i = 0; i < count_; ++i) {
-      const Operand& in = step.input(i);
-      require(in.type == Type::f32 && in.dense() && in.elements == elements_, "operands must have the result's shape");
+    const Operand& out = step.output();
+    require(out.type == Type::f32 && out.dense() && step.inputs.size() >= 2, "no native kernel for these operands");
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      require(step.input(i).type == Type::f32, "no native kernel for these types");
+      if (i > 0) sums_.push_back(Blocks({i == 1 ? &step.input(0) : &out, &step.input(i)}, out));
     }
-    const int64_t divisor = step.integer("divisor", 1, static_cast<int64_t>(count_));
+    const int64_t divisor = step.integer("divisor", 1, static_cast<int64_t>(step.inputs.size()));
     factor_ = 1.0f / static_cast<float>(divisor);
-    divides_ = divisor != 1;
+  }
+  int64_t scratch_bytes(int threads) const override {
+    int64_t most = 0;
+    for (const Blocks& sum : sums_) most = std::max(most, sum.scratch_bytes(threads));
+    return most;
   }
 
   void run(const Run& run) const override {
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
-    run.pool.parallel((elements_ + kBlock - 1) / kBlock, [&](int64_t block, int) {
-      const int64_t first = block * kBlock, last = std::min(elements_, first + kBlock);
-      const auto* start = reinterpret_cast<const float*>(run.inputs[0]);
-      for (int64_t i = first; i < last; ++i) out[i] = start[i];
-      for (size_t k = 1; k < count_; ++k) {
-        const auto* in = reinterpret_cast<const float*>(run.inputs[k]);
-        for (int64_t i = first; i < last; ++i) out[i] += in[i];
-      }
-      if (!divides_) return;
-      for (int64_t i = first; i < last; ++i) out[i] *= factor_;
-    });
+    for (size_t i = 0; i < sums_.size(); ++i) {
+      const float factor = i + 1 == sums_.size() ? factor_ : 1.0f;
+      uint8_t* const operands[] = {i == 0 ? run.inputs[0] : run.outputs[0], run.inputs[i + 1]};
+      sums_[i].run(Run{operands, run.outputs, run.scratch, run.pool},
+                   [factor](const uint8_t* const* in, uint8_t* out, int64_t count) {
+                     const auto *a = reinterpret_cast<const float*>(in[0]), *b = reinterpret_cast<const float*>(in[1]);
+                     auto* sum = reinterpret_cast<float*>(out);
+                     for (int64_t k = 0; k < count; ++k) sum[k] = (a[k] + b[k]) * factor;
+                   });
+    }
     // Which of several NaNs a sum keeps is the reference's matter.
+    const auto* out = reinterpret_cast<const float*>(run.outputs[0]);
     bool defined = true;
     for (int64_t i = 0; i < elements_; ++i) defined &= out[i] == out[i];
     if (!defined) throw Undefined();
   }
 
  private:
-  static constexpr int64_t kBlock = 4096;
-  size_t count_;
+  std::vector<Blocks> sums_;
   int64_t elements_;
   float factor_ = 1;
-  bool divides_ = false;
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ std::unique_ptr<Kernel> make_mul(const Step& step, const CoreSet& cores) {
   }
   if (step.text("form") == "plain") return make_plain_zip<Times>(step);
   if (step.text("form") == "ranges") return make_ranged_mul(step);
-  if (step.text("form") == "operands") return make_operand_mul(step);
+  if (step.text("form") == "operands") return make_operand_mul(step, cores);
   const Type from = step.input(0).type, to = step.output().type;
   if (step.input(1).type != from || step.rules.count("lanes")) return nullptr;
   const std::string& rule = step.rule("product");

@@ -12,7 +12,7 @@ namespace bittrue {
 FusedSumSpec fused_sum_spec(const Step& step);
 
 std::unique_ptr<Kernel> make_operand_add(const Step& step, const CoreSet& cores);
-std::unique_ptr<Kernel> make_operand_mul(const Step& step);
+std::unique_ptr<Kernel> make_operand_mul(const Step& step, const CoreSet& cores);
 
 // The same where ranges are operands.
 std::unique_ptr<Kernel> make_ranged_add(const Step& step);

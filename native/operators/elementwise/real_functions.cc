@@ -1,6 +1,7 @@
 // hard_sigmoid, softsign, softplus and mish of real numbers, every operation rounded; not_finite.
 #include <atomic>
 #include <cmath>
+#include <limits>
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/rational.h"
