@@ -264,6 +264,7 @@ def test_conv2d_transpose(seed: int) -> None:
         data_layout=layout,
         kernel_layout=kernel_layout,
         output_padding=more,
+        out_dtype="int16" if seed % 4 == 3 else "int32",
     )
     total = np.zeros((2, per_group * groups, *full), np.int64)
     left, right = (((a.astype(np.int64) - z) + 2**15) % 2**16 - 2**15 for a, z in ((x, z_x), (w, z_w)))
@@ -273,7 +274,8 @@ def test_conv2d_transpose(seed: int) -> None:
             at = i * stride[0] + u * reach[0], j * stride[1] + v * reach[1]
             total[n, first + o, at[0], at[1]] += left[n, c, i, j] * right[c, o, u, v]
     kept = total[:, :, pads[0] : full[0] - pads[2], pads[1] : full[1] - pads[3]]
-    kept = (kept + 2**31) % 2**32 - 2**31
+    bits = 16 if seed % 4 == 3 else 32
+    kept = (kept + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
     np.testing.assert_array_equal(found, kept if layout == "NCHW" else kept.transpose(0, 2, 3, 1))
 
 

@@ -220,7 +220,7 @@ def conv2d_transpose(
     step, reach = (checks.wholes(name, role, v, 2, 1) for role, v in (("strides", strides), ("dilation", dilation)))
     more = checks.wholes(name, "output_padding", output_padding, 2, 0)
     pads, count = padding_of(name, padding), checks.whole(name, "groups", groups, 1)
-    dtype = checks.element_type(name, "out_dtype", out_dtype, ("s32", "s64"))
+    dtype = checks.element_type(name, "out_dtype", out_dtype, ("s16", "s32", "s64"))
     last = data_layout == "NHWC"
     inside, (height, width) = (x.shape[3], x.shape[1:3]) if last else (x.shape[1], x.shape[2:4])
     standard = moved(w, _TRANSPOSED[kernel_layout])

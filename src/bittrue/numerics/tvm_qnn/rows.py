@@ -161,11 +161,11 @@ def rows(own: Variant) -> tuple[Row, ...]:
             Row(
                 "conv_transpose",
                 ("s8|u8|s16|u16 s8|u8 - - s32 - s32 -> T",),
-                {"accumulate": "s32_wrap" if result == "s32" else "s64"},
+                {"accumulate": rule},
                 f"{RUN}, op/convolution_transpose.cc and qnn/op/legalizations.py",
                 where=(result,),
             )
-            for result in ("s32", "s64")
+            for result, rule in _REGISTERS.items()
         ),
         *(
             Row(

@@ -13,6 +13,7 @@ import numpy as np
 from ...arithmetic import fixed_point
 from ...arithmetic.matmul import exact_matmul, product_type
 from ...graph import DATA_TYPES
+from ...rules import accumulate
 from ..core.accumulator import finish_accumulator
 from ..core.base import Bound, Call, Lowered, Step
 from .conv_geometry import spread, transposed_parameters
@@ -37,10 +38,10 @@ def lower(call: Call) -> Lowered:
         spans.append(32768 if np.abs(ends).max() > 32767 else int(np.abs(ends).max()))
     parameters, taps = transposed_parameters(call), math.prod(weights.shape[2:])
     magnitude = spans[0] * spans[1] * (weights.shape[0] // int(call.attribute("groups"))) * taps
-    wide = call.output.dtype == "s64"
+    limit = accumulate.RULES[call.rules["accumulate"]].limit
     return Lowered(
         {**parameters, "dtype": call.output.dtype},
-        accumulator=Bound(magnitude, not wide and magnitude > fixed_point.S32_MAX),
+        accumulator=Bound(magnitude, magnitude > limit),
         work=call.output.size * weights.shape[0] * taps,
         scratch=24 * (call.output.size + source.size * math.prod(weights.shape[1:])),
     )
