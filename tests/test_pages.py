@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
+import onnxruntime
 import pytest
 
 import bittrue
@@ -160,3 +162,12 @@ def assert_shown(expected: str, output: str, command: str) -> None:
         assert line in lines[position:end], f"{command}\nprints no '{line}' there:\n{output}"
         position, gap = lines.index(line, position) + 1, False
     assert gap or position == len(lines) or not expected, f"{command} prints more:\n{output}"
+
+
+def test_where_quantize_linear_and_its_implementations_part() -> None:
+    """The page is what the installed versions say; of others it says nothing."""
+    text = (REPOSITORY / "docs" / "onnx_quantize_linear.md").read_text()
+    if f"onnx {onnx.__version__} and ONNX Runtime {onnxruntime.__version__}:" not in text:
+        pytest.skip("made with other versions of onnx or ONNX Runtime")
+    done = subprocess.run([sys.executable, REPOSITORY / "tools" / "make_quantize_linear_page.py", "--check"])
+    assert done.returncode == 0, "run: python tools/make_quantize_linear_page.py"

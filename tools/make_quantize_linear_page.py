@@ -1,0 +1,194 @@
+"""Writes docs/onnx_quantize_linear.md: where implementations and ONNX's text on QuantizeLinear part.
+
+    python tools/make_quantize_linear_page.py [--check]
+
+Every pair of types of every version is one model of one node, which the text's arithmetic (numerics `onnx`), the
+reference evaluator of the package onnx and ONNX Runtime run on the same values.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+import bittrue
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "onnx_quantize_linear.md"
+VERSIONS = (10, 13, 19, 21, 23, 24, 25)
+WIDE = {"f32": TensorProto.FLOAT, "f16": TensorProto.FLOAT16, "s32": TensorProto.INT32}
+NARROW = {
+    "u8": TensorProto.UINT8,
+    "s8": TensorProto.INT8,
+    "u16": TensorProto.UINT16,
+    "s16": TensorProto.INT16,
+    "u4": TensorProto.UINT4,
+    "s4": TensorProto.INT4,
+    "u2": TensorProto.UINT2,
+    "s2": TensorProto.INT2,
+    "f8e4m3fn": TensorProto.FLOAT8E4M3FN,
+    "f8e4m3fnuz": TensorProto.FLOAT8E4M3FNUZ,
+    "f8e5m2": TensorProto.FLOAT8E5M2,
+    "f8e5m2fnuz": TensorProto.FLOAT8E5M2FNUZ,
+    "f4e2m1": TensorProto.FLOAT4E2M1,
+}
+_PLAIN = {NARROW[name] for name in ("u8", "s8", "u16", "s16")} | set(WIDE.values())
+_NUMPY = {"f32": np.float32, "f16": np.float16, "s32": np.int32}
+_REAL = (1.0, 3.0, 5.0, -1.0, 0.6, 7.0, 300.0, 1e3, -1e3, 6e4, -6e4, np.inf, -np.inf, np.nan)
+_INTEGERS = (1, 3, 5, -1, 7, 300, -300, 70000, 2**31 - 1, -(2**31))
+_CODES = (0, 1, 2, 3, 7, 8, 15, 64, 127, 128, 200, 255)
+# What each of the three answers to one value; a refusal of the whole node is one answer to all.
+REFUSED = "refused"
+Answers = dict[str, list[str]]
+
+
+def _model(operator: str, version: int, first: int, second: int, scale: int, x: np.ndarray) -> bytes:
+    """One node with scale 2 and zero point 0, from `first` to `second`.
+
+    NumPy has no 4-bit and 8-bit reals and no narrower integers: such inputs are constants, such outputs are cast.
+    """
+    point = first if operator == "DequantizeLinear" else second
+    constants = [helper.make_tensor("s", scale, [], [2.0]), helper.make_tensor("z", point, [], [0])]
+    fed = x.dtype.isbuiltin == 1
+    if not fed:
+        constants.append(helper.make_tensor("x", first, [x.size], x.tobytes(), raw=True))
+    nodes = [helper.make_node(operator, ["x", "s", "z"], ["y"])]
+    result = second
+    if second not in _PLAIN:
+        nodes = [
+            helper.make_node(operator, ["x", "s", "z"], ["q"]),
+            helper.make_node("Cast", ["q"], ["y"], to=TensorProto.FLOAT),
+        ]
+        result = TensorProto.FLOAT
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", first, [x.size])] if fed else [],
+        [helper.make_tensor_value_info("y", result, [x.size])],
+        constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10)
+    found: bytes = model.SerializeToString()
+    return found
+
+
+def _words(value: Any) -> list[str]:
+    return [f"{float(v):.9g}" for v in np.asarray(value).reshape(-1).astype(np.float64)]
+
+
+def _answers(content: bytes, x: np.ndarray) -> Answers:
+    feeds = {"x": x} if x.dtype.isbuiltin == 1 else {}
+
+    def text() -> Any:
+        session = bittrue.load(content).prepare("onnx", executor="reference")
+        return next(iter(session.run(feeds).values()))
+
+    def reference() -> Any:
+        return ReferenceEvaluator(onnx.load_from_string(content)).run(None, feeds)[0]
+
+    def runtime() -> Any:
+        return onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, feeds)[0]
+
+    found: Answers = {}
+    for name, run in (("text", text), ("reference", reference), ("runtime", runtime)):
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                found[name] = _words(run())
+        except Exception:  # each has errors of its own for what it does not take
+            found[name] = [REFUSED] * x.size
+    return found
+
+
+def rows(versions: tuple[int, ...] = VERSIONS) -> Iterator[tuple[str, str, int, str, Answers, list[str]]]:
+    """(operator, types, version, the model in a line, answers, the values) of every pair."""
+    onnxruntime.set_default_logger_severity(4)
+    for version in versions:
+        for wide, narrow in ((w, n) for w in WIDE for n in NARROW):
+            values = np.asarray(_INTEGERS if wide == "s32" else _REAL, np.float64)
+            with np.errstate(all="ignore"):
+                x = values.astype(_NUMPY[wide])
+            scale = WIDE["f32" if wide == "s32" else wide]
+            content = _model("QuantizeLinear", version, WIDE[wide], NARROW[narrow], scale, x)
+            line = f"`QuantizeLinear` {version}: x {wide}, y_scale 2, y_zero_point {narrow} 0"
+            yield "QuantizeLinear", f"{wide} to {narrow}", version, line, _answers(content, x), _words(x)
+        for narrow, wide in (
+            (n, w)
+            for n in ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz")
+            for w in ("f32", "f16")
+        ):
+            codes = np.asarray(_CODES, np.uint8)
+            stored = np.dtype(helper.tensor_dtype_to_np_dtype(NARROW[narrow]))
+            x = codes.view(stored) if stored.itemsize == 1 else codes.astype(stored)
+            content = _model("DequantizeLinear", version, NARROW[narrow], WIDE[wide], WIDE[wide], x)
+            line = f"`DequantizeLinear` {version}: x {narrow}, x_scale {wide} 2, x_zero_point 0"
+            yield "DequantizeLinear", f"{narrow} to {wide}", version, line, _answers(content, x), _words(x)
+
+
+def _difference(answers: Answers, values: list[str]) -> str:
+    """The values on which the three part, joined; empty where they agree or all refuse."""
+    each = zip(values, *answers.values(), strict=True)
+    table = [f"{x}: {', '.join(told)}" for x, *told in each if len(set(told)) > 1]
+    whole = {name: set(column) == {REFUSED} for name, column in answers.items()}
+    refusing = [name for name, refused in whole.items() if refused]
+    if refusing:
+        others = [column for name, column in answers.items() if not whole[name]]
+        table = (
+            [f"{x}: {a}, {b}" for x, a, b in zip(values, *others, strict=True) if a != b] if len(others) == 2 else []
+        )
+        said = f"refused by {' and '.join(refusing)}"
+        return f"{said}; {'; '.join(table)}" if table else said if others else ""
+    return "; ".join(table)
+
+
+def page() -> str:
+    """The page's text."""
+    found: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
+    count = 0
+    for operator, types, version, line, answers, values in rows():
+        count += 1
+        if difference := _difference(answers, values):
+            found.setdefault((operator, types, difference), []).append((version, line))
+    lines = [
+        "# QuantizeLinear and DequantizeLinear: the text and two implementations",
+        "",
+        f"Made by `tools/make_quantize_linear_page.py` with onnx {onnx.__version__} and ONNX Runtime"
+        f" {onnxruntime.__version__}: {count} models of one node,",
+        "every type of every version, scale 2 and zero point 0. **text** is the specification as the numerics"
+        " `onnx` carries it out,",
+        "**reference** the reference evaluator of the package onnx, **runtime** ONNX Runtime's CPU provider. A row is a"
+        " disagreement: each value x with",
+        "what the three make of it, in this order (where one refuses the model, the other two). What is not here, all"
+        " three agree on, or refuse. bfloat16, which",
+        "ONNX Runtime's CPU provider does not quantize, is left out.",
+        "",
+        "| types | versions | model | differs |",
+        "|---|---|---|---|",
+    ]
+    for (_, types, difference), where in found.items():
+        numbers = ", ".join(str(version) for version, _ in where)
+        lines.append(f"| {types} | {numbers} | {where[0][1]} | {difference} |")
+    return "\n".join([*lines, ""])
+
+
+def main() -> int:
+    """Writes the page; with ``--check`` 1 where it is not what the installed versions say."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    if parser.parse_args().check:
+        return int(PAGE.read_text() != page())
+    PAGE.write_text(page())
+    print(f"wrote {PAGE}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
