@@ -237,6 +237,37 @@ def test_shared_out(request: pytest.FixtureRequest) -> None:
 
 
 @needs_wide
+def test_reshapes_in_a_row(request: pytest.FixtureRequest) -> None:
+    """Reshapes one behind the other are one, which may stand alone."""
+    for rng in cases(request, usual=15):
+        chain = _Chain(rng, 18)
+        chain.constants |= {
+            "a": np.array([6, -1]),
+            "b": np.array([2, 3, 5]),
+            "c": np.array([0, 1, 3, 5]),
+            "place": np.array([1]),
+        }
+        last, shape = chain.add("Sigmoid" if rng.random() < 0.8 else "Identity", "x"), (2, 3, 5)
+        for _ in range(int(rng.integers(1, 5))):
+            if shape == (2, 3, 5):
+                kind, operand, shape = [
+                    ("Reshape", "a", (6, 5)),
+                    ("Reshape", "c", (2, 1, 3, 5)),
+                    ("Unsqueeze", "place", (2, 1, 3, 5)),
+                ][rng.integers(3)]
+            else:
+                kind, operand = ("Squeeze", "place") if len(shape) == 4 and rng.random() < 0.5 else ("Reshape", "b")
+                shape = (2, 3, 5)
+            last = chain.add(kind, last, operand)
+            if rng.random() < 0.1:
+                chain.add("Neg", last)
+        chain.nodes.append(helper.make_node("Exp" if rng.random() < 0.8 else "Transpose", [last], ["y"]))
+        assert _check(
+            *build(chain.nodes, {"x": _halves(rng, 2, 3, 5)}, {"y": TensorProto.FLOAT16}, chain.constants, opset=18)
+        )
+
+
+@needs_wide
 def test_shapes_behind_products_of_blocks() -> None:
     """The shape of MatMulNBits on binary16 numbers is known: a product and a sum behind it become one."""
     rng = np.random.default_rng(5)

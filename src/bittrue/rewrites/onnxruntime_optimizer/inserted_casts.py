@@ -15,6 +15,7 @@ from ...graph import Attribute, Node, data_type
 from ...operators import find
 from .. import Shapes
 from ..editing import Editor
+from .join_reshapes import join_reshapes
 from .moved_transposes import MovedTransposes
 from .split_slices import split_slices
 
@@ -67,6 +68,7 @@ class Casts:
     def insert(self) -> None:
         """Around every node without a kernel, and around those that stand alone between such nodes."""
         editor = self.editor
+        join_reshapes(editor, self._shapes, _HALF)
         entered = split_slices(editor, self._shapes, _HALF)
         nodes = editor.nodes()
         without = {node for node in nodes if self._reads_halves(node) and not _has_kernel(node)}

@@ -1,0 +1,54 @@
+"""Reshapes one behind the other become one, which may stand alone among nodes that are widened.
+
+The values are the same. Source: ONNX Runtime 1.31.1, ReshapeFusion; tests/onnx_operators/test_halves.py compares bytes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...graph import Node
+from .. import Shapes
+from ..editing import Editor
+from .free_dimensions import known_numbers
+
+_VIEWS = ("Reshape", "Squeeze", "Unsqueeze")
+
+
+def join_reshapes(editor: Editor, shapes: Shapes, dtype: str) -> None:
+    """One Reshape of `dtype` for a chain that begins with one, as far as its sizes are numbers."""
+    chains = [node for node in editor.nodes() if node.source == "Reshape" and editor.type(node.outputs[0]) == dtype]
+    if not any(_follower(editor, node) for node in chains):
+        return
+    numbers = known_numbers(editor, shapes)
+    for first in chains:
+        last, passed, sizes = first, [], None
+        while editor.alive(first) and (follower := _follower(editor, last)) is not None:
+            found = numbers(follower.outputs[0]) or _written(editor, follower, numbers(last.outputs[0]))
+            if found is None or -1 in found:
+                break
+            last, sizes = follower, found
+            passed.append(follower)
+        if sizes is None:
+            continue
+        editor.remove(*passed)
+        shape = editor.constant(np.array(sizes, np.int64), f"{editor.tensors[last.outputs[0]].name}/shape", "s64")
+        editor.change(first, inputs=(first.inputs[0], shape), outputs=last.outputs)
+
+
+def _follower(editor: Editor, node: Node) -> Node | None:
+    reader = editor.only_reader(node)
+    return reader if reader is not None and reader.source in _VIEWS and reader.inputs[0] in node.outputs else None
+
+
+def _written(editor: Editor, node: Node, before: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """What a Reshape that has just been made asks for; -1 is the rest of `before`."""
+    asked = editor.value(node.inputs[1]) if node.source == "Reshape" else None
+    if asked is None or 0 in asked:
+        return None
+    sizes = [int(size) for size in asked]
+    if -1 in sizes and before is not None and -1 not in before:
+        sizes[sizes.index(-1)] = math.prod(before) // -math.prod(sizes)
+    return tuple(sizes)
