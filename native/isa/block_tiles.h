@@ -27,42 +27,43 @@ struct BlockTiles {
   static void store(float* to, Reals value) { std::memcpy(to, &value, sizeof(value)); }
 
   template <int kRows, bool kBytes>
-  static void tile(const BlockRows& rows, int64_t first, int64_t column, const uint8_t* numbers, const float* scales) {
+  __attribute__((noinline)) static void tile(const BlockRows& rows, int64_t first, int64_t column,
+                                             const uint8_t* numbers, const float* scales) {
     Reals sums[kRows][4];
     const int8_t* from[kRows];
     const float* row_scales[kRows];
     float* to = rows.sums + first * 4 * kColumns + column;
-    unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+    unroll<kRows>([&](int r) __attribute__((always_inline)) {
       from[r] = rows.rows + (first + r) * rows.row_step;
       row_scales[r] = rows.scales + (first + r) * rows.scale_step;
-      unroll<4>([&](auto j) __attribute__((always_inline)) { sums[r][j] = load(to + (r * 4 + j) * kColumns); });
+      unroll<4>([&](int j) __attribute__((always_inline)) { sums[r][j] = load(to + (r * 4 + j) * kColumns); });
     });
     const uint8_t* at = numbers + 4 * column;
     for (int64_t t = 0; t < rows.steps; ++t, at += kBytes ? 512 : 256) {
-      unroll<2>([&](auto side) __attribute__((always_inline)) {
+      unroll<2>([&](int side) __attribute__((always_inline)) {
         const int64_t block = rows.blocks[2 * t + side];
         const Reals column_scales = load(scales + block * kColumns + column);
         Reals scale[kRows];
-        unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+        unroll<kRows>([&](int r) __attribute__((always_inline)) {
           scale[r] = Set::broadcast(row_scales[r][block]) * column_scales;
         });
-        unroll<2>([&](auto i) __attribute__((always_inline)) {
-          constexpr int j = 2 * side + i;
+        unroll<2>([&](int i) __attribute__((always_inline)) {
+          const int j = 2 * side + i;
           typename Set::Numbers four;
           if constexpr (kBytes) {
             four = Set::numbers_8(at + 128 * j, at + 128 * j + 64);
           } else {
             four = Set::numbers_4(at + 64 * j);
           }
-          unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+          unroll<kRows>([&](int r) __attribute__((always_inline)) {
             const Reals dot = Set::template dot<kBytes>(four, from[r] + 32 * t + 8 * j);
             sums[r][j] = Set::multiply_add(dot, scale[r], sums[r][j]);
           });
         });
       });
     }
-    unroll<kRows>([&](auto r) __attribute__((always_inline)) {
-      unroll<4>([&](auto j) __attribute__((always_inline)) { store(to + (r * 4 + j) * kColumns, sums[r][j]); });
+    unroll<kRows>([&](int r) __attribute__((always_inline)) {
+      unroll<4>([&](int j) __attribute__((always_inline)) { store(to + (r * 4 + j) * kColumns, sums[r][j]); });
     });
   }
 
@@ -88,7 +89,7 @@ struct BlockTiles {
   static void row_part(const float* row, int64_t terms, int64_t length, int64_t column, int64_t first,
                        const uint8_t* numbers, const float* scales, const float* points, float* sums) {
     Reals held[Set::kHeld];
-    unroll<Set::kHeld>([&](auto i)
+    unroll<Set::kHeld>([&](int i)
                            __attribute__((always_inline)) { held[i] = load(sums + (first + i) * kColumns + column); });
     for (int64_t k = 0; k < terms; k += length, scales += kColumns, points += kColumns) {
       const Reals scale = load(scales + column), point = load(points + column);
@@ -96,13 +97,13 @@ struct BlockTiles {
       int64_t at = k + first;
       for (; at + Set::kHeld <= end; at += 16) {
         const uint8_t* from = numbers + at / 2 * kColumns + column;
-        unroll<Set::kHeld>([&](auto i) __attribute__((always_inline)) {
+        unroll<Set::kHeld>([&](int i) __attribute__((always_inline)) {
           const Reals w = number(from + i / 2 * kColumns, i % 2 != 0, scale, point);
           held[i] = Set::multiply_add(Set::broadcast(row[at + i]), w, held[i]);
         });
       }
       if (at < end) {
-        unroll<Set::kHeld>([&](auto i) __attribute__((always_inline)) {
+        unroll<Set::kHeld>([&](int i) __attribute__((always_inline)) {
           if (at + i < end) {
             const Reals w = number(numbers + (at + i) / 2 * kColumns + column, i % 2 != 0, scale, point);
             held[i] = Set::multiply_add(Set::broadcast(row[at + i]), w, held[i]);
@@ -110,7 +111,7 @@ struct BlockTiles {
         });
       }
     }
-    unroll<Set::kHeld>([&](auto i)
+    unroll<Set::kHeld>([&](int i)
                            __attribute__((always_inline)) { store(sums + (first + i) * kColumns + column, held[i]); });
   }
 
@@ -135,7 +136,7 @@ struct BlockTiles {
   template <int kCount>
   static Reals sum_of_halves(const Reals* lanes) {
     Reals sums[kCount];
-    unroll<kCount>([&](auto i) __attribute__((always_inline)) { sums[i] = lanes[i]; });
+    unroll<kCount>([&](int i) __attribute__((always_inline)) { sums[i] = lanes[i]; });
     for (int left = kCount / 2; left > 0; left /= 2) {
       for (int i = 0; i < left; ++i) sums[i] = sums[i] + sums[i + left];
     }
@@ -146,9 +147,9 @@ struct BlockTiles {
   static void fold_lanes(const float* const* lanes, float* out) {
     for (int64_t column = 0; column < kColumns; column += kLanes) {
       Reals sums[kCount];
-      unroll<kCount>([&](auto i) __attribute__((always_inline)) { sums[i] = load(lanes[i] + column); });
+      unroll<kCount>([&](int i) __attribute__((always_inline)) { sums[i] = load(lanes[i] + column); });
       if constexpr (kFours) {
-        unroll<kCount / 4>([&](auto i) __attribute__((always_inline)) {
+        unroll<kCount / 4>([&](int i) __attribute__((always_inline)) {
           sums[i] = ((sums[4 * i] + sums[4 * i + 1]) + sums[4 * i + 2]) + sums[4 * i + 3];
         });
       }

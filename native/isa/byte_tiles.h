@@ -18,23 +18,23 @@ struct ByteTiles {
   template <int kRows, int kVectors>
   static void tile(const ByteRows& rows, int64_t first, const int8_t* panel) {
     Vector sums[kRows][kVectors];
-    unroll<kRows>([&](auto r) __attribute__((always_inline)) {
-      unroll<kVectors>([&](auto v) __attribute__((always_inline)) { sums[r][v] = Vector{}; });
+    unroll<kRows>([&](int r) __attribute__((always_inline)) {
+      unroll<kVectors>([&](int v) __attribute__((always_inline)) { sums[r][v] = Vector{}; });
     });
     const uint8_t* from[kRows];
-    unroll<kRows>([&](auto r) __attribute__((always_inline)) { from[r] = rows.rows + (first + r) * rows.row_step; });
+    unroll<kRows>([&](int r) __attribute__((always_inline)) { from[r] = rows.rows + (first + r) * rows.row_step; });
     for (int64_t k = 0; k < rows.depth; k += 4, panel += 4 * Bytes::kLanes * kVectors) {
       typename Bytes::Columns columns[kVectors];
       unroll<kVectors>(
-          [&](auto v) __attribute__((always_inline)) { columns[v] = Bytes::columns(panel + 4 * Bytes::kLanes * v); });
-      unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+          [&](int v) __attribute__((always_inline)) { columns[v] = Bytes::columns(panel + 4 * Bytes::kLanes * v); });
+      unroll<kRows>([&](int r) __attribute__((always_inline)) {
         const typename Bytes::Row row = Bytes::row(from[r] + k);
-        unroll<kVectors>([&](auto v)
+        unroll<kVectors>([&](int v)
                              __attribute__((always_inline)) { sums[r][v] = Bytes::add(sums[r][v], row, columns[v]); });
       });
     }
-    unroll<kRows>([&](auto r) __attribute__((always_inline)) {
-      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<kRows>([&](int r) __attribute__((always_inline)) {
+      unroll<kVectors>([&](int v) __attribute__((always_inline)) {
         std::memcpy(rows.sums + (first + r) * rows.stride + Bytes::kLanes * v, &sums[r][v], sizeof(Vector));
       });
     });

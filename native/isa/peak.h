@@ -16,7 +16,7 @@ int64_t run_chains(int64_t rounds) {
   std::memset(&sums, 3, sizeof sums);
   std::memset(&bytes, 5, sizeof bytes);
   for (int64_t r = 0; r < rounds; ++r) {
-    unroll<Chain::kChains>([&](auto i) __attribute__((always_inline)) { sums[i] = Chain::add(sums[i], bytes); });
+    unroll<Chain::kChains>([&](int i) __attribute__((always_inline)) { sums[i] = Chain::add(sums[i], bytes); });
   }
   volatile int32_t sink = 0;
   for (const typename Chain::Vector& sum : sums) {

@@ -39,27 +39,32 @@ struct RealTiles {
   }
 
   template <int kRows, int kVectors>
-  static void tile(const RealRows& rows, int64_t first, const float* panel, float* out) {
+  __attribute__((noinline)) static void tile(const RealRows& rows, int64_t first, const float* panel, float* out) {
     Vector sums[kRows][kVectors];
-    unroll<kRows>(
-        [&](auto r) { unroll<kVectors>([&](auto v) { sums[r][v] = begin(out + r * rows.stride + v * kLanes); }); });
+    unroll<kRows>([&](int r) __attribute__((always_inline)) {
+      unroll<kVectors>([&](int v)
+                           __attribute__((always_inline)) { sums[r][v] = begin(out + r * rows.stride + v * kLanes); });
+    });
     for (int64_t s = 0; s < rows.segments; ++s, panel += rows.depth * kVectors * kLanes) {
       const float* const* at = rows.rows + s * rows.capacity + first;
       if (at[0] == nullptr) continue;
       const float* x[kRows];
-      unroll<kRows>([&](auto r) { x[r] = at[r]; });
+      unroll<kRows>([&](int r) __attribute__((always_inline)) { x[r] = at[r]; });
       const float* weights = panel;
       for (int64_t k = 0; k < rows.depth; ++k, weights += kVectors * kLanes) {
         Vector w[kVectors];
-        unroll<kVectors>([&](auto v) { w[v] = load(weights + v * kLanes); });
-        unroll<kRows>([&](auto r) {
+        unroll<kVectors>([&](int v) __attribute__((always_inline)) { w[v] = load(weights + v * kLanes); });
+        unroll<kRows>([&](int r) __attribute__((always_inline)) {
           const Vector value = x[r][k] - Vector{};
-          unroll<kVectors>([&](auto v) { sums[r][v] = Term::add(sums[r][v], value, w[v]); });
+          unroll<kVectors>([&](int v)
+                               __attribute__((always_inline)) { sums[r][v] = Term::add(sums[r][v], value, w[v]); });
         });
       }
     }
-    unroll<kRows>([&](auto r) {
-      unroll<kVectors>([&](auto v) { std::memcpy(out + r * rows.stride + v * kLanes, &sums[r][v], sizeof(Vector)); });
+    unroll<kRows>([&](int r) __attribute__((always_inline)) {
+      unroll<kVectors>([&](int v) __attribute__((always_inline)) {
+        std::memcpy(out + r * rows.stride + v * kLanes, &sums[r][v], sizeof(Vector));
+      });
     });
   }
 
@@ -77,12 +82,16 @@ struct RealTiles {
   static void taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channel,
                    float* out) {
     Vector sums[kVectors];
-    unroll<kVectors>([&](auto v) { sums[v] = begin(out + channel + v * kLanes); });
+    unroll<kVectors>([&](int v) __attribute__((always_inline)) { sums[v] = begin(out + channel + v * kLanes); });
     for (int64_t t = 0; t < count; ++t) {
       const float *x = inputs[t] + channel, *w = weights[t] + channel;
-      unroll<kVectors>([&](auto v) { sums[v] = Term::add(sums[v], load(x + v * kLanes), load(w + v * kLanes)); });
+      unroll<kVectors>([&](int v) __attribute__((always_inline)) {
+        sums[v] = Term::add(sums[v], load(x + v * kLanes), load(w + v * kLanes));
+      });
     }
-    unroll<kVectors>([&](auto v) { std::memcpy(out + channel + v * kLanes, &sums[v], sizeof(Vector)); });
+    unroll<kVectors>([&](int v) __attribute__((always_inline)) {
+      std::memcpy(out + channel + v * kLanes, &sums[v], sizeof(Vector));
+    });
   }
 
   static void all_taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,

@@ -36,7 +36,8 @@ __attribute__((always_inline)) inline void unroll(std::integer_sequence<int, i..
   (function(std::integral_constant<int, i>{}), ...);
 }
 
-// function(0), ..., function(count - 1) with constant arguments, so that arrays of vectors stay in registers.
+// function(0), ..., function(count - 1) with constant arguments, so that arrays of vectors stay in registers. A function of
+// int is compiled once; it must always be inlined.
 template <int count, class Function>
 __attribute__((always_inline)) inline void unroll(Function&& function) {
   unroll(std::make_integer_sequence<int, count>{}, std::forward<Function>(function));

@@ -184,7 +184,7 @@ class VectorDepthwise final : public Depthwise {
         upper = _mm256_add_epi32(upper, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), load32(w + 16)));
       };
       if constexpr (fixed > 0) {
-        unroll<fixed>([&](auto pair)
+        unroll<fixed>([&](int pair)
                           __attribute__((always_inline)) { multiply(weights + 32 * pair, 2 * pair, 2 * pair + 1); });
       } else {
         for (int64_t pair = 0; pair < pairs; ++pair) {

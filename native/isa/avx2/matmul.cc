@@ -188,14 +188,14 @@ class VectorMatmul final : public Matmul {
     // Few sums would wait for one another: several depths are then summed side by side.
     constexpr int lanes = count * vectors >= 8 ? 1 : count * vectors >= 4 ? 2 : 4;
     __m256i sums[lanes][count][vectors];
-    unroll<count>([&](auto r) __attribute__((always_inline)) {
+    unroll<count>([&](int r) __attribute__((always_inline)) {
       const __m256i term =
           row_terms_ && begin == 0 ? _mm256_set1_epi32(rows.row_terms[first + r]) : _mm256_setzero_si256();
       const int32_t* start = begin == 0 ? bias_.data() + panel * kColumns : tile.sums[r];
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+      unroll<vectors>([&](int v) __attribute__((always_inline)) {
         const __m256i value = vectors == 2 ? load32(start + 8 * v) : _mm256_set_m128i(load16(start + 8), load16(start));
         sums[0][r][v] = _mm256_add_epi32(value, term);
-        unroll<lanes - 1>([&](auto lane)
+        unroll<lanes - 1>([&](int lane)
                               __attribute__((always_inline)) { sums[lane + 1][r][v] = _mm256_setzero_si256(); });
       });
     });
@@ -206,37 +206,37 @@ class VectorMatmul final : public Matmul {
     (void)end;
     for (int64_t segment = 0; segment < segments_; ++segment) {
       const uint8_t* row[count];
-      unroll<count>([&](auto r)
+      unroll<count>([&](int r)
                         __attribute__((always_inline)) { row[r] = rows.rows[segment * rows.capacity + first + r]; });
-      const auto step = [&](int64_t k, auto lane) __attribute__((always_inline)) {
+      const auto step = [&](int64_t k, int lane) __attribute__((always_inline)) {
         __m256i w[vectors];
-        unroll<vectors>([&](auto v) __attribute__((always_inline)) { w[v] = load32(weights + 32 * v); });
+        unroll<vectors>([&](int v) __attribute__((always_inline)) { w[v] = load32(weights + 32 * v); });
         weights += 32 * vectors;
-        unroll<count>([&](auto r) __attribute__((always_inline)) {
+        unroll<count>([&](int r) __attribute__((always_inline)) {
           const __m256i x = broadcast4(row[r] + k);
-          unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+          unroll<vectors>([&](int v) __attribute__((always_inline)) {
             sums[lane][r][v] = _mm256_dpbusd_avx_epi32(sums[lane][r][v], x, w[v]);
           });
         });
       };
       int64_t k = 0;
       for (; k + kGroup * lanes <= depth_; k += kGroup * lanes) {
-        unroll<lanes>([&](auto lane) __attribute__((always_inline)) { step(k + kGroup * lane, lane); });
+        unroll<lanes>([&](int lane) __attribute__((always_inline)) { step(k + kGroup * lane, lane); });
       }
       if constexpr (lanes > 1) {
-        for (; k < depth_; k += kGroup) step(k, std::integral_constant<int, 0>{});
+        for (; k < depth_; k += kGroup) step(k, 0);
       }
     }
 #else
     const int16_t* row = wide.values[0];
-    const auto step = [&](auto lane) __attribute__((always_inline)) {
+    const auto step = [&](int lane) __attribute__((always_inline)) {
       __m256i w[vectors];
-      unroll<vectors>([&](auto v)
+      unroll<vectors>([&](int v)
                           __attribute__((always_inline)) { w[v] = _mm256_cvtepi8_epi16(load16(weights + 16 * v)); });
       weights += 16 * vectors;
-      unroll<count>([&](auto r) __attribute__((always_inline)) {
+      unroll<count>([&](int r) __attribute__((always_inline)) {
         const __m256i x = broadcast4(row + r * kStretch);
-        unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        unroll<vectors>([&](int v) __attribute__((always_inline)) {
           sums[lane][r][v] = _mm256_add_epi32(sums[lane][r][v], _mm256_madd_epi16(x, w[v]));
         });
       });
@@ -245,13 +245,13 @@ class VectorMatmul final : public Matmul {
     int64_t k = begin;
     for (; k + kGroup * lanes <= end; k += kGroup * lanes) unroll<lanes>(step);
     if constexpr (lanes > 2) {
-      for (; k < end; k += kGroup) step(std::integral_constant<int, 0>{});
+      for (; k < end; k += kGroup) step(0);
     }
 #endif
-    unroll<count>([&](auto r) __attribute__((always_inline)) {
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<count>([&](int r) __attribute__((always_inline)) {
+      unroll<vectors>([&](int v) __attribute__((always_inline)) {
         __m256i sum = sums[0][r][v];
-        unroll<lanes - 1>([&](auto lane)
+        unroll<lanes - 1>([&](int lane)
                               __attribute__((always_inline)) { sum = _mm256_add_epi32(sum, sums[lane + 1][r][v]); });
         if constexpr (vectors == 2) {
           store32(tile.sums[r] + 8 * v, sum);

@@ -6,6 +6,7 @@
 
 #include "isa/avx512vnni/cores.h"
 #include "isa/avx512vnni/requantize.h"
+#include "isa/tools.h"
 
 namespace bittrue::avx512vnni {
 namespace {
@@ -41,17 +42,6 @@ struct Tile {
   int64_t ahead;  // from the weights in use to those that shall be fetched meanwhile
 };
 
-template <typename Body, int... index>
-BITTRUE_INLINE void unroll(Body&& body, std::integer_sequence<int, index...>) {
-  (body(std::integral_constant<int, index>{}), ...);
-}
-
-// Calls body(0) ... body(count - 1) with constants, so that arrays of vectors become registers.
-template <int count, typename Body>
-BITTRUE_INLINE void unroll(Body&& body) {
-  unroll(body, std::make_integer_sequence<int, count>{});
-}
-
 BITTRUE_INLINE __m512i broadcast(const uint8_t* bytes) {
   int32_t four;
   std::memcpy(&four, bytes, 4);
@@ -60,9 +50,9 @@ BITTRUE_INLINE __m512i broadcast(const uint8_t* bytes) {
 
 template <Form form, int kRows, int kVectors>
 BITTRUE_INLINE void rescale_tile(__m512i (&acc)[kRows][kVectors], const LineGroup* lines) {
-  unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
+  unroll<kVectors>([&](int v) BITTRUE_LAMBDA {
     const Line line = load<form>(lines[v]);
-    unroll<kRows>([&](auto r) BITTRUE_LAMBDA { acc[r][v] = rescale<form>(acc[r][v], line); });
+    unroll<kRows>([&](int r) BITTRUE_LAMBDA { acc[r][v] = rescale<form>(acc[r][v], line); });
   });
 }
 
@@ -118,18 +108,15 @@ BITTRUE_INLINE void store_tile(const __m512i (&acc)[kRows][kVectors], const Tile
   const Store store = tile.panel->requantizer->store();
   const int64_t columns = tile.panel->columns;
   uint8_t* out = tile.out;
-  unroll<(kRows + kTogether - 1) / kTogether>([&](auto group) BITTRUE_LAMBDA {
-    constexpr int kFirst = group * kTogether;
-    constexpr int kUsed = kRows - kFirst < kTogether ? kRows - kFirst : kTogether;
-    const auto vector = [&](auto i) BITTRUE_LAMBDA {
-      constexpr int row = i / kVectors < kUsed ? i / kVectors : 0;  // unused rows repeat the first
-      return acc[kFirst + row][i % kVectors];
+  unroll<(kRows + kTogether - 1) / kTogether>([&](int group) BITTRUE_LAMBDA {
+    const int first = group * kTogether, used = kRows - first < kTogether ? kRows - first : kTogether;
+    const auto vector = [&](int i) BITTRUE_LAMBDA {
+      const int row = i / kVectors < used ? i / kVectors : 0;  // unused rows repeat the first
+      return acc[first + row][i % kVectors];
     };
-    const __m512i bytes =
-        pack<kPlain>(vector(std::integral_constant<int, 0>{}), vector(std::integral_constant<int, 1>{}),
-                     vector(std::integral_constant<int, 2>{}), vector(std::integral_constant<int, 3>{}), store);
-    store_rows<kVectors>(bytes, out, tile.out_stride, kUsed, columns);
-    out += kUsed * tile.out_stride;
+    const __m512i bytes = pack<kPlain>(vector(0), vector(1), vector(2), vector(3), store);
+    store_rows<kVectors>(bytes, out, tile.out_stride, used, columns);
+    out += used * tile.out_stride;
   });
 }
 
@@ -139,37 +126,37 @@ template <int kRows, int kVectors, int kChains>
 void run_tile(const Tile& tile) {
   const Panel& panel = *tile.panel;
   __m512i chains[kChains][kRows][kVectors];
-  unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
+  unroll<kVectors>([&](int v) BITTRUE_LAMBDA {
     const __m512i bias = _mm512_load_si512(panel.bias + 16 * v);
-    unroll<kRows>([&](auto r) BITTRUE_LAMBDA { chains[0][r][v] = bias; });
+    unroll<kRows>([&](int r) BITTRUE_LAMBDA { chains[0][r][v] = bias; });
   });
-  unroll<kChains - 1>([&](auto chain) BITTRUE_LAMBDA {
-    unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
-      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { chains[chain + 1][r][v] = _mm512_setzero_si512(); });
+  unroll<kChains - 1>([&](int chain) BITTRUE_LAMBDA {
+    unroll<kRows>([&](int r) BITTRUE_LAMBDA {
+      unroll<kVectors>([&](int v) BITTRUE_LAMBDA { chains[chain + 1][r][v] = _mm512_setzero_si512(); });
     });
   });
   if (tile.row_terms != nullptr) {
-    unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+    unroll<kRows>([&](int r) BITTRUE_LAMBDA {
       const __m512i term = _mm512_set1_epi32(tile.row_terms[r]);
-      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { chains[0][r][v] = _mm512_add_epi32(chains[0][r][v], term); });
+      unroll<kVectors>([&](int v) BITTRUE_LAMBDA { chains[0][r][v] = _mm512_add_epi32(chains[0][r][v], term); });
     });
   }
 
   const int8_t* weights = panel.weights;
   const uint8_t* a_rows[kRows];
   const uint8_t* const* rows = tile.rows;
-  unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
+  unroll<kRows>([&](int r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
   const int64_t ahead = tile.ahead;
-  const auto step = [&](auto chain, int64_t at, const int8_t* from) BITTRUE_LAMBDA {
+  const auto step = [&](int chain, int64_t at, const int8_t* from) BITTRUE_LAMBDA {
     // Narrower panels come last, nothing follows them.
     if constexpr (kChains == 1 && kVectors == 4) {
       _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T1);
     }
     __m512i b[kVectors];
-    unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { b[v] = _mm512_load_si512(from + 64 * v); });
-    unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+    unroll<kVectors>([&](int v) BITTRUE_LAMBDA { b[v] = _mm512_load_si512(from + 64 * v); });
+    unroll<kRows>([&](int r) BITTRUE_LAMBDA {
       const __m512i a = broadcast(a_rows[r] + at);
-      unroll<kVectors>([&](auto v)
+      unroll<kVectors>([&](int v)
                            BITTRUE_LAMBDA { chains[chain][r][v] = _mm512_dpbusd_epi32(chains[chain][r][v], a, b[v]); });
     });
   };
@@ -178,16 +165,15 @@ void run_tile(const Tile& tile) {
     const int64_t end = d + tile.depth;
     if constexpr (kChains > 1) {
       for (; d + 4 * kChains <= end; d += 4 * kChains, weights += 64 * kVectors * kChains) {
-        unroll<kChains>([&](auto chain)
-                            BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
+        unroll<kChains>([&](int chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
       }
     } else if constexpr (kVectors == 1) {
       // One product per broadcast: two loads per cycle would fall behind two products. Half of the broadcasts are
       // shuffles of 16 bytes that are loaded at once.
       for (; d + 16 <= end; d += 16, weights += 256) {
         __m512i b[4];
-        unroll<4>([&](auto i) BITTRUE_LAMBDA { b[i] = _mm512_load_si512(weights + 64 * i); });
-        unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+        unroll<4>([&](int i) BITTRUE_LAMBDA { b[i] = _mm512_load_si512(weights + 64 * i); });
+        unroll<kRows>([&](int r) BITTRUE_LAMBDA {
           const uint8_t* bytes = a_rows[r] + d;
           const __m512i a = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
           __m512i& sum = chains[0][r][0];
@@ -198,28 +184,27 @@ void run_tile(const Tile& tile) {
         });
       }
     }
-    for (; d != end; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
+    for (; d != end; d += 4, weights += 64 * kVectors) step(0, d, weights);
     if (--segment == 0) break;
     if (tile.evenly) {
       d += tile.segment_step - tile.depth;
     } else {
       d = 0;
       rows += tile.capacity;
-      unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
+      unroll<kRows>([&](int r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
     }
   }
 
   __m512i(&acc)[kRows][kVectors] = chains[0];
-  unroll<kChains - 1>([&](auto chain) BITTRUE_LAMBDA {
-    unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
-      unroll<kVectors>([&](auto v)
-                           BITTRUE_LAMBDA { acc[r][v] = _mm512_add_epi32(acc[r][v], chains[chain + 1][r][v]); });
+  unroll<kChains - 1>([&](int chain) BITTRUE_LAMBDA {
+    unroll<kRows>([&](int r) BITTRUE_LAMBDA {
+      unroll<kVectors>([&](int v) BITTRUE_LAMBDA { acc[r][v] = _mm512_add_epi32(acc[r][v], chains[chain + 1][r][v]); });
     });
   });
   if (panel.requantizer == nullptr) {
     uint8_t* out = tile.out;
-    unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
-      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
+    unroll<kRows>([&](int r) BITTRUE_LAMBDA {
+      unroll<kVectors>([&](int v) BITTRUE_LAMBDA {
         const int64_t left = panel.columns - 16 * v;
         const __mmask16 mask = left >= 16 ? 0xffff : left <= 0 ? 0 : static_cast<__mmask16>((1u << left) - 1);
         _mm512_mask_storeu_epi32(out + 64 * v, mask, acc[r][v]);
@@ -238,10 +223,10 @@ void run_tile(const Tile& tile) {
       // Not aligned: an aligned frame would take a general register from the loops above.
       int32_t buffer[kRows * kVectors * 16];
       unroll<kRows * kVectors>(
-          [&](auto i) BITTRUE_LAMBDA { _mm512_storeu_si512(buffer + 16 * i, acc[i / kVectors][i % kVectors]); });
+          [&](int i) BITTRUE_LAMBDA { _mm512_storeu_si512(buffer + 16 * i, acc[i / kVectors][i % kVectors]); });
       rescale_buffer(*panel.requantizer, kRows, kVectors, buffer);
       unroll<kRows * kVectors>(
-          [&](auto i) BITTRUE_LAMBDA { acc[i / kVectors][i % kVectors] = _mm512_loadu_si512(buffer + 16 * i); });
+          [&](int i) BITTRUE_LAMBDA { acc[i / kVectors][i % kVectors] = _mm512_loadu_si512(buffer + 16 * i); });
     }
   }
   if (panel.requantizer->plain()) {

@@ -261,7 +261,7 @@ bool place_offsets(Form form, const ExactRule& rule, const ExactGroup& exact, Li
 
 // Whether fast and exact form are equal everywhere: both are monotone, and they agree at both ends of the range and on
 // both sides of every step of the exact form, all of which are found.
-template <Form fast, Form exact>
+template <Form fast>
 class Proof {
  public:
   Proof(const ExactRule& rule, const ExactGroup& constants, const LineGroup& group)
@@ -273,8 +273,8 @@ class Proof {
         greatest_(_mm512_load_si512(constants.greatest)) {}
 
   bool holds() const {
-    if (differ(least_, rescale_exact<exact>(rule_, least_, exact_)) != 0) return false;
-    if (differ(greatest_, rescale_exact<exact>(rule_, greatest_, exact_)) != 0) return false;
+    if (differ(least_, rule_.rescale(least_, exact_)) != 0) return false;
+    if (differ(greatest_, rule_.rescale(greatest_, exact_)) != 0) return false;
     for (int32_t step = rule_.low + 1; step <= rule_.high; ++step) {
       // The step is nearly always between the first two accumulators that are tried.
       __mmask16 found = 0;
@@ -301,7 +301,7 @@ class Proof {
     // A step outside of the accumulator's range shows at the end of the range.
     __mmask16 wrong = 0, before = 0, seen = *found;
     for (int i = 0; i < kCount; ++i) {
-      const __m512i stored = rescale_exact<exact>(rule_, near[i], exact_);
+      const __m512i stored = rule_.rescale(near[i], exact_);
       const __mmask16 reached = _mm512_cmpge_epi32_mask(stored, steps);
       const __m512i follows = i == 0 ? least_ : _mm512_add_epi32(near[i > 0 ? i - 1 : 0], one);
       seen = static_cast<__mmask16>(seen | (reached & ~before & _mm512_cmpeq_epi32_mask(near[i], follows)));
@@ -319,26 +319,15 @@ class Proof {
   const __m512i least_, greatest_;
 };
 
-template <Form form>
-bool line_proven(const ExactRule& rule, const ExactGroup& exact, const LineGroup& group) {
-  switch (rule.form) {
-    case Form::q31: return Proof<form, Form::q31>(rule, exact, group).holds();
-    case Form::binary64: return Proof<form, Form::binary64>(rule, exact, group).holds();
-    case Form::real32: return Proof<form, Form::real32>(rule, exact, group).holds();
-    case Form::each: return Proof<form, Form::each>(rule, exact, group).holds();
-    default: return Proof<form, Form::binary32>(rule, exact, group).holds();
-  }
-}
-
 bool lines_proven(Form form, const ExactRule& rule, const ExactGroup& exact, const LineGroup& group) {
-  if (form == Form::line) return line_proven<Form::line>(rule, exact, group);
+  if (form == Form::line) return Proof<Form::line>(rule, exact, group).holds();
   // What keeps the forms monotone, see rescale().
   for (int lane = 0; lane < 16; ++lane) {
     if (form == Form::line_away && !(group.offset[lane] >= 0.0f)) return false;
     if (form == Form::line_by_sign && !(group.offset_negative[lane] <= group.offset[lane])) return false;
   }
-  return form == Form::line_away ? line_proven<Form::line_away>(rule, exact, group)
-                                 : line_proven<Form::line_by_sign>(rule, exact, group);
+  return form == Form::line_away ? Proof<Form::line_away>(rule, exact, group).holds()
+                                 : Proof<Form::line_by_sign>(rule, exact, group).holds();
 }
 
 }  // namespace

@@ -70,9 +70,9 @@ class VectorMatmul final : public Matmul {
   __attribute__((noinline)) void multiply(const MatmulRows& rows, int64_t first, int64_t panel,
                                           int32_t (*result)[kColumns]) const {
     int32x4_t sums[count][4];
-    unroll<count>([&](auto r) __attribute__((always_inline)) {
+    unroll<count>([&](int r) __attribute__((always_inline)) {
       const int32x4_t term = vdupq_n_s32(row_terms_ ? rows.row_terms[first + r] : 0);
-      unroll<4>([&](auto v) __attribute__((always_inline)) {
+      unroll<4>([&](int v) __attribute__((always_inline)) {
         sums[r][v] = add_wrapping(vld1q_s32(bias_.data() + panel * kColumns + 4 * v), term);
       });
     });
@@ -80,13 +80,13 @@ class VectorMatmul final : public Matmul {
     const uint8x16_t sign = vdupq_n_u8(0x80);
     for (int64_t segment = 0; segment < segments_; ++segment) {
       const uint8_t* row[count];
-      unroll<count>([&](auto r)
+      unroll<count>([&](int r)
                         __attribute__((always_inline)) { row[r] = rows.rows[segment * rows.capacity + first + r]; });
       // The products of 4 bytes of depth: lane `lane` of x.
       const auto step = [&](const int8x16_t(&x)[count], auto lane) __attribute__((always_inline)) {
-        unroll<4>([&](auto v) __attribute__((always_inline)) {
+        unroll<4>([&](int v) __attribute__((always_inline)) {
           const int8x16_t w = vld1q_s8(weights + 16 * v);
-          unroll<count>([&](auto r) __attribute__((always_inline)) {
+          unroll<count>([&](int r) __attribute__((always_inline)) {
             sums[r][v] = vdotq_laneq_s32(sums[r][v], w, x[r], lane.value);
           });
         });
@@ -95,13 +95,13 @@ class VectorMatmul final : public Matmul {
       int8x16_t x[count];
       int64_t k = 0;
       for (; k + 16 <= depth_; k += 16) {
-        unroll<count>([&](auto r) __attribute__((always_inline)) {
+        unroll<count>([&](int r) __attribute__((always_inline)) {
           x[r] = vreinterpretq_s8_u8(veorq_u8(vld1q_u8(row[r] + k), sign));
         });
         unroll<4>([&](auto lane) __attribute__((always_inline)) { step(x, lane); });
       }
       for (; k < depth_; k += kGroup) {
-        unroll<count>([&](auto r) __attribute__((always_inline)) {
+        unroll<count>([&](int r) __attribute__((always_inline)) {
           uint32_t four;
           std::memcpy(&four, row[r] + k, sizeof four);
           x[r] = vreinterpretq_s8_u8(veorq_u8(vreinterpretq_u8_u32(vdupq_n_u32(four)), sign));
@@ -109,8 +109,8 @@ class VectorMatmul final : public Matmul {
         step(x, std::integral_constant<int, 0>{});
       }
     }
-    unroll<count>([&](auto r) __attribute__((always_inline)) {
-      unroll<4>([&](auto v) __attribute__((always_inline)) { vst1q_s32(result[r] + 4 * v, sums[r][v]); });
+    unroll<count>([&](int r) __attribute__((always_inline)) {
+      unroll<4>([&](int v) __attribute__((always_inline)) { vst1q_s32(result[r] + 4 * v, sums[r][v]); });
     });
   }
 
