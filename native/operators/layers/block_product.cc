@@ -120,8 +120,14 @@ void fold_columns(const BlockProduct& core, const Lanes& lanes, int count, int64
 // Panels of columns, rows in blocks, shared out among threads.
 class Panels : public Kernel {
  public:
-  Panels(const Step& step, const Weights& w)
-      : columns_(w.columns), depth_(w.depth), length_(w.length), blocks_(w.blocks), rows_(w.rows) {
+  Panels(const Step& step, const Weights& w, const CoreSet& cores)
+      : core_(cores.block_product()),
+        real_(cores.real_matmul()),
+        columns_(w.columns),
+        depth_(w.depth),
+        length_(w.length),
+        blocks_(w.blocks),
+        rows_(w.rows) {
     panels_ = (columns_ + kColumns - 1) / kColumns;
     if (!step.has_input(kBias)) return;
     const Operand& bias = step.input(kBias);
@@ -158,6 +164,19 @@ class Panels : public Kernel {
     if (!finite.load(std::memory_order_relaxed)) throw Undefined();
   }
 
+  // Adds to the sums of a panel what `terms` numbers of each row, `step` apart, and its weights give.
+  void add_products(const float* rows, int64_t step, int64_t terms, int64_t count, const float* weights,
+                    const float** pointers, float* sums) const {
+    for (int64_t r = 0; r < count; ++r) pointers[r] = rows + r * step;
+    RealRows given;
+    given.rows = pointers;
+    given.capacity = given.count = count;
+    given.depth = terms;
+    given.sums = sums;
+    given.stride = kColumns;
+    real_.run_fused(given, weights, kColumns);
+  }
+
   // One row of a panel, with the bias and what is added after it.
   bool store(const Run& run, int64_t row, int64_t p, const float* sums, const float* last) const {
     const int64_t used = std::min(kColumns, columns_ - p * kColumns);
@@ -169,6 +188,8 @@ class Panels : public Kernel {
     return all_finite(out, used);
   }
 
+  const BlockProduct& core_;
+  const RealMatmul& real_;
   int64_t columns_, depth_, length_, blocks_, rows_, panels_ = 0;
   bool biased_ = false;
 };
@@ -176,8 +197,7 @@ class Panels : public Kernel {
 // Rows in 8 bits.
 class Integers final : public Panels {
  public:
-  Integers(const Step& step, const Weights& w, const CoreSet& cores)
-      : Panels(step, w), core_(cores.block_product()), real_(cores.real_matmul()), bytes_(w.bits == 8) {
+  Integers(const Step& step, const Weights& w, const CoreSet& cores) : Panels(step, w, cores), bytes_(w.bits == 8) {
     require(step.rule("row_blocks") == "binary32_over_127" && !w.real_points, "no native rule for this slot");
     const std::string& rule = step.rule("block_product");
     require(rule == "binary32_16_lanes" || rule == "binary32_four_blocks", "no native rule for this slot");
@@ -365,14 +385,8 @@ class Integers final : public Panels {
     std::fill_n(sums, count * 16 * kColumns, 0.0f);
     four_blocks_ ? add_four_blocks(rows, first, count, p, sums) : add_steps(rows, first, count, p, sums);
     std::fill_n(last, count * kColumns, 0.0f);
-    for (int64_t r = 0; r < count; ++r) pointers[r] = rows.sums + (first + r) * blocks_;
-    RealRows corrections;
-    corrections.rows = pointers;
-    corrections.capacity = corrections.count = count;
-    corrections.depth = blocks_;
-    corrections.sums = last;
-    corrections.stride = kColumns;
-    real_.run_fused(corrections, moved_.data() + p * blocks_ * kColumns, kColumns);
+    const float* weights = moved_.data() + p * blocks_ * kColumns;
+    add_products(rows.sums + first * blocks_, blocks_, blocks_, count, weights, pointers, last);
     bool finite = true;
     for (int64_t r = 0; r < count; ++r) {
       float result[kColumns];
@@ -433,8 +447,6 @@ class Integers final : public Panels {
     fold_columns(core_, at, lanes(), fours, result);
   }
 
-  const BlockProduct& core_;
-  const RealMatmul& real_;
   bool bytes_;
   int64_t steps_ = 0, step_bytes_ = 0;
   std::vector<int64_t> ends_;  // of what `add` adds
@@ -447,8 +459,7 @@ class Integers final : public Panels {
 // Real rows; weights of 4 bits become real numbers while running. A single row has 16 lanes of sums, others one.
 class Reals final : public Panels {
  public:
-  Reals(const Step& step, const Weights& w, const CoreSet& cores)
-      : Panels(step, w), core_(cores.block_product()), real_(cores.real_matmul()) {
+  Reals(const Step& step, const Weights& w, const CoreSet& cores) : Panels(step, w, cores) {
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     pairs_ = (depth_ + 1) / 2;
     numbers_.assign(static_cast<size_t>(panels_ * pairs_ * kColumns), 0);
@@ -489,14 +500,7 @@ class Reals final : public Panels {
     for (int64_t b = 0; b < blocks_; ++b) {
       const int64_t begin = b * length_, terms = std::min(length_, depth_ - begin);
       core_.unpack(terms, numbers + begin / 2 * kColumns, scales + b * kColumns, points + b * kColumns, weights);
-      for (int64_t r = 0; r < count; ++r) pointers[r] = a + r * depth_ + begin;
-      RealRows part;
-      part.rows = pointers;
-      part.capacity = part.count = count;
-      part.depth = terms;
-      part.sums = sums;
-      part.stride = kColumns;
-      real_.run_fused(part, weights, kColumns);
+      add_products(a + begin, depth_, terms, count, weights, pointers, sums);
     }
     bool finite = true;
     for (int64_t r = 0; r < count; ++r) finite = store(run, first + r, p, sums + r * kColumns, nullptr) && finite;
@@ -511,8 +515,6 @@ class Reals final : public Panels {
     return store(run, 0, p, result, nullptr);
   }
 
-  const BlockProduct& core_;
-  const RealMatmul& real_;
   int64_t pairs_ = 0;
   std::vector<uint8_t> numbers_;        // [panels][pairs of terms][16]
   std::vector<float> scales_, points_;  // [panels][blocks][16]

@@ -11,17 +11,24 @@
 namespace bittrue {
 namespace {
 
-template <class T>
+// Only what is strictly beyond replaces: NaN never does, and a NaN at the beginning stays.
 struct Largest {
-  T start = std::numeric_limits<T>::lowest();
-  // Only what is strictly beyond replaces: NaN never does, and a NaN at the beginning stays.
-  T operator()(T kept, T x) const { return x > kept ? x : kept; }
+  float start = std::numeric_limits<float>::lowest();
+  float operator()(float kept, float x) const { return x > kept ? x : kept; }
 };
 
-template <class T>
 struct Smallest {
-  T start = std::numeric_limits<T>::max();
-  T operator()(T kept, T x) const { return x < kept ? x : kept; }
+  float start = std::numeric_limits<float>::max();
+  float operator()(float kept, float x) const { return x < kept ? x : kept; }
+};
+
+// The largest integer, and with `flip` -1 the smallest one, whose flipped bits are the largest.
+template <class T>
+struct Extreme {
+  explicit Extreme(bool largest)
+      : flip(static_cast<T>(largest ? 0 : -1)), start(static_cast<T>(std::numeric_limits<T>::lowest() ^ flip)) {}
+  T operator()(T kept, T x) const { return (x ^ flip) > (kept ^ flip) ? x : kept; }
+  T flip, start;
 };
 
 // last_unless_beyond: what is kept must be strictly beyond the next value, or that value replaces it, NaN included.
@@ -86,23 +93,22 @@ struct Product {
   }
 };
 
-// Bit by bit: what a byte other than 0 and 1 becomes shows.
-struct Any {
-  uint8_t start = 0;
-  uint8_t operator()(uint8_t kept, uint8_t x) const { return kept | x; }
-};
-
-struct All {
-  uint8_t start = 1;
-  uint8_t operator()(uint8_t kept, uint8_t x) const { return kept & x; }
+// Any or all, bit by bit: what a byte other than 0 and 1 becomes shows.
+struct Truth {
+  explicit Truth(bool any) : flip(any ? 0 : 0xFF), start(any ? 0 : 1) {}
+  uint8_t operator()(uint8_t kept, uint8_t x) const {
+    return static_cast<uint8_t>(((kept ^ flip) | (x ^ flip)) ^ flip);
+  }
+  uint8_t flip, start;
 };
 
 template <class T, class Operation>
 class Reduce final : public Kernel {
  public:
   // `from_first`: a reduction of everything begins with the first element; with the slot `start`, every reduction does.
-  Reduce(const Step& step, bool from_first)
+  Reduce(const Step& step, bool from_first, Operation operation = Operation())
       : reduction_(step),
+        operation_(operation),
         from_first_(step.rules.count("start") || step.rules.count("extreme") || (from_first && reduction_.whole())) {
     require(!step.rules.count("start") || step.rule("start") == "first_element", "no native rule for this slot");
     require(step.input(0).type == step.output().type && type_bytes(step.input(0).type) == sizeof(T),
@@ -111,13 +117,14 @@ class Reduce final : public Kernel {
 
   void run(const Run& run) const override {
     auto* out = reinterpret_cast<T*>(run.outputs[0]);
-    reduction_.run<T, T>(run, Operation(), from_first_,
+    reduction_.run<T, T>(run, operation_, from_first_,
                          [&](const T* acc, int64_t first, int64_t size) { std::copy(acc, acc + size, out + first); });
   }
   int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
 
  private:
   Reduction reduction_;
+  Operation operation_;
   bool from_first_;
 };
 
@@ -154,8 +161,13 @@ std::unique_ptr<Kernel> make_part_extremes(const Step& step) {
   return std::make_unique<PartExtremes<Operation>>(step, length);
 }
 
-template <template <class> class Operation, class Last, class First, class Truth>
-std::unique_ptr<Kernel> make_extreme(const Step& step) {
+template <class T>
+std::unique_ptr<Kernel> make_integer_extreme(const Step& step, bool largest) {
+  return std::make_unique<Reduce<T, Extreme<T>>>(step, false, Extreme<T>(largest));
+}
+
+template <class Operation, class Last, class First>
+std::unique_ptr<Kernel> make_extreme(const Step& step, bool largest) {
   if (step.rules.count("extreme") && step.input(0).type == Type::f32) {
     if (step.rule("extreme") == "nan_else_first") return std::make_unique<Reduce<float, First>>(step, true);
     if (step.rule("extreme") == "parts_in_16_lanes") return make_part_extremes<Last>(step);
@@ -163,14 +175,14 @@ std::unique_ptr<Kernel> make_extreme(const Step& step) {
     return std::make_unique<Reduce<float, Last>>(step, true);
   }
   switch (step.input(0).type) {
-    case Type::boolean: return std::make_unique<Reduce<uint8_t, Truth>>(step, false);
+    case Type::boolean: return std::make_unique<Reduce<uint8_t, Truth>>(step, false, Truth(largest));
     case Type::s8:  // stored unsigned, which keeps the order
-    case Type::u8: return std::make_unique<Reduce<uint8_t, Operation<uint8_t>>>(step, false);
-    case Type::s16: return std::make_unique<Reduce<int16_t, Operation<int16_t>>>(step, false);
-    case Type::s32: return std::make_unique<Reduce<int32_t, Operation<int32_t>>>(step, false);
-    case Type::s64: return std::make_unique<Reduce<int64_t, Operation<int64_t>>>(step, false);
+    case Type::u8: return make_integer_extreme<uint8_t>(step, largest);
+    case Type::s16: return make_integer_extreme<int16_t>(step, largest);
+    case Type::s32: return make_integer_extreme<int32_t>(step, largest);
+    case Type::s64: return make_integer_extreme<int64_t>(step, largest);
     // A reduction of everything begins with the first element.
-    case Type::f32: return std::make_unique<Reduce<float, Operation<float>>>(step, true);
+    case Type::f32: return std::make_unique<Reduce<float, Operation>>(step, true);
     default: return nullptr;
   }
 }
@@ -218,11 +230,11 @@ Reduction::Reduction(const Step& step) {
 }
 
 static std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) {
-  return make_extreme<Largest, LastLargest, FirstLargest, Any>(step);
+  return make_extreme<Largest, LastLargest, FirstLargest>(step, true);
 }
 
 static std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) {
-  return make_extreme<Smallest, LastSmallest, FirstSmallest, All>(step);
+  return make_extreme<Smallest, LastSmallest, FirstSmallest>(step, false);
 }
 
 static std::unique_ptr<Kernel> make_reduce_prod(const Step& step, const CoreSet&) {

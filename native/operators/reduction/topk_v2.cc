@@ -1,5 +1,6 @@
 // topk_v2: the largest, or smallest, elements along one axis and their positions; equal ones by position, NaN last.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "core/kernel.h"
@@ -10,7 +11,7 @@ namespace bittrue {
 namespace {
 
 // T is the stored type: s8 is kept unsigned, which orders the same.
-template <class T, class Position>
+template <class T>
 class TopK final : public Kernel {
  public:
   TopK(const Step& step, int64_t rows, int64_t dimension, int64_t inner, int64_t count)
@@ -18,7 +19,8 @@ class TopK final : public Kernel {
         dimension_(dimension),
         inner_(inner),
         count_(count),
-        largest_(step.integer("largest", 0, 1) != 0) {}
+        largest_(step.integer("largest", 0, 1) != 0),
+        position_bytes_(type_bytes(step.output(1).type)) {}
 
   int64_t scratch_bytes(int threads) const override { return threads * dimension_ * int64_t{sizeof(int32_t)}; }
 
@@ -45,29 +47,29 @@ class TopK final : public Kernel {
         });
       }
       T* values = reinterpret_cast<T*>(run.outputs[0]) + outer * count_ * inner + place;
-      Position* places = reinterpret_cast<Position*>(run.outputs[1]) + outer * count_ * inner + place;
+      uint8_t* places = run.outputs[1] + (outer * count_ * inner + place) * position_bytes_;
       for (int64_t i = 0; i < count_; ++i) {
         values[i * inner] = x[order[i] * inner];
-        places[i * inner] = static_cast<Position>(order[i]);
+        put(places + i * inner * position_bytes_, order[i]);
       }
     });
   }
 
  private:
   static constexpr int64_t kLong = 1 << 16;
+
+  void put(uint8_t* to, int32_t position) const {
+    const auto narrow = static_cast<int16_t>(position);
+    const int64_t wide = position;
+    if (position_bytes_ == 2) std::memcpy(to, &narrow, 2);
+    if (position_bytes_ == 4) std::memcpy(to, &position, 4);
+    if (position_bytes_ == 8) std::memcpy(to, &wide, 8);
+  }
+
   int64_t rows_, dimension_, inner_, count_;
   bool largest_;
+  int64_t position_bytes_;
 };
-
-template <class T>
-std::unique_ptr<Kernel> make(const Step& step, int64_t rows, int64_t dimension, int64_t inner, int64_t count) {
-  switch (step.output(1).type) {
-    case Type::s16: return std::make_unique<TopK<T, int16_t>>(step, rows, dimension, inner, count);
-    case Type::s32: return std::make_unique<TopK<T, int32_t>>(step, rows, dimension, inner, count);
-    case Type::s64: return std::make_unique<TopK<T, int64_t>>(step, rows, dimension, inner, count);
-    default: return nullptr;
-  }
-}
 
 std::unique_ptr<Kernel> make_topk_v2(const Step& step, const CoreSet&) {
   const Operand& in = step.input(0);
@@ -81,13 +83,15 @@ std::unique_ptr<Kernel> make_topk_v2(const Step& step, const CoreSet&) {
   require(dimension <= std::numeric_limits<int32_t>::max(), "rows are too long");
   for (size_t i = 0; i < 2; ++i) require(step.output(i).elements == rows * count, "the shapes do not fit");
   require(in.dense() && step.output(0).dense() && step.output(1).dense(), "all sides must be dense");
+  const Type position = step.output(1).type;
+  require(position == Type::s16 || position == Type::s32 || position == Type::s64, "no native kernel for these types");
   switch (in.type) {
     case Type::s8:
-    case Type::u8: return make<uint8_t>(step, rows, dimension, inner, count);
-    case Type::s16: return make<int16_t>(step, rows, dimension, inner, count);
-    case Type::s32: return make<int32_t>(step, rows, dimension, inner, count);
-    case Type::s64: return make<int64_t>(step, rows, dimension, inner, count);
-    case Type::f32: return make<float>(step, rows, dimension, inner, count);
+    case Type::u8: return std::make_unique<TopK<uint8_t>>(step, rows, dimension, inner, count);
+    case Type::s16: return std::make_unique<TopK<int16_t>>(step, rows, dimension, inner, count);
+    case Type::s32: return std::make_unique<TopK<int32_t>>(step, rows, dimension, inner, count);
+    case Type::s64: return std::make_unique<TopK<int64_t>>(step, rows, dimension, inner, count);
+    case Type::f32: return std::make_unique<TopK<float>>(step, rows, dimension, inner, count);
     default: return nullptr;
   }
 }
