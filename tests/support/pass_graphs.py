@@ -9,42 +9,21 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from .growing_graphs import GrowingGraph
 from .onnx_models import KIND
 
 _INTEGERS = {np.dtype(np.int64): TensorProto.INT64}
 Size = int | str | None
 
 
-class PassGraph:
+class PassGraph(GrowingGraph):
     """A graph that grows from its inputs; now and then another node reads what was just computed."""
 
     def __init__(self, rng: np.random.Generator, opset: int, tapped: float = 0.03) -> None:
-        self.rng, self.opset, self.tapped = rng, opset, tapped
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: dict[str, np.ndarray] = {}
-        self.inputs: dict[str, np.ndarray] = {}
+        super().__init__(rng, opset)
+        self.tapped = tapped
         self.sizes: dict[str, list[Size]] = {}
         self.declared: list[onnx.ValueInfoProto] = []
-        self.outputs: set[str] = set()
-        self.count = 0
-
-    def pick(self, *choices: Any) -> Any:
-        return choices[int(self.rng.integers(len(choices)))]
-
-    def chance(self, share: float) -> bool:
-        return bool(self.rng.random() < share)
-
-    def name(self, stem: str) -> str:
-        self.count += 1
-        return f"{stem}{self.count}"
-
-    def reals(self, *shape: int) -> np.ndarray:
-        return self.rng.standard_normal(shape).astype(np.float32)
-
-    def constant(self, array: Any) -> str:
-        name = self.name("c")
-        self.constants[name] = np.asarray(array)
-        return name
 
     def vector(self, size: int) -> str:
         return self.constant(self.reals(size))
@@ -57,11 +36,6 @@ class PassGraph:
         self.inputs[name], self.sizes[name] = array, sizes or list(array.shape)
         return name
 
-    def several(self, operator: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
-        names = [self.name(operator.lower()) for _ in range(count)]
-        self.nodes.append(helper.make_node(operator, inputs, names, self.name("n"), **attributes))
-        return names
-
     def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
         (name,) = self.several(operator, 1, *inputs, **attributes)
         if self.chance(self.tapped):
@@ -73,8 +47,6 @@ class PassGraph:
 
     def model(self) -> tuple[bytes, list[np.ndarray]]:
         """The model, whose results are what nothing reads, and what to feed it."""
-        read = {name for node in self.nodes for name in node.input}
-        names = [name for node in self.nodes for name in node.output]
         kinds = {**KIND, **_INTEGERS}
         graph = helper.make_graph(
             self.nodes,
@@ -83,7 +55,7 @@ class PassGraph:
                 helper.make_tensor_value_info(name, kinds[array.dtype], self.sizes[name])
                 for name, array in self.inputs.items()
             ],
-            [helper.make_empty_tensor_value_info(name) for name in names if name in self.outputs or name not in read],
+            [helper.make_empty_tensor_value_info(name) for name in self.results()],
             [numpy_helper.from_array(array, name) for name, array in self.constants.items()],
             value_info=self.declared,
         )

@@ -2,55 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
+from .growing_graphs import GrowingGraph
 from .onnx_models import build
 
 _UNARY = ("Relu", "Sigmoid", "Tanh", "LeakyRelu", "Abs", "Neg")
 
 
-@dataclass
-class RealGraphMaker:
+class RealGraphMaker(GrowingGraph):
     """Grows a random graph of binary32 tensors; `usual` is how often a group has the form that is joined."""
 
-    rng: np.random.Generator
-    opset: int = 17
-    usual: float = 0.8
-    nodes: list[onnx.NodeProto] = field(default_factory=list)
-    constants: dict[str, np.ndarray] = field(default_factory=dict)
-    inputs: dict[str, np.ndarray] = field(default_factory=dict)
-    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    outputs: set[str] = field(default_factory=set)
-    count: int = 0
+    def __init__(self, rng: np.random.Generator, opset: int = 17, usual: float = 0.8) -> None:
+        super().__init__(rng, opset)
+        self.usual = usual
+        self.shapes: dict[str, tuple[int, ...]] = {}
 
     # -- small parts -----------------------------------------------------------------------------------------------
     def usually(self) -> bool:
-        return bool(self.rng.random() < self.usual)
-
-    def pick(self, *choices: Any) -> Any:
-        return choices[int(self.rng.integers(len(choices)))]
-
-    def name(self, stem: str) -> str:
-        self.count += 1
-        return f"{stem}{self.count}"
-
-    def reals(self, *shape: int) -> np.ndarray:
-        return self.rng.standard_normal(shape).astype(np.float32)
-
-    def constant(self, array: Any) -> str:
-        name = self.name("c")
-        self.constants[name] = np.asarray(array)
-        return name
+        return self.chance(self.usual)
 
     def tensor(self, *shape: int) -> str:
         """One that is there, or a new input."""
         fitting = [name for name, known in self.shapes.items() if known == shape]
-        if fitting and self.rng.random() < 0.7:
+        if fitting and self.chance(0.7):
             return str(self.pick(*fitting[-3:]))
         name = self.name("x")
         self.inputs[name] = self.reals(*shape)
@@ -59,7 +37,7 @@ class RealGraphMaker:
 
     def any_tensor(self, rank: int) -> str:
         fitting = [name for name, known in self.shapes.items() if len(known) == rank]
-        if fitting and self.rng.random() < 0.8:
+        if fitting and self.chance(0.8):
             return str(self.pick(*fitting[-3:]))
         sizes = [int(e) for e in self.rng.integers(1, 9, rank)]
         if rank == 4:
@@ -69,10 +47,9 @@ class RealGraphMaker:
         return self.tensor(*sizes)
 
     def node(self, op_type: str, shape: tuple[int, ...], *inputs: str, **attributes: Any) -> str:
-        name = self.name(op_type.lower())
-        self.nodes.append(helper.make_node(op_type, inputs, [name], self.name("n"), **attributes))
+        (name,) = self.several(op_type, 1, *inputs, **attributes)
         self.shapes[name] = shape
-        if self.rng.random() < 0.02:
+        if self.chance(0.02):
             self.outputs.add(name)
         return name
 
@@ -85,14 +62,14 @@ class RealGraphMaker:
         x = self.any_tensor(rank)
         shape = self.shapes[x]
         channels, filters = shape[1], int(self.pick(1, 3, 4, 8, 16, 32))
-        turned = self.rng.random() < 0.15
-        groups = channels if self.rng.random() < 0.2 else 1
+        turned = self.chance(0.15)
+        groups = channels if self.chance(0.2) else 1
         filters = filters if groups == 1 else channels * int(self.pick(1, 1, 2))
         taps = int(self.pick(1, 3)) if min(shape[2:]) > 2 else 1
         window = (taps,) * (rank - 2)
         weights = (channels, filters // groups) if turned else (filters, channels // groups)
         inputs = [x, self.constant(self.reals(*weights, *window))]
-        if self.rng.random() < 0.6:
+        if self.chance(0.6):
             inputs.append(self.constant(self.reals(filters)))
         pads = int(self.pick(0, taps // 2))
         shift = (taps - 1 - 2 * pads) * (-1 if turned else 1)
@@ -102,7 +79,7 @@ class RealGraphMaker:
         y = self.node("ConvTranspose" if turned else "Conv", result, *inputs, **attributes)
         for _ in range(int(self.rng.integers(0, 3))):
             y = self.behind_convolution(y, result)
-        if self.rng.random() < 0.5:
+        if self.chance(0.5):
             self.node(str(self.pick(*_UNARY)), result, y)
 
     def behind_convolution(self, y: str, shape: tuple[int, ...]) -> str:
@@ -111,9 +88,9 @@ class RealGraphMaker:
             parts = [self.reals(filters) for _ in range(3)]
             operands = [self.constant(part) for part in (*parts, np.abs(self.reals(filters)))]
             return self.node(kind, shape, y, *operands, epsilon=float(self.pick(1e-5, 1e-3)))
-        if kind == "residual" and len(shape) == 4 and self.rng.random() < 0.5:
+        if kind == "residual" and len(shape) == 4 and self.chance(0.5):
             inputs = [y, self.constant(self.reals(filters, filters, 1, 1))]
-            if self.rng.random() < 0.5:
+            if self.chance(0.5):
                 inputs.append(self.constant(self.reals(filters)))
             return self.node("Add", shape, *self.swapped(self.node("Conv", shape, *inputs), y))
         if kind == "residual":
@@ -130,7 +107,7 @@ class RealGraphMaker:
         shape = self.shapes[x]
         rows, depth, columns = shape[-2], shape[-1], int(self.pick(1, 2, 5, 16, 70))
         left, right = x, ""
-        if self.rng.random() < 0.3:
+        if self.chance(0.3):
             turn = [*range(rank - 2), rank - 1, rank - 2]
             left = self.node("Transpose", (*shape[:-2], depth, rows), x, perm=turn)
             rows, depth = depth, rows
@@ -138,13 +115,13 @@ class RealGraphMaker:
             right = self.constant(self.reals(depth, columns))
         else:
             batch = shape[:-2]
-            if self.rng.random() < 0.5:
+            if self.chance(0.5):
                 y = self.tensor(*batch, columns, depth)
                 turn = [*range(rank - 2), rank - 1, rank - 2]
                 right = self.node("Transpose", (*batch, depth, columns), y, perm=turn)
             else:
                 right = self.tensor(*batch, depth, columns)
-        if self.rng.random() < 0.3:
+        if self.chance(0.3):
             left = self.scaled(left)
         result = (*shape[:-2], rows, columns)
         y = self.node("MatMul", result, left, right)
@@ -158,26 +135,26 @@ class RealGraphMaker:
             parts = [self.reals(columns) for _ in range(3)]
             operands = [self.constant(part) for part in (*parts, np.abs(self.reals(columns)))]
             y = self.node(kind, result, y, *operands)
-        if self.rng.random() < 0.3:
+        if self.chance(0.3):
             self.node("Relu", result, y)
 
     def scaled(self, x: str) -> str:
         number = self.constant(np.full(self.pick((), (1,), (1, 1)), self.pick(0.125, 0.3, 2.8), np.float32))
-        if self.rng.random() < 0.5:
+        if self.chance(0.5):
             return self.node("Div", self.shapes[x], x, number)
         return self.node("Mul", self.shapes[x], *self.swapped(x, number))
 
     def gelu(self) -> None:
         x = self.any_tensor(int(self.pick(2, 3)))
         shape = self.shapes[x]
-        if self.rng.random() < 0.4:
+        if self.chance(0.4):
             x = self.node("Add", shape, *self.swapped(x, self.constant(self.reals(shape[-1]))))
         root, one, half = (np.float32(v) for v in (2**0.5, 1, 0.5))
         if not self.usually():
             root, half = np.float32(self.pick(2**0.5, 1.5)), np.float32(self.pick(0.5, 0.25))
         total = self.node("Erf", shape, self.node("Div", shape, x, self.constant(root)))
         total = self.node("Add", shape, *self.swapped(total, self.constant(one)))
-        if self.rng.random() < 0.5:
+        if self.chance(0.5):
             product = self.node("Mul", shape, *self.swapped(x, total))
             self.node("Mul", shape, *self.swapped(product, self.constant(half)))
         else:
@@ -194,9 +171,9 @@ class RealGraphMaker:
         x = self.any_tensor(int(self.pick(2, 3, 3)))
         shape = self.shapes[x]
         few, vector = (*shape[:-1], 1), shape[-1:]
-        if self.rng.random() < 0.5:
+        if self.chance(0.5):
             other = self.tensor(*shape)
-            if self.rng.random() < 0.4:
+            if self.chance(0.4):
                 y, v = self.pick((x, other), (other, x))
                 y = self.node("Add", shape, *self.swapped(y, self.constant(self.reals(*vector))))
                 x = self.node("Add", shape, y, x if v == x else other)
@@ -205,10 +182,10 @@ class RealGraphMaker:
         axis = -1 if self.usually() else len(shape) - 1
         scale, bias = (self.constant(self.reals(*vector)) for _ in range(2))
         epsilon = float(self.pick(1e-5, 1e-3))
-        if self.rng.random() < 0.3 and self.opset >= 17:
+        if self.chance(0.3) and self.opset >= 17:
             self.node("LayerNormalization", shape, x, scale, bias, axis=axis, epsilon=epsilon)
             return
-        centred = self.rng.random() < 0.6
+        centred = self.chance(0.6)
         apart = self.node("Sub", shape, x, self.mean(x, axis)) if centred else x
         power = self.node("Pow", shape, apart, self.constant(np.float32(2)))
         if not self.usually():
@@ -216,7 +193,7 @@ class RealGraphMaker:
         total = self.node("Add", few, *self.swapped(self.mean(power, axis), self.constant(np.float32(epsilon))))
         y = self.node("Div", shape, apart, self.node("Sqrt", few, total))
         y = self.node("Mul", shape, *self.swapped(y, scale))
-        if centred or self.rng.random() < 0.3:
+        if centred or self.chance(0.3):
             self.node("Add", shape, *self.swapped(y, bias))
 
     def quotient(self) -> None:
@@ -239,9 +216,7 @@ class RealGraphMaker:
 
     def model(self) -> tuple[bytes, list[np.ndarray]]:
         """The model, whose results are what nothing reads, and what to feed it."""
-        read = {name for node in self.nodes for name in node.input}
-        self.outputs |= {name for node in self.nodes for name in node.output if name not in read}
+        read = self.read()
         used = {name: array for name, array in self.inputs.items() if name in read}
-        names = [name for node in self.nodes for name in node.output if name in self.outputs]
-        outputs = dict.fromkeys(names, TensorProto.FLOAT)
+        outputs = dict.fromkeys(self.results(), TensorProto.FLOAT)
         return build(self.nodes, used, outputs, self.constants, opset=self.opset)
