@@ -1,5 +1,5 @@
-"""shrink, hardmax, mean_variance_normalization, determinant, fold, region_bins, unpool, cosine_window, lengths of whole
-images: random one-node models against ONNX Runtime.
+"""shrink, hardmax, mean_variance_normalization, determinant, fold, region_bins, unpool, cosine_window, affine_grid,
+mel_weights, lengths of whole images: random one-node models against ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -135,8 +135,28 @@ def window(rng: np.random.Generator) -> Model:
     return single(name, {"size": size}, [kind], attributes, opset=17, constants=constants)
 
 
+def affine_grid(rng: np.random.Generator) -> Model:
+    axes = int(rng.integers(2, 4))
+    sizes = np.array([*rng.integers(1, 3, 2), *rng.integers(1, 9 if rng.random() < 0.7 else 24, axes)], I64)
+    matrices = rng.standard_normal((sizes[0], axes, axes + 1)).astype(F32)
+    attributes = {"align_corners": int(rng.integers(2))} if rng.random() < 0.8 else {}
+    constants = ["sizes"] if rng.random() < 0.7 else []
+    return single("AffineGrid", {"m": matrices, "sizes": sizes}, [_FLOAT], attributes, opset=20, constants=constants)
+
+
+def mel_weights(rng: np.random.Generator) -> Model:
+    samples, bands = int(rng.integers(16, 600)), int(rng.integers(1, 40))
+    rate, kind = int(rng.choice([8000, 16000, 44100, rng.integers(1000, 9000)])), int(rng.choice([1, 1, 11]))
+    low = F32(rng.uniform(0, rate / 4))
+    counts = {name: np.array(value, I64) for name, value in (("bands", bands), ("samples", samples), ("rate", rate))}
+    operands = {**counts, "low": np.array(low), "high": np.array(F32(rng.uniform(float(low), rate / 2)))}
+    constants = list(operands) if rng.random() < 0.8 else []
+    return single("MelWeightMatrix", operands, [kind], {"output_datatype": kind}, opset=17, constants=constants)
+
+
 BUILDERS: tuple[Generator, ...] = (
-    shrink, hardmax, lengths_of_images, mean_variance, columns, regions, unpool, determinant, window,
+    shrink, hardmax, lengths_of_images, mean_variance, columns, regions, unpool, determinant, window, affine_grid,
+    mel_weights,
 )  # fmt: skip
 
 

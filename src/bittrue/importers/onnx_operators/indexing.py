@@ -112,6 +112,10 @@ def _one_hot(source: Source) -> None:
     source.emit("one_hot", source.type(2), attributes)
 
 
+def _affine_grid(source: Source) -> None:
+    source.emit("affine_grid", source.type(0), {"align_corners": source.flag("align_corners", False, False)})
+
+
 def _eye_like(source: Source) -> None:
     dtype = type_name(source.integer("dtype", 0), source.place) if source.has("dtype") else source.type(0)
     source.emit("eye", dtype, {"diagonal": source.integer("k", 0)})
@@ -209,6 +213,7 @@ MAPPERS: Mappers = {
     ("", "ArgMax"): _position("arg_max"),
     ("", "ArgMin"): _position("arg_min"),
     ("", "Compress"): _compress,
+    ("", "AffineGrid"): _affine_grid,
     ("", "EyeLike"): _eye_like,
     ("", "Gather"): _gather,
     (MICROSOFT, "GatherBlockQuantized"): _gather_block_quantized,

@@ -97,6 +97,14 @@ ROWS: tuple[Row, ...] = (
         "run: random models; docs/facts/onnxruntime.md 5.12",
         where=("f32", "u8", "s8"),
     ),
+    Row("affine_grid", ("f32 s64 -> f32",), {}, "run: 300 random models, every bit"),
+    Row(
+        "mel_weights",
+        ("s32|s64 s32|s64 s32|s64 f32 f32 -> f32|f64",),
+        {},
+        "run: 300 random models, every bit",
+        limit="the C library's logarithms and powers of binary64 numbers are those of the machine",
+    ),
     Row("grid_sample", ("f32 f32 -> f32",), {}, "run: random models; docs/facts/onnxruntime.md 5.9"),
     Row("unpool", ("f32 s64 s64|- -> f32",), {}, "run"),
     Row(
