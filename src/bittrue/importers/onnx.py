@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
-from ..graph import Graph, ModelFile, Tensor, data_type, find_disorder
+from ..graph import Attribute, Graph, ModelFile, Tensor, data_type, find_disorder
 from .onnx_checks import check_functions
 from .onnx_functions import EXPANDED, UNEXPANDED, expand
 from .onnx_operators import Arrange, Called, GraphBuilder, Source, check_schema, map_node
@@ -304,9 +304,11 @@ class _Reader:
         if not definition:
             map_node(source)
         # Runtimes put definitions in place when they have folded constants.
+        whole = f"{proto.op_type} {self.nodes}"
         for position in range(first if definition else len(builder.nodes), len(builder.nodes)):
             made = builder.nodes[position]
-            builder.nodes[position] = replace(made, attributes={**made.attributes, "computed": True})
+            marks: dict[str, Attribute] = {"computed": True, "defines": whole}
+            builder.nodes[position] = replace(made, attributes={**made.attributes, **marks})
 
     def _definition(self, source: Source, proto: NodeProto) -> list[NodeProto]:
         """The nodes that stand for one without a kernel, where the specification defines it by others."""

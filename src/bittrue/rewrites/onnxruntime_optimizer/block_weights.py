@@ -60,9 +60,18 @@ def _fits(editor: Editor, shapes: Shapes, node: Node, pair: Node) -> bool:
         return False
     if len(editor.readers(quantized)) != 1 or (point is not None and editor.value(point) is None):
         return False
+    if _is_clamped(editor, node):
+        return False
     if "heads_apart" in node.attributes or pair.attributes["domain"] or _block(pair, scale, weights.shape) is None:
         return False
     return not node.attributes.get("matrices") or _is_plain(editor, shapes, node, weights.shape[1])
+
+
+def _is_clamped(editor: Editor, node: Node) -> bool:
+    """Whether one clamp alone reads the product, and one node the clamp: the runtime looks for a pair behind it."""
+    edges = [edge for index in node.outputs for edge in editor.readers(index)]
+    clamp = edges[0][0] if len(edges) == 1 and edges[0][0].source in ("Clip", "Relu") else None
+    return clamp is not None and editor.only_reader(clamp) is not None
 
 
 def _is_plain(editor: Editor, shapes: Shapes, node: Node, columns: int) -> bool:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
-from .fuse_quantized import mark_computed_weights, prepare_groups
+from .fuse_quantized import fuse_groups, mark_computed_weights
+from .fuse_reals import join_groups
 from .inserted_casts import Casts, fold_known, has_halves, share_halves
 from .mark_planes import blocked_images
 from .real_products import join_transposed_twice
@@ -29,7 +30,8 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     share_halves(editor)
     fold_known(editor)
     join_transposed_twice(editor, shapes)
-    prepare_groups(editor, shapes)
+    fuse_groups(editor, shapes)
+    join_groups(editor, shapes)
     images, _ = blocked_images(editor, shapes)
     casts = Casts(editor, shapes)
     casts.insert()

@@ -56,22 +56,27 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor = Editor(graph, shapes)
-    if not prepare_groups(editor, shapes):
+    if not fuse_groups(editor, shapes):
         mark_computed_weights(editor)
         return (editor.finish(), ()) if editor.touched else (graph, ())
+    return editor.finish(), _notes(editor)
+
+
+def fuse_groups(editor: Editor, shapes: Shapes) -> bool:
+    """Groups are prepared until nothing changes, and replaced; False where a graph has no pairs."""
+    if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in editor.nodes()):
+        return False
+    _prepare(editor, shapes)
     for _ in editor.rounds(_ROUNDS):
         _remove_clamps(editor)
         _fuse_groups(editor)
         remove_inverse_pairs(editor)
     multiply_by_blocks(editor, shapes)
     mark_computed_weights(editor)
-    return editor.finish(), _notes(editor)
+    return True
 
 
-def prepare_groups(editor: Editor, shapes: Shapes) -> bool:
-    """What comes before groups are replaced, until nothing changes; False where a graph has no pairs."""
-    if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in editor.nodes()):
-        return False
+def _prepare(editor: Editor, shapes: Shapes) -> None:
     quantize_choices(editor)
     split_dequantizations(editor)
     for _ in editor.rounds(_ROUNDS):
@@ -86,7 +91,6 @@ def prepare_groups(editor: Editor, shapes: Shapes) -> bool:
         remove_equal_pairs(editor)
         quantize_constants(editor, shapes)
         split_dequantizations(editor)
-    return True
 
 
 def _fuse_groups(editor: Editor) -> None:

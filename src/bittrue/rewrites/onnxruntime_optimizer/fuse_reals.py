@@ -33,10 +33,17 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         cast_before_transposing(editor, shapes)
         mark_transposed(editor, shapes)
         join_products(editor, shapes)
+    join_groups(editor, shapes)
+    return (editor.finish(), ()) if editor.touched else (graph, ())
+
+
+def join_groups(editor: Editor, shapes: Shapes) -> None:
+    """Groups of binary32 operators become one, until nothing changes; then what products begin or end with."""
+    version = editor.graph.version
     for _ in editor.rounds(_ROUNDS):
-        if graph.version < GELU:
+        if version < GELU:
             join_gelu(editor)
-        if graph.version < NORMALIZATION:
+        if version < NORMALIZATION:
             join_layer_normalization(editor, shapes)
         join_root_mean_square(editor, shapes)
         join_attention(editor, shapes)
@@ -50,4 +57,3 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         merge_factors(editor, shapes)
     join_biases(editor, shapes)
     join_residual_sums(editor, shapes)
-    return (editor.finish(), ()) if editor.touched else (graph, ())

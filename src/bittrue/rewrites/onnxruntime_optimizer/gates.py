@@ -54,7 +54,7 @@ def join_gelu(editor: Editor) -> None:
         half = editor.writer(other)
         last = only(editor, product, "Mul")
         # Source: ORT takes any product that x comes from for the half of x.
-        from_product = half is not None and half.source == "Mul"
+        from_product = half is not None and half.source == "Mul" and "defines" not in half.attributes
         if other == x and not from_product and last is not None and _is(editor, _other(last, product.outputs[0]), 0.5):
             nodes, result = (start, erf, total, product, last), last.outputs
         elif (
@@ -85,7 +85,8 @@ def _define_gelu(editor: Editor, near: Node, x: int, result: int) -> None:
     def computed(operator: str, inputs: tuple[int, ...], name: str, **attributes: Attribute) -> int:
         output = result if name == "Y" else editor.computed(x, f"{editor.tensors[result].name}/{name}", "f16")
         source = {"convert": "CastLike", "add_n": "Sum"}.get(operator, operator.capitalize())
-        editor.add(near, operator, inputs, (output,), attributes, source=source, version=13)
+        marks: dict[str, Attribute] = {**attributes, "defines": f"Gelu {editor.tensors[result].name}"}
+        editor.add(near, operator, inputs, (output,), marks, source=source, version=13)
         return output
 
     half, one, two = (

@@ -16,7 +16,6 @@ from ...operators import find
 from .. import Shapes
 from ..editing import Editor
 from .join_reshapes import join_reshapes
-from .moved_transposes import MovedTransposes
 from .split_slices import split_slices
 
 _HALF, _SINGLE = "f16", "f32"
@@ -59,7 +58,7 @@ class Casts:
     """
 
     def __init__(self, editor: Editor, shapes: Shapes) -> None:
-        self.editor, self._shapes, self._moved = editor, shapes, MovedTransposes(editor, shapes)
+        self.editor, self._shapes = editor, shapes
         self.inserted: dict[int, None] = {
             node.outputs[0]: None for node in editor.nodes() if node.attributes.get("inserted")
         }
@@ -71,9 +70,9 @@ class Casts:
         join_reshapes(editor, self._shapes, _HALF)
         entered = split_slices(editor, self._shapes, _HALF)
         nodes = editor.nodes()
-        without = {node for node in nodes if self._reads_halves(node) and not _has_kernel(node)}
-        # What stands alone has no kernel for those that are asked later.
-        for node in entered:
+        without = {node for node in nodes if self._reads_halves(node) and not _is_assigned(node)}
+        # What stands alone has no kernel for those that are asked later; what the optimiser has made comes last.
+        for node in sorted(entered, key=lambda node: bool(node.attributes.get("made"))):
             if node not in without and self._stands_alone(node, without):
                 without.add(node)
         widened: dict[int, int] = {}
@@ -178,11 +177,8 @@ class Casts:
         given = [i for i in node.outputs[: 1 if node.source == "Split" else None] if editor.type(i) == _HALF]
         if not read or not given:
             return False
-        moved = self._moved
-        if not moved.turned.isdisjoint(given):
-            return False
-        before = (moved.writer(index) for index in read)
-        readers = (reader for index in given for reader in moved.readers(index))
+        before = map(editor.writer, read)
+        readers = (reader for index in given for reader, _ in editor.readers(index))
         return all(one in without for one in (*(w for w in before if w is not None), *readers))
 
     def _surround(
@@ -252,7 +248,12 @@ class Casts:
         return before > after and result not in self.inserted
 
 
-def _has_kernel(node: Node) -> bool:
+def _is_assigned(node: Node) -> bool:
+    return has_kernel(node) and not node.attributes.get("unassigned")
+
+
+def has_kernel(node: Node) -> bool:
+    """Whether the runtime has a kernel for the node on binary16 numbers."""
     if node.source in ("QuantizeLinear", "DequantizeLinear") and node.attributes.get("domain"):
         return False
     if node.source == "Dropout":
@@ -286,7 +287,7 @@ def fold_known(editor: Editor) -> None:
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or node.source in _CONTROL or node.attributes.get("computed") or editor.gives_result(node):
             continue
-        if not _has_kernel(node) and any(editor.type(index) == _HALF for index in (*node.inputs, *node.outputs)):
+        if not has_kernel(node) and any(editor.type(index) == _HALF for index in (*node.inputs, *node.outputs)):
             continue
         operator = find(node.operator)
         settled = operator is not None and operator.needs_only_shapes and editor.type(node.outputs[0]) != _HALF

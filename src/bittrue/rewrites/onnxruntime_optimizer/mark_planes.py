@@ -66,6 +66,7 @@ def _keeps(editor: Editor, node: Node, blocked: set[int], known: Mapping[int, Sh
     if node.source in FINISHES:
         before = editor.writer(node.inputs[0])
         alone = before is not None and before.operator == "conv" and editor.only_reader(before) == node
+        alone = alone and all(index is None or editor.value(index) is not None for index in node.inputs[1:])
         return alone and node.inputs[0] in blocked
     if node.source in _SUMS:
         sizes = [known.get(index or 0, ()) for index in node.inputs]

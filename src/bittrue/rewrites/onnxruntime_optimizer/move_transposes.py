@@ -16,6 +16,7 @@ from ...operators.movement.concatenation import data_inputs
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
+from .push_transposes import PASSED
 
 _SUMS = ("mean", "sum", "reduce_prod")
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
@@ -25,19 +26,6 @@ _CODES = ("u8", "s8")
 _STAYS = ("max_pool", "resize_linear")
 _PASSES = ("average_pool", "clip", "leaky_relu", "logistic", "resize_nearest")
 _JOINS = ("add", "concatenation", "mul")
-# Behind these the runtime can write a transposition that stands before them.
-_PASSED = frozenset(
-    """
-    Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BitShift Cast CastLike Ceil Celu Clip Concat Cos
-    Cosh DequantizeLinear Div Elu Equal Erf Exp FastGelu Floor Gather Gelu Greater GreaterOrEqual HardSigmoid
-    HardSwish Hardmax Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log LogSoftmax Max MaxPool Mean Min Mod
-    Mul Neg Not Or PRelu Pad Pow QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool
-    QLinearLeakyRelu QLinearMul QLinearReduceMean QLinearSigmoid QLinearSoftmax QuantizeLinear QuickGelu
-    Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
-    ReduceSum ReduceSumSquare Relu Reshape Resize Round Selu Shape Shrink Sigmoid Sign Sin Sinh Slice Softmax
-    Softplus Softsign Split Sqrt Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile Transpose Unsqueeze Where Xor
-    """.split()
-)
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
@@ -68,55 +56,14 @@ def move_behind_sums(editor: Editor, shapes: Shapes) -> None:
         source = node.inputs[0] if node.inputs else None
         if order is not None and editor.value(source) is None:
             turned[node.outputs[0]] = order
-            if editor.type(source) == "f16":
-                _undo(editor, node, order)
-        elif node.operator in _SUMS and source in turned and editor.type(node.outputs[0]) in ("f32", "f16"):
+        elif node.operator in _SUMS and source in turned and editor.type(node.outputs[0]) == "f32":
             _move(editor, shapes, node, source, turned)
-        elif node.source in _PASSED and _on_elements(node):
+        elif node.source in PASSED and _on_elements(node):
             operands = [turned.get(i) for i in node.inputs if i is not None and editor.value(i) is None]
             common = operands[0] if len(set(operands)) == 1 else None
             # Two transpositions become one.
             if common is not None and (len(operands) > 1 or _leads_back(editor, node, common)):
                 turned[node.outputs[0]] = common
-                if editor.type(node.outputs[0]) == "f16":
-                    _turn_later(editor, node, common)
-
-
-def _undo(editor: Editor, turn: Node, order: tuple[int, ...]) -> None:
-    """A transposition that undoes the one before it goes."""
-    before = editor.writer(turn.inputs[0])
-    found = _order(editor, before)
-    if before is None or found is None or _inverse(found) != order or editor.gives_result(turn):
-        return
-    assert before.inputs[0] is not None
-    editor.replace_reads(turn.outputs[0], before.inputs[0])
-    editor.remove(turn)
-    _drop(editor, before)
-
-
-def _turn_later(editor: Editor, node: Node, order: tuple[int, ...]) -> None:
-    """An operator on elements before the transposition of its operands.
-
-    Binary16 numbers are rounded in transpositions, unless these stand alone between nodes without a kernel.
-    """
-    inputs: list[int | None] = []
-    turns: dict[Node, None] = {}
-    for index in node.inputs:
-        value, turn = editor.value(index), editor.writer(index)
-        if index is None or (value is not None and value.size == 1):
-            inputs.append(index)
-        elif value is not None and value.ndim <= len(order):
-            whole = value.reshape((1,) * (len(order) - value.ndim) + value.shape).transpose(_inverse(order))
-            inputs.append(editor.constant(whole, f"{editor.tensors[index].name}/unturned", editor.type(index)))
-        elif turn is not None and _order(editor, turn) == order:
-            inputs.append(turn.inputs[0])
-            turns[turn] = None
-        else:
-            return
-    before = _behind(editor, next(iter(turns)), node, order)
-    editor.change(node, inputs=tuple(inputs), outputs=(before,))
-    for turn in turns:
-        _drop(editor, turn)
 
 
 def _move(editor: Editor, shapes: Shapes, node: Node, source: int | None, turned: dict[int, tuple[int, ...]]) -> None:
@@ -129,7 +76,7 @@ def _move(editor: Editor, shapes: Shapes, node: Node, source: int | None, turned
         turned[result] = order
     elif turn is None or editor.gives_result(turn) or axes is None:
         return
-    elif all(reader.source in _PASSED for reader, _ in editor.readers(source)):
+    elif all(reader.source in PASSED for reader, _ in editor.readers(source)):
         if _order(editor, turn) == order:
             _move_behind_sum(editor, shapes, turn, node, order)
         elif keeps and _shrinks(editor, shapes, source, axes):
@@ -214,7 +161,7 @@ def _passes(editor: Editor, node: Node) -> bool:
     """A transposition can stand behind the node as well as before it, and the node has no other operand for it."""
     if node.operator in (*_STAYS, *_PASSES, "quantize", "dequantize"):
         return True
-    return node.source in _PASSED and all(editor.value(index) is not None for index in node.inputs[1:])
+    return node.source in PASSED and all(editor.value(index) is not None for index in node.inputs[1:])
 
 
 def _is_integer_convolution(editor: Editor, shapes: Shapes, node: Node) -> bool:

@@ -108,7 +108,7 @@ def _key(editor: Editor, node: Node, free: bool) -> object:
         small = value is not None and value.size <= _SMALL and editor.type(index) in _SHARED
         operands.append(index if not small or value is None else (editor.type(index), value.shape, value.tobytes()))
     types = tuple(map(editor.type, node.outputs))
-    attributes = tuple(sorted((name, repr(value)) for name, value in node.attributes.items()))
+    attributes = tuple(sorted((name, repr(value)) for name, value in node.attributes.items() if name != "defines"))
     return node.operator, node.source, node.version, attributes, tuple(operands), types
 
 
@@ -158,7 +158,9 @@ def _join(editor: Editor, product: Node, total: Node, bias: int | None, a: tuple
 
 def _reshape(editor: Editor, near: Node, source: int, target: int, shape: tuple[int, ...], name: str) -> None:
     sizes = editor.constant(np.array(shape, np.int64), name, "s64")
-    editor.add(near, "reshape", (source, sizes), (target,), {"zeros": "copied"}, source="Reshape", version=14)
+    editor.add(
+        near, "reshape", (source, sizes), (target,), {"zeros": "copied", "made": True}, source="Reshape", version=14
+    )
 
 
 # -- choices between quantized values and a real number

@@ -218,7 +218,7 @@ def _merge(editor: Editor, shapes: Shapes, constant: Values, product: Node) -> N
     if outputs is product.outputs and not left:
         return
     attributes = {**product.attributes, "alpha": float(alpha)}
-    editor.change(product, inputs=tuple(inputs), outputs=outputs, attributes=attributes)
+    editor.change(product, source="FusedMatMul", inputs=tuple(inputs), outputs=outputs, attributes=attributes)
     for node in left:
         if node is not None and editor.alive(node) and not editor.edges(node) and not editor.gives_result(node):
             editor.remove(node)

@@ -64,7 +64,7 @@ def _join(editor: Editor, values: Values, tensor: int, axis: int, shape: tuple[i
         if node.source == "Gather" and index is not None and index.ndim == 0:
             kept = editor.computed(tensor, f"{name}/part", editor.type(tensor))
             axes = editor.constant(np.array([axis], np.int64), f"{name}/axis", "s64")
-            editor.add(node, "squeeze", (kept, axes), (result,), source="Squeeze", version=_SINCE)
+            editor.add(node, "squeeze", (kept, axes), (result,), {"made": True}, source="Squeeze", version=_SINCE)
             result = kept
         outputs.append(result)
     sizes = editor.constant(np.subtract(ends, begins), f"{name}/sizes", "s64")
@@ -74,6 +74,7 @@ def _join(editor: Editor, values: Values, tensor: int, axis: int, shape: tuple[i
         "keeps_axis": True,
         "open_size": False,
         "uneven": False,
+        "made": True,
     }
     editor.add(nodes[0], "split", (tensor, sizes), outputs, attributes, source="Split", version=_SINCE)
     editor.remove(*nodes)
