@@ -13,6 +13,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state
 import bittrue
 from bittrue.rewrites.onnxruntime_optimizer.inserted_casts import SINCE
 from support.differential import assert_same
+from support.half_chains import half_chain
 from support.half_models import fed, halved
 from support.onnx_models import HERE, build, cases, needs_wide, run_runtime
 from support.quantized_graphs import GraphMaker
@@ -265,6 +266,15 @@ def test_reshapes_in_a_row(request: pytest.FixtureRequest) -> None:
         assert _check(
             *build(chain.nodes, {"x": _halves(rng, 2, 3, 5)}, {"y": TensorProto.FLOAT16}, chain.constants, opset=18)
         )
+
+
+@needs_wide
+def test_chains(request: pytest.FixtureRequest) -> None:
+    """Transpositions move past whatever reads them, as far as the runtime moves them; parts of graphs are binary32."""
+    ran = 0
+    for rng in cases(request, usual=40):
+        ran += _check(*half_chain(rng))
+    assert ran > 20
 
 
 @needs_wide

@@ -13,7 +13,7 @@ from ...operators.layers.conv_geometry import ADDEND
 from ...operators.layers.real_conv import can_block
 from .. import Shapes
 from ..editing import Editor
-from .free_dimensions import known_shape
+from .free_dimensions import UNKNOWN, known_shape, known_sizes
 
 _POOLS, _GLOBAL_POOLS = ("MaxPool", "AveragePool"), ("GlobalMaxPool", "GlobalAveragePool")
 # Channels of a block.
@@ -66,10 +66,11 @@ def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
                 blocked.update(node.outputs)
         elif node.source == "BatchNormalization" and node.inputs[0] in blocked and _as_convolution(editor, node):
             blocked.update(node.outputs)
+    sizes = known_sizes(editor, shapes)
     for node in editor.nodes():
         if editor.alive(node) and node.source == "Add" and editor.type(node.outputs[0]) == "f32":
-            shape = known_shape(editor, shapes, node.inputs[0])
-            if shape is not None and len(shape) == 4 and _same_shape(editor, shapes, node):
+            left, right = map(sizes, node.inputs)
+            if left is not None and len(left) == 4 and left == right and UNKNOWN not in left:
                 _begin_with(editor, node, (1, 0), bias=True, besides=blocked)
 
 

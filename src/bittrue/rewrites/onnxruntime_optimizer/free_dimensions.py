@@ -256,7 +256,19 @@ class _Walk:
 
     def images(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         numbers = self._numbers(node.outputs[0])
-        return () if numbers is None or len(numbers) != len(first) else ((first[0], *numbers[1:]),)
+        if numbers is None or len(numbers) != len(first):
+            return ()
+        whole = not node.attributes.get("kernel", True)
+        pairs = zip(first[2:], numbers[2:], strict=True)
+        after = (new if whole or isinstance(old, int) else UNKNOWN for old, new in pairs)
+        return ((first[0], numbers[1], *after),)
+
+    def pad(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        numbers, widths = self._numbers(node.outputs[0]), self.folded((*node.inputs, None)[1])
+        if widths is None or numbers is None or widths.size != 2 * len(first):
+            return ((UNKNOWN,) * len(first),)
+        some = [bool(begin or end) for begin, end in widths.reshape(2, -1).T.tolist()]
+        return (tuple(new if pads else old for old, new, pads in zip(first, numbers, some, strict=True)),)
 
     def recurrent(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         numbers = self._numbers(node.outputs[0])
@@ -362,6 +374,7 @@ _RULES: dict[str, _Rule] = {
     "gru": _Walk.recurrent,
     "lstm": _Walk.recurrent,
     "max_pool": _Walk.images,
+    "pad": _Walk.pad,
     "reshape": _Walk.reshape,
     "rnn": _Walk.recurrent,
     "shape": _Walk.shape,

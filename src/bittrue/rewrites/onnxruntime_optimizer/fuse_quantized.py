@@ -143,7 +143,7 @@ def mark_computed_weights(editor: Editor) -> None:
         made = node.operator == DEQUANTIZE or node.attributes.get("computed")
         if made or computed.intersection(i for i in node.inputs if i is not None):
             computed.update(node.outputs)
-        weights = node.inputs[: 2 if node.operator == "matmul" else None]
+        weights = node.inputs[: 2 if node.operator == "matmul" else 3]
         found = tuple(position for position, i in enumerate(weights) if position and i in computed)
         if node.operator in _PRODUCTS and found:
             editor.change(node, attributes={**node.attributes, "computed_weights": found})

@@ -2,7 +2,7 @@
 
 Each node that reads a transposition is asked once, in order: it is carried out on what stands before the transposition,
 with other axes, and its results are transposed, where that leaves less to transpose. What counts is the number of
-dimensions other than 1; a result that leads on to another transposition, through nodes that one can pass, costs nothing.
+dimensions other than 1; a result that leads on to another transposition, through nodes that it can pass, costs nothing.
 Where transpositions stand decides which binary16 numbers are rounded, and over which axes sums go.
 Source: ONNX Runtime 1.31.1, its TransposeOptimizer (tests/onnx_operators/test_halves.py compares bytes).
 """
@@ -22,6 +22,7 @@ from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
 from .inserted_casts import has_kernel
+from .join_reshapes import join_reshapes
 
 Order = tuple[int, ...]
 Shape = tuple[int, ...]
@@ -41,7 +42,6 @@ PASSED = frozenset(
 )
 # What they give is no transposed tensor.
 _ENDS = ("Reshape", "Shape", "Transpose")
-_RESHAPES = ("Reshape", "Squeeze", "Unsqueeze")
 # Of a tensor whose number of dimensions is not known.
 _RANK = 5
 # Each round may move every transposition once.
@@ -58,6 +58,7 @@ class _Unit:
 
 def push_transposes(editor: Editor, shapes: Shapes) -> None:
     """Moves the transpositions of a graph until nothing changes; reshapes of reshapes become one."""
+    join_reshapes(editor, shapes, "f16")
     _Pushes(editor, shapes).run()
 
 
@@ -76,8 +77,6 @@ class _Pushes:
         for whole in (True, False):
             self._whole = whole
             for _ in self.editor.rounds(_ROUNDS):
-                if whole:
-                    self._join_reshapes()
                 units = self._units()
                 leading = self._leading_on(units)
                 for unit in units:
@@ -199,7 +198,7 @@ class _Pushes:
         """Whether a result leads on to a transposition: one that undoes this one, where several nodes read it."""
         if index not in leading or index in self.editor.results:
             return False
-        if len(self._readers(index)) == 1:
+        if len(set(self._readers(index))) == 1:
             return True
         queue, seen = [index], {index}
         while queue:
@@ -380,29 +379,6 @@ class _Pushes:
         shape = self.editor.constant(np.array([result[axis] for axis in axes], np.int64), "shape", "s64")
         self._turn(node, self._moving(node), order, _inverse(tuple(axes)), {1: shape})
         return True
-
-    def _join_reshapes(self) -> None:
-        """A Reshape and what alone reads it, which reshapes as well, to a known shape: one Reshape."""
-        editor = self.editor
-        for planned in editor.nodes():
-            first = editor.writer(planned.outputs[0]) if planned.outputs else None
-            if first is None or first.source != "Reshape" or editor.type(first.outputs[0]) != "f16":
-                continue
-            last, left = first, list[Node]()
-            while (after := editor.only_reader(last)) is not None and after.source in _RESHAPES:
-                shape = self.shape(after.outputs[0])
-                if shape is None or min(shape, default=1) <= 0 or after.inputs[0] != last.outputs[0]:
-                    break
-                left.append(after)
-                last = after
-            if left:
-                sizes = np.array(self.shape(last.outputs[0]), np.int64)
-                new = editor.constant(sizes, f"{editor.tensors[last.outputs[0]].name}/shape", "s64")
-                editor.remove(*left)
-                changed = (first.inputs[0], new)
-                editor.change(
-                    first, inputs=changed, outputs=last.outputs, attributes={**first.attributes, "made": True}
-                )
 
     def _join(self, first: Node, order: Order, second: Node, then: Order) -> bool:
         """A transposition of a transposition."""
