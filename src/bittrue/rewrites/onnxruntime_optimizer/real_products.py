@@ -88,7 +88,8 @@ def _transposes_matrix(editor: Editor, node: Node, shapes: Shapes) -> bool:
 def cast_before_transposing(editor: Editor, shapes: Shapes) -> None:
     """Casts between a transposition that a product can carry out and the product go before the transposition."""
     for node in editor.nodes():
-        for index in node.inputs[:2] if is_real_product(editor, node) and node.source == "MatMul" else ():
+        fits = is_real_product(editor, node) and node.source in ("MatMul", "FusedMatMul")
+        for index in node.inputs[:2] if fits else ():
             cast = editor.writer(index)
             turn = editor.writer(cast.inputs[0]) if cast is not None and cast.operator == "convert" else None
             if cast is None or turn is None or turn.source != "Transpose" or editor.gives_result(cast):
