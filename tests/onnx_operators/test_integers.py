@@ -99,8 +99,8 @@ def cumulative(rng: np.random.Generator) -> Case:
 
 
 BUILDERS: tuple[Builder, ...] = (
-    *(binary(name, INTEGERS) for name in ("Add", "Sub", "Mul")),
-    division("Div", INTEGERS),
+    *(binary(name, f"{INTEGERS} f8") for name in ("Add", "Sub", "Mul")),
+    division("Div", f"{INTEGERS} f8"),
     division("Mod", INTEGERS),
     division("Mod", f"{INTEGERS} f4 f8", fmod=1),
     unary("Neg", f"{SIGNED} f4 f8"),
@@ -119,6 +119,7 @@ BUILDERS: tuple[Builder, ...] = (
     unary("IsNaN", "f4 f8", 13, BOOL),
     is_infinite,
     cumulative,
+    unary("Sqrt", "f8"),
 )
 
 

@@ -27,7 +27,9 @@ _LARGE_SUMS = "64-bit integers beyond 2^53 are added up in another order"
 EXACT: tuple[Row, ...] = (
     Row("add", ("f32 f32 -> f32",), _PLAIN, _RUN, requires=(("skipped_sum_fits",),), limit=_TWO_NANS),
     *(Row(stem, ("f32 f32 -> f32",), _PLAIN, _RUN, limit=_TWO_NANS) for stem in ("sub", "mul", "div")),
-    *(Row(stem, _ONE, {}, _RUN) for stem in ("round_to_integer", "sqrt")),
+    *(Row(stem, ("f64 f64 -> f64",), _PLAIN, _RUN, limit=_TWO_NANS) for stem in ("add", "sub", "mul", "div")),
+    Row("round_to_integer", _ONE, {}, _RUN),
+    Row("sqrt", ("T -> T",), {}, _RUN, where=("f32", "f64")),
     Row("sign", _ONE, {}, _RUN, limit="NaN of binary16: the runtime gives 0"),
     *(Row(stem, ("T -> T",), {}, _RUN, where=("f32", "f64")) for stem in ("abs", "neg")),
     Row("relu", _ONE, {}, _RUN),
