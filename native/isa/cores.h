@@ -146,9 +146,9 @@ struct QuantizeSpec {
   int32_t zero_point = 0;
 };
 using QuantizeReals = void (*)(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count);
-// out[i] = the function of arithmetic/fused_polynomials at in[i], or x / 2 times one more than erf(x / sqrt 2) or tanh (rule
-// binary32_fused_polynomials of gelu); out may be in.
-enum class RealFunction : uint8_t { exp, logistic, tanh, erf, gelu, gelu_tanh };
+// out[i] = the function of arithmetic/fused_polynomials, or x / 2 times one more than erf(x / sqrt 2) or tanh (rule
+// binary32_fused_polynomials of gelu), or (by_quotient) that of rules/recurrence, at in[i]; out may be in.
+enum class RealFunction : uint8_t { exp, logistic, tanh, erf, gelu, gelu_tanh, logistic_by_quotient, tanh_by_quotient };
 using RealFunctionCore = void (*)(RealFunction function, const float* in, float* out, int64_t count);
 // out[i] = e[i] * f32(1 / sum of e), e[i] = exp(in[i] - max), by the rule binary32_polynomial_16_lanes. False where a sum is
 // NaN. count is at least 1, out does not overlap in.

@@ -26,10 +26,7 @@ inline void add_fours(const float* row, const float* matrix, int64_t step, int64
 
 // The product of row `place` of `rows` rows with a column whose numbers are `step` apart: 8 lanes, which groups of 4, 2
 // and 1 rows fold in ways of their own.
-inline float sum_lanes_of_eight(const float* row, const float* column, int64_t step, int64_t depth, int64_t place,
-                                int64_t rows) {
-  float lane[8] = {};
-  for (int64_t k = 0; k < depth; ++k) lane[k % 8] += row[k] * column[k * step];
+inline float fold_lanes_of_eight(const float* lane, int64_t place, int64_t rows) {
   if (place >= rows / 4 * 4 && place < rows / 2 * 2) {
     const float even[2] = {lane[2] + lane[0], lane[6] + lane[4]}, odd[2] = {lane[3] + lane[1], lane[7] + lane[5]};
     return (even[0] + even[1]) + (odd[0] + odd[1]);
@@ -39,5 +36,15 @@ inline float sum_lanes_of_eight(const float* row, const float* column, int64_t s
   }
   return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
+
+inline float sum_lanes_of_eight(const float* row, const float* column, int64_t step, int64_t depth, int64_t place,
+                                int64_t rows) {
+  float lane[8] = {};
+  for (int64_t k = 0; k < depth; ++k) lane[k % 8] += row[k] * column[k * step];
+  return fold_lanes_of_eight(lane, place, rows);
+}
+
+// All `rows` rows, which lie side by side, times one column: as sum_lanes_of_eight does it, four at a time.
+void sums_of_lanes_of_eight(const float* matrix, const float* column, int64_t depth, int64_t rows, float* out);
 
 }  // namespace bittrue

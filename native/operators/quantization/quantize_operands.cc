@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "operators/core/registry.h"
+#include "operators/quantization/dynamic_scale.h"
 #include "operators/quantization/quantize.h"
 #include "rules/quantize.h"
 
@@ -184,7 +185,7 @@ class DynamicQuantizeLinear final : public Kernel {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     auto* found = reinterpret_cast<Extremes*>(run.scratch);
     run.pool.parallel(tasks(), [&](int64_t task, int) {
-      found[task] = extremes(in + task * kTask, std::min(kTask, elements_ - task * kTask));
+      found[task] = extremes_of(in + task * kTask, std::min(kTask, elements_ - task * kTask));
     });
     Extremes all;
     for (int64_t i = 0; i < tasks(); ++i) {
@@ -193,14 +194,10 @@ class DynamicQuantizeLinear final : public Kernel {
       all.missing |= found[i].missing;
     }
     if (all.missing) throw Undefined();
-    const float scale = all.high == all.low ? 1.0f : (all.high - all.low) / 255.0f;
-    float point = 0.0f - all.low / scale;
-    point = point < 255.0f ? point : 255.0f;
-    point = point > 0.0f ? point : 0.0f;
-    const auto zero_point = static_cast<int32_t>(std::nearbyint(point));
-    std::memcpy(run.outputs[1], &scale, sizeof scale);
-    run.outputs[2][0] = static_cast<uint8_t>(zero_point);
-    const QuantizeSpec spec{scale, static_cast<float>(-zero_point), static_cast<float>(255 - zero_point), zero_point};
+    const DynamicScale to = dynamic_scale(all);
+    std::memcpy(run.outputs[1], &to.scale, sizeof to.scale);
+    run.outputs[2][0] = static_cast<uint8_t>(to.zero_point);
+    const QuantizeSpec spec = all_bytes(to);
     run.pool.parallel(tasks(), [&](int64_t task, int) {
       quantize_(spec, in + task * kTask, run.outputs[0] + task * kTask, std::min(kTask, elements_ - task * kTask));
     });
@@ -209,39 +206,7 @@ class DynamicQuantizeLinear final : public Kernel {
  private:
   static constexpr int64_t kTask = 16384;
 
-  struct Extremes {
-    float low = 0, high = 0;
-    int32_t missing = 0;
-  };
-
   int64_t tasks() const { return (elements_ + kTask - 1) / kTask; }
-
-  static Extremes extremes(const float* in, int64_t count) {
-    constexpr int kLanes = 32;
-    float low[kLanes] = {}, high[kLanes] = {};
-    int32_t missing[kLanes] = {};
-    int64_t i = 0;
-    for (; i + kLanes <= count; i += kLanes) {
-      for (int lane = 0; lane < kLanes; ++lane) {
-        const float x = in[i + lane];
-        low[lane] = x < low[lane] ? x : low[lane];
-        high[lane] = x > high[lane] ? x : high[lane];
-        missing[lane] |= x != x;
-      }
-    }
-    Extremes result;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      result.low = std::min(result.low, low[lane]);
-      result.high = std::max(result.high, high[lane]);
-      result.missing |= missing[lane];
-    }
-    for (; i < count; ++i) {
-      result.low = in[i] < result.low ? in[i] : result.low;
-      result.high = in[i] > result.high ? in[i] : result.high;
-      result.missing |= in[i] != in[i];
-    }
-    return result;
-  }
 
   QuantizeReals quantize_;
   int64_t elements_ = 0;
