@@ -74,7 +74,7 @@ struct RealTiles {
     for (; first + kRows <= rows.count; first += kRows) {
       tile<kRows, kVectors>(rows, first, panel, rows.sums + first * rows.stride);
     }
-    if constexpr (kRows > 1) tiles<kRows / 2, kVectors>(rows, first, panel);
+    if constexpr (kRows > 1) tiles<(kRows > 4 ? 4 : kRows / 2), kVectors>(rows, first, panel);
   }
 
   // Sums of `kVectors` vectors of channels over all taps.

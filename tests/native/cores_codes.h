@@ -95,9 +95,9 @@ namespace twin {
 inline void check_real_function(Context& context) {
   Random& random = context.random;
   const RealFunctionCore core = context.cores.real_function();
-  for (const RealFunction function : {RealFunction::exp, RealFunction::logistic, RealFunction::tanh, RealFunction::erf,
-                                      RealFunction::gelu, RealFunction::gelu_tanh, RealFunction::logistic_by_quotient,
-                                      RealFunction::tanh_by_quotient}) {
+  for (const RealFunction function :
+       {RealFunction::exp, RealFunction::logistic, RealFunction::tanh, RealFunction::erf, RealFunction::gelu,
+        RealFunction::gelu_tanh, RealFunction::logistic_by_quotient, RealFunction::tanh_by_quotient}) {
     for (int64_t round = 0; round < context.rounds(100); ++round) {
       const int64_t count = random.pick(kCounts);
       Exact<float> in(count), out(count);

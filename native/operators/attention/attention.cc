@@ -9,6 +9,7 @@
 #include "arithmetic/elementary.h"
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/core/finite.h"
 #include "operators/core/registry.h"
 #include "operators/layers/fused_product.h"
 #include "operators/layers/single_rows.h"
@@ -365,13 +366,9 @@ class Attention final : public Kernel {
   bool score(const FusedProduct& product, const float* q, int64_t count, int64_t all, const float* k,
              const float* packed, int64_t keys, const Addend& begin, float* to, uint8_t* scratch) const {
     if (all > 1 || scale_ != 1.0f) return product.multiply_all(q, count, packed, begin, to, keys, scratch);
-    float check = 0.0f;
-    for (int64_t t = 0; t < keys; ++t) {
-      const float first = begin.from == nullptr ? 0.0f : begin.from[t];
-      to[t] = sum_lanes_of_eight(k + t * size_, q, 1, size_, t, keys) + first;
-      check += to[t] * 0.0f;
-    }
-    return check == 0.0f;
+    sums_of_lanes_of_eight(k, q, size_, keys, to);
+    for (int64_t t = 0; t < keys; ++t) to[t] = to[t] + (begin.from == nullptr ? 0.0f : begin.from[t]);
+    return all_finite(to, keys);
   }
 
   // Weights times values, added to `to` where it has sums already. Rows count from `first` on among `all`.
@@ -390,9 +387,7 @@ class Attention final : public Kernel {
         to[r] = sum_lanes_of_eight(weights + r * keys, v, 1, keys, first + r, all) + to[r];
       }
     }
-    float check = 0.0f;
-    for (int64_t i = 0; i < count * value_size_; ++i) check += to[i] * 0.0f;
-    return check == 0.0f;
+    return all_finite(to, count * value_size_);
   }
 
   struct Rows {
@@ -533,7 +528,7 @@ class Attention final : public Kernel {
     const Rows own = rows_of(head.scratch);
     float* q = own.q;
     take(run, query_, head.b, head.n, 0, q);
-    float largest = kLowest, check = 0.0f;
+    float largest = kLowest;
     int64_t first = 0, end = 0;
     seen(head, 0, first, end);
     std::fill_n(own.total, value_size_, 0.0f);
@@ -548,9 +543,8 @@ class Attention final : public Kernel {
       float sum = ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
       for (; i < size_; ++i) sum += q[i] * k[i];
       scores[t] = sum * scale_;
-      check += scores[t] * 0.0f;
     }
-    if (!(check == 0.0f)) return false;
+    if (!all_finite(scores, head.keys)) return false;
     hide(run, head, 0, 0, head.keys, scores);
     for (int64_t t = 0; t < head.keys; ++t) {
       if (t < first || t >= end) scores[t] = kLowest;
@@ -566,11 +560,8 @@ class Attention final : public Kernel {
       const float* v = head.v + t * value_size_;
       for (int64_t i = 0; i < value_size_; ++i) own.total[i] += scores[t] * v[i];
     }
-    for (int64_t i = 0; i < value_size_; ++i) {
-      out[i] = own.total[i] * by;
-      check += out[i] * 0.0f;
-    }
-    return check == 0.0f;
+    for (int64_t i = 0; i < value_size_; ++i) out[i] = own.total[i] * by;
+    return all_finite(out, value_size_);
   }
 
   const RealMatmul& core_;

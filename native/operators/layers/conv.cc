@@ -7,6 +7,7 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/core/finite.h"
 #include "operators/core/registry.h"
 #include "operators/layers/depthwise_convolution.h"
 #include "operators/layers/image_convolution.h"
@@ -96,14 +97,14 @@ class RealConvolution final : public Kernel {
       unfold(in + image * depth_ * h_.dimension * w_.dimension, first, used, unfolded);
       const int64_t begin = chunks * part / parts * kRows;
       const int64_t end = std::min(filters_, chunks * (part + 1) / parts * kRows);
-      float check = 0.0f;
+      bool right = true;
       for (int64_t m = begin; m < end; m += kRows) {
         const int64_t row = group * filters_ + m;
-        check += multiply(weights + row * terms_, m, std::min(kRows, end - m), unfolded, used,
+        right &= multiply(weights + row * terms_, m, std::min(kRows, end - m), unfolded, used,
                           bias == nullptr ? nullptr : bias + row, out + (image * filters_ + m) * positions_ + first,
                           scratch);
       }
-      if (!(check == 0.0f)) finite.store(false, std::memory_order_relaxed);
+      if (!right) finite.store(false, std::memory_order_relaxed);
     });
     // Signs and payloads of NaN are the reference's to tell.
     if (!finite.load(std::memory_order_relaxed)) throw Undefined();
@@ -181,9 +182,9 @@ class RealConvolution final : public Kernel {
     }
   }
 
-  // `count` filters, from `first` of their group on, times a panel. Returns 0 where all results are finite.
-  float multiply(const float* filters, int64_t first, int64_t count, const float* panel, int64_t used,
-                 const float* bias, float* out, uint8_t* scratch) const {
+  // `count` filters, from `first` of their group on, times a panel. False where a result is no finite number.
+  bool multiply(const float* filters, int64_t first, int64_t count, const float* panel, int64_t used, const float* bias,
+                float* out, uint8_t* scratch) const {
     if (order_ != Order::blocks) return multiply_plainly(filters, first, count, panel, used, bias, out);
     const int64_t wide = width(used);
     auto** pointers = reinterpret_cast<const float**>(scratch);
@@ -209,30 +210,25 @@ class RealConvolution final : public Kernel {
         }
       }
     }
-    float check = 0.0f;
+    bool finite = true;
     for (int64_t r = 0; r < count; ++r) {
-      check += finish(out + r * positions_, used, bias == nullptr ? nullptr : bias + r);
+      finite &= finish(out + r * positions_, used, bias == nullptr ? nullptr : bias + r);
     }
-    return check;
+    return finite;
   }
 
-  // Adds the bias. Infinities and NaN make NaN of the result, which is 0 otherwise.
-  static float finish(float* out, int64_t used, const float* bias) {
-    float check[4] = {};
+  // Adds the bias. False where a result is no finite number.
+  static bool finish(float* out, int64_t used, const float* bias) {
     if (bias != nullptr) {
-      for (int64_t n = 0; n < used; ++n) out[n] += *bias;
+      const float addend = *bias;
+      for (int64_t n = 0; n < used; ++n) out[n] += addend;
     }
-    int64_t n = 0;
-    for (; n + 4 <= used; n += 4) {
-      for (int lane = 0; lane < 4; ++lane) check[lane] += out[n + lane] * 0.0f;
-    }
-    for (; n < used; ++n) check[0] += out[n] * 0.0f;
-    return (check[0] + check[1]) + (check[2] + check[3]);
+    return all_finite(out, used);
   }
 
-  float multiply_plainly(const float* filters, int64_t first, int64_t count, const float* panel, int64_t used,
-                         const float* bias, float* out) const {
-    float check = 0.0f;
+  bool multiply_plainly(const float* filters, int64_t first, int64_t count, const float* panel, int64_t used,
+                        const float* bias, float* out) const {
+    bool finite = true;
     for (int64_t r = 0; r < count; ++r, out += positions_) {
       const float* row = filters + r * terms_;
       if (order_ == Order::fours) {
@@ -241,9 +237,9 @@ class RealConvolution final : public Kernel {
       } else {
         *out = sum_lanes_of_eight(row, panel, width(1), terms_, first + r, filters_) + 0.0f;
       }
-      check += finish(out, used, bias == nullptr ? nullptr : bias + r);
+      finite &= finish(out, used, bias == nullptr ? nullptr : bias + r);
     }
-    return check;
+    return finite;
   }
 
   const RealMatmul& core_;

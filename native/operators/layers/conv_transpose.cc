@@ -6,6 +6,7 @@
 #include "core/share.h"
 #include "operators/core/registry.h"
 #include "operators/layers/ordered_convolution.h"
+#include "operators/layers/real_transposed.h"
 #include "operators/layers/transposed.h"
 #include "operators/layers/weights.h"
 
@@ -311,6 +312,10 @@ Transposed read_transposed(const Step& step) {
 
 static std::unique_ptr<Kernel> make_conv_transpose(const Step& step, const CoreSet& cores) {
   const std::string& arithmetic = step.text("arithmetic");
+  if (step.rules.count("real_product") != 0) {
+    require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
+    return make_real_transposed(step, cores);
+  }
   const bool integers = arithmetic == "rescaled", ordered = arithmetic == "ordered";
   if (!integers && !ordered && arithmetic != "hybrid") throw NoKernel("no native kernel for this arithmetic");
   if (ordered && step.input(kTransposedSource).rank() == 5) return make_ordered_transposed(step);

@@ -5,14 +5,22 @@
 #include <cstring>
 
 #include "core/share.h"
+#include "operators/core/finite.h"
 
 namespace bittrue {
 
+int64_t FusedProduct::block_of(int64_t depth, int64_t columns, bool packed) {
+  if (packed) return 256;
+  int64_t block = 128;
+  for (int64_t wide = 128; columns < depth && wide > 16 && wide / 2 >= columns; wide /= 2) block *= 2;
+  return block;
+}
+
 FusedProduct::FusedProduct(const RealMatmul& core, int64_t depth, int64_t columns, float alpha, bool packed)
-    : core_(core), depth_(depth), columns_(columns), alpha_(alpha) {
-  block_ = packed ? 256 : 128;
-  const bool deep = !packed && columns < depth;
-  for (int64_t wide = 128; deep && wide > 16 && wide / 2 >= columns; wide /= 2) block_ *= 2;
+    : FusedProduct(core, depth, columns, alpha, block_of(depth, columns, packed)) {}
+
+FusedProduct::FusedProduct(const RealMatmul& core, int64_t depth, int64_t columns, float alpha, int64_t block)
+    : core_(core), depth_(depth), columns_(columns), block_(block), alpha_(alpha) {
   most_ = core_.lanes * core_.vectors;
   panels_ = (columns + most_ - 1) / most_;
 }
@@ -52,7 +60,6 @@ bool FusedProduct::multiply(const float* rows, int64_t count, const float* packe
   const float* panel = packed + first * depth_;
   auto** pointers = reinterpret_cast<const float**>(scratch);
   auto* sums = reinterpret_cast<float*>(scratch + round_up(kRows * 8, 64));
-  float check = 0.0f;
   for (int64_t k = 0; k < depth_; k += block_) {
     for (int64_t r = 0; r < count; ++r) pointers[r] = rows + r * depth_ + k;
     std::fill_n(sums, count * wide, 0.0f);
@@ -70,23 +77,21 @@ bool FusedProduct::multiply(const float* rows, int64_t count, const float* packe
       const float* begin = k > 0                    ? target
                            : addend.from == nullptr ? nullptr
                                                     : addend.from + r * addend.down + first * addend.across;
-      const int64_t across = k > 0 ? 1 : addend.across;
+      const bool across = k > 0 || addend.across == 1;
       if (begin == nullptr && alpha_ == 1.0f) {
         std::memcpy(target, sum, static_cast<size_t>(used) * 4);
       } else if (begin == nullptr) {
         for (int64_t n = 0; n < used; ++n) target[n] = sum[n] * alpha_;
-      } else if (alpha_ == 1.0f) {
-        for (int64_t n = 0; n < used; ++n) target[n] = sum[n] + begin[n * across];
+      } else if (alpha_ == 1.0f && across) {
+        for (int64_t n = 0; n < used; ++n) target[n] = sum[n] + begin[n];
       } else {
-        for (int64_t n = 0; n < used; ++n) target[n] = std::fma(sum[n], alpha_, begin[n * across]);
+        for (int64_t n = 0; n < used; ++n) target[n] = std::fma(sum[n], alpha_, begin[across ? n : 0]);
       }
     }
   }
-  for (int64_t r = 0; r < count; ++r) {
-    // Infinities and NaN make NaN of it.
-    for (int64_t n = 0; n < used; ++n) check += out[r * out_step + first + n] * 0.0f;
-  }
-  return check == 0.0f;
+  bool finite = true;
+  for (int64_t r = 0; r < count; ++r) finite &= all_finite(out + r * out_step + first, used);
+  return finite;
 }
 
 bool FusedProduct::multiply_all(const float* rows, int64_t count, const float* packed, const Addend& addend, float* out,

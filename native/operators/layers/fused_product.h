@@ -9,16 +9,21 @@ namespace bittrue {
 
 // What the sums of rows begin with: number n of row r is from[r * down + n * across].
 struct Addend {
-  const float* from = nullptr;  // none
-  int64_t down = 0, across = 1;
+  const float* from = nullptr;   // none
+  int64_t down = 0, across = 1;  // `across` is 0 or 1
 };
 
 // [rows][depth] times [depth][columns]. Matrices on the right are packed in panels of columns first.
 class FusedProduct {
  public:
-  static constexpr int64_t kRows = 32;  // that are worked on together
+  static constexpr int64_t kRows = 48;  // that are worked on together
+
+  // Terms of a block, but for a matrix on the left that lies transposed.
+  static int64_t block_of(int64_t depth, int64_t columns, bool packed);
+  static constexpr int64_t kTurnedBlock = 128;
 
   FusedProduct(const RealMatmul& core, int64_t depth, int64_t columns, float alpha, bool packed);
+  FusedProduct(const RealMatmul& core, int64_t depth, int64_t columns, float alpha, int64_t block);
 
   int64_t panels() const { return panels_; }
   int64_t matrix_floats() const { return panels_ * most_ * depth_; }

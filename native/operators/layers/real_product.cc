@@ -6,6 +6,7 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/core/finite.h"
 #include "operators/layers/fused_product.h"
 #include "operators/layers/real_product.h"
 #include "operators/layers/single_rows.h"
@@ -133,24 +134,24 @@ class SingleRows final : public Kernel {
   void run(const Run& run) const override {
     const auto* c = added_ ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
     const int64_t results = f_.rows * f_.columns;
-    float check = 0.0f;
+    bool finite = true;
     for (size_t i = 0; i < f_.left.size(); ++i) {
       const float* a = reinterpret_cast<const float*>(run.inputs[0]) + f_.left[i] * f_.rows * f_.depth;
       const float* b = reinterpret_cast<const float*>(run.inputs[1]) + f_.right[i] * f_.depth * f_.columns;
       float* out = reinterpret_cast<float*>(run.outputs[0]) + static_cast<int64_t>(i) * results;
-      for (int64_t n = 0; n < results; ++n) out[n] = c == nullptr ? 0.0f : c[one_addend_ ? 0 : n];
+      const auto begin = [&](int64_t n) { return c == nullptr ? 0.0f : c[one_addend_ ? 0 : n]; };
       if (f_.rows == 1 && !f_.turned_b) {
+        for (int64_t n = 0; n < results; ++n) out[n] = begin(n);
         add_fours(a, b, f_.columns, f_.depth, f_.columns, out);
       } else {
         // Rows that meet one column: those of b, or those of a.
         const float *rows = f_.rows == 1 ? b : a, *column = f_.rows == 1 ? a : b;
-        for (int64_t n = 0; n < results; ++n) {
-          out[n] = sum_lanes_of_eight(rows + n * f_.depth, column, 1, f_.depth, n, results) + out[n];
-        }
+        sums_of_lanes_of_eight(rows, column, f_.depth, results, out);
+        for (int64_t n = 0; n < results; ++n) out[n] = out[n] + begin(n);
       }
-      for (int64_t n = 0; n < results; ++n) check += out[n] * 0.0f;
+      finite &= all_finite(out, results);
     }
-    if (!(check == 0.0f)) throw Undefined();
+    if (!finite) throw Undefined();
   }
 
  private:

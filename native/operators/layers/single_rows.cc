@@ -1,23 +1,39 @@
 #include "operators/layers/single_rows.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace bittrue {
 namespace {
 
+typedef float Four __attribute__((vector_size(16)));
+
+inline Four load(const float* from) {
+  Four value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// Rows `place` to `place + kRows`.
 template <int kRows>
 void sum_rows(const float* matrix, const float* column, int64_t depth, int64_t place, int64_t rows, float* out) {
-  float lanes[kRows][8] = {};
+  Four low[kRows] = {}, high[kRows] = {};
   const float* row = matrix + place * depth;
   int64_t k = 0;
   for (; k + 8 <= depth; k += 8) {
+    const Four first = load(column + k), second = load(column + k + 4);
+#pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      for (int lane = 0; lane < 8; ++lane) lanes[r][lane] += row[r * depth + k + lane] * column[k + lane];
+      low[r] += load(row + r * depth + k) * first;
+      high[r] += load(row + r * depth + k + 4) * second;
     }
   }
   for (int r = 0; r < kRows; ++r) {
-    for (int64_t i = k; i < depth; ++i) lanes[r][i - k] += row[r * depth + i] * column[i];
-    out[place + r] = fold_lanes_of_eight(lanes[r], place + r, rows);
+    float lanes[8];
+    std::memcpy(lanes, &low[r], sizeof low[r]);
+    std::memcpy(lanes + 4, &high[r], sizeof high[r]);
+    for (int64_t i = k; i < depth; ++i) lanes[i - k] += row[r * depth + i] * column[i];
+    out[place + r] = fold_lanes_of_eight(lanes, place + r, rows);
   }
 }
 

@@ -30,17 +30,17 @@ struct Named {
 };
 
 // One function in a loop of its own.
-#define BITTRUE_LOOP(value)                                                   \
-  [](float* values, int64_t count, float alpha, float beta) {                 \
-    static_cast<void>(alpha), static_cast<void>(beta);                        \
-    for (int64_t i = 0; i < count; ++i) {                                     \
-      const float x = values[i];                                              \
-      values[i] = value;                                                      \
-    }                                                                         \
+#define BITTRUE_LOOP(value)                                   \
+  [](float* values, int64_t count, float alpha, float beta) { \
+    static_cast<void>(alpha), static_cast<void>(beta);        \
+    for (int64_t i = 0; i < count; ++i) {                     \
+      const float x = values[i];                              \
+      values[i] = value;                                      \
+    }                                                         \
   }
 
 constexpr Named kNamed[] = {
-    {"affine", BITTRUE_LOOP(alpha* x + beta)},
+    {"affine", BITTRUE_LOOP(alpha * x + beta)},
     {"elu", BITTRUE_LOOP(x >= 0.0f ? x : alpha * (exp(x) - 1.0f))},
     {"hardsigmoid", BITTRUE_LOOP(hard(x, alpha, beta))},
     {"leakyrelu", BITTRUE_LOOP(x >= 0.0f ? x : alpha * x)},

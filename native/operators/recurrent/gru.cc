@@ -1,4 +1,5 @@
 // Gated recurrent units over whole sequences: z, r, n.
+#include "operators/core/finite.h"
 #include "operators/core/registry.h"
 #include "operators/recurrent/sequences.h"
 
@@ -50,7 +51,6 @@ class Gru final : public SequenceLayer {
       begin.from += 2 * hidden_;
     }
     if (!product(at, 2, before_ ? at.hidden : at.column, begin, candidates)) return false;
-    float check = 0.0f;
     for (int64_t b = 0; b < batch_; ++b) {
       const float *update = at.gates + b * 2 * hidden_, *reset = update + hidden_, *hidden = at.hidden + b * hidden_;
       float *candidate = candidates + b * hidden_, *out = at.new_hidden + b * hidden_;
@@ -62,10 +62,9 @@ class Gru final : public SequenceLayer {
       functions[2].apply(candidate, hidden_);
       for (int64_t i = 0; i < hidden_; ++i) {
         out[i] = (1.0f - update[i]) * candidate[i] + update[i] * hidden[i];
-        check += out[i] * 0.0f;
       }
     }
-    return check == 0.0f;
+    return all_finite(at.new_hidden, batch_ * hidden_);
   }
 
   std::vector<GateFunction> functions_;

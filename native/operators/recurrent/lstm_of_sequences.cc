@@ -1,4 +1,5 @@
 // Long short-term memory over whole sequences, with the weights of all gates in one tensor: i, o, f, c.
+#include "operators/core/finite.h"
 #include "operators/recurrent/sequences.h"
 
 namespace bittrue {
@@ -39,10 +40,8 @@ class LstmOfSequences final : public SequenceLayer {
     first.down = columns_;
     if (!product(at, 1, at.hidden, first, at.gates)) return false;
     const GateFunction* functions = functions_.data() + 3 * at.direction;
-    const float* peepholes = peepholes_
-                                 ? reinterpret_cast<const float*>(at.run->inputs[7]) + at.direction * 3 * hidden_
-                                 : nullptr;
-    float check = 0.0f;
+    const float* peepholes =
+        peepholes_ ? reinterpret_cast<const float*>(at.run->inputs[7]) + at.direction * 3 * hidden_ : nullptr;
     for (int64_t b = 0; b < batch_; ++b) {
       float *in = at.gates + b * columns_, *out = in + hidden_, *forget = out + hidden_, *candidate = forget + hidden_;
       const float* before = at.cells + b * hidden_;
@@ -70,10 +69,9 @@ class LstmOfSequences final : public SequenceLayer {
       gate(1, cell, out);
       for (int64_t i = 0; i < hidden_; ++i) {
         hidden[i] = hidden[i] * out[i];
-        check += hidden[i] * 0.0f + cell[i] * 0.0f;
       }
     }
-    return check == 0.0f;
+    return all_finite(at.new_hidden, batch_ * hidden_) && all_finite(at.new_cells, batch_ * hidden_);
   }
 
   std::vector<GateFunction> functions_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/share.h"
+#include "operators/core/finite.h"
 #include "operators/layers/weights.h"
 #include "operators/quantization/dynamic_scale.h"
 #include "operators/recurrent/projection.h"
@@ -84,7 +85,7 @@ class QuantizedProjection final : public Projection {
       }
     }
     auto* sums = reinterpret_cast<int32_t*>(scratch + round_up(count * depth_, 64));
-    float check = 0.0f;
+    bool finite = true;
     for (int64_t first = 0; first < count; first += kRows) {
       const int64_t some = std::min(kRows, count - first);
       run.check();
@@ -99,12 +100,12 @@ class QuantizedProjection final : public Projection {
         part.stride = wide;
         core_.run(part, packed_.data() + (direction * width_ + c) * depth_, wide);
         for (int64_t r = 0; r < some; ++r) {
-          check += finish(sums + r * wide, direction, c, to, row_term(part.rows + r * depth_, direction), addend,
-                          first + r, out);
+          finite &= finish(sums + r * wide, direction, c, to, row_term(part.rows + r * depth_, direction), addend,
+                           first + r, out);
         }
       }
     }
-    return check == 0.0f;
+    return finite;
   }
 
  private:
@@ -118,8 +119,8 @@ class QuantizedProjection final : public Projection {
     return 0 - zero_point * sum;
   }
 
-  float finish(const int32_t* sums, int64_t direction, int64_t first, const DynamicScale& from, uint32_t row_term,
-               const Addend& addend, int64_t row, float* out) const {
+  bool finish(const int32_t* sums, int64_t direction, int64_t first, const DynamicScale& from, uint32_t row_term,
+              const Addend& addend, int64_t row, float* out) const {
     const int64_t used = std::min(most_, part_.columns - first);
     const uint32_t* factors = factors_.data() + direction * part_.columns + first;
     const float *scales = scales_.data() + direction * part_.columns + first, scale = from.scale;
@@ -130,12 +131,10 @@ class QuantizedProjection final : public Projection {
       target[n] = static_cast<float>(total) * (scale * scales[n]);
     }
     if (addend.from != nullptr) {
-      const float* start = addend.from + row * addend.down + first * addend.across;
-      for (int64_t n = 0; n < used; ++n) target[n] = start[n * addend.across] + target[n];
+      const float* start = addend.from + row * addend.down + first;
+      for (int64_t n = 0; n < used; ++n) target[n] = start[n] + target[n];
     }
-    float check = 0.0f;
-    for (int64_t n = 0; n < used; ++n) check += target[n] * 0.0f;
-    return check;
+    return all_finite(target, used);
   }
 
   ProjectionPart part_;

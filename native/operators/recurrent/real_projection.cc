@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "core/share.h"
+#include "operators/core/finite.h"
 #include "operators/layers/single_rows.h"
 #include "operators/recurrent/projection.h"
 
@@ -72,12 +73,8 @@ class RealProjection final : public Projection {
   bool single_row(const Run& run, int64_t direction, const float* row, const Addend& addend, float* out) const {
     sums_of_lanes_of_eight(of(reinterpret_cast<const float*>(run.inputs[part_.input]), direction), row, part_.depth,
                            part_.columns, out);
-    float check = 0.0f;
-    for (int64_t n = 0; n < part_.columns; ++n) {
-      out[n] = out[n] + (addend.from == nullptr ? 0.0f : addend.from[n * addend.across]);
-      check += out[n] * 0.0f;
-    }
-    return check == 0.0f;
+    for (int64_t n = 0; n < part_.columns; ++n) out[n] = out[n] + (addend.from == nullptr ? 0.0f : addend.from[n]);
+    return all_finite(out, part_.columns);
   }
 
   ProjectionPart part_;

@@ -1,6 +1,5 @@
 // h = F(x W^T + h R^T + wb + rb) over whole sequences.
-#include <algorithm>
-
+#include "operators/core/finite.h"
 #include "operators/core/registry.h"
 #include "operators/recurrent/sequences.h"
 
@@ -28,9 +27,7 @@ class Rnn final : public SequenceLayer {
     for (int64_t i = 0; i < count; ++i) at.new_hidden[i] += at.first[i];
     for (int64_t b = 0; limited_ && b < batch_; ++b) enter(at.new_hidden + b * hidden_, nullptr);
     functions_[static_cast<size_t>(at.direction)].apply(at.new_hidden, count);
-    float check = 0.0f;
-    for (int64_t i = 0; i < count; ++i) check += at.new_hidden[i] * 0.0f;
-    return check == 0.0f;
+    return all_finite(at.new_hidden, count);
   }
 
   std::vector<GateFunction> functions_;

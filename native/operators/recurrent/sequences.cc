@@ -36,7 +36,8 @@ SequenceLayer::SequenceLayer(const Step& step, int64_t gates, bool cells) : cell
   const auto real = [&](size_t input, int64_t elements) {
     if (!step.has_input(input)) return false;
     const Operand& operand = step.input(input);
-    require(operand.type == Type::f32 && operand.dense() && operand.elements == elements, "an operand has another form");
+    require(operand.type == Type::f32 && operand.dense() && operand.elements == elements,
+            "an operand has another form");
     return true;
   };
   bias_ = real(3, directions_ * 2 * columns_);
@@ -148,10 +149,9 @@ void SequenceLayer::keep_results(const Run& run, const Advance& at, int64_t t, f
   auto* y = reinterpret_cast<float*>(run.outputs[0]);
   for (int64_t b = 0; b < batch_; ++b) {
     const int64_t own = length(run, b), when = time(t, own, backwards);
-    float* target =
-        y + ((batch_first_ ? b * steps_ + when : when) * directions_ * (batch_first_ ? 1 : batch_) +
-             (batch_first_ ? at.direction : at.direction * batch_ + b)) *
-                hidden_;
+    float* target = y + ((batch_first_ ? b * steps_ + when : when) * directions_ * (batch_first_ ? 1 : batch_) +
+                         (batch_first_ ? at.direction : at.direction * batch_ + b)) *
+                            hidden_;
     if (t >= own) {
       std::memset(target, 0, bytes);
       if (!keep_) std::memset(states[0] + b * hidden_, 0, bytes);
@@ -185,8 +185,7 @@ bool SequenceLayer::run_direction(const Run& run, const Memory& memory, int64_t 
       }
     }
   }
-  const float* biases =
-      bias_ ? reinterpret_cast<const float*>(run.inputs[3]) + direction * 2 * columns_ : nullptr;
+  const float* biases = bias_ ? reinterpret_cast<const float*>(run.inputs[3]) + direction * 2 * columns_ : nullptr;
   for (int64_t n = 0; n < columns_; ++n) bias[n] = biases == nullptr ? 0.0f : biases[n] + biases[columns_ + n];
   const int64_t rows = (bias_first_ ? steps_ : longest) * batch_;
   uint8_t* scratch = run.scratch + memory.worker;
@@ -196,11 +195,18 @@ bool SequenceLayer::run_direction(const Run& run, const Memory& memory, int64_t 
                                              rows, begin, first, run.scratch + memory.shared[0], scratch)) {
     return false;
   }
-  Advance at{&run,      direction,           first,
-             bias_ ? bias : nullptr,         biases,
-             states[0], states[1],           now + 2 * state,
-             now + 3 * state,                floats(memory.gates),
-             floats(memory.column),          scratch};
+  Advance at{&run,
+             direction,
+             first,
+             bias_ ? bias : nullptr,
+             biases,
+             states[0],
+             states[1],
+             now + 2 * state,
+             now + 3 * state,
+             floats(memory.gates),
+             floats(memory.column),
+             scratch};
   for (int64_t t = 0; t < steps_; ++t) {
     if (t < longest) {
       run.check();

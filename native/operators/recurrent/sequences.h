@@ -48,7 +48,7 @@ class SequenceLayer : public Kernel {
 
   bool bias_ = false;
   int64_t steps_ = 0, batch_ = 0, inputs_ = 0, directions_ = 1, hidden_ = 0, columns_ = 0;
-  bool keep_ = false;  // hidden states of sequences that have ended
+  bool keep_ = false;        // hidden states of sequences that have ended
   bool bias_first_ = false;  // the products with x begin with the bias, and are made for all steps
 
  private:

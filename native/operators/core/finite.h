@@ -1,0 +1,20 @@
+// Whether numbers are finite, in a form that the compiler turns into vectors.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace bittrue {
+
+inline bool all_finite(const float* numbers, int64_t count) {
+  uint32_t odd = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, numbers + i, sizeof bits);
+    // The largest exponent carries into the highest bit.
+    odd |= (bits & 0x7F800000u) + 0x00800000u;
+  }
+  return odd >> 31 == 0;
+}
+
+}  // namespace bittrue
