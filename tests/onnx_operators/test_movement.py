@@ -211,6 +211,10 @@ def where(rng: np.random.Generator) -> Case:
         return [e if rng.random() < 0.7 else 1 for e in base][int(rng.integers(0, 3)) :]
 
     inputs = {"c": bits(rng, some(), "?"), **{name: ordinary(bits(rng, some(), dtype)) for name in "ab"}}
+    if dtype.kind == "f":  # zeros lose their signs by the side that they stand on
+        for name in "ab":
+            signed = rng.random(inputs[name].shape) < 0.4
+            inputs[name] = np.where(signed, rng.choice(np.array([0.0, -0.0], dtype), inputs[name].shape), inputs[name])
     return "Where", inputs, [kind(dtype)], {}, int(rng.integers(9, 25))
 
 

@@ -1,5 +1,5 @@
 // select: bytes of the second input where the first is true, of the third elsewhere, each brought to the output's
-// parameters by a table where they differ.
+// parameters by a table where they differ. Slot choice: one of the two loses the signs of its zeros.
 #include <algorithm>
 #include <cstring>
 
@@ -48,10 +48,22 @@ void select_row(const uint8_t* condition, const T* chosen, const T* other, T* ou
   }
 }
 
+// Which of the two tensors gives its zeros without their signs.
+enum class Unsigned { none, chosen, other };
+
+template <class T>
+void drop_signs(const uint8_t* condition, int64_t stride, T* out, int64_t count, bool chosen) {
+  for (int64_t i = 0; i < count; ++i) {
+    const bool dropped = (condition[i * stride] != 0) == chosen && static_cast<T>(out[i] << 1) == 0;
+    out[i] = dropped ? T{0} : out[i];
+  }
+}
+
 template <class T>
 class Select final : public Kernel {
  public:
-  Select(std::vector<SelectAxis> axes, int64_t elements) : axes_(std::move(axes)), elements_(elements) {}
+  Select(std::vector<SelectAxis> axes, int64_t elements, Unsigned zeros)
+      : axes_(std::move(axes)), elements_(elements), zeros_(zeros) {}
 
   void run(const Run& run) const override {
     const SelectAxis& row = axes_.back();
@@ -71,10 +83,15 @@ class Select final : public Kernel {
           rest /= axes_[a].dimension;
           c += at * axes_[a].condition, t += at * axes_[a].chosen, f += at * axes_[a].other;
         }
+        T* out = reinterpret_cast<T*>(run.outputs[0]) + unit / parts * row.dimension + first;
+        const int64_t count = std::min(part, row.dimension - first);
         select_row(run.inputs[0] + c, reinterpret_cast<const T*>(run.inputs[1]) + t,
-                   reinterpret_cast<const T*>(run.inputs[2]) + f,
-                   reinterpret_cast<T*>(run.outputs[0]) + unit / parts * row.dimension + first, row,
-                   std::min(part, row.dimension - first));
+                   reinterpret_cast<const T*>(run.inputs[2]) + f, out, row, count);
+        if constexpr (sizeof(T) > 1 && sizeof(T) <= 8) {
+          if (zeros_ != Unsigned::none) {
+            drop_signs(run.inputs[0] + c, row.condition, out, count, zeros_ == Unsigned::chosen);
+          }
+        }
       }
     });
   }
@@ -82,6 +99,7 @@ class Select final : public Kernel {
  private:
   std::vector<SelectAxis> axes_;
   int64_t elements_;
+  Unsigned zeros_;
 };
 
 // Strides in elements of `shape`, placed under `out` from the end (or from the front, for conditions that count
@@ -129,12 +147,19 @@ std::unique_ptr<Kernel> make_copying(const Step& step) {
     }
   }
   if (axes.empty()) axes.push_back({1, 0, 0, 0});
+  Unsigned zeros = Unsigned::none;
+  if (step.rules.count("choice") != 0) {
+    require(step.rule("choice") == "one_unless_zero", "no native rule for this slot");
+    require(out.type == Type::f32 || out.type == Type::f64 || out.type == Type::bytes2,
+            "zeros with signs are real numbers");
+    zeros = step.integer("exchanged", 0, 1) != 0 ? Unsigned::other : Unsigned::chosen;
+  }
   switch (type_bytes(out.type)) {
-    case 1: return std::make_unique<Select<uint8_t>>(axes, out.elements);
-    case 2: return std::make_unique<Select<uint16_t>>(axes, out.elements);
-    case 4: return std::make_unique<Select<uint32_t>>(axes, out.elements);
-    case 8: return std::make_unique<Select<uint64_t>>(axes, out.elements);
-    default: return std::make_unique<Select<Bytes16>>(axes, out.elements);
+    case 1: return std::make_unique<Select<uint8_t>>(axes, out.elements, zeros);
+    case 2: return std::make_unique<Select<uint16_t>>(axes, out.elements, zeros);
+    case 4: return std::make_unique<Select<uint32_t>>(axes, out.elements, zeros);
+    case 8: return std::make_unique<Select<uint64_t>>(axes, out.elements, zeros);
+    default: return std::make_unique<Select<Bytes16>>(axes, out.elements, zeros);
   }
 }
 

@@ -31,6 +31,7 @@ _TABLES = {
     "channel_parameters": ("channel_parameters", "RULES"),
     "cast_tail": ("cast", "RULES"),
     "center": ("center", "RULES"),
+    "choice": ("choice", "RULES"),
     "combine": ("combine", "RULES"),
     "compare": ("compare", "RULES"),
     "dequantize": ("quantize", "DEQUANTIZE"),

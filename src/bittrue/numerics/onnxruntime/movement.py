@@ -80,8 +80,8 @@ MOVED: tuple[Row, ...] = (
     ),
     Row("pad", ("f16 s64 f16|- s64|- -> f16",), {}, _MOVED, limit=QUIET, requires=(("rank_within", 0, 1),)),
     Row("select", ("bool T T -> T",), {}, _MOVED, where=("u8", "s8", "s32", "s64", "u32")),
-    Row("select", ("bool T T -> T",), {}, _MOVED, limit="a chosen -0 is 0 in the runtime", where=("f32", "f64")),
-    Row("select", ("bool f16 f16 -> f16",), {}, _MOVED, limit=QUIET),
+    Row("select", ("bool T T -> T",), {"choice": "one_unless_zero"}, _MOVED, where=("f32", "f64")),
+    Row("select", ("bool f16 f16 -> f16",), {"choice": "one_unless_zero"}, _MOVED, limit=QUIET),
     Row("fill", ("s64 T -> T",), {}, _MOVED, where=COMMON),
     Row(
         "scatter_nd",

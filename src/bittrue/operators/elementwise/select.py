@@ -3,6 +3,8 @@
 Scales may be operands: scale and zero point of both tensors, then of the result, behind the tensors.
 Arrays: `tables` holds 256 entries for every tensor whose integers change; `tables` among the parameters is the row of
 each tensor, or -1. With constant scales the step reads the condition and the tensors.
+Slot `choice`: the tensors are merged by their values in place of copied; `exchanged` among the parameters says that
+the third input goes first.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Attribute
+from ...rules import choice
 from ..core.base import Call, Lowered, Operator, Role, Shape, Step
 from ..core.elementwise import blockwise
 from ..core.late import Prepared, Values, prepare_late, prepare_now
@@ -78,15 +81,27 @@ def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values)
     return tables_of_scales(rules, known["dtype"], [pair(values, 3, 4), pair(values, 5, 6)], pair(values, 7, 8))
 
 
+def _exchanged(first: Shape, second: Shape) -> bool:
+    """Whether the second tensor has one element along the last axis that both have and that is no 1 in the first.
+
+    Source: ONNX Runtime 1.31.1, how it divides broadcast tensors into runs of elements.
+    """
+    pairs = zip(reversed(first), reversed(second or (1,)), strict=False)
+    return next((two == 1 for one, two in pairs if max(one, two) > 1), False)
+
+
 def lower(call: Call) -> Lowered:
     """The output shape, whether the condition counts slices of the first axis, and tables where there are scales."""
     if len(call.inputs) > 3:
         known: dict[str, Attribute] = {"shape": call.output.shape, "by_row": False, "dtype": call.output.dtype}
         parameters, arrays = prepare_now(call, _PARAMETERS, known, _prepare)
         return Lowered(parameters, arrays, inputs=None if parameters["late"] else (0, 1, 2))
-    condition, chosen, _ = _shapes(call)
+    condition, chosen, other = _shapes(call)
     by_row = not call.attribute("broadcasts") and len(condition) == 1 and len(chosen) > 1
-    return Lowered(parameters={"shape": call.output.shape, "by_row": by_row})
+    merged: dict[str, Attribute] = {}
+    if "choice" in call.rules:
+        merged["exchanged"] = _exchanged(*(np.broadcast_shapes(condition, shape) for shape in (chosen, other)))
+    return Lowered(parameters={"shape": call.output.shape, "by_row": by_row, **merged})
 
 
 def _looked_up(step: Step, x: np.ndarray, table: int) -> np.ndarray:
@@ -97,19 +112,23 @@ def _looked_up(step: Step, x: np.ndarray, table: int) -> np.ndarray:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """A copy of bytes: scales, zero points and NaN payloads pass through."""
+    """A copy of bytes, with no slot: scales, zero points and NaN payloads pass through."""
     condition, chosen, other = inputs[:3]
     if "dtype" in step.parameters:
         step = prepare_late(step, inputs, _prepare)
         chosen, other = (_looked_up(step, x, table) for x, table in zip((chosen, other), step["tables"], strict=True))
     if step["by_row"]:
         condition = condition.reshape(-1, *(1,) * (chosen.ndim - 1))
+    if "choice" in step.rules:
+        merge, zero = choice.RULES[step.rules["choice"]], chosen.dtype.type(0)
+        merged = merge(np.where(condition, chosen, zero), np.where(condition, zero, other), bool(step["exchanged"]))
+        return [merged.reshape(step["shape"])]
     return [np.where(condition, chosen, other).reshape(step["shape"])]
 
 
 OPERATOR = Operator(
     "select",
-    ("combine",),
+    ("combine", "choice"),
     infer,
     lower,
     reference,
