@@ -71,7 +71,7 @@ def q31_reciprocal_up_away_modulo_32(
     >>> rule.apply(np.int64([5, 0]), np.int64([2, 4]), rule.prepare(1.0, 1.0, 1.0))[0].tolist()
     [3, 1]
     >>> rule.apply(np.int64([-1]), np.int64([64]), rule.prepare(1.0, 1.0, 16.0))[0].tolist()
-    [-33554432]
+    [-4194304]
     """
     high, right_shift = _product(first, second, prepared)
     count = right_shift & 31
