@@ -1,7 +1,6 @@
 // hard_sigmoid, softsign, softplus and mish of real numbers, every operation rounded; not_finite.
 #include <atomic>
 #include <cmath>
-#include <limits>
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/rational.h"
@@ -84,14 +83,26 @@ std::unique_ptr<Kernel> make_mish(const Step& step, const CoreSet& cores) {
   return std::make_unique<Mish>(step, cores);
 }
 
-std::unique_ptr<Kernel> make_not_finite(const Step& step, const CoreSet&) {
-  require(step.input(0).type == Type::f32 && step.output().type == Type::boolean, "no native kernel for these types");
+// The bits below the sign, `infinity` those of an infinity: what lies above are NaN.
+template <class Bits>
+std::unique_ptr<Kernel> not_finite_of(const Step& step, Bits infinity) {
   const bool nan = step.integer("nan", 0, 1) != 0, negative = step.integer("negative", 0, 1) != 0;
   const bool positive = step.integer("positive", 0, 1) != 0;
-  return make_map<float, uint8_t>(step, [nan, negative, positive](float x) {
-    constexpr float kLargest = std::numeric_limits<float>::max();
-    return static_cast<uint8_t>((nan && x != x) || (negative && x < -kLargest) || (positive && x > kLargest));
+  constexpr auto kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  return make_map<Bits, uint8_t>(step, [=](Bits x) {
+    const auto size = static_cast<Bits>(x & static_cast<Bits>(~kSign));
+    const bool wanted = (x & kSign) != 0 ? negative : positive;
+    return static_cast<uint8_t>((static_cast<int>(size > infinity) & nan) |
+                                (static_cast<int>(size == infinity) & wanted));
   });
+}
+
+std::unique_ptr<Kernel> make_not_finite(const Step& step, const CoreSet&) {
+  const std::string& type = step.text("dtype");
+  require(step.output().type == Type::boolean, "no native kernel for these types");
+  if (type == "f32") return not_finite_of<uint32_t>(step, 0x7f800000u);
+  if (type == "f16") return not_finite_of<uint16_t>(step, 0x7c00u);
+  return type == "bf16" ? not_finite_of<uint16_t>(step, 0x7f80u) : nullptr;
 }
 
 BITTRUE_OPERATOR(hard_sigmoid, make_hard_sigmoid)

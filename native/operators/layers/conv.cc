@@ -21,6 +21,7 @@ namespace {
 
 constexpr int64_t kRows = 32;  // filters whose sums are held at a time
 constexpr int64_t kRate = 16;  // multiply-adds of one nanosecond, about
+constexpr size_t kAddend = 9;  // the operand that sums begin with
 
 class RealConvolution final : public Kernel {
  public:
@@ -47,7 +48,11 @@ class RealConvolution final : public Kernel {
     block_ = std::max<int64_t>(1, step.integer("block", 0, depth_));
     terms_ = round_up(depth_, block_) * h_.taps * w_.taps;
     require(terms_ <= int64_t{1} << 24, "a filter is very large");
-    require(!step.has_input(9), "sums begin with another image");
+    if (step.has_input(kAddend)) {
+      const Operand& begin = step.input(kAddend);
+      require(begin.type == Type::f32 && begin.dense() && begin.elements == out.elements, "the addend's shape differs");
+      begins_ = true;
+    }
     require(step.integer("channels_last", 0, 1) == 0, "channels are last");
     find_order(step.integer("split", 0, int64_t{1} << 40));
     if (step.has_input(2)) {
@@ -76,6 +81,7 @@ class RealConvolution final : public Kernel {
     if (batch_ * positions_ == 0) return;
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     const auto* bias = added_ ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
+    const auto* begin = begins_ ? reinterpret_cast<const float*>(run.inputs[kAddend]) : nullptr;
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     const float* weights = kept_.data();
     if (!constant_) {
@@ -95,14 +101,19 @@ class RealConvolution final : public Kernel {
       uint8_t* scratch = run.scratch + filter_bytes() + worker * worker_bytes();
       auto* unfolded = reinterpret_cast<float*>(scratch + sums_bytes());
       unfold(in + image * depth_ * h_.dimension * w_.dimension, first, used, unfolded);
-      const int64_t begin = chunks * part / parts * kRows;
+      const int64_t low = chunks * part / parts * kRows;
       const int64_t end = std::min(filters_, chunks * (part + 1) / parts * kRows);
       bool right = true;
-      for (int64_t m = begin; m < end; m += kRows) {
+      for (int64_t m = low; m < end; m += kRows) {
         const int64_t row = group * filters_ + m;
-        right &= multiply(weights + row * terms_, m, std::min(kRows, end - m), unfolded, used,
-                          bias == nullptr ? nullptr : bias + row, out + (image * filters_ + m) * positions_ + first,
-                          scratch);
+        const int64_t count = std::min(kRows, end - m), place = (image * filters_ + m) * positions_ + first;
+        if (begin != nullptr && begin != out) {
+          for (int64_t r = 0; r < count; ++r) {
+            std::memcpy(out + place + r * positions_, begin + place + r * positions_, static_cast<size_t>(used) * 4);
+          }
+        }
+        right &= multiply(weights + row * terms_, m, count, unfolded, used, bias == nullptr ? nullptr : bias + row,
+                          out + place, scratch);
       }
       if (!right) finite.store(false, std::memory_order_relaxed);
     });
@@ -203,7 +214,7 @@ class RealConvolution final : public Kernel {
       for (int64_t r = 0; r < count; ++r) {
         float* target = out + r * positions_;
         const float* sum = sums + r * wide;
-        if (k > 0) {
+        if (k > 0 || begins_) {
           for (int64_t n = 0; n < used; ++n) target[n] = sum[n] + target[n];
         } else {
           std::memcpy(target, sum, static_cast<size_t>(used) * 4);
@@ -232,10 +243,10 @@ class RealConvolution final : public Kernel {
     for (int64_t r = 0; r < count; ++r, out += positions_) {
       const float* row = filters + r * terms_;
       if (order_ == Order::fours) {
-        std::memset(out, 0, static_cast<size_t>(used) * 4);
+        if (!begins_) std::memset(out, 0, static_cast<size_t>(used) * 4);
         add_fours(row, panel, width(used), terms_, used, out);
       } else {
-        *out = sum_lanes_of_eight(row, panel, width(1), terms_, first + r, filters_) + 0.0f;
+        *out = sum_lanes_of_eight(row, panel, width(1), terms_, first + r, filters_) + (begins_ ? *out : 0.0f);
       }
       finite &= finish(out, used, bias == nullptr ? nullptr : bias + r);
     }
@@ -247,7 +258,7 @@ class RealConvolution final : public Kernel {
   int64_t batch_ = 0, groups_ = 1, depth_ = 0, filters_ = 0;  // of one group
   int64_t positions_ = 0, terms_ = 0, block_ = 1, split_ = 0, most_ = 0, panels_ = 0;
   Order order_ = Order::blocks;
-  bool added_ = false, constant_ = false;
+  bool added_ = false, begins_ = false, constant_ = false;
   std::vector<float> kept_;
 };
 

@@ -1,25 +1,12 @@
 // cast: the same number in another type, as far as the type can hold it.
 #include "rules/cast.h"
 
-#include <cstring>
-
+#include "arithmetic/narrow_float.h"
 #include "operators/core/blocks.h"
 #include "operators/core/registry.h"
 
 namespace bittrue {
 namespace {
-
-uint32_t bits_of(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
-float from_bits(uint32_t bits) {
-  float x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
 
 // The types that casts know: how they are stored, and what the storage adds. `Number` is what is converted.
 template <class T>
@@ -45,37 +32,23 @@ struct Stored<bool> {
   static Kind keep(Number x) { return x; }
 };
 
-// 16 bits that count as the binary32 number that they widen to; narrowed with ties to even. A NaN keeps what fits when it
-// is widened, and becomes the quiet one of its sign when it is narrowed. Without branches, so that loops become vectors.
+// 16 bits that count as the binary32 number that they widen to.
 struct Half {};
 template <>
 struct Stored<Half> {
   using Kind = uint16_t;
   using Number = float;
-  static float load(Kind x) {
-    const uint32_t sign = (x & 0x8000u) << 16, moved = (x & 0x7fffu) << 13;
-    const uint32_t whole = moved + ((moved >= 31u << 23 ? 224u : 112u) << 23);
-    const uint32_t small = bits_of(static_cast<float>(x & 0x3ff) * 0x1p-24f);
-    return from_bits((moved < 1u << 23 ? small : whole) | sign);
-  }
-  static Kind keep(float x) {
-    const uint32_t bits = bits_of(x), size = bits & 0x7fffffffu;
-    const uint32_t whole = (size + 0xfffu + ((size >> 13) & 1) - (112u << 23)) >> 13;
-    // One half has the smallest number of 16 bits as its unit.
-    const uint32_t small = bits_of(from_bits(size) + 0.5f) - bits_of(0.5f);
-    const uint32_t finite = size < 113u << 23 ? small : whole;
-    const uint32_t beyond = size > 0x7f800000u ? 0x7e00u : 0x7c00u;
-    return static_cast<Kind>((size >= 0x477ff000u ? beyond : finite) | ((bits >> 16) & 0x8000u));
-  }
+  static float load(Kind x) { return arithmetic::half_to_float(x); }
+  static Kind keep(float x) { return arithmetic::float_to_half(x); }
 };
 struct Brain {};
 template <>
 struct Stored<Brain> {
   using Kind = uint16_t;
   using Number = float;
-  static float load(Kind x) { return from_bits(static_cast<uint32_t>(x) << 16); }
+  static float load(Kind x) { return arithmetic::float_of_bits(static_cast<uint32_t>(x) << 16); }
   static Kind keep(float x) {
-    const uint32_t bits = bits_of(x), rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
+    const uint32_t bits = arithmetic::bits_of(x), rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
     return static_cast<Kind>((bits & 0x7fffffffu) > 0x7f800000u ? ((bits >> 16) & 0x8000u) | 0x7fc0u : rounded);
   }
 };

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "arithmetic/narrow_float.h"
 #include "operators/core/registry.h"
 #include "operators/quantization/dynamic_scale.h"
 #include "operators/quantization/quantize.h"
@@ -15,19 +16,23 @@ namespace {
 
 constexpr int64_t kBlock = 4096;
 
-// Neighbours that share a scale: `inner` of them for each position of the axis, `outer` times.
+// Rows of neighbours that share a scale, or have consecutive ones where `apart`.
 struct Slices {
-  int64_t outer = 1, dimension = 1, inner = 1;
+  int64_t rows = 1, length = 1, per_axis = 1;  // rows of one position of the axes before the scales' one
+  int64_t dimension = 1, block = 1, inner = 1;
+  bool apart = false, blocked = false;
   std::vector<float> scales;
   std::vector<int32_t> zero_points;
 
   explicit Slices(const Step& step) {
-    require(step.integer("late", 0, 1) == 0 && step.integer("block_size", 0, 0) == 0,
-            "no scale per tensor or per axis");
+    require(step.integer("late", 0, 1) == 0, "scales are computed");
     const Operand& in = step.input(0);
     require(in.elements == step.output().elements && in.dense() && step.output().dense(), "both sides must be dense");
     const Array &given = step.array("scales"), &points = step.array("zero_points");
     const int64_t axis = step.integer("axis", -1, in.rank() - 1);
+    int64_t outer = 1;
+    block = step.integer("block_size", 0, int64_t{1} << 40);
+    blocked = block > 0;
     inner = in.elements;
     if (axis >= 0) {
       dimension = in.shape[axis];
@@ -35,9 +40,14 @@ struct Slices {
       for (int64_t i = 0; i < axis; ++i) outer *= in.shape[i];
       for (int64_t i = axis + 1; i < in.rank(); ++i) inner *= in.shape[i];
     }
-    require(given.type == Type::f32 && given.count == dimension && points.count == dimension,
-            "one scale per slice is needed");
-    for (int64_t i = 0; i < dimension; ++i) {
+    if (!blocked) block = 1;
+    const int64_t blocks = (dimension + block - 1) / block, count = blocked ? outer * blocks * inner : dimension;
+    require(given.type == Type::f32 && given.count == count && points.count == count, "one scale per slice is needed");
+    apart = axis >= 0 && (blocked ? inner > 1 : inner == 1);
+    per_axis = apart && !blocked ? 1 : apart || !blocked ? dimension : blocks;
+    rows = outer * per_axis;
+    length = !apart && blocked ? block : apart && !blocked ? dimension : inner;
+    for (int64_t i = 0; i < count; ++i) {
       scales.push_back(static_cast<float>(given.real(i)));
       const int64_t point = points.integer(i);
       require(point >= -65536 && point <= 65536, "a zero point is out of range");
@@ -45,21 +55,29 @@ struct Slices {
     }
   }
 
-  // body(first element, slice of the axis, count) for stretches of one scale.
+  // body(first element, its scale, count) for stretches of one scale, or of consecutive ones where `apart`.
   template <class Body>
   void run(ThreadPool& pool, const Body& body) const {
-    const int64_t per_row = (inner + kBlock - 1) / kBlock;
+    const int64_t per_row = (length + kBlock - 1) / kBlock;
     const auto task = [&](int64_t number, int) {
-      const int64_t row = number / per_row, first = number % per_row * kBlock;
-      body(row * inner + first, row % dimension, std::min(kBlock, inner - first));
+      const int64_t row = number / per_row, place = row % per_axis, from = number % per_row * kBlock;
+      int64_t first = row * length, scale = place, left = length;
+      if (apart) {
+        scale = blocked ? (row / per_axis * ((dimension + block - 1) / block) + place / block) * inner : 0;
+      } else if (blocked) {
+        first = row / per_axis * dimension + place * block;
+        scale = row;
+        left = std::min(block, dimension - place * block);
+      }
+      if (from < left) body(first + from, apart ? scale + from : scale, std::min(kBlock, left - from));
     };
-    const int64_t tasks = outer * dimension * per_row;
-    if (outer * dimension * inner < 4 * kBlock) {
+    const int64_t tasks = rows * per_row;
+    if (rows * length < 4 * kBlock) {
       for (int64_t i = 0; i < tasks; ++i) task(i, 0);
       return;
     }
     // Many short rows go together.
-    const int64_t together = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, inner));
+    const int64_t together = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, length));
     pool.parallel((tasks + together - 1) / together, [&](int64_t group, int worker) {
       const int64_t last = std::min(tasks, (group + 1) * together);
       for (int64_t i = group * together; i < last; ++i) task(i, worker);
@@ -95,14 +113,11 @@ class QuantizeByOperands final : public Kernel {
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     auto* out = reinterpret_cast<Out*>(run.outputs[0]);
-    if (slices_.inner == 1 && slices_.dimension > 1) {
-      // One scale after the other.
-      for (int64_t o = 0; o < slices_.outer; ++o, in += slices_.dimension, out += slices_.dimension) {
-        for (int64_t i = 0; i < slices_.dimension; ++i) out[i] = one(in[i], i);
-      }
-      return;
-    }
     slices_.run(run.pool, [&](int64_t first, int64_t slice, int64_t count) {
+      if (slices_.apart) {
+        for (int64_t i = 0; i < count; ++i) out[first + i] = one(in[first + i], slice + i);
+        return;
+      }
       if constexpr (sizeof(Out) == 1) {
         const int32_t zero_point = slices_.zero_points[slice];
         const QuantizeSpec spec{slices_.scales[slice], static_cast<float>(low_ - zero_point),
@@ -127,7 +142,16 @@ class QuantizeByOperands final : public Kernel {
   int32_t low_ = 0, high_ = 0, flip_ = 0;
 };
 
-template <class In>
+struct SameReal {
+  using Kind = float;
+  static float keep(float x) { return x; }
+};
+struct AsHalf {
+  using Kind = uint16_t;
+  static uint16_t keep(float x) { return arithmetic::float_to_half(x); }
+};
+
+template <class In, class Out>
 class DequantizeByOperands final : public Kernel {
  public:
   explicit DequantizeByOperands(const Step& step) : slices_(step) {
@@ -140,22 +164,23 @@ class DequantizeByOperands final : public Kernel {
 
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const In*>(run.inputs[0]);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
-    if (slices_.inner == 1 && slices_.dimension > 1) {
-      const float* scales = slices_.scales.data();
-      const int32_t* zero_points = slices_.zero_points.data();
-      for (int64_t o = 0; o < slices_.outer; ++o, in += slices_.dimension, out += slices_.dimension) {
-        for (int64_t i = 0; i < slices_.dimension; ++i)
-          out[i] = rules::binary32_multiply(in[i], scales[i], zero_points[i]);
-      }
-      return;
-    }
+    auto* out = reinterpret_cast<typename Out::Kind*>(run.outputs[0]);
     slices_.run(run.pool, [&](int64_t first, int64_t slice, int64_t count) {
-      const float scale = slices_.scales[slice];
-      const int32_t zero_point = slices_.zero_points[slice];
+      const float* scales = slices_.scales.data() + slice;
+      const int32_t* zero_points = slices_.zero_points.data() + slice;
       const In* source = in + first;
-      float* target = out + first;
-      for (int64_t i = 0; i < count; ++i) target[i] = rules::binary32_multiply(source[i], scale, zero_point);
+      auto* target = out + first;
+      if (slices_.apart) {
+        for (int64_t i = 0; i < count; ++i) {
+          target[i] = Out::keep(rules::binary32_multiply(source[i], scales[i], zero_points[i]));
+        }
+        return;
+      }
+      const float scale = *scales;
+      const int32_t zero_point = *zero_points;
+      for (int64_t i = 0; i < count; ++i) {
+        target[i] = Out::keep(rules::binary32_multiply(source[i], scale, zero_point));
+      }
     });
   }
   bool packs(size_t input) const override { return input != 0; }
@@ -225,14 +250,25 @@ std::unique_ptr<Kernel> make_quantize_by_operands(const Step& step, const CoreSe
   }
 }
 
+template <class In>
+static std::unique_ptr<Kernel> dequantize_to(const Step& step) {
+  if (step.text("dtype") == "f32") return std::make_unique<DequantizeByOperands<In, SameReal>>(step);
+  if (step.text("dtype") != "f16" || step.rule("narrow") != "even_overflow") return nullptr;
+  return std::make_unique<DequantizeByOperands<In, AsHalf>>(step);
+}
+
 std::unique_ptr<Kernel> make_dequantize_by_operands(const Step& step) {
-  if (step.output().type != Type::f32 || step.rule("dequantize") != "binary32_multiply") return nullptr;
+  if (step.rule("dequantize") != "binary32_multiply") return nullptr;
   switch (step.input(0).type) {
     case Type::s8:
-    case Type::u8: return std::make_unique<DequantizeByOperands<uint8_t>>(step);
-    case Type::s16: return std::make_unique<DequantizeByOperands<int16_t>>(step);
-    case Type::u16: return std::make_unique<DequantizeByOperands<uint16_t>>(step);
-    case Type::s32: return std::make_unique<DequantizeByOperands<int32_t>>(step);
+    case Type::u8: return dequantize_to<uint8_t>(step);
+    case Type::s2:
+    case Type::s4: return dequantize_to<int8_t>(step);
+    // Zero points of integers are integers.
+    case Type::bytes1: return step.array("zero_points").type == Type::s64 ? dequantize_to<uint8_t>(step) : nullptr;
+    case Type::s16: return dequantize_to<int16_t>(step);
+    case Type::u16: return dequantize_to<uint16_t>(step);
+    case Type::s32: return dequantize_to<int32_t>(step);
     default: return nullptr;
   }
 }

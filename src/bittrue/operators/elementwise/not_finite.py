@@ -10,8 +10,9 @@ from ..core.base import Call, Lowered, Operator, Step, same_shape
 
 
 def lower(call: Call) -> Lowered:
-    """Whether NaN, and which infinities, count."""
-    return Lowered({kind: bool(call.attribute(kind)) for kind in ("nan", "negative", "positive")})
+    """Whether NaN, and which infinities, count; `dtype` is the input's type."""
+    counted = {kind: bool(call.attribute(kind)) for kind in ("nan", "negative", "positive")}
+    return Lowered({**counted, "dtype": call.input(0).dtype})
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
