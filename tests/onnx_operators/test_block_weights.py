@@ -48,7 +48,9 @@ def model(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
         if rng.random() < 0.2:
             attributes["alpha"] = 2.0
     nodes = [helper.make_node("DequantizeLinear", names, ["d"], **places)]
-    nodes.append(helper.make_node(operator, inputs, ["y"], **attributes))
+    behind = _behind(rng, n, constants)
+    nodes.append(helper.make_node(operator, inputs, ["product" if behind else "y"], **attributes))
+    nodes += behind
     outputs = ["y"]
     if rng.random() < 0.1:
         nodes.append(helper.make_node("MatMul", ["x", "d"], ["y2"]))
@@ -61,8 +63,33 @@ def model(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
         constants,
     )
-    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=11)
+    sets = [helper.make_opsetid("", 25), helper.make_opsetid("com.microsoft", 1)]
+    proto = helper.make_model(graph, opset_imports=sets, ir_version=11)
     return proto.SerializeToString(), x
+
+
+def _behind(rng: np.random.Generator, n: int, constants: list[onnx.TensorProto]) -> list[onnx.NodeProto]:
+    """Half of the time nodes that read the product: a sum with a vector, a gate, a pair of quantizations."""
+    nodes, name = [], "product"
+    if rng.random() < 0.5:
+        return []
+    if rng.random() < 0.5:
+        constants.append(numpy_helper.from_array(rng.standard_normal(n).astype(np.float32), "added"))
+        operands = [name, "added"] if rng.random() < 0.5 else ["added", name]
+        nodes.append(helper.make_node("Add", operands, ["sum"]))
+        name = "sum"
+    gate = str(rng.choice(["", "QuickGelu", "Gelu", "FastGelu", "Relu"]))
+    if gate:
+        nodes.append(helper.make_node(gate, [name], ["gated"], domain="" if gate == "Relu" else "com.microsoft"))
+        name = "gated"
+    if rng.random() < 0.4:
+        constants.append(numpy_helper.from_array(np.float32(0.07), "step"))
+        constants.append(numpy_helper.from_array(np.uint8(120), "middle"))
+        nodes.append(helper.make_node("QuantizeLinear", [name, "step", "middle"], ["quantized"]))
+        nodes.append(helper.make_node("DequantizeLinear", ["quantized", "step", "middle"], ["real"]))
+    if nodes:
+        nodes[-1].output[0] = "y"
+    return nodes
 
 
 def content_bits(content: bytes) -> int:

@@ -12,7 +12,7 @@ from ...graph import Node, data_type
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
-from .quantized_pairs import DEQUANTIZE, zero_point_index
+from .quantized_pairs import DEQUANTIZE, QUANTIZE, zero_point_index
 from .real_products import is_real_product
 
 _BITS = {"u2": 2, "s2": 2, "u4": 4, "s4": 4, "u8": 8, "s8": 8}
@@ -33,7 +33,7 @@ def multiply_by_blocks(editor: Editor, shapes: Shapes) -> None:
 def join_biases(editor: Editor, shapes: Shapes) -> None:
     """A vector that alone is added to a product with weights by blocks becomes its bias, constant or not.
 
-    Sums that a gate alone reads are the gate's.
+    Sums that a gate alone reads are the gate's, but QuickGelu takes none.
     """
     for node in editor.nodes():
         if node.operator != "matmul" or "block_size" not in node.attributes or len(node.inputs) < 6:
@@ -43,7 +43,8 @@ def join_biases(editor: Editor, shapes: Shapes) -> None:
             continue
         gate = editor.only_reader(after)
         bias = after.inputs[1 - after.inputs.index(node.outputs[0])]
-        if known_shape(editor, shapes, bias) == (node.attributes["n"],) and (gate is None or gate.operator != "gelu"):
+        taken = gate is not None and gate.operator == "gelu" and gate.source != "QuickGelu"
+        if known_shape(editor, shapes, bias) == (node.attributes["n"],) and not taken:
             editor.remove(after)
             editor.change(node, inputs=(*node.inputs[:2], bias, *node.inputs[3:]), outputs=after.outputs)
 
@@ -60,7 +61,7 @@ def _fits(editor: Editor, shapes: Shapes, node: Node, pair: Node) -> bool:
         return False
     if len(editor.readers(quantized)) != 1 or (point is not None and editor.value(point) is None):
         return False
-    if _is_clamped(editor, node):
+    if _is_clamped(editor, node) or any(reader.operator == QUANTIZE for reader, _ in editor.readers(node.outputs[0])):
         return False
     if "heads_apart" in node.attributes or pair.attributes["domain"] or _block(pair, scale, weights.shape) is None:
         return False

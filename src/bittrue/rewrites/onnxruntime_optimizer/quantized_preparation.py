@@ -83,13 +83,15 @@ def join_clamps(editor: Editor) -> None:
 
 # -- equal nodes ---------------------------------------------------------------------------------------------------
 def share_equal(editor: Editor) -> None:
-    """Nodes that compute the same become one; dequantizations, which belong to their readers, do not."""
+    """Nodes that compute the same become one, but for dequantizations, which belong to their readers, and these."""
     seen: dict[object, Node] = {}
     free = leaves_sizes_free(editor)
     for planned in editor.nodes_from_the_end():
         # Sharing replaces the nodes behind it, but what they write stays.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or node.operator == DEQUANTIZE or node.source in _RANDOM:
+            continue
+        if any(writer is not None and writer.operator == DEQUANTIZE for writer in map(editor.writer, node.inputs)):
             continue
         first = seen.setdefault(_key(editor, node, free), node)
         if first is node or editor.gives_result(node):
