@@ -378,6 +378,37 @@ def test_transpositions_that_move_on(position: str, leads_on: bool) -> None:
 
 
 @needs_wide
+@pytest.mark.parametrize("residual", ["sum", "normalized", "turned"])
+def test_symbols_of_widened_results(residual: str) -> None:
+    """A wide result has the sizes that follow from what the file declares of operands, not those of its own twin."""
+    rng = np.random.default_rng(2)
+    x, z = (rng.standard_normal((2, 40, 96)).astype(np.float16) for _ in range(2))
+    constants = {"scale": np.ones(96, np.float16), "bias": np.ones(96, np.float16)}
+    nodes = [
+        helper.make_node("Add", ["x", "z"], ["sum"]),
+        helper.make_node("LayerNormalization", ["sum", "scale"], ["normalized"], axis=-1),
+        helper.make_node("Mul", ["normalized", "bias"], ["gain"]),
+        helper.make_node("Transpose", ["normalized"], ["turn"], perm=[1, 0, 2]),
+        helper.make_node("Sigmoid", ["turn"], ["sigmoid"]),
+        helper.make_node("Transpose", ["sigmoid"], ["turned"], perm=[1, 0, 2]),
+        helper.make_node("Add", ["gain", residual], ["last"]),
+        helper.make_node("LayerNormalization", ["last", "scale"], ["h"], axis=-1),
+        helper.make_node("Neg", ["h"], ["wide"]),
+        helper.make_node("Cast", ["wide"], ["y"], to=TensorProto.FLOAT),
+    ]
+    content, feeds = build(nodes, {"x": x, "z": z}, {"y": TensorProto.FLOAT}, constants)
+    model = onnx.load_from_string(content)
+    for position, value in enumerate(model.graph.input):
+        for axis in range(2):
+            value.type.tensor_type.shape.dim[axis].dim_param = f"free{position}{axis}"
+    for name in ("sum", "normalized", "gain", "last"):
+        model.graph.value_info.append(helper.make_tensor_value_info(name, TensorProto.FLOAT16, ["rows", "lines", 96]))
+    for name in ("turn", "sigmoid"):
+        model.graph.value_info.append(helper.make_tensor_value_info(name, TensorProto.FLOAT16, ["lines", "rows", 96]))
+    assert _check(model.SerializeToString(), feeds)
+
+
+@needs_wide
 @pytest.mark.parametrize("bounds", [(), ("low",), ("", "high"), ("low", "high")])
 def test_clip_of_infinities(bounds: tuple[str, ...]) -> None:
     """A bound that the file leaves out is the largest binary16 number, but between nodes that are widened."""

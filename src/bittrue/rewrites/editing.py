@@ -120,14 +120,16 @@ class Editor:
         data = np.ascontiguousarray(array).reshape(-1)
         return self._tensor(Tensor(self._unique(name), dtype, array.shape, data=data))
 
-    def computed(self, like: int, name: str, dtype: str, shape: tuple[int, ...] | None = None) -> int:
-        """A new tensor to be computed, with the declared shape of another one, or with one that is known."""
-        if shape is not None:
-            return self._tensor(Tensor(self._unique(name), dtype, shape))
-        pattern = self.tensors[like]
-        return self._tensor(
-            Tensor(self._unique(name), dtype, pattern.shape, pattern.shape_signature, symbols=pattern.symbols)
-        )
+    def computed(self, like: int, name: str, dtype: str, sizes: Sequence[int | str] | None = None) -> int:
+        """A new tensor to be computed, with the declared shape of another one, or with `sizes`: numbers or symbols."""
+        if sizes is None:
+            pattern = self.tensors[like]
+            shape, signature, symbols = pattern.shape, pattern.shape_signature, pattern.symbols
+        else:
+            shape = tuple(size if isinstance(size, int) and size > 0 else 0 for size in sizes)
+            signature = tuple(size if isinstance(size, int) else -1 for size in sizes)
+            symbols = tuple("" if isinstance(size, int) else size for size in sizes)
+        return self._tensor(Tensor(self._unique(name), dtype, shape, signature, symbols=symbols))
 
     def add(
         self,

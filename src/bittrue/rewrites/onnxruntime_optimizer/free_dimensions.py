@@ -65,6 +65,11 @@ def known_sizes(editor: Editor, shapes: Shapes) -> Callable[[int | None], Sizes 
     return _Walk(editor, shapes).get
 
 
+def inferred_sizes(editor: Editor, shapes: Shapes) -> Callable[[int], Sizes | None]:
+    """Gives the sizes that follow from the operands of a tensor's node, whatever the file declares of the tensor."""
+    return _Walk(editor, shapes).inferred.get if leaves_sizes_free(editor) else lambda index: None
+
+
 def folded_values(editor: Editor, shapes: Shapes) -> Values:
     """Gives the values that the runtime's constant folding leaves: no size of a tensor that has free ones besides."""
     return _Walk(editor, shapes).folded if leaves_sizes_free(editor) else editor.value
@@ -87,13 +92,17 @@ class _Walk:
     def __init__(self, editor: Editor, shapes: Shapes) -> None:
         self.editor, self.shapes = editor, shapes
         self.sizes: dict[int, Sizes] = {}
+        self.inferred: dict[int, Sizes] = {}
         for index in editor.graph.inputs:
             self.sizes[index] = self._declared(index) or ()
         for node in editor.nodes():
             results = self._results(node)
             for position, index in enumerate(node.outputs):
                 found = results[position] if position < len(results) else None
-                merged = _merged(self._numbers(index) if found is None else found, self._declared(index))
+                found = self._numbers(index) if found is None else found
+                if found is not None:
+                    self.inferred[index] = found
+                merged = _merged(found, self._declared(index))
                 if merged is not None:
                     self.sizes[index] = merged
 

@@ -7,7 +7,7 @@ Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operator
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ...graph import Attribute, Node, data_type
 from ...operators import find
 from .. import Shapes
 from ..editing import Editor
+from .free_dimensions import Sizes, inferred_sizes
 from .join_reshapes import join_reshapes
 from .split_slices import split_slices
 
@@ -63,6 +64,7 @@ class Casts:
             node.outputs[0]: None for node in editor.nodes() if node.attributes.get("inserted")
         }
         self.widened: set[int] = set()
+        self._sizes: Callable[[int], Sizes | None] = lambda index: None
 
     def insert(self) -> None:
         """Around every node without a kernel, and around those that stand alone between such nodes."""
@@ -76,6 +78,8 @@ class Casts:
             if node not in without and self._stands_alone(node, without):
                 without.add(node)
         widened: dict[int, int] = {}
+        # Operands have what the file declares of them then; what is wide is not declared.
+        self._sizes = inferred_sizes(editor, self._shapes)
         for node in nodes:
             if node in without:
                 self._surround(node, {**node.attributes, "widened": True}, widened, self.inserted)
@@ -199,7 +203,8 @@ class Casts:
         outputs = list(node.outputs)
         for position, index in enumerate(outputs):
             if editor.type(index) == _HALF:
-                outputs[position] = editor.computed(index, f"{editor.tensors[index].name}/wide", _SINGLE)
+                name, sizes = editor.tensors[index].name, self._sizes(index)
+                outputs[position] = editor.computed(index, f"{name}/wide", _SINGLE, sizes=sizes)
                 kept[index] = None
         self.widened.update(outputs)
         changed = editor.change(node, inputs=tuple(inputs), outputs=tuple(outputs), attributes=attributes)

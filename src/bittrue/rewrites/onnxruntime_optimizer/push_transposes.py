@@ -20,7 +20,7 @@ from ...operators import find
 from ...operators.movement.concatenation import data_inputs
 from .. import Shapes
 from ..editing import Editor
-from .free_dimensions import known_shape
+from .free_dimensions import Sizes, known_sizes
 from .inserted_casts import has_kernel
 from .join_reshapes import join_reshapes
 
@@ -69,9 +69,11 @@ class _Pushes:
     """
 
     def __init__(self, editor: Editor, shapes: Shapes) -> None:
-        self.editor, self._shapes = editor, shapes
+        self.editor = editor
         self._whole = True
-        self._known: dict[int, Shape | None] = {}
+        # Of what is new; a copy of a tensor has its sizes, whatever they follow from.
+        self._known: dict[int, Sizes | None] = {}
+        self._found = known_sizes(editor, shapes)
 
     def run(self) -> None:
         for whole in (True, False):
@@ -140,10 +142,12 @@ class _Pushes:
         count = data_inputs(node.attributes, len(node.inputs)) if node.source == "Concat" else None if wide else 1
         return [index for index in node.inputs[:count] if index is not None and not (wide and self.shape(index) == ())]
 
+    def _sizes(self, index: int) -> Sizes | None:
+        return self._known[index] if index in self._known else self._found(index)
+
     def shape(self, index: int | None) -> Shape | None:
-        if index is not None and index not in self._known:
-            self._known[index] = known_shape(self.editor, self._shapes, index)
-        return None if index is None else self._known[index]
+        sizes = None if index is None else self._sizes(index)
+        return None if sizes is None else tuple(size if isinstance(size, int) else -1 for size in sizes)
 
     def _rank(self, index: int) -> int:
         """What a transposition of the tensor costs."""
@@ -439,7 +443,7 @@ class _Pushes:
 
     def _widened(self, node: Node, index: int, rank: int) -> int:
         """The operand with as many dimensions, the new ones in front."""
-        editor, shape = self.editor, self.shape(index)
+        editor, shape = self.editor, self._sizes(index)
         value = self._value(index)
         if shape is None or len(shape) >= rank:
             return index
@@ -458,7 +462,7 @@ class _Pushes:
         found, before, turned = self._order(index), index, tuple[int, ...]()
         if found is not None and found[0].inputs[0] is not None:
             before, turned = found[0].inputs[0], _with(found[1], list(range(added)))
-        inner = self.shape(before)
+        inner = self._sizes(before)
         new = self._new(index, "unsqueezed", None if inner is None else (1,) * added + inner)
         marks: dict[str, Attribute] = {"made": True} if self._whole else {"made": True, "unassigned": True}
         made = editor.add(node, "expand_dims", (before, axes_added), (new,), marks, source="Unsqueeze", version=13)
@@ -492,14 +496,14 @@ class _Pushes:
         self._transpose(node, index, new, order)
         return new
 
-    def _permuted(self, index: int, order: Order) -> Shape | None:
-        shape = self.shape(index)
-        return None if shape is None or len(shape) != len(order) else tuple(shape[axis] for axis in order)
+    def _permuted(self, index: int, order: Order) -> Sizes | None:
+        sizes = self._sizes(index)
+        return None if sizes is None or len(sizes) != len(order) else tuple(sizes[axis] for axis in order)
 
-    def _new(self, like: int, name: str, shape: Shape | None) -> int:
+    def _new(self, like: int, name: str, sizes: Sizes | None) -> int:
         tensor = self.editor.tensors[like]
-        new = self.editor.computed(like, f"{tensor.name}/{name}", tensor.dtype, ())
-        self._known[new] = shape
+        new = self.editor.computed(like, f"{tensor.name}/{name}", tensor.dtype, sizes or ())
+        self._known[new] = sizes
         return new
 
     def _transpose(self, near: Node, source: int, result: int, order: Order) -> None:
