@@ -5,8 +5,11 @@ The operator reshape.
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from google.protobuf import text_format
@@ -195,9 +198,56 @@ def test_refused_networks(text: str, code: str) -> None:
     assert caught.value.code == code
 
 
-def test_weights_in_hdf5_are_refused_with_advice() -> None:
-    with pytest.raises(bittrue.UnsupportedError, match=r"net\.save"):
-        read_model(one_product().network, b"\x89HDF\r\n\x1a\n" + bytes(100))
+def hdf5_of(files: Files, **keywords: Any) -> bytes:
+    """The weights as the system writes them: data/LAYER/0, 1, ..."""
+    content = io.BytesIO()
+    with h5py.File(content, "w") as file:
+        for layer in files.weights.layer:
+            group = file.create_group(f"data/{layer.name}")
+            for i, blob in enumerate(layer.blobs):
+                group.create_dataset(str(i), data=np.reshape(blob.data, blob.shape.dim), **keywords)
+    return content.getvalue()
+
+
+def test_weights_in_hdf5(tmp_path: Path) -> None:
+    """In the types that the system reads, compressed or not, and beside the network."""
+    files = one_product()
+    for keywords in ({"dtype": "f4"}, {"dtype": "f8", "compression": "gzip"}, {"dtype": "i2"}):
+        weights = hdf5_of(files, **keywords)
+        assert results(files.network, X, weights=weights)["y"].tolist() == [[16.0], [16.0]]
+    (tmp_path / "net.prototxt").write_bytes(files.network)
+    (tmp_path / "net.caffemodel.h5").write_bytes(weights)
+    session = bittrue.load(tmp_path / "net.prototxt").prepare()
+    assert session.run({"x": X.astype(np.float32)})["y"].tolist() == [[16.0], [16.0]]
+
+
+@pytest.mark.parametrize("fault", ["cut", "header", "elsewhere", "text", "missing"])
+def test_damaged_weights_in_hdf5(fault: str) -> None:
+    files = one_product()
+    content = bytearray(hdf5_of(files, dtype="f4"))
+    if fault == "cut":
+        content = content[:700]
+    elif fault == "header":
+        content[8:64] = bytes(range(56))
+    else:
+        changed = io.BytesIO(bytes(content))
+        with h5py.File(changed, "r+") as file:
+            del file["data/f/0"]
+            if fault == "elsewhere":
+                file["data/f/0"] = h5py.ExternalLink("/etc/passwd", "data")
+            elif fault == "text":
+                file["data/f/0"] = "weights"
+        content = bytearray(changed.getvalue())
+    with pytest.raises(bittrue.ModelFormatError, match="HDF5") as caught:
+        read_model(files.network, bytes(content))
+    assert caught.value.code == "BT-HDF5"
+
+
+def test_without_h5py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "h5py.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(bittrue.UnsupportedError, match="h5py"):
+        read_model(one_product().network, hdf5_of(one_product()))
 
 
 def test_fields_that_nobody_knows_are_refused() -> None:

@@ -451,6 +451,65 @@ def test_pads_like_tensorflow() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+def axis_sums(x: np.ndarray, w: np.ndarray, axis: int, out: int, stride: int, dilation: int, before: int) -> np.ndarray:
+    """Sums along one axis of an image: output o meets position o stride + tap dilation - before, zeros outside."""
+    total = np.zeros((*x.shape[:axis], out, *x.shape[axis + 1 :]), np.int64)
+    for o, tap in np.ndindex(out, len(w)):
+        at = o * stride + tap * dilation - before
+        if 0 <= at < x.shape[axis]:
+            np.moveaxis(total, axis, 0)[o] += w[tap] * np.moveaxis(x, axis, 0)[at]
+    return total
+
+
+@pytest.mark.parametrize("kind", ["Convolution", "ConvolutionDepthwise"])
+def test_padding_by_type_and_by_side(kind: str, request: pytest.FixtureRequest) -> None:
+    """pad_type 1 finds the padding ahead from undilated taps; force_nd_im2col pads behind the image only."""
+    for rng in cases(request, usual=12):
+        x = rng.integers(-9, 9, (1, 1, *rng.integers(1, 9, 2)))
+        taps, strides, dilations = (rng.integers(low, high, 2) for low, high in ((1, 5), (1, 4), (1, 4)))
+        columns = [rng.integers(-5, 6, n) for n in taps]
+        nd, by_type, pads = bool(rng.integers(2)), bool(rng.integers(2)), rng.integers(0, 3, 4)
+        if not by_type and not pads.any():
+            continue
+        window = {"kernel_size": taps, "stride": strides, "dilation": dilations}
+        fields = {name: [int(v) for v in given] for name, given in window.items()} | {"force_nd_im2col": nd}
+        if by_type:
+            fields |= {"pad_type": 1}
+        else:
+            fields |= dict(zip(("pad_t", "pad_l", "pad_b", "pad_r"), map(int, pads), strict=True))
+        expected = x.astype(np.int64)
+        for axis, (t, s, d) in enumerate(zip(taps, strides, dilations, strict=True)):
+            size, reach, both = x.shape[2 + axis], (t - 1) * d + 1, pads[axis] + pads[axis + 2]
+            if by_type:
+                out = -(-size // s)
+                before = 0 if nd else max(0, t - s if size % s == 0 else t - size % s) // 2
+            else:
+                out = int((size + both - reach) / s) + 1
+                before = 0 if nd else pads[axis]
+            expected = axis_sums(expected, columns[axis], 2 + axis, max(0, out), s, d, before)
+        files = Files({"x": x.shape})
+        files.add(kind, "c", ["x"], ["y"], [np.outer(*columns)[None, None]], num_output=1, bias_term=False, **fields)
+        if expected.size:
+            np.testing.assert_array_equal(run(files, [x], "snps_caffe")[0], expected)
+
+
+def test_deconvolutions_padded_by_type() -> None:
+    """Without effect where windows lie apart, or with force_nd_im2col; else the system reads past its memory."""
+
+    def made(**fields: Any) -> Files:
+        files = Files({"x": (1, 1, 2, 2)})
+        weights = np.arange(4).reshape(1, 1, 2, 2)
+        files.add("Deconvolution", "d", ["x"], ["y"], [weights], num_output=1, kernel_size=2, bias_term=False, **fields)
+        return files
+
+    x = np.arange(4).reshape(1, 1, 2, 2)
+    for fields in ({"stride": 2}, {"stride": 1, "force_nd_im2col": True}):
+        plain = run(made(**fields), [x], "snps_caffe")[0]
+        np.testing.assert_array_equal(run(made(pad_type=1, **fields), [x], "snps_caffe")[0], plain)
+    with pytest.raises(bittrue.UnsupportedError, match="past its memory"):
+        read_model(made(pad_type=1).network, made(pad_type=1).learned)
+
+
 @pytest.mark.parametrize(("output_scale", "arithmetic"), [(0.5, "integers"), (400.0, "whole")])
 def test_sums_that_could_leave_24_bits(output_scale: float, arithmetic: str) -> None:
     """Integers do it where such sums are limited anyway; else binary32 does, and checks them while running."""

@@ -13,8 +13,10 @@
 #include "operators/layers/image_convolution.h"
 #include "operators/layers/integer_convolution.h"
 #include "operators/layers/ordered_convolution.h"
+#include "operators/layers/real_layer.h"
 #include "operators/layers/single_rows.h"
 #include "operators/layers/spatial_axis.h"
+#include "operators/layers/whole_layer.h"
 
 namespace bittrue {
 namespace {
@@ -264,6 +266,7 @@ class RealConvolution final : public Kernel {
 
 std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
   const std::string& arithmetic = step.text("arithmetic");
+  if (arithmetic == "whole") return make_whole_layer(step, cores);
   require(step.rules.count("center") == 0, "no native rule for this slot");
   if (arithmetic == "images" || arithmetic == "depthwise" || arithmetic == "hybrid" || arithmetic == "ordered") {
     const std::string& layout = step.text("filter_layout");
@@ -272,10 +275,15 @@ std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
   }
   if (arithmetic == "ordered") return make_ordered_convolution(step);
   if (step.output().type != Type::f32) return make_integer_convolution(step, cores);
-  return std::make_unique<RealConvolution>(step, cores);
+  return make_real_convolution(step, cores);
 }
 
 BITTRUE_OPERATOR(conv, make_conv)
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_real_convolution(const Step& step, const CoreSet& cores) {
+  return std::make_unique<RealConvolution>(step, cores);
+}
+
 }  // namespace bittrue

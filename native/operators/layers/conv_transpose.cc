@@ -9,6 +9,7 @@
 #include "operators/layers/real_transposed.h"
 #include "operators/layers/transposed.h"
 #include "operators/layers/weights.h"
+#include "operators/layers/whole_layer.h"
 
 namespace bittrue {
 namespace {
@@ -312,6 +313,7 @@ Transposed read_transposed(const Step& step) {
 
 static std::unique_ptr<Kernel> make_conv_transpose(const Step& step, const CoreSet& cores) {
   const std::string& arithmetic = step.text("arithmetic");
+  if (arithmetic == "whole") return make_whole_layer(step, cores);
   if (step.rules.count("real_product") != 0) {
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     return make_real_transposed(step, cores);

@@ -3,12 +3,13 @@
 #include "operators/layers/general_convolution.h"
 #include "operators/layers/integer_layer.h"
 #include "operators/layers/real_layer.h"
+#include "operators/layers/whole_layer.h"
 
 namespace bittrue {
 namespace {
 
 std::unique_ptr<Kernel> make_fully_connected(const Step& step, const CoreSet& cores) {
-  require(step.texts.count("arithmetic") == 0, "whole numbers in binary32 have no native kernel");
+  if (step.texts.count("arithmetic") != 0 && step.text("arithmetic") == "whole") return make_whole_layer(step, cores);
   if (is_real_layer(step)) return make_real_fully_connected(step, cores);
   if (!suits_matmul(step)) return make_general_fully_connected(step, cores);
   const Operand& weights = step.input(1);

@@ -35,8 +35,8 @@ def read_model(
     """Reads a model from a path, from bytes, or from a file opened in binary mode.
 
     Formats that keep their weights in a second file get it as `weights`. Where that is None and `source` is a path, a
-    file beside it is taken: ``X.caffemodel`` for ``X.prototxt``, ``init_net`` for ``predict_net``, the newest
-    ``X-NNNN.params`` for ``X-symbol.json``.
+    file beside it is taken: ``X.caffemodel`` (or ``X.caffemodel.h5``) for ``X.prototxt``, ``init_net`` for
+    ``predict_net``, the newest ``X-NNNN.params`` for ``X-symbol.json``.
 
     A file is copied into memory, and constants of the result are views of that copy: whatever becomes of the file later
     changes nothing. Constants are views of bytes, arrays and mappings that are given instead, too: these must stay as
@@ -69,7 +69,7 @@ def companion(path: Path) -> Path | None:
     """
     if path.suffix == ".prototxt":
         stems = dict.fromkeys((path.stem, path.stem.removesuffix("_deploy"), path.stem.removesuffix("-deploy")))
-        found = [path.with_name(f"{stem}.caffemodel") for stem in stems]
+        found = [path.with_name(f"{stem}.caffemodel{more}") for stem in stems for more in ("", ".h5")]
     elif "predict_net" in path.name:
         init = path.name.replace("predict_net", "init_net")
         found = [path.with_name(init), *sorted(path.parent.glob(f"{escape(init.split('.')[0])}.pb*"))]

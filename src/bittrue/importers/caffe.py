@@ -1,4 +1,4 @@
-"""Caffe networks to graphs: a network as text or binary message, weights as binary message (.caffemodel).
+"""Caffe networks to graphs: a network as text or binary message, weights as binary message (.caffemodel) or as HDF5.
 
 Layers are those of the fork with quantization fields (input_scale, input_zero_point, quantize_method, saturate, ...).
 Blobs are binary32 as in the system; one that a layer limits to 8 bits after rounding is u8 or s8.
@@ -17,6 +17,7 @@ from ..graph import Graph, ModelFile, Tensor, find_disorder
 from .caffe_layers import Blob, Builder, Layer, map_layer
 from .caffe_layers.base import MOST_AXES
 from .caffe_schema import messages
+from .hdf5 import read_groups
 from .protobuf import parse
 
 _TEST = 1
@@ -45,7 +46,7 @@ def read_caffe(network: np.ndarray | bytes | memoryview, weights: np.ndarray | b
 
     Args:
         network: a NetParameter, as text or binary; a binary one may hold the weights itself.
-        weights: a binary NetParameter with the arrays of its layers, or None.
+        weights: a binary NetParameter or an HDF5 file with the arrays of its layers, or None.
 
     Raises:
         ModelFormatError: a file is no NetParameter.
@@ -56,18 +57,14 @@ def read_caffe(network: np.ndarray | bytes | memoryview, weights: np.ndarray | b
     net = parse(classes["NetParameter"], network, "Caffe network")
     _check_fields(net, "network")
     layers = _layers(net)
-    learned = net
-    if weights is not None:
-        if bytes(weights[:4]) == _HDF5:
-            raise UnsupportedError(
-                "BT-CAFFE-HDF5",
-                "weights in an HDF5 file are not read",
-                place="weights",
-                advice="load them with the framework and save them as .caffemodel: net.save('weights.caffemodel')",
-            )
-        learned = parse(classes["NetParameter"], weights, "Caffe weight file", "weights")
+    if weights is None:
+        learned = _arrays(net)
+    elif bytes(weights[:4]) == _HDF5:
+        learned = {name: [Blob(array) for array in arrays] for name, arrays in read_groups(weights).items()}
+    else:
+        learned = _arrays(parse(classes["NetParameter"], weights, "Caffe weight file", "weights"))
     size = len(network) + (0 if weights is None else len(weights))
-    return ModelFile("caffe", "", (_graph(net, layers, _arrays(learned)),), {}, (), size)
+    return ModelFile("caffe", "", (_graph(net, layers, learned),), {}, (), size)
 
 
 def _check_fields(message: Any, place: str) -> None:

@@ -62,20 +62,33 @@ def _window(layer: Layer) -> dict[str, Attribute]:
         raise layer.invalid("BT-WINDOW", "pad_type goes without pad, pad_h and pad_w")
     if parameter.pad_type > 1:
         raise layer.invalid("BT-WINDOW", f"pad_type {parameter.pad_type} is none of 0 and 1")
+    strides = _by_axis(layer, spatial, "stride", "stride", 1)
+    taps = _by_axis(layer, spatial, "kernel_size", "kernel", None)
     dilations = _count(layer, spatial, parameter.dilation, "dilation", 1)
+    padding, size = "explicit_or_cropping", "truncated"
     nd = parameter.force_nd_im2col or spatial != 2
-    if parameter.pad_type and (nd or any(d != 1 for d in dilations) or layer.type == "Deconvolution"):
-        raise layer.unsupported("BT-WINDOW", "pad_type 1 with dilation, with force_nd_im2col, or in a Deconvolution")
     if nd and any(sides):
-        raise layer.unsupported("BT-WINDOW", "force_nd_im2col leaves pad_l, pad_r, pad_t and pad_b out of the sums")
+        # Such windows begin with the image, wherever its padding lies; only their number goes by it.
+        before, after = [0] * spatial, [sum(both) for both in zip(before, after, strict=True)]
+    if layer.type == "Deconvolution":
+        reaches = ((k - 1) * d + 1 for k, d in zip(taps, dilations, strict=True))
+        if parameter.pad_type and not nd and any(r > s for r, s in zip(reaches, strides, strict=True)):
+            raise layer.unsupported(
+                "BT-WINDOW", "pad_type 1 in a Deconvolution whose windows overlap: the runtime reads past its memory"
+            )
+    elif parameter.pad_type:
+        padding, size = (
+            "same_after" if nd else "same_upper_as_undilated" if max(dilations) > 1 else "same_upper",
+            "floor",
+        )
     return {
-        "kernel_shape": tuple(_by_axis(layer, spatial, "kernel_size", "kernel", None)),
-        "strides": tuple(_by_axis(layer, spatial, "stride", "stride", 1)),
+        "kernel_shape": tuple(taps),
+        "strides": tuple(strides),
         "dilations": tuple(dilations),
         "pads": (*before, *after),
         "auto_pad": "NOTSET",
-        "padding": "same_upper" if parameter.pad_type else "explicit_or_cropping",
-        "size": "floor" if parameter.pad_type else "truncated",
+        "padding": padding,
+        "size": size,
         "channels_last": False,
     }
 

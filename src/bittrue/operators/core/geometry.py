@@ -97,16 +97,22 @@ class Padding:
 
     The odd position comes after the image, or before it (`lower`). Where windows leave positions out, these are cut
     off: ``none``, ``half`` of them before, or one less than that (``late``). `dilated`: a window reaches over its
-    dilated taps; else over as many positions as it has taps.
+    dilated taps; else over as many positions as it has taps. `ahead`: what comes before the image is ``half`` of all,
+    half of what windows of undilated ``taps`` would need, or ``nothing``; the rest comes after it.
     """
 
     lower: bool = False
     crops: str = "none"
     dilated: bool = True
+    ahead: str = "half"
 
-    def __call__(self, total: int) -> tuple[int, int]:
+    def __call__(self, total: int, of_taps: int = 0) -> tuple[int, int]:
+        """Positions before and after, of `total` that are lacking (`of_taps`: of undilated taps)."""
         if self.crops == "none":
             total = max(0, total)
+        if self.ahead != "half":
+            before = max(0, of_taps) // 2 if self.ahead == "taps" else 0
+            return before, total - before
         before = _toward_zero(total + self.lower + (total < 0 and self.crops == "late"), 2)
         return before, total - before
 
@@ -118,6 +124,8 @@ PADDINGS: dict[str, Padding | None] = {
     "explicit_or_cropping": None,
     "same_upper": Padding(),
     "same_lower": Padding(lower=True),
+    "same_upper_as_undilated": Padding(ahead="taps"),
+    "same_after": Padding(ahead="nothing"),
     "same_upper_cropping": Padding(crops="late"),
     "same_lower_cropping": Padding(crops="late", lower=True),
     "same_upper_of_taps": Padding(crops="half", dilated=False),
@@ -211,7 +219,10 @@ def window(
         if not low <= value <= high:
             raise WindowError(f"{name} must be {low} to {high}, found {value}")
     reach = (taps - 1) * dilation + 1
-    before, after = rule(lacking(dimension, reach if rule.dilated else taps, stride)) if rule else pads
+    if rule is not None:
+        undilated = lacking(dimension, taps, stride)
+        pads = rule(lacking(dimension, reach, stride) if rule.dilated else undilated, undilated)
+    before, after = pads
     low = -_MOST if padding == "explicit_or_cropping" else 0
     high = min(LARGEST, taps - 1) if padding == "explicit_below_taps" else LARGEST
     if before > LARGEST or (rule is None and not low <= min(pads) <= max(pads) <= high):
