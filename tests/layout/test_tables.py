@@ -63,9 +63,10 @@ def test_every_rule_is_documented() -> None:
             assert getattr(rule, "formula", "") or (rule.__doc__ or "").strip(), f"{slot}={name} says nothing"
 
 
-def test_operator_page_is_what_the_tables_say() -> None:
-    done = subprocess.run([sys.executable, REPOSITORY / "tools" / "make_operator_table.py", "--check"])
-    assert done.returncode == 0, "run: python tools/make_operator_table.py"
+@pytest.mark.parametrize("tool", ["make_operator_table.py", "make_snps_caffe_table.py"])
+def test_pages_are_what_the_tables_say(tool: str) -> None:
+    done = subprocess.run([sys.executable, REPOSITORY / "tools" / tool, "--check"])
+    assert done.returncode == 0, f"run: python tools/{tool}"
 
 
 def test_every_operator_is_found_without_importing_the_others() -> None:
