@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,48 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
         level, bits = int(rng.choice([0, 1, 2, 3, 4, 4, 4, 4])), int(rng.choice([2, 4, 4, 4, 8]))
         # With scales that are computed, the runtime reads memory that it never wrote.
         checks.add(*model(rng, level, bits), may_refuse={"BT-UNDEFINED"} if level == 4 else ())
+    assert checks.outcomes.count("equal") > 0.8 * len(checks.outcomes)
+
+
+def by_table(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
+    """MatMulBnb4: weights that are numbers of a table, in blocks through the whole matrix."""
+    k, n = int(rng.integers(1, 200)), int(rng.integers(1, 70))
+    block = int(rng.choice([16, 32, 64, 128, 256, 8], p=[0.2, 0.2, 0.2, 0.2, 0.19, 0.01]))
+    operands = {
+        "a": rng.standard_normal((*rng.integers(1, 4, rng.integers(3)), int(rng.integers(1, 9)), k)).astype(np.float32),
+        "values": rng.integers(0, 256, -(-n * k // 2)).astype(np.uint8),
+        "largest": rng.uniform(0.1, 2, -(-n * k // block)).astype(np.float32),
+    }
+    attributes = {"K": k, "N": n, "block_size": block, "quant_type": int(rng.integers(2))}
+    constants = ["values", "largest"] if rng.random() < 0.95 else ["values"]
+    return single("MatMulBnb4", operands, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=constants)
+
+
+def in_another_order(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
+    """MatMulNBits with g_idx, f32 and 4 bits."""
+    while True:
+        content, feeds = model(rng, int(rng.choice([0, 4])), 4)
+        proto = onnx.load_from_string(content)
+        node, numbers = proto.graph.node[0], {a.name: a.i for a in proto.graph.node[0].attribute}
+        if len(feeds) == 1 and feeds[0].dtype == np.float32 and numbers["block_size"] <= 256:
+            break
+    blocks = -(-numbers["K"] // numbers["block_size"])
+    count = numbers["K"] if rng.random() < 0.5 else blocks * numbers["block_size"]
+    order = numpy_helper.from_array(rng.integers(0, blocks, count).astype(np.int32), "order")
+    proto.graph.initializer.append(order)
+    node.input.extend([""] * (5 - len(node.input)))
+    node.input[4] = "order"
+    return proto.SerializeToString(), feeds
+
+
+@needs_wide
+@pytest.mark.parametrize("draw", [by_table, in_another_order])
+def test_weights_without_kernel(
+    request: pytest.FixtureRequest, draw: Callable[[np.random.Generator], tuple[bytes, list[np.ndarray]]]
+) -> None:
+    checks = Checks(request, usual=40)
+    for rng in checks:
+        checks.add(*draw(rng), may_refuse={"BT-NODE-INPUT"})
     assert checks.outcomes.count("equal") > 0.8 * len(checks.outcomes)
 
 

@@ -181,6 +181,9 @@ def _by_hand() -> Iterator[Base]:
     yield _made("MatMulNBits", {"a": np.ones((2, 32), np.float32), "b": np.full((3, 1, 16), 0x93, np.uint8),
                 "s": np.float32([0.1, 0.2, 0.3])}, [_F32], K=32, N=3, bits=4, block_size=32, accuracy_level=0,
                 constants=("b", "s"), **ours)  # fmt: skip
+    yield _made("MatMulBnb4", {"a": np.ones((2, 32), np.float32), "b": np.full(48, 0x93, np.uint8),
+                "s": np.float32([0.1, 0.2, 0.3])}, [_F32], K=32, N=3, block_size=32, quant_type=1, training_mode=0,
+                transB=1, constants=("b", "s"), **ours)  # fmt: skip
     yield _made("GatherBlockQuantized", {"q": np.full((3, 16), 0x93, np.uint8), "i": np.int64([2, 0]),
                 "s": np.float32([[0.1], [0.2], [0.3]])}, [_F32], gather_axis=0, quantize_axis=1, block_size=32, bits=4,
                 constants=("q", "s"), **ours)  # fmt: skip

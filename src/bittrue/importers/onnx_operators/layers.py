@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 
 from ...graph import Attribute
 from .base import MICROSOFT, Mappers, Source
@@ -72,7 +75,7 @@ def _dynamic_quantize_matmul(source: Source) -> None:
 
 
 def _matmul_n_bits(source: Source) -> None:
-    """A prepacked layout is another processor's; g_idx is deprecated."""
+    """A prepacked layout is another processor's."""
     names = {"n": "N", "k": "K", "block_size": "block_size"}
     attributes: dict[str, Attribute] = {ours: source.integer(theirs, 0) for ours, theirs in names.items()}
     attributes |= {"bits": source.integer("bits", 4), "accuracy_level": source.integer("accuracy_level", 0)}
@@ -81,8 +84,98 @@ def _matmul_n_bits(source: Source) -> None:
         raise source.unsupported("BT-ONNX-ATTRIBUTE", "weights are packed for one processor", "export them unpacked")
     a, quantized, scale, point, order, bias = (*source.inputs, *[None] * 6)[:6]
     if order is not None:
-        raise source.unsupported("BT-ONNX-ATTRIBUTE", "g_idx gives weights in another order", "export them in order")
+        _in_another_order(source)
+        return
     source.emit("matmul", source.type(0), attributes, inputs=(a, quantized, bias, None, None, scale, point))
+
+
+def _in_another_order(source: Source) -> None:
+    """Every weight says whose scale and zero point it has: f32(f32(q * scale) - f32(scale * zero point)).
+
+    The runtime reads real zero points alone; packed ones count as 8.
+    """
+    n, k, block = (source.integer(name, 0) for name in ("N", "K", "block_size"))
+    if source.type(0) != "f32" or source.integer("bits", 4) != 4:
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "g_idx is read with f32 and 4 bits alone", "export in order")
+    if min(n, k) < 1 or block not in _BLOCKS:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"weights of {n} by {k} elements in blocks of {block}")
+    blocks = -(-k // block)
+    bytes_ = _values(source, 1, "u8", n * blocks * block // 2).reshape(n, -1, 1)
+    scales = _values(source, 2, "f32", n * blocks).reshape(n, blocks)
+    points = np.full((n, blocks), 8, np.float32)
+    if source.present(3) and source.type(3) == "f32":
+        points = _values(source, 3, "f32", n * blocks).reshape(n, blocks)
+    groups = _values(source, 4, "s32", k, blocks * block)[:k]
+    if groups.min() < 0 or groups.max() >= blocks:
+        raise source.invalid("BT-NODE-INPUT", f"g_idx must lie in 0 to {blocks - 1}")
+    quantized = _halves(bytes_, (0, 4)).reshape(n, -1)[:, :k].astype(np.float32)
+
+    def step(operator: str, *operands: int) -> int:
+        result = [source.temporary("f32", operator)]
+        return source.emit(operator, "f32", {"activation": "none"}, inputs=operands, outputs=result)[0]
+
+    scale = source.constant(np.ascontiguousarray(scales[:, groups]), "scales")
+    scaled = step("mul", source.constant(quantized, "quantized"), scale)
+    shift = step("mul", scale, source.constant(np.ascontiguousarray(points[:, groups]), "points"))
+    _by_rows(source, step("sub", scaled, shift), 5)
+
+
+def _matmul_bnb4(source: Source) -> None:
+    """Weights are numbers of a table, the first of a byte in its high bits, times the largest number of their block.
+
+    Blocks go through the whole matrix [N, K].
+    """
+    n, k, block, table = (source.integer(name, 0) for name in ("N", "K", "block_size", "quant_type"))
+    source.integer("training_mode", 0)
+    if not source.flag("transB", True, True) or table not in (0, 1) or block not in _BLOCKS or min(n, k) < 1:
+        raise source.invalid(
+            "BT-ONNX-ATTRIBUTE", f"transB, quant_type {table}, or {n} by {k} weights in blocks of {block}"
+        )
+    place = np.arange(n * k).reshape(n, k)
+    bytes_ = _values(source, 1, "u8", -(-n * k // 2)).reshape(-1, 1)
+    values = _FOUR_BITS[table][_halves(bytes_, (4, 0)).reshape(-1)[place]]
+    largest = _values(source, 2, "f32", -(-n * k // block)).reshape(-1)[place // block]
+    operands = source.constant(values, "values"), source.constant(largest, "largest")
+    result = [source.temporary("f32", "weights")]
+    (weights,) = source.emit("mul", "f32", {"activation": "none"}, inputs=operands, outputs=result)
+    _by_rows(source, weights, None)
+
+
+_BLOCKS = (16, 32, 64, 128, 256)
+_FP4 = np.float32([0, 5.208333333e-03, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25])
+_NF4 = np.float32(
+    [
+        *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),
+        *(-0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725),
+        *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+    ]
+)
+_FOUR_BITS = (np.concatenate([_FP4, -_FP4]), _NF4)
+
+
+def _values(source: Source, position: int, dtype: str, *sizes: int) -> np.ndarray:
+    """Numbers of a constant operand, one after the other, which must be as many as one of the sizes says."""
+    tensor = source.tensor(position)
+    if not tensor.is_constant or tensor.dtype != dtype:
+        raise source.unsupported(
+            "BT-NODE-INPUT", f"input {position} is no constant of type {dtype}", "make it an initializer"
+        )
+    values: np.ndarray[Any, Any] = tensor.values().reshape(-1)
+    if values.size not in sizes:
+        raise source.invalid("BT-BLOCK-SHAPE", f"input {position} has {values.size} elements, expected {sizes[0]}")
+    return values
+
+
+def _halves(bytes_: np.ndarray, shifts: tuple[int, int]) -> np.ndarray:
+    """Numbers of 4 bits [..., 2] of bytes [..., 1]."""
+    return bytes_ >> np.array(shifts, np.uint8) & 15
+
+
+def _by_rows(source: Source, weights: int, bias: int | None) -> None:
+    """A product with rows of weights that are computed in every run."""
+    attributes: dict[str, Attribute] = {"transpose_b": True, "computed_weights": (1,)}
+    added = source.inputs[bias] if bias is not None and source.present(bias) else None
+    source.emit("matmul", "f32", attributes, inputs=[source.inputs[0], weights, added])
 
 
 MAPPERS: Mappers = {
@@ -91,6 +184,7 @@ MAPPERS: Mappers = {
     ("", "QLinearConv"): _qlinear_conv,
     ("", "QLinearMatMul"): _qlinear_matmul,
     (MICROSOFT, "DynamicQuantizeMatMul"): _dynamic_quantize_matmul,
+    (MICROSOFT, "MatMulBnb4"): _matmul_bnb4,
     (MICROSOFT, "MatMulNBits"): _matmul_n_bits,
     (MICROSOFT, "MatMulIntegerToFloat"): _matmul_integer_to_float,
     (MICROSOFT, "QGemm"): _qgemm,
