@@ -11,6 +11,18 @@ from ...graph import Attribute
 from .base import MICROSOFT, Mappers, Source
 from .windows import convolution_attributes
 
+_BLOCKS = (16, 32, 64, 128, 256)
+_FP4 = np.array([0, 5.208333333e-03, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25], np.float32)
+_NF4 = np.array(
+    [
+        *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),
+        *(-0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725),
+        *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+    ],
+    np.float32,
+)
+_FOUR_BITS = (np.concatenate([_FP4, -_FP4]), _NF4)
+
 
 def _product(
     source: Source, positions: tuple[int | None, ...], needed: int, kind: str, attributes: Mapping[str, Attribute]
@@ -129,7 +141,9 @@ def _matmul_bnb4(source: Source) -> None:
     source.integer("training_mode", 0)
     if not source.flag("transB", True, True) or table not in (0, 1) or block not in _BLOCKS or min(n, k) < 1:
         raise source.invalid(
-            "BT-ONNX-ATTRIBUTE", f"transB, quant_type {table}, or {n} by {k} weights in blocks of {block}"
+            "BT-ONNX-ATTRIBUTE",
+            f"'quant_type' {table}, {n} by {k} weights in blocks of {block}",
+            f"'quant_type' is 0 or 1, 'transB' 1, and blocks are {', '.join(map(str, _BLOCKS))}",
         )
     place = np.arange(n * k).reshape(n, k)
     bytes_ = _values(source, 1, "u8", -(-n * k // 2)).reshape(-1, 1)
@@ -139,18 +153,6 @@ def _matmul_bnb4(source: Source) -> None:
     result = [source.temporary("f32", "weights")]
     (weights,) = source.emit("mul", "f32", {"activation": "none"}, inputs=operands, outputs=result)
     _by_rows(source, weights, None)
-
-
-_BLOCKS = (16, 32, 64, 128, 256)
-_FP4 = np.float32([0, 5.208333333e-03, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25])
-_NF4 = np.float32(
-    [
-        *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),
-        *(-0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725),
-        *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
-    ]
-)
-_FOUR_BITS = (np.concatenate([_FP4, -_FP4]), _NF4)
 
 
 def _values(source: Source, position: int, dtype: str, *sizes: int) -> np.ndarray:
