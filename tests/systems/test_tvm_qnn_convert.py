@@ -10,6 +10,7 @@ import pytest
 import bittrue
 from bittrue import qnn
 from bittrue.errors import UnsupportedError
+from support.build import T, single
 from support.shared import SHARED, needs_shared
 from systems.test_tvm_qnn_fusion import NUMERICS, random_layer, run_or_error, some_quantized
 
@@ -182,3 +183,55 @@ def test_random_layers_there_and_back(seed: int) -> None:
         assert results[0] == results[1]
     else:
         np.testing.assert_array_equal(results[0][0], results[1][0])
+
+
+def function_file(operator: str, dtype: str, scales: tuple[float, float], points: tuple[int, int]) -> bittrue.Model:
+    """All 256 quantized values through one operator of a .tflite file."""
+    x, y = (T(dtype, (1, 256), scale, point) for scale, point in zip(scales, points, strict=True))
+    options = ("LeakyReluOptions", {"alpha": 0.3}) if operator == "LEAKY_RELU" else None
+    return bittrue.load(single(operator, options, [x], [y]))
+
+
+@pytest.mark.parametrize("dtype", ["s8", "u8"])
+@pytest.mark.parametrize("operator", ["LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "RELU", "RELU6"])
+def test_functions_as_calls(operator: str, dtype: str) -> None:
+    """As one operator, and as nodes one by one: what `tvm-qnn` says of the file."""
+    for scales, point in (((0.05, 0.04), 3), ((0.031, 1 / 256), -128 if dtype == "s8" else 0), ((1.7, 0.5), 100)):
+        model = function_file(operator, dtype, scales, (point, point))
+        converted = qnn.from_tflite(model)
+        x = np.arange(256).astype(np.uint8).view(np.int8 if dtype == "s8" else np.uint8)[None]
+        expected = model.prepare(numerics="tvm-qnn").run(x)
+        for fuse in (True, False):
+            rebuilt = converted.model(fuse)
+            for executor in ("reference", "native"):
+                same_bytes(expected, rebuilt.prepare(numerics="tvm-qnn", executor=executor).run(x))
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+@pytest.mark.parametrize("dtype", ["s8", "u8"])
+def test_transposed_convolutions_as_calls(dtype: str, padding: int) -> None:
+    rng = np.random.default_rng(padding)
+    filters, taps, stride, size = 3, (3, 2), 2, (4, 5)
+    wanted = [s * stride if padding == 0 else (s - 1) * stride + t for s, t in zip(size, taps, strict=True)]
+    shape = T("s32", (4,), data=np.array([1, *wanted, filters]))
+    scale = [0.02, 0.01, 0.03] if dtype == "s8" else 0.02
+    low, high = (-127, 127) if dtype == "s8" else (0, 255)
+    weights = rng.integers(low, high, (filters, *taps, 2), endpoint=True)
+    w = T(dtype, weights.shape, scale, 0 if dtype == "s8" else 120, data=weights)
+    x, y = T(dtype, (1, *size, 2), 0.1, 7), T(dtype, (1, *wanted, filters), 0.4, 9)
+    bias = T(
+        "s32",
+        (filters,),
+        (np.float32(0.1) * np.float32(np.atleast_1d(scale))).tolist(),
+        0,
+        data=rng.integers(-99, 99, filters),
+    )
+    fields = {"padding": padding, "strideW": stride, "strideH": stride, "fusedActivationFunction": 1}
+    model = bittrue.load(
+        single("TRANSPOSE_CONV", ("TransposeConvOptions", fields), [shape, w, x, bias], [y], version=3)
+    )
+    rebuilt = qnn.from_tflite(model).model()
+    given = some_quantized(rng, {"s8": "int8", "u8": "uint8"}[dtype], (1, *size, 2))
+    for executor in ("reference", "native"):
+        one, other = (m.prepare(numerics="tvm-qnn", executor=executor) for m in (model, rebuilt))
+        same_bytes(one.run(given), other.run(given))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import circular, elementary, fused, fused_polynomials, rational, rounded_functions
+from ..arithmetic import circular, elementary, fused, fused_polynomials, rational, rounded_functions, tables
 
 # The operator's parameters are named arguments.
 Function = Callable[..., np.ndarray]
@@ -174,5 +174,11 @@ RULES: dict[str, RealFunctionRule] = {
         "exponential, logarithms, circle functions and their inverses of arithmetic/rational in fours, the C library's"
         " for the rest; tangent, hyperbolic functions and their inverses of arithmetic/circular",
         "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
+    ),
+    "binary32_of_exponentials": RealFunctionRule(
+        {"logistic": tables.logistic, "tanh": tables.tanh_by_exponentials},
+        "logistic(x) = 1 / (1 + e^-x); tanh(x) = (1 - e) / (1 + e) with e = e^-2x where x >= 0, else (e - 1) / (e + 1) "
+        "with e = e^2x; every operation rounded, exponentials of arithmetic/elementary",
+        "docs/facts/tvm_qnn.md 12, read",
     ),
 }

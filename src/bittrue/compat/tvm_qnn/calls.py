@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 # Function -> the module that has it, and what it is called by users.
 _WHERE: dict[str, tuple[ModuleType, str]] = {
     **dict.fromkeys(("add", "subtract", "mul", "concatenate", "clip"), (elementwise, "qnn")),
-    **dict.fromkeys(("bias_add", "conv2d", "dense"), (layers, "qnn")),
+    **dict.fromkeys(("bias_add", "conv2d", "conv2d_transpose", "dense"), (layers, "qnn")),
     **dict.fromkeys(("avg_pool2d", "max_pool2d"), (pooling, "qnn")),
     **dict.fromkeys(("dequantize", "quantize", "requantize"), (quantization, "qnn")),
-    **dict.fromkeys(("nn.add", "nn.multiply"), (nn, "qnn.nn")),
+    **dict.fromkeys(
+        ("nn.add", "nn.hard_swish", "nn.leaky_relu", "nn.multiply", "nn.sigmoid", "nn.tanh"), (nn, "qnn.nn")
+    ),
     **dict.fromkeys(
         ("argmax", "cast", "mean", "pad", "reshape", "resize2d", "softmax", "strided_slice", "transpose"),
         (nn, "qnn.nn"),

@@ -45,14 +45,15 @@ class _Converter(Calls):
             )
         return given
 
-    def clamp(self, y: Any, node: Node) -> Any:
-        """The fused activation, as quantized values of the output."""
+    def clamp(self, y: Any, node: Node, of: int | None = None) -> Any:
+        """The fused activation, as quantized values of the output, or of the tensor `of`."""
         activation = str(node.attributes.get("activation", "none"))
         if activation == "none":
             return y
         if activation not in _INTERVALS:
             raise self.unsupported(node, f"fused activation '{activation}'")
-        out, kind = node.outputs[0], self.tensor(node.outputs[0]).type
+        out = node.outputs[0] if of is None else of
+        kind = self.tensor(out).type
         lower, upper = _INTERVALS[activation]
         real, point = float(self.scale(out)), self.zero_point(out)
         low = max(kind.minimum, round(lower / real) + point)
@@ -78,7 +79,7 @@ class _Converter(Calls):
     def _shape(self, index: int | None) -> tuple[int, ...]:
         return tuple(self.value(index).shape)
 
-    def finish(self, node: Node, acc: Any, axis: int) -> Any:
+    def finish(self, node: Node, acc: Any, axis: int, clamps: bool = True) -> Any:
         """Bias, requantization and activation behind a layer."""
         out = node.outputs[0]
         if len(node.inputs) > 2 and node.inputs[2] is not None:
@@ -94,7 +95,7 @@ class _Converter(Calls):
             out_dtype=data_type(self.tensor(out).dtype).title,
             **self.rounding(node),
         )
-        return self.clamp(y, node)
+        return self.clamp(y, node) if clamps else y
 
     def rounding(self, node: Node) -> dict[str, Any]:
         """What nodes of graphs that were made here say about requantization; files say nothing."""
@@ -231,12 +232,55 @@ class _Converter(Calls):
         y = self.call("mean", self.call("cast", self.value(x), "int32"), axes, bool(node.attributes["keep_dims"]))
         return self._requantized(y, x, node)
 
+    def of_reals(self, node: Node, function: str, *arguments: Any) -> Any:
+        """A function of real numbers between dequantize and quantize."""
+        x = node.inputs[0]
+        real = self.call("dequantize", self.value(x), self.scale(x), self.zero_point(x))
+        return self._quantized(self.call(function, real, *arguments), node.outputs[0])
+
     def softmax(self, node: Node) -> Any:
         if node.attributes["beta"] != 1.0:
             raise self.unsupported(node, f"beta {node.attributes['beta']}")
-        x, out = node.inputs[0], node.outputs[0]
-        real = self.call("dequantize", self.value(x), self.scale(x), self.zero_point(x))
-        return self._quantized(self.call("softmax", real), out)
+        return self.of_reals(node, "softmax")
+
+    def relu(self, node: Node) -> Any:
+        """A clamp of the input's quantized values, then the output's parameters."""
+        x = node.inputs[0]
+        return self._requantized(self.clamp(self.value(x), node, x), x, node)
+
+    def conv_transpose(self, node: Node) -> Any:
+        """The fused activation is left out, as the frontend does."""
+        x, w = node.inputs[:2]
+        kernel, asked = self.value(w), self.value(node.inputs[9])
+        if isinstance(kernel, Expr) or isinstance(asked, Expr):
+            raise self.unsupported(node, "a kernel or a shape that is computed")
+        wanted = [int(size) for size in asked.reshape(-1)]
+        a, taps = node.attributes, kernel.shape[1:3]
+        steps = a["strides"]
+        assert isinstance(steps, tuple)
+        pads = (0, 0, 0, 0)
+        if a["padding"] == "same_upper":
+            rows, columns = (window(*one, padding="same_upper") for one in zip(wanted[1:3], taps, steps, strict=True))
+            pads = (rows.before, columns.before, rows.after, columns.after)
+        acc = self.call(
+            "conv2d_transpose",
+            self.value(x),
+            np.ascontiguousarray(kernel.transpose(3, 0, 1, 2)),
+            self.zero_point(x),
+            self.zero_point(w),
+            self.scale(x),
+            self.scale(w),
+            strides=steps,
+            padding=pads,
+            channels=kernel.shape[0],
+            kernel_size=taps,
+            data_layout="NHWC",
+            kernel_layout="IOHW",
+            out_dtype=self.wide(node),
+        )
+        if list(acc.shape) != wanted:
+            raise self.unsupported(node, f"a result of shape {wanted} where TVM makes {list(acc.shape)}")
+        return self.finish(node, acc, 3, clamps=False)
 
     def _quantized(self, y: Any, out: int) -> Any:
         name = data_type(self.tensor(out).dtype).title
@@ -263,6 +307,10 @@ class _Converter(Calls):
         asked = self.value(node.inputs[1]) if len(node.inputs) > 1 else node.attributes["new_shape"]
         return self.call("reshape", self.value(node.inputs[0]), [int(e) for e in np.asarray(asked).reshape(-1)])
 
+    def squeeze(self, node: Node) -> Any:
+        self.same(node)
+        return self.call("reshape", self.value(node.inputs[0]), self.tensor(node.outputs[0]).shape)
+
     def pad(self, node: Node) -> Any:
         self.same(node)
         widths = [tuple(int(w) for w in pair) for pair in np.asarray(self.value(node.inputs[1])).reshape(-1, 2)]
@@ -274,11 +322,8 @@ class _Converter(Calls):
         return self.call("transpose", self.value(node.inputs[0]), axes)
 
     def resize(self, node: Node) -> Any:
-        x, out = node.inputs[0], node.outputs[0]
         size = [int(e) for e in np.asarray(self.value(node.inputs[1])).reshape(-1)]
-        real = self.call("dequantize", self.value(x), self.scale(x), self.zero_point(x))
-        made = self.call("resize2d", real, size, "NHWC", str(node.attributes["transformation"]))
-        return self._quantized(made, out)
+        return self.of_reals(node, "resize2d", size, "NHWC", str(node.attributes["transformation"]))
 
     def arg_max(self, node: Node) -> Any:
         """int32, whatever type the file says."""
@@ -302,18 +347,25 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
     "average_pool": _Converter.average_pool,
     "concatenation": _Converter.concatenation,
     "conv": _Converter.conv2d,
+    "conv_transpose": _Converter.conv_transpose,
     "dequantize": _Converter.dequantize,
     "fully_connected": _Converter.fully_connected,
+    "hard_swish": lambda c, node: c.of_reals(node, "nn.hard_swish"),
+    "leaky_relu": lambda c, node: c.of_reals(node, "nn.leaky_relu", node.attributes["alpha"]),
+    "logistic": lambda c, node: c.of_reals(node, "nn.sigmoid"),
     "max_pool": _Converter.max_pool,
     "mean": _Converter.mean,
     "mul": lambda c, node: c.binary(node, "mul"),
     "pad": _Converter.pad,
     "quantize": _Converter.quantize,
+    "relu": _Converter.relu,
     "reshape": _Converter.reshape,
     "resize_linear": _Converter.resize,
     "softmax": _Converter.softmax,
     "split": _Converter.split,
+    "squeeze": _Converter.squeeze,
     "sub": lambda c, node: c.binary(node, "subtract"),
+    "tanh": lambda c, node: c.of_reals(node, "nn.tanh"),
     "transpose": _Converter.transpose,
 }
 

@@ -14,6 +14,7 @@ import numpy as np
 from ...graph import Attribute, Quantization, data_type
 from .expr import Expr
 from .lowering import LOWERINGS
+from .plain_lowering import FUNCTIONS, function_attributes
 from .windows import NO_PADDING, padding_rules
 from .writer import ONE_VALUE, Writer, quantization
 
@@ -100,7 +101,7 @@ def find_group(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Gr
     if last.operator == "qnn.requantize":
         return _layer(last, last, "none", uses, kept) or _mean(last, uses, kept)
     if last.operator == "qnn.quantize" and last.parameters:
-        return _softmax(last, uses, kept)
+        return _of_reals(last, uses, kept)
     return None
 
 
@@ -124,12 +125,12 @@ def _mean(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Group |
     return Group(cast.inputs, (id(mean), id(cast)), emit)
 
 
-def _softmax(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Group | None:
-    """dequantize, softmax and quantize."""
-    softmax = last.inputs[0]
-    if softmax.operator != "nn.softmax" or not _single(softmax, uses, kept) or not _per_tensor(last):
+def _of_reals(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Group | None:
+    """dequantize, a function of real numbers and quantize."""
+    function = last.inputs[0]
+    if function.operator not in FUNCTIONS or not _single(function, uses, kept) or not _per_tensor(last):
         return None
-    real = softmax.inputs[0]
+    real = function.inputs[0]
     # Without parameters they are operands.
     if (
         real.operator != "qnn.dequantize"
@@ -138,15 +139,17 @@ def _softmax(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Grou
         or real.inputs[0].dtype != last.dtype
     ):
         return None
-    if not _scalar(*real.parameters.values()) or data_type(last.dtype).bits > 16 or last.dtype == "u16":
+    most = 16 if function.operator == "nn.softmax" else 8
+    if not _scalar(*real.parameters.values()) or data_type(last.dtype).bits > most or last.dtype == "u16":
         return None
 
     def emit(writer: Writer, inputs: Sequence[int]) -> int:
         given = quantization(real.parameters["input_scale"], real.parameters["input_zero_point"])
         source, result = writer.quantized(inputs[0], given), quantization(*_wanted(last))
-        return writer.node("softmax", "nn.softmax", (source,), last.dtype, last.shape, {"beta": 1.0}, result, last.name)
+        stem, attributes = FUNCTIONS[function.operator], function_attributes(function)
+        return writer.node(stem, function.operator, (source,), last.dtype, last.shape, attributes, result, last.name)
 
-    return Group(real.inputs, (id(softmax), id(real)), emit)
+    return Group(real.inputs, (id(function), id(real)), emit)
 
 
 def _wanted(expr: Expr) -> tuple[np.ndarray, np.ndarray]:

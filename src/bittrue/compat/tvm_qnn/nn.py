@@ -154,9 +154,6 @@ def strided_slice(data: Tensor, begin: Sequence[int], end: Sequence[int]) -> Any
     return build("strided_slice", (x,), shape, x.dtype, {}, {"begin": tuple(first)})
 
 
-__all__ = ["Expr", "cast", "mean", "pad", "reshape", "softmax", "strided_slice", "transpose"]
-
-
 def argmax(data: Tensor, axis: int) -> Any:
     """Where the largest number along `axis` is, the first one of several: int32 without that axis.
 
@@ -230,3 +227,77 @@ def multiply(lhs: Tensor, rhs: Tensor) -> Any:
     [0.5, 1.0]
     """
     return _of_reals("multiply", lhs, rhs)
+
+
+def _function(name: str, data: Tensor, **attributes: float) -> Any:
+    x = checks.tensor(f"nn.{name}", "data", data, ("f32",), (0, 8))
+    return build(f"nn.{name}", (x,), x.shape, "f32", {}, dict(attributes))
+
+
+def sigmoid(data: Tensor) -> Any:
+    """1 / (1 + e^-x) of float32 numbers, every operation rounded to binary32.
+
+    Source: tvm v0.18.0, src/target/llvm/intrin_rule_llvm.cc, read.
+
+    >>> sigmoid(np.float32([0])).tolist()
+    [0.5]
+    """
+    return _function("sigmoid", data)
+
+
+def tanh(data: Tensor) -> Any:
+    """(1 - e) / (1 + e) of float32 numbers with e = e^-2x where x >= 0, else (e - 1) / (e + 1) with e = e^2x.
+
+    Source: tvm v0.18.0, src/target/llvm/intrin_rule_llvm.cc, read.
+
+    >>> tanh(np.float32([0])).tolist()
+    [0.0]
+    """
+    return _function("tanh", data)
+
+
+def hard_swish(data: Tensor) -> Any:
+    """x * clip(x + 3, 0, 6) / 6 of float32 numbers, every operation rounded to binary32.
+
+    Source: tvm v0.18.0, python/tvm/relay/frontend/tflite.py, read.
+
+    >>> hard_swish(np.float32([3, -1])).tolist()
+    [3.0, -0.3333333432674408]
+    """
+    return _function("hard_swish", data)
+
+
+def leaky_relu(data: Tensor, alpha: float = 0.01) -> Any:
+    """x where x > 0, else x * alpha of float32 numbers, with alpha as binary32.
+
+    Raises:
+        InputError: other types, an alpha that is no finite number.
+
+    Source: tvm v0.18.0, include/tvm/topi/nn.h, read.
+
+    >>> leaky_relu(np.float32([3, -1]), 0.5).tolist()
+    [3.0, -0.5]
+    """
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating) or not np.isfinite(alpha):
+        raise checks.wrong("nn.leaky_relu", "alpha", f"expected a finite number, found {alpha!r}")
+    return _function("leaky_relu", data, alpha=float(np.float32(alpha)))
+
+
+__all__ = [
+    "Expr",
+    "add",
+    "argmax",
+    "cast",
+    "hard_swish",
+    "leaky_relu",
+    "mean",
+    "multiply",
+    "pad",
+    "reshape",
+    "resize2d",
+    "sigmoid",
+    "softmax",
+    "strided_slice",
+    "tanh",
+    "transpose",
+]

@@ -12,10 +12,6 @@ from .lowering import Lowering
 from .writer import ONE_VALUE, Writer
 
 
-def _softmax(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    return writer.node("softmax", expr.operator, inputs, "f32", expr.shape, {"beta": 1.0}, name=expr.name)
-
-
 def _cast(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node("cast", expr.operator, inputs, expr.dtype, expr.shape, name=expr.name)
 
@@ -49,6 +45,26 @@ def _of_reals(stem: str) -> Lowering:
     return lowering
 
 
+# Functions of real numbers: the operator's stem.
+FUNCTIONS = {
+    "nn.hard_swish": "hard_swish",
+    "nn.leaky_relu": "leaky_relu",
+    "nn.sigmoid": "logistic",
+    "nn.softmax": "softmax",
+    "nn.tanh": "tanh",
+}
+
+
+def function_attributes(expr: Expr) -> dict[str, Attribute]:
+    """What the operator of one of FUNCTIONS has."""
+    return {"beta": 1.0} if expr.operator == "nn.softmax" else dict(expr.attributes)
+
+
+def _function(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    stem, attributes = FUNCTIONS[expr.operator], function_attributes(expr)
+    return writer.node(stem, expr.operator, inputs, "f32", expr.shape, attributes, name=expr.name)
+
+
 def _argmax(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     axis = writer.constant(np.array(expr.attributes["axis"], np.int32), "s32", "axis")
     attributes = {"output_type": "s32"}
@@ -69,6 +85,6 @@ PLAIN_LOWERINGS: dict[str, Lowering] = {
     "mean": _mean,
     "multiply": _of_reals("mul"),
     "nn.pad": _pad,
-    "nn.softmax": _softmax,
     "strided_slice": _strided_slice,
+    **dict.fromkeys(FUNCTIONS, _function),
 }

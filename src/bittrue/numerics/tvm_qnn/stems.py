@@ -164,6 +164,12 @@ def _functions() -> tuple[Row, ...]:
         ),
         Row("softmax", ("T -> T",), {"softmax": "binary32_reals_away"}, _FRONTEND, where=_CODES, limit=_FUNCTIONS),
         Row("softmax", ("f32 -> f32",), {"real_softmax": "binary32_in_order"}, _FRONTEND, limit=_FUNCTIONS),
+        *(
+            Row(operator, ("f32 -> f32",), {"real_function": "binary32_of_exponentials"}, _FRONTEND, limit=_FUNCTIONS)
+            for operator in ("logistic", "tanh")
+        ),
+        Row("hard_swish", ("f32 -> f32",), {}, _FRONTEND),
+        Row("leaky_relu", ("f32 -> f32",), {"slope": "scaled_unless_above_zero"}, _FRONTEND),
     )
 
 
