@@ -41,7 +41,7 @@ class ShuffledTable {
   __m128i differences_[16];
 };
 
-constexpr int64_t kFirstColumn[16] = {};
+constexpr int64_t kOneColumn[16] = {};
 
 template <Form form>
 __attribute__((noinline)) void requantize_blocks(const Choice& choice, const Group& group, const int32_t* acc,
@@ -143,7 +143,7 @@ void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uin
     const Choice choice(requantize);
     if (choice.form != Form::scalar) {
       Group group{};
-      choice.fill(requantize, kFirstColumn, group);
+      choice.fill(requantize, kOneColumn, group);
       const RoundingMode mode(choice.form);
       with_form(choice.form, [&](auto form) {
         if constexpr (form.value != Form::scalar) requantize_blocks<form.value>(choice, group, acc, out, count);

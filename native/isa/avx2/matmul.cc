@@ -15,11 +15,11 @@ namespace {
 
 constexpr int kRows = 6, kColumns = 16;
 #if defined(__AVXVNNI__)
-constexpr int kGroup = 4;  // bytes of depth that one multiply-add takes
-constexpr int64_t kStretch = INT64_MAX;
+constexpr int kBytesOfDepth = 4;  // bytes of depth that one multiply-add takes
+constexpr int64_t kDepthStretch = INT64_MAX;
 #else
-constexpr int kGroup = 2;
-constexpr int64_t kStretch = 2048;  // bytes of depth that are widened, and summed, at once
+constexpr int kBytesOfDepth = 2;
+constexpr int64_t kDepthStretch = 2048;  // bytes of depth that are widened, and summed, at once
 #endif
 
 // The sums of one tile on their way from the multiply-adds to the requantization.
@@ -32,7 +32,7 @@ struct WideRows {};
 #else
 // Rows widened to 16 bits.
 struct alignas(32) WideRows {
-  int16_t values[kRows][kStretch];
+  int16_t values[kRows][kDepthStretch];
 };
 
 void widen(const uint8_t* from, int64_t count, int16_t* to) {
@@ -71,7 +71,8 @@ class VectorMatmul final : public Matmul {
         bias_.data()[panel * kColumns + accumulator] =
             static_cast<int32_t>(static_cast<uint32_t>(spec.bias[column]) + requantizer_.offset());
         for (int64_t k = 0; k < total; ++k) {
-          packed[(k / kGroup * width + i) * kGroup + k % kGroup] = spec.weights[column * total + k];
+          packed[(k / kBytesOfDepth * width + i) * kBytesOfDepth + k % kBytesOfDepth] =
+              spec.weights[column * total + k];
         }
       }
     }
@@ -113,7 +114,7 @@ class VectorMatmul final : public Matmul {
     WideRows wide;
     for (int64_t first = 0; first < rows.count; first += kRows) {
       const int count = static_cast<int>(std::min<int64_t>(kRows, rows.count - first));
-      const int64_t stretch = std::min(segments_ * depth_, kStretch);
+      const int64_t stretch = std::min(segments_ * depth_, kDepthStretch);
       const bool whole = stretch == segments_ * depth_;
       if (whole) widen_rows(rows, first, count, 0, stretch, wide);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
@@ -138,8 +139,8 @@ class VectorMatmul final : public Matmul {
   __attribute__((noinline)) void multiply_deep(const MatmulRows& rows, int64_t first, int count, WideRows& wide,
                                                int64_t panel, Tile& tile) const {
     const int64_t total = segments_ * depth_;
-    for (int64_t begin = 0; begin < total; begin += kStretch) {
-      const int64_t end = std::min(total, begin + kStretch);
+    for (int64_t begin = 0; begin < total; begin += kDepthStretch) {
+      const int64_t end = std::min(total, begin + kDepthStretch);
       widen_rows(rows, first, count, begin, end, wide);
       multiply_any(rows, first, count, wide, panel, begin, end, tile);
     }
@@ -220,11 +221,11 @@ class VectorMatmul final : public Matmul {
         });
       };
       int64_t k = 0;
-      for (; k + kGroup * lanes <= depth_; k += kGroup * lanes) {
-        unroll<lanes>([&](int lane) __attribute__((always_inline)) { step(k + kGroup * lane, lane); });
+      for (; k + kBytesOfDepth * lanes <= depth_; k += kBytesOfDepth * lanes) {
+        unroll<lanes>([&](int lane) __attribute__((always_inline)) { step(k + kBytesOfDepth * lane, lane); });
       }
       if constexpr (lanes > 1) {
-        for (; k < depth_; k += kGroup) step(k, 0);
+        for (; k < depth_; k += kBytesOfDepth) step(k, 0);
       }
     }
 #else
@@ -235,17 +236,17 @@ class VectorMatmul final : public Matmul {
                           __attribute__((always_inline)) { w[v] = _mm256_cvtepi8_epi16(load16(weights + 16 * v)); });
       weights += 16 * vectors;
       unroll<count>([&](int r) __attribute__((always_inline)) {
-        const __m256i x = broadcast4(row + r * kStretch);
+        const __m256i x = broadcast4(row + r * kDepthStretch);
         unroll<vectors>([&](int v) __attribute__((always_inline)) {
           sums[lane][r][v] = _mm256_add_epi32(sums[lane][r][v], _mm256_madd_epi16(x, w[v]));
         });
       });
-      row += kGroup;
+      row += kBytesOfDepth;
     };
     int64_t k = begin;
-    for (; k + kGroup * lanes <= end; k += kGroup * lanes) unroll<lanes>(step);
+    for (; k + kBytesOfDepth * lanes <= end; k += kBytesOfDepth * lanes) unroll<lanes>(step);
     if constexpr (lanes > 2) {
-      for (; k < end; k += kGroup) step(0);
+      for (; k < end; k += kBytesOfDepth) step(0);
     }
 #endif
     unroll<count>([&](int r) __attribute__((always_inline)) {

@@ -12,7 +12,7 @@ namespace {
 // Channels are taken 64 at a time. With stride 2 a column serves one or two horizontal taps of three only, so it is
 // interleaved in registers: of the three columns under a pixel the last one is the first one under the next pixel.
 // Unpacking leaves in dword 4 * l + j of register v channel 16 * l + 4 * v + j, and pack() undoes that.
-constexpr int64_t kGroup = 64;
+constexpr int64_t kChannelGroup = 64;
 constexpr int kTaps = 3;
 
 // Constants of 64 channels, in the order in which they are used.
@@ -138,7 +138,7 @@ class StridedDepthwise final : public Depthwise {
 
 StridedDepthwise::StridedDepthwise(const DepthwiseSpec& spec, int64_t channels)
     : channels_(spec.channels),
-      groups_(channels / kGroup),
+      groups_(channels / kChannelGroup),
       taps_h_(spec.taps_h),
       stride_h_(spec.stride_h),
       dilation_h_(spec.dilation_h),
@@ -150,8 +150,8 @@ StridedDepthwise::StridedDepthwise(const DepthwiseSpec& spec, int64_t channels)
   Buffer<int64_t> columns, least, greatest;
   for (Buffer<int64_t>* buffer : {&columns, &least, &greatest}) buffer->allocate(channels);
   for (int64_t i = 0; i < channels; ++i) {
-    const int64_t group = i / kGroup, v = i % kGroup / 16, lane = i % 16;
-    const int64_t channel = group * kGroup + lane / 4 * 16 + v * 4 + lane % 4;
+    const int64_t group = i / kChannelGroup, v = i % kChannelGroup / 16, lane = i % 16;
+    const int64_t channel = group * kChannelGroup + lane / 4 * 16 + v * 4 + lane % 4;
     GroupConstants& constants = constants_[group];
     columns[i] = channel;
     least[i] = greatest[i] = constants.bias[v][lane] = spec.bias[channel];
@@ -176,11 +176,11 @@ void StridedDepthwise::run(const uint8_t* const* rows, int64_t count, uint8_t* c
   for (int64_t y = 0; y < count; ++y) {
     for (int64_t group = 0; group < groups_; ++group) {
       for (int64_t i = 0; i < 4; ++i) {
-        run.rows[i] = rows[y * stride_h_ + (i < taps_h_ ? i * dilation_h_ : 0)] + group * kGroup;
+        run.rows[i] = rows[y * stride_h_ + (i < taps_h_ ? i * dilation_h_ : 0)] + group * kChannelGroup;
       }
       run.constants = constants_.data() + group;
       run.group = group;
-      run.out = out[y] + group * kGroup;
+      run.out = out[y] + group * kChannelGroup;
       function_(run);
     }
   }

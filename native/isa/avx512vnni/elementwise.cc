@@ -14,8 +14,8 @@
 namespace bittrue::avx512vnni {
 namespace {
 
-inline __mmask64 first_bytes(int64_t count) { return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1; }
-
+// Of one byte and more.
+inline __mmask64 next_bytes(int64_t count) { return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1; }
 // ---- Addition ----
 //
 // An operand has only 256 values, and a pair of them 65536, so everything claimed about them is tried out:
@@ -187,7 +187,7 @@ void add_rows(const SumConstants& constants, const uint8_t* first, const uint8_t
     _mm512_storeu_si512(out + i, form(_mm512_loadu_si512(first + i), _mm512_loadu_si512(second + i)));
   }
   if (i == count) return;
-  const __mmask64 mask = first_bytes(count - i);
+  const __mmask64 mask = next_bytes(count - i);
   _mm512_mask_storeu_epi8(out + i, mask,
                           form(_mm512_maskz_loadu_epi8(mask, first + i), _mm512_maskz_loadu_epi8(mask, second + i)));
 }
@@ -404,11 +404,11 @@ void max_rows(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int6
   const __m512i lowest = _mm512_set1_epi8(static_cast<char>(low)), highest = _mm512_set1_epi8(static_cast<char>(high));
   int64_t i = 0;
   for (; i + 256 <= count; i += 256) max_columns<4>(taps, taps_count, out, i, ~__mmask64{0}, lowest, highest);
-  for (; i < count; i += 64) max_columns<1>(taps, taps_count, out, i, first_bytes(count - i), lowest, highest);
+  for (; i < count; i += 64) max_columns<1>(taps, taps_count, out, i, next_bytes(count - i), lowest, highest);
 }
 
 void sum_rows(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int64_t count) {
-  for (int64_t i = 0; i < count; i += 64) sum_columns(taps, taps_count, i, first_bytes(count - i), sums);
+  for (int64_t i = 0; i < count; i += 64) sum_columns(taps, taps_count, i, next_bytes(count - i), sums);
 }
 
 void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) {
@@ -416,7 +416,7 @@ void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count
   int64_t i = 0;
   for (; i + 64 <= count; i += 64) _mm512_storeu_si512(out + i, look_up(words, _mm512_loadu_si512(in + i)));
   if (i == count) return;
-  const __mmask64 mask = first_bytes(count - i);
+  const __mmask64 mask = next_bytes(count - i);
   _mm512_mask_storeu_epi8(out + i, mask, look_up(words, _mm512_maskz_loadu_epi8(mask, in + i)));
 }
 

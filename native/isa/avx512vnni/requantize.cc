@@ -14,7 +14,7 @@ namespace {
 using rules::Multiplier;
 using rules::RescaleRule;
 
-constexpr std::align_val_t kAlignment{64};
+constexpr std::align_val_t kValuesAlignment{64};
 constexpr int kDown = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC, kZero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 constexpr int kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
 // Fast forms keep all rescaled accumulators below this: no conversion overflows, no zero point wraps.
@@ -25,14 +25,14 @@ constexpr int kReach = 2;
 
 template <typename T>
 T* allocate(int64_t count) {
-  T* values = static_cast<T*>(::operator new(static_cast<size_t>(count) * sizeof(T), kAlignment));
+  T* values = static_cast<T*>(::operator new(static_cast<size_t>(count) * sizeof(T), kValuesAlignment));
   for (int64_t i = 0; i < count; ++i) values[i] = T{};
   return values;
 }
 
 template <typename T>
 void release(T* values) {
-  ::operator delete(static_cast<void*>(values), kAlignment);
+  ::operator delete(static_cast<void*>(values), kValuesAlignment);
 }
 
 bool within(int64_t value, int64_t low, int64_t high) { return low <= value && value <= high; }

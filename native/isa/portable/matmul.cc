@@ -12,7 +12,7 @@ namespace bittrue::portable {
 namespace {
 
 constexpr int64_t kPanel = 16, kTogether = 4;
-constexpr int64_t kStretch = 2048;  // bytes of depth at a time: |sum| <= 255 * 128 * 2048 < 2^31
+constexpr int64_t kDepthStretch = 2048;  // bytes of depth at a time: |sum| <= 255 * 128 * 2048 < 2^31
 
 // Rows of weights follow one another at a distance of `stride`.
 void dot4(const int16_t* row, const int16_t* weights, int64_t stride, int64_t count, uint32_t* acc) {
@@ -51,16 +51,16 @@ class PortableMatmul final : public Matmul {
   bool takes_grids() const override { return false; }
 
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override {
-    int16_t wide[kStretch];
+    int16_t wide[kDepthStretch];
     for (int64_t r = 0; r < rows.count; ++r) {
-      if (total_ <= kStretch) widen(rows, r, 0, total_, wide);
+      if (total_ <= kDepthStretch) widen(rows, r, 0, total_, wide);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         uint32_t acc[kPanel];
         const uint32_t term = row_terms_ ? static_cast<uint32_t>(rows.row_terms[r]) : 0;
         for (int64_t n = 0; n < kPanel; ++n) acc[n] = static_cast<uint32_t>(bias_[panel * kPanel + n]) + term;
-        for (int64_t begin = 0; begin < total_; begin += kStretch) {
-          const int64_t end = std::min(total_, begin + kStretch);
-          if (total_ > kStretch) widen(rows, r, begin, end, wide);
+        for (int64_t begin = 0; begin < total_; begin += kDepthStretch) {
+          const int64_t end = std::min(total_, begin + kDepthStretch);
+          if (total_ > kDepthStretch) widen(rows, r, begin, end, wide);
           const int64_t last = std::min(kPanel, columns_ - panel * kPanel);
           for (int64_t n = 0; n < last; n += kTogether) {
             dot4(wide, weights_.data() + (panel * kPanel + n) * total_ + begin, total_, end - begin, acc + n);

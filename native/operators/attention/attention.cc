@@ -20,10 +20,22 @@ namespace {
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 // Multiply-adds below which one thread does all of it.
 constexpr int64_t kSmall = 50000;
-constexpr int64_t kRows = FusedProduct::kRows;
+constexpr int64_t kQueryRows = FusedProduct::kRows;
 // Bytes of the cache whose size decides how many keys make a block.
 constexpr int64_t kCache = int64_t{1} << 20;
-enum Input : size_t { kQuery, kKey, kValue, kBias, kMask, kAdded, kPastKey, kPastValue, kLengths, kTotal, kSink };
+enum AttentionInput : size_t {
+  kQuery,
+  kKey,
+  kValue,
+  kBias,
+  kMask,
+  kAdded,
+  kPastKey,
+  kPastValue,
+  kLengths,
+  kTotal,
+  kSink
+};
 
 // Where the numbers of a head lie: [batch][head][row], each row side by side.
 struct Heads {
@@ -250,7 +262,7 @@ class Attention final : public Kernel {
   int64_t block_keys() const { return all_keys() ? keys_ : std::min(keys_, std::max<int64_t>(1, cache_keys())); }
   int64_t cache_keys() const { return kCache / (16 * (size_ + value_size_)); }
   int64_t block_rows() const {
-    return whole_ ? std::min(kRows, queries_)
+    return whole_ ? std::min(kQueryRows, queries_)
                   : std::min({std::max<int64_t>(1, cache_keys()), size_ + value_size_, queries_});
   }
   FusedProduct scores(int64_t keys) const { return {core_, size_, keys, scale_, false}; }
@@ -413,10 +425,10 @@ class Attention final : public Kernel {
     if (queries_ > 1 || scale_ != 1.0f) scores.pack_all(head.k, true, own.keys);
     if (queries_ > 1) sums.pack_all(head.v, false, own.values);
     const bool begins = begins_with_mask_ && (masked_ || causal_);
-    for (int64_t row = 0; row < queries_; row += kRows) {
+    for (int64_t row = 0; row < queries_; row += kQueryRows) {
       run.check(head.worker);
-      const int64_t count = std::min(kRows, queries_ - row);
-      bool blind[kRows] = {};
+      const int64_t count = std::min(kQueryRows, queries_ - row);
+      bool blind[kQueryRows] = {};
       for (int64_t r = 0; r < count; ++r) {
         take(run, query_, head.b, head.n, row + r, own.q + r * size_);
         if (begins) blind[r] = begin_row(run, head, row + r, own.begin + r * head.keys);

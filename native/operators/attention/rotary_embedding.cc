@@ -9,7 +9,7 @@
 namespace bittrue {
 namespace {
 
-enum Input : size_t { kX, kCos, kSin, kPositions, kLengths };
+enum RotaryInput : size_t { kRotated, kCos, kSin, kPositions, kPastLengths };
 
 class RotaryEmbedding final : public Kernel {
  public:
@@ -19,7 +19,7 @@ class RotaryEmbedding final : public Kernel {
     size_ = step.integer("size"), turned_ = step.integer("turned");
     turned_heads_ = step.integer("turned_heads"), interleaved_ = step.integer("interleaved", 0, 1) != 0;
     by_heads_ = step.integer("by_heads", 0, 1) != 0, counts_ = step.integer("counts", 0, 1) != 0;
-    const Operand &x = step.input(kX), &cos = step.input(kCos), &sin = step.input(kSin);
+    const Operand &x = step.input(kRotated), &cos = step.input(kCos), &sin = step.input(kSin);
     for (const Operand* operand : {&x, &cos, &sin, &step.output()}) {
       require(operand->type == Type::f32 && operand->dense(), "no native kernel for these types");
     }
@@ -30,14 +30,14 @@ class RotaryEmbedding final : public Kernel {
                 cos.elements == sin.elements && cos.elements % (turned_ / 2) == 0,
             "the shapes do not fit");
     known_ = cos.elements / (turned_ / 2);
-    positions_ = step.has_input(kPositions), lengths_ = step.has_input(kLengths);
+    positions_ = step.has_input(kPositions), lengths_ = step.has_input(kPastLengths);
     if (positions_) {
       const Operand& positions = step.input(kPositions);
       require(positions.type == Type::s64 && positions.dense() &&
                   positions.elements == (counts_ ? positions.elements : batch_ * length_) && positions.elements > 0,
               "positions have another form");
     } else if (lengths_) {
-      require(step.input(kLengths).type == Type::s32 && step.input(kLengths).elements == batch_,
+      require(step.input(kPastLengths).type == Type::s32 && step.input(kPastLengths).elements == batch_,
               "lengths have another form");
     } else {
       require(known_ == batch_ * length_, "the shapes do not fit");
@@ -51,7 +51,7 @@ class RotaryEmbedding final : public Kernel {
         if (position < 0 || position >= known_) throw Undefined();
       }
     }
-    const auto* x = reinterpret_cast<const float*>(run.inputs[kX]);
+    const auto* x = reinterpret_cast<const float*>(run.inputs[kRotated]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     const bool small = batch_ * length_ * heads_ * size_ < kSmall;
     run.pool.parallel(batch_ * length_, small ? 1 : run.pool.threads(), [&](int64_t task, int) {
@@ -76,7 +76,7 @@ class RotaryEmbedding final : public Kernel {
       return counts_ ? (given[0] >= known_ ? known_ : given[0] + s) : given[b * length_ + s];
     }
     if (!lengths_) return b * length_ + s;
-    return counts_ ? s : int64_t{reinterpret_cast<const int32_t*>(run.inputs[kLengths])[b]} + 1 - length_ + s;
+    return counts_ ? s : int64_t{reinterpret_cast<const int32_t*>(run.inputs[kPastLengths])[b]} + 1 - length_ + s;
   }
 
   void turn(const float* x, const float* cos, const float* sin, float* out) const {

@@ -5,7 +5,7 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+constexpr int64_t kLeastResult = std::numeric_limits<int32_t>::min(), kMostResult = std::numeric_limits<int32_t>::max();
 
 }  // namespace
 
@@ -35,9 +35,9 @@ Storing storing(const Step& step) {
   const std::string& name = step.rule("store");
   if (!rules::find_rule(name, result.rule) || rules::is_real(result.rule))
     throw NoKernel("no native store rule " + name);
-  result.zero_point = step.integer("output_zero_point", kLow, kHigh);
-  result.low = step.integer("low", kLow, kHigh);
-  result.high = step.integer("high", kLow, kHigh);
+  result.zero_point = step.integer("output_zero_point", kLeastResult, kMostResult);
+  result.low = step.integer("low", kLeastResult, kMostResult);
+  result.high = step.integer("high", kLeastResult, kMostResult);
   return result;
 }
 
@@ -49,10 +49,10 @@ rules::Requantize requantization(const Step& step, const Rescaling& rescale, int
   result.rescale = rescale.rule;
   result.multipliers = {rescale.multiplier};
   result.bound = bound;
-  result.wraps = bound > kHigh;
-  result.zero_point = static_cast<int32_t>(step.integer("output_zero_point", kLow, kHigh));
-  result.low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
-  result.high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+  result.wraps = bound > kMostResult;
+  result.zero_point = static_cast<int32_t>(step.integer("output_zero_point", kLeastResult, kMostResult));
+  result.low = static_cast<int32_t>(step.integer("low", kLeastResult, kMostResult));
+  result.high = static_cast<int32_t>(step.integer("high", kLeastResult, kMostResult));
   result.flip = flip_of(step.output().type);
   rules::prefer_vector_form(result);
   return result;

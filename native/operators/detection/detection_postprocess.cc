@@ -13,7 +13,7 @@ namespace {
 
 using arithmetic::Box;
 
-struct Candidate {
+struct ScoredBox {
   float score;
   int32_t box;
 };
@@ -24,9 +24,9 @@ struct Detection {
 };
 
 // Elements as binary32: stored so, or unsigned bytes that stand for (q - zero point) * scale.
-class Reals {
+class DetectionReals {
  public:
-  Reals(const Step& step, size_t input, const std::string& role) : bytes_(step.input(input).type == Type::u8) {
+  DetectionReals(const Step& step, size_t input, const std::string& role) : bytes_(step.input(input).type == Type::u8) {
     require(bytes_ || step.input(input).type == Type::f32, "inputs must be u8 or binary32");
     require(step.input(input).dense(), "inputs must be dense");
     if (!bytes_) return;
@@ -83,7 +83,7 @@ class DetectionPostprocess final : public Kernel {
   }
 
   int64_t scratch_bytes(int) const override {
-    return boxes_ * int64_t{sizeof(Box) + sizeof(Candidate) + sizeof(int32_t) + 1} +
+    return boxes_ * int64_t{sizeof(Box) + sizeof(ScoredBox) + sizeof(int32_t) + 1} +
            (most_ + most_) * int64_t{sizeof(Detection)} + columns_ * int64_t{sizeof(int32_t)};
   }
 
@@ -105,14 +105,14 @@ class DetectionPostprocess final : public Kernel {
   struct Memory {
     Memory(const DetectionPostprocess& k, uint8_t* scratch) {
       boxes = reinterpret_cast<Box*>(scratch);
-      candidates = reinterpret_cast<Candidate*>(boxes + k.boxes_);
+      candidates = reinterpret_cast<ScoredBox*>(boxes + k.boxes_);
       detections = reinterpret_cast<Detection*>(candidates + k.boxes_);
       chosen = reinterpret_cast<int32_t*>(detections + 2 * k.most_);
       order = chosen + k.boxes_;
       gone = reinterpret_cast<uint8_t*>(order + k.columns_);
     }
     Box* boxes;
-    Candidate* candidates;
+    ScoredBox* candidates;
     Detection* detections;
     int32_t *chosen, *order;
     uint8_t* gone;
@@ -142,7 +142,7 @@ class DetectionPostprocess final : public Kernel {
 
   // Greedy choice among the first `count` candidates, whose scores reach the threshold; the number of chosen ones.
   int64_t suppress(const Run& run, Memory& m, int64_t count, int64_t most) const {
-    std::sort(m.candidates, m.candidates + count, [](const Candidate& a, const Candidate& b) {
+    std::sort(m.candidates, m.candidates + count, [](const ScoredBox& a, const ScoredBox& b) {
       return a.score > b.score || (a.score == b.score && a.box < b.box);
     });
     std::memset(m.gone, 0, static_cast<size_t>(count));
@@ -216,7 +216,7 @@ class DetectionPostprocess final : public Kernel {
       }
       const int64_t found = suppress(run, m, count, per_class_);
       for (int64_t i = 0; i < found; ++i) {
-        const Candidate& c = m.candidates[m.chosen[i]];
+        const ScoredBox& c = m.candidates[m.chosen[i]];
         m.detections[kept + i] = {c.score, c.box, static_cast<int32_t>(column)};
       }
       // Within one class, equal scores are in the order of the boxes already.
@@ -233,7 +233,7 @@ class DetectionPostprocess final : public Kernel {
     return kept;
   }
 
-  Reals encodings_, scores_, anchors_;
+  DetectionReals encodings_, scores_, anchors_;
   bool regular_;
   int64_t most_, per_box_, per_class_, classes_;
   float score_threshold_, overlap_threshold_;

@@ -1,4 +1,4 @@
-// abs: the magnitude of the number, rescaled when the output scale differs.
+// abs: the modulus of the number, rescaled when the output scale differs.
 #include <cmath>
 #include <limits>
 
@@ -12,7 +12,7 @@ namespace bittrue {
 namespace {
 
 // sqrt(re^2 + im^2) in binary64, rounded once; infinite when a part is, even beside NaN.
-float magnitude(Complex z) {
+float modulus(Complex z) {
   const double re = z.real, im = z.imaginary;
   if (std::isinf(z.real) || std::isinf(z.imaginary)) return std::numeric_limits<float>::infinity();
   if (z.real != z.real || z.imaginary != z.imaginary) {
@@ -24,7 +24,7 @@ float magnitude(Complex z) {
 std::unique_ptr<Kernel> make_abs(const Step& step, const CoreSet& cores) {
   const Type from = step.input(0).type;
   if (step.texts.count("dtype") == 0) {
-    if (from == Type::bytes8 && step.output().type == Type::f32) return make_map<Complex, float>(step, magnitude);
+    if (from == Type::bytes8 && step.output().type == Type::f32) return make_map<Complex, float>(step, modulus);
     if (from != step.output().type) return nullptr;
     if (from == Type::f32) return make_map<float, float>(step, [](float x) { return std::fabs(x); });
     // The smallest integer wraps to itself.

@@ -13,7 +13,7 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+constexpr int64_t kLeastTotal = std::numeric_limits<int32_t>::min(), kMostTotal = std::numeric_limits<int32_t>::max();
 
 // (first weight * (a - first zero point) + second weight * (b - second zero point)) / 2^right, stored.
 struct Weighted {
@@ -110,8 +110,9 @@ std::unique_ptr<Kernel> make_lane_add(const Step& step) {
   const Aligns first_tail = lane_table(step, "align_tail", "first_");
   const Aligns second_tail = lane_table(step, "align_tail", "second_");
   const Rescaling rescale = rescaling(step);
-  const int64_t zero_point = step.integer("output_zero_point", kLow, kHigh);
-  const int64_t low = step.integer("low", kLow, kHigh), high = step.integer("high", kLow, kHigh);
+  const int64_t zero_point = step.integer("output_zero_point", kLeastTotal, kMostTotal);
+  const int64_t low = step.integer("low", kLeastTotal, kMostTotal),
+                high = step.integer("high", kLeastTotal, kMostTotal);
   const int flip = flip_of(type);
   // |q - zero point| < 2^10, so that aligned values stay below 2^30 and sums below 2^31.
   const auto body = [=](uint8_t a, uint8_t b) {
@@ -138,9 +139,9 @@ std::unique_ptr<Kernel> make_tabled(const Step& step, bool subtract) {
   };
   read("first_table", first, 1u);
   read("second_table", second, subtract ? ~0u : 1u);
-  const auto zero_point = static_cast<uint32_t>(step.integer("output_zero_point", kLow, kHigh));
-  const auto low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
-  const auto high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+  const auto zero_point = static_cast<uint32_t>(step.integer("output_zero_point", kLeastTotal, kMostTotal));
+  const auto low = static_cast<int32_t>(step.integer("low", kLeastTotal, kMostTotal));
+  const auto high = static_cast<int32_t>(step.integer("high", kLeastTotal, kMostTotal));
   return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
     const auto sum = static_cast<int32_t>(first[a] + second[b] + zero_point);
     return static_cast<uint8_t>(std::min(std::max(sum, low), high) + flip);
@@ -210,7 +211,7 @@ AddSpec add_spec(const Step& step, bool subtract) {
   require(step.text("form") == "rescaled", "an unknown form");
   const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");
   const int64_t bound = magnitude(first.table(type)) + magnitude(second.table(type));
-  require(bound <= kHigh, "the aligned sum leaves 32 bits");
+  require(bound <= kMostTotal, "the aligned sum leaves 32 bits");
   AddSpec spec;
   const int flip = flip_of(type);
   spec.first_zero_point = static_cast<int32_t>(first.zero_point + flip);

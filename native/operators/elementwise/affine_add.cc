@@ -24,9 +24,9 @@ void require_bytes(const Step& step) {
 }
 
 // One value of a scalar array.
-const Array& number(const Step& step, const char* name) {
+const Array& one_number(const Step& step, const char* name) {
   const Array& array = step.array(name);
-  require(array.count == 1, "one number is needed");
+  require(array.count == 1, "one one_number is needed");
   return array;
 }
 
@@ -43,7 +43,7 @@ class ScaledSum final : public Kernel {
     const Operand& out = step.output();
     elements_ = out.elements;
     flip_ = flip_of(out.type);
-    const int64_t middle = number(step, "middle_zero_point").integer(0);
+    const int64_t middle = one_number(step, "middle_zero_point").integer(0);
     require(middle >= 0 && middle <= 65535, "a zero point is out of range");
     for (size_t i = 0; i < count; ++i) {
       const Operand& in = step.input(i);
@@ -62,8 +62,8 @@ class ScaledSum final : public Kernel {
       tables_.push_back(std::move(table));
     }
     start_ = -middle * static_cast<int64_t>(count);
-    factor_ = static_cast<float>(number(step, "factor").real(0));
-    zero_point_ = number(step, "output_zero_point").integer(0);
+    factor_ = static_cast<float>(one_number(step, "factor").real(0));
+    zero_point_ = one_number(step, "output_zero_point").integer(0);
     require(zero_point_ >= -kZeroPoint && zero_point_ <= kZeroPoint, "a zero point is out of range");
     low_ = step.integer("low", -flip_, 255 - flip_), high_ = step.integer("high", -flip_, 255 - flip_);
   }
@@ -92,7 +92,7 @@ class ScaledSum final : public Kernel {
 
   int64_t stored(int64_t sum) const {
     const float real = std::nearbyint(static_cast<float>(sum) * factor_);
-    // What does not fit 64 bits, NaN included, becomes the lowest number.
+    // What does not fit 64 bits, NaN included, becomes the lowest one_number.
     if (!(std::fabs(real) < 0x1p63f)) return low_;
     const float limited = real < -0x1p40f ? -0x1p40f : real > 0x1p40f ? 0x1p40f : real;
     return std::min(std::max(static_cast<int64_t>(limited) + zero_point_, low_), high_);

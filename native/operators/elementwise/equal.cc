@@ -11,15 +11,15 @@ namespace {
 constexpr int kCompareLeft = 8;  // src/bittrue/rules/compare.py, rescaled_left_8
 
 // Compare: bool operator()(T, T) const. Exchanged: the inputs are, so that "less" is "greater".
-struct Order {
-  explicit Order(bool exchanged) : first(exchanged ? 1 : 0), second(exchanged ? 0 : 1) {}
+struct ComparedOrder {
+  explicit ComparedOrder(bool exchanged) : first(exchanged ? 1 : 0), second(exchanged ? 0 : 1) {}
   int first, second;
 };
 
 template <class T, class Compare>
 class Comparison final : public BlockKernel {
  public:
-  Comparison(const Step& step, Order order, Compare compare)
+  Comparison(const Step& step, ComparedOrder order, Compare compare)
       : BlockKernel(step, {sizeof(T), sizeof(T)}, 1), order_(order), compare_(compare) {
     require(step.input(0).type == step.input(1).type, "no native kernel for these types");
   }
@@ -31,12 +31,12 @@ class Comparison final : public BlockKernel {
     for (int64_t i = 0; i < count; ++i) out[i] = compare_(first[i], second[i]) ? 1 : 0;
   }
 
-  Order order_;
+  ComparedOrder order_;
   Compare compare_;
 };
 
 template <class T, class Compare>
-std::unique_ptr<Kernel> make_for(const Step& step, Order order, Compare compare) {
+std::unique_ptr<Kernel> make_for(const Step& step, ComparedOrder order, Compare compare) {
   return std::make_unique<Comparison<T, Compare>>(step, order, compare);
 }
 
@@ -67,7 +67,7 @@ std::unique_ptr<Kernel> make_comparison(const Step& step, bool exchanged = false
   const Type type = step.input(0).type;
   if (step.output().type != Type::boolean) return nullptr;
   const Compare compare;
-  const Order order(exchanged);
+  const ComparedOrder order(exchanged);
   if (step.text("form") == "rescaled") {
     require(step.rule("compare") == "rescaled_left_8", "no native rule for this slot");
     Aligned first = compared(step, "first_"), second = compared(step, "second_");

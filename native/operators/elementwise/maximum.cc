@@ -34,7 +34,7 @@ std::unique_ptr<Kernel> make_chosen(const Step& step) {
   });
 }
 
-struct Greater {
+struct LargerOf {
   template <class T>
   bool operator()(T a, T b) const {
     return a > b;
@@ -48,7 +48,7 @@ struct Less {
   }
 };
 
-std::unique_ptr<Kernel> make_maximum(const Step& step, const CoreSet&) { return make_chosen<Greater>(step); }
+std::unique_ptr<Kernel> make_maximum(const Step& step, const CoreSet&) { return make_chosen<LargerOf>(step); }
 
 std::unique_ptr<Kernel> make_minimum(const Step& step, const CoreSet&) { return make_chosen<Less>(step); }
 

@@ -32,7 +32,7 @@ std::unique_ptr<Kernel> make(const Step& step, Function function) {
 }
 
 // The products' magnitude stays far inside 64 bits.
-constexpr int64_t kZeroPoint = 1 << 24;
+constexpr int64_t kPreluZeroPoint = 1 << 24;
 
 std::unique_ptr<Kernel> make_prelu(const Step& step, const CoreSet&) {
   const Type type = step.input(0).type, alpha_type = step.input(1).type;
@@ -50,8 +50,9 @@ std::unique_ptr<Kernel> make_prelu(const Step& step, const CoreSet&) {
   }
   const Rescaling identity = rescaling(step, "identity_"), slope = rescaling(step, "alpha_");
   const Storing store = storing(step);
-  const int64_t zero_point = step.integer("input_zero_point", -kZeroPoint, kZeroPoint);
-  const int64_t alpha_zero_point = step.integer("alpha_zero_point", -kZeroPoint, kZeroPoint) + flip_of(alpha_type);
+  const int64_t zero_point = step.integer("input_zero_point", -kPreluZeroPoint, kPreluZeroPoint);
+  const int64_t alpha_zero_point =
+      step.integer("alpha_zero_point", -kPreluZeroPoint, kPreluZeroPoint) + flip_of(alpha_type);
   const auto one = [=](int64_t q, int64_t alpha) {
     const int64_t x = q - zero_point;
     return store(x >= 0 ? identity(x) : slope(x * (alpha - alpha_zero_point)));

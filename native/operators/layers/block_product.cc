@@ -10,18 +10,19 @@
 #include <vector>
 
 #include "core/share.h"
+#include "operators/core/finite.h"
 #include "operators/layers/real_product.h"
 
 namespace bittrue {
 namespace {
 
-constexpr int64_t kColumns = 16;  // of a panel
-constexpr int64_t kRows = 16;     // of one task
-constexpr size_t kBias = 2, kScale = 5, kPoint = 6;
+constexpr int64_t kTaskColumns = 16;  // of a panel
+constexpr int64_t kTaskRows = 16;     // of one task
+constexpr size_t kBiasInput = 2, kScale = 5, kPoint = 6;
 
 // Constant weights and what belongs to them.
-struct Weights {
-  explicit Weights(const Step& step)
+struct BlockWeights {
+  explicit BlockWeights(const Step& step)
       : columns(step.integer("n", 1, int64_t{1} << 31)),
         depth(step.integer("k", 1, int64_t{1} << 31)),
         bits(step.integer("bits", 2, 8)),
@@ -77,15 +78,15 @@ struct Weights {
 
 // f(column within the panel, column) for the columns that panel `p` has.
 template <class Function>
-void each_column(const Weights& w, int64_t p, Function&& f) {
-  for (int64_t c = 0; c < std::min(kColumns, w.columns - p * kColumns); ++c) f(c, p * kColumns + c);
+void each_column(const BlockWeights& w, int64_t p, Function&& f) {
+  for (int64_t c = 0; c < std::min(kTaskColumns, w.columns - p * kTaskColumns); ++c) f(c, p * kTaskColumns + c);
 }
 
 // Where the lanes of 16 columns begin.
 using Lanes = std::array<const float*, 16>;
 
-// The largest |x| as bits, which order as numbers do: below kInfinity, all of them are finite.
-constexpr int32_t kInfinity = 0x7F800000;
+// The largest |x| as bits, which order as numbers do: below kExponentOfOnes, all of them are finite.
+constexpr int32_t kExponentOfOnes = 0x7F800000;
 int32_t largest_bits(const float* x, int64_t count) {
   int32_t largest = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -96,23 +97,12 @@ int32_t largest_bits(const float* x, int64_t count) {
   return largest;
 }
 
-bool all_finite(const float* x, int64_t count) {
-  uint32_t carried = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, x + i, 4);
-    // An exponent of ones carries into the sign.
-    carried |= (bits & 0x7F800000) + 0x00800000;
-  }
-  return (carried & 0x80000000) == 0;
-}
-
 // The first `fours` columns are folded by fours, the others by halves.
 void fold_columns(const BlockProduct& core, const Lanes& lanes, int count, int64_t fours, float* out) {
-  if (fours == kColumns) return core.fold_fours(lanes.data(), count, out);
+  if (fours == kTaskColumns) return core.fold_fours(lanes.data(), count, out);
   core.fold_halves(lanes.data(), count, out);
   if (fours <= 0) return;
-  float by_fours[kColumns];
+  float by_fours[kTaskColumns];
   core.fold_fours(lanes.data(), count, by_fours);
   std::copy_n(by_fours, fours, out);
 }
@@ -120,7 +110,7 @@ void fold_columns(const BlockProduct& core, const Lanes& lanes, int count, int64
 // Panels of columns, rows in blocks, shared out among threads.
 class Panels : public Kernel {
  public:
-  Panels(const Step& step, const Weights& w, const CoreSet& cores)
+  Panels(const Step& step, const BlockWeights& w, const CoreSet& cores)
       : core_(cores.block_product()),
         real_(cores.real_matmul()),
         columns_(w.columns),
@@ -128,9 +118,9 @@ class Panels : public Kernel {
         length_(w.length),
         blocks_(w.blocks),
         rows_(w.rows) {
-    panels_ = (columns_ + kColumns - 1) / kColumns;
-    if (!step.has_input(kBias)) return;
-    const Operand& bias = step.input(kBias);
+    panels_ = (columns_ + kTaskColumns - 1) / kTaskColumns;
+    if (!step.has_input(kBiasInput)) return;
+    const Operand& bias = step.input(kBiasInput);
     require(bias.type == Type::f32 && bias.dense() && bias.elements == columns_, "the bias has another form");
     biased_ = true;
   }
@@ -144,7 +134,8 @@ class Panels : public Kernel {
   virtual bool multiply(const Run& run, int64_t first, int64_t count, int64_t p, uint8_t* scratch) const = 0;
 
   void share(const Run& run) const {
-    const int64_t row_blocks = (rows_ + kRows - 1) / kRows, work = std::min(rows_, kRows) * kColumns * depth_;
+    const int64_t row_blocks = (rows_ + kTaskRows - 1) / kTaskRows,
+                  work = std::min(rows_, kTaskRows) * kTaskColumns * depth_;
     const int64_t most = std::max<int64_t>(1, kTaskMostWork / work);
     const int threads = run.pool.threads();
     const int64_t wanted = row_blocks >= 4 * threads ? 1 : group_count(panels_, threads);
@@ -152,10 +143,10 @@ class Panels : public Kernel {
     const bool small = rows_ * columns_ * depth_ < 500000;
     std::atomic<bool> finite{true};
     run.pool.parallel(row_blocks * groups, small ? 1 : threads, [&](int64_t task, int worker) {
-      const int64_t group = task % groups, first = task / groups * kRows;
+      const int64_t group = task % groups, first = task / groups * kTaskRows;
       uint8_t* scratch = run.scratch + shared_bytes() + worker * worker_bytes();
       for (int64_t p = group * panels_ / groups; p < (group + 1) * panels_ / groups; ++p) {
-        if (!multiply(run, first, std::min(kRows, rows_ - first), p, scratch)) {
+        if (!multiply(run, first, std::min(kTaskRows, rows_ - first), p, scratch)) {
           finite.store(false, std::memory_order_relaxed);
         }
       }
@@ -173,15 +164,15 @@ class Panels : public Kernel {
     given.capacity = given.count = count;
     given.depth = terms;
     given.sums = sums;
-    given.stride = kColumns;
-    real_.run_fused(given, weights, kColumns);
+    given.stride = kTaskColumns;
+    real_.run_fused(given, weights, kTaskColumns);
   }
 
   // One row of a panel, with the bias and what is added after it.
   bool store(const Run& run, int64_t row, int64_t p, const float* sums, const float* last) const {
-    const int64_t used = std::min(kColumns, columns_ - p * kColumns);
-    const float* bias = biased_ ? reinterpret_cast<const float*>(run.inputs[kBias]) + p * kColumns : nullptr;
-    float* out = reinterpret_cast<float*>(run.outputs[0]) + row * columns_ + p * kColumns;
+    const int64_t used = std::min(kTaskColumns, columns_ - p * kTaskColumns);
+    const float* bias = biased_ ? reinterpret_cast<const float*>(run.inputs[kBiasInput]) + p * kTaskColumns : nullptr;
+    float* out = reinterpret_cast<float*>(run.outputs[0]) + row * columns_ + p * kTaskColumns;
     for (int64_t n = 0; n < used; ++n) out[n] = sums[n];
     for (int64_t n = 0; n < used && bias != nullptr; ++n) out[n] = out[n] + bias[n];
     for (int64_t n = 0; n < used && last != nullptr; ++n) out[n] = out[n] + last[n];
@@ -195,9 +186,10 @@ class Panels : public Kernel {
 };
 
 // Rows in 8 bits.
-class Integers final : public Panels {
+class IntegerBlocks final : public Panels {
  public:
-  Integers(const Step& step, const Weights& w, const CoreSet& cores) : Panels(step, w, cores), bytes_(w.bits == 8) {
+  IntegerBlocks(const Step& step, const BlockWeights& w, const CoreSet& cores)
+      : Panels(step, w, cores), bytes_(w.bits == 8) {
     require(step.rule("row_blocks") == "binary32_over_127" && !w.real_points, "no native rule for this slot");
     const std::string& rule = step.rule("block_product");
     require(rule == "binary32_16_lanes" || rule == "binary32_four_blocks", "no native rule for this slot");
@@ -206,13 +198,13 @@ class Integers final : public Panels {
     four_blocks_ ? plan_four_blocks() : plan_steps();
     step_bytes_ = bytes_ ? 512 : 256;
     numbers_.assign(static_cast<size_t>(panels_ * steps_ * step_bytes_), 0);
-    scales_.assign(static_cast<size_t>(panels_ * blocks_ * kColumns), 0.0f);
+    scales_.assign(static_cast<size_t>(panels_ * blocks_ * kTaskColumns), 0.0f);
     moved_ = scales_;
     for (int64_t p = 0; p < panels_; ++p) {
       each_column(w, p, [&](int64_t c, int64_t n) {
         pack(w, n, numbers_.data() + p * steps_ * step_bytes_ + 4 * c);
         for (int64_t b = 0; b < blocks_; ++b) {
-          const int64_t at = (p * blocks_ + b) * kColumns + c;
+          const int64_t at = (p * blocks_ + b) * kTaskColumns + c;
           scales_[at] = w.scale(n, b);
           moved_[at] = -(w.scale(n, b) * w.point(n, b));
         }
@@ -324,7 +316,7 @@ class Integers final : public Panels {
   int32_t nothing() const { return static_cast<int32_t>(blocks_ * length_); }
 
   // Column `n`: the four bytes of a lane's first and second four lie 64 apart, or share bytes.
-  void pack(const Weights& w, int64_t n, uint8_t* to) const {
+  void pack(const BlockWeights& w, int64_t n, uint8_t* to) const {
     for (int64_t t = 0; t < steps_; ++t, to += step_bytes_) {
       for (int64_t i = 0; i < 32; ++i) {
         const int64_t place = places_[32 * t + i], lane = i / 8, d = i % 4;
@@ -345,7 +337,7 @@ class Integers final : public Panels {
   int64_t row_numbers() const { return round_up(rows_ * 32 * steps_, 64); }
   int64_t shared_bytes() const override { return row_numbers() + 2 * row_scales(); }
   int64_t worker_bytes() const override {
-    return std::max(round_up(padded() + 1, 64), kRows * 8 + kRows * kColumns * (16 + 8 + 1) * 4);
+    return std::max(round_up(padded() + 1, 64), kTaskRows * 8 + kTaskRows * kTaskColumns * (16 + 8 + 1) * 4);
   }
   Rows rows_in(uint8_t* scratch) const {
     auto* scales = reinterpret_cast<float*>(scratch + row_numbers());
@@ -362,7 +354,7 @@ class Integers final : public Panels {
       float largest;
       std::memcpy(&largest, &bits, 4);
       const float scale = largest / 127.0f, inverse = largest != 0.0f ? 127.0f / largest : 0.0f;
-      if (bits >= kInfinity || std::isinf(inverse)) return false;
+      if (bits >= kExponentOfOnes || std::isinf(inverse)) return false;
       int32_t sum = 0;
       for (int64_t k = begin; k < end; ++k) {
         const auto value = static_cast<int32_t>((row[k] * inverse + kWhole) - kWhole);
@@ -380,24 +372,24 @@ class Integers final : public Panels {
   bool multiply(const Run& run, int64_t first, int64_t count, int64_t p, uint8_t* scratch) const override {
     const Rows rows = rows_in(run.scratch);
     const auto** pointers = reinterpret_cast<const float**>(scratch);
-    auto* last = reinterpret_cast<float*>(scratch + kRows * 8);
-    float* sums = last + kRows * kColumns;
-    std::fill_n(sums, count * 16 * kColumns, 0.0f);
+    auto* last = reinterpret_cast<float*>(scratch + kTaskRows * 8);
+    float* sums = last + kTaskRows * kTaskColumns;
+    std::fill_n(sums, count * 16 * kTaskColumns, 0.0f);
     four_blocks_ ? add_four_blocks(rows, first, count, p, sums) : add_steps(rows, first, count, p, sums);
-    std::fill_n(last, count * kColumns, 0.0f);
-    const float* weights = moved_.data() + p * blocks_ * kColumns;
+    std::fill_n(last, count * kTaskColumns, 0.0f);
+    const float* weights = moved_.data() + p * blocks_ * kTaskColumns;
     add_products(rows.sums + first * blocks_, blocks_, blocks_, count, weights, pointers, last);
     bool finite = true;
     for (int64_t r = 0; r < count; ++r) {
-      float result[kColumns];
+      float result[kTaskColumns];
       fold(sums, count, r, first + r, p, result);
-      finite = store(run, first + r, p, result, last + r * kColumns) && finite;
+      finite = store(run, first + r, p, result, last + r * kTaskColumns) && finite;
     }
     return finite;
   }
 
   void add_steps(const Rows& rows, int64_t first, int64_t count, int64_t p, float* sums) const {
-    const int64_t part = count * 4 * kColumns;
+    const int64_t part = count * 4 * kTaskColumns;
     for (int quarter = 0; quarter < 4; ++quarter) add(rows, first, count, p, quarter, sums + quarter * part);
     if (lanes() == 16) return;
     for (int64_t i = 0; i < 2 * part; ++i) sums[i] = sums[i] + sums[i + 2 * part];
@@ -405,7 +397,7 @@ class Integers final : public Panels {
   }
 
   void add_four_blocks(const Rows& rows, int64_t first, int64_t count, int64_t p, float* sums) const {
-    const int64_t part = count * 4 * kColumns, groups = (blocks_ + 3) / 4;
+    const int64_t part = count * 4 * kTaskColumns, groups = (blocks_ + 3) / 4;
     float *one = sums + 4 * part, *two = one + part;
     for (int64_t quarter = 0; quarter < lanes() / 4; ++quarter, sums += part) {
       for (int64_t g = 0; g < groups; ++g) {
@@ -431,7 +423,7 @@ class Integers final : public Panels {
     given.blocks = step_blocks_.data() + 2 * begin;
     given.sums = sums;
     const uint8_t* numbers = numbers_.data() + (p * steps_ + begin) * step_bytes_;
-    (bytes_ ? core_.run_8 : core_.run_4)(given, numbers, scales_.data() + p * blocks_ * kColumns);
+    (bytes_ ? core_.run_8 : core_.run_4)(given, numbers, scales_.data() + p * blocks_ * kTaskColumns);
   }
 
   // Pairs of rows of long blocks, and the columns beyond the last four, are folded by halves.
@@ -440,10 +432,10 @@ class Integers final : public Panels {
     Lanes at{};
     for (int i = 0; i < lanes(); ++i) {
       const int64_t lane = length_ == 64 && !four_blocks_ ? kOrder[i % 4] : i % 4;
-      at[i] = sums + ((i / 4 * count + r) * 4 + lane) * kColumns;
+      at[i] = sums + ((i / 4 * count + r) * 4 + lane) * kTaskColumns;
     }
     const bool in_pair = row < rows_ / 2 * 2 && length_ >= (bytes_ ? 128 : 64);
-    const int64_t fours = in_pair || four_blocks_ ? 0 : std::min(kColumns, columns_ / 4 * 4 - p * kColumns);
+    const int64_t fours = in_pair || four_blocks_ ? 0 : std::min(kTaskColumns, columns_ / 4 * 4 - p * kTaskColumns);
     fold_columns(core_, at, lanes(), fours, result);
   }
 
@@ -457,23 +449,23 @@ class Integers final : public Panels {
 };
 
 // Real rows; weights of 4 bits become real numbers while running. A single row has 16 lanes of sums, others one.
-class Reals final : public Panels {
+class RealBlocks final : public Panels {
  public:
-  Reals(const Step& step, const Weights& w, const CoreSet& cores) : Panels(step, w, cores) {
+  RealBlocks(const Step& step, const BlockWeights& w, const CoreSet& cores) : Panels(step, w, cores) {
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     pairs_ = (depth_ + 1) / 2;
-    numbers_.assign(static_cast<size_t>(panels_ * pairs_ * kColumns), 0);
-    scales_.assign(static_cast<size_t>(panels_ * blocks_ * kColumns), 0.0f);
+    numbers_.assign(static_cast<size_t>(panels_ * pairs_ * kTaskColumns), 0);
+    scales_.assign(static_cast<size_t>(panels_ * blocks_ * kTaskColumns), 0.0f);
     points_ = scales_;
     for (int64_t p = 0; p < panels_; ++p) {
       each_column(w, p, [&](int64_t c, int64_t n) {
-        uint8_t* to = numbers_.data() + p * pairs_ * kColumns + c;
+        uint8_t* to = numbers_.data() + p * pairs_ * kTaskColumns + c;
         for (int64_t k = 0; k < depth_; ++k) {
-          to[k / 2 * kColumns] = static_cast<uint8_t>(to[k / 2 * kColumns] | w.number(n, k) << (k % 2 * 4));
+          to[k / 2 * kTaskColumns] = static_cast<uint8_t>(to[k / 2 * kTaskColumns] | w.number(n, k) << (k % 2 * 4));
         }
         for (int64_t b = 0; b < blocks_; ++b) {
-          scales_[(p * blocks_ + b) * kColumns + c] = w.scale(n, b);
-          points_[(p * blocks_ + b) * kColumns + c] = w.point(n, b);
+          scales_[(p * blocks_ + b) * kTaskColumns + c] = w.scale(n, b);
+          points_[(p * blocks_ + b) * kTaskColumns + c] = w.point(n, b);
         }
       });
     }
@@ -482,36 +474,39 @@ class Reals final : public Panels {
   void run(const Run& run) const override { share(run); }
 
  private:
-  int64_t worker_bytes() const override { return kRows * 8 + (std::max<int64_t>(kRows, 16) + length_) * kColumns * 4; }
+  int64_t worker_bytes() const override {
+    return kTaskRows * 8 + (std::max<int64_t>(kTaskRows, 16) + length_) * kTaskColumns * 4;
+  }
 
   bool multiply(const Run& run, int64_t first, int64_t count, int64_t p, uint8_t* scratch) const override {
     const float* a = reinterpret_cast<const float*>(run.inputs[0]) + first * depth_;
-    auto* sums = reinterpret_cast<float*>(scratch + kRows * 8);
-    const uint8_t* numbers = numbers_.data() + p * pairs_ * kColumns;
-    const float* scales = scales_.data() + p * blocks_ * kColumns;
-    const float* points = points_.data() + p * blocks_ * kColumns;
-    std::fill_n(sums, std::max<int64_t>(kRows, 16) * kColumns, 0.0f);
+    auto* sums = reinterpret_cast<float*>(scratch + kTaskRows * 8);
+    const uint8_t* numbers = numbers_.data() + p * pairs_ * kTaskColumns;
+    const float* scales = scales_.data() + p * blocks_ * kTaskColumns;
+    const float* points = points_.data() + p * blocks_ * kTaskColumns;
+    std::fill_n(sums, std::max<int64_t>(kTaskRows, 16) * kTaskColumns, 0.0f);
     if (rows_ == 1) {
       core_.run_row(a, depth_, length_, numbers, scales, points, sums);
       return store_row(run, p, sums);
     }
     const auto** pointers = reinterpret_cast<const float**>(scratch);
-    float* weights = sums + std::max<int64_t>(kRows, 16) * kColumns;
+    float* weights = sums + std::max<int64_t>(kTaskRows, 16) * kTaskColumns;
     for (int64_t b = 0; b < blocks_; ++b) {
       const int64_t begin = b * length_, terms = std::min(length_, depth_ - begin);
-      core_.unpack(terms, numbers + begin / 2 * kColumns, scales + b * kColumns, points + b * kColumns, weights);
+      core_.unpack(terms, numbers + begin / 2 * kTaskColumns, scales + b * kTaskColumns, points + b * kTaskColumns,
+                   weights);
       add_products(a + begin, depth_, terms, count, weights, pointers, sums);
     }
     bool finite = true;
-    for (int64_t r = 0; r < count; ++r) finite = store(run, first + r, p, sums + r * kColumns, nullptr) && finite;
+    for (int64_t r = 0; r < count; ++r) finite = store(run, first + r, p, sums + r * kTaskColumns, nullptr) && finite;
     return finite;
   }
 
   bool store_row(const Run& run, int64_t p, const float* sums) const {
     Lanes lanes{};
-    for (int i = 0; i < 16; ++i) lanes[i] = sums + i * kColumns;
-    float result[kColumns];
-    fold_columns(core_, lanes, 16, std::min(kColumns, columns_ / 4 * 4 - p * kColumns), result);
+    for (int i = 0; i < 16; ++i) lanes[i] = sums + i * kTaskColumns;
+    float result[kTaskColumns];
+    fold_columns(core_, lanes, 16, std::min(kTaskColumns, columns_ / 4 * 4 - p * kTaskColumns), result);
     return store(run, 0, p, result, nullptr);
   }
 
@@ -520,10 +515,10 @@ class Reals final : public Panels {
   std::vector<float> scales_, points_;  // [panels][blocks][16]
 };
 
-// Weights that became real numbers once: a product of two matrices, of which the second lies transposed.
+// BlockWeights that became real numbers once: a product of two matrices, of which the second lies transposed.
 class Unpacked final : public Kernel {
  public:
-  Unpacked(const Step& step, const Weights& w, const CoreSet& cores) {
+  Unpacked(const Step& step, const BlockWeights& w, const CoreSet& cores) {
     values_.resize(static_cast<size_t>(w.columns * w.depth));
     for (int64_t n = 0; n < w.columns; ++n) {
       for (int64_t k = 0; k < w.depth; ++k) {
@@ -537,7 +532,7 @@ class Unpacked final : public Kernel {
     b.constant = values_.data();
     Step product = step;
     product.inputs = {&a, &b};
-    if (step.has_input(kBias)) product.inputs.push_back(step.inputs[kBias]);
+    if (step.has_input(kBiasInput)) product.inputs.push_back(step.inputs[kBiasInput]);
     product.outputs = {&out};
     product.integers["transpose_b"] = product.integers["turned_b"] = {1};
     product.integers["transpose_a"] = product.integers["apart"] = {0};
@@ -550,7 +545,7 @@ class Unpacked final : public Kernel {
   void run(const Run& run) const override {
     // Kernels read what they do not change.
     uint8_t* const inputs[] = {run.inputs[0], reinterpret_cast<uint8_t*>(const_cast<float*>(values_.data())),
-                               run.inputs[kBias]};
+                               run.inputs[kBiasInput]};
     kernel_->run({inputs, run.outputs, run.scratch, run.pool});
   }
 
@@ -571,9 +566,9 @@ class Unpacked final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_block_product(const Step& step, const CoreSet& cores) {
-  const Weights weights(step);
-  if (step.rules.count("block_product") != 0) return std::make_unique<Integers>(step, weights, cores);
-  if (step.integer("packed", 0, 1) != 0) return std::make_unique<Reals>(step, weights, cores);
+  const BlockWeights weights(step);
+  if (step.rules.count("block_product") != 0) return std::make_unique<IntegerBlocks>(step, weights, cores);
+  if (step.integer("packed", 0, 1) != 0) return std::make_unique<RealBlocks>(step, weights, cores);
   return std::make_unique<Unpacked>(step, weights, cores);
 }
 

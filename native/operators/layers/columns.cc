@@ -7,7 +7,7 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kLanes = 16;  // depths are padded to a multiple of this
+constexpr int64_t kDepthLanes = 16;  // depths are padded to a multiple of this
 
 // sums[r][c] = rows[r] . columns[c], exact. Products are added in 32 bits for `block` elements at a time, over which
 // sum |a| |w| <= 2^31 - 1, then in 64.
@@ -15,7 +15,7 @@ template <int kRows, int kWide>
 void dots(const int16_t* const* rows, const int16_t* columns, int64_t depth, int64_t block, int64_t* const* sums) {
   int64_t total[kRows][kWide] = {};
   for (int64_t begin = 0; begin < depth; begin += block) {
-    const int64_t count = std::min(block, depth - begin) / kLanes * kLanes;
+    const int64_t count = std::min(block, depth - begin) / kDepthLanes * kDepthLanes;
     int32_t part[kRows][kWide] = {};
     for (int64_t k = 0; k < count; ++k) {
       for (int r = 0; r < kRows; ++r) {
@@ -48,10 +48,10 @@ void dots_row(const int16_t* const* rows, const int16_t* columns, int64_t count,
 }  // namespace
 
 Columns::Columns(int64_t columns, int64_t used_depth, int64_t largest_input, int64_t largest_weight)
-    : count(columns), used(used_depth), depth(round_up(used_depth, kLanes)) {
-  planes = largest_weight <= 32767 && kLanes * largest_input * largest_weight <= kMostSum ? 1 : 2;
+    : count(columns), used(used_depth), depth(round_up(used_depth, kDepthLanes)) {
+  planes = largest_weight <= 32767 && kDepthLanes * largest_input * largest_weight <= kMostSum ? 1 : 2;
   const int64_t product = largest_input * (planes == 1 ? std::max<int64_t>(1, largest_weight) : 256);
-  block = std::max(kLanes, kMostSum / std::max<int64_t>(1, product) / kLanes * kLanes);
+  block = std::max(kDepthLanes, kMostSum / std::max<int64_t>(1, product) / kDepthLanes * kDepthLanes);
 }
 
 void Columns::multiply(const int16_t* packed, const int16_t* rows, int64_t row_count, int64_t first, int64_t wide,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "core/share.h"
 #include "operators/layers/weights.h"
@@ -9,9 +10,8 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kRows = 24;   // of one task: a multiple of most tiles' heights
-constexpr int64_t kRate = 100;  // multiply-adds of one nanosecond, about
-constexpr int64_t kMostSum = 2147483647;
+constexpr int64_t kComputedRows = 24;   // of one task: a multiple of most tiles' heights
+constexpr int64_t kComputedRate = 100;  // multiply-adds of one nanosecond, about
 
 // A weight is a byte as it is kept less 128. The sums of columns, which fold zero points, are those of a row of ones.
 class ByteProducts final : public Kernel {
@@ -29,7 +29,9 @@ class ByteProducts final : public Kernel {
     if (form == "sums") {
       require(out.type == Type::s32, "sums are kept in 32 bits");
     } else {
-      require(form == "quantized" && is_8bit(out.type) && step.bounded && step.magnitude <= kMostSum, "no native form");
+      require(form == "quantized" && is_8bit(out.type) && step.bounded &&
+                  step.magnitude <= std::numeric_limits<int32_t>::max(),
+              "no native form");
       requantize_ = cores.requantize_row();
       requantization_ = step.requantize(p_.columns);
       require(requantization_.multipliers.size() == 1, "one multiplier is needed");
@@ -47,19 +49,21 @@ class ByteProducts final : public Kernel {
     auto* packed = reinterpret_cast<int8_t*>(run.scratch);
     auto* terms = reinterpret_cast<int32_t*>(run.scratch + packed_bytes());
     const int64_t panels = (p_.columns + most_ - 1) / most_, matrices = static_cast<int64_t>(p_.left.size());
-    const int threads = matrices * p_.rows * p_.columns * p_.depth / kRate < kWorthSharing ? 1 : run.pool.threads();
+    const int threads =
+        matrices * p_.rows * p_.columns * p_.depth / kComputedRate < kWorthSharing ? 1 : run.pool.threads();
     run.pool.parallel(p_.right_matrices * panels, threads, [&](int64_t task, int) {
       const int64_t matrix = task / panels, first = task % panels * most_;
       pack(run.inputs[1] + matrix * p_.depth * p_.columns, first, packed + matrix * width_ * depth_ + first * depth_,
            terms + matrix * width_ + first);
     });
-    const int64_t blocks = (p_.rows + kRows - 1) / kRows;
+    const int64_t blocks = (p_.rows + kComputedRows - 1) / kComputedRows;
     run.pool.parallel(matrices * blocks, threads, [&](int64_t task, int worker) {
-      const int64_t matrix = task / blocks, first = task % blocks * kRows, count = std::min(kRows, p_.rows - first);
+      const int64_t matrix = task / blocks, first = task % blocks * kComputedRows,
+                    count = std::min(kComputedRows, p_.rows - first);
       uint8_t* scratch = run.scratch + shared_bytes() + worker * worker_bytes();
       auto* sums = reinterpret_cast<int32_t*>(scratch);
-      auto* row_terms = reinterpret_cast<int32_t*>(scratch + round_up(kRows * width_ * 4, 64));
-      auto** pointers = reinterpret_cast<const uint8_t**>(row_terms + round_up(kRows, 16));
+      auto* row_terms = reinterpret_cast<int32_t*>(scratch + round_up(kComputedRows * width_ * 4, 64));
+      auto** pointers = reinterpret_cast<const uint8_t**>(row_terms + round_up(kComputedRows, 16));
       const uint8_t* data = run.inputs[0] + (p_.left[matrix] * p_.rows + first) * p_.depth;
       if (depth_ != p_.depth) data = widen(data, count, scratch + worker_bytes() - copy_bytes());
       ByteRows rows;
@@ -75,7 +79,7 @@ class ByteProducts final : public Kernel {
       }
       if (weight_zero_point_ != 0) {
         for (int64_t r = 0; r < count; ++r) pointers[r] = data + r * depth_;
-        row_terms_(pointers, kRows, 1, p_.depth, count, static_cast<int32_t>(-weight_zero_point_), row_terms);
+        row_terms_(pointers, kComputedRows, 1, p_.depth, count, static_cast<int32_t>(-weight_zero_point_), row_terms);
       } else {
         std::fill_n(row_terms, count, 0);
       }
@@ -86,9 +90,10 @@ class ByteProducts final : public Kernel {
  private:
   int64_t packed_bytes() const { return round_up(p_.right_matrices * width_ * depth_, 64); }
   int64_t shared_bytes() const { return packed_bytes() + round_up(p_.right_matrices * width_ * 4, 64); }
-  int64_t copy_bytes() const { return depth_ == p_.depth ? 0 : round_up(kRows * depth_, 64); }
+  int64_t copy_bytes() const { return depth_ == p_.depth ? 0 : round_up(kComputedRows * depth_, 64); }
   int64_t worker_bytes() const {
-    return round_up(kRows * width_ * 4, 64) + round_up(kRows, 16) * 4 + round_up(kRows * 8, 64) + copy_bytes();
+    return round_up(kComputedRows * width_ * 4, 64) + round_up(kComputedRows, 16) * 4 +
+           round_up(kComputedRows * 8, 64) + copy_bytes();
   }
 
   // Columns from `first` on, at most a panel of them, [depth / 4][width][4], and what they add to their sums.

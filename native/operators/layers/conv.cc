@@ -21,13 +21,13 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kRows = 32;  // filters whose sums are held at a time
-constexpr int64_t kRate = 16;  // multiply-adds of one nanosecond, about
-constexpr size_t kAddend = 9;  // the operand that sums begin with
+constexpr int64_t kLoopRows = 32;  // filters whose sums are held at a time
+constexpr int64_t kLoopRate = 16;  // multiply-adds of one nanosecond, about
+constexpr size_t kAddend = 9;      // the operand that sums begin with
 
-class RealConvolution final : public Kernel {
+class OrderedReals final : public Kernel {
  public:
-  RealConvolution(const Step& step, const CoreSet& cores) : core_(cores.real_matmul()) {
+  OrderedReals(const Step& step, const CoreSet& cores) : core_(cores.real_matmul()) {
     const Operand &in = step.input(0), &filters = step.input(1), &out = step.output();
     const bool real = in.type == Type::f32 && filters.type == Type::f32 && out.type == Type::f32;
     require(real && in.dense() && filters.dense() && out.dense(), "no native kernel for these types");
@@ -93,8 +93,8 @@ class RealConvolution final : public Kernel {
     }
     const int64_t images = batch_ * groups_, work = images * filters_ * terms_ * positions_;
     // Few panels are unfolded by several threads, each for filters of its own.
-    const int threads = work / kRate < kWorthSharing ? 1 : run.pool.threads();
-    const int64_t chunks = (filters_ + kRows - 1) / kRows;
+    const int threads = work / kLoopRate < kWorthSharing ? 1 : run.pool.threads();
+    const int64_t chunks = (filters_ + kLoopRows - 1) / kLoopRows;
     const int64_t parts = images * panels_ < 2 * threads ? std::min<int64_t>(chunks, threads) : 1;
     std::atomic<bool> finite{true};
     run.pool.parallel(images * panels_ * parts, threads, [&](int64_t task, int worker) {
@@ -103,12 +103,12 @@ class RealConvolution final : public Kernel {
       uint8_t* scratch = run.scratch + filter_bytes() + worker * worker_bytes();
       auto* unfolded = reinterpret_cast<float*>(scratch + sums_bytes());
       unfold(in + image * depth_ * h_.dimension * w_.dimension, first, used, unfolded);
-      const int64_t low = chunks * part / parts * kRows;
-      const int64_t end = std::min(filters_, chunks * (part + 1) / parts * kRows);
+      const int64_t low = chunks * part / parts * kLoopRows;
+      const int64_t end = std::min(filters_, chunks * (part + 1) / parts * kLoopRows);
       bool right = true;
-      for (int64_t m = low; m < end; m += kRows) {
+      for (int64_t m = low; m < end; m += kLoopRows) {
         const int64_t row = group * filters_ + m;
-        const int64_t count = std::min(kRows, end - m), place = (image * filters_ + m) * positions_ + first;
+        const int64_t count = std::min(kLoopRows, end - m), place = (image * filters_ + m) * positions_ + first;
         if (begin != nullptr && begin != out) {
           for (int64_t r = 0; r < count; ++r) {
             std::memcpy(out + place + r * positions_, begin + place + r * positions_, static_cast<size_t>(used) * 4);
@@ -138,7 +138,7 @@ class RealConvolution final : public Kernel {
 
   int64_t width(int64_t used) const { return round_up(used, core_.lanes); }
   int64_t filter_bytes() const { return constant_ ? 0 : round_up(groups_ * filters_ * terms_ * 4, 64); }
-  int64_t sums_bytes() const { return round_up(kRows * 8, 64) + round_up(kRows * most_ * 4, 64); }
+  int64_t sums_bytes() const { return round_up(kLoopRows * 8, 64) + round_up(kLoopRows * most_ * 4, 64); }
   int64_t worker_bytes() const { return sums_bytes() + round_up(terms_ * most_ * 4, 64); }
 
   // Filters [M][C][taps] as [M][C / block][taps][block], the last block filled with zeros.
@@ -201,7 +201,7 @@ class RealConvolution final : public Kernel {
     if (order_ != Order::blocks) return multiply_plainly(filters, first, count, panel, used, bias, out);
     const int64_t wide = width(used);
     auto** pointers = reinterpret_cast<const float**>(scratch);
-    auto* sums = reinterpret_cast<float*>(scratch + round_up(kRows * 8, 64));
+    auto* sums = reinterpret_cast<float*>(scratch + round_up(kLoopRows * 8, 64));
     for (int64_t k = 0; k < terms_; k += split_) {
       for (int64_t r = 0; r < count; ++r) pointers[r] = filters + r * terms_ + k;
       std::memset(sums, 0, static_cast<size_t>(count * wide) * 4);
@@ -283,7 +283,7 @@ BITTRUE_OPERATOR(conv, make_conv)
 }  // namespace
 
 std::unique_ptr<Kernel> make_real_convolution(const Step& step, const CoreSet& cores) {
-  return std::make_unique<RealConvolution>(step, cores);
+  return std::make_unique<OrderedReals>(step, cores);
 }
 
 }  // namespace bittrue

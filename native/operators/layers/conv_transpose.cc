@@ -15,9 +15,9 @@ namespace bittrue {
 namespace {
 
 // Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
-constexpr int64_t kRate = 150;
+constexpr int64_t kTransposedRate = 150;
 // Rows of one task, about: enough of them for a panel of weights in the first-level cache.
-constexpr int64_t kTaskRows = 96;
+constexpr int64_t kTransposedRows = 96;
 // Bytes that a segment may be read past its end.
 constexpr int64_t kSlack = 64;
 // Columns of weights that are worth a pass of their own, about.
@@ -93,7 +93,8 @@ TransposedConvolution::Part TransposedConvolution::make_part(int64_t y, int64_t 
   const int64_t room = g.out_w - x;
   part.full = room < wide ? 0 : (room - wide) / g.stride_w + 1;
   part.partial = std::min(wide - 1, std::max<int64_t>(0, room - part.full * g.stride_w));
-  part.lines_at_once = std::max<int64_t>(1, std::min(part.lines, kTaskRows / std::max<int64_t>(1, capacity(part))));
+  part.lines_at_once =
+      std::max<int64_t>(1, std::min(part.lines, kTransposedRows / std::max<int64_t>(1, capacity(part))));
   return part;
 }
 
@@ -239,7 +240,7 @@ void TransposedConvolution::run_lines(const Part& part, int64_t first, int64_t c
 void TransposedConvolution::run(const Run& run) const {
   const Transposed& g = geometry_;
   g.check_shape(run);
-  const int threads = g.work() / kRate < kWorthSharing ? 1 : run.pool.threads();
+  const int threads = g.work() / kTransposedRate < kWorthSharing ? 1 : run.pool.threads();
   int64_t blocks = 0;
   for (const Part& part : parts_) blocks += (part.lines + part.lines_at_once - 1) / part.lines_at_once;
   for (int64_t n = 0; n < g.batch; ++n) {

@@ -13,7 +13,7 @@ namespace bittrue {
 namespace {
 
 // Multiply-adds of one nanosecond, about.
-constexpr int64_t kRate = 4;
+constexpr int64_t kPairRate = 4;
 
 class DepthwisePairs final : public Kernel {
  public:
@@ -81,7 +81,8 @@ class DepthwisePairs final : public Kernel {
       }
     };
     run.pool.parallel(
-        rows, rows * window_.out_w * channels * window_.taps() / kRate < kWorthSharing ? 1 : run.pool.threads(), row);
+        rows, rows * window_.out_w * channels * window_.taps() / kPairRate < kWorthSharing ? 1 : run.pool.threads(),
+        row);
   }
 
  private:

@@ -131,9 +131,9 @@ class IntegerTransposed final : public Kernel {
 
 // Every output pixel adds up the input pixels that it meets in the order of memory, channel by channel, without those
 // outside of the image; then comes the bias. Hybrid layers quantize every image first, and scale each product back.
-class RealTransposed final : public Kernel {
+class GeneralRealTransposed final : public Kernel {
  public:
-  RealTransposed(const Step& step, const Transposed& g)
+  GeneralRealTransposed(const Step& step, const Transposed& g)
       : g_(g), padded_(round_up(g.out_c, kOrderedColumns)), images_(step, g.batch, kTransposedSource) {
     const Operand& weights = step.input(kTransposedWeights);
     require(step.input(kTransposedSource).type == Type::f32 && step.output().type == Type::f32,
@@ -267,7 +267,7 @@ class RealTransposed final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_general_transposed(const Step& step, const CoreSet& cores, const Transposed& geometry) {
-  if (step.text("arithmetic") != "rescaled") return std::make_unique<RealTransposed>(step, geometry);
+  if (step.text("arithmetic") != "rescaled") return std::make_unique<GeneralRealTransposed>(step, geometry);
   return std::make_unique<IntegerTransposed>(step, cores, geometry);
 }
 

@@ -8,11 +8,11 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kTogether = 16;  // filters that a matrix product does at once in any case
+constexpr int64_t kLinesTogether = 16;  // filters that a matrix product does at once in any case
 
 // How many groups to join, as zeros between them cost nothing while filters are few.
 int64_t joined_groups(int64_t groups, int64_t filters) {
-  for (int64_t count = std::min(groups, kTogether / filters); count > 1; --count) {
+  for (int64_t count = std::min(groups, kLinesTogether / filters); count > 1; --count) {
     if (groups % count == 0) return count;
   }
   return 1;

@@ -15,7 +15,7 @@ constexpr size_t kNone = SIZE_MAX;
 enum class Result : uint8_t { bytes, sums, reals };
 
 // How the sums become the result; requantized ones are the core's.
-struct Finish {
+struct IntegerFinish {
   Result result = Result::sums;
   std::vector<float> factors;  // known ones: one per column
   // Operands that are read while running, kNone where there are none: binary32 scales of rows (one) and of columns (one, or
@@ -29,7 +29,7 @@ class IntegerLayer final : public Kernel {
  public:
   // `zero_point`: input that holds zx while running, kNone when the step has the parameter input_zero_point.
   IntegerLayer(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth, const SignedWeights& weights,
-               const std::vector<int64_t>& addends, size_t zero_point, Finish finish)
+               const std::vector<int64_t>& addends, size_t zero_point, IntegerFinish finish)
       : depth_(depth),
         columns_(columns),
         weight_zero_point_(weights.zero_point),
@@ -162,7 +162,7 @@ class IntegerLayer final : public Kernel {
 
   int64_t depth_, columns_, weight_zero_point_;
   size_t zero_point_;
-  Finish finish_;
+  IntegerFinish finish_;
   RowTerms row_terms_;
   int64_t rows_ = 0, packed_depth_ = 0, block_ = 0;
   std::vector<uint32_t> corrections_;
@@ -173,12 +173,12 @@ class IntegerLayer final : public Kernel {
 constexpr size_t kAddend = 2, kRowScale = 3, kRowPoint = 4, kColumnScales = 5, kColumnPoints = 6, kResultScale = 7;
 
 // How sums become real numbers: factors of the plan, or operands that are read while running.
-Finish real_finish(const Step& step, int64_t columns) {
+IntegerFinish real_finish(const Step& step, int64_t columns) {
   require(step.rule("scale_back") == "binary32_product_of_scales", "no native rule for this slot");
   require(step.integer("b_scale_first", 0, 1) == 0 && step.integer("first_in_multiplier", 0, 1) != 0 &&
               step.integer("second_in_multiplier", 0, 1) != 0,
           "scales of another form");
-  Finish finish;
+  IntegerFinish finish;
   finish.result = Result::reals;
   if (step.integer("late", 0, 1) == 0) {
     const Array &first = step.array("first_scale"), &second = step.array("second_scale");
@@ -239,7 +239,7 @@ std::vector<int64_t> column_addends(const Step& step, int64_t columns) {
 
 std::unique_ptr<Kernel> make_matmul_layer(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth,
                                           const SignedWeights& weights, const std::vector<int64_t>& bias) {
-  Finish finish;
+  IntegerFinish finish;
   finish.result = Result::bytes;
   return std::make_unique<IntegerLayer>(step, cores, columns, depth, weights, bias, kNone, std::move(finish));
 }
@@ -247,7 +247,7 @@ std::unique_ptr<Kernel> make_matmul_layer(const Step& step, const CoreSet& cores
 std::unique_ptr<Kernel> make_integer_layer(const Step& step, const CoreSet& cores) {
   require(!step.has_array("input_zero_points"), "zero points differ by row");
   const ConstantMatrix b = constant_matrix(step);
-  Finish finish;
+  IntegerFinish finish;
   if (step.rules.count("scale_back") != 0) finish = real_finish(step, b.columns);
   const bool real_addends = finish.addends != kNone;
   const std::vector<int64_t> addends =

@@ -21,7 +21,7 @@ void fill_before(uint8_t* target, int64_t count, int64_t room, uint8_t value) {
 }
 
 // How rows of the product are found.
-enum class Rows {
+enum class RowsOf {
   taps,   // one segment per tap, pointing into the image or to a row of zero points
   lines,  // one segment per row of taps (per tap when dilated), without a look at the image's edges
 };
@@ -34,7 +34,7 @@ constexpr int64_t kBlockBytes = 24 << 10;
 constexpr int64_t kMostBlockRows = 512;
 
 // Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
-constexpr int64_t kRate = 300;
+constexpr int64_t kTileRate = 300;
 
 class MatmulConvolution final : public Kernel {
  public:
@@ -64,7 +64,7 @@ class MatmulConvolution final : public Kernel {
   int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64); }
 
   // Zero points that are known while running only are spread in scratch memory.
-  int64_t zero_bytes() const { return late() && rows_ == Rows::taps ? round_up(depth_, 64) : 0; }
+  int64_t zero_bytes() const { return late() && rows_ == RowsOf::taps ? round_up(depth_, 64) : 0; }
   bool late() const { return sums_.zero_point != ConvolutionSums::kNone; }
 
   void copy_image(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const;
@@ -76,7 +76,7 @@ class MatmulConvolution final : public Kernel {
   static constexpr int64_t kSlack = 64;
 
   Window window_;
-  Rows rows_;
+  RowsOf rows_;
   int64_t segments_, segment_, depth_, block_;  // bytes of a segment, and the same rounded up to four
   bool copies_ = false;
   bool grid_ = false;  // the core finds the rows itself
@@ -107,15 +107,15 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   const int64_t channels = window.in_c, taps = window.taps();
   require(taps <= 4096 && channels * taps <= (int64_t{1} << 24), "the filter is very large");
   const bool whole = channels % 4 == 0;
-  rows_ = whole && taps > 1 && (channels >= kShortestTap || window.dilation_w > 1) ? Rows::taps : Rows::lines;
-  const bool together = rows_ == Rows::lines && window.dilation_w == 1;
+  rows_ = whole && taps > 1 && (channels >= kShortestTap || window.dilation_w > 1) ? RowsOf::taps : RowsOf::lines;
+  const bool together = rows_ == RowsOf::lines && window.dilation_w == 1;
   segment_ = together ? window.filter_w * channels : channels;
   segments_ = together ? window.filter_h : taps;
   depth_ = round_up(segment_, 4);
   // Lines can be read in place where nothing is padded, no byte past the end is touched and pixels lie side by side.
   const bool side_by_side = in_pixel_ == channels || (taps == 1 && segment_ == channels);
-  copies_ = rows_ == Rows::lines && (window.padded() || segment_ != depth_ || !side_by_side);
-  zeros_.assign(static_cast<size_t>(rows_ == Rows::taps ? depth_ : 0), in_zero_point_);
+  copies_ = rows_ == RowsOf::lines && (window.padded() || segment_ != depth_ || !side_by_side);
+  zeros_.assign(static_cast<size_t>(rows_ == RowsOf::taps ? depth_ : 0), in_zero_point_);
 
   // Weights that need no bytes between segments are used as they are.
   std::vector<int8_t> packed(segment_ == depth_ ? 0 : static_cast<size_t>(window.out_c * segments_ * depth_), 0);
@@ -196,7 +196,7 @@ void MatmulConvolution::find_rows(const Image& image, int64_t first, int64_t cou
   int64_t y = first / window_.out_w, x = first % window_.out_w;
   for (int64_t done = 0; done < count;) {
     const int64_t stretch = std::min(count - done, window_.out_w - x);
-    if (rows_ == Rows::taps) {
+    if (rows_ == RowsOf::taps) {
       find_taps(image, y, x, stretch, rows + done);
     } else {
       const int64_t step = window_.stride_w * image.pixel;
@@ -251,7 +251,7 @@ void MatmulConvolution::run(const Run& run) const {
   }
   const int64_t panels = matmul_->panels();
   const int threads =
-      window_.pixels() * window_.out_c * segments_ * segment_ / kRate < kWorthSharing ? 1 : run.pool.threads();
+      window_.pixels() * window_.out_c * segments_ * segment_ / kTileRate < kWorthSharing ? 1 : run.pool.threads();
   // Where there are more weights than activations each thread takes columns, so that all weights are read once.
   const bool by_columns = window_.out_c > pixels && (panels % threads == 0 || panels >= 4 * threads);
   const int64_t groups = cut(threads > 1 && by_columns ? group_count(panels, threads) : 1,
@@ -309,7 +309,10 @@ void MatmulConvolution::run(const Run& run) const {
 }
 
 std::string MatmulConvolution::note() const {
-  const char* how = rows_ == Rows::taps ? "taps" : copies_ ? "a padded copy" : window_.taps() == 1 ? "pixels" : "lines";
+  const char* how = rows_ == RowsOf::taps ? "taps"
+                    : copies_             ? "a padded copy"
+                    : window_.taps() == 1 ? "pixels"
+                                          : "lines";
   return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "") +
          table_.note() + add_.note();
 }

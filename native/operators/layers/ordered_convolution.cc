@@ -17,12 +17,13 @@ namespace {
 
 using Three = std::array<int64_t, 3>;
 
-constexpr int64_t kMost = int64_t{1} << 30;
+constexpr int64_t kMostOfGeometry = int64_t{1} << 30;
 
 Three three(const Step& step, const char* key, int64_t low) {
   const std::vector<int64_t>& list = step.list(key);
   require(list.size() == 3, "three spatial axes are needed");
-  for (int64_t value : list) require(value >= low && value <= kMost, "a number of the geometry is out of range");
+  for (int64_t value : list)
+    require(value >= low && value <= kMostOfGeometry, "a number of the geometry is out of range");
   return {list[0], list[1], list[2]};
 }
 
@@ -72,13 +73,14 @@ OrderedConvolution::OrderedConvolution(const Step& step, bool transposed) : tran
                                      {"stride_h", "dilation_h", "pad_top"},
                                      {"stride_w", "dilation_w", "pad_left"}};
     for (int axis = 0; axis < 3; ++axis) {
-      stride_[axis] = step.integer(names[axis][0], 1, kMost), dilation_[axis] = step.integer(names[axis][1], 1, kMost);
-      pad_[axis] = step.integer(names[axis][2], 0, kMost);
+      stride_[axis] = step.integer(names[axis][0], 1, kMostOfGeometry),
+      dilation_[axis] = step.integer(names[axis][1], 1, kMostOfGeometry);
+      pad_[axis] = step.integer(names[axis][2], 0, kMostOfGeometry);
     }
   }
   for (int axis = 0; axis < 3; ++axis) {
     in_[axis] = in.shape[axis + 1], out_[axis] = out.shape[axis + 1], filter_[axis] = weights.shape[axis];
-    require(in_[axis] < kMost && out_[axis] < kMost, "an axis is very long");
+    require(in_[axis] < kMostOfGeometry && out_[axis] < kMostOfGeometry, "an axis is very long");
   }
   batch_ = in.shape[0], depth_ = in.shape[4], filters_ = out.shape[4];
   require(out.shape[0] == batch_, "the output's shape differs");

@@ -96,9 +96,9 @@ struct Halved {
 };
 
 template <class Number>
-class Normalization final : public Kernel {
+class RangedNormalization final : public Kernel {
  public:
-  explicit Normalization(const Step& step) {
+  explicit RangedNormalization(const Step& step) {
     const Operand &in = step.input(0), &out = step.output();
     require(step.inputs.size() == 1 && is_8bit(in.type) && out.type == Type::s8 && in.dense() && out.dense() &&
                 in.rank() >= 2 && in.shape == out.shape,
@@ -189,8 +189,8 @@ std::unique_ptr<Kernel> make_ranged_mul(const Step& step) {
 std::unique_ptr<Kernel> make_ranged_normalization(const Step& step) {
   require(step.rule("range_normalization") == "binary32_epsilon_twice_even", "no native rule for this slot");
   require(step.integer("late", 0, 1) == 0, "ranges are known while running only");
-  if (step.input(0).type == Type::s8) return std::make_unique<Normalization<Signed>>(step);
-  return std::make_unique<Normalization<Halved>>(step);
+  if (step.input(0).type == Type::s8) return std::make_unique<RangedNormalization<Signed>>(step);
+  return std::make_unique<RangedNormalization<Halved>>(step);
 }
 
 }  // namespace bittrue

@@ -14,7 +14,7 @@ namespace bittrue {
 namespace {
 
 constexpr int64_t kPixels = 24;      // positions per block: a multiple of every tile's height
-constexpr int64_t kRate = 8;         // multiply-adds of one nanosecond, about
+constexpr int64_t kRealRate = 8;     // multiply-adds of one nanosecond, about
 constexpr int64_t kPatchDepth = 16;  // below, windows are gathered into one row
 constexpr int64_t kExact = 1 << 24;  // integers below it are exact in binary32, whatever their order
 constexpr int64_t kLargestTerm = 255 * 128;
@@ -24,11 +24,11 @@ struct Piece {
   int64_t first, segments, begin, depth;
 };
 
-class RealConvolution final : public Kernel {
+class CoreConvolution final : public Kernel {
  public:
   // weights[o * terms + k], or weights[k * out_c + o] when `transposed`. `rows` rows of the input share a scale each in
   // hybrid layers; `bias_alone`: where all of them are zero, the bias is the result.
-  RealConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups, bool transposed,
+  CoreConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups, bool transposed,
                   int64_t rows, bool bias_alone);
 
   void run(const Run& run) const override;
@@ -85,7 +85,7 @@ class RealConvolution final : public Kernel {
   std::vector<float> packed_, zeros_;
 };
 
-RealConvolution::RealConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups,
+CoreConvolution::CoreConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups,
                                  bool transposed, int64_t rows, bool bias_alone)
     : core_(cores.real_matmul()),
       window_(window),
@@ -137,7 +137,7 @@ RealConvolution::RealConvolution(const Step& step, const CoreSet& cores, const W
 }
 
 // Whether all weights are finite: then terms outside of the image may be products with 0, which add nothing.
-bool RealConvolution::pack(const uint8_t* stored, float* packed) const {
+bool CoreConvolution::pack(const uint8_t* stored, float* packed) const {
   bool finite = true;
   for (const Unit& unit : units_) {
     float* to = packed + unit.offset;
@@ -154,7 +154,7 @@ bool RealConvolution::pack(const uint8_t* stored, float* packed) const {
   return finite;
 }
 
-RealConvolution::Worker RealConvolution::worker(uint8_t* scratch) const {
+CoreConvolution::Worker CoreConvolution::worker(uint8_t* scratch) const {
   Worker w{};
   w.rows = reinterpret_cast<const float**>(scratch);
   w.shifted = w.rows + segments_ * kPixels;
@@ -166,7 +166,7 @@ RealConvolution::Worker RealConvolution::worker(uint8_t* scratch) const {
   return w;
 }
 
-void RealConvolution::run(const Run& run) const {
+void CoreConvolution::run(const Run& run) const {
   const int64_t pixels = window_.pixels(), work = pixels * window_.out_c * terms_;
   if (pixels == 0 || window_.out_c == 0) return;
   Place place{};
@@ -182,7 +182,7 @@ void RealConvolution::run(const Run& run) const {
   }
   place.bias = finish_.has_bias() ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
   place.out = reinterpret_cast<float*>(run.outputs[0]);
-  const int threads = work / kRate < kWorthSharing ? 1 : run.pool.threads();
+  const int threads = work / kRealRate < kWorthSharing ? 1 : run.pool.threads();
   const int64_t blocks = (pixels + kPixels - 1) / kPixels, units = static_cast<int64_t>(units_.size());
   const int64_t parts = cut(threads > 1 && blocks < 4 * threads ? std::min<int64_t>(units, 4 * threads) : 1,
                             work / blocks, kTaskMostWork, units);
@@ -199,7 +199,7 @@ void RealConvolution::run(const Run& run) const {
 }
 
 // Positions [first, first + count) and units [begin, end). Returns whether a result is NaN.
-bool RealConvolution::block(const Place& place, const Worker& worker, int64_t first, int64_t count, int64_t begin,
+bool CoreConvolution::block(const Place& place, const Worker& worker, int64_t first, int64_t count, int64_t begin,
                             int64_t end) const {
   bool odd = false;
   int64_t found = -1;
@@ -219,7 +219,7 @@ bool RealConvolution::block(const Place& place, const Worker& worker, int64_t fi
 }
 
 // Fused sums start from what lies in their place; lanes beyond the unit's columns come to nothing.
-void RealConvolution::begin_with_bias(const Place& place, const Worker& worker, int64_t count, const Unit& unit) const {
+void CoreConvolution::begin_with_bias(const Place& place, const Worker& worker, int64_t count, const Unit& unit) const {
   for (int64_t r = 0; r < count; ++r) {
     float* sums = worker.sums + r * unit.width;
     std::fill_n(sums, unit.width, 0.0f);
@@ -228,7 +228,7 @@ void RealConvolution::begin_with_bias(const Place& place, const Worker& worker, 
 }
 
 // Where the segments of each position begin; outside of the image zeros, or nothing when a weight is not finite.
-void RealConvolution::find_rows(const Place& place, const Worker& worker, int64_t first, int64_t count,
+void CoreConvolution::find_rows(const Place& place, const Worker& worker, int64_t first, int64_t count,
                                 int64_t group) const {
   const Window& w = window_;
   for (int64_t r = 0; r < count; ++r) {
@@ -254,7 +254,7 @@ void RealConvolution::find_rows(const Place& place, const Worker& worker, int64_
   }
 }
 
-void RealConvolution::sum(const Worker& worker, int64_t count, const float* packed, int64_t width, bool finite) const {
+void CoreConvolution::sum(const Worker& worker, int64_t count, const float* packed, int64_t width, bool finite) const {
   const int64_t depth = patched_ ? terms_ : depth_;
   RealRows rows;
   rows.rows = worker.rows;
@@ -331,7 +331,7 @@ class RealDepthwise final : public Kernel {
     const float* in = rows_.run(run, reinterpret_cast<const float*>(run.inputs[0]), run.scratch);
     const float* weights = weights_.data(run.inputs[1]);
     const float* bias = finish_.has_bias() ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
-    const int threads = work / kRate < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = work / kRealRate < kWorthSharing ? 1 : run.pool.threads();
     std::atomic<bool> odd{false};
     run.pool.parallel(rows, threads, [&](int64_t row, int index) {
       uint8_t* scratch = run.scratch + rows_.bytes() + index * worker_bytes();
@@ -433,7 +433,7 @@ std::unique_ptr<Kernel> make_real_conv2d(const Step& step, const CoreSet& cores)
           "the filter's shape differs");
   require_order(step, false);
   require_exact_integers(step, window.out_c, window.taps() * filter.shape[3]);
-  return std::make_unique<RealConvolution>(step, cores, window, groups, false, std::max<int64_t>(1, window.batch),
+  return std::make_unique<CoreConvolution>(step, cores, window, groups, false, std::max<int64_t>(1, window.batch),
                                            false);
 }
 
@@ -447,7 +447,7 @@ std::unique_ptr<Kernel> make_real_depthwise_conv2d(const Step& step, const CoreS
   require_order(step, true);
   const bool columns = is_fused(step) && step.rule("sum_of_products") == "binary32_fused_from_bias_by_columns";
   if (window.in_c == 1 && !columns) {
-    return std::make_unique<RealConvolution>(step, cores, window, 1, true, std::max<int64_t>(1, window.batch), false);
+    return std::make_unique<CoreConvolution>(step, cores, window, 1, true, std::max<int64_t>(1, window.batch), false);
   }
   return std::make_unique<RealDepthwise>(step, cores, window, window.out_c / window.in_c);
 }
@@ -465,7 +465,7 @@ std::unique_ptr<Kernel> make_real_fully_connected(const Step& step, const CoreSe
   require(window.in_w * window.in_c == in.elements && window.in_w * window.out_c == step.output().elements,
           "the shapes do not fit");
   require_exact_integers(step, window.out_c, window.in_c);
-  return std::make_unique<RealConvolution>(step, cores, window, 1, false, std::max<int64_t>(1, window.in_w), true);
+  return std::make_unique<CoreConvolution>(step, cores, window, 1, false, std::max<int64_t>(1, window.in_w), true);
 }
 
 }  // namespace bittrue

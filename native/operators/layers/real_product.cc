@@ -22,7 +22,7 @@ struct Factors {
   int64_t right_matrices = 1;
 };
 
-void require_reals(const Operand& a, const Operand& b, const Operand& out) {
+void require_real_operands(const Operand& a, const Operand& b, const Operand& out) {
   const bool real = a.type == Type::f32 && b.type == Type::f32 && out.type == Type::f32;
   require(real && a.dense() && b.dense() && out.dense(), "no native kernel for these types");
 }
@@ -34,7 +34,7 @@ class RealProduct final : public Kernel {
         product_(cores.real_matmul(), f_.depth, f_.columns, static_cast<float>(step.real("alpha")),
                  step.integer("packed", 0, 1) != 0 && step.input(1).rank() == 2) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
-    require_reals(a, b, out);
+    require_real_operands(a, b, out);
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
     if (added) {
@@ -119,7 +119,7 @@ class SingleRows final : public Kernel {
  public:
   SingleRows(const Step& step, const Factors& factors, bool added) : f_(factors), added_(added) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
-    require_reals(a, b, out);
+    require_real_operands(a, b, out);
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
     if (!added) return;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kAxes = 3;
 
-struct Axis {
+struct TransposedAxis {
   int64_t in = 1, out = 1, taps = 1, stride = 1, dilation = 1, before = 0;
 
   // Where input 0 goes by a tap, and which inputs go inside of the result.
@@ -77,7 +77,7 @@ class RealTransposed final : public Kernel {
             uint8_t* scratch) const;
   void spread(const float* planes, int64_t plane_step, int64_t position_step, float* out) const;
 
-  Axis axes_[kAxes];
+  TransposedAxis axes_[kAxes];
   int64_t batch_, groups_, depth_, channels_;  // channels of one group
   int64_t taps_ = 1, positions_ = 1, results_ = 1, together_ = 1;
   bool packed_, added_;
@@ -87,10 +87,10 @@ class RealTransposed final : public Kernel {
 };
 
 // In the order of members: what the product needs is known before it is made.
-Axis read_axis(const Step& step, int axis) {
+TransposedAxis read_axis(const Step& step, int axis) {
   const Operand &in = step.input(0), &filter = step.input(1), &out = step.output();
   const int rank = in.rank() - 2, own = axis - (kAxes - rank);
-  Axis found;
+  TransposedAxis found;
   if (own < 0) return found;
   const auto number = [&](const char* key, int64_t least, int64_t most) {
     const std::vector<int64_t>& list = step.list(key);
@@ -208,7 +208,7 @@ bool RealTransposed::make(const float* image, const float* own, const float* fil
 
 // One channel's planes: element p of tap t is at t * plane_step + p * position_step.
 void RealTransposed::spread(const float* planes, int64_t plane_step, int64_t position_step, float* out) const {
-  const Axis &deep = axes_[0], &high = axes_[1], &wide = axes_[2];
+  const TransposedAxis &deep = axes_[0], &high = axes_[1], &wide = axes_[2];
   for (int64_t a = 0; a < deep.taps; ++a) {
     for (int64_t b = 0; b < high.taps; ++b) {
       for (int64_t c = 0; c < wide.taps; ++c, planes += plane_step) {

@@ -6,10 +6,10 @@
 namespace bittrue {
 namespace {
 
-typedef float Four __attribute__((vector_size(16)));
+typedef float FourReals __attribute__((vector_size(16)));
 
-inline Four load(const float* from) {
-  Four value;
+inline FourReals load(const float* from) {
+  FourReals value;
   std::memcpy(&value, from, sizeof value);
   return value;
 }
@@ -17,11 +17,11 @@ inline Four load(const float* from) {
 // Rows `place` to `place + kRows`.
 template <int kRows>
 void sum_rows(const float* matrix, const float* column, int64_t depth, int64_t place, int64_t rows, float* out) {
-  Four low[kRows] = {}, high[kRows] = {};
+  FourReals low[kRows] = {}, high[kRows] = {};
   const float* row = matrix + place * depth;
   int64_t k = 0;
   for (; k + 8 <= depth; k += 8) {
-    const Four first = load(column + k), second = load(column + k + 4);
+    const FourReals first = load(column + k), second = load(column + k + 4);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       low[r] += load(row + r * depth + k) * first;

@@ -1,4 +1,4 @@
-// Products of tensors, a step of matmul: rows times constant 8-bit columns as a layer; computed operands by 16-bit products, binary32 in order.
+// ProductSizes of tensors, a step of matmul: rows times constant 8-bit columns as a layer; computed operands by 16-bit products, binary32 in order.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace bittrue {
 namespace {
 
 // [..., rows, depth] times [..., depth, columns], and which of the operands' matrices belong together.
-struct Products {
+struct ProductSizes {
   int64_t rows, depth, columns;
   bool transpose_a, transpose_b;
   int64_t left_matrices, right_matrices;
@@ -48,12 +48,12 @@ std::vector<int64_t> matching(const Operand& operand, const Operand& out) {
   return result;
 }
 
-Products read_products(const Step& step) {
+ProductSizes read_products(const Step& step) {
   const Operand &x = step.input(0), &y = step.input(1), &out = step.output();
   require(x.rank() >= 2 && y.rank() >= 2 && out.rank() == std::max(x.rank(), y.rank()), "matrices have two axes");
   require(x.dense() && y.dense() && out.dense(), "all operands must be dense");
   require(x.elements > 0 && y.elements > 0 && out.elements > 0, "there is nothing to do");
-  Products p;
+  ProductSizes p;
   p.transpose_a = step.integer("transpose_a", 0, 1) != 0, p.transpose_b = step.integer("transpose_b", 0, 1) != 0;
   const int64_t *left = x.shape.data() + x.rank() - 2, *right = y.shape.data() + y.rank() - 2;
   p.rows = left[p.transpose_a], p.depth = left[!p.transpose_a], p.columns = right[!p.transpose_b];
@@ -68,7 +68,7 @@ Products read_products(const Step& step) {
 
 class IntegerProducts final : public Kernel {
  public:
-  IntegerProducts(const Step& step, const CoreSet& cores, const Products& products)
+  IntegerProducts(const Step& step, const CoreSet& cores, const ProductSizes& products)
       : p_(products),
         input_(step),
         weights_(step.input(1), step.integer("weight_zero_point")),
@@ -164,7 +164,7 @@ class IntegerProducts final : public Kernel {
     }
   }
 
-  Products p_;
+  ProductSizes p_;
   CenteredInput input_;
   CenteredWeights weights_;
   Columns columns_;
@@ -177,7 +177,7 @@ class IntegerProducts final : public Kernel {
 
 class RealProducts final : public Kernel {
  public:
-  RealProducts(const Step& step, const Products& products) : p_(products) {
+  RealProducts(const Step& step, const ProductSizes& products) : p_(products) {
     const Operand& right = step.input(1);
     require(step.input(0).type == Type::f32 && right.type == Type::f32 && step.output().type == Type::f32,
             "binary32 operands are needed");
@@ -264,12 +264,12 @@ class RealProducts final : public Kernel {
     }
   }
 
-  Products p_;
+  ProductSizes p_;
   std::vector<float> packed_;  // constant columns
 };
 
 // Constant columns as weights [columns][depth].
-SignedWeights columns_as_weights(const Step& step, const Products& p) {
+SignedWeights columns_as_weights(const Step& step, const ProductSizes& p) {
   SignedWeights given = signed_weights(step.input(1), step.integer("weight_zero_point"));
   if (p.transpose_b) return given;
   SignedWeights turned;
@@ -286,7 +286,7 @@ SignedWeights columns_as_weights(const Step& step, const Products& p) {
 
 std::unique_ptr<Kernel> make_tensor_products(const Step& step, const CoreSet& cores) {
   if (step.rules.count("sum_of_products") != 0) throw NoKernel("no native rule for sums");
-  const Products products = read_products(step);
+  const ProductSizes products = read_products(step);
   if (step.text("form") == "plain") return std::make_unique<RealProducts>(step, products);
   const bool one_matrix = products.right_matrices == 1 && !products.transpose_a;
   if (one_matrix && step.text("form") == "quantized" && suits_matmul(step)) {

@@ -1,4 +1,4 @@
-// gather and gather_nd: slices picked by position. Positions outside of the tensor have no defined result; with `wraps`,
+// gather and gather_nd: slices picked by position. GatheredPositions outside of the tensor have no defined result; with `wraps`,
 // negative ones count from the back.
 #include <limits>
 
@@ -12,9 +12,9 @@ namespace bittrue {
 namespace {
 
 // Integers of an operand that is constant or computed at run time.
-class Positions {
+class GatheredPositions {
  public:
-  explicit Positions(const Operand& operand) : type_(operand.type), count_(operand.elements) {
+  explicit GatheredPositions(const Operand& operand) : type_(operand.type), count_(operand.elements) {
     require(operand.dense(), "positions must be dense");
     require(type_ == Type::s16 || type_ == Type::s32 || type_ == Type::s64, "positions must be integers");
     constant_ = operand.constant != nullptr;
@@ -37,9 +37,9 @@ class Positions {
 };
 
 // What both operators share: a table of where each slice begins, made once or in every run.
-class Picked : public Kernel {
+class GatheredPlaces : public Kernel {
  public:
-  Picked(const Step& step, TableCopy copy, int64_t entries)
+  GatheredPlaces(const Step& step, TableCopy copy, int64_t entries)
       : positions_(step.input(1)), copy_(std::move(copy)), entries_(entries) {}
 
   void run(const Run& run) const override {
@@ -62,7 +62,7 @@ class Picked : public Kernel {
     require(make_table(nullptr, table_.data()), "a position lies outside of the tensor");
   }
 
-  Positions positions_;
+  GatheredPositions positions_;
 
  private:
   TableCopy copy_;
@@ -112,10 +112,10 @@ struct GatherShape {
   }
 };
 
-class Gather final : public Picked {
+class Gather final : public GatheredPlaces {
  public:
   Gather(const Step& step, const GatherShape& shape)
-      : Picked(step, shape.copy(), shape.entries()), shape_(shape), wraps_(step.integer("wraps", 0, 1) != 0) {
+      : GatheredPlaces(step, shape.copy(), shape.entries()), shape_(shape), wraps_(step.integer("wraps", 0, 1) != 0) {
     prepare();
   }
 
@@ -171,10 +171,11 @@ struct GatherNdShape {
   }
 };
 
-class GatherNd final : public Picked {
+class GatherNd final : public GatheredPlaces {
  public:
   GatherNd(const Step& step, const GatherNdShape& shape)
-      : Picked(step, TableCopy({}, shape.batch * shape.count, shape.chunk, shape.chunk), shape.batch * shape.count),
+      : GatheredPlaces(step, TableCopy({}, shape.batch * shape.count, shape.chunk, shape.chunk),
+                       shape.batch * shape.count),
         shape_(shape) {
     prepare();
   }
@@ -198,10 +199,11 @@ class GatherNd final : public Picked {
 };
 
 // Each position picks an element along the axis, at its own place along the others, which may end earlier.
-class GatherElements final : public Picked {
+class GatherElements final : public GatheredPlaces {
  public:
   explicit GatherElements(const Step& step)
-      : Picked(step, TableCopy({}, step.input(1).elements, size_of(step), size_of(step)), step.input(1).elements),
+      : GatheredPlaces(step, TableCopy({}, step.input(1).elements, size_of(step), size_of(step)),
+                       step.input(1).elements),
         source_(step.input(0).shape),
         shape_(step.input(1).shape),
         size_(size_of(step)) {

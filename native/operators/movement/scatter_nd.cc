@@ -10,18 +10,18 @@ namespace {
 
 // How sums are stored: what zero is, and how two stored values are added.
 template <class T>
-struct Plain {
+struct ScatteredNumber {
   using Kind = T;
   static constexpr T kZero = 0;
   static T add(T a, T b) { return static_cast<T>(a + b); }
 };
 // s8, moved up by 128.
-struct Flipped {
+struct ScatteredCode {
   using Kind = uint8_t;
   static constexpr uint8_t kZero = 128;
   static uint8_t add(uint8_t a, uint8_t b) { return static_cast<uint8_t>(a + b - 128); }
 };
-struct Truth {
+struct ScatteredTruth {
   using Kind = uint8_t;
   static constexpr uint8_t kZero = 0;
   static uint8_t add(uint8_t a, uint8_t b) { return a | b; }
@@ -83,12 +83,12 @@ std::unique_ptr<Kernel> make_scatter_nd(const Step& step, const CoreSet&) {
   // Neither coordinates nor updates.
   if (depth == 0 && !any) count = 0;
   switch (out.type) {
-    case Type::s8: return std::make_unique<Scatter<Flipped>>(dimensions, count, inner, out.elements);
-    case Type::u8: return std::make_unique<Scatter<Plain<uint8_t>>>(dimensions, count, inner, out.elements);
-    case Type::boolean: return std::make_unique<Scatter<Truth>>(dimensions, count, inner, out.elements);
-    case Type::s32: return std::make_unique<Scatter<Plain<uint32_t>>>(dimensions, count, inner, out.elements);
-    case Type::s64: return std::make_unique<Scatter<Plain<uint64_t>>>(dimensions, count, inner, out.elements);
-    case Type::f32: return std::make_unique<Scatter<Plain<float>>>(dimensions, count, inner, out.elements);
+    case Type::s8: return std::make_unique<Scatter<ScatteredCode>>(dimensions, count, inner, out.elements);
+    case Type::u8: return std::make_unique<Scatter<ScatteredNumber<uint8_t>>>(dimensions, count, inner, out.elements);
+    case Type::boolean: return std::make_unique<Scatter<ScatteredTruth>>(dimensions, count, inner, out.elements);
+    case Type::s32: return std::make_unique<Scatter<ScatteredNumber<uint32_t>>>(dimensions, count, inner, out.elements);
+    case Type::s64: return std::make_unique<Scatter<ScatteredNumber<uint64_t>>>(dimensions, count, inner, out.elements);
+    case Type::f32: return std::make_unique<Scatter<ScatteredNumber<float>>>(dimensions, count, inner, out.elements);
     default: return nullptr;
   }
 }

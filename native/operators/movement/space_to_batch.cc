@@ -8,7 +8,7 @@
 namespace bittrue {
 namespace {
 
-// Blocks beyond this are left to the reference: every place of a block is a copy of its own.
+// BatchBlocks beyond this are left to the reference: every place of a block is a copy of its own.
 constexpr int64_t kMostPlaces = 4096;
 
 // A tensor as [batch, height, width, depth]; rank 3 has width 1.
@@ -40,10 +40,10 @@ struct Stretch {
   }
 };
 
-struct Blocks {
+struct BatchBlocks {
   int64_t h, w, top, left;
 
-  explicit Blocks(const Step& step) {
+  explicit BatchBlocks(const Step& step) {
     constexpr int64_t kMost = int64_t{1} << 31;
     const std::vector<int64_t>&block = step.list("block"), &before = step.list("before");
     require(block.size() == 2 && before.size() == 2, "two spatial axes are needed");
@@ -55,7 +55,7 @@ struct Blocks {
 
 // `wide` has the blocks of positions, `deep` the groups of batches: deep[(i * bw + j) * N + n, y, x, c] =
 // wide[n, y * bh + i - top, x * bw + j - left, c] where that lies inside of `wide`.
-void check(const Image& wide, const Image& deep, const Blocks& block) {
+void check(const Image& wide, const Image& deep, const BatchBlocks& block) {
   require(deep.batch % (block.h * block.w) == 0 && deep.batch / (block.h * block.w) == wide.batch &&
               deep.depth == wide.depth,
           "the shapes do not fit");
@@ -66,7 +66,7 @@ class SpaceToBatch final : public Kernel {
   explicit SpaceToBatch(const Step& step) {
     require_same_type(step.input(0), step.output());
     const Image wide(step.input(0)), deep(step.output());
-    const Blocks block(step);
+    const BatchBlocks block(step);
     check(wide, deep, block);
     store_element(step.output().type, step.integer("value"), value_);
     for (int64_t i = 0; i < block.h; ++i) {
@@ -102,7 +102,7 @@ class BatchToSpace final : public Kernel {
   explicit BatchToSpace(const Step& step) {
     require_same_type(step.input(0), step.output());
     const Image wide(step.output()), deep(step.input(0));
-    const Blocks block(step);
+    const BatchBlocks block(step);
     check(wide, deep, block);
     require(block.top >= 0 && block.left >= 0 && wide.height <= deep.height * block.h - block.top &&
                 wide.width <= deep.width * block.w - block.left,

@@ -105,7 +105,7 @@ void transpose_block(const uint8_t* source, int64_t source_stride, uint8_t* targ
                          target_stride, across - whole_across, along);
 }
 
-constexpr int64_t kBlock = 64;  // elements per side of a transposed block: 64 cache lines at most
+constexpr int64_t kCopyBlock = 64;  // elements per side of a transposed block: 64 cache lines at most
 
 }  // namespace
 
@@ -172,7 +172,8 @@ void StridedCopy::choose() {
       // The last axis now counts blocks of `across`; the others stay around it.
       axes_.pop_back();
       axes_.erase(axes_.begin() + static_cast<std::ptrdiff_t>(a));
-      axes_.push_back({(across_.dimension + kBlock - 1) / kBlock, kBlock * across_.source, kBlock * across_.target});
+      axes_.push_back({(across_.dimension + kCopyBlock - 1) / kCopyBlock, kCopyBlock * across_.source,
+                       kCopyBlock * across_.target});
       return;
     }
   }
@@ -222,10 +223,10 @@ void StridedCopy::run_blocks(const uint8_t* source, uint8_t* target, int64_t beg
   const CopyAxis& step = axes_.back();
   visit(begin, end, [&](int64_t from, int64_t to, int64_t first, int64_t count) {
     for (int64_t at = first; at < first + count; ++at, from += step.source, to += step.target) {
-      const int64_t across = std::min(kBlock, across_.dimension - at * kBlock);
-      for (int64_t along = 0; along < along_.dimension; along += kBlock) {
+      const int64_t across = std::min(kCopyBlock, across_.dimension - at * kCopyBlock);
+      for (int64_t along = 0; along < along_.dimension; along += kCopyBlock) {
         block(source + from + along * along_.source, along_.source, target + to + along * along_.target, across_.target,
-              across, std::min(kBlock, along_.dimension - along));
+              across, std::min(kCopyBlock, along_.dimension - along));
       }
     }
   });

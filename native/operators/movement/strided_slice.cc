@@ -9,7 +9,7 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kMost = int64_t{1} << 31;
+constexpr int64_t kMostEnd = int64_t{1} << 31;
 
 // One axis; the twin of `_Axis` in src/bittrue/operators/movement/strided_slice.py.
 struct SliceAxis {
@@ -74,8 +74,8 @@ class StridedSlice final : public Kernel {
     }
     std::vector<SliceAxis> axes;
     for (size_t a = 0; a < rank; ++a) {
-      require(dimensions[a] >= 0 && dimensions[a] < kMost && indices[a] >= -1 && indices[a] < kMost &&
-                  ends[a] >= -kMost && ends[a] <= kMost && strides[a] > -kMost && strides[a] < kMost &&
+      require(dimensions[a] >= 0 && dimensions[a] < kMostEnd && indices[a] >= -1 && indices[a] < kMostEnd &&
+                  ends[a] >= -kMostEnd && ends[a] <= kMostEnd && strides[a] > -kMostEnd && strides[a] < kMostEnd &&
                   strides[a] != 0 && counts[a] >= 0,
               "a number is out of range");
       axes.push_back({dimensions[a], indices[a], ends[a], strides[a], from_start[a] != 0, to_end[a] != 0,

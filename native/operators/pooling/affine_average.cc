@@ -9,7 +9,7 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kParallelWork = 40000;
+constexpr int64_t kParallelAverages = 40000;
 
 class QuantizedAverage final : public Kernel {
  public:
@@ -50,7 +50,7 @@ class QuantizedAverage final : public Kernel {
       }
     };
     run.pool.parallel(
-        rows, rows * window_.out_w * window_.in_c * window_.taps() < kParallelWork ? 1 : run.pool.threads(), row);
+        rows, rows * window_.out_w * window_.in_c * window_.taps() < kParallelAverages ? 1 : run.pool.threads(), row);
   }
 
  private:

@@ -11,9 +11,9 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kParallelWork = 40000;  // elements
+constexpr int64_t kParallelPlanes = 40000;  // elements
 
-void require_reals(const Step& step) {
+void require_real_images(const Step& step) {
   const Operand &in = step.input(0), &out = step.output();
   require(in.type == Type::f32 && out.type == Type::f32 && in.dense() && out.dense(),
           "no native kernel for these types");
@@ -23,7 +23,7 @@ void require_reals(const Step& step) {
 class PlanePool : public Kernel {
  public:
   explicit PlanePool(const Step& step) {
-    require_reals(step);
+    require_real_images(step);
     h_ = read_spatial_axis(step, 0);
     w_ = read_spatial_axis(step, 1);
     const Operand &in = step.input(0), &out = step.output();
@@ -36,7 +36,7 @@ class PlanePool : public Kernel {
   void for_planes(const Run& run, const Body& body) const {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
-    const bool small = planes_ * h_.out * w_.out * h_.taps * w_.taps < kParallelWork;
+    const bool small = planes_ * h_.out * w_.out * h_.taps * w_.taps < kParallelPlanes;
     run.pool.parallel(planes_, small ? 1 : run.pool.threads(), [&](int64_t plane, int worker) {
       body(in + plane * h_.dimension * w_.dimension, out + plane * h_.out * w_.out, worker);
     });
@@ -214,7 +214,7 @@ bool is_whole(const Step& step) {
 class WholePlanes : public Kernel {
  public:
   explicit WholePlanes(const Step& step) {
-    require_reals(step);
+    require_real_images(step);
     const Operand& in = step.input(0);
     planes_ = step.output().elements;
     require(in.rank() >= 3 && planes_ == in.shape[0] * in.shape[1], "one result per plane");
@@ -229,7 +229,7 @@ class WholePlanes : public Kernel {
   void for_planes(const Run& run, const Body& body) const {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
-    const bool small = planes_ * size_ < kParallelWork;
+    const bool small = planes_ * size_ < kParallelPlanes;
     run.pool.parallel((planes_ + kTogether - 1) / kTogether, small ? 1 : run.pool.threads(), [&](int64_t task, int) {
       const int64_t first = task * kTogether;
       body(in + first * size_, std::min(kTogether, planes_ - first), out + first);

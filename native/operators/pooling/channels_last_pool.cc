@@ -13,7 +13,7 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kParallelWork = 40000;
+constexpr int64_t kParallelTaps = 40000;
 // Neighbouring windows are pooled together, up to this many elements.
 constexpr int64_t kRun = 2048;
 
@@ -103,7 +103,7 @@ void for_windows(const Run& run, const Geometry& g, int64_t scratch_per_worker, 
     }
   };
   const int64_t work = rows * h.out * g.channels * g.most_taps;
-  run.pool.parallel(rows, work < kParallelWork ? 1 : run.pool.threads(), row);
+  run.pool.parallel(rows, work < kParallelTaps ? 1 : run.pool.threads(), row);
 }
 
 class Pool : public Kernel {
@@ -359,7 +359,7 @@ class AverageNines final : public Pool {
             reinterpret_cast<float*>(run.outputs[0] + (task * h.out + x) * geometry_.out_pixel));
       }
     };
-    run.pool.parallel(rows, rows * h.out * geometry_.channels * taps_ < kParallelWork ? 1 : run.pool.threads(), row);
+    run.pool.parallel(rows, rows * h.out * geometry_.channels * taps_ < kParallelTaps ? 1 : run.pool.threads(), row);
   }
 
  private:

@@ -108,7 +108,7 @@ struct FixedPoint {
 // binary32_products: p00 * (1-wy) * (1-wx) + p10 * wy * (1-wx) + p01 * (1-wy) * wx + p11 * wy * wx + nudge, every
 // operation rounded to binary32 in this order. The vertical pass does the products with wy.
 template <class Stored>
-struct Products {
+struct WeightedSums {
   static constexpr float kLeast = -1.0f, kMost = 1.0f;
   using Weight = float;
   using Column = float;
@@ -305,7 +305,7 @@ std::unique_ptr<Kernel> make_resize_linear(const Step& step, const CoreSet& core
     }
   }
   if (rule == "binary32_products_half_up" && type == Type::u8) {
-    return std::make_unique<Bilinear<uint8_t, float, Products<uint8_t>>>(step);
+    return std::make_unique<Bilinear<uint8_t, float, WeightedSums<uint8_t>>>(step);
   }
   if (rule == "binary32_weights_half_up" && type == Type::u8) {
     return std::make_unique<Bilinear<uint8_t, float, Weights<uint8_t>>>(step);
@@ -317,7 +317,7 @@ std::unique_ptr<Kernel> make_resize_linear(const Step& step, const CoreSet& core
     return std::make_unique<Bilinear<float, float, Differences>>(step);
   }
   if (rule == "binary32_products" && type == Type::f32) {
-    return std::make_unique<Bilinear<float, float, Products<float>>>(step);
+    return std::make_unique<Bilinear<float, float, WeightedSums<float>>>(step);
   }
   return nullptr;
 }

@@ -13,12 +13,12 @@ constexpr int kBits = 22;  // of the weights of integers
 
 // One axis: of every place the first position, how many there are, and their weights [position][place].
 template <class Weight>
-struct Axis {
+struct ResizedAxis {
   int64_t outer = 1, size = 0, places = 0, inner = 1;
   std::vector<int64_t> first, counts;
   std::vector<Weight> weights;
 
-  Axis(const Step& step, const std::string& side, const std::vector<int64_t>& shape, int64_t axis, int64_t to)
+  ResizedAxis(const Step& step, const std::string& side, const std::vector<int64_t>& shape, int64_t axis, int64_t to)
       : size(shape[axis]), places(to) {
     for (int64_t i = 0; i < axis; ++i) outer *= shape[i];
     for (size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
@@ -75,7 +75,7 @@ class ResizeAntialiased final : public Kernel {
   static constexpr int64_t kBlock = 256;
 
   // The second axis finds the first one at its new size.
-  static Axis<Weight> axis(const Step& step, int which) {
+  static ResizedAxis<Weight> axis(const Step& step, int which) {
     const std::vector<int64_t>& axes = step.list("axes");
     const std::vector<int64_t>& to = step.output().shape;
     std::vector<int64_t> shape = step.input(0).shape;
@@ -86,7 +86,7 @@ class ResizeAntialiased final : public Kernel {
     return {step, which == 0 ? "y" : "x", shape, axes[which], to[axes[which]]};
   }
 
-  void along(const Run& run, const Axis<Weight>& axis, const T* in, T* out) const {
+  void along(const Run& run, const ResizedAxis<Weight>& axis, const T* in, T* out) const {
     for_rows(run, axis.outer * axis.places, axis.inner, [&](int64_t row, int worker) {
       run.check(worker);
       const int64_t place = row % axis.places;
@@ -131,7 +131,7 @@ class ResizeAntialiased final : public Kernel {
   }
 
   int32_t flip_;
-  Axis<Weight> columns_, rows_;
+  ResizedAxis<Weight> columns_, rows_;
 };
 
 std::unique_ptr<Kernel> make_resize_antialiased(const Step& step, const CoreSet&) {

@@ -9,11 +9,11 @@ namespace bittrue {
 namespace {
 
 // Four positions and weights of every place of an axis.
-struct Side {
+struct CubicSide {
   std::vector<int64_t> positions;  // [4][places]
   std::vector<float> weights;
 
-  Side(const Step& step, const std::string& name, int64_t size, int64_t places) {
+  CubicSide(const Step& step, const std::string& name, int64_t size, int64_t places) {
     const Array &at = step.array("positions_" + name), &weight = step.array("weights_" + name);
     require(at.count == 4 * places && weight.count == 4 * places, "four positions per place are needed");
     for (int64_t i = 0; i < at.count; ++i) {
@@ -85,7 +85,7 @@ class ResizeCubic final : public Kernel {
   int64_t worker_bytes() const { return round_up(height_ * columns_ * 4, 64); }
 
   int64_t height_, width_, rows_, columns_, images_ = 0;
-  Side y_, x_;
+  CubicSide y_, x_;
   std::vector<float> totals_;
 };
 

@@ -13,7 +13,8 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+constexpr int64_t kLeastRounded = std::numeric_limits<int32_t>::min(),
+                  kMostRounded = std::numeric_limits<int32_t>::max();
 
 enum class QuantizeRule {
   divide_away,
@@ -39,8 +40,8 @@ class QuantizeReal final : public Kernel {
     }
     require(step.input(0).elements == step.output().elements && step.input(0).dense() && step.output().dense(),
             "both sides must be dense");
-    low_ = static_cast<int32_t>(step.integer("low", kLow, kHigh));
-    high_ = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+    low_ = static_cast<int32_t>(step.integer("low", kLeastRounded, kMostRounded));
+    high_ = static_cast<int32_t>(step.integer("high", kLeastRounded, kMostRounded));
     flip_ = flip_of(step.output().type);
   }
 
@@ -117,8 +118,8 @@ std::unique_ptr<Kernel> make_lane_quantize(const Step& step) {
   require(p.scales.size() == 1, "there must be one scale");
   const float scale = p.scales[0], inverse = static_cast<float>(1.0 / static_cast<double>(scale));
   const int32_t zero_point = p.zero_points[0], flip = flip_of(step.output().type);
-  const auto low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
-  const auto high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+  const auto low = static_cast<int32_t>(step.integer("low", kLeastRounded, kMostRounded));
+  const auto high = static_cast<int32_t>(step.integer("high", kLeastRounded, kMostRounded));
   return make_lane_map<float, Out>(
       step,
       [=](float x) {
@@ -133,7 +134,7 @@ std::unique_ptr<Kernel> make_lane_rescaled(const Step& step) {
   const Type from = step.input(0).type, to = step.output().type;
   require(is_8bit(from) && is_8bit(to), "no native kernel for these types");
   const Storing store = storing(step);
-  const int64_t zero_point = step.integer("input_zero_point", kLow, kHigh);
+  const int64_t zero_point = step.integer("input_zero_point", kLeastRounded, kMostRounded);
   const auto table = [&](const char* slot) {
     const Rescaling rescale = rescaling(step, step.rule(slot), "");
     ByteTable result;
@@ -169,7 +170,7 @@ AxisParameters axis_parameters(const Step& step, const Operand& operand) {
   }
   for (int64_t i = 0; i < scales.count; ++i) {
     const int64_t zero_point = zero_points.integer(i);
-    require(zero_point >= kLow && zero_point <= kHigh, "a zero point is out of range");
+    require(zero_point >= kLeastRounded && zero_point <= kMostRounded, "a zero point is out of range");
     result.scales.push_back(static_cast<float>(scales.real(i)));
     result.zero_points.push_back(static_cast<int32_t>(zero_point));
   }
@@ -178,13 +179,13 @@ AxisParameters axis_parameters(const Step& step, const Operand& operand) {
 
 std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
   if (step.rules.count("lanes")) return make_lane_rescaled(step);
-  const int64_t zero_point = step.integer("input_zero_point", kLow, kHigh);
+  const int64_t zero_point = step.integer("input_zero_point", kLeastRounded, kMostRounded);
   const Rescaling rescale = any_rescaling(step, step.rule("rescale"), "");
   if (rules::is_real(rescale.rule)) {
     // Zero points are taken off real numbers there, which is the same for few bits.
     require(is_8bit(step.input(0).type) || step.input(0).type == Type::s16, "no native kernel for these types");
     require(zero_point >= -(int64_t{1} << 23) && zero_point <= int64_t{1} << 23, "a zero point is out of range");
-    rules::Requantize requantize = requantization(step, rescale, kHigh);
+    rules::Requantize requantize = requantization(step, rescale, kMostRounded);
     requantize.flip = 0;
     return make_integer_map(step, cores, [=](int64_t q) { return rules::requantize(requantize, q - zero_point, 0); });
   }

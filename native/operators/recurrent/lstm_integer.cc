@@ -21,14 +21,14 @@ constexpr int64_t kLongestRow = 100000;
 int64_t clamp_s16(int64_t x) { return std::min<int64_t>(std::max<int64_t>(x, INT16_MIN), INT16_MAX); }
 
 // A matrix, its prepared bias and its multiplier: rescale(W x + bias), the accumulator wraps to 32 bits.
-struct Matrix {
+struct IntegerMatrix {
   std::vector<int16_t> weights;  // [rows][columns]
   std::vector<uint32_t> bias;
   Rescaling rescale;
   int64_t columns = 0;
 
-  Matrix() = default;
-  Matrix(const Step& step, size_t position, const std::string& name, int64_t rows, int64_t columns_)
+  IntegerMatrix() = default;
+  IntegerMatrix(const Step& step, size_t position, const std::string& name, int64_t rows, int64_t columns_)
       : columns(columns_) {
     const Operand& operand = step.input(position);
     require(operand.type == Type::s8 && operand.rank() == 2 && operand.shape[0] == rows &&
@@ -49,9 +49,9 @@ struct Matrix {
   }
 };
 
-struct Gate {
+struct IntegerGate {
   bool present = false;
-  Matrix in, back;
+  IntegerMatrix in, back;
   std::vector<int16_t> peephole;
   Rescaling peephole_rescale;
   // Layer normalization: the bias is added there.
@@ -101,7 +101,7 @@ class Lstm final : public Kernel {
     output_zero_point_ = step.integer("output_zero_point", -kLargestZeroPoint, kLargestZeroPoint);
     projected_ = step.has_array("projection_multiplier") || step.has_array("projection_factor");
     if (projected_) {
-      projection_ = Matrix(step, kProjection, "projection", outputs_, cells_);
+      projection_ = IntegerMatrix(step, kProjection, "projection", outputs_, cells_);
       projection_clip_ = step.integer("projection_clip", 0, 127);
     } else {
       require(outputs_ == cells_, "cells and outputs must be equally many without a projection");
@@ -138,12 +138,12 @@ class Lstm final : public Kernel {
   }
 
   void read_gate(const Step& step, int index) {
-    Gate& gate = gates_[index];
+    IntegerGate& gate = gates_[index];
     const std::string name = kNames[index];
     gate.present = step.has_array(name + "_in_bias");
     if (!gate.present) return;
-    gate.in = Matrix(step, kInputWeights + index, name + "_in", cells_, features_);
-    gate.back = Matrix(step, kRecurrentWeights + index, name + "_back", cells_, outputs_);
+    gate.in = IntegerMatrix(step, kInputWeights + index, name + "_in", cells_, features_);
+    gate.back = IntegerMatrix(step, kRecurrentWeights + index, name + "_back", cells_, outputs_);
     const bool normalized = step.has_array(name + "_norm_multiplier") || step.has_array(name + "_norm_factor");
     if (normalized) read_norm(step, index, &gate);
     if (index == kCellGate || !(step.has_array(name + "_peep_multiplier") || step.has_array(name + "_peep_factor")))
@@ -154,7 +154,7 @@ class Lstm final : public Kernel {
     gate.peephole_rescale = rescaling(step, name + "_peep_");
   }
 
-  void read_norm(const Step& step, int index, Gate* gate) const {
+  void read_norm(const Step& step, int index, IntegerGate* gate) const {
     require(step.rule("layer_norm") == "s32_newton_inverse_root" && cells_ >= 1, "no native rule");
     const Operand &weights = step.input(kNorms + index), &bias = step.input(kBiases + index);
     require(
@@ -229,8 +229,8 @@ class Lstm final : public Kernel {
     return projection_clip_ > 0 ? std::min(std::max(value, -projection_clip_), projection_clip_) : value;
   }
 
-  Gate gates_[kGates];
-  Matrix projection_;
+  IntegerGate gates_[kGates];
+  IntegerMatrix projection_;
   Rescaling hidden_;
   const rules::GateTable &logistic_, &tanh_gate_;
   const rules::GateTable* tanh_cell_ = nullptr;

@@ -26,14 +26,14 @@ float clipped(float x, float limit) {
   return below < -limit ? -limit : below;
 }
 
-struct Gate {
+struct RealGate {
   bool present = false;
   RealMatrix in, back;
   std::vector<float> diagonal, peephole, bias, norm;
 };
 
 // (x - mean) / sqrt(variance + 1e-8) * weights + bias of one row; sums from the first element to the last.
-void normalize(float* x, const Gate& gate) {
+void normalize(float* x, const RealGate& gate) {
   const auto count = static_cast<float>(gate.norm.size());
   float total = 0, squares = 0;
   for (size_t i = 0; i < gate.norm.size(); ++i) total += x[i];
@@ -121,7 +121,7 @@ class RealLstm final : public Kernel {
   }
 
   void read_gate(const Step& step, int index) {
-    Gate& gate = gates_[index];
+    RealGate& gate = gates_[index];
     gate.present = index != kInputGate || step.has_input(kInputWeights);
     if (!gate.present) return;
     gate.in = matrix(step, kInputWeights + index, s_.cells, s_.features);
@@ -149,7 +149,8 @@ class RealLstm final : public Kernel {
   }
 
   // Every cell of a gate before its activation function.
-  void open(const Gate& gate, const Rows* x, const Rows* back, const float* h, const float* c, float* values) const {
+  void open(const RealGate& gate, const Rows* x, const Rows* back, const float* h, const float* c,
+            float* values) const {
     for (int64_t b = 0; b < group_; ++b) {
       for (int64_t n = 0; n < s_.cells; ++n) values[b * s_.cells + n] = gate.norm.empty() ? gate.bias[n] : 0.0f;
     }
@@ -229,7 +230,7 @@ class RealLstm final : public Kernel {
   float cell_clip_ = 0, projection_clip_ = 0;
   bool quantized_ = false, asymmetric_ = false, projected_ = false, with_matrix_ = false;
   int64_t group_ = 1, widest_ = 0;
-  Gate gates_[kGates];
+  RealGate gates_[kGates];
   RealMatrix projection_;
   std::vector<float> projection_bias_;
 };

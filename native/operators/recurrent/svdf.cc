@@ -12,7 +12,7 @@
 namespace bittrue {
 namespace {
 
-constexpr size_t kFeatures = 1, kTime = 2, kBias = 3, kState = 4;
+constexpr size_t kFeatures = 1, kTime = 2, kFilterBias = 3, kState = 4;
 
 struct Shape {
   int64_t batch = 0, features = 0, filters = 0, memory = 0, rank = 0, units = 0;
@@ -42,9 +42,9 @@ void forget(T* state, const Shape& s) {
   }
 }
 
-class Integers final : public Kernel {
+class IntegerFilter final : public Kernel {
  public:
-  explicit Integers(const Step& step) : s_(step), inner_(rescaling(step, "inner_")), outer_(rescaling(step)) {
+  explicit IntegerFilter(const Step& step) : s_(step), inner_(rescaling(step, "inner_")), outer_(rescaling(step)) {
     require(step.rule("accumulate") == "s32_wrap", "no native rule");
     store_ = storing(step);
     const int64_t zero_point = step.integer("input_zero_point", -kLargestZeroPoint, kLargestZeroPoint);
@@ -57,8 +57,8 @@ class Integers final : public Kernel {
       const uint32_t factor = zero_point_factor(s_.features, 0, sum_of(stored + f * s_.features, s_.features));
       first_.push_back(static_cast<uint32_t>(folded_bias(0, zero_point, factor)));
     }
-    require(!step.has_input(kBias) || step.input(kBias).type == Type::s32, "the bias does not fit");
-    for (const int64_t value : biases(step, kBias, s_.units)) bias_.push_back(static_cast<uint32_t>(value));
+    require(!step.has_input(kFilterBias) || step.input(kFilterBias).type == Type::s32, "the bias does not fit");
+    for (const int64_t value : biases(step, kFilterBias, s_.units)) bias_.push_back(static_cast<uint32_t>(value));
   }
 
   void run(const Run& run) const override {
@@ -104,16 +104,16 @@ class Integers final : public Kernel {
   std::vector<uint32_t> first_, bias_;
 };
 
-class Reals final : public Kernel {
+class RealFilter final : public Kernel {
  public:
-  explicit Reals(const Step& step)
+  explicit RealFilter(const Step& step)
       : s_(step), dot_(rules::find_dot(step.rule("dot"))), activation_(activation_of(step, true)) {
     require(dot_ != rules::DotRule::unknown && step.output().type == Type::f32, "no native dot rule");
     features_ = RealMatrix(step, step.input(kFeatures), "scale", s_.filters, s_.features);
     const int64_t count = s_.filters * s_.memory;
     time_ = features_.quantized() ? real_array(step, "time", count) : real_constant(step.input(kTime), count);
     if (features_.quantized()) asymmetric_ = step.integer("asymmetric", 0, 1) != 0;
-    if (step.has_input(kBias)) bias_ = real_constant(step.input(kBias), s_.units);
+    if (step.has_input(kFilterBias)) bias_ = real_constant(step.input(kFilterBias), s_.units);
   }
 
   void run(const Run& run) const override {
@@ -163,8 +163,8 @@ class Reals final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_svdf(const Step& step, const CoreSet&) {
-  if (step.input(0).type == Type::s8) return std::make_unique<Integers>(step);
-  return std::make_unique<Reals>(step);
+  if (step.input(0).type == Type::s8) return std::make_unique<IntegerFilter>(step);
+  return std::make_unique<RealFilter>(step);
 }
 
 BITTRUE_OPERATOR(svdf, make_svdf)

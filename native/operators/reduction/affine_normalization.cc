@@ -9,9 +9,9 @@
 namespace bittrue {
 namespace {
 
-class Normalization final : public Kernel {
+class AffineNormalization final : public Kernel {
  public:
-  explicit Normalization(const Step& step) {
+  explicit AffineNormalization(const Step& step) {
     const Operand &in = step.input(0), &out = step.output();
     require(is_8bit(in.type) && out.type == in.type && in.elements == out.elements && in.dense() && out.dense() &&
                 out.rank() > 0 && in.shape == out.shape,
@@ -65,6 +65,8 @@ class Normalization final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_affine_normalization(const Step& step) { return std::make_unique<Normalization>(step); }
+std::unique_ptr<Kernel> make_affine_normalization(const Step& step) {
+  return std::make_unique<AffineNormalization>(step);
+}
 
 }  // namespace bittrue

@@ -11,29 +11,29 @@ namespace bittrue {
 namespace {
 
 // What is looked for, among integers or among binary32 numbers given by their bits.
-enum class Order : uint8_t { largest, smallest, largest_binary32, smallest_binary32 };
+enum class ExtremeOrder : uint8_t { largest, smallest, largest_binary32, smallest_binary32 };
 
 // What is compared: integers of which the first largest is wanted.
-template <Order kOrder, class T>
+template <ExtremeOrder kOrder, class T>
 inline T key(T x) {
-  if constexpr (kOrder == Order::largest) {
+  if constexpr (kOrder == ExtremeOrder::largest) {
     return x;
-  } else if constexpr (kOrder == Order::smallest) {
+  } else if constexpr (kOrder == ExtremeOrder::smallest) {
     return static_cast<T>(~x);
   } else {
     // Sign and magnitude become two's complement, so that integers order like the numbers; -0 equals +0; NaN is below
     // all of them.
     const int32_t size = x & 0x7fffffff, sign = x >> 31;
     const int32_t ordered = (size ^ sign) - sign;
-    return size > 0x7f800000                   ? std::numeric_limits<int32_t>::min()
-           : kOrder == Order::largest_binary32 ? ordered
-                                               : -ordered;
+    return size > 0x7f800000                          ? std::numeric_limits<int32_t>::min()
+           : kOrder == ExtremeOrder::largest_binary32 ? ordered
+                                                      : -ordered;
   }
 }
 
 // Value and place of an 8-bit element in one number: the largest of them is the first place of the largest value.
 // Domain: k <= 255.
-template <Order kOrder, class T>
+template <ExtremeOrder kOrder, class T>
 inline int16_t joined(T x, int64_t k) {
   return static_cast<int16_t>((static_cast<int>(static_cast<uint8_t>(key<kOrder>(x))) - 128) * 256 + 255 -
                               static_cast<int>(k));
@@ -48,7 +48,7 @@ constexpr bool joins(int64_t dimension) {
 }
 
 // The last axis, contiguous: the largest key, then its first place.
-template <Order kOrder, class T>
+template <ExtremeOrder kOrder, class T>
 int64_t place_in_row(const T* row, int64_t dimension) {
   if (joins<T>(dimension)) {
     int16_t best = std::numeric_limits<int16_t>::min();
@@ -68,7 +68,7 @@ int64_t place_in_row(const T* row, int64_t dimension) {
 constexpr int64_t kTogether = 512;
 
 // The places in `count` rows, at most kTogether, that lie one after the other.
-template <class T, Order kOrder>
+template <class T, ExtremeOrder kOrder>
 void places_in_rows(const uint8_t* x, int64_t dimension, int64_t, int64_t count, int32_t* place) {
   const auto* row = reinterpret_cast<const T*>(x);
   for (int64_t r = 0; r < count; ++r, row += dimension)
@@ -76,7 +76,7 @@ void places_in_rows(const uint8_t* x, int64_t dimension, int64_t, int64_t count,
 }
 
 // The same for `count` neighbouring positions of the inner axes, scanned together along the axis.
-template <class T, Order kOrder>
+template <class T, ExtremeOrder kOrder>
 void places_beside(const uint8_t* x, int64_t dimension, int64_t inner, int64_t count, int32_t* place) {
   const auto* row = reinterpret_cast<const T*>(x);
   if (joins<T>(dimension)) {
@@ -104,11 +104,11 @@ void places_beside(const uint8_t* x, int64_t dimension, int64_t inner, int64_t c
   }
 }
 
-using Places = void (*)(const uint8_t* x, int64_t dimension, int64_t inner, int64_t count, int32_t* place);
+using PlacesOfRows = void (*)(const uint8_t* x, int64_t dimension, int64_t inner, int64_t count, int32_t* place);
 
 class ArgMax final : public Kernel {
  public:
-  ArgMax(Places places, int64_t item, bool wide, int64_t outer, int64_t dimension, int64_t inner)
+  ArgMax(PlacesOfRows places, int64_t item, bool wide, int64_t outer, int64_t dimension, int64_t inner)
       : places_(places), item_(item), wide_(wide), outer_(outer), dimension_(dimension), inner_(inner) {}
 
   void run(const Run& run) const override {
@@ -136,20 +136,20 @@ class ArgMax final : public Kernel {
   bool packs(size_t input) const override { return input == 1; }
 
  private:
-  Places places_;
+  PlacesOfRows places_;
   int64_t item_;  // bytes
   bool wide_;
   int64_t outer_, dimension_, inner_;
 };
 
-template <class T, Order kOrder>
+template <class T, ExtremeOrder kOrder>
 std::unique_ptr<Kernel> make(Type position, int64_t outer, int64_t dimension, int64_t inner) {
   if (position != Type::s32 && position != Type::s64) return nullptr;
   return std::make_unique<ArgMax>(inner == 1 ? places_in_rows<T, kOrder> : places_beside<T, kOrder>, sizeof(T),
                                   position == Type::s64, outer, dimension, inner);
 }
 
-template <Order kIntegers, Order kBinary32>
+template <ExtremeOrder kIntegers, ExtremeOrder kBinary32>
 std::unique_ptr<Kernel> make_for(const Step& step) {
   require(step.integer("last", 0, 1) == 0, "no native kernel for the last of equal values");
   const Operand &in = step.input(0), &out = step.output();
@@ -178,11 +178,11 @@ std::unique_ptr<Kernel> make_for(const Step& step) {
 }
 
 std::unique_ptr<Kernel> make_arg_max(const Step& step, const CoreSet&) {
-  return make_for<Order::largest, Order::largest_binary32>(step);
+  return make_for<ExtremeOrder::largest, ExtremeOrder::largest_binary32>(step);
 }
 
 std::unique_ptr<Kernel> make_arg_min(const Step& step, const CoreSet&) {
-  return make_for<Order::smallest, Order::smallest_binary32>(step);
+  return make_for<ExtremeOrder::smallest, ExtremeOrder::smallest_binary32>(step);
 }
 
 BITTRUE_OPERATOR(arg_max, make_arg_max)

@@ -11,10 +11,10 @@
 namespace bittrue {
 namespace {
 
-struct Rows {
+struct NormalizedRows {
   int64_t rows = 0, length = 0;
 
-  explicit Rows(const Step& step) {
+  explicit NormalizedRows(const Step& step) {
     const Operand &in = step.input(0), &out = step.output();
     require(in.rank() >= 1 && in.elements > 0 && in.elements == out.elements && in.type == out.type && in.dense() &&
                 out.dense(),
@@ -63,7 +63,7 @@ class NormalizeBytes final : public Kernel {
     return static_cast<uint8_t>(std::min(std::max(value, low_), high_) + flip_);
   }
 
-  Rows rows_;
+  NormalizedRows rows_;
   Rule rule_;
   int64_t flip_ = 0, zero_point_ = 0, output_zero_point_ = 0, low_ = 0, high_ = 0;
 };
@@ -87,7 +87,7 @@ class NormalizeReal final : public Kernel {
   }
 
  private:
-  Rows rows_;
+  NormalizedRows rows_;
 };
 
 std::unique_ptr<Kernel> make_lp_normalization(const Step& step, const CoreSet&) {

@@ -135,7 +135,7 @@ class QuotientThenRequantize final : public Kernel {
     auto* out = reinterpret_cast<T*>(run.outputs[0]);
     const auto finish = [&](const uint32_t* acc, int64_t first, int64_t size) {
       for (int64_t i = 0; i < size; ++i) {
-        const int64_t quotient = rules::integer_trunc(static_cast<int32_t>(acc[i] - moved_), count_);
+        const int64_t quotient = rules::integer_trunc(int64_t{static_cast<int32_t>(acc[i] - moved_)}, count_);
         out[first + i] = static_cast<T>(rules::requantize(requantize_, quotient - zero_point_, 0));
       }
     };

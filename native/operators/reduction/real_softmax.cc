@@ -10,7 +10,7 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kParallel = 4000;
+constexpr int64_t kParallelReals = 4000;
 
 // Sums run from the first element to the last; with binary32_fused_16_lanes in lanes.
 class RealSoftmax final : public Kernel {
@@ -33,7 +33,7 @@ class RealSoftmax final : public Kernel {
       one(reinterpret_cast<const float*>(run.inputs[0]) + row * length_,
           reinterpret_cast<float*>(run.outputs[0]) + row * length_);
     };
-    if (rows_ * length_ < kParallel) {
+    if (rows_ * length_ < kParallelReals) {
       for (int64_t row = 0; row < rows_; ++row) task(row, 0);
     } else {
       run.pool.parallel(rows_, task);

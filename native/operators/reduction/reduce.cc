@@ -94,8 +94,8 @@ struct Product {
 };
 
 // Any or all, bit by bit: what a byte other than 0 and 1 becomes shows.
-struct Truth {
-  explicit Truth(bool any) : flip(any ? 0 : 0xFF), start(any ? 0 : 1) {}
+struct ReducedTruth {
+  explicit ReducedTruth(bool any) : flip(any ? 0 : 0xFF), start(any ? 0 : 1) {}
   uint8_t operator()(uint8_t kept, uint8_t x) const {
     return static_cast<uint8_t>(((kept ^ flip) | (x ^ flip)) ^ flip);
   }
@@ -175,7 +175,7 @@ std::unique_ptr<Kernel> make_extreme(const Step& step, bool largest) {
     return std::make_unique<Reduce<float, Last>>(step, true);
   }
   switch (step.input(0).type) {
-    case Type::boolean: return std::make_unique<Reduce<uint8_t, Truth>>(step, false, Truth(largest));
+    case Type::boolean: return std::make_unique<Reduce<uint8_t, ReducedTruth>>(step, false, ReducedTruth(largest));
     case Type::s8:  // stored unsigned, which keeps the order
     case Type::u8: return make_integer_extreme<uint8_t>(step, largest);
     case Type::s16: return make_integer_extreme<int16_t>(step, largest);

@@ -17,14 +17,14 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kParallel = 4000;
+constexpr int64_t kParallelBytes = 4000;
 
 // The rows of both sides, and the interval of the results.
-struct Rows {
+struct SoftmaxRows {
   int64_t rows = 0, length = 0, offset = 0, low = 0, high = 0;
   int flip = 0;
 
-  explicit Rows(const Step& step) {
+  explicit SoftmaxRows(const Step& step) {
     const Operand &in = step.input(0), &out = step.output();
     require(in.rank() >= 1 && in.elements > 0 && in.elements == out.elements && in.dense() && out.dense(),
             "both sides must be dense and equal in shape");
@@ -49,7 +49,7 @@ struct Rows {
     const auto task = [&](int64_t row, int worker) {
       if (!one(row, worker)) defined.store(false, std::memory_order_relaxed);
     };
-    if (rows * length < kParallel) {
+    if (rows * length < kParallelBytes) {
       for (int64_t row = 0; row < rows; ++row) task(row, 0);
     } else {
       run.pool.parallel(rows, task);
@@ -186,7 +186,7 @@ class ByDifference final : public Kernel {
   std::string note() const override { return "by difference"; }
 
  private:
-  Rows rows_;
+  SoftmaxRows rows_;
   Rule rule_;
   Table summands_;
   int first_;
@@ -237,7 +237,7 @@ class SoftmaxShorts final : public Kernel {
     return result;
   }
 
-  Rows rows_;
+  SoftmaxRows rows_;
   rules::Multiplier multiplier_;
   std::vector<int16_t> exponentials_, reciprocals_;
   int64_t per_worker_ = 0;
@@ -266,7 +266,7 @@ struct RealTable {
 
 // What does not fit 32 bits, NaN included, becomes -2^31; the offset is added modulo 2^32.
 template <class Out>
-Out stored_real(const Rows& rows, float rounded) {
+Out stored_real(const SoftmaxRows& rows, float rounded) {
   const bool fits = rounded >= -2147483648.0f && rounded < 2147483648.0f;
   const int64_t value = fits ? static_cast<int64_t>(rounded) : std::numeric_limits<int32_t>::min();
   const int64_t moved = arithmetic::wrap_s32(value + rows.offset);
@@ -275,9 +275,9 @@ Out stored_real(const Rows& rows, float rounded) {
 
 // binary32_table_away and binary32_table_half_up.
 template <class Out>
-class RealSoftmax final : public Kernel {
+class TableOfRealsSoftmax final : public Kernel {
  public:
-  RealSoftmax(const Step& step, bool away) : rows_(step), table_(step), away_(away) {}
+  TableOfRealsSoftmax(const Step& step, bool away) : rows_(step), table_(step), away_(away) {}
 
   void run(const Run& run) const override {
     rows_.run(run, [&](int64_t index, int) {
@@ -295,7 +295,7 @@ class RealSoftmax final : public Kernel {
   }
 
  private:
-  Rows rows_;
+  SoftmaxRows rows_;
   RealTable table_;
   bool away_;
 };
@@ -348,7 +348,7 @@ class SoftmaxOfReals final : public Kernel {
  private:
   static constexpr int64_t kLargest = 1 << 16;
 
-  Rows rows_;
+  SoftmaxRows rows_;
   float reals_[256], inverse_ = 1.0f;
 };
 
@@ -366,8 +366,8 @@ std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet& cores) {
   }
   if ((rule == "binary32_table_away" || rule == "binary32_table_half_up") && is_8bit(from)) {
     const bool away = rule == "binary32_table_away";
-    if (is_8bit(to)) return std::make_unique<RealSoftmax<uint8_t>>(step, away);
-    if (to == Type::s16) return std::make_unique<RealSoftmax<int16_t>>(step, away);
+    if (is_8bit(to)) return std::make_unique<TableOfRealsSoftmax<uint8_t>>(step, away);
+    if (to == Type::s16) return std::make_unique<TableOfRealsSoftmax<int16_t>>(step, away);
   }
   if (rule == "binary32_reals_away" && is_8bit(from) && is_8bit(to)) return std::make_unique<SoftmaxOfReals>(step);
   if (rule == "tables_513_one_step_up" && from == Type::s16 && to == Type::s16) {
