@@ -21,9 +21,9 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kLoopRows = 32;  // filters whose sums are held at a time
-constexpr int64_t kLoopRate = 16;  // multiply-adds of one nanosecond, about
-constexpr size_t kAddend = 9;      // the operand that sums begin with
+constexpr int64_t kLoopRows = 32;   // filters whose sums are held at a time
+constexpr int64_t kLoopRate = 16;   // multiply-adds of one nanosecond, about
+constexpr size_t kFirstAddend = 9;  // the operand that sums begin with
 
 class OrderedReals final : public Kernel {
  public:
@@ -50,8 +50,8 @@ class OrderedReals final : public Kernel {
     block_ = std::max<int64_t>(1, step.integer("block", 0, depth_));
     terms_ = round_up(depth_, block_) * h_.taps * w_.taps;
     require(terms_ <= int64_t{1} << 24, "a filter is very large");
-    if (step.has_input(kAddend)) {
-      const Operand& begin = step.input(kAddend);
+    if (step.has_input(kFirstAddend)) {
+      const Operand& begin = step.input(kFirstAddend);
       require(begin.type == Type::f32 && begin.dense() && begin.elements == out.elements, "the addend's shape differs");
       begins_ = true;
     }
@@ -83,7 +83,7 @@ class OrderedReals final : public Kernel {
     if (batch_ * positions_ == 0) return;
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     const auto* bias = added_ ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
-    const auto* begin = begins_ ? reinterpret_cast<const float*>(run.inputs[kAddend]) : nullptr;
+    const auto* begin = begins_ ? reinterpret_cast<const float*>(run.inputs[kFirstAddend]) : nullptr;
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     const float* weights = kept_.data();
     if (!constant_) {
