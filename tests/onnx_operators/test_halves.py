@@ -422,3 +422,15 @@ def test_clip_of_infinities(bounds: tuple[str, ...]) -> None:
     ]
     outputs = {"y": TensorProto.FLOAT16, "z": TensorProto.FLOAT16}
     assert _check(*build(nodes, {"x": x}, outputs, {name: constants[name] for name in bounds if name}))
+
+
+@needs_wide
+@pytest.mark.parametrize("operator", ["Max", "Min"])
+@pytest.mark.parametrize("shapes", [((37,), (37,)), ((2, 1), (1, 35)), ((1, 35), (2, 1)), ((1,), (1,)), ((), (9,))])
+def test_equal_extremes(operator: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    """Which zero and which NaN is kept."""
+    rng = np.random.default_rng(0)
+    values = np.array([0.0, -0.0, 1, np.nan, -np.nan], np.float16)
+    a, b = (np.asarray(rng.choice(values, shape), np.float16) for shape in shapes)
+    nodes = [helper.make_node(operator, ["a", "b"], ["y"])]
+    assert _check(*build(nodes, {"a": a, "b": b}, {"y": TensorProto.FLOAT16}))

@@ -1,5 +1,6 @@
 // maximum and minimum of the stored numbers: without a rule, a NaN on either side, or two equal zeros, give the second;
-// with nan_else_last, the first NaN is the result; with first_unless_beyond, they give the first.
+// with nan_else_last, the first NaN is the result; with nan_else_first, two equal zeros give the first as well; with
+// first_unless_beyond, both give the first.
 #include "operators/core/registry.h"
 #include "operators/core/zip.h"
 
@@ -26,11 +27,12 @@ std::unique_ptr<Kernel> make_chosen(const Step& step) {
   if (step.rule("extreme") == "first_unless_beyond") {
     return make_stored(step, [](auto a, auto b) { return Compare()(b, a) ? b : a; });
   }
-  require(step.rule("extreme") == "nan_else_last", "no native rule for this slot");
+  const bool first = step.rule("extreme") == "nan_else_first";
+  require(first || step.rule("extreme") == "nan_else_last", "no native rule for this slot");
   if (step.input(0).type != Type::f32) return nullptr;
-  return make_zip<float, float>(step, [exchanged = step.integer("exchanged", 0, 1) != 0](float x, float y) {
+  return make_zip<float, float>(step, [first, exchanged = step.integer("exchanged", 0, 1) != 0](float x, float y) {
     const float a = exchanged ? y : x, b = exchanged ? x : y;
-    return a != a || (b == b && Compare()(a, b)) ? a : b;
+    return a != a || (b == b && (Compare()(a, b) || (first && a == b))) ? a : b;
   });
 }
 

@@ -8,6 +8,8 @@ from .movement import INTEGERS
 _WRAPS = {"plain_range": "type_limits"}
 SHIFT = {"shift": "nothing_beyond"}
 OF_DIVISOR, OF_DIVIDEND = (("attribute_is", "sign_of", whose) for whose in ("divisor", "dividend"))
+# Of a kernel for binary16 that widens by itself.
+HALF = ("attribute_is", "half", True)
 _SIGNED = ("s8", "s16", "s32", "s64")
 _REAL = ("f32", "f64")
 _ZEROS = "of zeros with different signs, the runtime takes the first or the second one by its vectors' lanes"
@@ -28,6 +30,10 @@ ROWS: tuple[Row, ...] = (
     Row("sign", ("T -> T",), {}, "run", where=INTEGERS),
     *(
         Row(stem, ("T T -> T",), {}, "run", where=("u8", "s8", "s32", "s64", "u32", "u64"))
+        for stem in ("maximum", "minimum")
+    ),
+    *(
+        Row(stem, ("f32 f32 -> f32",), {"extreme": "nan_else_first"}, "run, on binary16 numbers", when=(HALF,))
         for stem in ("maximum", "minimum")
     ),
     *(

@@ -35,8 +35,6 @@ _WIDENING = frozenset(
     "Clip GatherBlockQuantized LayerNormalization MatMulNBits Max Min Mod RMSNormalization Round Shrink Sign"
     " SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization".split()
 )
-# Their sums have another order than those of binary32 numbers.
-_LAYERS = ("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization")
 _CONTROL = ("If", "Loop", "Scan")
 _VARIADIC = ("Concat", "Max", "Min")
 _CAST: dict[str, Attribute] = {"saturate": True, "round_mode": "up", "inserted": True}
@@ -112,7 +110,7 @@ class Casts:
         widened: dict[int, int] = {}
         for node in editor.nodes():
             if node.source in _WIDENING and (self._reads_halves(node) or self._gives_halves(node)):
-                attributes = {**node.attributes, "half": True} if node.source in _LAYERS else node.attributes
+                attributes: dict[str, Attribute] = {**node.attributes, "half": True}
                 self._surround(self._bounded(node) if node.source == "Clip" else node, attributes, widened, kept)
         # Between the parts of one operator nothing is rounded.
         for result in kept:
