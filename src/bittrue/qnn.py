@@ -21,6 +21,7 @@ from .compat.tvm_qnn import nn
 from .compat.tvm_qnn.calls import Conversion
 from .compat.tvm_qnn.config import current_requantize_config, requantize_config
 from .compat.tvm_qnn.convert import from_tflite
+from .compat.tvm_qnn.convert_mxnet import from_mxnet
 from .compat.tvm_qnn.convert_onnx import from_onnx
 from .compat.tvm_qnn.elementwise import (
     abs,
@@ -78,6 +79,7 @@ __all__ = [
     "dequantize",
     "erf",
     "exp",
+    "from_mxnet",
     "from_onnx",
     "from_tflite",
     "fully_connected",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..graph import ModelFile
+    from .mxnet import Symbol
 
 __all__ = ["read_model"]
 
@@ -46,12 +47,9 @@ def read_model(
         InputError: there is no such file, it changed while it was being read, or `source` is of the wrong kind.
         ModelFormatError, InvalidModelError, UnsupportedError, ResourceError: see the readers of the formats.
     """
-    path = Path(source) if isinstance(source, (str, os.PathLike)) else None
-    content = _content(source)
-    if path is not None and weights is None:
-        weights = companion(path)
+    path, content, weights, learned = _contents(source, weights)
     try:
-        return _read(content, path, None if weights is None else _content(weights))
+        return _read(content, path, learned)
     except ModelFormatError as error:
         place = error.place or str(path or "")
         if isinstance(weights, (str, os.PathLike)) and re.match(r"weights\b", place):
@@ -59,6 +57,28 @@ def read_model(
         if place == error.place:
             raise
         raise ModelFormatError(error.code, error.message, place=place, advice=error.advice) from None
+
+
+def read_symbol(source: Any, weights: Any = None) -> Symbol:
+    """The operators of an MXNet symbol, from a path or bytes as in `read_model`, and its tensors.
+
+    Raises:
+        InputError, ModelFormatError, InvalidModelError, UnsupportedError: as `read_model`.
+    """
+    from .mxnet import read_operators
+    from .recognise import as_bytes
+
+    _, content, _, learned = _contents(source, weights)
+    return read_operators(as_bytes(content), None if learned is None else as_bytes(learned))
+
+
+def _contents(source: Any, weights: Any) -> tuple[Path | None, Any, Any, Any]:
+    """The path, what is read there, where the weights come from, and what is read there."""
+    path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+    content = _content(source)
+    if path is not None and weights is None:
+        weights = companion(path)
+    return path, content, weights, None if weights is None else _content(weights)
 
 
 def companion(path: Path) -> Path | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,13 +38,46 @@ def read_mxnet(content: np.ndarray, weights: np.ndarray | None = None) -> ModelF
         InvalidModelError: the model contradicts itself.
         UnsupportedError: it uses something that bittrue does not read.
     """
+    return _reader(content, weights).read(content.size)
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """The operators of a symbol as they are read, none of them mapped.
+
+    Attributes:
+        operators: in the order of the file; their `results` have no type.
+        tensors: parameters with their values, inputs, results.
+        inputs, outputs: indices of tensors.
+    """
+
+    operators: tuple[Source, ...]
+    tensors: tuple[Tensor, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def read_operators(content: np.ndarray, weights: np.ndarray | None = None) -> Symbol:
+    """The operators of a symbol, whether or not bittrue maps them; errors as `read_mxnet`."""
+    found: list[Source] = []
+
+    def keep(source: Source, used: int) -> None:
+        source.give(*(source.builder.add(Tensor(f"{source.label}_output{i}", "f32", ())) for i in range(used)))
+        found.append(source)
+
+    reader = _reader(content, weights, keep)
+    outputs = reader.walk()
+    return Symbol(tuple(found), tuple(reader.builder.tensors), tuple(reader.inputs), tuple(outputs))
+
+
+def _reader(content: np.ndarray, weights: np.ndarray | None, take: Callable[[Source, int], None] = map_node) -> _Reader:
     try:
         symbol = json.loads(content.tobytes().decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise _damaged(f"no JSON: {error}", "") from None
     if not isinstance(symbol, dict):
         raise _damaged("the symbol is no JSON object", "")
-    return _Reader(symbol, {} if weights is None else _parameters(weights)).read(content.size)
+    return _Reader(symbol, {} if weights is None else _parameters(weights), take)
 
 
 def _damaged(message: str, place: str) -> ModelFormatError:
@@ -67,14 +100,17 @@ def _parameters(weights: np.ndarray) -> dict[str, Tensor]:
 class _Reader:
     """State of one reading."""
 
-    def __init__(self, symbol: Mapping[str, Any], parameters: Mapping[str, Tensor]) -> None:
-        self.symbol, self.parameters = symbol, parameters
+    def __init__(
+        self, symbol: Mapping[str, Any], parameters: Mapping[str, Tensor], take: Callable[[Source, int], None]
+    ) -> None:
+        self.symbol, self.parameters, self.take = symbol, parameters, take
         self.builder = GraphBuilder()
         self.inputs: list[int] = []
         # Per node, the tensors that it gives.
         self.results: list[list[int]] = []
 
-    def read(self, size: int) -> ModelFile:
+    def walk(self) -> list[int]:
+        """Takes all nodes; the tensors of the outputs."""
         nodes = self._nodes(self.symbol, "symbol", _MOST_NODES)
         heads = self._entries(self.symbol.get("heads"), "heads", len(nodes))
         used = self._used(nodes, heads)
@@ -86,7 +122,10 @@ class _Reader:
         outputs = [self._result(entry, "heads") for entry in heads]
         if not outputs:
             raise InvalidModelError("BT-MXNET-OUTPUT", "the symbol has no output", place="heads", advice=_ADVICE)
-        builder = self.builder
+        return outputs
+
+    def read(self, size: int) -> ModelFile:
+        outputs, builder = self.walk(), self.builder
         self._declare()
         disorder = find_disorder(builder.tensors, builder.nodes, self.inputs, outputs)
         if disorder is not None:
@@ -205,7 +244,7 @@ class _Reader:
             self.builder,
             position,
         )
-        map_node(source, used)
+        self.take(source, used)
         return source.results
 
     def _inner(self, node: Mapping[str, Any], place: str) -> list[Inner]:

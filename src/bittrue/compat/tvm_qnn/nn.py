@@ -201,23 +201,24 @@ def resize2d(data: Tensor, size: Any, layout: str = "NCHW", coordinate_transform
     return build("image.resize2d", (x,), shape, "f32", {}, attributes)
 
 
-def _of_reals(name: str, first: Tensor, second: Tensor) -> Any:
-    x, y = (checks.tensor(f"nn.{name}", role, v, ("f32",)) for role, v in (("lhs", first), ("rhs", second)))
+def _of_two(name: str, first: Tensor, second: Tensor, types: Sequence[str] = ("f32",)) -> Any:
+    x = checks.tensor(f"nn.{name}", "lhs", first, types)
+    y = checks.tensor(f"nn.{name}", "rhs", second, (x.dtype,))
     try:
         shape = np.broadcast_shapes(x.shape, y.shape)
     except ValueError:
         shown = f"shape {list(y.shape)} does not broadcast with {list(x.shape)}"
         raise checks.wrong(f"nn.{name}", "rhs", shown, code="BT-QNN-SHAPE") from None
-    return build(name, (x, y), shape, "f32", {}, {}, variable=2)
+    return build(name, (x, y), shape, x.dtype, {}, {}, variable=2)
 
 
 def add(lhs: Tensor, rhs: Tensor) -> Any:
-    """lhs + rhs of float32 numbers whose shapes broadcast.
+    """lhs + rhs of float32 numbers, or of int32 modulo 2^32, whose shapes broadcast.
 
     >>> add(np.float32([1, 2]), np.float32([0.5])).tolist()
     [1.5, 2.5]
     """
-    return _of_reals("add", lhs, rhs)
+    return _of_two("add", lhs, rhs, ("f32", "s32"))
 
 
 def multiply(lhs: Tensor, rhs: Tensor) -> Any:
@@ -226,7 +227,7 @@ def multiply(lhs: Tensor, rhs: Tensor) -> Any:
     >>> multiply(np.float32([1, 2]), np.float32([0.5])).tolist()
     [0.5, 1.0]
     """
-    return _of_reals("multiply", lhs, rhs)
+    return _of_two("multiply", lhs, rhs)
 
 
 def _function(name: str, data: Tensor, **attributes: float) -> Any:

@@ -37,10 +37,10 @@ def _strided_slice(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node("slice", expr.operator, (inputs[0], begin, size), expr.dtype, expr.shape, {}, given, expr.name)
 
 
-def _of_reals(stem: str) -> Lowering:
+def _of_two(stem: str) -> Lowering:
     def lowering(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
         attributes: dict[str, Attribute] = {"activation": "none", "pot_scale_int16": False}
-        return writer.node(stem, expr.operator, inputs, "f32", expr.shape, attributes, name=expr.name)
+        return writer.node(stem, expr.operator, inputs, expr.dtype, expr.shape, attributes, name=expr.name)
 
     return lowering
 
@@ -78,12 +78,12 @@ def _resize2d(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 
 
 PLAIN_LOWERINGS: dict[str, Lowering] = {
-    "add": _of_reals("add"),
+    "add": _of_two("add"),
     "argmax": _argmax,
     "cast": _cast,
     "image.resize2d": _resize2d,
     "mean": _mean,
-    "multiply": _of_reals("mul"),
+    "multiply": _of_two("mul"),
     "nn.pad": _pad,
     "strided_slice": _strided_slice,
     **dict.fromkeys(FUNCTIONS, _function),

@@ -31,6 +31,7 @@ _NO_OPERATORS = {
     "Expr",
     "constant",
     "current_requantize_config",
+    "from_mxnet",
     "from_onnx",
     "from_tflite",
     "model",
