@@ -179,6 +179,8 @@ struct RealRows {
   int64_t capacity = 0, count = 0, segments = 1, depth = 0;
   float* sums = nullptr;
   int64_t stride = 0;  // floats from one row of sums to the next
+  int64_t part = 1;    // terms of a sum of run_in_parts
+  float factor = 1;    // of such a sum
 };
 
 struct RealMatmul {
@@ -187,6 +189,9 @@ struct RealMatmul {
   void (*run)(const RealRows& rows, const float* panel, int64_t width) = nullptr;
   // The same from what `sums` holds on, each product and its sum rounded once.
   void (*run_fused)(const RealRows& rows, const float* panel, int64_t width) = nullptr;
+  // Sums of `part` terms (the last one of a segment may be shorter), each from +0 on like those of run_fused. One after the
+  // other, their products with `factor` are added to what `sums` holds, rounded once.
+  void (*run_in_parts)(const RealRows& rows, const float* panel, int64_t width) = nullptr;
 };
 
 // sums[r][n] = the sum over k < depth of rows[r][k] * column n's byte k, modulo 2^32, for n < width: unsigned bytes times
@@ -236,7 +241,8 @@ struct BlockProduct {
 };
 
 // out[c] = the sum over taps t of inputs[t][c] * weights[t][c], like RealRows: in order, from +0 on (real_taps), or from
-// what `out` holds on, each product and its sum rounded once (real_taps_fused).
+// what `out` holds on, each product and its sum rounded once (real_taps_fused); or the latter with one weight per tap,
+// weights[t][0], for all channels (real_plane_fused).
 using RealTaps = void (*)(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,
                           float* out);
 

@@ -14,7 +14,7 @@ namespace bittrue::BITTRUE_ISA {
 
 // One term of a sum with two roundings.
 struct TwoRoundings {
-  static constexpr bool kFromSums = false;
+  static constexpr bool kFromSums = false, kInParts = false;
   template <class Vector>
   static Vector add(Vector sum, Vector x, Vector w) {
     return sum + x * w;
@@ -22,7 +22,7 @@ struct TwoRoundings {
 };
 
 // `Vector` is a vector of floats as the compiler's extension makes them. `Term` adds a product to a sum; sums begin with
-// +0, or with what lies where they go.
+// +0, or with what lies where they go; those in parts begin with +0 again and again, and each part is added there.
 template <class Vector, class Term = TwoRoundings>
 struct RealTiles {
   static constexpr int64_t kLanes = sizeof(Vector) / sizeof(float);
@@ -51,16 +51,30 @@ struct RealTiles {
       const float* x[kRows];
       unroll<kRows>([&](int r) __attribute__((always_inline)) { x[r] = at[r]; });
       const float* weights = panel;
-      for (int64_t k = 0; k < rows.depth; ++k, weights += kVectors * kLanes) {
-        Vector w[kVectors];
-        unroll<kVectors>([&](int v) __attribute__((always_inline)) { w[v] = load(weights + v * kLanes); });
-        unroll<kRows>([&](int r) __attribute__((always_inline)) {
-          const Vector value = x[r][k] - Vector{};
-          unroll<kVectors>([&](int v)
-                               __attribute__((always_inline)) { sums[r][v] = Term::add(sums[r][v], value, w[v]); });
-        });
+      for (int64_t k = 0, end = rows.depth; k < rows.depth;) {
+        if constexpr (Term::kInParts) end = std::min(k + rows.part, rows.depth);
+        for (; k < end; ++k, weights += kVectors * kLanes) {
+          Vector w[kVectors];
+          unroll<kVectors>([&](int v) __attribute__((always_inline)) { w[v] = load(weights + v * kLanes); });
+          unroll<kRows>([&](int r) __attribute__((always_inline)) {
+            const Vector value = x[r][k] - Vector{};
+            unroll<kVectors>([&](int v)
+                                 __attribute__((always_inline)) { sums[r][v] = Term::add(sums[r][v], value, w[v]); });
+          });
+        }
+        if constexpr (Term::kInParts) {
+          unroll<kRows>([&](int r) __attribute__((always_inline)) {
+            unroll<kVectors>([&](int v) __attribute__((always_inline)) {
+              float* total = out + r * rows.stride + v * kLanes;
+              const Vector value = Term::add(load(total), sums[r][v], rows.factor - Vector{});
+              std::memcpy(total, &value, sizeof(Vector));
+              sums[r][v] = Vector{};
+            });
+          });
+        }
       }
     }
+    if constexpr (Term::kInParts) return;
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
       unroll<kVectors>([&](int v) __attribute__((always_inline)) {
         std::memcpy(out + r * rows.stride + v * kLanes, &sums[r][v], sizeof(Vector));
@@ -77,16 +91,16 @@ struct RealTiles {
     if constexpr (kRows > 1) tiles<(kRows > 4 ? 4 : kRows / 2), kVectors>(rows, first, panel);
   }
 
-  // Sums of `kVectors` vectors of channels over all taps.
-  template <int kVectors>
+  // Sums of `kVectors` vectors of channels over all taps, whose weights are one for all channels where `kOne`.
+  template <int kVectors, bool kOne>
   static void taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channel,
                    float* out) {
     Vector sums[kVectors];
     unroll<kVectors>([&](int v) __attribute__((always_inline)) { sums[v] = begin(out + channel + v * kLanes); });
     for (int64_t t = 0; t < count; ++t) {
-      const float *x = inputs[t] + channel, *w = weights[t] + channel;
+      const float *x = inputs[t] + channel, *w = weights[t] + (kOne ? 0 : channel);
       unroll<kVectors>([&](int v) __attribute__((always_inline)) {
-        sums[v] = Term::add(sums[v], load(x + v * kLanes), load(w + v * kLanes));
+        sums[v] = Term::add(sums[v], load(x + v * kLanes), kOne ? *w - Vector{} : load(w + v * kLanes));
       });
     }
     unroll<kVectors>([&](int v) __attribute__((always_inline)) {
@@ -94,14 +108,15 @@ struct RealTiles {
     });
   }
 
+  template <bool kOne>
   static void all_taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,
                        float* out) {
     int64_t c = 0;
-    for (; c + 4 * kLanes <= channels; c += 4 * kLanes) taps<4>(inputs, weights, count, c, out);
-    for (; c + kLanes <= channels; c += kLanes) taps<1>(inputs, weights, count, c, out);
+    for (; c + 4 * kLanes <= channels; c += 4 * kLanes) taps<4, kOne>(inputs, weights, count, c, out);
+    for (; c + kLanes <= channels; c += kLanes) taps<1, kOne>(inputs, weights, count, c, out);
     for (; c < channels; ++c) {
       float sum = Term::kFromSums ? out[c] : 0.0f;
-      for (int64_t t = 0; t < count; ++t) sum = Term::add(sum, inputs[t][c], weights[t][c]);
+      for (int64_t t = 0; t < count; ++t) sum = Term::add(sum, inputs[t][c], weights[t][kOne ? 0 : c]);
       out[c] = sum;
     }
   }

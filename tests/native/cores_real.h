@@ -1,6 +1,7 @@
 // The cores of binary32 sums: every sum keeps its order.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -68,11 +69,34 @@ inline void check_real_matmul(Context& context) {
     context.report.expect_equal(sums.data(), expected.data(), sums.count(),
                                 std::to_string(count) + " rows of " + std::to_string(segments) + " times " +
                                     std::to_string(depth) + " times " + std::to_string(width));
+    fill_reals(random, sums);
+    rows.part = random.between(1, depth + 3);
+    rows.factor = random.one_in(2) ? 1.0f : 0.3f;
+    std::copy_n(sums.data(), sums.count(), expected.data());
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t n = 0; n < width; ++n) {
+        for (int64_t s = 0; s < segments; ++s) {
+          const float* row = pointers[s * capacity + r];
+          for (int64_t k = 0; row != nullptr && k < depth; k += rows.part) {
+            float part = 0;
+            for (int64_t i = k; i < std::min(depth, k + rows.part); ++i) {
+              part = std::fma(row[i], panel[(s * depth + i) * width + n], part);
+            }
+            float& total = expected[r * stride + n];
+            total = std::fma(part, rows.factor, total);
+          }
+        }
+      }
+    }
+    core.run_in_parts(rows, panel.data(), width);
+    context.report.expect_equal(sums.data(), expected.data(), sums.count(),
+                                std::to_string(segments * depth) + " terms in parts of " + std::to_string(rows.part));
   }
 }
 
+// `one`: one weight per tap, for all channels.
 template <class Core, class Add>
-void check_taps(Context& context, const Core& core, const Add& add) {
+void check_taps(Context& context, const Core& core, const Add& add, bool one = false) {
   Random& random = context.random;
   for (int64_t i = 0; i < context.rounds(600); ++i) {
     const int64_t channels = random.one_in(2) ? random.between(1, 40) : random.between(1, 150),
@@ -89,7 +113,7 @@ void check_taps(Context& context, const Core& core, const Add& add) {
     std::vector<float> expected(out.data(), out.data() + channels);
     for (int64_t c = 0; c < channels; ++c) {
       expected[c] = add.start(expected[c]);
-      for (int64_t t = 0; t < taps; ++t) expected[c] = add(expected[c], inputs[t][c], weights[t][c]);
+      for (int64_t t = 0; t < taps; ++t) expected[c] = add(expected[c], inputs[t][c], weights[t][one ? 0 : c]);
     }
     core(inputs.data(), weights.data(), taps, channels, out.data());
     context.report.expect_equal(out.data(), expected.data(), channels,
@@ -114,6 +138,9 @@ struct OneRounding {
 inline void check_real_taps(Context& context) { check_taps(context, context.cores.real_taps(), TwoRoundings()); }
 inline void check_real_taps_fused(Context& context) {
   check_taps(context, context.cores.real_taps_fused(), OneRounding());
+}
+inline void check_real_plane_fused(Context& context) {
+  check_taps(context, context.cores.real_plane_fused(), OneRounding(), true);
 }
 
 }  // namespace bittrue::test

@@ -1,7 +1,6 @@
 #include "operators/layers/fused_product.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "core/share.h"
@@ -59,35 +58,30 @@ bool FusedProduct::multiply(const float* rows, int64_t count, const float* packe
   const int64_t wide = width(p), first = p * most_, used = std::min(most_, columns_ - first);
   const float* panel = packed + first * depth_;
   auto** pointers = reinterpret_cast<const float**>(scratch);
-  auto* sums = reinterpret_cast<float*>(scratch + round_up(kRows * 8, 64));
-  for (int64_t k = 0; k < depth_; k += block_) {
-    for (int64_t r = 0; r < count; ++r) pointers[r] = rows + r * depth_ + k;
-    std::fill_n(sums, count * wide, 0.0f);
-    RealRows part;
-    part.rows = pointers;
-    part.capacity = count;
-    part.count = count;
-    part.depth = std::min(block_, depth_ - k);
-    part.sums = sums;
-    part.stride = wide;
-    core_.run_fused(part, panel + k * wide, wide);
-    for (int64_t r = 0; r < count; ++r) {
-      float* target = out + r * out_step + first;
-      const float* sum = sums + r * wide;
-      const float* begin = k > 0                    ? target
-                           : addend.from == nullptr ? nullptr
-                                                    : addend.from + r * addend.down + first * addend.across;
-      const bool across = k > 0 || addend.across == 1;
-      if (begin == nullptr && alpha_ == 1.0f) {
-        std::memcpy(target, sum, static_cast<size_t>(used) * 4);
-      } else if (begin == nullptr) {
-        for (int64_t n = 0; n < used; ++n) target[n] = sum[n] * alpha_;
-      } else if (alpha_ == 1.0f && across) {
-        for (int64_t n = 0; n < used; ++n) target[n] = sum[n] + begin[n];
-      } else {
-        for (int64_t n = 0; n < used; ++n) target[n] = std::fma(sum[n], alpha_, begin[across ? n : 0]);
-      }
+  const bool whole = used == wide;
+  RealRows product;
+  product.rows = pointers;
+  product.capacity = product.count = count;
+  product.depth = depth_;
+  product.part = block_;
+  product.factor = alpha_;
+  product.sums = whole ? out + first : reinterpret_cast<float*>(scratch + round_up(kRows * 8, 64));
+  product.stride = whole ? out_step : wide;
+  for (int64_t r = 0; r < count; ++r) {
+    pointers[r] = rows + r * depth_;
+    float* sums = product.sums + r * product.stride;
+    const int64_t place = r * addend.down + first * addend.across;
+    if (addend.from == nullptr || addend.across == 0) {
+      // Adding -0 changes nothing.
+      std::fill_n(sums, wide, addend.from == nullptr ? -0.0f : addend.from[place]);
+    } else {
+      std::copy_n(addend.from + place, used, sums);
+      std::fill(sums + used, sums + wide, 0.0f);
     }
+  }
+  core_.run_in_parts(product, panel, wide);
+  for (int64_t r = 0; !whole && r < count; ++r) {
+    std::memcpy(out + r * out_step + first, product.sums + r * wide, static_cast<size_t>(used) * 4);
   }
   bool finite = true;
   for (int64_t r = 0; r < count; ++r) finite &= all_finite(out + r * out_step + first, used);

@@ -26,6 +26,7 @@ class FusedProduct {
   FusedProduct(const RealMatmul& core, int64_t depth, int64_t columns, float alpha, int64_t block);
 
   int64_t panels() const { return panels_; }
+  int64_t panel() const { return most_; }  // columns of one, at most
   int64_t matrix_floats() const { return panels_ * most_ * depth_; }
   int64_t worker_bytes() const;
 

@@ -5,23 +5,30 @@
 
 namespace bittrue {
 
-// out[n] += the sum over k of row[k] * matrix[k * step + n]: terms in fours (then two, then one), each rounded and
-// added up, and then added to the sum so far.
-inline void add_fours(const float* row, const float* matrix, int64_t step, int64_t depth, int64_t columns, float* out) {
+// out[n] += the sum over k of row[k] * matrix(k)[n]: terms in fours (then two, then one), each rounded and added up, and
+// then added to the sum so far.
+template <class Matrix>
+inline void add_fours(const float* row, const Matrix& matrix, int64_t depth, int64_t columns, float* out) {
   int64_t k = 0;
   for (; k + 4 <= depth; k += 4) {
-    const float *b = matrix + k * step, *c = b + step, *d = c + step, *e = d + step;
+    const float *b = matrix(k), *c = matrix(k + 1), *d = matrix(k + 2), *e = matrix(k + 3);
     const float w0 = row[k], w1 = row[k + 1], w2 = row[k + 2], w3 = row[k + 3];
     for (int64_t n = 0; n < columns; ++n) out[n] = (((w0 * b[n] + w1 * c[n]) + w2 * d[n]) + w3 * e[n]) + out[n];
   }
   if (k + 2 <= depth) {
-    const float *b = matrix + k * step, *c = b + step, w0 = row[k], w1 = row[k + 1];
+    const float *b = matrix(k), *c = matrix(k + 1), w0 = row[k], w1 = row[k + 1];
     for (int64_t n = 0; n < columns; ++n) out[n] = (w0 * b[n] + w1 * c[n]) + out[n];
     k += 2;
   }
   if (k < depth) {
-    for (int64_t n = 0; n < columns; ++n) out[n] = row[k] * matrix[k * step + n] + out[n];
+    const float *b = matrix(k), w0 = row[k];
+    for (int64_t n = 0; n < columns; ++n) out[n] = w0 * b[n] + out[n];
   }
+}
+
+// The same with rows of the matrix that are `step` apart.
+inline void add_fours(const float* row, const float* matrix, int64_t step, int64_t depth, int64_t columns, float* out) {
+  add_fours(row, [=](int64_t k) { return matrix + k * step; }, depth, columns, out);
 }
 
 // The product of row `place` of `rows` rows with a column whose numbers are `step` apart: 8 lanes, which groups of 4, 2

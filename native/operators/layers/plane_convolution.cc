@@ -1,0 +1,203 @@
+// conv of real numbers with channels first and filters of one channel: each plane is copied into a frame of zeros, where
+// every tap of a filter is the same plane elsewhere. With strides, a frame has a plane for each remainder of a place.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "core/share.h"
+#include "operators/core/finite.h"
+#include "operators/layers/real_convolution.h"
+#include "operators/layers/single_rows.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kPlaneFilters = 4;     // of a channel; more are a product of matrices
+constexpr int64_t kFrameFloats = 32768;  // numbers of a frame, about
+constexpr int64_t kPlaneOutputs = 8192;  // of one task, about
+constexpr int64_t kPlaneRate = 8;        // outputs of one tap in a nanosecond
+constexpr int64_t kPlaneLanes = 16;      // what the core is given is a multiple of it
+
+// One axis of a frame: `size` numbers for each remainder that taps ask for, and where tap t's are.
+struct FrameAxis {
+  FrameAxis(const SpatialAxis& axis, int64_t outputs) {
+    std::vector<int64_t> slots(static_cast<size_t>(std::min(axis.stride, axis.taps * axis.dilation)), -1);
+    int64_t reach = 0;
+    for (int64_t t = 0; t < axis.taps; ++t) {
+      int64_t& slot = slots[t * axis.dilation % axis.stride];
+      if (slot < 0) {
+        slot = static_cast<int64_t>(remainders.size());
+        remainders.push_back(t * axis.dilation % axis.stride);
+      }
+      slot_of.push_back(slot);
+      place_of.push_back(t * axis.dilation / axis.stride);
+      reach = std::max(reach, place_of.back());
+    }
+    size = outputs + reach;
+  }
+  int64_t slots() const { return static_cast<int64_t>(remainders.size()); }
+
+  int64_t size = 0;
+  std::vector<int64_t> remainders, slot_of, place_of;
+};
+
+// Places [low, high) of a frame, which begins at output `first`, that lie inside of the image.
+struct InsideFrame {
+  InsideFrame(const SpatialAxis& axis, int64_t first, int64_t remainder, int64_t size) {
+    const int64_t start = first * axis.stride + remainder - axis.before, stride = axis.stride;
+    low = start >= 0 ? 0 : std::min(size, (-start + stride - 1) / stride);
+    high = start >= axis.dimension ? low : std::max(low, std::min(size, (axis.dimension - 1 - start) / stride + 1));
+    from = start + low * stride;
+  }
+  int64_t low, high, from;  // `from`: where place `low` lies in the image
+};
+
+class PlaneConvolution final : public Kernel {
+ public:
+  PlaneConvolution(const Step& step, const CoreSet& cores, const RealConvolutionForm& form)
+      : core_(cores.real_plane_fused()),
+        f_(form),
+        tile_w_(std::min<int64_t>(form.w.out, 4096)),
+        tile_h_(std::min(form.h.out, std::max<int64_t>(1, kFrameFloats / FrameAxis(form.w, tile_w_).size))),
+        rows_(form.h, tile_h_),
+        columns_(form.w, tile_w_) {
+    require(frame_floats() <= int64_t{1} << 24, "a frame is very large");
+    const Operand& filters = step.input(1);
+    if (filters.constant != nullptr) {
+      kept_.resize(static_cast<size_t>(filters.elements));
+      std::memcpy(kept_.data(), filters.constant, kept_.size() * 4);
+    }
+    for (int64_t i = 0; i < f_.h.taps; ++i) {
+      for (int64_t j = 0; j < f_.w.taps; ++j) {
+        const int64_t plane = rows_.slot_of[i] * columns_.slots() + columns_.slot_of[j];
+        offsets_.push_back((plane * rows_.size + rows_.place_of[i]) * columns_.size + columns_.place_of[j]);
+      }
+    }
+  }
+
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+  bool packs(size_t input) const override { return input == 1 && !kept_.empty(); }
+  std::string note() const override {
+    return f_.order == RealConvolutionForm::Order::blocks ? "fused multiply-adds in planes"
+                                                          : "products and sums of single rows";
+  }
+
+  void run(const Run& run) const override {
+    const int64_t down = (f_.h.out + tile_h_ - 1) / tile_h_, across = (f_.w.out + tile_w_ - 1) / tile_w_;
+    const int64_t tiles = down * across, planes = f_.batch * f_.groups, outputs = tile_h_ * tile_w_ * f_.filters;
+    const int64_t together = std::max<int64_t>(1, kPlaneOutputs / std::max<int64_t>(1, outputs));
+    if (planes * tiles == 0) return;
+    const int64_t work = planes * f_.positions * f_.filters * f_.terms;
+    const int threads = work / kPlaneRate < kWorthSharing ? 1 : run.pool.threads();
+    std::atomic<bool> finite{true};
+    run.pool.parallel((planes * tiles + together - 1) / together, threads, [&](int64_t task, int worker) {
+      const Worker mine = place(run.scratch + worker * worker_bytes());
+      bool right = true;
+      std::fill_n(mine.frame, frame_floats(), 0.0f);
+      for (int64_t i = task * together; i < std::min(planes * tiles, (task + 1) * together); ++i) {
+        // What lies around a plane stays where there is but one tile.
+        if (tiles > 1 && i > task * together) std::fill_n(mine.frame, frame_floats(), 0.0f);
+        right &= tile(run, mine, i / tiles, i % tiles / across * tile_h_, i % across * tile_w_);
+      }
+      if (!right) finite.store(false, std::memory_order_relaxed);
+    });
+    // Signs and payloads of NaN are the reference's to tell.
+    if (!finite.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  struct Worker {
+    const float **inputs, **weights;
+    float *frame, *sums;
+  };
+
+  int64_t frame_floats() const { return rows_.slots() * columns_.slots() * rows_.size * columns_.size + kPlaneLanes; }
+  int64_t sums_floats() const { return round_up(tile_h_ * columns_.size, kPlaneLanes); }
+  int64_t worker_bytes() const {
+    return round_up(2 * f_.terms * 8, 64) + round_up(frame_floats() * 4, 64) + sums_floats() * 4;
+  }
+  Worker place(uint8_t* scratch) const {
+    Worker w{};
+    w.inputs = reinterpret_cast<const float**>(scratch);
+    w.weights = w.inputs + f_.terms;
+    w.frame = reinterpret_cast<float*>(scratch + round_up(2 * f_.terms * 8, 64));
+    w.sums = w.frame + round_up(frame_floats(), 16);
+    for (int64_t t = 0; t < f_.terms; ++t) w.inputs[t] = w.frame + offsets_[t];
+    return w;
+  }
+
+  void fill(const float* plane, int64_t y0, int64_t x0, float* to) const {
+    for (const int64_t down : rows_.remainders) {
+      const InsideFrame y(f_.h, y0, down, rows_.size);
+      for (const int64_t right : columns_.remainders) {
+        const InsideFrame x(f_.w, x0, right, columns_.size);
+        const float* from = plane + y.from * f_.w.dimension + x.from;
+        for (int64_t r = y.low; r < y.high; ++r, from += f_.h.stride * f_.w.dimension) {
+          take_every(from, f_.w.stride, x.high - x.low, to + r * columns_.size + x.low);
+        }
+        to += rows_.size * columns_.size;
+      }
+    }
+  }
+
+  // All filters of a plane, at outputs from line y0 and column x0 on. False where a result is no finite number.
+  bool tile(const Run& run, const Worker& worker, int64_t plane, int64_t y0, int64_t x0) const {
+    const int64_t lines = std::min(tile_h_, f_.h.out - y0), used = std::min(tile_w_, f_.w.out - x0);
+    const int64_t pitch = columns_.size, length = (lines - 1) * pitch + used, filter = plane % f_.groups * f_.filters;
+    const bool fours = f_.order == RealConvolutionForm::Order::fours;
+    fill(f_.at(run, 0) + plane * f_.plane(), y0, x0, worker.frame);
+    bool finite = true;
+    for (int64_t m = 0; m < f_.filters; ++m) {
+      const int64_t first = (plane * f_.filters + m) * f_.positions + y0 * f_.w.out + x0;
+      const float* weights = (kept_.empty() ? f_.at(run, 1) : kept_.data()) + (filter + m) * f_.terms;
+      const float* begin = f_.begins ? f_.begin(run) + first : nullptr;
+      float* out = reinterpret_cast<float*>(run.outputs[0]) + first;
+      std::fill_n(worker.sums, round_up(length, kPlaneLanes), 0.0f);
+      if (fours) {
+        for (int64_t y = 0; begin != nullptr && y < lines; ++y) {
+          std::copy_n(begin + y * f_.w.out, used, worker.sums + y * pitch);
+        }
+        add_fours(weights, [&](int64_t k) { return worker.inputs[k]; }, f_.terms, length, worker.sums);
+      } else {
+        for (int64_t t = 0; t < f_.terms; ++t) worker.weights[t] = weights + t;
+        core_(worker.inputs, worker.weights, f_.terms, round_up(length, kPlaneLanes), worker.sums);
+      }
+      const float addend = f_.added ? f_.bias(run)[filter + m] : 0.0f;
+      for (int64_t y = 0; y < lines; ++y) {
+        const float* sums = worker.sums + y * pitch;
+        float* to = out + y * f_.w.out;
+        if (begin != nullptr && !fours) {
+          for (int64_t x = 0; x < used; ++x) to[x] = sums[x] + begin[y * f_.w.out + x];
+          sums = to;
+        }
+        if (f_.added) {
+          for (int64_t x = 0; x < used; ++x) to[x] = sums[x] + addend;
+        } else if (sums != to) {
+          std::copy_n(sums, used, to);
+        }
+        finite &= all_finite(to, used);
+      }
+    }
+    return finite;
+  }
+
+  RealTaps core_;
+  RealConvolutionForm f_;
+  int64_t tile_w_, tile_h_;
+  FrameAxis rows_, columns_;
+  std::vector<int64_t> offsets_;
+  std::vector<float> kept_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_plane_convolution(const Step& step, const CoreSet& cores,
+                                               const RealConvolutionForm& form) {
+  const bool single_chain = form.order == RealConvolutionForm::Order::blocks && form.terms <= form.split;
+  if (form.depth > 1 || form.block > 1 || form.filters > kPlaneFilters) return nullptr;
+  if (form.order != RealConvolutionForm::Order::fours && !single_chain) return nullptr;
+  return std::make_unique<PlaneConvolution>(step, cores, form);
+}
+
+}  // namespace bittrue

@@ -1,0 +1,56 @@
+// conv of real numbers with channels first, by the rule binary32_fused_blocks.
+#pragma once
+
+#include <cstring>
+#include <memory>
+
+#include "core/kernel.h"
+#include "operators/layers/spatial_axis.h"
+
+namespace bittrue {
+
+// A step of that rule as its kernels read it.
+struct RealConvolutionForm {
+  static constexpr size_t kAddend = 9;  // the operand that sums begin with
+
+  // Sums of `split` terms, added up; a single row in fours; a single column in 8 lanes.
+  enum class Order { blocks, fours, lanes };
+
+  // NoKernel for what does not fit together.
+  explicit RealConvolutionForm(const Step& step);
+
+  int64_t taps() const { return h.taps * w.taps; }
+  int64_t plane() const { return h.dimension * w.dimension; }
+  const float* begin(const Run& run) const { return begins ? at(run, kAddend) : nullptr; }
+  const float* bias(const Run& run) const { return added ? at(run, 2) : nullptr; }
+  static const float* at(const Run& run, size_t input) { return reinterpret_cast<const float*>(run.inputs[input]); }
+
+  SpatialAxis h, w;
+  int64_t batch = 0, groups = 1, depth = 0, filters = 0;  // channels and filters of one group
+  int64_t positions = 0, block = 1, terms = 0, split = 0;
+  Order order = Order::blocks;
+  bool added = false, begins = false;
+};
+
+// Filters [M][C][taps] as [M][C / block][taps][block], the last block filled with zeros.
+void arrange_filters(const RealConvolutionForm& form, const float* from, float* to);
+
+// to[n] = from[n * stride]
+inline void take_every(const float* from, int64_t stride, int64_t count, float* to) {
+  if (stride != 1) {
+    for (int64_t n = 0; n < count; ++n) to[n] = from[n * stride];
+    return;
+  }
+  int64_t n = 0;
+  for (; n + 16 <= count; n += 16) std::memcpy(to + n, from + n, 64);
+  for (; n + 4 <= count; n += 4) std::memcpy(to + n, from + n, 16);
+  for (; n < count; ++n) to[n] = from[n];
+}
+
+// Filters of one channel, a few of them per channel: null for other convolutions.
+std::unique_ptr<Kernel> make_plane_convolution(const Step& step, const CoreSet& cores, const RealConvolutionForm& form);
+
+// Images of so few positions that they are the rows of the product: null for other convolutions.
+std::unique_ptr<Kernel> make_few_positions(const Step& step, const CoreSet& cores, const RealConvolutionForm& form);
+
+}  // namespace bittrue
