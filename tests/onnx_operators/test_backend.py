@@ -49,6 +49,10 @@ CONTRADICTING = {
 }
 
 
+# Sums of f32 that cancel: what the vectors say is 0 is small beside the largest value, in the runtime, too.
+CANCELLING = re.compile(r"test_(dft|stft)")
+
+
 def values_of(data: Any) -> Any:
     return numpy_helper.to_array(data) if isinstance(data, TensorProto) else np.asarray(data)
 
@@ -79,7 +83,8 @@ def test_every_official_test_that_can_be_prepared(record_property: Callable[[str
                     equal = False
                     # Real numbers whose last bits the package rounds in another order than ours.
                     assert result.dtype.kind == "f", case.name
-                    np.testing.assert_allclose(result, value, case.rtol, case.atol, err_msg=case.name)
+                    atol = case.rtol * np.abs(value).max() if CANCELLING.match(case.name) else case.atol
+                    np.testing.assert_allclose(result, value, case.rtol, atol, err_msg=case.name)
         else:
             counts["equal" if equal else "within the tests' tolerance"] += 1
             demanded += bool(DEMANDED.match(case.name))

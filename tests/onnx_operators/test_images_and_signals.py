@@ -154,17 +154,64 @@ def mel_weights(rng: np.random.Generator) -> Model:
     return single("MelWeightMatrix", operands, [kind], {"output_datatype": kind}, opset=17, constants=constants)
 
 
+def discrete_fourier(rng: np.random.Generator) -> Model:
+    parts, version = int(rng.integers(1, 3)), int(rng.choice([17, 20]))
+    shape = (
+        *rng.integers(1, 4, rng.integers(1, 3)),
+        int(rng.integers(1, 30)),
+        *rng.integers(1, 4, rng.integers(2)),
+        parts,
+    )
+    place = int(rng.integers(0, len(shape) - 1)) if rng.random() < 0.5 else len(shape) - 2
+    inverse, onesided = (int(rng.random() < p) for p in (0.3, 0.4))
+    if parts == 1 and onesided and rng.random() < 0.9:
+        inverse = 0
+    lengths = [1, 2, 4, 8, 16, 32, 64, 3, 5, 7, 12, 30, 45, 100]
+    given = rng.random() < 0.5
+    axis = np.array(place - (len(shape) if rng.random() < 0.3 else 0), I64)
+    operands: dict[str, Any] = {"x": rng.standard_normal(shape).astype(F32)}
+    operands["length"] = np.array(rng.choice(lengths), rng.choice([np.int32, I64])) if given else None
+    attributes = {"inverse": inverse, "onesided": onesided}
+    if version == 17:
+        attributes["axis"] = int(axis)
+    elif rng.random() < 0.8:
+        operands["axis"] = axis
+    constants = [name for name in ("length", "axis") if operands.get(name) is not None and rng.random() < 0.8]
+    return single("DFT", operands, [_FLOAT], attributes, opset=version, constants=constants)
+
+
+def short_fourier(rng: np.random.Generator) -> Model:
+    length = int(rng.choice([4, 8, 16, 32, 5, 12, 20, 25]))
+    time, parts = length + int(rng.integers(-1 if rng.random() < 0.1 else 0, 40)), int(rng.integers(1, 3))
+    form = rng.integers(3)
+    kind = rng.choice([np.int32, I64])
+    operands: dict[str, Any] = {
+        "x": rng.standard_normal((int(rng.integers(1, 3)), time, parts)).astype(F32),
+        "step": np.array(rng.integers(1, length + 2), kind),
+        "window": rng.standard_normal(length).astype(F32) if form else None,
+        "length": np.array(length, kind) if form < 2 else None,
+    }
+    attributes = {"onesided": int(rng.integers(2))} if rng.random() < 0.8 else {}
+    names = ("step", "length", "window")
+    constants = [name for name in names if operands[name] is not None and rng.random() < 0.8]
+    return single("STFT", operands, [_FLOAT], attributes, opset=17, constants=constants)
+
+
 BUILDERS: tuple[Generator, ...] = (
     shrink, hardmax, lengths_of_images, mean_variance, columns, regions, unpool, determinant, window, affine_grid,
-    mel_weights,
+    mel_weights, discrete_fourier, short_fourier,
 )  # fmt: skip
+
+
+# The runtime reads, or writes, beyond what there is.
+_REFUSED = {discrete_fourier: {"BT-FOURIER-HALF", "BT-FOURIER-LENGTH"}}
 
 
 @pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
 def test_random_models(request: pytest.FixtureRequest, build: Generator) -> None:
     checks = Checks(request, 60)
     for rng in checks:
-        checks.add(*build(rng))
+        checks.add(*build(rng), may_refuse=_REFUSED.get(build, ()))
     assert "equal" in checks.outcomes
 
 

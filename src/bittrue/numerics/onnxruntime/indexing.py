@@ -105,6 +105,13 @@ ROWS: tuple[Row, ...] = (
         "run: 300 random models, every bit",
         limit="the C library's logarithms and powers of binary64 numbers are those of the machine",
     ),
+    Row(
+        "discrete_fourier",
+        ("f32 s32|s64|- s64|- f32|- s32|s64 -> f32", "f32 s32|s64|- s64|- -> f32"),
+        {},
+        "run: random models, every bit; docs/facts/onnxruntime.md 5.14",
+        limit="infinities and NaN: C++ mends products of complex numbers that have them",
+    ),
     Row("grid_sample", ("f32 f32 -> f32",), {}, "run: random models; docs/facts/onnxruntime.md 5.9"),
     Row("unpool", ("f32 s64 s64|- -> f32",), {}, "run"),
     Row(
