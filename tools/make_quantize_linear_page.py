@@ -2,8 +2,9 @@
 
     python tools/make_quantize_linear_page.py [--check]
 
-Every pair of types of every version is one model of one node, which the text's arithmetic (numerics `onnx`), the
-reference evaluator of the package onnx and ONNX Runtime run on the same values.
+Every pair of types of every version is one model of one node, and so is every form of scales for one pair, which the
+text's arithmetic (numerics `onnx`), the reference evaluator of the package onnx and ONNX Runtime run on the same
+values.
 """
 
 from __future__ import annotations
@@ -24,7 +25,12 @@ import bittrue
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "onnx_quantize_linear.md"
 VERSIONS = (10, 13, 19, 21, 23, 24, 25)
-WIDE = {"f32": TensorProto.FLOAT, "f16": TensorProto.FLOAT16, "s32": TensorProto.INT32}
+WIDE = {
+    "f32": TensorProto.FLOAT,
+    "f16": TensorProto.FLOAT16,
+    "bf16": TensorProto.BFLOAT16,
+    "s32": TensorProto.INT32,
+}
 NARROW = {
     "u8": TensorProto.UINT8,
     "s8": TensorProto.INT8,
@@ -40,8 +46,30 @@ NARROW = {
     "f8e5m2fnuz": TensorProto.FLOAT8E5M2FNUZ,
     "f4e2m1": TensorProto.FLOAT4E2M1,
 }
-_PLAIN = {NARROW[name] for name in ("u8", "s8", "u16", "s16")} | set(WIDE.values())
-_NUMPY = {"f32": np.float32, "f16": np.float16, "s32": np.int32}
+_PLAIN = {NARROW[name] for name in ("u8", "s8", "u16", "s16")} | {WIDE[name] for name in ("f32", "f16", "s32")}
+_STORED = ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz")
+# Forms of scales: in words, shape of x, shape of the scale, attributes, whether there is a zero point.
+FORMS: tuple[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, int], bool], ...] = (
+    ("a scale of shape [1]", (12,), (1,), {}, True),
+    ("a scale of shape [1, 1]", (2, 6), (1, 1), {}, True),
+    ("no zero point", (12,), (), {}, False),
+    ("axis 0", (2, 6), (2,), {"axis": 0}, True),
+    ("the default axis", (6, 2), (2,), {}, True),
+    ("the default axis of rank 1", (2,), (2,), {}, True),
+    ("axis -1", (6, 2), (2,), {"axis": -1}, True),
+    ("axis -3 of rank 2", (2, 6), (2,), {"axis": -3}, True),
+    ("axis 2 of rank 2 and one scale", (2, 6), (), {"axis": 2}, True),
+    ("three scales for two rows", (2, 6), (3,), {"axis": 0}, True),
+    ("blocks of 2 on axis 1", (2, 6), (2, 3), {"axis": 1, "block_size": 2}, True),
+    ("blocks of 2 on axis 0", (6, 2), (3, 2), {"axis": 0, "block_size": 2}, True),
+    ("blocks of 2 on axis -1", (2, 6), (2, 3), {"axis": -1, "block_size": 2}, True),
+    ("blocks of 4, the last one cut off", (2, 6), (2, 2), {"axis": 1, "block_size": 4}, True),
+    ("blocks of 6 with scales for blocks of 2", (2, 6), (2, 3), {"axis": 1, "block_size": 6}, True),
+    ("scales of blocks without block_size", (2, 6), (2, 3), {"axis": 1}, True),
+    ("block_size 2 and one scale", (2, 6), (), {"axis": 1, "block_size": 2}, True),
+    ("block_size 2 and a scale per column", (2, 6), (6,), {"axis": 1, "block_size": 2}, True),
+    ("block_size -1", (2, 6), (2,), {"axis": 0, "block_size": -1}, True),
+)
 _REAL = (1.0, 3.0, 5.0, -1.0, 0.6, 7.0, 300.0, 1e3, -1e3, 6e4, -6e4, np.inf, -np.inf, np.nan)
 _INTEGERS = (1, 3, 5, -1, 7, 300, -300, 70000, 2**31 - 1, -(2**31))
 _CODES = (0, 1, 2, 3, 7, 8, 15, 64, 127, 128, 200, 255)
@@ -50,29 +78,43 @@ REFUSED = "refused"
 Answers = dict[str, list[str]]
 
 
-def _model(operator: str, version: int, first: int, second: int, scale: int, x: np.ndarray) -> bytes:
-    """One node with scale 2 and zero point 0, from `first` to `second`.
+def _model(
+    operator: str,
+    version: int,
+    first: int,
+    second: int,
+    scale: int,
+    x: np.ndarray,
+    sizes: tuple[int, ...] = (),
+    attributes: dict[str, int] | None = None,
+    centered: bool = True,
+) -> bytes:
+    """One node from `first` to `second`; one scale is 2 with zero point 0, several of shape `sizes` follow it.
 
     NumPy has no 4-bit and 8-bit reals and no narrower integers: such inputs are constants, such outputs are cast.
     """
     point = first if operator == "DequantizeLinear" else second
-    constants = [helper.make_tensor("s", scale, [], [2.0]), helper.make_tensor("z", point, [], [0])]
+    count = int(np.prod(sizes))
+    constants = [helper.make_tensor("s", scale, sizes, [(2.0, 0.5, 3.0)[i % 3] for i in range(count)])]
+    if centered:
+        constants.append(helper.make_tensor("z", point, sizes, [i % 4 for i in range(count)]))
     fed = x.dtype.isbuiltin == 1
     if not fed:
-        constants.append(helper.make_tensor("x", first, [x.size], x.tobytes(), raw=True))
-    nodes = [helper.make_node(operator, ["x", "s", "z"], ["y"])]
+        constants.append(helper.make_tensor("x", first, x.shape, x.tobytes(), raw=True))
+    names = ["x", "s", "z"] if centered else ["x", "s"]
+    nodes = [helper.make_node(operator, names, ["y"], **(attributes or {}))]
     result = second
     if second not in _PLAIN:
         nodes = [
-            helper.make_node(operator, ["x", "s", "z"], ["q"]),
+            helper.make_node(operator, names, ["q"], **(attributes or {})),
             helper.make_node("Cast", ["q"], ["y"], to=TensorProto.FLOAT),
         ]
         result = TensorProto.FLOAT
     graph = helper.make_graph(
         nodes,
         "g",
-        [helper.make_tensor_value_info("x", first, [x.size])] if fed else [],
-        [helper.make_tensor_value_info("y", result, [x.size])],
+        [helper.make_tensor_value_info("x", first, x.shape)] if fed else [],
+        [helper.make_tensor_value_info("y", result, x.shape)],
         constants,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10)
@@ -115,22 +157,34 @@ def rows(versions: tuple[int, ...] = VERSIONS) -> Iterator[tuple[str, str, int, 
         for wide, narrow in ((w, n) for w in WIDE for n in NARROW):
             values = np.asarray(_INTEGERS if wide == "s32" else _REAL, np.float64)
             with np.errstate(all="ignore"):
-                x = values.astype(_NUMPY[wide])
+                x = values.astype(helper.tensor_dtype_to_np_dtype(WIDE[wide]))
             scale = WIDE["f32" if wide == "s32" else wide]
             content = _model("QuantizeLinear", version, WIDE[wide], NARROW[narrow], scale, x)
             line = f"`QuantizeLinear` {version}: x {wide}, y_scale 2, y_zero_point {narrow} 0"
             yield "QuantizeLinear", f"{wide} to {narrow}", version, line, _answers(content, x), _words(x)
-        for narrow, wide in (
-            (n, w)
-            for n in ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz")
-            for w in ("f32", "f16")
-        ):
+        for narrow, wide in ((n, w) for n in _STORED for w in ("f32", "f16", "bf16")):
             codes = np.asarray(_CODES, np.uint8)
             stored = np.dtype(helper.tensor_dtype_to_np_dtype(NARROW[narrow]))
             x = codes.view(stored) if stored.itemsize == 1 else codes.astype(stored)
             content = _model("DequantizeLinear", version, NARROW[narrow], WIDE[wide], WIDE[wide], x)
             line = f"`DequantizeLinear` {version}: x {narrow}, x_scale {wide} 2, x_zero_point 0"
             yield "DequantizeLinear", f"{narrow} to {wide}", version, line, _answers(content, x), _words(x)
+        yield from _forms(version)
+
+
+def _forms(version: int) -> Iterator[tuple[str, str, int, str, Answers, list[str]]]:
+    """Scales per axis and per block, of f32 and u8."""
+    for words, shape, sizes, attributes, centered in FORMS:
+        for operator in ("QuantizeLinear", "DequantizeLinear"):
+            pair = [WIDE["f32"], NARROW["u8"]]
+            x = np.linspace(-3, 200, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+            if operator == "DequantizeLinear":
+                pair, x = pair[::-1], np.rint(np.maximum(x, 0)).astype(np.uint8)
+            content = _model(operator, version, *pair, WIDE["f32"], x, sizes, attributes, centered)
+            given = "".join(f", {name} {value}" for name, value in attributes.items())
+            line = f"`{operator}` {version}: x {list(shape)}, scale {list(sizes)}{given}"
+            types = "f32 to u8" if operator == "QuantizeLinear" else "u8 to f32"
+            yield operator, f"{types}, {words}", version, line, _answers(content, x), _words(x)
 
 
 def _difference(answers: Answers, values: list[str]) -> str:
@@ -162,13 +216,12 @@ def page() -> str:
         "",
         f"Made by `tools/make_quantize_linear_page.py` with onnx {onnx.__version__} and ONNX Runtime"
         f" {onnxruntime.__version__}: {count} models of one node,",
-        "every type of every version, scale 2 and zero point 0. **text** is the specification as the numerics"
-        " `onnx` carries it out,",
+        "every type of every version with scale 2 and zero point 0, and scales per axis and per block of f32 and u8."
+        " **text** is the specification as the numerics `onnx` carries it out,",
         "**reference** the reference evaluator of the package onnx, **runtime** ONNX Runtime's CPU provider. A row is a"
         " disagreement: each value x with",
         "what the three make of it, in this order (where one refuses the model, the other two). What is not here, all"
-        " three agree on, or refuse. bfloat16, which",
-        "ONNX Runtime's CPU provider does not quantize, is left out.",
+        " three agree on, or refuse.",
         "",
         "| types | versions | model | differs |",
         "|---|---|---|---|",
