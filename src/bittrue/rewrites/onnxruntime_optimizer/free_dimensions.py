@@ -35,6 +35,13 @@ _KEEPS = frozenset(
     """.split()
 )
 _BROADCASTS = ("add", "mul", "select", "add_n")
+# Sources of the matrix products whose sizes the runtime infers.
+_PRODUCTS = frozenset(
+    """
+    Attention DynamicQuantizeMatMul FusedGemm FusedMatMul Gemm MatMul MatMulBnb4 MatMulInteger MatMulIntegerToFloat
+    MatMulNBits QGemm QLinearMatMul
+    """.split()
+)
 _OVER_AXES = ("mean", "sum", "reduce_max", "reduce_min", "reduce_prod")
 
 
@@ -142,15 +149,17 @@ class _Walk:
         return () if rule is None else rule(self, node, first)
 
     def _product(self, node: Node) -> Sizes | None:
-        if node.source not in ("MatMul", "FusedMatMul", "MatMulInteger", "MatMulIntegerToFloat", "Gemm", "Attention"):
+        if node.source not in _PRODUCTS:
             return None
         a, b = self.get(node.inputs[0]), self.get(node.inputs[1])
+        columns = node.attributes.get("n")
+        if a and isinstance(columns, int):
+            return (*a[:-1], columns)
         if a is None or b is None or len(a) < 2 or len(b) < 2:
             return None
         turned = [bool(node.attributes.get(name)) for name in ("transpose_a", "transpose_b")]
-        rows, columns = a[-1 if turned[0] else -2], b[-2 if turned[1] else -1]
         batch = _broadcast([a[:-2], b[:-2]])
-        return None if batch is None else (*batch, rows, columns)
+        return None if batch is None else (*batch, a[-1 if turned[0] else -2], b[-2 if turned[1] else -1])
 
     def _axes(self, index: int | None, rank: int) -> tuple[int, ...] | None:
         value = self.editor.value(index)
