@@ -131,6 +131,73 @@ def test_sums_are_results_of_integer_operators() -> None:
     np.testing.assert_array_equal(results(model, x[0, 0]), sums)
 
 
+def test_real_ends() -> None:
+    """Operators on real numbers before the first quantized value and behind the last one."""
+    node, sx, sy = helper.make_node, F32(0.03), F32(0.01)
+    constants = {"b": F32([0.5, -0.25, 1.0]), "s": sx, "z": np.uint8(9), "t": sy, "u": np.uint8(3)}
+    nodes = [
+        node("Add", ["x", "b"], ["1"]),
+        node("Relu", ["1"], ["2"]),
+        node("QuantizeLinear", ["2", "s", "z"], ["3"]),
+        node("QLinearLeakyRelu", ["3", "s", "z", "t", "u"], ["4"], alpha=0.5, domain="com.microsoft"),
+        node("DequantizeLinear", ["4", "t", "u"], ["5"]),
+        node("Mul", ["5", "b"], ["6"]),
+        node("LeakyRelu", ["6"], ["y"], alpha=0.125),
+    ]
+    x = np.random.default_rng(2).normal(size=(5, 3)).astype(F32)
+    found = results(model_of(nodes, constants, {"x": (TensorProto.FLOAT, x.shape)}, TensorProto.FLOAT), x)
+    q = quantized(np.maximum(x + constants["b"], 0), sx, 9, "uint8").astype(F32)
+    real = (q - 9) * sx
+    stored = quantized(np.where(real > 0, real, real * F32(0.5)), sy, 3, "uint8").astype(F32)
+    product = (stored - 3) * sy * constants["b"]
+    np.testing.assert_array_equal(found, np.where(product > 0, product, product * F32(0.125)))
+
+
+@pytest.mark.parametrize("operator", ["QLinearSigmoid", "QLinearSoftmax", "Sigmoid", "Tanh"])
+def test_functions(operator: str) -> None:
+    """The same as the function of bittrue.qnn.nn between dequantize and quantize."""
+    of_codes = operator.startswith("QLinear")
+    function = {"QLinearSoftmax": qnn.nn.softmax, "Tanh": qnn.nn.tanh}.get(operator, qnn.nn.sigmoid)
+    constants = {"s": F32(0.04), "z": np.uint8(120), "t": F32(1 / 256), "u": np.uint8(0)}
+    codes = np.arange(256).astype(np.uint8).reshape(16, 16)
+    x = codes if of_codes else (codes.astype(F32) - 120) * F32(0.04)
+    more = {"axis": -1, "opset": 13} if operator == "QLinearSoftmax" else {}
+    names, domain = (["x", "s", "z", "t", "u"], "com.microsoft") if of_codes else (["x"], "")
+    kind = TensorProto.UINT8 if of_codes else TensorProto.FLOAT
+    nodes = [helper.make_node(operator, names, ["y"], domain=domain, **more)]
+    found = results(model_of(nodes, constants, {"x": (kind, x.shape)}, kind), x)
+    if not of_codes:
+        np.testing.assert_array_equal(found, function(x))
+        return
+    real = function(qnn.dequantize(x, F32(0.04), 120))
+    np.testing.assert_array_equal(found, qnn.quantize(real, F32(1 / 256), 0, out_dtype="uint8"))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_products_with_an_addend(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    several, turned, alpha, stored = seed % 2 == 1, seed > 1, (1.0, 0.5, 1.0, 0.3)[seed], seed != 2
+    x, w = rng.integers(0, 256, (3, 6)).astype(np.uint8), rng.integers(-90, 91, (6, 4)).astype(np.int8)
+    ws = rng.uniform(0.01, 0.1, 4 if several else ()).astype(F32)
+    wz = np.zeros(4, np.int8) if several else np.int8(-3)
+    sx, sy = F32(0.02), F32(rng.uniform(0.1, 0.4))
+    constants = {"w": w.T.copy() if turned else w, "ws": ws, "wz": wz, "c": rng.integers(-500, 500, 4).astype(np.int32)}
+    constants |= {"s": sx, "z": np.uint8(7), "t": sy, "u": np.uint8(100)}
+    names = ["x", "s", "z", "w", "ws", "wz", "c"] + (["t", "u"] if stored else [])
+    nodes = [helper.make_node("QGemm", names, ["y"], domain="com.microsoft", alpha=alpha, transB=int(turned))]
+    kind = TensorProto.UINT8 if stored else TensorProto.FLOAT
+    found = results(model_of(nodes, constants, {"x": (TensorProto.UINT8, x.shape)}, kind), x)
+    acc = (x.astype(int) - 7) @ (w.astype(int) - np.asarray(wz, int)) + constants["c"]
+    scales = sx * ws * F32(alpha) if alpha != 1 else sx * ws
+    if not stored:
+        np.testing.assert_array_equal(found, acc.astype(F32) * scales)
+        return
+    for at in np.ndindex(acc.shape):
+        scale = scales[at[1]] if several else scales
+        wanted = requantized(int(acc[at]), scale, 0, sy, 100, ("TONEAREST", "int64"), "uint8", scalar=not several)
+        assert found[at] == wanted
+
+
 def test_what_is_refused_says_why() -> None:
     open_input = {"x": (TensorProto.UINT8, ("n", 4))}
     constants = {"b": np.zeros((4, 2), np.int8), "one": F32(1), "zero": np.uint8(0)}
@@ -141,8 +208,8 @@ def test_what_is_refused_says_why() -> None:
     with pytest.raises(UnsupportedError, match="two types, which TVM's frontend refuses"):
         qnn.from_onnx(model, {"x": (3, 4)})
     known = {"x": (TensorProto.FLOAT, (3, 4))}
-    model = model_of([helper.make_node("Relu", ["x"], ["y"])], {}, known, TensorProto.FLOAT)
-    with pytest.raises(UnsupportedError, match=r"no form in bittrue\.qnn for Relu"):
+    model = model_of([helper.make_node("Erf", ["x"], ["y"])], {}, known, TensorProto.FLOAT)
+    with pytest.raises(UnsupportedError, match=r"no form in bittrue\.qnn for Erf"):
         qnn.from_onnx(model)
     model = model_of([helper.make_node("QuantizeLinear", ["x", "one"], ["y"])], constants, known, TensorProto.UINT8)
     with pytest.raises(UnsupportedError, match="absent scale or zero point"):

@@ -24,7 +24,7 @@ _WHERE: dict[str, tuple[ModuleType, str]] = {
     **dict.fromkeys(("avg_pool2d", "max_pool2d"), (pooling, "qnn")),
     **dict.fromkeys(("dequantize", "quantize", "requantize"), (quantization, "qnn")),
     **dict.fromkeys(
-        ("nn.add", "nn.hard_swish", "nn.leaky_relu", "nn.multiply", "nn.sigmoid", "nn.tanh"), (nn, "qnn.nn")
+        ("nn.add", "nn.hard_swish", "nn.leaky_relu", "nn.multiply", "nn.relu", "nn.sigmoid", "nn.tanh"), (nn, "qnn.nn")
     ),
     **dict.fromkeys(
         ("argmax", "cast", "mean", "pad", "reshape", "resize2d", "softmax", "strided_slice", "transpose"),

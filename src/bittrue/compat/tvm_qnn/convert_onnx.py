@@ -134,15 +134,18 @@ class _Converter(Calls):
         return self.call("requantize", acc, x_scale * w_scale, 0, scale, point, axis=1, out_dtype=self.result(node, 8))
 
     def matmul(self, node: Node) -> Any:
-        """QLinearMatMul, or MatMulInteger; the former rounds TONEAREST."""
-        a, b = self.given(node, 0), self.given(node, 1)
+        """QLinearMatMul, QGemm or MatMulInteger; the first two round TONEAREST."""
+        a, b, addend = (self.given(node, position) for position in range(3))
         if _title(a) == "float32" or isinstance(b, Expr) or len(a.shape) != 2 or b.ndim != 2:
             raise self.unsupported(node, "a product of real numbers, of computed weights or of other ranks than 2")
-        stored = self.given(node, 7) is not None
+        if node.attributes.get("transpose_a"):
+            a = self.call("transpose", a, [1, 0])
+        stored = self.given(node, 3) is not None
         one = np.float32(1)
-        first, second = (one, 0), (one, 0)
         if stored:
-            first, second = self.pair(node, 3), self.pair(node, 5)
+            first, second = self.pair(node, 3), self.pair(node, 5, addend is None and "alpha" not in node.attributes)
+            if np.shape(second[0]) != np.shape(second[1]):
+                raise self.unsupported(node, "scales and zero points of other counts, which TVM's frontend refuses,")
         else:
             if _title(a) != _title(b):
                 raise self.unsupported(node, "a product of two types, which TVM's frontend refuses,")
@@ -150,27 +153,41 @@ class _Converter(Calls):
                 (one, 0 if self.given(node, position) is None else self.parameter(node, position))
                 for position in (4, 6)
             )
-        weights = np.ascontiguousarray(b.T)
+        weights = np.ascontiguousarray(b if node.attributes.get("transpose_b") else b.T)
+        if np.shape(second[0]) == (1,):
+            second = np.float32(second[0][0]), int(second[1][0])
         acc = self.call("dense", a, weights, first[1], second[1], first[0], second[0], weights.shape[0])
+        if addend is not None:
+            if isinstance(addend, Expr) or addend.size != weights.shape[0]:
+                raise self.unsupported(node, "an addend that is computed, or is not one number per column,")
+            acc = self.call("bias_add", acc, addend.reshape(-1))
         if not stored:
             return acc
+        both = first[0] * second[0]
+        if (alpha := float(str(node.attributes.get("alpha", 1.0)))) != 1:
+            both = both * np.float32(alpha)
+        if self.given(node, 7) is None:
+            return self.call("dequantize", acc, both, 0)
         scale, point = self.pair(node, 7)
-        return self.call(
-            "requantize",
-            acc,
-            first[0] * second[0],
-            0,
-            scale,
-            point,
-            axis=-1,
-            rounding="TONEAREST",
-            out_dtype=self.result(node, 8),
-        )
+        dtype = self.result(node, 8)
+        return self.call("requantize", acc, both, 0, scale, point, axis=-1, rounding="TONEAREST", out_dtype=dtype)
+
+    def function(self, node: Node, name: str, *arguments: Any) -> Any:
+        """A function of real numbers, or between dequantize and quantize."""
+        if len(node.inputs) < 5:
+            x = self.given(node, 0)
+            if _title(x) != "float32":
+                raise self.unsupported(node, f"an operator on {_title(x)}")
+            return self.call(name, x, *arguments)
+        return self.quantized(node, self.call(name, self.real(node, 0, 1), *arguments), 3)
 
     def binary(self, node: Node, function: str) -> Any:
-        """QLinearAdd and QLinearMul: of real numbers."""
+        """Of real numbers; QLinearAdd and QLinearMul dequantize and quantize."""
         if len(node.inputs) < 8:
-            raise self.unsupported(node, "an operator on real numbers")
+            one, other = self.given(node, 0), self.given(node, 1)
+            if _title(one) != "float32":
+                raise self.unsupported(node, f"an operator on {_title(one)}")
+            return self.call(function, one, other)
         return self.quantized(node, self.call(function, self.real(node, 0, 2), self.real(node, 1, 4)), 6)
 
     def concatenation(self, node: Node) -> Any:
@@ -192,10 +209,9 @@ class _Converter(Calls):
         return self.call("max_pool2d", x, taps, steps, reach, pads)
 
     def softmax(self, node: Node) -> Any:
-        x = self.given(node, 0)
-        if node.attributes["flattened"] or _title(x) != "float32":
+        if node.attributes["flattened"]:
             raise self.unsupported(node, "a softmax of this form")
-        return self.call("softmax", x, int(str(node.attributes["axis"])))
+        return self.function(node, "softmax", int(str(node.attributes["axis"])))
 
     def reshape(self, node: Node) -> Any:
         x, asked = self.given(node, 0), self.given(node, 1)
@@ -223,12 +239,16 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
     "conv": _Converter.conv,
     "dequantize": _Converter.dequantize,
     "flatten": _Converter.flatten,
+    "leaky_relu": lambda c, node: c.function(node, "nn.leaky_relu", float(str(node.attributes["alpha"]))),
+    "logistic": lambda c, node: c.function(node, "nn.sigmoid"),
     "matmul": _Converter.matmul,
     "max_pool": _Converter.max_pool,
     "mul": lambda c, node: c.binary(node, "nn.multiply"),
     "quantize": _Converter.quantize,
+    "relu": lambda c, node: c.function(node, "nn.relu"),
     "reshape": _Converter.reshape,
     "softmax": _Converter.softmax,
+    "tanh": lambda c, node: c.function(node, "nn.tanh"),
     "transpose": _Converter.transpose,
 }
 
@@ -236,9 +256,10 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
 def from_onnx(model: Model, shapes: Mapping[str, Sequence[int]] | None = None) -> Conversion:
     """The graph of an .onnx file of quantized operators as calls of `bittrue.qnn`.
 
-    QLinearConv and ConvInteger become conv2d, QLinearMatMul and MatMulInteger dense, followed by bias_add and
-    requantize (QLinearMatMul rounds TONEAREST); QLinearAdd and QLinearMul go through real numbers, QLinearConcat
-    becomes concatenate. Beside them QuantizeLinear, DequantizeLinear, MaxPool, Softmax, Reshape, Flatten and Transpose.
+    QLinearConv and ConvInteger become conv2d, QLinearMatMul, QGemm and MatMulInteger dense, followed by bias_add and
+    requantize (products round TONEAREST); QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu and QLinearSoftmax
+    go through real numbers, QLinearConcat becomes concatenate. Beside them QuantizeLinear, DequantizeLinear, MaxPool,
+    Reshape, Flatten and Transpose, and on real numbers Add, Mul, Relu, LeakyRelu, Sigmoid, Tanh and Softmax.
 
     Args:
         model: what `bittrue.load` gives for the file.

@@ -268,6 +268,17 @@ def hard_swish(data: Tensor) -> Any:
     return _function("hard_swish", data)
 
 
+def relu(data: Tensor) -> Any:
+    """The larger one of x and 0, of float32 numbers.
+
+    Source: tvm v0.18.0, include/tvm/topi/nn.h, read.
+
+    >>> relu(np.float32([3, -1])).tolist()
+    [3.0, 0.0]
+    """
+    return _function("relu", data)
+
+
 def leaky_relu(data: Tensor, alpha: float = 0.01) -> Any:
     """x where x > 0, else x * alpha of float32 numbers, with alpha as binary32.
 
@@ -294,6 +305,7 @@ __all__ = [
     "mean",
     "multiply",
     "pad",
+    "relu",
     "reshape",
     "resize2d",
     "sigmoid",

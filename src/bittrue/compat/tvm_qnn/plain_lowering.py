@@ -45,7 +45,7 @@ def _of_two(stem: str) -> Lowering:
     return lowering
 
 
-# Functions of real numbers: the operator's stem.
+# Functions of real numbers that have an operator on quantized values: its stem.
 FUNCTIONS = {
     "nn.hard_swish": "hard_swish",
     "nn.leaky_relu": "leaky_relu",
@@ -63,6 +63,11 @@ def function_attributes(expr: Expr) -> dict[str, Attribute]:
 def _function(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     stem, attributes = FUNCTIONS[expr.operator], function_attributes(expr)
     return writer.node(stem, expr.operator, inputs, "f32", expr.shape, attributes, name=expr.name)
+
+
+def _relu(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    attributes: dict[str, Attribute] = {"activation": "relu"}
+    return writer.node("relu", expr.operator, inputs, "f32", expr.shape, attributes, name=expr.name)
 
 
 def _argmax(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
@@ -85,6 +90,7 @@ PLAIN_LOWERINGS: dict[str, Lowering] = {
     "mean": _mean,
     "multiply": _of_two("mul"),
     "nn.pad": _pad,
+    "nn.relu": _relu,
     "strided_slice": _strided_slice,
     **dict.fromkeys(FUNCTIONS, _function),
 }

@@ -169,6 +169,7 @@ def _functions() -> tuple[Row, ...]:
             for operator in ("logistic", "tanh")
         ),
         Row("hard_swish", ("f32 -> f32",), {}, _FRONTEND),
+        Row("relu", ("f32 -> f32",), {}, _FRONTEND),
         Row("leaky_relu", ("f32 -> f32",), {"slope": "scaled_unless_above_zero"}, _FRONTEND),
     )
 
