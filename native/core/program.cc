@@ -96,10 +96,15 @@ bool holds_nan(const Operand& operand, const uint8_t* data) {
   if (operand.type != Type::f32 || data == nullptr) return false;
   const int64_t bytes = operand.row_bytes(), rows = bytes == 0 ? 0 : operand.elements * int64_t{sizeof(float)} / bytes;
   for (int64_t r = 0; r < rows; ++r) {
-    const auto* row = reinterpret_cast<const float*>(data + r * operand.row_stride);
-    bool found = false;
-    for (int64_t i = 0; i < bytes / int64_t{sizeof(float)}; ++i) found |= row[i] != row[i];
-    if (found) return true;
+    const uint8_t* row = data + r * operand.row_stride;
+    uint32_t found = 0;
+    for (int64_t i = 0; i < bytes; i += sizeof(float)) {
+      uint32_t bits;
+      std::memcpy(&bits, row + i, sizeof bits);
+      // What is above infinity carries into the highest bit; so the loop becomes vectors.
+      found |= (bits & 0x7FFFFFFFu) + 0x007FFFFFu;
+    }
+    if (found >> 31 != 0) return true;
   }
   return false;
 }

@@ -180,11 +180,7 @@ class OrderedReals final : public Kernel {
 
   // Adds the bias. False where a result is no finite number.
   static bool finish(float* out, int64_t used, const float* bias) {
-    if (bias != nullptr) {
-      const float addend = *bias;
-      for (int64_t n = 0; n < used; ++n) out[n] += addend;
-    }
-    return all_finite(out, used);
+    return bias == nullptr ? all_finite(out, used) : add_to_all(out, *bias, used, out);
   }
 
   // The group's only filter.

@@ -42,10 +42,15 @@ void FusedProduct::pack(const float* matrix, bool turned, int64_t p, float* pack
     }
     return;
   }
+  // Some terms of all columns at a time, which stay in the cache.
+  constexpr int64_t kTogether = 16;
   const float* from = matrix + first * depth_;
-  for (int64_t k = 0; k < depth_; ++k, to += wide) {
-    for (int64_t n = 0; n < used; ++n) to[n] = from[n * depth_ + k];
-    std::fill(to + used, to + wide, 0.0f);
+  for (int64_t k = 0; k < depth_; k += kTogether, to += kTogether * wide) {
+    const int64_t count = std::min(kTogether, depth_ - k);
+    for (int64_t n = 0; n < used; ++n) {
+      for (int64_t i = 0; i < count; ++i) to[i * wide + n] = from[n * depth_ + k + i];
+    }
+    for (int64_t i = 0; i < count; ++i) std::fill(to + i * wide + used, to + (i + 1) * wide, 0.0f);
   }
 }
 

@@ -172,10 +172,10 @@ class PlaneConvolution final : public Kernel {
           sums = to;
         }
         if (f_.added) {
-          for (int64_t x = 0; x < used; ++x) to[x] = sums[x] + addend;
-        } else if (sums != to) {
-          std::copy_n(sums, used, to);
+          finite &= add_to_all(sums, addend, used, to);
+          continue;
         }
+        if (sums != to) std::copy_n(sums, used, to);
         finite &= all_finite(to, used);
       }
     }

@@ -206,27 +206,49 @@ bool RealTransposed::make(const float* image, const float* own, const float* fil
   return all_finite(planes, rows);
 }
 
+// to[x * step] += from[x * from_step] for x in [low, high)
+void add_every(const float* from, int64_t from_step, int64_t low, int64_t high, int64_t step, float* to) {
+  if (step == 1 && from_step == 1) {
+    for (int64_t x = low; x < high; ++x) to[x] += from[x];
+  } else if (from_step == 1) {
+    for (int64_t x = low; x < high; ++x) to[x * step] += from[x];
+  } else {
+    for (int64_t x = low; x < high; ++x) to[x * step] += from[x * from_step];
+  }
+}
+
 // One channel's planes: element p of tap t is at t * plane_step + p * position_step.
 void RealTransposed::spread(const float* planes, int64_t plane_step, int64_t position_step, float* out) const {
-  const TransposedAxis &deep = axes_[0], &high = axes_[1], &wide = axes_[2];
+  const TransposedAxis &deep = axes_[0], &tall = axes_[1], &wide = axes_[2];
   for (int64_t a = 0; a < deep.taps; ++a) {
-    for (int64_t b = 0; b < high.taps; ++b) {
+    for (int64_t b = 0; b < tall.taps; ++b) {
+      const int64_t top = tall.first(b), bottom = tall.last(b);
       for (int64_t c = 0; c < wide.taps; ++c, planes += plane_step) {
-        const int64_t low = wide.first(c), count = wide.last(c) - low, step = wide.stride;
+        // With a stride of 2, two taps fill lines without gaps; none of them meets the other's numbers.
+        const bool pair = wide.stride == 2 && wide.dilation == 1 && position_step == 1 && c + 1 < wide.taps;
+        const int64_t low = pair ? std::max(wide.first(c), wide.first(c + 1)) : wide.first(c);
+        const int64_t high = pair ? std::max(low, std::min(wide.last(c), wide.last(c + 1))) : wide.last(c);
         for (int64_t z = deep.first(a); z < deep.last(a); ++z) {
-          for (int64_t y = high.first(b); y < high.last(b); ++y) {
-            const int64_t line = (z * deep.stride + deep.shift(a)) * high.out + y * high.stride + high.shift(b);
-            float* to = out + line * wide.out + low * step + wide.shift(c);
-            const float* from = planes + ((z * high.in + y) * wide.in + low) * position_step;
-            if (step == 1 && position_step == 1) {
-              for (int64_t x = 0; x < count; ++x) to[x] += from[x];
-            } else if (position_step == 1) {
-              for (int64_t x = 0; x < count; ++x) to[x * step] += from[x];
-            } else {
-              for (int64_t x = 0; x < count; ++x) to[x * step] += from[x * position_step];
+          for (int64_t y = top; y < bottom; ++y) {
+            const int64_t line = (z * deep.stride + deep.shift(a)) * tall.out + y * tall.stride + tall.shift(b);
+            const float* from = planes + (z * tall.in + y) * wide.in * position_step;
+            float* to = out + line * wide.out + wide.shift(c);
+            if (!pair) {
+              add_every(from, position_step, low, high, wide.stride, to);
+              continue;
             }
+            const float* second = from + plane_step;
+            add_every(from, 1, wide.first(c), std::min(low, wide.last(c)), 2, to);
+            add_every(second, 1, wide.first(c + 1), std::min(low, wide.last(c + 1)), 2, to + 1);
+            for (int64_t x = low; x < high; ++x) {
+              to[2 * x] += from[x];
+              to[2 * x + 1] += second[x];
+            }
+            add_every(from, 1, high, wide.last(c), 2, to);
+            add_every(second, 1, high, wide.last(c + 1), 2, to + 1);
           }
         }
+        if (pair) ++c, planes += plane_step;
       }
     }
   }
@@ -265,11 +287,8 @@ void RealTransposed::run(const Run& run) const {
         } else {
           spread(made + o * taps_ * positions_, positions_, 1, to);
         }
-        if (bias != nullptr) {
-          const float addend = bias[g * channels_ + first + o];
-          for (int64_t i = 0; i < results_; ++i) to[i] += addend;
-        }
-        right &= all_finite(to, results_);
+        right &=
+            bias == nullptr ? all_finite(to, results_) : add_to_all(to, bias[g * channels_ + first + o], results_, to);
       }
       if (!right) finite.store(false, std::memory_order_relaxed);
     });

@@ -8,10 +8,11 @@
 
 namespace bittrue {
 
-// Where the weights lie: columns `first` to `first + columns` of each direction's `all`, which have `depth` terms.
+// Where the weights lie: columns `first` to `first + columns` of each direction's `all`, which have `depth` terms. At most
+// `rows` rows meet them at a time.
 struct ProjectionPart {
   size_t input = 0;
-  int64_t directions = 1, all = 0, first = 0, columns = 0, depth = 0;
+  int64_t directions = 1, all = 0, first = 0, columns = 0, depth = 0, rows = 0;
 };
 
 class Projection {

@@ -15,8 +15,9 @@ class RealProjection final : public Projection {
       : part_(part), packed_(packed), product_(cores.real_matmul(), part.depth, part.columns, 1.0f, packed) {
     const Operand& weights = step.input(part.input);
     require(weights.type == Type::f32 && weights.dense(), "no native kernel for these types");
-    if (!packed_) return;
-    require(weights.constant != nullptr, "weights are computed");
+    require(!packed_ || weights.constant != nullptr, "weights are computed");
+    // Single rows meet the weights as they are.
+    if (weights.constant == nullptr || (!packed_ && part.rows == 1)) return;
     std::vector<float> values(static_cast<size_t>(weights.elements));
     std::memcpy(values.data(), weights.constant, values.size() * sizeof(float));
     kept_.resize(static_cast<size_t>(part.directions * product_.matrix_floats()));
@@ -26,13 +27,13 @@ class RealProjection final : public Projection {
   }
 
   int64_t shared_bytes() const override {
-    return packed_ ? 0 : round_up(part_.directions * product_.matrix_floats() * 4, 64);
+    return !kept_.empty() ? 0 : round_up(part_.directions * product_.matrix_floats() * 4, 64);
   }
   int64_t worker_bytes(int64_t) const override { return product_.worker_bytes(); }
   bool packed() const override { return packed_; }
 
   void prepare(const Run& run, int64_t most_rows, uint8_t* shared) const override {
-    if (packed_ || most_rows == 1) return;
+    if (!kept_.empty() || most_rows == 1) return;
     const auto* weights = reinterpret_cast<const float*>(run.inputs[part_.input]);
     const int64_t panels = product_.panels();
     run.pool.parallel(part_.directions * panels, [&](int64_t task, int) {
@@ -45,7 +46,7 @@ class RealProjection final : public Projection {
   bool multiply(const Run& run, int64_t direction, const float* rows, int64_t count, const Addend& addend, float* out,
                 const uint8_t* shared, uint8_t* scratch) const override {
     if (!packed_ && count == 1) return single_row(run, direction, rows, addend, out);
-    const float* all = packed_ ? kept_.data() : reinterpret_cast<const float*>(shared);
+    const float* all = !kept_.empty() ? kept_.data() : reinterpret_cast<const float*>(shared);
     const float* packed = all + direction * product_.matrix_floats();
     if (run.pool.threads() == 1 || count * part_.columns * part_.depth < 200000) {
       return product_.multiply_all(rows, count, packed, addend, out, part_.columns, scratch);

@@ -59,7 +59,7 @@ SequenceLayer::SequenceLayer(const Step& step, int64_t gates, bool cells) : cell
 }
 
 ProjectionPart SequenceLayer::part(size_t input, int64_t first, int64_t columns, int64_t depth) const {
-  return {input, directions_, columns_, first, columns, depth};
+  return {input, directions_, columns_, first, columns, depth, input == 1 ? steps_ * batch_ : batch_};
 }
 
 void SequenceLayer::add(std::unique_ptr<Projection> projection) { projections_.push_back(std::move(projection)); }
