@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import bittrue
 from bittrue.conformance.recorded.mxnet_case import params_file
@@ -14,6 +15,7 @@ from bittrue.graph import Attribute, Graph, Node, Tensor
 from bittrue.numerics import find
 from bittrue.plan import make_plan
 from bittrue.runtime import NativeExecutor, ReferenceExecutor, native_module
+from support.shared import REPOSITORY
 
 RANGE = {"min_calib_range": "-2.000000", "max_calib_range": "2.000000"}
 
@@ -111,3 +113,53 @@ def test_a_sum_in_the_middle_between_two_numbers_is_rounded_once() -> None:
     if native_module() is not None:
         (native,) = NativeExecutor(plan).run(inputs)
         assert native.tobytes() == reference.tobytes()
+
+
+def test_ranges_that_change_are_prepared_natively() -> None:
+    """An uncalibrated network: real weights are quantized, and bias and scales made, by native steps in every run."""
+    path = REPOSITORY / "tests" / "data" / "recorded" / "mxnet_models" / "net6-symbol.json"
+    model, shape = bittrue.load(path), (2, 3, 16, 16)
+    plan = make_plan(model.graph, find("mxnet"), shapes={"data": shape})
+    native, reference = NativeExecutor(plan), ReferenceExecutor(plan)
+    left = {plan.steps[position].operator for position in native.missing}
+    assert "range_weights" in {step.operator for step in plan.steps}
+    assert left <= {"average_pool", "conv", "concatenation", "finish_sums"}
+    rng = np.random.default_rng(4)
+    for size in (1.0, 300.0):
+        x = {plan.inputs[0]: rng.uniform(-size, size, shape).astype(np.float32)}
+        for ours, theirs in zip(native.run(x), reference.run(x), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("whole", [False, True])
+def test_weights_of_every_run(whole: bool, biased: bool) -> None:
+    """range_weights alone, with zeros, large biases and ranges that lower the scales: native = reference."""
+    rng = np.random.default_rng(9)
+    for data_type, per_channel, fused in (("s8", False, True), ("u8", True, not biased), ("s8", True, True)):
+        kind = "s8" if whole else "f32"
+        shapes = [(4, 5), (4,), *[()] * (6 if whole else 2)]
+        names = ["w", "b", "low", "high", "wl", "wh", "bl", "bh"][: len(shapes)]
+        tensors = [Tensor(n, kind if i < 2 else "f32", s) for i, (n, s) in enumerate(zip(names, shapes, strict=True))]
+        given = [i if biased or i not in (1, 6, 7) else None for i in range(len(shapes))]
+        scales = () if whole or not per_channel else (4,)
+        tensors += [Tensor("q", "s8", (4, 5)), Tensor("wide", "s32", (4,)), Tensor("s", "f32", scales or (1,))]
+        outputs = tuple(range(len(shapes), len(shapes) + 3))
+        attributes: dict[str, Attribute] = {"data_type": data_type, "per_channel": per_channel, "fused": fused}
+        node = Node(0, "range_weights", "_sg_mkldnn_conv", 1, attributes, tuple(given), outputs)
+        inputs = tuple(i for i in given if i is not None)
+        plan = make_plan(Graph("g", tuple(tensors), (node,), inputs, outputs), find("mxnet"))
+        native = NativeExecutor(plan)
+        assert not native.missing
+        for size in (1e-3, 1.0, 1e9):
+            values: dict[int, Any] = {0: rng.integers(-127, 128, (4, 5)), 1: rng.integers(-127, 128, 4)}
+            if not whole:
+                values = {0: rng.normal(size=(4, 5)), 1: rng.normal(size=4) * size}
+                values[0][1] = 0
+                values[1][2] = 0
+            ends = {2: -size, 3: 2 * size, 4: -0.5, 5: 0.25, 6: -size, 7: size}
+            feeds = {
+                i: np.asarray(values.get(i, ends.get(i)), np.int8 if whole and i < 2 else np.float32) for i in inputs
+            }
+            for ours, theirs in zip(native.run(feeds), ReferenceExecutor(plan).run(feeds), strict=True):
+                np.testing.assert_array_equal(ours, theirs)

@@ -9,6 +9,8 @@
 #include "core/kernel.h"
 #include "operators/core/blocks.h"
 #include "operators/core/registry.h"
+#include "operators/layers/range_numbers.h"
+#include "operators/quantization/ranges.h"
 
 namespace bittrue {
 namespace {
@@ -30,39 +32,6 @@ float reach(const Step& step, size_t input) {
   return std::max(std::fabs(low[0]), std::fabs(high[0]));
 }
 
-float level(Type type) {
-  require(is_8bit(type), "no native kernel for these types");
-  return type == Type::s8 ? 127.5f : 255.5f;
-}
-
-Type named(const Step& step, const char* key) {
-  const std::string& name = step.text(key);
-  require(name == "s8" || name == "u8", "no native kernel for these types");
-  return name == "s8" ? Type::s8 : Type::u8;
-}
-
-// To an 8-bit number, ties to even; what is no number becomes the largest s8 number, or 0.
-struct Saturate {
-  explicit Saturate(Type type) : low(type == Type::s8 ? -128.0f : 0.0f), high(type == Type::s8 ? 127.0f : 255.0f) {}
-
-  int32_t operator()(float value) const {
-    if (std::isnan(value)) value = low < 0 ? high : low;
-    // The unit in the last place of the sum is 1.
-    const float moved = std::min(std::max(value, low), high) + 12582912.0f;
-    int32_t bits;
-    std::memcpy(&bits, &moved, sizeof bits);
-    return bits - 0x4B400000;
-  }
-
-  float low, high;
-};
-
-// To 32 bits, ties to even; limited to the largest binary32 number that fits.
-int32_t saturate_s32(float value) {
-  if (std::isnan(value)) return 0;
-  return static_cast<int32_t>(std::min(std::max(std::nearbyint(value), -2147483648.0f), 2147483520.0f));
-}
-
 // Sums [N, C, ...] or [..., C] with something per channel: Function: void operator()(row, element, channel).
 class ByChannel : public Kernel {
  public:
@@ -77,6 +46,15 @@ class ByChannel : public Kernel {
   }
 
  protected:
+  // Empty where the layer makes them while running.
+  std::vector<int32_t> late_bias(const Step& step, size_t input) const {
+    const Operand& operand = step.input(input);
+    if (operand.constant != nullptr) return bias(step, input);
+    require(operand.type == Type::s32 && operand.dense() && operand.elements == channels_,
+            "one bias per channel is needed");
+    return {};
+  }
+
   std::vector<int32_t> bias(const Step& step, size_t input) const {
     require(step.input(input).constant != nullptr, "ranges are known while running only");
     std::vector<int32_t> found;
@@ -117,16 +95,17 @@ class ByChannel : public Kernel {
 
 class AddBias final : public ByChannel {
  public:
-  explicit AddBias(const Step& step) : ByChannel(step), bias_(bias(step, 1)) {
+  explicit AddBias(const Step& step) : ByChannel(step), bias_(late_bias(step, 1)) {
     require(step.rule("add_bias") == "binary32_sum" && step.output().type == Type::s32, "no native rule for this slot");
     relu_ = step.integer("relu_last", 0, 1) != 0;
   }
 
   void run(const Run& run) const override {
     const auto* acc = reinterpret_cast<const int32_t*>(run.inputs[0]);
+    const auto* bias = bias_.empty() ? reinterpret_cast<const int32_t*>(run.inputs[1]) : bias_.data();
     auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
     each(run, [&](int64_t i, int64_t channel) {
-      const int32_t sum = saturate_s32(static_cast<float>(acc[i]) + static_cast<float>(bias_[channel]));
+      const int32_t sum = saturate_s32(static_cast<float>(acc[i]) + static_cast<float>(bias[channel]));
       out[i] = relu_ ? std::max(sum, 0) : sum;
     });
   }
@@ -136,29 +115,37 @@ class AddBias final : public ByChannel {
   bool relu_;
 };
 
+// Bias, ranges and scales may be those of the run.
 class ToReal final : public ByChannel {
  public:
-  explicit ToReal(const Step& step) : ByChannel(step), bias_(bias(step, 1)), factors_(scales(step, 5)) {
+  explicit ToReal(const Step& step)
+      : ByChannel(step), bias_(late_bias(step, 1)), level_(level(named(step, "data_type"))) {
     require(step.output().type == Type::f32, "no native kernel for these types");
-    const float data = level(named(step, "data_type")) / reach(step, 3);
-    for (float& factor : factors_) factor = (1.0f / data) / factor;
+    const Operand& scales = step.input(5);
+    require(scales.type == Type::f32 && scales.dense() && (scales.elements == 1 || scales.elements == channels_),
+            "one scale, or one per channel, is needed");
+    several_ = scales.elements > 1;
+    for (size_t i : {3, 4}) require_end(step.input(i));
     relu_ = step.integer("relu_last", 0, 1) != 0;
   }
 
   void run(const Run& run) const override {
     const auto* acc = reinterpret_cast<const int32_t*>(run.inputs[0]);
+    const auto* bias = bias_.empty() ? reinterpret_cast<const int32_t*>(run.inputs[1]) : bias_.data();
+    const auto* scales = reinterpret_cast<const float*>(run.inputs[5]);
+    const float inverse = 1.0f / (level_ / bittrue::reach(run, 3));
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     each(run, [&](int64_t i, int64_t channel) {
-      const float sum = static_cast<float>(acc[i]) + static_cast<float>(bias_[channel]);
-      const float real = sum * factors_[channel];
+      const float sum = static_cast<float>(acc[i]) + static_cast<float>(bias[channel]);
+      const float real = sum * (inverse / scales[several_ ? channel : 0]);
       out[i] = relu_ && !(real > 0.0f) ? 0.0f : real;
     });
   }
 
  private:
   std::vector<int32_t> bias_;
-  std::vector<float> factors_;
-  bool relu_;
+  float level_;
+  bool relu_, several_;
 };
 
 class LayerSum final : public ByChannel {
