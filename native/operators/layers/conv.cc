@@ -12,6 +12,7 @@
 #include "operators/layers/depthwise_convolution.h"
 #include "operators/layers/fused_product.h"
 #include "operators/layers/image_convolution.h"
+#include "operators/layers/image_frame.h"
 #include "operators/layers/integer_convolution.h"
 #include "operators/layers/ordered_convolution.h"
 #include "operators/layers/real_convolution.h"
@@ -22,8 +23,10 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kLoopRows = 32;  // filters whose sums are held at a time
-constexpr int64_t kLoopRate = 16;  // multiply-adds of one nanosecond, about
+constexpr int64_t kLoopRows = 32;       // filters whose sums are held at a time
+constexpr int64_t kLoopRate = 16;       // multiply-adds of one nanosecond, about
+constexpr int64_t kLoopWidth = 1024;    // columns of a tile
+constexpr int64_t kLoopFrames = 65536;  // numbers of a tile's frames, about
 
 // The order of a product without blocks of its own.
 void find_loop_order(RealConvolutionForm& f) {
@@ -34,12 +37,19 @@ void find_loop_order(RealConvolutionForm& f) {
                                : RealConvolutionForm::Order::blocks;
 }
 
+// Planes of all channels lie in frames, from which panels of positions are unfolded; the gaps between the frame's lines are
+// worked on as well and left out.
 class OrderedReals final : public Kernel {
  public:
   OrderedReals(const Step& step, const CoreSet& cores, const RealConvolutionForm& form)
-      : core_(cores.real_matmul()), f_(form) {
-    most_ = core_.lanes * core_.vectors;
-    panels_ = (f_.positions + most_ - 1) / most_;
+      : core_(cores.real_matmul()),
+        f_(form),
+        most_(core_.lanes * core_.vectors),
+        tile_w_(std::min<int64_t>(form.w.out, kLoopWidth)),
+        tile_h_(lines_of_tile()),
+        frame_(form.h, form.w, tile_h_, tile_w_) {
+    require(frame_.floats() <= int64_t{1} << 30 && planes() <= (int64_t{1} << 34) / frame_.floats(),
+            "frames are very large");
     const Operand& filters = step.input(1);
     if (filters.constant != nullptr) {
       constant_ = true;
@@ -59,8 +69,6 @@ class OrderedReals final : public Kernel {
 
   void run(const Run& run) const override {
     if (f_.batch * f_.positions == 0) return;
-    const float *in = f_.at(run, 0), *bias = f_.bias(run), *begin = f_.begin(run);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
     const float* weights = kept_.data();
     if (!constant_) {
       auto* target = reinterpret_cast<float*>(run.scratch);
@@ -68,131 +76,155 @@ class OrderedReals final : public Kernel {
       weights = target;
     }
     const int64_t images = f_.batch * f_.groups, work = images * f_.filters * f_.terms * f_.positions;
-    // Few panels are unfolded by several threads, each for filters of its own.
+    const int64_t across = (f_.w.out + tile_w_ - 1) / tile_w_, tiles = (f_.h.out + tile_h_ - 1) / tile_h_ * across;
+    // Few tiles are unfolded by several threads, each for filters of its own.
     const int threads = work / kLoopRate < kWorthSharing ? 1 : run.pool.threads();
     const int64_t chunks = (f_.filters + kLoopRows - 1) / kLoopRows;
-    const int64_t parts = images * panels_ < 2 * threads ? std::min<int64_t>(chunks, threads) : 1;
+    const int64_t parts = images * tiles < 2 * threads ? std::min<int64_t>(chunks, threads) : 1;
     std::atomic<bool> finite{true};
-    run.pool.parallel(images * panels_ * parts, threads, [&](int64_t task, int worker) {
-      const int64_t part = task % parts, panel = task / parts % panels_, image = task / parts / panels_;
-      const int64_t group = image % f_.groups, first = panel * most_, used = std::min(most_, f_.positions - first);
-      uint8_t* scratch = run.scratch + filter_bytes() + worker * worker_bytes();
-      auto* unfolded = reinterpret_cast<float*>(scratch + sums_bytes());
-      unfold(in + image * f_.depth * f_.h.dimension * f_.w.dimension, first, used, unfolded);
-      const int64_t low = chunks * part / parts * kLoopRows;
-      const int64_t end = std::min(f_.filters, chunks * (part + 1) / parts * kLoopRows);
-      bool right = true;
-      for (int64_t m = low; m < end; m += kLoopRows) {
-        const int64_t row = group * f_.filters + m;
-        const int64_t count = std::min(kLoopRows, end - m), place = (image * f_.filters + m) * f_.positions + first;
-        if (begin != nullptr && begin != out) {
-          for (int64_t r = 0; r < count; ++r) {
-            std::memcpy(out + place + r * f_.positions, begin + place + r * f_.positions,
-                        static_cast<size_t>(used) * 4);
-          }
-        }
-        right &= multiply(weights + row * f_.terms, count, unfolded, used, bias == nullptr ? nullptr : bias + row,
-                          out + place, scratch);
+    run.pool.parallel(images * tiles * parts, threads, [&](int64_t task, int worker) {
+      const int64_t part = task % parts, number = task / parts % tiles;
+      Tile tile;
+      tile.image = task / parts / tiles;
+      tile.y = number / across * tile_h_, tile.x = number % across * tile_w_;
+      tile.lines = std::min(tile_h_, f_.h.out - tile.y), tile.used = std::min(tile_w_, f_.w.out - tile.x);
+      tile.low = chunks * part / parts * kLoopRows;
+      tile.end = std::min(f_.filters, chunks * (part + 1) / parts * kLoopRows);
+      tile.weights = weights;
+      if (!work_on(run, tile, run.scratch + filter_bytes() + worker * worker_bytes(), worker)) {
+        finite.store(false, std::memory_order_relaxed);
       }
-      if (!right) finite.store(false, std::memory_order_relaxed);
     });
     // Signs and payloads of NaN are the reference's to tell.
     if (!finite.load(std::memory_order_relaxed)) throw Undefined();
   }
 
  private:
-  int64_t width(int64_t used) const { return round_up(used, core_.lanes); }
+  // Outputs of an image's group from line y and column x on, and filters [low, end).
+  struct Tile {
+    int64_t image = 0, y = 0, x = 0, lines = 0, used = 0, low = 0, end = 0;
+    const float* weights = nullptr;
+  };
+  struct Worker {
+    const float** pointers;
+    float *sums, *unfolded, *frames;
+  };
+
+  // At least a few panels, and as many lines as fit into a cache.
+  int64_t lines_of_tile() const {
+    const int64_t pitch = FrameAxis(f_.w, tile_w_).size;
+    const int64_t fit = kLoopFrames / std::max<int64_t>(1, f_.depth * pitch), least = (2 * most_ + pitch - 1) / pitch;
+    return std::max<int64_t>(1, std::min(f_.h.out, std::max(fit, least)));
+  }
+  // Channels that fill up the last block are zeros.
+  int64_t planes() const { return f_.depth + (f_.depth % f_.block == 0 ? 0 : 1); }
+  int64_t frame_bytes() const { return round_up((planes() * frame_.floats() + most_) * 4, 64); }
   int64_t filter_bytes() const { return constant_ ? 0 : round_up(f_.groups * f_.filters * f_.terms * 4, 64); }
   int64_t sums_bytes() const { return round_up(kLoopRows * 8, 64) + round_up(kLoopRows * most_ * 4, 64); }
-  int64_t worker_bytes() const { return sums_bytes() + round_up(f_.terms * most_ * 4, 64); }
+  int64_t worker_bytes() const { return sums_bytes() + round_up(f_.terms * most_ * 4, 64) + frame_bytes(); }
+  Worker place(uint8_t* scratch) const {
+    Worker w{};
+    w.pointers = reinterpret_cast<const float**>(scratch);
+    w.sums = reinterpret_cast<float*>(scratch + round_up(kLoopRows * 8, 64));
+    w.unfolded = reinterpret_cast<float*>(scratch + sums_bytes());
+    w.frames = reinterpret_cast<float*>(scratch + worker_bytes() - frame_bytes());
+    return w;
+  }
 
-  // Positions [first, first + used) of all terms: [terms][width], zeros outside of the image and behind the last one.
-  void unfold(const float* image, int64_t first, int64_t used, float* to) const {
-    const int64_t wide = width(used), plane = f_.h.dimension * f_.w.dimension, y = first / f_.w.out,
-                  x = first % f_.w.out;
+  bool work_on(const Run& run, const Tile& tile, uint8_t* scratch, int index) const {
+    const Worker worker = place(scratch);
+    const int64_t length = (tile.lines - 1) * frame_.pitch() + tile.used;
+    const float* image = f_.at(run, 0) + tile.image * f_.depth * f_.plane();
+    std::fill_n(worker.frames, frame_bytes() / 4, 0.0f);
+    for (int64_t c = 0; c < f_.depth; ++c) {
+      frame_.fill(image + c * f_.plane(), tile.y, tile.x, worker.frames + c * frame_.floats());
+    }
+    bool finite = true;
+    for (int64_t first = 0; first < length; first += most_) {
+      run.check(index);
+      const int64_t wide = round_up(std::min(most_, length - first), core_.lanes);
+      unfold(worker.frames + first, wide, worker.unfolded);
+      for (int64_t m = tile.low; m < tile.end; m += kLoopRows) {
+        finite &= multiply(run, tile, worker, m, std::min(kLoopRows, tile.end - m), first, wide);
+      }
+    }
+    return finite;
+  }
+
+  // `wide` places of all terms.
+  void unfold(const float* frames, int64_t wide, float* to) const {
     for (int64_t c = 0; c < f_.depth; c += f_.block) {
-      for (int64_t i = 0; i < f_.h.taps; ++i) {
-        for (int64_t j = 0; j < f_.w.taps; ++j) {
-          for (int64_t b = 0; b < f_.block; ++b, to += wide) {
-            if (c + b < f_.depth) {
-              unfold_term(image + (c + b) * plane, i * f_.h.dilation - f_.h.before, j, y, x, used, to);
-            } else {
-              std::memset(to, 0, static_cast<size_t>(used) * 4);
-            }
-            std::memset(to + used, 0, static_cast<size_t>(wide - used) * 4);
-          }
+      for (int64_t t = 0; t < f_.taps(); ++t) {
+        for (int64_t b = 0; b < f_.block; ++b, to += wide) {
+          take_every(frames + std::min(c + b, f_.depth) * frame_.floats() + frame_.offset(t), 1, wide, to);
         }
       }
     }
   }
 
-  // Tap j of `used` positions from line y, column x of the output on, whose tap i lies `down` lines below them.
-  void unfold_term(const float* plane, int64_t down, int64_t j, int64_t y, int64_t x, int64_t used, float* to) const {
-    const int64_t low = f_.w.first[j], high = f_.w.last[j], shift = j * f_.w.dilation - f_.w.before;
-    for (int64_t left = used; left > 0; ++y, x = 0) {
-      const int64_t count = std::min(left, f_.w.out - x), line = y * f_.h.stride + down;
-      int64_t begin = std::min(std::max<int64_t>(low - x, 0), count), end = std::min(std::max(high - x, begin), count);
-      if (line < 0 || line >= f_.h.dimension) begin = end = count;
-      const float* from = plane + line * f_.w.dimension + x * f_.w.stride + shift;
-      for (int64_t n = 0; n < begin; ++n) to[n] = 0.0f;
-      take_every(from + begin * f_.w.stride, f_.w.stride, end - begin, to + begin);
-      for (int64_t n = end; n < count; ++n) to[n] = 0.0f;
-      to += count;
-      left -= count;
+  // body(line, column, place, count) for the stretches of lines in the `wide` places from `first` on.
+  template <class Body>
+  void for_lines(const Tile& tile, int64_t first, int64_t wide, const Body& body) const {
+    const int64_t pitch = frame_.pitch();
+    if (pitch == f_.w.out) {
+      // Lines without gaps are one.
+      body(tile.y, first, 0, std::min(wide, tile.lines * pitch - first));
+      return;
+    }
+    for (int64_t y = first / pitch; y < tile.lines && y * pitch < first + wide; ++y) {
+      const int64_t low = std::max(first, y * pitch), high = std::min(first + wide, y * pitch + tile.used);
+      if (low < high) body(tile.y + y, tile.x + low - y * pitch, low - first, high - low);
     }
   }
 
-  // `count` filters, from `first` of their group on, times a panel. False where a result is no finite number.
-  bool multiply(const float* filters, int64_t count, const float* panel, int64_t used, const float* bias, float* out,
-                uint8_t* scratch) const {
-    if (f_.order == RealConvolutionForm::Order::fours) return multiply_row(filters, panel, used, bias, out);
-    const int64_t wide = width(used);
-    auto** pointers = reinterpret_cast<const float**>(scratch);
-    const bool whole = used == wide;
+  // `count` filters of the group from filter m on, at the places of a panel. False where a result is no finite number.
+  bool multiply(const Run& run, const Tile& tile, const Worker& worker, int64_t m, int64_t count, int64_t first,
+                int64_t wide) const {
+    const int64_t row = tile.image % f_.groups * f_.filters + m, image = tile.image * f_.filters + m;
+    const float *begin = f_.begin(run), *bias = f_.bias(run);
+    const bool fours = f_.order == RealConvolutionForm::Order::fours;
     RealRows product;
-    product.rows = pointers;
+    product.rows = worker.pointers;
     product.capacity = product.count = count;
     product.depth = f_.terms;
     product.part = f_.split;
-    product.sums = whole ? out : reinterpret_cast<float*>(scratch + round_up(kLoopRows * 8, 64));
-    product.stride = whole ? f_.positions : wide;
+    product.sums = worker.sums;
+    product.stride = wide;
+    // Adding -0 changes nothing.
+    std::fill_n(worker.sums, count * wide, fours ? 0.0f : -0.0f);
     for (int64_t r = 0; r < count; ++r) {
-      pointers[r] = filters + r * f_.terms;
-      float* sums = product.sums + r * product.stride;
-      if (!f_.begins) {
-        // Adding -0 changes nothing.
-        std::fill_n(sums, wide, -0.0f);
-      } else if (!whole) {
-        std::copy_n(out + r * f_.positions, used, sums);
-        std::fill(sums + used, sums + wide, 0.0f);
-      }
+      worker.pointers[r] = tile.weights + (row + r) * f_.terms;
+      if (begin == nullptr) continue;
+      for_lines(tile, first, wide, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
+        std::copy_n(begin + (image + r) * f_.positions + y * f_.w.out + x, length, worker.sums + r * wide + from);
+      });
     }
-    core_.run_in_parts(product, panel, wide);
-    for (int64_t r = 0; !whole && r < count; ++r) {
-      std::memcpy(out + r * f_.positions, product.sums + r * wide, static_cast<size_t>(used) * 4);
+    if (fours) {
+      add_fours(*worker.pointers, worker.unfolded, wide, f_.terms, wide, worker.sums);
+    } else {
+      core_.run_in_parts(product, worker.unfolded, wide);
     }
     bool finite = true;
     for (int64_t r = 0; r < count; ++r) {
-      finite &= finish(out + r * f_.positions, used, bias == nullptr ? nullptr : bias + r);
+      auto* out = reinterpret_cast<float*>(run.outputs[0]) + (image + r) * f_.positions;
+      for_lines(tile, first, wide, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
+        const float* sums = worker.sums + r * wide + from;
+        float* to = out + y * f_.w.out + x;
+        if (bias != nullptr) {
+          finite &= add_to_all(sums, bias[row + r], length, to);
+          return;
+        }
+        std::copy_n(sums, length, to);
+        finite &= all_finite(to, length);
+      });
     }
     return finite;
   }
 
-  // Adds the bias. False where a result is no finite number.
-  static bool finish(float* out, int64_t used, const float* bias) {
-    return bias == nullptr ? all_finite(out, used) : add_to_all(out, *bias, used, out);
-  }
-
-  // The group's only filter.
-  bool multiply_row(const float* row, const float* panel, int64_t used, const float* bias, float* out) const {
-    if (!f_.begins) std::memset(out, 0, static_cast<size_t>(used) * 4);
-    add_fours(row, panel, width(used), f_.terms, used, out);
-    return finish(out, used, bias);
-  }
-
   const RealMatmul& core_;
   RealConvolutionForm f_;
-  int64_t most_ = 0, panels_ = 0;
+  int64_t most_, tile_w_, tile_h_;
+  ImageFrame frame_;
   bool constant_ = false;
   std::vector<float> kept_;
 };

@@ -7,6 +7,7 @@
 
 #include "core/share.h"
 #include "operators/core/finite.h"
+#include "operators/layers/image_frame.h"
 #include "operators/layers/real_convolution.h"
 #include "operators/layers/single_rows.h"
 
@@ -19,40 +20,6 @@ constexpr int64_t kPlaneOutputs = 8192;  // of one task, about
 constexpr int64_t kPlaneRate = 8;        // outputs of one tap in a nanosecond
 constexpr int64_t kPlaneLanes = 16;      // what the core is given is a multiple of it
 
-// One axis of a frame: `size` numbers for each remainder that taps ask for, and where tap t's are.
-struct FrameAxis {
-  FrameAxis(const SpatialAxis& axis, int64_t outputs) {
-    std::vector<int64_t> slots(static_cast<size_t>(std::min(axis.stride, axis.taps * axis.dilation)), -1);
-    int64_t reach = 0;
-    for (int64_t t = 0; t < axis.taps; ++t) {
-      int64_t& slot = slots[t * axis.dilation % axis.stride];
-      if (slot < 0) {
-        slot = static_cast<int64_t>(remainders.size());
-        remainders.push_back(t * axis.dilation % axis.stride);
-      }
-      slot_of.push_back(slot);
-      place_of.push_back(t * axis.dilation / axis.stride);
-      reach = std::max(reach, place_of.back());
-    }
-    size = outputs + reach;
-  }
-  int64_t slots() const { return static_cast<int64_t>(remainders.size()); }
-
-  int64_t size = 0;
-  std::vector<int64_t> remainders, slot_of, place_of;
-};
-
-// Places [low, high) of a frame, which begins at output `first`, that lie inside of the image.
-struct InsideFrame {
-  InsideFrame(const SpatialAxis& axis, int64_t first, int64_t remainder, int64_t size) {
-    const int64_t start = first * axis.stride + remainder - axis.before, stride = axis.stride;
-    low = start >= 0 ? 0 : std::min(size, (-start + stride - 1) / stride);
-    high = start >= axis.dimension ? low : std::max(low, std::min(size, (axis.dimension - 1 - start) / stride + 1));
-    from = start + low * stride;
-  }
-  int64_t low, high, from;  // `from`: where place `low` lies in the image
-};
-
 class PlaneConvolution final : public Kernel {
  public:
   PlaneConvolution(const Step& step, const CoreSet& cores, const RealConvolutionForm& form)
@@ -60,19 +27,12 @@ class PlaneConvolution final : public Kernel {
         f_(form),
         tile_w_(std::min<int64_t>(form.w.out, 4096)),
         tile_h_(std::min(form.h.out, std::max<int64_t>(1, kFrameFloats / FrameAxis(form.w, tile_w_).size))),
-        rows_(form.h, tile_h_),
-        columns_(form.w, tile_w_) {
+        frame_(form.h, form.w, tile_h_, tile_w_) {
     require(frame_floats() <= int64_t{1} << 24, "a frame is very large");
     const Operand& filters = step.input(1);
     if (filters.constant != nullptr) {
       kept_.resize(static_cast<size_t>(filters.elements));
       std::memcpy(kept_.data(), filters.constant, kept_.size() * 4);
-    }
-    for (int64_t i = 0; i < f_.h.taps; ++i) {
-      for (int64_t j = 0; j < f_.w.taps; ++j) {
-        const int64_t plane = rows_.slot_of[i] * columns_.slots() + columns_.slot_of[j];
-        offsets_.push_back((plane * rows_.size + rows_.place_of[i]) * columns_.size + columns_.place_of[j]);
-      }
     }
   }
 
@@ -112,8 +72,8 @@ class PlaneConvolution final : public Kernel {
     float *frame, *sums;
   };
 
-  int64_t frame_floats() const { return rows_.slots() * columns_.slots() * rows_.size * columns_.size + kPlaneLanes; }
-  int64_t sums_floats() const { return round_up(tile_h_ * columns_.size, kPlaneLanes); }
+  int64_t frame_floats() const { return frame_.floats() + kPlaneLanes; }
+  int64_t sums_floats() const { return round_up(tile_h_ * frame_.pitch(), kPlaneLanes); }
   int64_t worker_bytes() const {
     return round_up(2 * f_.terms * 8, 64) + round_up(frame_floats() * 4, 64) + sums_floats() * 4;
   }
@@ -123,30 +83,16 @@ class PlaneConvolution final : public Kernel {
     w.weights = w.inputs + f_.terms;
     w.frame = reinterpret_cast<float*>(scratch + round_up(2 * f_.terms * 8, 64));
     w.sums = w.frame + round_up(frame_floats(), 16);
-    for (int64_t t = 0; t < f_.terms; ++t) w.inputs[t] = w.frame + offsets_[t];
+    for (int64_t t = 0; t < f_.terms; ++t) w.inputs[t] = w.frame + frame_.offset(t);
     return w;
-  }
-
-  void fill(const float* plane, int64_t y0, int64_t x0, float* to) const {
-    for (const int64_t down : rows_.remainders) {
-      const InsideFrame y(f_.h, y0, down, rows_.size);
-      for (const int64_t right : columns_.remainders) {
-        const InsideFrame x(f_.w, x0, right, columns_.size);
-        const float* from = plane + y.from * f_.w.dimension + x.from;
-        for (int64_t r = y.low; r < y.high; ++r, from += f_.h.stride * f_.w.dimension) {
-          take_every(from, f_.w.stride, x.high - x.low, to + r * columns_.size + x.low);
-        }
-        to += rows_.size * columns_.size;
-      }
-    }
   }
 
   // All filters of a plane, at outputs from line y0 and column x0 on. False where a result is no finite number.
   bool tile(const Run& run, const Worker& worker, int64_t plane, int64_t y0, int64_t x0) const {
     const int64_t lines = std::min(tile_h_, f_.h.out - y0), used = std::min(tile_w_, f_.w.out - x0);
-    const int64_t pitch = columns_.size, length = (lines - 1) * pitch + used, filter = plane % f_.groups * f_.filters;
+    const int64_t pitch = frame_.pitch(), length = (lines - 1) * pitch + used, filter = plane % f_.groups * f_.filters;
     const bool fours = f_.order == RealConvolutionForm::Order::fours;
-    fill(f_.at(run, 0) + plane * f_.plane(), y0, x0, worker.frame);
+    frame_.fill(f_.at(run, 0) + plane * f_.plane(), y0, x0, worker.frame);
     bool finite = true;
     for (int64_t m = 0; m < f_.filters; ++m) {
       const int64_t first = (plane * f_.filters + m) * f_.positions + y0 * f_.w.out + x0;
@@ -185,8 +131,7 @@ class PlaneConvolution final : public Kernel {
   RealTaps core_;
   RealConvolutionForm f_;
   int64_t tile_w_, tile_h_;
-  FrameAxis rows_, columns_;
-  std::vector<int64_t> offsets_;
+  ImageFrame frame_;
   std::vector<float> kept_;
 };
 
