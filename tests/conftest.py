@@ -20,7 +20,7 @@ from support.seed import KEPT_SEED, seed_of_sources
 
 # Examples of a property: fixed ones, and new ones that follow from the seed. Of a property that asks
 # for another number itself, shares like these. The fixed ones are those of Hypothesis and the first ones of one seed.
-FIXED, KEPT, NEW = 20, 27, 3
+FIXED, KEPT, NEW = 12, 15, 3
 DEEP = 20_000
 
 
@@ -43,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "numerics(*names): compare under these numerics only")
     config.addinivalue_line("markers", "deep: a long campaign, which runs with --deep only")
+    config.addinivalue_line("markers", "in_turns(n): of its parameters one in n runs, others with every seed")
     config.addinivalue_line("markers", "long: takes seconds, so worker processes begin with it")
     if hasattr(config, "workerinput"):
         config.option.seed = config.workerinput["seed"]
@@ -96,8 +97,10 @@ def pytest_collection() -> Iterator[None]:
     gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every worker process gets an equal part of the long tests, and begins with them."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests in turns are chosen; every worker process gets an equal part of the long tests, and begins with them."""
+    if not config.option.deep and not any("::" in argument for argument in config.args):
+        _choose(config, items)
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
     if workers == 1:
         return
@@ -110,6 +113,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items += long[worker::workers]
         items += itertools.islice(others, max(end - len(items), 0))
     items += others
+
+
+def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test in turns, one in n of its parameters: those that the seed puts first."""
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("in_turns"):
+            groups.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    waiting: set[pytest.Item] = set()
+    for group in groups.values():
+        parts = group[0].get_closest_marker("in_turns").args[0]
+        group.sort(key=lambda item: zlib.crc32(f"{config.option.seed} {item.nodeid}".encode()))
+        waiting.update(group[-(-len(group) // parts) :])
+    if waiting:
+        config.hook.pytest_deselected(items=[item for item in items if item in waiting])
+        items[:] = [item for item in items if item not in waiting]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -85,6 +85,7 @@ def expected(value: Fraction, zero_point: Fraction, dtype: str, saturate: bool) 
     return largest + 1 if kind == "negative zero" else (largest + 1) | negative
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS, *NARROWER])
 @pytest.mark.parametrize("scale_type", ["float32", "float16", "bfloat16", "float8_e8m0fnu", "int32"])
 def test_quantization_by_the_specification(dtype: str, scale_type: str) -> None:

@@ -133,6 +133,7 @@ def test_logistic_s16_exhaustive():
     assert np.abs(got / 2**15 - 1 / (1 + np.exp(-EVERY_S16 / 2**12))).max() < 7 / 2**15
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("integer_bits", range(7))
 def test_tanh_s16_exhaustive(integer_bits):
     got = transcendental.tanh_s16(EVERY_S16, integer_bits)

@@ -59,6 +59,7 @@ def run(words: str, width: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -
     return found.stdout
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("words", COMMANDS)
 @pytest.mark.parametrize("width", [40, 80, 160])
 def test_no_line_is_wider_than_the_terminal(

@@ -47,6 +47,7 @@ def layer_and_model(kind: str, seed: int = 0, **fields: Any) -> tuple[device.Lay
     return layer, single(operator, options, [x, w, b], [y], version={"dense": 4}.get(kind, 3))
 
 
+@pytest.mark.in_turns(3)
 @pytest.mark.parametrize(
     ("name", "kind", "fields", "faulty"),
     LAYERS,
@@ -347,6 +348,7 @@ NOISE: list[tuple[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]]]
 ]
 
 
+@pytest.mark.in_turns(3)
 @pytest.mark.parametrize(("name", "noise"), NOISE, ids=[n[0] for n in NOISE])
 @pytest.mark.parametrize("kind", ["conv", "depthwise", "dense", "ADD", "SOFTMAX"])
 def test_noise_is_unexplained(kind: str, name: str, noise: Any) -> None:

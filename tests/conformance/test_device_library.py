@@ -103,6 +103,7 @@ def build(folder: Path, mode: int, source: str = SOURCE) -> Path:
     return target
 
 
+@pytest.mark.in_turns(2)
 @needs_gcc
 @pytest.mark.parametrize("mode", MISBEHAVIOUR)
 def test_misbehaviour_is_an_answer_and_the_next_case_works(mode: int, tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ RIGHT = ("noise", "overwrite", "read_input", "strided", "by_name", "in_order")
 
 
 # Both ways share what makes an answer of a call; a few show that it is so.
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("name", [*FATAL, "say_goodbye", "raise_error", "refuse", "endless"])
 def test_misbehaviour_is_an_answer_and_the_next_case_works(name: str) -> None:
     status, text = {**FATAL, **HARMLESS}[name]

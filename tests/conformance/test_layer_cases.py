@@ -98,6 +98,7 @@ def test_the_runtime_gives_the_expected_bytes(operator: str, name: str) -> None:
     assert differing(cases, name) == []
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize(("operator", "types"), OTHERS)
 def test_the_runtime_gives_the_expected_bytes_of_other_types(operator: str, types: str) -> None:
     assert differing(suite_cases(operator, types)[::3], "litert") == []

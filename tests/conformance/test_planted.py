@@ -42,6 +42,7 @@ def test_there_are_enough_of_them() -> None:
     assert len({planted.operator for planted in PLANTED}) >= 12
 
 
+@pytest.mark.in_turns(3)
 @pytest.mark.parametrize("planted", PLANTED, ids=[planted.title for planted in PLANTED])
 def test_the_class_is_what_was_planted(planted: Planted, request: pytest.FixtureRequest) -> None:
     cases = _cases(planted.operator)

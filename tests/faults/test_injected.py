@@ -65,6 +65,7 @@ def pairs() -> list[tuple[str, str]]:
     return [(call, fault) for call in CALLS for fault in FAULTS if (fault == "short") <= (call == "write")]
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("kind", [*outputs()])
 def test_every_call_fails_once(
     kind: str,

@@ -131,6 +131,7 @@ def hook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
+@pytest.mark.in_turns(2)
 @needs_native
 @pytest.mark.parametrize(
     ("model", "threads"),

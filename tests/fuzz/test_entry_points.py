@@ -77,7 +77,7 @@ def test_traces(tmp_path: Path, request: pytest.FixtureRequest, record_property:
 
 
 @pytest.mark.parametrize(
-    ("entry", "usual"), [("check", 60), ("compare", 60), ("explain", 120), ("reduce", 40), ("command", 40)]
+    ("entry", "usual"), [("check", 40), ("compare", 40), ("explain", 80), ("reduce", 24), ("command", 24)]
 )
 def test_models(
     entry: str, usual: int, tmp_path: Path, request: pytest.FixtureRequest, record_property: Record

@@ -90,7 +90,7 @@ def test_mutations(
 ) -> None:
     files = every_layer()
     content = join({"network": files.network, "weights": files.learned})
-    tried = seeds(request, 200, 20_000)
+    tried = seeds(request, 120, 20_000)
     result = changes(caffe.change, caffe.attempt, [content], tried, tmp_path)
     counts = result["counts"]
     kinds = len([outcome for outcome in counts if outcome.startswith("BT-")])

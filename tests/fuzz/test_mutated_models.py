@@ -23,6 +23,7 @@ DEMO = REPOSITORY / "src" / "bittrue" / "data" / "demo" / "digits_int8.tflite"
 FILES = [DEMO, *shared_models()]
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_mutations(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
@@ -58,7 +59,7 @@ def test_mutations_of_every_operator(
     met = set().union(*map(operators_of, readable))
     known = set(numerics.find("litert").operators())
     assert known <= met, f"no test builds {sorted(known - met)}"
-    tried = seeds(request, 600, 100 * len(readable))
+    tried = seeds(request, 360, 100 * len(readable))
     result = changes(tflite.change, tflite.attempt, readable, tried, tmp_path)
     counts = result["counts"]
     record_property(

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by n
 from mutate_mxnet import Model
 from packed import join
 from targets import mxnet
-from watch import changes
+from watch import changes, seeds
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "mxnet"
 
@@ -46,12 +46,12 @@ def network() -> Model:
 def test_mutations(
     tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
-    count = 3000 * (20 if request.config.getoption("--deep") else 1)
+    tried = seeds(request, 1500, 60_000)
     contents = [join({"symbol": symbol, "parameters": given}) for symbol, given in (*single_nodes(), network())]
-    counts = changes(mxnet.change, mxnet.attempt, contents, range(count), tmp_path)["counts"]
+    counts = changes(mxnet.change, mxnet.attempt, contents, tried, tmp_path)["counts"]
     kinds = [outcome for outcome in counts if outcome.startswith("BT-")]
-    record_property("mutated", f"MXNet: {count} files, {counts['result']} results, errors of {len(kinds)} kinds")
-    assert counts["result"] > count // 20
+    record_property("mutated", f"MXNet: {len(tried)} files, {counts['result']} results, errors of {len(kinds)} kinds")
+    assert counts["result"] > len(tried) // 20
     assert len(kinds) > 8
 
 

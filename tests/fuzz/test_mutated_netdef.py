@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by n
 from mutate_netdef import Pair
 from packed import join
 from targets import caffe2
-from watch import changes
+from watch import changes, seeds
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "caffe2"
 SHAPES = {"data": (1, 8, 8, 3)}
@@ -48,16 +48,16 @@ def test_mutations(
         bittrue.load(*pair).prepare(shapes=SHAPES)
     shapes = json.dumps(SHAPES).encode()
     contents = [join({"predict": predict, "init": init, "shapes": shapes}) for predict, init in pairs()]
-    count = 3000 * (20 if request.config.getoption("--deep") else 1)
-    result = changes(caffe2.change, caffe2.attempt, contents, range(count), tmp_path)
+    tried = seeds(request, 1500, 60_000)
+    result = changes(caffe2.change, caffe2.attempt, contents, tried, tmp_path)
     counts = result["counts"]
     kinds = len([outcome for outcome in counts if outcome.startswith("BT-")])
     record_property(
         "mutated",
-        f"{len(contents)} Caffe2 networks: {count} files, {counts['result']} results, typed errors of {kinds} kinds, "
+        f"{len(contents)} Caffe2 networks: {len(tried)} files, {counts['result']} results, errors of {kinds} kinds, "
         f"slowest {result['slowest']:.2f} s, peak {result['peak'] >> 10} MiB",
     )
-    assert counts["result"] > count // 20
+    assert counts["result"] > len(tried) // 20
     assert kinds > 15
 
 

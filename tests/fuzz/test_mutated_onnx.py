@@ -80,7 +80,7 @@ def test_mutations_of_every_operator(
     part: int, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
     contents = official(part, 2)
-    tried = seeds(request, 300, 30_000)
+    tried = seeds(request, 180, 30_000)
     result = changes(target.change, target.attempt, contents, tried, tmp_path)
     counts = result["counts"]
     kinds = len([outcome for outcome in counts if outcome.startswith("BT-")])
@@ -98,7 +98,7 @@ def test_mutations_of_one_model(
 ) -> None:
     content = several_nodes()
     assert bittrue.load(content).prepare("onnx")
-    tried = seeds(request, 300, 40_000)
+    tried = seeds(request, 180, 40_000)
     result = changes(target.change, target.attempt, [content], tried, tmp_path)
     counts = result["counts"]
     record_property(

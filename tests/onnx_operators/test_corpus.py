@@ -20,6 +20,7 @@ sys.path.append(str(ROOT / "tools" / "onnx_corpus"))
 from measure import measure  # noqa: E402
 
 
+@pytest.mark.in_turns(2)
 @needs_wide
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_exported_model(path: Path) -> None:

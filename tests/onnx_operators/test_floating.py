@@ -65,6 +65,7 @@ def _ordered(array: np.ndarray) -> np.ndarray:
     return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
 
 
+@pytest.mark.in_turns(3)
 @pytest.mark.parametrize("operator", GENERATORS)
 def test_the_specification_is_near_the_runtime(request: pytest.FixtureRequest, operator: str) -> None:
     """The same geometry, so that results agree but for rounding; rules have their own oracles of exact numbers."""

@@ -281,6 +281,7 @@ CASES: list[tuple[Callable[[Draw], Case], tuple[str, ...], str, str]] = [
 ]
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize(
     ("build", "dtype", "slot", "rule"),
     [(build, dtype, slot, rule) for build, dtypes, slot, rule in CASES for dtype in dtypes],

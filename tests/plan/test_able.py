@@ -31,11 +31,13 @@ def held_to(content: bytes) -> Able:
     return able
 
 
+@pytest.mark.in_turns(3)
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_whole_models(path: object) -> None:
     held_to(path.read_bytes())  # type: ignore[attr-defined]
 
 
+@pytest.mark.in_turns(3)
 @pytest.mark.parametrize(("suite", "operator"), OPERATORS, ids=["-".join(one) for one in OPERATORS])
 def test_models_of_one_operator(suite: str, operator: str) -> None:
     found = find_suite(suite)

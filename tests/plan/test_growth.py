@@ -102,6 +102,7 @@ def seconds(work: Work) -> float:
     return best
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_four_times_the_file(family: Callable[[int], bytes], tmp_path: Path) -> None:
     small, large = (stages(family(count), tmp_path / f"{count}.plan") for count in (100, 400))

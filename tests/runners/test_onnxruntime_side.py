@@ -47,6 +47,7 @@ def record(path: Path, **settings: object) -> Recording:
     return OnnxRuntime("", path, bittrue.load(path), Settings(**settings)).record(inputs(path))  # type: ignore[arg-type]
 
 
+@pytest.mark.in_turns(2)
 @needs_wide
 @pytest.mark.parametrize("name", ["branches", "dense", "inverted", "attention"])
 @pytest.mark.parametrize("form", _FORMS)

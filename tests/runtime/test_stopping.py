@@ -39,6 +39,7 @@ def seconds_too_late(session: bittrue.Session, feed: list[np.ndarray], timeout: 
     return time.monotonic() - start - timeout, caught.value
 
 
+@pytest.mark.in_turns(2)
 @needs_native
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", long_models.LONG)
@@ -303,6 +304,7 @@ print(good)
 """
 
 
+@pytest.mark.in_turns(3)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize(("threads", "in_thread"), [(1, False), (4, True)])

@@ -61,6 +61,7 @@ def same_bytes(one: Any, other: Any) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.in_turns(2)
 @needs_shared
 @pytest.mark.parametrize("name", CONVERTED)
 def test_rebuilt_files_give_the_same_bytes(name: str) -> None:
