@@ -47,11 +47,10 @@ class ByChannel : public Kernel {
 
  protected:
   // Empty where the layer makes them while running.
-  std::vector<int32_t> late_bias(const Step& step, size_t input) const {
+  std::vector<int32_t> late_bias(const Step& step, size_t input, Type type = Type::s32) const {
     const Operand& operand = step.input(input);
     if (operand.constant != nullptr) return bias(step, input);
-    require(operand.type == Type::s32 && operand.dense() && operand.elements == channels_,
-            "one bias per channel is needed");
+    require(operand.type == type && operand.dense() && operand.elements == channels_, "one bias per channel is needed");
     return {};
   }
 
@@ -95,7 +94,10 @@ class ByChannel : public Kernel {
 
 class AddBias final : public ByChannel {
  public:
-  explicit AddBias(const Step& step) : ByChannel(step), bias_(late_bias(step, 1)) {
+  explicit AddBias(const Step& step)
+      : ByChannel(step),
+        bytes_(step.input(1).type == Type::s8),
+        bias_(late_bias(step, 1, bytes_ ? Type::s8 : Type::s32)) {
     require(step.rule("add_bias") == "binary32_sum" && step.output().type == Type::s32, "no native rule for this slot");
     relu_ = step.integer("relu_last", 0, 1) != 0;
   }
@@ -103,14 +105,17 @@ class AddBias final : public ByChannel {
   void run(const Run& run) const override {
     const auto* acc = reinterpret_cast<const int32_t*>(run.inputs[0]);
     const auto* bias = bias_.empty() ? reinterpret_cast<const int32_t*>(run.inputs[1]) : bias_.data();
+    const uint8_t* bytes = bytes_ && bias_.empty() ? run.inputs[1] : nullptr;
     auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
     each(run, [&](int64_t i, int64_t channel) {
-      const int32_t sum = saturate_s32(static_cast<float>(acc[i]) + static_cast<float>(bias[channel]));
+      const int32_t addend = bytes != nullptr ? bytes[channel] - 128 : bias[channel];
+      const int32_t sum = saturate_s32(static_cast<float>(acc[i]) + static_cast<float>(addend));
       out[i] = relu_ ? std::max(sum, 0) : sum;
     });
   }
 
  private:
+  bool bytes_;
   std::vector<int32_t> bias_;
   bool relu_;
 };
@@ -259,9 +264,55 @@ class LayerSum final : public ByChannel {
   bool relu_first_ = false, relu_last_ = false;
 };
 
+// To sums in their own unit, with ranges and scales of the run.
+class WideSum final : public ByChannel {
+ public:
+  explicit WideSum(const Step& step)
+      : ByChannel(step),
+        bias_(late_bias(step, 1)),
+        level_(level(named(step, "data_type"))),
+        other_level_(level(named(step, "other"))),
+        flip_(flip_of(step.input(2).type)) {
+    const Operand &other = step.input(2), &scales = step.input(5);
+    require(step.rule("layer_sum") == "fused_multiply_even", "no native rule for this slot");
+    require(other.type == named(step, "other") && other.dense() && other.shape == step.output().shape,
+            "no native kernel for these types");
+    require(scales.type == Type::f32 && scales.dense() && (scales.elements == 1 || scales.elements == channels_),
+            "one scale, or one per channel, is needed");
+    several_ = scales.elements > 1;
+    for (size_t i : {3, 4, 8, 9}) require_end(step.input(i));
+    relu_first_ = step.integer("relu_first", 0, 1) != 0;
+    relu_last_ = step.integer("relu_last", 0, 1) != 0;
+  }
+
+  void run(const Run& run) const override {
+    const auto* acc = reinterpret_cast<const int32_t*>(run.inputs[0]);
+    const auto* bias = bias_.empty() ? reinterpret_cast<const int32_t*>(run.inputs[1]) : bias_.data();
+    const auto* scales = reinterpret_cast<const float*>(run.inputs[5]);
+    const float data = level_ / bittrue::reach(run, 3), others = other_level_ / bittrue::reach(run, 8);
+    auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
+    each(run, [&](int64_t i, int64_t channel) {
+      const float total = static_cast<float>(acc[i]) + static_cast<float>(bias[channel]);
+      const float factor = data * scales[several_ ? channel : 0] / others;
+      const float value = relu_first_ ? std::max(total, 0.0f) : total;
+      const int32_t sum = saturate_s32(std::fma(static_cast<float>(run.inputs[2][i] - flip_), factor, value));
+      out[i] = relu_last_ ? std::max(sum, 0) : sum;
+    });
+  }
+
+ private:
+  std::vector<int32_t> bias_;
+  float level_, other_level_;
+  int32_t flip_;
+  bool several_, relu_first_, relu_last_;
+};
+
 std::unique_ptr<Kernel> make_finish_sums(const Step& step, const CoreSet&) {
   if (step.rules.count("add_bias")) return std::make_unique<AddBias>(step);
-  if (step.rules.count("layer_sum")) return std::make_unique<LayerSum>(step);
+  if (step.rules.count("layer_sum")) {
+    if (step.output().type == Type::s32) return std::make_unique<WideSum>(step);
+    return std::make_unique<LayerSum>(step);
+  }
   return std::make_unique<ToReal>(step);
 }
 
