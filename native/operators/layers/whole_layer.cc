@@ -49,8 +49,8 @@ Operand real_operand(std::vector<int64_t> shape, const float* constant = nullptr
 class WholeLayer final : public Kernel {
  public:
   // `groups`: of the weights' first axis, whose filters lie along the second one if they are `turned`.
-  WholeLayer(const Step& step, const CoreSet& cores, std::vector<int64_t> in_shape, std::vector<int64_t> filter_shape,
-             std::vector<int64_t> out_shape, bool turned)
+  WholeLayer(const Step& step, const CoreSet& cores, const std::vector<int64_t>& in_shape,
+             const std::vector<int64_t>& filter_shape, const std::vector<int64_t>& out_shape, bool turned)
       : type_(step.input(0).type), out_type_(step.output().type) {
     const Operand &in = step.input(0), &filters = step.input(1), &out = step.output();
     require(type_ == Type::f32 || is_8bit(type_), "no native kernel for these types");
@@ -299,6 +299,9 @@ std::unique_ptr<Kernel> make_whole_product(const Step& step, const CoreSet& core
 
 std::unique_ptr<Kernel> make_whole_layer(const Step& step, const CoreSet& cores) {
   if (step.name == "fully_connected") return make_whole_product(step, cores);
+  for (const Operand* operand : {&step.input(0), &step.input(1), &step.output()}) {
+    require(operand->rank() >= 3, "images and filters have spatial axes");
+  }
   return std::make_unique<WholeLayer>(step, cores, step.input(0).shape, step.input(1).shape, step.output().shape,
                                       step.name == "conv_transpose");
 }
