@@ -17,8 +17,6 @@ from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
 from .gates import GELU, join_gelu
-from .inserted_casts import has_halves
-from .move_transposes import move_behind_sums
 from .push_transposes import push_transposes
 from .quantized_preparation import PLAIN_PRODUCT, join_products, remove_idle, share_equal
 from .real_groups import NORMALIZATION, join_layer_normalization
@@ -41,10 +39,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         join_gelu(editor)
     if graph.version >= NORMALIZATION:
         join_layer_normalization(editor, shapes)
-    if has_halves(editor, editor.nodes()):
-        push_transposes(editor, shapes)
-    else:
-        move_behind_sums(editor, shapes)
+    push_transposes(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())
 
 

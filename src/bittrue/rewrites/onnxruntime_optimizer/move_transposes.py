@@ -1,8 +1,8 @@
 """move_transposes: transpositions go behind what is carried out in another way on the tensor before them.
 
 Linear interpolation of 8-bit values, whose channels come to lie last: weights have ten bits then. Real sums over axes
-add in another order: between convolutions of quantized values, whose channels lie last; elsewhere they belong to
-`fold_reals`, because what reads a tensor decides before it is fused.
+add in another order between convolutions of quantized values, whose channels lie last; elsewhere `push_transposes`
+moves them, because what reads a tensor decides before it is fused.
 Source: ONNX Runtime 1.31.1, its optimised graphs (tests/onnx_operators/test_moved_transposes.py compares bytes).
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Attribute, Graph, Node
-from ...operators import find
 from ...operators.movement.concatenation import data_inputs
 from .. import Shapes
 from ..editing import Editor
@@ -39,74 +38,6 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     _sum_channels_last(editor, shapes)
     _resample_channels_last(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())
-
-
-def move_behind_sums(editor: Editor, shapes: Shapes) -> None:
-    """Transpositions go behind sums where that leaves less to transpose, if they can pass all that reads them.
-
-    They also go where operators on elements lead on to a transposition that undoes them.
-    """
-    turned: dict[int, tuple[int, ...]] = {}
-    for planned in editor.nodes():
-        # What moved before it may have changed it.
-        node = editor.writer(planned.outputs[0]) if planned.outputs else None
-        if node is None:
-            continue
-        order = _order(editor, node)
-        source = node.inputs[0] if node.inputs else None
-        if order is not None and editor.value(source) is None:
-            turned[node.outputs[0]] = order
-        elif node.operator in _SUMS and source in turned and editor.type(node.outputs[0]) == "f32":
-            _move(editor, shapes, node, source, turned)
-        elif node.source in PASSED and _on_elements(node):
-            operands = [turned.get(i) for i in node.inputs if i is not None and editor.value(i) is None]
-            common = operands[0] if len(set(operands)) == 1 else None
-            # Two transpositions become one.
-            if common is not None and (len(operands) > 1 or _leads_back(editor, node, common)):
-                turned[node.outputs[0]] = common
-
-
-def _move(editor: Editor, shapes: Shapes, node: Node, source: int | None, turned: dict[int, tuple[int, ...]]) -> None:
-    assert source is not None
-    turn, order, result = editor.writer(source), turned[source], node.outputs[0]
-    keeps = bool(node.attributes.get("keep_dims"))
-    axes = _summed_axes(editor, node, len(order))
-    if keeps and axes is not None and _leads_back(editor, node, order):
-        _sum_between(editor, node, source, axes, order)
-        turned[result] = order
-    elif turn is None or editor.gives_result(turn) or axes is None:
-        return
-    elif all(reader.source in PASSED for reader, _ in editor.readers(source)):
-        if _order(editor, turn) == order:
-            _move_behind_sum(editor, shapes, turn, node, order)
-        elif keeps and _shrinks(editor, shapes, source, axes):
-            _sum_between(editor, node, source, axes, order)
-        if keeps and editor.writer(result) is not node:
-            turned[result] = order
-
-
-def _shrinks(editor: Editor, shapes: Shapes, source: int, axes: set[int]) -> bool:
-    shape = known_shape(editor, shapes, source)
-    return shape is not None and any(shape[axis] != 1 for axis in axes)
-
-
-def _on_elements(node: Node) -> bool:
-    operator = find(node.operator)
-    return operator is not None and operator.elementwise > 0
-
-
-def _leads_back(editor: Editor, node: Node, order: tuple[int, ...]) -> bool:
-    """What the node computes goes through operators on elements and sums to a transposition that undoes this one."""
-    queue, seen = [node], {node}
-    while queue:
-        for reader, _ in editor.readers(queue.pop().outputs[0]):
-            back = _order(editor, reader)
-            if back is not None and _inverse(back) == order:
-                return True
-            if (_on_elements(reader) or reader.operator in _SUMS) and reader not in seen:
-                seen.add(reader)
-                queue.append(reader)
-    return False
 
 
 def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
@@ -259,36 +190,9 @@ def _order(editor: Editor, turn: Node | None) -> tuple[int, ...] | None:
     return order if order and sorted(order) == list(range(len(order))) else None
 
 
-def _behind(editor: Editor, turn: Node, node: Node, order: tuple[int, ...]) -> int:
-    """A tensor for the result of the moved operator, which the transposition then turns; the old result stays."""
-    result = node.outputs[0]
-    before = editor.computed(result, f"{editor.tensors[result].name}/unturned", editor.type(result))
-    axes = editor.constant(np.array(order, np.int64), f"{editor.tensors[result].name}/order", "s64")
-    attributes = dict(turn.attributes)
-    editor.add(node, turn.operator, (before, axes), (result,), attributes, source=turn.source, version=turn.version)
-    return before
-
-
 def _drop(editor: Editor, turn: Node) -> None:
     if not editor.edges(turn) and not editor.gives_result(turn):
         editor.remove(turn)
-
-
-def _move_behind_sum(editor: Editor, shapes: Shapes, turn: Node, node: Node, order: tuple[int, ...]) -> None:
-    shape, axes = known_shape(editor, shapes, node.inputs[0]), _summed_axes(editor, node, len(order))
-    if shape is None or len(shape) != len(order) or axes is None or all(shape[axis] == 1 for axis in axes):
-        return
-    result = order
-    if not node.attributes["keep_dims"]:
-        left = sorted(order[axis] for axis in range(len(order)) if axis not in axes)
-        result = tuple(left.index(order[axis]) for axis in range(len(order)) if axis not in axes)
-    moved = sorted(order[axis] for axis in axes)
-    constant = editor.constant(np.array(moved, np.int64), f"{editor.tensors[node.outputs[0]].name}/axes", "s64")
-    outputs = node.outputs
-    if result != tuple(range(len(result))):
-        outputs = (_behind(editor, turn, node, result),)
-    editor.change(node, inputs=(turn.inputs[0], constant), outputs=outputs)
-    _drop(editor, turn)
 
 
 def _summed_axes(editor: Editor, node: Node, rank: int) -> set[int] | None:

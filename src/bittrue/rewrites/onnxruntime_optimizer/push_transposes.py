@@ -3,8 +3,8 @@
 Each node that reads a transposition is asked once, in order: it is carried out on what stands before the transposition,
 with other axes, and its results are transposed, where that leaves less to transpose. What counts is the number of
 dimensions other than 1; a result that leads on to another transposition, through nodes that it can pass, costs nothing.
-Where transpositions stand decides which binary16 numbers are rounded, and over which axes sums go.
-Source: ONNX Runtime 1.31.1, its TransposeOptimizer (tests/onnx_operators/test_halves.py compares bytes).
+Where transpositions stand decides over which axes sums go, and which binary16 numbers are rounded.
+Source: ONNX Runtime 1.31.1, its TransposeOptimizer (test_halves.py and test_moved_transposes.py compare bytes).
 """
 
 from __future__ import annotations
@@ -113,8 +113,12 @@ class _Pushes:
         return reads and (bool(node.attributes.get("unassigned")) or not has_kernel(node))
 
     def _settled(self, node: Node) -> bool:
-        """Whether the runtime has folded the node."""
-        return not node.attributes.get("computed") and all(self._value(i) is not None for i in node.outputs)
+        """Whether the runtime has folded the node, which it does with Shape and not with Size."""
+        return (
+            node.source != "Size"
+            and not node.attributes.get("computed")
+            and all(self._value(i) is not None for i in node.outputs)
+        )
 
     def _value(self, index: int | None) -> np.ndarray | None:
         return self.editor.value(index)
@@ -405,7 +409,10 @@ class _Pushes:
                 editor.change(writer, outputs=outputs)
             else:
                 editor.add(second, "identity", (source,), (result,), source="Identity", version=13)
-        self._drop(first)
+        # What was read in its place may have replaced it.
+        left = editor.writer(first.outputs[0])
+        if left is not None:
+            self._drop(left)
         return True
 
     def _turn(
