@@ -434,3 +434,39 @@ def test_equal_extremes(operator: str, shapes: tuple[tuple[int, ...], ...]) -> N
     a, b = (np.asarray(rng.choice(values, shape), np.float16) for shape in shapes)
     nodes = [helper.make_node(operator, ["a", "b"], ["y"])]
     assert _check(*build(nodes, {"a": a, "b": b}, {"y": TensorProto.FLOAT16}))
+
+
+@needs_wide
+@pytest.mark.parametrize("operator", ["Slice", "Conv", "Reshape", "Expand"])
+def test_ranks_without_sizes(operator: str) -> None:
+    """A transposition passes what follows from sizes that are inputs: the runtime knows how many there are."""
+    rng = np.random.default_rng(3)
+    constants = {
+        "filters": rng.standard_normal((8, 8, 3)).astype(np.float16),
+        "weights": rng.standard_normal((8, 4)).astype(np.float16),
+        "gain": rng.standard_normal((5, 1)).astype(np.float16),
+        "factor": rng.standard_normal((1, 8, 1, 3)).astype(np.float16),
+        "zero": np.zeros(1, np.int64),
+        "last": np.array([2]),
+    }
+    if operator in ("Slice", "Conv"):
+        nodes = [helper.make_node("Slice", ["x", "zero", "size", "last"], ["s"])]
+    else:
+        nodes = [helper.make_node(operator, ["x", "size"], ["s"])]
+    nodes += [
+        helper.make_node(*(("Conv", ["s", "filters"], ["a"]) if operator == "Conv" else ("Exp", ["s"], ["a"]))),
+        helper.make_node("Transpose", ["a"], ["t"], perm=[0, 2, 1]),
+        helper.make_node("Mul", ["t", "gain"], ["m"]),
+        helper.make_node("Round", ["m"], ["rows"]),
+        helper.make_node("Transpose", ["m"], ["back"], perm=[0, 2, 1]),
+        helper.make_node("Unsqueeze", ["back", "end"], ["lone"]),
+        helper.make_node("Mul", ["lone", "factor"], ["p"]),
+        helper.make_node("Cast", ["p"], ["y"], to=TensorProto.FLOAT),
+    ]
+    constants["end"] = np.array([3])
+    width = 7 if operator == "Conv" else 5
+    x = rng.standard_normal((2, 8, width + 1 if operator in ("Slice", "Conv") else width)).astype(np.float16)
+    size = np.array([width] if operator in ("Slice", "Conv") else [2, 8, width])
+    outputs = {"y": TensorProto.FLOAT, "rows": TensorProto.FLOAT16}
+    content, feeds = build(nodes, {"x": x, "size": size}, outputs, constants)
+    assert _check(content, feeds)

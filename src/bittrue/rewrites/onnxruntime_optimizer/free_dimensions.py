@@ -67,14 +67,21 @@ def leaves_sizes_free(editor: Editor) -> bool:
 
 def known_sizes(editor: Editor, shapes: Shapes) -> Callable[[int | None], Sizes | None]:
     """Gives the sizes of a tensor as the runtime knows them, None where not even their number is known."""
-    if not leaves_sizes_free(editor):
+    if not _leaves_computed_free(editor, shapes):
         return partial(known_shape, editor, shapes)
     return _Walk(editor, shapes).get
 
 
+def _leaves_computed_free(editor: Editor, shapes: Shapes) -> bool:
+    """Whether a tensor has a dimension without a number."""
+    known = shapes().shapes
+    written = {index for node in editor.graph.nodes for index in node.outputs}
+    return leaves_sizes_free(editor) or any(-1 in known.get(index, (-1,)) for index in written)
+
+
 def inferred_sizes(editor: Editor, shapes: Shapes) -> Callable[[int], Sizes | None]:
     """Gives the sizes that follow from the operands of a tensor's node, whatever the file declares of the tensor."""
-    return _Walk(editor, shapes).inferred.get if leaves_sizes_free(editor) else lambda index: None
+    return _Walk(editor, shapes).inferred.get if _leaves_computed_free(editor, shapes) else lambda index: None
 
 
 def folded_values(editor: Editor, shapes: Shapes) -> Values:
@@ -234,9 +241,10 @@ class _Walk:
 
     def slice_axes(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         given = (*node.inputs, None, None)
-        starts, ends, steps = (self.editor.value(index) for index in (given[1], given[2], (*given, None)[4]))
+        starts, ends, steps = (self.folded(index) for index in (given[1], given[2], (*given, None)[4]))
         if starts is None or ends is None or starts.size > len(first):
-            return ()
+            # The runtime knows the rank.
+            return ((UNKNOWN,) * len(first),)
         axes = tuple(range(starts.size)) if given[3] is None else self._axes(given[3], len(first))
         if axes is None or starts.size != ends.size or len(axes) != starts.size:
             return ()
@@ -274,6 +282,9 @@ class _Walk:
 
     def images(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         numbers = self._numbers(node.outputs[0])
+        if numbers is None and node.source == "Conv":
+            filters = self.get(node.inputs[1])
+            return ((first[0], filters[0], *(UNKNOWN,) * len(first[2:])),) if filters else ()
         if numbers is None or len(numbers) != len(first):
             return ()
         whole = not node.attributes.get("kernel", True)
@@ -300,14 +311,23 @@ class _Walk:
             return ()
         target = self._target(node)
         if target is None:
-            # The runtime knows the rank.
-            return (None if numbers is None else (UNKNOWN,) * len(numbers),)
+            return (self._of_rank(node.inputs[1]) if numbers is None else (UNKNOWN,) * len(numbers),)
         keeps = node.attributes.get("zeros") == "copied"
         kept = {axis for axis, size in enumerate(target) if size == 0 and keeps and axis < len(first)}
         found: list[Size] = [first[axis] if axis in kept else size for axis, size in enumerate(target)]
         if -1 in target:
             found[target.index(-1)] = self._rest(first, found, kept)
         return (tuple(found),)
+
+    def broadcast_to(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        target = self.folded(node.inputs[1])
+        given = self._of_rank(node.inputs[1]) if target is None else tuple(target.reshape(-1).tolist())
+        return (_broadcast([first, given]),) if given is not None and node.source == "Expand" else ()
+
+    def _of_rank(self, shape: int | None) -> Sizes | None:
+        """As many sizes as a shape, whose values are not known, has elements."""
+        count = self.get(shape)
+        return (UNKNOWN,) * count[0] if count is not None and len(count) == 1 and isinstance(count[0], int) else None
 
     def _rest(self, first: Sizes, found: Sequence[Size], kept: set[int]) -> Size:
         """What is left for the size -1: free sizes that are kept on both sides do not count."""
@@ -383,6 +403,7 @@ _Rule = Callable[[_Walk, Node, Sizes], Sequence[Sizes | None]]
 _RULES: dict[str, _Rule] = {
     "attention": _Walk.attention,
     "average_pool": _Walk.images,
+    "broadcast_to": _Walk.broadcast_to,
     "concatenation": _Walk.concatenation,
     "conv": _Walk.images,
     "conv_transpose": _Walk.images,
