@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "arithmetic/narrow_float.h"
 #include "cores_cases.h"
 #include "cores_real.h"
 #include "cores_report.h"
@@ -136,6 +138,35 @@ inline void expect_equal_rows(Context& context, bool same, const Exact<float>& o
   context.report.expect_equal(&found, &right, 1, text);
   context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
                               reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
+}
+
+// All 16 bits, and numbers of binary32 of every size.
+inline void check_halves(Context& context) {
+  Random& random = context.random;
+  for (int64_t i = 0; i < context.rounds(200); ++i) {
+    const int64_t count = random.between(1, 200);
+    Exact<uint16_t> halves(count), narrowed(count);
+    Exact<float> reals(count), widened(count);
+    std::vector<float> wide;
+    std::vector<uint16_t> narrow;
+    for (int64_t k = 0; k < count; ++k) {
+      halves[k] = static_cast<uint16_t>(random.between(0, 65535));
+      const auto bits = static_cast<uint32_t>(random.between(0, int64_t{UINT32_MAX}));
+      std::memcpy(&reals[k], &bits, sizeof bits);
+      // A tie, or the number beside it.
+      if (random.one_in(2))
+        reals[k] =
+            std::ldexp(static_cast<float>(random.between(-8192, 8192)), static_cast<int>(random.between(-30, 8)));
+      wide.push_back(arithmetic::half_to_float(halves[k]));
+      narrow.push_back(arithmetic::float_to_half(reals[k]));
+    }
+    context.cores.widen_halves()(halves.data(), widened.data(), count);
+    context.cores.narrow_to_halves()(reals.data(), narrowed.data(), count);
+    const std::string what = std::to_string(count) + " numbers";
+    context.report.expect_equal(reinterpret_cast<uint32_t*>(widened.data()), reinterpret_cast<uint32_t*>(wide.data()),
+                                count, what);
+    context.report.expect_equal(narrowed.data(), narrow.data(), count, what);
+  }
 }
 
 inline void check_softmax_row(Context& context) {

@@ -543,6 +543,8 @@ constexpr CheckRow kChecks[] = {
     {"quantize_reals", check_quantize_reals},
     {"real_function", check_real_function},
     {"softmax_row", check_softmax_row},
+    {"widen_halves", check_halves},
+    {"narrow_to_halves", check_halves},
     {"normalize_rows", check_normalize_rows},
     {"max_rows", check_max_rows},
     {"sum_rows", check_sum_rows},

@@ -1,5 +1,6 @@
 // Elementary functions by polynomials.
 #if !defined(__AVXVNNI__)
+#include "arithmetic/narrow_float.h"
 #include "isa/avx2/cores.h"
 
 namespace bittrue::BITTRUE_ISA {

@@ -30,6 +30,8 @@ constexpr Cores own_cores() {
   cores.quantize_reals = quantize_reals;
   cores.real_function = real_function;
   cores.softmax_row = softmax_row;
+  cores.widen_halves = widen_halves;
+  cores.narrow_to_halves = narrow_to_halves;
   cores.normalize_rows = normalize_rows;
   cores.real_taps = real_taps;
   cores.real_taps_fused = real_taps_fused;

@@ -1,4 +1,5 @@
 // Elementary functions by polynomials.
+#include "arithmetic/narrow_float.h"
 #include "isa/avx512vnni/cores.h"
 
 namespace bittrue::avx512vnni {

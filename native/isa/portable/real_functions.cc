@@ -1,4 +1,5 @@
 // Elementary functions by polynomials.
+#include "arithmetic/narrow_float.h"
 #include "isa/portable/cores.h"
 
 namespace bittrue::portable {

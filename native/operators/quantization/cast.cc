@@ -176,24 +176,54 @@ Row row_between(const Step& step, bool low_bits) {
   return find_row(step.input(0).type, step.output().type, low_bits);
 }
 
-std::unique_ptr<Kernel> make(const Step& step, bool low_bits) {
+// binary16 to binary32, or the other way round.
+class CastHalves final : public BlockKernel {
+ public:
+  CastHalves(const Step& step, const CoreSet& cores)
+      : BlockKernel(step, {step.output().type == Type::f32 ? sizeof(uint16_t) : sizeof(float)},
+                    step.output().type == Type::f32 ? sizeof(float) : sizeof(uint16_t)),
+        widen_(cores.widen_halves()),
+        narrow_(cores.narrow_to_halves()),
+        widens_(step.output().type == Type::f32) {}
+
+ private:
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    if (widens_) return widen_(reinterpret_cast<const uint16_t*>(in[0]), reinterpret_cast<float*>(out), count);
+    narrow_(reinterpret_cast<const float*>(in[0]), reinterpret_cast<uint16_t*>(out), count);
+  }
+
+  WidenHalves widen_;
+  NarrowToHalves narrow_;
+  bool widens_;
+};
+
+bool is_text(const Step& step, const char* key, const char* value) {
+  const auto found = step.texts.find(key);
+  return found != step.texts.end() && found->second == value;
+}
+
+std::unique_ptr<Kernel> make(const Step& step, const CoreSet& cores, bool low_bits) {
+  const bool widens = is_text(step, "from", "f16") && step.output().type == Type::f32;
+  if (widens || (is_text(step, "to", "f16") && step.input(0).type == Type::f32)) {
+    return std::make_unique<CastHalves>(step, cores);
+  }
   const Row row = row_between(step, low_bits);
   return row != nullptr ? std::make_unique<Cast>(step, row) : nullptr;
 }
 
-std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet& cores) {
   // Conversions from integers have no rule.
   const Type from = step.input(0).type;
   const bool whole = step.rules.empty() && from != Type::f32 && from != Type::f64;
   require(whole || step.rule("cast") == "truncate_saturate_nan_maximum", "no native rule for this slot");
-  return make(step, false);
+  return make(step, cores, false);
 }
 
-std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet& cores) {
   // Conversions from integers have no rule.
   require(step.rules.empty() || (step.rules.size() == 1 && step.rule("cast") == "truncate_low_bits"),
           "no native rule for this slot");
-  return make(step, true);
+  return make(step, cores, true);
 }
 
 BITTRUE_OPERATOR(cast, make_cast)
