@@ -213,6 +213,9 @@ def turned_normalizations(rng: np.random.Generator) -> PassGraph:
         elif behind:
             y = g.node(behind, y, *([x] if behind == "Add" else []))
         x = y
+        if g.chance(0.3):
+            pair = g.constant(np.float32(0.03)), g.constant(np.uint8(120))
+            x = g.node("DequantizeLinear", g.node("QuantizeLinear", x, *pair), *pair)
     g.node("Relu", x)
     return g
 
