@@ -470,3 +470,33 @@ def test_ranks_without_sizes(operator: str) -> None:
     outputs = {"y": TensorProto.FLOAT, "rows": TensorProto.FLOAT16}
     content, feeds = build(nodes, {"x": x, "size": size}, outputs, constants)
     assert _check(content, feeds)
+
+
+@needs_wide
+def test_joined_groups_are_asked_last() -> None:
+    """A normalization of parts stands alone in front of a node that stands alone itself."""
+    rng = np.random.default_rng(4)
+    constants = {
+        "axis": np.array([-1]),
+        "two": np.float16(2),
+        "epsilon": np.float16(1e-3),
+        "scale": rng.standard_normal(8).astype(np.float16),
+        "bias": rng.standard_normal(8).astype(np.float16),
+    }
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"]),
+        helper.make_node("ReduceMean", ["e", "axis"], ["mean"]),
+        helper.make_node("Sub", ["e", "mean"], ["centred"]),
+        helper.make_node("Pow", ["centred", "two"], ["power"]),
+        helper.make_node("ReduceMean", ["power", "axis"], ["variance"]),
+        helper.make_node("Add", ["variance", "epsilon"], ["total"]),
+        helper.make_node("Sqrt", ["total"], ["root"]),
+        helper.make_node("Div", ["centred", "root"], ["quotient"]),
+        helper.make_node("Mul", ["quotient", "scale"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "bias"], ["normalized"]),
+        helper.make_node("Concat", ["e", "normalized"], ["both"], axis=1),
+        helper.make_node("Neg", ["both"], ["wide"]),
+        helper.make_node("Cast", ["wide"], ["y"], to=TensorProto.FLOAT),
+    ]
+    x = rng.standard_normal((2, 3, 8)).astype(np.float16)
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants))

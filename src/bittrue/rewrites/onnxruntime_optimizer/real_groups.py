@@ -150,6 +150,7 @@ def _normalize(editor: Editor, nodes: tuple[Node, ...], inputs: tuple[int, ...],
         "epsilon": _epsilon(editor, total, len(inputs) == 3),
         "centred": len(inputs) == 3,
         "summed": False,
+        "made": True,
     }
     source = "LayerNormalization" if len(inputs) == 3 else "SimplifiedLayerNormalization"
     outputs = nodes[-1].outputs
