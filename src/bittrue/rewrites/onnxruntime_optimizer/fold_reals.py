@@ -18,7 +18,6 @@ from ..editing import Editor
 from .free_dimensions import known_shape
 from .gates import GELU, join_gelu
 from .push_transposes import push_transposes
-from .quantized_pairs import split_dequantizations
 from .quantized_preparation import PLAIN_PRODUCT, join_products, remove_idle, share_equal
 from .real_groups import NORMALIZATION, join_layer_normalization
 from .real_products import join_all_transpositions, join_transpositions
@@ -36,9 +35,6 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """
     editor = Editor(graph, shapes)
     fold(editor, shapes)
-    if graph.version >= NORMALIZATION:
-        # Nodes of a group that read one dequantization read two then, and are no group.
-        split_dequantizations(editor)
     if graph.version >= GELU:
         join_gelu(editor)
     if graph.version >= NORMALIZATION:

@@ -14,6 +14,7 @@ from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import UNKNOWN, Sizes, known_shape, known_sizes
 from .gates import only
+from .quantized_pairs import DEQUANTIZE
 
 _F32 = np.float32
 # From this operator set on there is the operator itself, and the passes that know nothing but the standard join it.
@@ -74,6 +75,10 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
         x = mean.inputs[0]
         readers = [reader for reader, _ in editor.readers(mean.outputs[0])]
         if x is None or len(readers) not in (1, 2):
+            continue
+        pair = editor.writer(x)
+        if pair is not None and pair.operator == DEQUANTIZE:
+            # Every node that reads it has its own.
             continue
         if any(reader.source != "Sub" or set(reader.inputs) != {x, mean.outputs[0]} for reader in readers):
             continue
