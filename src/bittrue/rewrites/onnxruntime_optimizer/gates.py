@@ -50,6 +50,10 @@ def join_gelu(editor: Editor) -> None:
         product = only(editor, total, "Mul")
         if product is None or x is None or not _joins_gelu(editor, x):
             continue
+        pair = editor.writer(x)
+        if pair is not None and pair.operator == "dequantize":
+            # Every node that reads it has its own.
+            continue
         other = _other(product, total.outputs[0])
         half = editor.writer(other)
         last = only(editor, product, "Mul")
