@@ -16,12 +16,14 @@ class ExtremeRule:
     """`apply(rows, sign)`: one value per row of a two-dimensional array, the largest for sign 1, else the smallest.
 
     `of_nothing`: it takes rows without elements; other rules leave them to the operator.
+    `exchanges`: of two operands, a first one of one element along the last axis is taken second.
     `in_parts`: it is also told how many elements of a row lie side by side, `apply(rows, sign, length)`.
     """
 
     apply: Callable[..., np.ndarray]
     formula: str
     of_nothing: bool = False
+    exchanges: bool = False
     in_parts: bool = False
 
 
@@ -127,11 +129,13 @@ RULES: dict[str, ExtremeRule] = {
     "nan_else_last": ExtremeRule(
         _nan_else_last,
         "the first NaN, else kept = x0; kept = x >= kept ? x : kept for the others in row-major order (<= for minima)",
+        exchanges=True,
     ),
     "nan_else_first": ExtremeRule(
         _nan_else_first,
         "the first NaN, else kept = x0; kept = x > kept ? x : kept for the others in row-major order (< for minima)",
         of_nothing=True,
+        exchanges=True,
     ),
     "last_unless_beyond": ExtremeRule(
         _last_unless_beyond, "kept = x0; kept = kept > x ? kept : x for the others in row-major order (< for minima)"

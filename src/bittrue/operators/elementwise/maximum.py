@@ -12,11 +12,12 @@ from ..core.elementwise import blockwise
 
 
 def lower(call: Call) -> Lowered:
-    """Whether operands change places where there is a rule: a first one of one element along the last axis does."""
+    """Whether operands change places: where the rule says so, a first one of one element along the last axis does."""
+    rule = extreme.RULES.get(call.rules.get("extreme", ""))
     shape = call.output.shape
     axis = next((axis for axis in reversed(range(len(shape))) if shape[axis] != 1), None)
     sizes = (1,) * (len(shape) - call.input(0).rank) + call.input(0).shape
-    return Lowered({"exchanged": "extreme" in call.rules and (axis is None or sizes[axis] == 1)})
+    return Lowered({"exchanged": rule is not None and rule.exchanges and (axis is None or sizes[axis] == 1)})
 
 
 def _choose(comparison: Callable[[np.ndarray, np.ndarray], np.ndarray], sign: int) -> Callable[..., list[np.ndarray]]:

@@ -24,6 +24,7 @@ from ..editing import Editor
 Size = int | str
 Sizes = tuple[Size, ...]
 UNKNOWN = ""
+_RANKED_RESHAPE = 14  # From this set on ONNX infers how many dimensions a Reshape to a computed shape gives.
 Values = Callable[[int | None], np.ndarray | None]
 
 # Results with the sizes of the first operand, beside operators that infer them so.
@@ -311,7 +312,9 @@ class _Walk:
             return ()
         target = self._target(node)
         if target is None:
-            return (self._of_rank(node.inputs[1]) if numbers is None else (UNKNOWN,) * len(numbers),)
+            if numbers is not None:
+                return ((UNKNOWN,) * len(numbers),)
+            return (self._of_rank(node.inputs[1]) if node.version >= _RANKED_RESHAPE else None,)
         keeps = node.attributes.get("zeros") == "copied"
         kept = {axis for axis, size in enumerate(target) if size == 0 and keeps and axis < len(first)}
         found: list[Size] = [first[axis] if axis in kept else size for axis, size in enumerate(target)]
