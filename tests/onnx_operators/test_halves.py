@@ -278,6 +278,44 @@ def test_chains(request: pytest.FixtureRequest) -> None:
 
 
 @needs_wide
+@pytest.mark.parametrize("opset", [18, 20])
+def test_transposed_gelu(opset: int) -> None:
+    """A transposition goes behind a Gelu, which is an operator from set 20 on, and behind what joins both sides."""
+    x = np.random.default_rng(5).standard_normal((1, 3, 16)).astype(np.float16)
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[2, 1, 0]),
+        helper.make_node("Div", ["t", "root"], ["d"]),
+        helper.make_node("Erf", ["d"], ["e"]),
+        helper.make_node("Add", ["e", "one"], ["a"]),
+        helper.make_node("Mul", ["t", "a"], ["m"]),
+        helper.make_node("Mul", ["m", "half"], ["g"]),
+        helper.make_node("Concat", ["t", "g"], ["c"], axis=2),
+        helper.make_node("Transpose", ["c"], ["u"], perm=[1, 0, 2]),
+        helper.make_node("Mul", ["u", "u"], ["q"]),
+        helper.make_node("Tanh", ["q"], ["y"]),
+    ]
+    constants = {"root": np.float16(2**0.5), "one": np.float16(1), "half": np.float16(0.5)}
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, constants, opset=opset))
+
+
+@needs_wide
+def test_joined_reshapes() -> None:
+    """Reshapes that become one are asked last whether they stand alone: here behind the Concat that reads them."""
+    x = np.random.default_rng(5).standard_normal((1, 12, 16)).astype(np.float16)
+    nodes = [
+        helper.make_node("Sigmoid", ["x"], ["s"]),
+        helper.make_node("Reshape", ["s", "four"], ["f"]),
+        helper.make_node("Reshape", ["f", "three"], ["r"]),
+        helper.make_node("Tanh", ["r"], ["t"]),
+        helper.make_node("Sub", ["t", "s"], ["d"]),
+        helper.make_node("Concat", ["d", "r"], ["c"], axis=1),
+        helper.make_node("Tanh", ["c"], ["y"]),
+    ]
+    constants = {"four": np.array([1, 12, 4, 4]), "three": np.array([1, 12, 16])}
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, constants, opset=17))
+
+
+@needs_wide
 def test_shapes_behind_products_of_blocks() -> None:
     """The shape of MatMulNBits on binary16 numbers is known: a product and a sum behind it become one."""
     rng = np.random.default_rng(5)

@@ -76,7 +76,7 @@ def known_sizes(editor: Editor, shapes: Shapes) -> Callable[[int | None], Sizes 
 def _leaves_computed_free(editor: Editor, shapes: Shapes) -> bool:
     """Whether a tensor has a dimension without a number."""
     known = shapes().shapes
-    written = {index for node in editor.graph.nodes for index in node.outputs}
+    written = {index for node in editor.nodes() for index in node.outputs}
     return leaves_sizes_free(editor) or any(-1 in known.get(index, (-1,)) for index in written)
 
 

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ...graph import Node
+from ...graph import Attribute, Node
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_numbers
@@ -33,9 +33,11 @@ def join_reshapes(editor: Editor, shapes: Shapes, dtype: str) -> None:
             passed.append(follower)
         if sizes is None:
             continue
-        editor.remove(*passed)
+        editor.remove(first, *passed)
         shape = editor.constant(np.array(sizes, np.int64), f"{editor.tensors[last.outputs[0]].name}/shape", "s64")
-        editor.change(first, inputs=(first.inputs[0], shape), outputs=last.outputs)
+        attributes: dict[str, Attribute] = {**first.attributes, "made": True}
+        inputs = (first.inputs[0], shape)
+        editor.add(first, first.operator, inputs, last.outputs, attributes, source=first.source, version=first.version)
 
 
 def _follower(editor: Editor, node: Node) -> Node | None:
