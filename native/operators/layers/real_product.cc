@@ -10,6 +10,7 @@
 #include "operators/layers/fused_product.h"
 #include "operators/layers/real_product.h"
 #include "operators/layers/single_rows.h"
+#include "operators/layers/tensor_products.h"
 
 namespace bittrue {
 namespace {
@@ -200,18 +201,11 @@ std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores
     f.rows = a.elements / f.depth;
     f.left = f.right = {0};
   } else {
-    require(a.rank() == b.rank() && step.output().rank() == a.rank(), "ranks differ");
+    const Operand& out = step.output();
+    require(a.rank() >= 2 && out.rank() == std::max(a.rank(), b.rank()), "ranks differ");
+    require(matrices_of(out) <= (int64_t{1} << 20), "there are very many matrices");
     f.rows = a.shape[a.rank() - 2];
-    int64_t matrices = 1;
-    for (int i = 0; i + 2 < a.rank(); ++i) {
-      require(a.shape[i] == b.shape[i], "matrices are broadcast");
-      matrices *= a.shape[i];
-    }
-    require(matrices <= (int64_t{1} << 20), "there are very many matrices");
-    for (int64_t i = 0; i < matrices; ++i) {
-      f.left.push_back(i);
-      f.right.push_back(i);
-    }
+    f.left = matching(a, out), f.right = matching(b, out);
   }
   require(step.output().elements == static_cast<int64_t>(f.left.size()) * f.rows * f.columns, "the shapes do not fit");
   return make_product(step, cores, f, added);

@@ -10,18 +10,6 @@
 #include "operators/layers/tensor_products.h"
 
 namespace bittrue {
-namespace {
-
-// [..., rows, depth] times [..., depth, columns], and which of the operands' matrices belong together.
-struct ProductSizes {
-  int64_t rows, depth, columns;
-  bool transpose_a, transpose_b;
-  int64_t left_matrices, right_matrices;
-  std::vector<int64_t> left, right;  // per matrix of the output
-
-  int64_t matrices() const { return static_cast<int64_t>(left.size()); }
-  int64_t work() const { return matrices() * rows * depth * columns; }
-};
 
 int64_t matrices_of(const Operand& operand) {
   int64_t count = 1;
@@ -29,7 +17,6 @@ int64_t matrices_of(const Operand& operand) {
   return count;
 }
 
-// For every matrix of `out`, the one of `operand` that is broadcast to it.
 std::vector<int64_t> matching(const Operand& operand, const Operand& out) {
   const int axes = out.rank() - 2, missing = out.rank() - operand.rank();
   std::vector<int64_t> result(static_cast<size_t>(matrices_of(out)));
@@ -47,6 +34,19 @@ std::vector<int64_t> matching(const Operand& operand, const Operand& out) {
   }
   return result;
 }
+
+namespace {
+
+// [..., rows, depth] times [..., depth, columns], and which of the operands' matrices belong together.
+struct ProductSizes {
+  int64_t rows, depth, columns;
+  bool transpose_a, transpose_b;
+  int64_t left_matrices, right_matrices;
+  std::vector<int64_t> left, right;  // per matrix of the output
+
+  int64_t matrices() const { return static_cast<int64_t>(left.size()); }
+  int64_t work() const { return matrices() * rows * depth * columns; }
+};
 
 ProductSizes read_products(const Step& step) {
   const Operand &x = step.input(0), &y = step.input(1), &out = step.output();
