@@ -26,59 +26,126 @@ struct BlockTiles {
   }
   static void store(float* to, Reals value) { std::memcpy(to, &value, sizeof(value)); }
 
+  // One number of four to sixteen lanes, `slot_step` from one slot to the next.
+  static Reals fold(const Reals* lanes, int64_t slot_step, int count, bool crossed, bool by_fours) {
+    const int second = crossed ? 2 : 1, third = crossed ? 1 : 2;
+    const Reals *a = lanes, *b = a + slot_step, *c = b + slot_step, *d = c + slot_step;
+    if (by_fours) {
+      const auto four = [&](const Reals* from) { return ((from[0] + from[second]) + from[third]) + from[3]; };
+      return count == 8 ? four(a) + four(b) : (four(a) + four(c)) + (four(b) + four(d));
+    }
+    const auto both = [&](int i) { return count == 8 ? a[i] + b[i] : (a[i] + c[i]) + (b[i] + d[i]); };
+    return (both(0) + both(third)) + (both(second) + both(3));
+  }
+
+  // Of columns `column` and on, the first `by_fours` of all 16 by fours, the others by halves.
+  static Reals fold_columns(const Reals* lanes, int64_t slot_step, int count, bool crossed, int64_t by_fours,
+                            int64_t column) {
+    if (by_fours <= column) return fold(lanes, slot_step, count, crossed, false);
+    const Reals fours = fold(lanes, slot_step, count, crossed, true);
+    if (by_fours >= column + kLanes) return fours;
+    Reals halves = fold(lanes, slot_step, count, crossed, false);
+    for (int64_t n = 0; n < by_fours - column; ++n) halves[n] = fours[n];
+    return halves;
+  }
+
   template <int kRows, bool kBytes>
-  __attribute__((noinline)) static void tile(const BlockRows& rows, int64_t first, int64_t column,
-                                             const uint8_t* numbers, const float* scales) {
-    Reals sums[kRows][4];
+  __attribute__((noinline)) static bool tile(const BlockRows& rows, int64_t first, int64_t column,
+                                             const uint8_t* numbers, const float* scales, const float* moved) {
+    Reals kept[BlockPart::kSlots][kRows][4], last[kRows];
     const int8_t* from[kRows];
-    const float* row_scales[kRows];
-    float* to = rows.sums + first * 4 * kColumns + column;
+    const float *row_scales[kRows], *row_sums[kRows];
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
       from[r] = rows.rows + (first + r) * rows.row_step;
-      row_scales[r] = rows.scales + (first + r) * rows.scale_step;
-      unroll<4>([&](int j) __attribute__((always_inline)) { sums[r][j] = load(to + (r * 4 + j) * kColumns); });
+      row_scales[r] = rows.scales + (first + r) * rows.blocks;
+      row_sums[r] = rows.row_sums + (first + r) * rows.blocks;
+      last[r] = Reals{};
     });
     const uint8_t* at = numbers + 4 * column;
-    for (int64_t t = 0; t < rows.steps; ++t, at += kBytes ? 512 : 256) {
-      unroll<2>([&](int side) __attribute__((always_inline)) {
-        const int64_t block = rows.blocks[2 * t + side];
-        const Reals column_scales = load(scales + block * kColumns + column);
-        Reals scale[kRows];
-        unroll<kRows>([&](int r) __attribute__((always_inline)) {
-          scale[r] = Set::broadcast(row_scales[r][block]) * column_scales;
-        });
-        unroll<2>([&](int i) __attribute__((always_inline)) {
-          const int j = 2 * side + i;
-          typename Set::Numbers four;
-          if constexpr (kBytes) {
-            four = Set::numbers_8(at + 128 * j, at + 128 * j + 64);
-          } else {
-            four = Set::numbers_4(at + 64 * j);
-          }
+    int64_t t = 0;
+    for (const BlockPart* part = rows.parts; part != rows.parts + rows.part_count; ++part) {
+      Reals sums[kRows][4];
+      const int begin = std::max(0, part->from);
+      unroll<kRows>([&](int r) __attribute__((always_inline)) {
+        unroll<4>([&](int j)
+                      __attribute__((always_inline)) { sums[r][j] = part->from < 0 ? Reals{} : kept[begin][r][j]; });
+      });
+      for (const int64_t end = t + part->steps; t < end; ++t, at += kBytes ? 512 : 256) {
+        unroll<2>([&](int side) __attribute__((always_inline)) {
+          const int64_t block = rows.step_blocks[2 * t + side];
+          const Reals column_scales = load(scales + block * kColumns + column);
+          Reals scale[kRows];
           unroll<kRows>([&](int r) __attribute__((always_inline)) {
-            const Reals dot = Set::template dot<kBytes>(four, from[r] + 32 * t + 8 * j);
-            sums[r][j] = Set::multiply_add(dot, scale[r], sums[r][j]);
+            scale[r] = Set::broadcast(row_scales[r][block]) * column_scales;
           });
+          unroll<2>([&](int i) __attribute__((always_inline)) {
+            const int j = 2 * side + i;
+            typename Set::Numbers four;
+            if constexpr (kBytes) {
+              four = Set::numbers_8(at + 128 * j, at + 128 * j + 64);
+            } else {
+              four = Set::numbers_4(at + 64 * j);
+            }
+            unroll<kRows>([&](int r) __attribute__((always_inline)) {
+              const Reals dot = Set::template dot<kBytes>(four, from[r] + 32 * t + 8 * j);
+              sums[r][j] = Set::multiply_add(dot, scale[r], sums[r][j]);
+            });
+          });
+        });
+      }
+      const bool add = part->then != BlockPart::Then::keep, spare = part->then == BlockPart::Then::add_with_spare;
+      unroll<kRows>([&](int r) __attribute__((always_inline)) {
+        unroll<4>([&](int j) __attribute__((always_inline)) {
+          Reals value = sums[r][j];
+          if (spare) value = kept[BlockPart::kSpare][r][j] + value;
+          kept[part->to][r][j] = add ? kept[part->to][r][j] + value : value;
         });
       });
     }
-    unroll<kRows>([&](int r) __attribute__((always_inline)) {
-      unroll<4>([&](int j) __attribute__((always_inline)) { store(to + (r * 4 + j) * kColumns, sums[r][j]); });
-    });
+    for (int64_t b = 0; b < rows.blocks; ++b) {
+      const Reals weights = load(moved + b * kColumns + column);
+      unroll<kRows>([&](int r) __attribute__((always_inline)) {
+        last[r] = Set::multiply_add(Set::broadcast(row_sums[r][b]), weights, last[r]);
+      });
+    }
+    Reals odd = {};
+    for (int64_t r = 0; r < kRows; ++r) {
+      const int64_t by_fours = first + r < rows.by_halves ? 0 : rows.by_fours;
+      Reals value = fold_columns(kept[0][r], kRows * 4, rows.lanes, rows.crossed, by_fours, column);
+      if (rows.bias != nullptr) value = value + load(rows.bias + column);
+      value = value + last[r];
+      odd = odd + (value - value);  // 0, or NaN for ever
+      float* out = rows.out + (first + r) * rows.out_step + column;
+      if (column + kLanes <= rows.used) {
+        store(out, value);
+      } else {
+        std::memcpy(out, &value, static_cast<size_t>(rows.used - column) * sizeof(float));
+      }
+    }
+    bool finite = true;
+    for (int64_t n = 0; n < kLanes; ++n) finite &= odd[n] == 0.0f;
+    return finite;
   }
 
   // All rows, in tiles of `kRows`; the last ones by smaller tiles.
   template <int kRows, bool kBytes>
-  static void tiles(const BlockRows& rows, int64_t first, int64_t column, const uint8_t* numbers, const float* scales) {
-    for (; first + kRows <= rows.count; first += kRows) tile<kRows, kBytes>(rows, first, column, numbers, scales);
-    if constexpr (kRows > 1) tiles<kRows / 2, kBytes>(rows, first, column, numbers, scales);
+  static bool tiles(const BlockRows& rows, int64_t first, int64_t column, const uint8_t* numbers, const float* scales,
+                    const float* moved) {
+    bool finite = true;
+    for (; first + kRows <= rows.count; first += kRows) {
+      finite &= tile<kRows, kBytes>(rows, first, column, numbers, scales, moved);
+    }
+    if constexpr (kRows > 1) finite &= tiles<kRows / 2, kBytes>(rows, first, column, numbers, scales, moved);
+    return finite;
   }
 
   template <bool kBytes>
-  static void run(const BlockRows& rows, const uint8_t* numbers, const float* scales) {
-    for (int64_t column = 0; column < kColumns; column += kLanes) {
-      tiles<kBytes ? Set::kTileRowsOfBytes : Set::kTileRows, kBytes>(rows, 0, column, numbers, scales);
+  static bool run(const BlockRows& rows, const uint8_t* numbers, const float* scales, const float* moved) {
+    bool finite = true;
+    for (int64_t column = 0; column < rows.used; column += kLanes) {
+      finite &= tiles<kBytes ? Set::kTileRowsOfBytes : Set::kTileRows, kBytes>(rows, 0, column, numbers, scales, moved);
     }
+    return finite;
   }
 
   static Reals number(const uint8_t* from, bool high, Reals scale, Reals point) {
@@ -133,36 +200,15 @@ struct BlockTiles {
     }
   }
 
-  template <int kCount>
-  static Reals sum_of_halves(const Reals* lanes) {
-    Reals sums[kCount];
-    unroll<kCount>([&](int i) __attribute__((always_inline)) { sums[i] = lanes[i]; });
-    for (int left = kCount / 2; left > 0; left /= 2) {
-      for (int i = 0; i < left; ++i) sums[i] = sums[i] + sums[i + left];
-    }
-    return sums[0];
-  }
-
-  template <bool kFours, int kCount>
-  static void fold_lanes(const float* const* lanes, float* out) {
+  static void fold_all(const float* lanes, int64_t by_fours, float* out) {
     for (int64_t column = 0; column < kColumns; column += kLanes) {
-      Reals sums[kCount];
-      unroll<kCount>([&](int i) __attribute__((always_inline)) { sums[i] = load(lanes[i] + column); });
-      if constexpr (kFours) {
-        unroll<kCount / 4>([&](int i) __attribute__((always_inline)) {
-          sums[i] = ((sums[4 * i] + sums[4 * i + 1]) + sums[4 * i + 2]) + sums[4 * i + 3];
-        });
-      }
-      store(out + column, sum_of_halves<kFours ? kCount / 4 : kCount>(sums));
+      Reals own[16];
+      for (int64_t i = 0; i < 16; ++i) own[i] = load(lanes + i * kColumns + column);
+      store(out + column, fold_columns(own, 4, 16, false, by_fours, column));
     }
   }
 
-  template <bool kFours>
-  static void fold(const float* const* lanes, int count, float* out) {
-    count == 8 ? fold_lanes<kFours, 8>(lanes, out) : fold_lanes<kFours, 16>(lanes, out);
-  }
-
-  static constexpr BlockProduct product() { return {fold<true>, fold<false>, run<false>, run<true>, run_row, unpack}; }
+  static constexpr BlockProduct product() { return {run<false>, run<true>, fold_all, run_row, unpack}; }
 };
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -216,25 +216,45 @@ struct ByteProduct {
 // Products of rows of signed bytes with 16 columns of unsigned numbers of 4 or 8 bits, with a scale per block on both sides.
 // A step t multiplies 8 bytes in each of 4 lanes j, exactly: for all rows r and columns n,
 //   sums[r][j][n] = fma(f32(dot), f32(row scale * column scale), sums[r][j][n]) in binary32, scales of block
-//   blocks[2 t + j / 2], dot = the sum over d < 8 of rows[r][32 t + 8 j + d] * number d of column n in step t and lane j.
+//   step_blocks[2 t + j / 2], dot = the sum over d < 8 of rows[r][32 t + 8 j + d] * number d of column n in step t and lane j.
 // Numbers are [steps][4 lanes] of 64 bytes, four of every column, whose low half-bytes are numbers 0 to 3 and whose high
 // ones are 4 to 7 (run_4); or of twice 64 bytes (run_8). Numbers of 4 bits stay below 16, sums of products within 2^24.
+// Steps come in parts. A part's sums begin with +0 or with what slot `from` keeps, and become slot `to`, or are added to it
+// (slot + sums), or with the spare slot first (slot + (spare + sums)). Slots are four lanes each.
+struct BlockPart {
+  enum class Then : uint8_t { keep, add, add_with_spare };
+  static constexpr int kSpare = 4, kSlots = 5;
+  int64_t steps = 0;
+  int from = -1, to = 0;
+  Then then = Then::keep;
+};
+
+// The first `lanes` / 4 slots become one number per row and column: of each four lanes ((a + b) + c) + d, and those added by
+// halves (i and i + count / 2, until one is left), or all lanes by halves; `crossed` lanes count in the order 0, 2, 1, 3.
+// Then the bias and the sum over blocks b of fma(row_sums[r][b], moved[b][n], ...) from +0 on are added.
 struct BlockRows {
   const int8_t* rows = nullptr;
-  int64_t row_step = 0, count = 0, steps = 0;
-  const float* scales = nullptr;  // [count][scale_step], by block
-  int64_t scale_step = 0;
-  const int32_t* blocks = nullptr;  // [steps][2]
-  float* sums = nullptr;            // [count][4][16]
+  int64_t row_step = 0, count = 0;
+  const float *scales = nullptr, *row_sums = nullptr;  // [count][blocks]
+  int64_t blocks = 0;
+  const int32_t* step_blocks = nullptr;  // [steps][2]
+  const BlockPart* parts = nullptr;
+  int64_t part_count = 0;
+  int lanes = 16;  // or 8
+  bool crossed = false;
+  int64_t by_halves = 0;        // rows of which all lanes are added by halves
+  int64_t by_fours = 16;        // columns of the others that are added by fours; the rest by halves
+  const float* bias = nullptr;  // [16], or null
+  float* out = nullptr;         // [count], out_step apart, of which `used` columns are written
+  int64_t out_step = 0, used = 16;
 };
 
 struct BlockProduct {
-  // Lanes of 16 columns become one: of each four ((a + b) + c) + d, and their sums by halves; or all by halves. Lane i of
-  // 8 or 16 begins at lanes[i].
-  void (*fold_fours)(const float* const* lanes, int count, float* out) = nullptr;
-  void (*fold_halves)(const float* const* lanes, int count, float* out) = nullptr;
-  void (*run_4)(const BlockRows& rows, const uint8_t* numbers, const float* scales) = nullptr;  // scales [blocks][16]
-  void (*run_8)(const BlockRows& rows, const uint8_t* numbers, const float* scales) = nullptr;
+  // Scales and `moved` are [blocks][16]. False where a result is no finite number.
+  using Run = bool (*)(const BlockRows& rows, const uint8_t* numbers, const float* scales, const float* moved);
+  Run run_4 = nullptr, run_8 = nullptr;
+  // 16 lanes of 16 columns become one as above, the first `by_fours` columns by fours.
+  void (*fold)(const float* lanes, int64_t by_fours, float* out) = nullptr;
   // Real numbers of 16 columns, (q - point) * scale in binary32, q of 4 bits: [terms / 2][16] bytes, whose low half-bytes
   // are the even terms'. Scales and points are [blocks][16], a block is `length` terms, a multiple of 16.
   // A row times them: sums[k % 16][n] = fma(row[k], number k of column n, sums[k % 16][n]), one term after the other.

@@ -82,9 +82,6 @@ void each_column(const BlockWeights& w, int64_t p, Function&& f) {
   for (int64_t c = 0; c < std::min(kTaskColumns, w.columns - p * kTaskColumns); ++c) f(c, p * kTaskColumns + c);
 }
 
-// Where the lanes of 16 columns begin.
-using Lanes = std::array<const float*, 16>;
-
 // The largest |x| as bits, which order as numbers do: below kExponentOfOnes, all of them are finite.
 constexpr int32_t kExponentOfOnes = 0x7F800000;
 int32_t largest_bits(const float* x, int64_t count) {
@@ -95,16 +92,6 @@ int32_t largest_bits(const float* x, int64_t count) {
     largest = std::max(largest, bits & 0x7FFFFFFF);
   }
   return largest;
-}
-
-// The first `fours` columns are folded by fours, the others by halves.
-void fold_columns(const BlockProduct& core, const Lanes& lanes, int count, int64_t fours, float* out) {
-  if (fours == kTaskColumns) return core.fold_fours(lanes.data(), count, out);
-  core.fold_halves(lanes.data(), count, out);
-  if (fours <= 0) return;
-  float by_fours[kTaskColumns];
-  core.fold_fours(lanes.data(), count, by_fours);
-  std::copy_n(by_fours, fours, out);
 }
 
 // Panels of columns, rows in blocks, shared out among threads.
@@ -168,14 +155,13 @@ class Panels : public Kernel {
     real_.run_fused(given, weights, kTaskColumns);
   }
 
-  // One row of a panel, with the bias and what is added after it.
-  bool store(const Run& run, int64_t row, int64_t p, const float* sums, const float* last) const {
+  // One row of a panel, with the bias.
+  bool store(const Run& run, int64_t row, int64_t p, const float* sums) const {
     const int64_t used = std::min(kTaskColumns, columns_ - p * kTaskColumns);
     const float* bias = biased_ ? reinterpret_cast<const float*>(run.inputs[kBiasInput]) + p * kTaskColumns : nullptr;
     float* out = reinterpret_cast<float*>(run.outputs[0]) + row * columns_ + p * kTaskColumns;
     for (int64_t n = 0; n < used; ++n) out[n] = sums[n];
     for (int64_t n = 0; n < used && bias != nullptr; ++n) out[n] = out[n] + bias[n];
-    for (int64_t n = 0; n < used && last != nullptr; ++n) out[n] = out[n] + last[n];
     return all_finite(out, used);
   }
 
@@ -235,11 +221,11 @@ class IntegerBlocks final : public Panels {
     float *scales, *sums;
   };
 
-  // Where steps of a lane end: four quarters of the lanes, then what both halves of them add for blocks left over.
+  // Four quarters of the lanes, then what both halves of them add for blocks left over.
   void plan_steps() {
     const int64_t together = std::max<int64_t>(1, 128 / length_), whole = blocks_ / together * together;
     const int64_t pieces = std::max<int64_t>(1, length_ / 128), fours = length_ / 4;
-    for (int64_t quarter = 0; quarter < 4; ++quarter) {
+    for (int quarter = 0; quarter < 4; ++quarter) {
       for (int64_t k = 0; k < whole; k += together) {
         for (int64_t piece = 0; piece < pieces; ++piece) {
           // Both halves of 128 bytes.
@@ -257,10 +243,14 @@ class IntegerBlocks final : public Panels {
           add_step({one, one + 2, one + 1, one + 3}, {-1, -1, -1, -1});
         }
       }
-      ends_.push_back(steps_);
+      if (lanes() == 16) {
+        end_part(-1, quarter);
+      } else if (whole > 0) {
+        end_part(-1, quarter % 2, quarter < 2 ? BlockPart::Then::keep : BlockPart::Then::add);
+      }
     }
-    for (int64_t half = 0; half < 2; ++half) {
-      for (int64_t k = whole; k < blocks_ && length_ < 64; ++k) {
+    for (int half = 0; half < 2 && lanes() == 8; ++half) {
+      for (int64_t k = whole; k < blocks_; ++k) {
         const int64_t one = k * fours + half * 4;
         if (length_ == 32) {
           add_step({one, one + 1, one + 2, one + 3}, {-1, -1, -1, -1});
@@ -268,14 +258,15 @@ class IntegerBlocks final : public Panels {
           add_pairs(k * 16 + half * 8);
         }
       }
-      ends_.push_back(steps_);
+      end_part(whole > 0 ? half : -1, half);
     }
   }
 
   // By four lanes and four blocks: the first and the third, the second and the fourth block.
   void plan_four_blocks() {
     const int64_t fours = length_ / 4;
-    for (int64_t quarter = 0; quarter < lanes() / 4; ++quarter) {
+    for (int quarter = 0; quarter < lanes() / 4; ++quarter) {
+      end_part(-1, quarter);
       for (int64_t k = 0; k < blocks_; k += 4) {
         for (int64_t side = 0; side < 2; ++side) {
           for (int64_t block = k + side; block < std::min(blocks_, k + 4); block += 2) {
@@ -284,17 +275,23 @@ class IntegerBlocks final : public Panels {
             add_step({one, one + 1, one + 2, one + 3},
                      {both ? two : -1, both ? two + 1 : -1, both ? two + 2 : -1, both ? two + 3 : -1});
           }
-          ends_.push_back(steps_);
+          side == 0 ? end_part(-1, BlockPart::kSpare) : end_part(-1, quarter, BlockPart::Then::add_with_spare);
         }
       }
     }
+  }
+
+  void end_part(int from, int to, BlockPart::Then then = BlockPart::Then::keep) {
+    int64_t before = 0;
+    for (const BlockPart& part : parts_) before += part.steps;
+    parts_.push_back({steps_ - before, from, to, then});
   }
 
   // Each lane's two fours of neighbours; -1: none.
   void add_step(std::array<int64_t, 4> first, std::array<int64_t, 4> second) {
     for (int lane = 0; lane < 4; ++lane) {
       for (const int64_t four : {first[lane], second[lane]}) {
-        for (int64_t d = 0; d < 4; ++d) places_.push_back(four < 0 ? nothing() : static_cast<int32_t>(4 * four + d));
+        for (int64_t d = 0; d < 2; ++d) pairs_.push_back(four < 0 ? nothing() : static_cast<int32_t>(2 * four + d));
       }
     }
     finish_step(first[0] * 4, first[2] * 4);
@@ -302,9 +299,7 @@ class IntegerBlocks final : public Panels {
   // Each lane's two neighbours.
   void add_pairs(int64_t begin) {
     for (int lane = 0; lane < 4; ++lane) {
-      for (int64_t d = 0; d < 8; ++d) {
-        places_.push_back(d < 2 ? static_cast<int32_t>(begin + 2 * lane + d) : nothing());
-      }
+      for (int64_t d = 0; d < 4; ++d) pairs_.push_back(d > 0 ? nothing() : static_cast<int32_t>(begin / 2 + lane));
     }
     finish_step(begin, begin);
   }
@@ -313,15 +308,15 @@ class IntegerBlocks final : public Panels {
     step_blocks_.push_back(static_cast<int32_t>(two / length_));
     ++steps_;
   }
-  int32_t nothing() const { return static_cast<int32_t>(blocks_ * length_); }
+  int32_t nothing() const { return static_cast<int32_t>(padded() / 2); }
 
   // Column `n`: the four bytes of a lane's first and second four lie 64 apart, or share bytes.
   void pack(const BlockWeights& w, int64_t n, uint8_t* to) const {
     for (int64_t t = 0; t < steps_; ++t, to += step_bytes_) {
       for (int64_t i = 0; i < 32; ++i) {
-        const int64_t place = places_[32 * t + i], lane = i / 8, d = i % 4;
-        if (place == nothing()) continue;
-        const auto number = static_cast<uint8_t>(w.number(n, place));
+        const int64_t pair = pairs_[16 * t + i / 2], lane = i / 8, d = i % 4;
+        if (pair == nothing()) continue;
+        const auto number = static_cast<uint8_t>(w.number(n, 2 * pair + i % 2));
         const bool second = i % 8 >= 4;
         if (bytes_) {
           to[128 * lane + (second ? 64 : 0) + d] = number;
@@ -336,9 +331,7 @@ class IntegerBlocks final : public Panels {
   int64_t row_scales() const { return round_up(rows_ * blocks_ * 4, 64); }
   int64_t row_numbers() const { return round_up(rows_ * 32 * steps_, 64); }
   int64_t shared_bytes() const override { return row_numbers() + 2 * row_scales(); }
-  int64_t worker_bytes() const override {
-    return std::max(round_up(padded() + 1, 64), kTaskRows * 8 + kTaskRows * kTaskColumns * (16 + 8 + 1) * 4);
-  }
+  int64_t worker_bytes() const override { return round_up(padded() + 2, 64); }
   Rows rows_in(uint8_t* scratch) const {
     auto* scales = reinterpret_cast<float*>(scratch + row_numbers());
     return {reinterpret_cast<int8_t*>(scratch), scales, scales + row_scales() / 4};
@@ -347,7 +340,7 @@ class IntegerBlocks final : public Panels {
   // False where a number is not finite, or too small to have an inverse.
   bool quantize(const float* row, int64_t m, const Rows& rows, int8_t* values) const {
     constexpr float kWhole = 12582912.0f;  // sums with it are integers, rounded to even
-    std::memset(values + depth_, 0, static_cast<size_t>(padded() + 1 - depth_));
+    std::memset(values + depth_, 0, static_cast<size_t>(padded() + 2 - depth_));
     for (int64_t b = 0; b < blocks_; ++b) {
       const int64_t begin = b * length_, end = std::min(depth_, begin + length_);
       const int32_t bits = largest_bits(row + begin, end - begin);
@@ -365,87 +358,49 @@ class IntegerBlocks final : public Panels {
       rows.sums[m * blocks_ + b] = scale * static_cast<float>(sum);
     }
     int8_t* to = rows.numbers + m * 32 * steps_;
-    for (int64_t i = 0; i < 32 * steps_; ++i) to[i] = values[places_[i]];
+    for (int64_t i = 0; i < 16 * steps_; ++i) std::memcpy(to + 2 * i, values + 2 * pairs_[i], 2);
     return true;
   }
 
-  bool multiply(const Run& run, int64_t first, int64_t count, int64_t p, uint8_t* scratch) const override {
+  bool multiply(const Run& run, int64_t first, int64_t count, int64_t p, uint8_t*) const override {
     const Rows rows = rows_in(run.scratch);
-    const auto** pointers = reinterpret_cast<const float**>(scratch);
-    auto* last = reinterpret_cast<float*>(scratch + kTaskRows * 8);
-    float* sums = last + kTaskRows * kTaskColumns;
-    std::fill_n(sums, count * 16 * kTaskColumns, 0.0f);
-    four_blocks_ ? add_four_blocks(rows, first, count, p, sums) : add_steps(rows, first, count, p, sums);
-    std::fill_n(last, count * kTaskColumns, 0.0f);
-    const float* weights = moved_.data() + p * blocks_ * kTaskColumns;
-    add_products(rows.sums + first * blocks_, blocks_, blocks_, count, weights, pointers, last);
-    bool finite = true;
-    for (int64_t r = 0; r < count; ++r) {
-      float result[kTaskColumns];
-      fold(sums, count, r, first + r, p, result);
-      finite = store(run, first + r, p, result, last + r * kTaskColumns) && finite;
-    }
-    return finite;
-  }
-
-  void add_steps(const Rows& rows, int64_t first, int64_t count, int64_t p, float* sums) const {
-    const int64_t part = count * 4 * kTaskColumns;
-    for (int quarter = 0; quarter < 4; ++quarter) add(rows, first, count, p, quarter, sums + quarter * part);
-    if (lanes() == 16) return;
-    for (int64_t i = 0; i < 2 * part; ++i) sums[i] = sums[i] + sums[i + 2 * part];
-    for (int half = 0; half < 2; ++half) add(rows, first, count, p, 4 + half, sums + half * part);
-  }
-
-  void add_four_blocks(const Rows& rows, int64_t first, int64_t count, int64_t p, float* sums) const {
-    const int64_t part = count * 4 * kTaskColumns, groups = (blocks_ + 3) / 4;
-    float *one = sums + 4 * part, *two = one + part;
-    for (int64_t quarter = 0; quarter < lanes() / 4; ++quarter, sums += part) {
-      for (int64_t g = 0; g < groups; ++g) {
-        std::fill_n(one, 2 * part, 0.0f);
-        add(rows, first, count, p, (quarter * groups + g) * 2, one);
-        add(rows, first, count, p, (quarter * groups + g) * 2 + 1, two);
-        for (int64_t i = 0; i < part; ++i) sums[i] = sums[i] + (one[i] + two[i]);
-      }
-    }
+    const int64_t column = p * kTaskColumns;
+    float bias[kTaskColumns] = {};
+    BlockRows given;
+    given.rows = rows.numbers + first * 32 * steps_;
+    given.row_step = 32 * steps_;
+    given.count = count;
+    given.scales = rows.scales + first * blocks_;
+    given.row_sums = rows.sums + first * blocks_;
+    given.blocks = blocks_;
+    given.step_blocks = step_blocks_.data();
+    given.parts = parts_.data();
+    given.part_count = static_cast<int64_t>(parts_.size());
+    given.lanes = lanes();
+    given.crossed = length_ == 64 && !four_blocks_;
+    // Pairs of rows of long blocks, and the columns beyond the last four, are folded by halves.
+    const bool in_pairs = length_ >= (bytes_ ? 128 : 64);
+    given.by_halves = in_pairs ? std::max<int64_t>(0, rows_ / 2 * 2 - first) : 0;
+    given.by_fours = four_blocks_ ? 0 : std::clamp<int64_t>(columns_ / 4 * 4 - column, 0, kTaskColumns);
+    given.used = std::min(kTaskColumns, columns_ - column);
+    if (biased_) std::copy_n(reinterpret_cast<const float*>(run.inputs[kBiasInput]) + column, given.used, bias);
+    given.bias = biased_ ? bias : nullptr;
+    given.out = reinterpret_cast<float*>(run.outputs[0]) + first * columns_ + column;
+    given.out_step = columns_;
+    const int64_t at = p * blocks_ * kTaskColumns;
+    return (bytes_ ? core_.run_8 : core_.run_4)(given, numbers_.data() + p * steps_ * step_bytes_, scales_.data() + at,
+                                                moved_.data() + at);
   }
 
   int lanes() const { return length_ < 64 ? 8 : 16; }
 
-  void add(const Rows& rows, int64_t first, int64_t count, int64_t p, int64_t part, float* sums) const {
-    const int64_t begin = part == 0 ? 0 : ends_[part - 1];
-    BlockRows given;
-    given.rows = rows.numbers + first * 32 * steps_ + 32 * begin;
-    given.row_step = 32 * steps_;
-    given.count = count;
-    given.steps = ends_[part] - begin;
-    given.scales = rows.scales + first * blocks_;
-    given.scale_step = blocks_;
-    given.blocks = step_blocks_.data() + 2 * begin;
-    given.sums = sums;
-    const uint8_t* numbers = numbers_.data() + (p * steps_ + begin) * step_bytes_;
-    (bytes_ ? core_.run_8 : core_.run_4)(given, numbers, scales_.data() + p * blocks_ * kTaskColumns);
-  }
-
-  // Pairs of rows of long blocks, and the columns beyond the last four, are folded by halves.
-  void fold(const float* sums, int64_t count, int64_t r, int64_t row, int64_t p, float* result) const {
-    constexpr int kOrder[] = {0, 2, 1, 3};
-    Lanes at{};
-    for (int i = 0; i < lanes(); ++i) {
-      const int64_t lane = length_ == 64 && !four_blocks_ ? kOrder[i % 4] : i % 4;
-      at[i] = sums + ((i / 4 * count + r) * 4 + lane) * kTaskColumns;
-    }
-    const bool in_pair = row < rows_ / 2 * 2 && length_ >= (bytes_ ? 128 : 64);
-    const int64_t fours = in_pair || four_blocks_ ? 0 : std::min(kTaskColumns, columns_ / 4 * 4 - p * kTaskColumns);
-    fold_columns(core_, at, lanes(), fours, result);
-  }
-
   bool bytes_;
   int64_t steps_ = 0, step_bytes_ = 0;
-  std::vector<int64_t> ends_;  // of what `add` adds
+  std::vector<BlockPart> parts_;
   bool four_blocks_ = false;
-  std::vector<int32_t> places_, step_blocks_;  // [steps][32], [steps][2]
-  std::vector<uint8_t> numbers_;               // [panels][steps][step_bytes]
-  std::vector<float> scales_, moved_;          // [panels][blocks][16]
+  std::vector<int32_t> pairs_, step_blocks_;  // [steps][16], [steps][2]
+  std::vector<uint8_t> numbers_;              // [panels][steps][step_bytes]
+  std::vector<float> scales_, moved_;         // [panels][blocks][16]
 };
 
 // Real rows; weights of 4 bits become real numbers while running. A single row has 16 lanes of sums, others one.
@@ -498,16 +453,14 @@ class RealBlocks final : public Panels {
       add_products(a + begin, depth_, terms, count, weights, pointers, sums);
     }
     bool finite = true;
-    for (int64_t r = 0; r < count; ++r) finite = store(run, first + r, p, sums + r * kTaskColumns, nullptr) && finite;
+    for (int64_t r = 0; r < count; ++r) finite = store(run, first + r, p, sums + r * kTaskColumns) && finite;
     return finite;
   }
 
   bool store_row(const Run& run, int64_t p, const float* sums) const {
-    Lanes lanes{};
-    for (int i = 0; i < 16; ++i) lanes[i] = sums + i * kTaskColumns;
     float result[kTaskColumns];
-    fold_columns(core_, lanes, 16, std::min(kTaskColumns, columns_ / 4 * 4 - p * kTaskColumns), result);
-    return store(run, 0, p, result, nullptr);
+    core_.fold(sums, std::clamp<int64_t>(columns_ / 4 * 4 - p * kTaskColumns, 0, kTaskColumns), result);
+    return store(run, 0, p, result);
   }
 
   int64_t pairs_ = 0;
