@@ -9,6 +9,8 @@ group_normalization layer_normalization lp_normalization local_response_normaliz
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from onnx import TensorProto
@@ -63,6 +65,15 @@ def _ordered(array: np.ndarray) -> np.ndarray:
     """Integers in the order of the numbers."""
     bits = np.ascontiguousarray(array).view(np.int32).astype(np.int64)
     return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+
+
+def test_sums_of_negative_zeros() -> None:
+    """Sums over the last axes alone keep the sign of zeros, all others begin with 0; a size of 1 counts there, too."""
+    for op, shape in itertools.product(("ReduceMean", "ReduceSum"), ((2, 3, 5), (1, 4, 1))):
+        for axes in ([0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]):
+            inputs = {"x": np.full(shape, -0.0, np.float32), "axes": np.array(axes)}
+            content, feeds = single(op, inputs, [TensorProto.FLOAT], constants=["axes"])
+            assert check(content, feeds) == "equal"
 
 
 @pytest.mark.in_turns(3)

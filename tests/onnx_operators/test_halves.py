@@ -277,6 +277,19 @@ def test_chains(request: pytest.FixtureRequest) -> None:
     assert ran > 20
 
 
+_GELU = {"root": np.float16(2**0.5), "one": np.float16(1), "half": np.float16(0.5)}
+
+
+def _gelu(of: str, result: str) -> list[onnx.NodeProto]:
+    return [
+        helper.make_node("Div", [of, "root"], [f"{of}_root"]),
+        helper.make_node("Erf", [f"{of}_root"], [f"{of}_erf"]),
+        helper.make_node("Add", [f"{of}_erf", "one"], [f"{of}_one"]),
+        helper.make_node("Mul", [of, f"{of}_one"], [f"{of}_twice"]),
+        helper.make_node("Mul", [f"{of}_twice", "half"], [result]),
+    ]
+
+
 @needs_wide
 @pytest.mark.parametrize("opset", [18, 20])
 def test_transposed_gelu(opset: int) -> None:
@@ -284,18 +297,61 @@ def test_transposed_gelu(opset: int) -> None:
     x = np.random.default_rng(5).standard_normal((1, 3, 16)).astype(np.float16)
     nodes = [
         helper.make_node("Transpose", ["x"], ["t"], perm=[2, 1, 0]),
-        helper.make_node("Div", ["t", "root"], ["d"]),
-        helper.make_node("Erf", ["d"], ["e"]),
-        helper.make_node("Add", ["e", "one"], ["a"]),
-        helper.make_node("Mul", ["t", "a"], ["m"]),
-        helper.make_node("Mul", ["m", "half"], ["g"]),
+        *_gelu("t", "g"),
         helper.make_node("Concat", ["t", "g"], ["c"], axis=2),
         helper.make_node("Transpose", ["c"], ["u"], perm=[1, 0, 2]),
         helper.make_node("Mul", ["u", "u"], ["q"]),
         helper.make_node("Tanh", ["q"], ["y"]),
     ]
-    constants = {"root": np.float16(2**0.5), "one": np.float16(1), "half": np.float16(0.5)}
-    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, constants, opset=opset))
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, _GELU, opset=opset))
+
+
+@needs_wide
+def test_transposed_before_gelu() -> None:
+    """A Gelu reads a tensor once, as one node: a transposition before it leads to the one behind it."""
+    x = np.random.default_rng(5).standard_normal((4, 8, 16)).astype(np.float16)
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[1, 2, 0]),
+        helper.make_node("Softmax", ["t"], ["s"], axis=-1),
+        helper.make_node("Slice", ["s", "begin", "end", "begin"], ["p"]),
+        *_gelu("p", "g"),
+        helper.make_node("Transpose", ["g"], ["u"], perm=[0, 2, 1]),
+        helper.make_node("Concat", ["u", "u"], ["d"], axis=0),
+        helper.make_node("Tanh", ["d"], ["y"]),
+    ]
+    constants = {**_GELU, "begin": np.array([0]), "end": np.array([2])}
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, constants, opset=22))
+
+
+@needs_wide
+def test_gelu_behind_moved_transposition() -> None:
+    """What a transposition has moved behind is no half of x: then the runtime finds the Gelu."""
+    rng = np.random.default_rng(5)
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+        helper.make_node("Mul", ["t", "t"], ["q"]),
+        *_gelu("q", "g"),
+        helper.make_node("Conv", ["g", "w"], ["c"], pads=[1, 1]),
+        helper.make_node("Tanh", ["c"], ["y"]),
+    ]
+    x, w = (rng.standard_normal(shape).astype(np.float16) for shape in ((2, 4, 8), (16, 2, 3)))
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, {**_GELU, "w": w}, opset=20))
+
+
+@needs_wide
+def test_transposed_once_more() -> None:
+    """Once a constant has been widened, transpositions move again: here past a cast that one Gelu reads by then."""
+    rng = np.random.default_rng(5)
+    x, w = (rng.standard_normal(shape).astype(np.float16) for shape in ((2, 3, 16), (16,)))
+    nodes = [
+        helper.make_node("Add", ["x", "w"], ["m"]),
+        helper.make_node("Transpose", ["m"], ["t"], perm=[1, 0, 2]),
+        helper.make_node("Cast", ["t"], ["c"], to=TensorProto.FLOAT),
+        *_gelu("c", "g"),
+        helper.make_node("Transpose", ["g"], ["y"], perm=[2, 1, 0]),
+    ]
+    constants = {"root": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5), "w": w}
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=14))
 
 
 @needs_wide

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -122,7 +121,8 @@ class RealSums final : public Kernel {
       } else if (several_) {
         add_fours(from, to);
       } else {
-        std::memcpy(to, from, static_cast<size_t>(inner_) * 4);
+        // Sums begin with 0, which only -0 alone shows.
+        for (int64_t i = 0; i < inner_; ++i) to[i] = 0.0f + from[i];
         for (int64_t k = 1; k < count_; ++k) {
           for (int64_t i = 0; i < inner_; ++i) to[i] += from[k * inner_ + i];
         }

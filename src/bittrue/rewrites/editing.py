@@ -45,12 +45,15 @@ class Editor:
 
     # -- asking ----------------------------------------------------------------------------------------------------
     def rounds(self, most: int) -> Iterator[int]:
-        """Counts rounds of a loop until one of them changes nothing."""
+        """Counts rounds of a loop until one of them changes nothing; what a loop inside changes counts for both."""
+        changed = self.changed
         for number in range(most):
             self.changed = False
             yield number
             if not self.changed:
-                return
+                break
+            changed = True
+        self.changed = changed
 
     def nodes(self) -> list[Node]:
         """All nodes, in an order in which they can run."""

@@ -14,6 +14,7 @@ from .fuse_quantized import fuse_groups, mark_computed_weights
 from .fuse_reals import join_groups
 from .inserted_casts import Casts, fold_known, has_halves, share_halves
 from .mark_planes import blocked_images
+from .push_transposes import push_once
 from .real_products import join_transposed_twice
 
 
@@ -39,5 +40,6 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     casts.keep_apart(images)
     if not casts.fold_constants():
         return graph, ()
+    push_once(editor, shapes)
     mark_computed_weights(editor)
     return editor.finish(), ()

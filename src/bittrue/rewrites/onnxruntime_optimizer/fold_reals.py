@@ -17,7 +17,8 @@ from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
 from .gates import GELU, join_gelu
-from .push_transposes import push_transposes
+from .join_reshapes import join_reshapes
+from .push_transposes import push_past_definitions, push_transposes
 from .quantized_preparation import PLAIN_PRODUCT, join_products, remove_idle, share_equal
 from .real_groups import NORMALIZATION, join_layer_normalization
 from .real_products import join_all_transpositions, join_transpositions
@@ -34,24 +35,30 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor = Editor(graph, shapes)
-    fold(editor, shapes)
-    if graph.version >= GELU:
-        join_gelu(editor)
-    if graph.version >= NORMALIZATION:
-        join_layer_normalization(editor, shapes)
-    push_transposes(editor, shapes)
+    for number in editor.rounds(_ROUNDS):
+        fold(editor, shapes, first=number == 0)
+        if graph.version >= GELU:
+            join_gelu(editor)
+        if graph.version >= NORMALIZATION:
+            join_layer_normalization(editor, shapes)
+        join_reshapes(editor, shapes, "f16")
+        push_transposes(editor, shapes)
+    push_past_definitions(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())
 
 
-def fold(editor: Editor, shapes: Shapes) -> None:
-    """Constants into the products before them, equal nodes become one, products with a bias behind them, too."""
+def fold(editor: Editor, shapes: Shapes, *, first: bool = True) -> None:
+    """Constants into the products before them, equal nodes become one, products with a bias behind them, too.
+
+    `first`: equal constants are not one yet, and pairs have not moved past transpositions.
+    """
     for _ in editor.rounds(_ROUNDS):
         remove_idle(editor, shapes)
         for node in editor.nodes():
             for rule in _RULES.get(node.source, ()):
-                if editor.alive(node) and rule(editor, shapes, node):
+                if (first or rule is not join_transpositions) and editor.alive(node) and rule(editor, shapes, node):
                     break
-        share_equal(editor)
+        share_equal(editor, constants=first)
     join_products(editor, shapes)
     # Pairs move past transpositions before the runtime looks at these products.
     join_all_transpositions(editor, shapes, of_pairs=False)

@@ -22,7 +22,6 @@ from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import Sizes, known_sizes
 from .inserted_casts import has_kernel
-from .join_reshapes import join_reshapes
 
 Order = tuple[int, ...]
 Shape = tuple[int, ...]
@@ -57,33 +56,50 @@ class _Unit:
 
 
 def push_transposes(editor: Editor, shapes: Shapes) -> None:
-    """Moves the transpositions of a graph until nothing changes; reshapes of reshapes become one."""
-    join_reshapes(editor, shapes, "f16")
-    _Pushes(editor, shapes).run()
+    """Moves the transpositions of a graph until nothing changes, past definitions as a whole."""
+    _Pushes(editor, shapes, whole=True).run(_ROUNDS)
+
+
+def push_past_definitions(editor: Editor, shapes: Shapes) -> None:
+    """The same past the nodes of definitions, one by one.
+
+    By then the runtime has kernels for the rest: only nodes without one are passed, and what is new has none either.
+    Last, all are asked once more, and what is new has kernels.
+    """
+    _Pushes(editor, shapes, assigned=False).run(_ROUNDS)
+    push_once(editor, shapes)
+
+
+def push_once(editor: Editor, shapes: Shapes) -> None:
+    """Asks every node once whether transpositions can go behind it."""
+    _Pushes(editor, shapes).run(1)
 
 
 class _Pushes:
-    """What the runtime defines by other nodes is passed as a whole first, and then node by node.
+    """One run of the runtime's optimiser.
 
-    By then it has kernels for the rest: only nodes without one are passed, and what is new has none either.
+    Attributes:
+        whole: what the runtime defines by other nodes is one node still.
+        assigned: nodes with a kernel are passed, too, and what is new has one.
     """
 
-    def __init__(self, editor: Editor, shapes: Shapes) -> None:
+    def __init__(self, editor: Editor, shapes: Shapes, *, whole: bool = False, assigned: bool = True) -> None:
         self.editor = editor
-        self._whole = True
+        self._whole, self._assigned = whole, assigned
         # Of what is new; a copy of a tensor has its sizes, whatever they follow from.
         self._known: dict[int, Sizes | None] = {}
-        self._found = known_sizes(editor, shapes)
+        self._shapes = shapes
 
-    def run(self) -> None:
-        for whole in (True, False):
-            self._whole = whole
-            for _ in self.editor.rounds(_ROUNDS):
-                units = self._units()
-                leading = self._leading_on(units)
-                for unit in units:
-                    if whole or self._is_without(unit):
-                        self._ask(unit, leading)
+    def run(self, most: int) -> None:
+        if not any(node.source == "Transpose" for node in self.editor.nodes()):
+            return
+        self._found = known_sizes(self.editor, self._shapes)
+        for _ in self.editor.rounds(most):
+            units = self._units()
+            leading = self._leading_on(units)
+            for unit in units:
+                if self._assigned or self._is_without(unit):
+                    self._ask(unit, leading)
 
     # -- the graph as the runtime sees it --------------------------------------------------------------------------
     def _units(self) -> list[_Unit]:
@@ -206,7 +222,8 @@ class _Pushes:
         """Whether a result leads on to a transposition: one that undoes this one, where several nodes read it."""
         if index not in leading or index in self.editor.results:
             return False
-        if len(set(self._readers(index))) == 1:
+        readers = self._readers(index)
+        if len({(self._whole and node.attributes.get("defines")) or node for node in readers}) == 1:
             return True
         queue, seen = [index], {index}
         while queue:
@@ -471,7 +488,7 @@ class _Pushes:
             before, turned = found[0].inputs[0], _with(found[1], list(range(added)))
         inner = self._sizes(before)
         new = self._new(index, "unsqueezed", None if inner is None else (1,) * added + inner)
-        marks: dict[str, Attribute] = {"made": True} if self._whole else {"made": True, "unassigned": True}
+        marks: dict[str, Attribute] = {"made": True} if self._assigned else {"made": True, "unassigned": True}
         made = editor.add(node, "expand_dims", (before, axes_added), (new,), marks, source="Unsqueeze", version=13)
         if not turned:
             return new
@@ -516,7 +533,7 @@ class _Pushes:
     def _transpose(self, near: Node, source: int, result: int, order: Order) -> None:
         editor = self.editor
         axes = editor.constant(np.array(order, np.int64), f"{editor.tensors[result].name}/order", "s64")
-        marks: dict[str, Attribute] = {"made": True} if self._whole else {"made": True, "unassigned": True}
+        marks: dict[str, Attribute] = {"made": True} if self._assigned else {"made": True, "unassigned": True}
         editor.add(near, "transpose", (source, axes), (result,), marks, source="Transpose", version=13)
 
     def _drop(self, node: Node) -> None:

@@ -82,8 +82,11 @@ def join_clamps(editor: Editor) -> None:
 
 
 # -- equal nodes ---------------------------------------------------------------------------------------------------
-def share_equal(editor: Editor) -> None:
-    """Nodes that compute the same become one, but for dequantizations, which belong to their readers, and these."""
+def share_equal(editor: Editor, *, constants: bool = True) -> None:
+    """Nodes that compute the same become one, but for dequantizations, which belong to their readers, and these.
+
+    `constants`: small ones that are equal are one, which the runtime sees to only once.
+    """
     seen: dict[object, Node] = {}
     free = leaves_sizes_free(editor)
     for planned in editor.nodes_from_the_end():
@@ -93,7 +96,7 @@ def share_equal(editor: Editor) -> None:
             continue
         if any(writer is not None and writer.operator == DEQUANTIZE for writer in map(editor.writer, node.inputs)):
             continue
-        first = seen.setdefault(_key(editor, node, free), node)
+        first = seen.setdefault(_key(editor, node, free, constants), node)
         if first is node or editor.gives_result(node):
             continue
         for new, old in zip(first.outputs, node.outputs, strict=True):
@@ -101,13 +104,13 @@ def share_equal(editor: Editor) -> None:
         editor.remove(node)
 
 
-def _key(editor: Editor, node: Node, free: bool) -> object:
+def _key(editor: Editor, node: Node, free: bool, constants: bool) -> object:
     operands: list[object] = []
     for index in node.inputs:
         # With free sizes about, what follows from shapes is no constant to the runtime.
         computed = free and index is not None and not editor.tensors[index].is_constant
         value = None if computed else editor.value(index)
-        small = value is not None and value.size <= _SMALL and editor.type(index) in _SHARED
+        small = constants and value is not None and value.size <= _SMALL and editor.type(index) in _SHARED
         operands.append(index if not small or value is None else (editor.type(index), value.shape, value.tobytes()))
     types = tuple(map(editor.type, node.outputs))
     attributes = tuple(sorted((name, repr(value)) for name, value in node.attributes.items() if name != "defines"))
