@@ -160,7 +160,7 @@ class _Reader:
         """Reads a graph and those that its nodes call; its index.
 
         Args:
-            outside: values of the calling graph that it uses; they become inputs behind its own.
+            outside: values of the calling graph that it uses; they become inputs behind its own, but for constants.
             arrange: makes the outputs from its own ones and the inputs for `outside`.
         """
         place = f"graph '{proto.name}'"
@@ -190,7 +190,8 @@ class _Reader:
             if not info.name or info.name in builder.names:
                 raise InvalidModelError("BT-ONNX-NAME", f"input '{info.name}' is given twice", place=place)
             inputs.append(builder.add(self._declared(info)))
-        taken = [builder.add(tensor) for tensor in outside]
+        added = [builder.add(tensor) for tensor in outside]
+        taken = [index for index in added if not builder.tensors[index].is_constant]
         inputs += taken
         # A called graph out of order is refused, as the runtime does.
         nodes, is_sorted = (proto.node, False) if number else in_order(proto, place)
@@ -327,14 +328,17 @@ class _Reader:
     def _call(self, builder: GraphBuilder, protos: Sequence[GraphProto], arrange: Arrange | None) -> Called:
         """Reads the graphs that a node calls; all get the same values of the graph at hand."""
         used = dict.fromkeys(name for proto in protos for name in free_names(proto) if name in builder.names)
-        outside = [Tensor(name, builder.tensors[builder.names[name]].dtype, ()) for name in used]
+        found = [builder.tensors[builder.names[name]] for name in used]
+        fixed = [tensor.is_constant and not tensor.is_default for tensor in found]
+        outside = [t if is_fixed else Tensor(t.name, t.dtype, ()) for t, is_fixed in zip(found, fixed, strict=True)]
         numbers = tuple(self._graph(proto, outside, arrange) for proto in protos)
         types = []
         for number in numbers:
             graph = self.graphs[number]
             assert graph is not None
             types.append(tuple(graph.tensors[index].dtype for index in graph.outputs))
-        return Called(numbers, tuple(builder.names[name] for name in used), tuple(types))
+        values = tuple(builder.names[t.name] for t, is_fixed in zip(found, fixed, strict=True) if not is_fixed)
+        return Called(numbers, values, tuple(types))
 
     def _version(self, domain: str, op_type: str) -> int:
         """The schema's since_version under the model's operator set; 1 for operators that the package does not know."""

@@ -162,7 +162,7 @@ def _join(read: _Reader, root: Node, masks: dict[int, int]) -> None:
         joined, turned, context, softmax, masked, divided, scores, *(node for part in found for node in part[0])
     )
     for node in reversed(mask[0]):
-        if not editor.edges(node):
+        if not editor.edges(node) and not editor.gives_result(node):
             editor.remove(node)
 
 

@@ -44,6 +44,8 @@ _PRODUCTS = frozenset(
     """.split()
 )
 _OVER_AXES = ("mean", "sum", "reduce_max", "reduce_min", "reduce_prod")
+# What has sizes whatever is known of the first operand.
+_WITHOUT_OPERAND = ("broadcast_to", "reshape", "shape")
 
 
 def known_shape(editor: Editor, shapes: Shapes, index: int | None) -> tuple[int, ...] | None:
@@ -113,8 +115,7 @@ class _Walk:
         for node in editor.nodes():
             results = self._results(node)
             for position, index in enumerate(node.outputs):
-                found = results[position] if position < len(results) else None
-                found = self._numbers(index) if found is None else found
+                found = results[position] if position < len(results) else self._numbers(index)
                 if found is not None:
                     self.inferred[index] = found
                 merged = _merged(found, self._declared(index))
@@ -141,24 +142,23 @@ class _Walk:
 
     # -- operators -------------------------------------------------------------------------------------------------
     def _results(self, node: Node) -> Sequence[Sizes | None]:
+        """Sizes of results, None where the runtime knows none; nothing where sizes that depend on no free one hold."""
         operator = find(node.operator)
         first = self.get(node.inputs[0]) if node.inputs else None
-        if operator is None or first is None:
+        if operator is None:
             return ()
         if operator.infer is same_shape or node.operator in _KEEPS:
             return (first,)
         if operator.infer is broadcast_shape or node.operator in _BROADCASTS:
             return (_broadcast([self.get(index) for index in node.inputs if index is not None]),)
-        if node.operator == "matmul":
+        if node.operator == "matmul" and node.source in _PRODUCTS:
             return (self._product(node),)
-        if node.operator in _OVER_AXES:
-            return (self._over_axes(node, first),)
-        rule = _RULES.get(node.operator)
-        return () if rule is None else rule(self, node, first)
+        rule = _Walk.over_axes if node.operator in _OVER_AXES else _RULES.get(node.operator)
+        if rule is None or (first is None and node.operator in _WITHOUT_OPERAND):
+            return ()
+        return (None,) * len(node.outputs) if first is None else rule(self, node, first)
 
     def _product(self, node: Node) -> Sizes | None:
-        if node.source not in _PRODUCTS:
-            return None
         a, b = self.get(node.inputs[0]), self.get(node.inputs[1])
         columns = node.attributes.get("n")
         if a and isinstance(columns, int):
@@ -176,14 +176,14 @@ class _Walk:
         axes = [int(axis) for axis in value.reshape(-1)]
         return tuple(axis % rank for axis in axes) if rank and all(-rank <= axis < rank for axis in axes) else None
 
-    def _over_axes(self, node: Node, first: Sizes) -> Sizes | None:
+    def over_axes(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         given = (*node.inputs, None)[1]
         axes = tuple(range(len(first))) if given is None else self._axes(given, len(first))
         if axes is None:
-            return None
+            return ()
         if node.attributes.get("keep_dims"):
-            return tuple(1 if axis in axes else size for axis, size in enumerate(first))
-        return tuple(size for axis, size in enumerate(first) if axis not in axes)
+            return (tuple(1 if axis in axes else size for axis, size in enumerate(first)),)
+        return (tuple(size for axis, size in enumerate(first) if axis not in axes),)
 
     def attention(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         """Of one tensor of queries, keys and values side by side."""
@@ -307,13 +307,10 @@ class _Walk:
         return ((first[0], numbers[1], first[1], numbers[3]),)
 
     def reshape(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
-        numbers = self._numbers(node.outputs[0])
         if node.source != "Reshape":
             return ()
         target = self._target(node)
         if target is None:
-            if numbers is not None:
-                return ((UNKNOWN,) * len(numbers),)
             return (self._of_rank(node.inputs[1]) if node.version >= _RANKED_RESHAPE else None,)
         keeps = node.attributes.get("zeros") == "copied"
         kept = {axis for axis, size in enumerate(target) if size == 0 and keeps and axis < len(first)}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...graph import Attribute, Node
+from ...graph import Attribute, Node, data_type
 from ...operators import find
 from ...operators.movement.concatenation import data_inputs
 from .. import Shapes
@@ -351,7 +351,9 @@ class _Pushes:
         if any(not -rank <= axis < rank for axis in axes.reshape(-1)):
             return False
         new = np.array([order[int(axis)] for axis in axes.reshape(-1)], np.int64)
-        operands = {3: self.editor.constant(new, "axes", "s64")}
+        # The operands of a Slice are of one type.
+        dtype = self.editor.type(node.inputs[1])
+        operands = {3: self.editor.constant(new.astype(data_type(dtype).numpy), "axes", dtype)}
         self._turn(node, self._moving(node), order, order, operands)
         return True
 

@@ -114,9 +114,12 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
 
 
 def _shares_cast(editor: Editor, power: Node) -> bool:
-    """Whether the exponent is a cast that other nodes read, too: the runtime would remove it with the group."""
+    """Whether the exponent is an inserted cast that other nodes read, too: the runtime would remove it with the group.
+
+    A cast of the file is a constant by then.
+    """
     cast = editor.writer(power.inputs[1])
-    return cast is not None and cast.operator == "convert" and editor.edges(cast) != 1
+    return cast is not None and bool(cast.attributes.get("inserted")) and editor.edges(cast) != 1
 
 
 def _narrow(editor: Editor, cast: Node | None, source: str, target: str) -> Node | None:

@@ -1,0 +1,85 @@
+"""What real files of networks showed, as small graphs: ONNX Runtime's bytes, all of its optimisers at work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import numpy_helper, parser
+
+import bittrue
+from support.onnx_models import HERE, check, needs_wide, options
+
+_RNG = np.random.default_rng(5)
+_VALUES = {
+    name: _RNG.standard_normal(shape).astype(np.float32)
+    for name, shape in {"scale": 33, "bias": 33, "w": (8, 4), "c": 4}.items()
+} | {
+    "two": np.float32(2),
+    "half": np.float16(2),
+    "epsilon": np.float32(1e-5),
+    "begin": np.array([1], np.int32),
+    "end": np.array([9], np.int32),
+    "axis": np.array([0], np.int32),
+    "zero": np.array([0]),
+    "one": np.array([1]),
+    "eight": np.array([8]),
+    "planes": np.array([1, -1, 8, 1]),
+}
+_NORMALIZED = """
+    m = ReduceMean <axes=[-1]> (x) d = Sub (x, m) p = Pow (d, two) v = ReduceMean <axes=[-1]> (p) e = Add (v, epsilon)
+    r = Sqrt (e) q = Div (d, r) k = Mul (q, scale) z = Add (k, bias)
+"""
+_GRAPHS = {
+    "a branch reads constants of the graph around it": f"""(float[3, 33] x, bool on) => (float[3, 33] y)
+        {{ y = If (on) <then_branch = a () => (float[3, 33] z) {{ {_NORMALIZED} }},
+        else_branch = b () => (float[3, 33] i) {{ i = Identity (x) }}> }}""",
+    "the exponent is a cast that another node reads": f"""(float[3, 33] x) => (float[3, 33] z, float[3, 33] o)
+        {{ two = Cast <to=1> (half) o = Pow (x, two) {_NORMALIZED} }}""",
+    "a Slice with s32 axes moves": """(float[3, 12, 5] x) => (float[3, 8, 5] z)
+        { a = Transpose <perm=[1, 0, 2]> (x) b = Slice (a, begin, end, axis) z = Transpose <perm=[1, 0, 2]> (b) }""",
+}
+
+
+def _model(text: str, version: int = 13) -> bytes:
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["": {version}]> g {text}')
+    written = {name for node in model.graph.node for name in node.output}
+    for name in sorted(_VALUES.keys() - written):
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(_VALUES[name]), name))
+    return model.SerializeToString()
+
+
+@needs_wide
+@pytest.mark.parametrize("name", _GRAPHS)
+def test_bytes(name: str) -> None:
+    rng = np.random.default_rng(7)
+    content = _model(_GRAPHS[name])
+    feeds = [rng.standard_normal((3, 12, 5) if "Slice" in name else (3, 33)).astype(np.float32)]
+    assert check(content, [*feeds, np.array(True)] if "branch" in name else feeds) == "equal"
+
+
+@pytest.mark.parametrize("version", [13, 14])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        "s = Shape (h)",
+        "a = Shape (h) s = Abs (a)",
+        "a = Shape (h) b = Slice (a, zero, one) s = Concat <axis=0> (b, eight)",
+    ],
+)
+def test_ranks_behind_computed_shapes(version: int, sizes: str, tmp_path: Path) -> None:
+    """The sum joins the product where the runtime knows that the product has two dimensions."""
+    content = _model(
+        f"""(float[n, 8] x) => (float[n, 4] z) {{ h = Relu (x) p = Reshape (h, planes) q = Sigmoid (p) {sizes}
+        y = Reshape (q, s) product = MatMul (y, w) z = Add (product, c) }}""",
+        version,
+    )
+    chosen = options()
+    chosen.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    onnxruntime.InferenceSession(content, chosen, ["CPUExecutionProvider"])
+    left = {node.op_type for node in onnx.load(chosen.optimized_model_filepath).graph.node}
+    traced = bittrue.load(content).prepare(HERE).trace({"x": np.ones((2, 8), np.float32)})
+    assert ("product" in traced) == ("MatMul" in left)
