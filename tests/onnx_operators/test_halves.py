@@ -13,6 +13,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state
 import bittrue
 from bittrue.rewrites.onnxruntime_optimizer.inserted_casts import SINCE
 from support.differential import assert_same
+from support.fused_models import optimised
 from support.half_chains import half_chain
 from support.half_models import fed, halved
 from support.onnx_models import HERE, build, cases, needs_wide, run_runtime
@@ -352,6 +353,93 @@ def test_transposed_once_more() -> None:
     ]
     constants = {"root": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5), "w": w}
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=14))
+
+
+def _normalization(wide: int, half: bool) -> list[onnx.NodeProto]:
+    """Of x; the centred values are cast to another type before they are squared."""
+    return [
+        helper.make_node("ReduceMean", ["x"], ["mean"], axes=[-1]),
+        helper.make_node("Sub", ["x", "mean"], ["near"]),
+        helper.make_node("Cast", ["near"], ["centred"], to=wide),
+        helper.make_node("Pow", ["centred", "two"], ["squares"]),
+        helper.make_node("ReduceMean", ["squares"], ["variance"], axes=[-1]),
+        helper.make_node("Add", ["variance", "epsilon"], ["sum"]),
+        helper.make_node("Sqrt", ["sum"], ["root"]),
+        helper.make_node("Div", ["centred", "root"], ["quotient"]),
+        helper.make_node("Cast", ["quotient"], ["rounded"], to=TensorProto.FLOAT16 if half else TensorProto.FLOAT),
+        helper.make_node("Mul", ["rounded", "scale"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "bias"], ["y"]),
+    ]
+
+
+@needs_wide
+@pytest.mark.parametrize("half", [False, True])
+def test_normalizations_by_wider_numbers(half: bool) -> None:
+    """PyTorch's export of halves centres in binary16, and squares in binary64: one normalization all the same."""
+    rng, dtype = np.random.default_rng(5), np.float16 if half else np.float32
+    x, scale, bias = (rng.standard_normal(shape).astype(dtype) for shape in ((2, 3, 16), (16,), (16,)))
+    constants = {"two": np.float64(2), "epsilon": np.float64(1e-3), "scale": scale, "bias": bias}
+    results = {"y": TensorProto.FLOAT16 if half else TensorProto.FLOAT}
+    nodes = [helper.make_node("Sigmoid", ["input"], ["x"]), *_normalization(TensorProto.DOUBLE, half)]
+    assert _check(*build(nodes, {"input": x}, results, constants, opset=14))
+
+
+@needs_wide
+def test_saved_exponents() -> None:
+    """A saved file casts constants: folded when it is opened, they keep no normalization from being joined."""
+    rng, parts = np.random.default_rng(5), [helper.make_node("Sigmoid", ["x"], ["xa"])]
+    for turn in "ab":
+        names = {"x": f"x{turn}", "y": "xb" if turn == "a" else "last", "two": "two", "epsilon": "epsilon"}
+        for node in _normalization(TensorProto.FLOAT16, True):
+            if node.op_type == "Cast":
+                names[node.output[0]] = names.get(node.input[0], f"{node.input[0]}_{turn}")
+                continue
+            inputs = [
+                names.get(name, f"{name}_{turn}" if name not in ("scale", "bias") else name) for name in node.input
+            ]
+            outputs = [names.get(name, f"{name}_{turn}") for name in node.output]
+            copied = helper.make_node(node.op_type, inputs, outputs)
+            copied.attribute.extend(node.attribute)
+            parts.append(copied)
+    x, scale, bias = (rng.standard_normal(shape).astype(np.float16) for shape in ((2, 3, 16), (16,), (16,)))
+    constants = {"two": np.float16(2), "epsilon": np.float16(1e-3), "scale": scale, "bias": bias}
+    parts.append(helper.make_node("Cast", ["last"], ["y"], to=TensorProto.FLOAT))
+    content, feeds = build(parts, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=14)
+    for level in ("BASIC", "EXTENDED"):
+        assert _check(optimised(content, level, off=()), feeds)
+
+
+@needs_wide
+def test_saved_casts() -> None:
+    """The runtime knows the casts that it has inserted by their names in saved files again: they do not round."""
+    x = np.random.default_rng(5).standard_normal((2, 3, 16)).astype(np.float32)
+    nodes = [
+        helper.make_node("Tanh", ["x"], ["t"]),
+        helper.make_node("Cast", ["t"], ["h"], to=TensorProto.FLOAT16),
+        helper.make_node("Sigmoid", ["h"], ["s"]),
+        helper.make_node("Cast", ["h"], ["w"], to=TensorProto.FLOAT),
+        helper.make_node("Cast", ["s"], ["v"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["v", "w"], ["y"]),
+    ]
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, opset=17)
+    for level in ("BASIC", "EXTENDED"):
+        assert _check(optimised(content, level, off=()), feeds)
+
+
+@needs_wide
+def test_averages_behind_shared_statistics() -> None:
+    """What one batch normalization reads twice stays a cast: it leaves blocks of channels, and so does the average."""
+    rng = np.random.default_rng(5)
+    x, w, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((2, 16, 7, 7), (16, 16, 3, 3), (16,)))
+    ones = np.ones(16, np.float16)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("BatchNormalization", ["r", "ones", "b", "b", "ones"], ["n"]),
+        helper.make_node("GlobalAveragePool", ["n"], ["g"]),
+        helper.make_node("Cast", ["g"], ["y"], to=TensorProto.FLOAT),
+    ]
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"w": w, "b": b, "ones": ones}, opset=17))
 
 
 @needs_wide

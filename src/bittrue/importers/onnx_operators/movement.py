@@ -158,6 +158,10 @@ def _where(source: Source) -> None:
     source.emit("select", source.type(1), {"broadcasts": True, "keeps_declared_shape": False})
 
 
+# What ONNX Runtime names the casts that it inserts around nodes without a kernel for binary16.
+_INSERTED = "InsertedPrecisionFreeCast_"
+
+
 def _cast(source: Source) -> None:
     _emit_cast(source, type_name(source.integer("to", 0), source.place))
 
@@ -176,6 +180,10 @@ def _emit_cast(source: Source, dtype: str) -> None:
         raise source.invalid(
             "BT-ONNX-ATTRIBUTE", f"'saturate' is 0, which only casts to floats of 8 bits and less know, not {dtype}"
         )
+    tensor = source.inputs[0] if source.inputs else None
+    if source.label.startswith(_INSERTED) and tensor is not None and not source.builder.tensors[tensor].is_constant:
+        # It knows them by their names again in files that it has saved.
+        attributes["inserted"] = True
     source.emit("convert", dtype, attributes, inputs=source.inputs[:1])
 
 

@@ -58,9 +58,11 @@ def _keeps(editor: Editor, node: Node, blocked: set[int], known: Mapping[int, Sh
     shape = known.get(node.outputs[0], ())
     if editor.type(node.outputs[0]) != "f32":
         return False
-    kept = (*ACTIVATIONS, "BatchNormalization")
     if node.attributes.get("unblocks"):
         return False
+    if node.source == "BatchNormalization" and any(not editor.tensors[i or 0].is_constant for i in node.inputs[1:]):
+        return False
+    kept = (*ACTIVATIONS, "BatchNormalization")
     if node.source in kept or node.operator == "identity" or enlarges(editor, node):
         return node.inputs[0] in blocked
     if node.source in FINISHES:

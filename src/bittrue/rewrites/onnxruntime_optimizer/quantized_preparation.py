@@ -82,6 +82,10 @@ def join_clamps(editor: Editor) -> None:
 
 
 # -- equal nodes ---------------------------------------------------------------------------------------------------
+# Of a node's attributes, what only says where it comes from.
+_MARKS = ("defines", "inserted")
+
+
 def share_equal(editor: Editor, *, constants: bool = True) -> None:
     """Nodes that compute the same become one, but for dequantizations, which belong to their readers, and these.
 
@@ -113,7 +117,7 @@ def _key(editor: Editor, node: Node, free: bool, constants: bool) -> object:
         small = constants and value is not None and value.size <= _SMALL and editor.type(index) in _SHARED
         operands.append(index if not small or value is None else (editor.type(index), value.shape, value.tobytes()))
     types = tuple(map(editor.type, node.outputs))
-    attributes = tuple(sorted((name, repr(value)) for name, value in node.attributes.items() if name != "defines"))
+    attributes = tuple(sorted((name, repr(value)) for name, value in node.attributes.items() if name not in _MARKS))
     return node.operator, node.source, node.version, attributes, tuple(operands), types
 
 

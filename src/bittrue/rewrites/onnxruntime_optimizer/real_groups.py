@@ -17,6 +17,7 @@ from .gates import only
 from .quantized_pairs import DEQUANTIZE
 
 _F32 = np.float32
+_REALS = ("f16", "f32", "f64")
 # From this operator set on there is the operator itself, and the passes that know nothing but the standard join it.
 NORMALIZATION = 17
 
@@ -62,8 +63,8 @@ def _epsilon(editor: Editor, total: Node, centred: bool) -> float:
     """
     for index in total.inputs[1:] if centred else total.inputs:
         value = editor.value(index)
-        if value is not None and value.dtype in (np.float32, np.float16) and value.size:
-            return float(value.reshape(-1)[0])
+        if value is not None and value.dtype in (np.float64, np.float32, np.float16) and value.size:
+            return float(_F32(value.reshape(-1)[0]))
     return float(_F32(1e-5))
 
 
@@ -82,9 +83,11 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
             continue
         if any(reader.source != "Sub" or set(reader.inputs) != {x, mean.outputs[0]} for reader in readers):
             continue
-        if any(map(editor.gives_result, readers)) or sum(map(editor.edges, readers)) != 2:
+        widened = _real_cast(editor, editor.only_reader(readers[0])) if len(readers) == 1 else None
+        centred = readers if widened is None else [widened]
+        if any(map(editor.gives_result, (*readers, *centred))) or sum(map(editor.edges, centred)) != 2:
             continue
-        below = [reader for sub in readers for reader, _ in editor.readers(sub.outputs[0])]
+        below = [reader for one in centred for reader, _ in editor.readers(one.outputs[0])]
         quotient = next((node for node in below if node.source == "Div"), None)
         parts = None if quotient is None else _root(editor, quotient)
         if quotient is None or parts is None or parts[0] not in below or _shares_cast(editor, parts[0]):
@@ -93,7 +96,7 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
         if before is not None and (editor.edges(before) != 1 + len(readers) or editor.gives_result(before)):
             # What others read, too, is no part of it.
             before = None
-        rounded = _narrow(editor, only(editor, quotient, "Cast"), "f32", "f16")
+        rounded = _real_cast(editor, only(editor, quotient, "Cast"))
         scaled = only(editor, rounded or quotient, "Mul")
         last = only(editor, scaled, "Add")
         if scaled is None or last is None or not all(_last_axis(editor, shapes, m) for m in (mean, parts[1])):
@@ -107,7 +110,8 @@ def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
         assert source is not None
         if editor.type(source) != editor.type(result) or not _has_normalization(editor, editor.type(source)):
             continue
-        nodes = (mean, *readers, *parts, quotient, *([] if rounded is None else [rounded]), scaled, last)
+        casts = [cast for cast in (widened, rounded) if cast is not None]
+        nodes = (mean, *readers, *parts, quotient, *casts, scaled, last)
         _normalize(editor, nodes, (source, scale, bias), parts[2])
         if before is not None:
             _drop(editor, before)
@@ -120,6 +124,13 @@ def _shares_cast(editor: Editor, power: Node) -> bool:
     """
     cast = editor.writer(power.inputs[1])
     return cast is not None and bool(cast.attributes.get("inserted")) and editor.edges(cast) != 1
+
+
+def _real_cast(editor: Editor, cast: Node | None) -> Node | None:
+    """The node if it is a cast of real numbers."""
+    if cast is None or cast.source != "Cast":
+        return None
+    return cast if {editor.type(cast.inputs[0]), editor.type(cast.outputs[0])} <= set(_REALS) else None
 
 
 def _narrow(editor: Editor, cast: Node | None, source: str, target: str) -> Node | None:
