@@ -20,7 +20,7 @@ from support.seed import KEPT_SEED, seed_of_sources
 
 # Examples of a property: fixed ones, and new ones that follow from the seed. Of a property that asks
 # for another number itself, shares like these. The fixed ones are those of Hypothesis and the first ones of one seed.
-FIXED, KEPT, NEW = 12, 15, 3
+FIXED, KEPT, NEW = 8, 10, 2
 DEEP = 20_000
 
 
@@ -51,6 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.seed = _seed(os.environ.get("BITTRUE_SEED") or str(seed_of_sources()))
     if config.option.deep:
         config.option.examples = DEEP
+    if "BITTRUE_TESTS_SHARE" not in os.environ:
+        os.environ["BITTRUE_TESTS_SHARE"] = _own_folder(config)
     if config.getoption("numprocesses", None) and os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
         _keep_compiled(config)
     settings.register_profile(
@@ -71,13 +73,18 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+def _own_folder(config: pytest.Config) -> str:
+    """A folder that is there until the run ends."""
+    folder = tempfile.mkdtemp()
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return folder
+
+
 def _keep_compiled(config: pytest.Config) -> None:
     """What Python compiles is kept for the run, in a folder of its own: hundreds of processes would compile all of it
     again.
     """
-    folder = tempfile.mkdtemp()
-    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = folder
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = _own_folder(config)
     sys.dont_write_bytecode = False
 
 

@@ -14,6 +14,7 @@ PAGE = ROOT / "docs" / "conformance_results.md"
 sys.path.insert(0, str(ROOT / "tools"))
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("name", SUITES)
 def test_the_page_is_of_these_cases(name: str) -> None:
     from make_conformance_page import digest_line

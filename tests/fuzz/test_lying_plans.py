@@ -91,7 +91,7 @@ def _check(
     request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:
-    tried = seeds(request, 180, 100 * len(contents))
+    tried = seeds(request, 120, 100 * len(contents))
     result = changes(plan.change, plan.attempt, contents, tried, folder)
     counts = result["counts"]
     record_property(

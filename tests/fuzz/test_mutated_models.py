@@ -28,7 +28,7 @@ FILES = [DEMO, *shared_models()]
 def test_mutations(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
-    tried = seeds(request, 60, 200_000 // len(FILES))
+    tried = seeds(request, 45, 200_000 // len(FILES))
     result = changes(tflite.change, ran_natively, [path.read_bytes()], tried, tmp_path)
     typed = sum(n for outcome, n in result["counts"].items() if outcome.startswith("BT-"))
     results, planned = result["counts"].get("result", 0), result["counts"].get("planned", 0)
@@ -46,7 +46,7 @@ def test_mutations(
     "make", [nested_loops, lambda: growing(3, True), staged, stream], ids=["loops", "growing", "staged", "stream"]
 )
 def test_mutations_of_several_graphs(make: Callable[[], bytes], tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    counts = changes(tflite.change, tflite.attempt, [make()], seeds(request, 60, 6000), tmp_path)["counts"]
+    counts = changes(tflite.change, tflite.attempt, [make()], seeds(request, 45, 6000), tmp_path)["counts"]
     assert any(outcome.startswith("BT-") for outcome in counts)
 
 
@@ -59,7 +59,7 @@ def test_mutations_of_every_operator(
     met = set().union(*map(operators_of, readable))
     known = set(numerics.find("litert").operators())
     assert known <= met, f"no test builds {sorted(known - met)}"
-    tried = seeds(request, 360, 100 * len(readable))
+    tried = seeds(request, 240, 100 * len(readable))
     result = changes(tflite.change, tflite.attempt, readable, tried, tmp_path)
     counts = result["counts"]
     record_property(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,9 +10,9 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from onnx.backend.test.case.node import collect_testcases
 
 import bittrue
+from support.official_onnx import official_cases
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
 import numpy as np
@@ -25,10 +24,7 @@ from watch import changes, seeds
 def official(part: int = 0, parts: int = 1) -> list[bytes]:
     """The models of the onnx package's own tests that can be prepared: every operator, a few nodes at most."""
     found = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases = collect_testcases(None)
-    for case in cases[part::parts]:
+    for case in official_cases()[part::parts]:
         content = case.model.SerializeToString()
         try:
             bittrue.load(content).prepare("onnx", executor="reference")
@@ -80,7 +76,7 @@ def test_mutations_of_every_operator(
     part: int, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
     contents = official(part, 2)
-    tried = seeds(request, 180, 30_000)
+    tried = seeds(request, 120, 30_000)
     result = changes(target.change, target.attempt, contents, tried, tmp_path)
     counts = result["counts"]
     kinds = len([outcome for outcome in counts if outcome.startswith("BT-")])
@@ -98,7 +94,7 @@ def test_mutations_of_one_model(
 ) -> None:
     content = several_nodes()
     assert bittrue.load(content).prepare("onnx")
-    tried = seeds(request, 180, 40_000)
+    tried = seeds(request, 120, 40_000)
     result = changes(target.change, target.attempt, [content], tried, tmp_path)
     counts = result["counts"]
     record_property(

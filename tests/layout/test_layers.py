@@ -81,12 +81,17 @@ def python_files(folder: Path) -> list[Path]:
     return sorted(p for p in folder.rglob("*.py") if "__pycache__" not in p.parts)
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def imported(path: Path) -> set[str]:
     """Top-level folders or modules of bittrue that a file imports."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     here = list(parts[:-1])
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("bittrue.")}
         elif isinstance(node, ast.ImportFrom):
@@ -115,7 +120,7 @@ def conformance_arrows() -> dict[str, set[str]]:
     for path in python_files(root):
         parts = path.relative_to(root).with_suffix("").parts
         targets = found.setdefault(parts[0], set())
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(parts):
                 target = [*parts[: len(parts) - node.level], *(node.module or "").split(".")]
                 names = [name for name in target if name]
@@ -147,7 +152,7 @@ def imported_modules() -> dict[str, set[str]]:
     arrows: dict[str, set[str]] = {name: set() for name in names}
     for name, path in names.items():
         package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-        todo: list[ast.AST] = [ast.parse(path.read_text())]
+        todo: list[ast.AST] = [parsed(path)]
         while todo:
             node = todo.pop()
             if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
@@ -196,7 +201,7 @@ def test_nothing_is_printed_but_through_the_sink() -> None:
         text = path.read_text()
         if not re.search(r"print|Console|echo|std(out|err)|TextColumn", text):
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(path)):
             if not isinstance(node, ast.Call):
                 continue
             called = ast.unparse(node.func)
@@ -295,7 +300,7 @@ STREAMS = {
 def writes(path: Path) -> set[str]:
     """Calls that write or map files, by their names."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Attribute) and node.attr in ("O_CREAT", "O_RDWR", "O_WRONLY"):
             found.add(node.attr)
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute | ast.Name):

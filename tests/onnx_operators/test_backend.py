@@ -13,11 +13,11 @@ import onnx
 import onnx.backend.test
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx.backend.test.case.node import collect_testcases
 
 import bittrue
 import bittrue.onnx_backend
 from bittrue.onnx_backend import BittrueBackend
+from support.official_onnx import official_cases
 
 # The official tests that must pass; of the others, all that can be prepared must give the expected values, too.
 DEMANDED = re.compile(
@@ -70,7 +70,7 @@ def test_every_official_test_that_can_be_prepared(record_property: Callable[[str
     """Types and shapes as in the official tests, and the bytes, but for operators without bits of their own."""
     counts = {"equal": 0, "within the tests' tolerance": 0}
     demanded, refused = 0, []
-    cases = collect_testcases(None)
+    cases = official_cases()
     for case in cases:
         if case.name in CONTRADICTING:
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 import bittrue
+from support.official_onnx import official_cases
 from support.onnx_models import HERE, options
 
 # The newest that the runtime reads; newer ones say nothing more about these nodes.
@@ -22,15 +22,6 @@ _IR_VERSION = 11
 # Convolutions in blocks of channels, and wide products of s8 and u8, belong to the processor.
 # One of so many, without --deep.
 _SHARE = 5
-
-
-def _cases() -> list[Any]:
-    with warnings.catch_warnings():
-        # Collecting its cases, the package converts to narrow types beyond their range.
-        warnings.simplefilter("ignore")
-        from onnx.backend.test.case.node import collect_testcases
-
-        return list(collect_testcases(None))
 
 
 def _runtime(model: bytes, feeds: list[Any]) -> list[Any] | None:
@@ -65,7 +56,7 @@ def test_nothing_differs_without_a_mark(
 ) -> None:
     counts: Counter[str] = Counter()
     different = []
-    cases = _cases()[:: 1 if request.config.getoption("--deep") else _SHARE]
+    cases = official_cases()[:: 1 if request.config.getoption("--deep") else _SHARE]
     for case in cases:
         proto = onnx.ModelProto()
         proto.CopyFrom(case.model)

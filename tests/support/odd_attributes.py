@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +19,12 @@ import onnx
 import onnx.defs
 import pytest
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
-from onnx.backend.test.case.node import collect_testcases
 
 import bittrue
 from bittrue.importers import onnx_operators
 from bittrue.importers.onnx_operators import Source
 
+from .official_onnx import official_cases
 from .onnx_models import MICROSOFT, build, single
 
 _F32, _U8, _S32, _S64, _BOOL = 1, 2, 6, 7, 9
@@ -299,12 +298,8 @@ def _softmax(quantized: Mapping[str, Any]) -> Base:
 
 
 def _official() -> Iterator[Base]:
-    with warnings.catch_warnings():
-        # Collecting its cases, the package converts to narrow types beyond their range.
-        warnings.simplefilter("ignore")
-        cases = collect_testcases(None)
     known = mapped()
-    for case in sorted(cases, key=lambda case: (case.model.ByteSize(), case.name)):
+    for case in sorted(official_cases(), key=lambda case: (case.model.ByteSize(), case.name)):
         nodes = [(i, n) for i, n in enumerate(case.model.graph.node) if n.op_type != "Constant"]
         if len(nodes) != 1 or case.name.endswith("_expanded") or (nodes[0][1].domain, nodes[0][1].op_type) not in known:
             continue

@@ -32,7 +32,7 @@ needs_wide = pytest.mark.skipif(
     not WIDE, reason="numerics onnxruntime has the bits of processors with AVX-512 VNNI, this one has other kernels"
 )
 # Random models of one property: so many are the same in every run, and the rest, one in ten, follows from its seed.
-USUAL, FIXED_SHARE, KEPT_SHARE = 90, 0.4, 0.5
+USUAL, FIXED_SHARE, KEPT_SHARE = 60, 0.4, 0.5
 # Models that go through the stages of a check together: code that runs again and again stays in the caches.
 _TOGETHER = 32
 

@@ -132,6 +132,12 @@ def rescalings(scales: Scales, acc: Codes) -> list[Codes]:
     return [np.clip(one, scales.low, scales.high).astype(np.int64) for one in reals]
 
 
+def _bits(real: Fraction) -> int:
+    """The smallest number of bits, negative ones too, that all of `real` lies below: 2^(n - 1) <= real < 2^n."""
+    bits = real.numerator.bit_length() - real.denominator.bit_length()
+    return bits + (real >= Fraction(2) ** bits)
+
+
 def _round_even(above: int, below: int) -> int:
     """above / below, ties to even."""
     whole, rest = divmod(above, below)
@@ -157,11 +163,7 @@ def _integer_forms(real: Fraction, acc: Codes) -> list[Codes]:
     """One multiplication by 31, 24 and 15 bits; ties up, and in two steps."""
     found = []
     for bits in (31, 24, 15):
-        exponent = 0
-        while real * 2**exponent < 1 << (bits - 1):
-            exponent += 1
-        while exponent and real * 2**exponent >= 1 << bits:
-            exponent -= 1
+        exponent = max(bits - _bits(real), 0)
         multiplier = int(real * 2**exponent + Fraction(1, 2))
         if not exponent:
             continue
