@@ -60,6 +60,7 @@ def one_window(rng: np.random.Generator, op_type: str) -> tuple[dict[str, Any], 
     return inputs, {}, weights.swapaxes(1, 2).reshape(n, k), places.T.reshape(-1)
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("op_type", ["QLinearConv", "ConvInteger", "QLinearMatMul", "MatMulInteger", "QGemm"])
 def test_every_pair(op_type: str) -> None:
     rng = np.random.default_rng(7)

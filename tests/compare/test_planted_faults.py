@@ -47,7 +47,7 @@ def layer_and_model(kind: str, seed: int = 0, **fields: Any) -> tuple[device.Lay
     return layer, single(operator, options, [x, w, b], [y], version={"dense": 4}.get(kind, 3))
 
 
-@pytest.mark.in_turns(3)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize(
     ("name", "kind", "fields", "faulty"),
     LAYERS,
@@ -122,6 +122,7 @@ PAIRS: list[tuple[str, str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = [
 ]
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize(("name", "operator", "faulty"), PAIRS, ids=[f"{p[1]}-{p[0]}" for p in PAIRS])
 def test_sums_and_products(name: str, operator: str, faulty: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
     part, ports = segment_of(pair_model(operator))
@@ -294,6 +295,7 @@ TWO: list[tuple[set[str], str, dict[str, Any], Any]] = [
 ]
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize(("names", "kind", "fields", "faulty"), TWO, ids=[" and ".join(sorted(t[0])) for t in TWO])
 def test_two_faults_at_once(names: set[str], kind: str, fields: dict[str, Any], faulty: Any) -> None:
     layer, content = layer_and_model(kind, **dict(fields))

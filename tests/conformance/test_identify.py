@@ -82,6 +82,7 @@ def _same(one: str, two: str, case: SuiteCase) -> bool:
     return key_of(outputs[0]) == key_of(outputs[1])
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize(
     ("name", "operators"),
     [
@@ -110,6 +111,7 @@ def test_our_own_numerics_are_found(name: str, operators: tuple[str, ...]) -> No
                 assert _same(name, other, case), (other, case.identity)
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize(
     ("spec", "suite", "operators", "name"),
     [

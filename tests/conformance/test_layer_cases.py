@@ -84,6 +84,7 @@ def differing(cases: tuple[SuiteCase, ...], name: str) -> list[str]:
     return found
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("name", RESOLVERS)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_runtime_gives_the_expected_bytes(operator: str, name: str) -> None:

@@ -36,7 +36,7 @@ APART = {
 }
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(3)
 @needs_wide
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_case_gives_the_bytes_of_onnx_runtime(operator: str) -> None:

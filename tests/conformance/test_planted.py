@@ -26,6 +26,7 @@ def _cases(operator: str) -> list[tuple[SuiteCase, Outputs]]:
     return [(case, case.model.prepare("litert").run(dict(case.inputs))) for case in found]
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("operator", KERNELS)
 def test_the_device_without_a_fault_is_right(operator: str) -> None:
     cases = _cases(operator)

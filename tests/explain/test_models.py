@@ -33,6 +33,7 @@ def _values(session: bittrue.Session, seed: int) -> dict[str, np.ndarray]:
 
 
 @needs_shared
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("path", shared_models(), ids=lambda path: path.stem)
 @pytest.mark.parametrize("numerics", ["litert", "xnnpack", "litert-optimized"])
 def test_every_tensor_of_a_shared_model(path: Path, numerics: str) -> None:

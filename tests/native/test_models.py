@@ -46,7 +46,7 @@ def in_batches(path: Path, batch: int) -> bittrue.Session:
     return model.prepare(executor="reference", shapes=shapes, outputs=[before])
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(3)
 @pytest.mark.parametrize("batch", [1, 2, 5])
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_every_tensor(

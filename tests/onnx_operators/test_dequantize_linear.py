@@ -82,6 +82,7 @@ def test_random_models_of_the_contributed_operator(request: pytest.FixtureReques
     assert "equal" in checks.outcomes
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("opset", range(10, 27))
 def test_every_opset_and_type(opset: int) -> None:
     """What ONNX Runtime accepts and refuses: all types of x, scale and output, all quantized values of 8-bit floats."""

@@ -53,6 +53,7 @@ def test_rfft2d(case: Case) -> None:
     check(*case)
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("kind", ["noise", "integers", "tone", "impulse"])
 @pytest.mark.parametrize("power", range(16))
 def test_every_length(power: int, kind: str) -> None:

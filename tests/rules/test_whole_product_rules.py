@@ -65,6 +65,7 @@ def steps_and_zero_point(value: float, factor: Fraction, zero_point: int) -> Fra
     return f32(steps_of(value, factor) + f32(zero_point))
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("scale", [1.0, 0.5, 0.1, 0.0173, 3.7, 1e-30])
 @pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-32768, 32767), (0, 65535), (-(2**31), 2**31 - 1)])
 @pytest.mark.parametrize("zero_point", [0, 3, -128, 255, 70000])

@@ -96,6 +96,7 @@ def run_at(path: Path, level: str) -> dict[str, bytes]:
 
 
 @needs_wide
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("level", ["disable", "basic"])
 @pytest.mark.parametrize("name", ["branches", "dense", "inverted", "attention"])
 @pytest.mark.parametrize("form", ["real", *_FORMS])

@@ -135,6 +135,7 @@ def a_scale(rng: np.random.Generator) -> np.float32:
     return F32(2.0 ** rng.integers(-6, 3)) if rng.random() < 0.3 else F32(np.exp(rng.uniform(-6, 1)))
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("place", PLACES)
 def test_requantize(choice: tuple[str, str], place: tuple[int, int | None]) -> None:
