@@ -443,6 +443,21 @@ def test_averages_behind_shared_statistics() -> None:
 
 
 @needs_wide
+def test_computed_factors() -> None:
+    """A root of a constant has no kernel: behind the casts it is computed in every run, and no factor of a product."""
+    x = np.random.default_rng(5).standard_normal((2, 3, 16)).astype(np.float16)
+    nodes = [
+        helper.make_node("Sqrt", ["three"], ["root"]),
+        helper.make_node("Mul", ["x", "root"], ["a"]),
+        helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1]),
+        helper.make_node("Mul", ["t", "root"], ["b"]),
+        helper.make_node("MatMul", ["a", "b"], ["m"]),
+        helper.make_node("Cast", ["m"], ["y"], to=TensorProto.FLOAT),
+    ]
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"three": np.float16(3)}, opset=17))
+
+
+@needs_wide
 def test_joined_reshapes() -> None:
     """Reshapes that become one are asked last whether they stand alone: here behind the Concat that reads them."""
     x = np.random.default_rng(5).standard_normal((1, 12, 16)).astype(np.float16)

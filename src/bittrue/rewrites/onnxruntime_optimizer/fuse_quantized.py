@@ -140,7 +140,9 @@ def mark_computed_weights(editor: Editor) -> None:
     """
     computed = {index for index, tensor in enumerate(editor.tensors) if tensor.is_default}
     for node in editor.nodes():
-        made = node.operator == DEQUANTIZE or node.attributes.get("computed")
+        given = all(editor.tensors[index].is_constant for index in node.inputs if index is not None)
+        marked = node.attributes.get("computed") and (given or not node.attributes.get("widened"))
+        made = node.operator == DEQUANTIZE or marked
         if made or computed.intersection(i for i in node.inputs if i is not None):
             computed.update(node.outputs)
         weights = node.inputs[: 2 if node.operator == "matmul" else 3]

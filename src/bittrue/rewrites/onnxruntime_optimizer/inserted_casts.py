@@ -80,7 +80,9 @@ class Casts:
         self._sizes = inferred_sizes(editor, self._shapes)
         for node in nodes:
             if node in without:
-                self._surround(node, {**node.attributes, "widened": True}, widened, self.inserted)
+                # Constants have been folded by then: what follows from them now is none.
+                attributes: dict[str, Attribute] = {**node.attributes, "widened": True, "computed": True}
+                self._surround(node, attributes, widened, self.inserted)
 
     def remove_pairs(self) -> None:
         """Casts of casts: those that undo each other, and the first one where that loses nothing."""
