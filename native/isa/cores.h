@@ -183,19 +183,34 @@ struct RealRows {
   int64_t capacity = 0, count = 0, segments = 1, depth = 0;
   float* sums = nullptr;
   int64_t stride = 0;  // floats from one row of sums to the next
-  int64_t part = 1;    // terms of a sum of run_in_parts
-  float factor = 1;    // of such a sum
+  // Of run_in_parts:
+  int64_t part = 1;               // terms of a sum
+  float factor = 1;               // of such a sum
+  const float* begins = nullptr;  // what the results begin with, row by row; null: what `sums` holds
+  int64_t begins_stride = 0;
+  const float* biases = nullptr;  // [count], added to the results at the end; null: none
 };
+
+// Begins that change nothing, with a stride of 0.
+struct Nothing {
+  float numbers[64] = {};
+  constexpr Nothing() {
+    for (float& number : numbers) number = -0.0f;
+  }
+};
+inline constexpr Nothing kNothing;
 
 struct RealMatmul {
   int64_t lanes = 1;    // widths are multiples of it
   int64_t vectors = 1;  // of `lanes` that a panel has, at most
-  void (*run)(const RealRows& rows, const float* panel, int64_t width) = nullptr;
+  using Run = bool (*)(const RealRows& rows, const float* panel, int64_t width);
+  Run run = nullptr;
   // The same from what `sums` holds on, each product and its sum rounded once.
-  void (*run_fused)(const RealRows& rows, const float* panel, int64_t width) = nullptr;
-  // Sums of `part` terms (the last one of a segment may be shorter), each from +0 on like those of run_fused. One after the
-  // other, their products with `factor` are added to what `sums` holds, rounded once.
-  void (*run_in_parts)(const RealRows& rows, const float* panel, int64_t width) = nullptr;
+  Run run_fused = nullptr;
+  // Sums of `part` terms (the last one may be shorter) of one segment, each from +0 on like those of run_fused. One after the
+  // other, their products with `factor` are added to what the results begin with, rounded once; then the bias. False where
+  // a result is no finite number; the others are always true.
+  Run run_in_parts = nullptr;
 };
 
 // sums[r][n] = the sum over k < depth of rows[r][k] * column n's byte k, modulo 2^32, for n < width: unsigned bytes times

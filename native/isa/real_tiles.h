@@ -39,8 +39,8 @@ struct RealTiles {
   }
 
   template <int kRows, int kVectors>
-  __attribute__((noinline)) static void tile(const RealRows& rows, int64_t first, const float* panel, float* out) {
-    Vector sums[kRows][kVectors];
+  __attribute__((noinline)) static bool tile(const RealRows& rows, int64_t first, const float* panel, float* out) {
+    Vector sums[kRows][kVectors], odd = {};
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
       unroll<kVectors>([&](int v)
                            __attribute__((always_inline)) { sums[r][v] = begin(out + r * rows.stride + v * kLanes); });
@@ -63,32 +63,46 @@ struct RealTiles {
           });
         }
         if constexpr (Term::kInParts) {
+          const bool begun = k > rows.part || rows.begins == nullptr, done = k == rows.depth && rows.biases != nullptr;
+          const int64_t stride = begun ? rows.stride : rows.begins_stride;
+          const float* from = begun ? out : rows.begins + first * stride;
           unroll<kRows>([&](int r) __attribute__((always_inline)) {
+            // Adding -0 changes nothing.
+            const Vector bias = (done ? rows.biases[first + r] : -0.0f) - Vector{};
             unroll<kVectors>([&](int v) __attribute__((always_inline)) {
-              float* total = out + r * rows.stride + v * kLanes;
-              const Vector value = Term::add(load(total), sums[r][v], rows.factor - Vector{});
-              std::memcpy(total, &value, sizeof(Vector));
+              const Vector total = load(from + r * stride + v * kLanes);
+              const Vector value = Term::add(total, sums[r][v], rows.factor - Vector{}) + bias;
+              odd += value - value;  // 0, or NaN for ever
+              std::memcpy(out + r * rows.stride + v * kLanes, &value, sizeof(Vector));
               sums[r][v] = Vector{};
             });
           });
         }
       }
     }
-    if constexpr (Term::kInParts) return;
+    if constexpr (Term::kInParts) {
+      uint64_t words[sizeof(Vector) / 8], all = 0;
+      std::memcpy(words, &odd, sizeof(Vector));
+      for (const uint64_t word : words) all |= word;
+      return all == 0;
+    }
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
       unroll<kVectors>([&](int v) __attribute__((always_inline)) {
         std::memcpy(out + r * rows.stride + v * kLanes, &sums[r][v], sizeof(Vector));
       });
     });
+    return true;
   }
 
   // All rows, in tiles of `kRows`; the last ones by smaller tiles.
   template <int kRows, int kVectors>
-  static void tiles(const RealRows& rows, int64_t first, const float* panel) {
+  static bool tiles(const RealRows& rows, int64_t first, const float* panel) {
+    bool finite = true;
     for (; first + kRows <= rows.count; first += kRows) {
-      tile<kRows, kVectors>(rows, first, panel, rows.sums + first * rows.stride);
+      finite &= tile<kRows, kVectors>(rows, first, panel, rows.sums + first * rows.stride);
     }
-    if constexpr (kRows > 1) tiles<(kRows > 4 ? 4 : kRows / 2), kVectors>(rows, first, panel);
+    if constexpr (kRows > 1) finite &= tiles<(kRows > 4 ? 4 : kRows / 2), kVectors>(rows, first, panel);
+    return finite;
   }
 
   // Sums of `kVectors` vectors of channels over all taps, whose weights are one for all channels where `kOne`.

@@ -23,7 +23,7 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kLoopRows = 32;       // filters whose sums are held at a time
+constexpr int64_t kLoopRows = 36;       // filters whose sums are held at a time: a multiple of every tile's height
 constexpr int64_t kLoopRate = 16;       // multiply-adds of one nanosecond, about
 constexpr int64_t kLoopWidth = 1024;    // columns of a tile
 constexpr int64_t kLoopFrames = 65536;  // numbers of a tile's frames, about
@@ -190,32 +190,41 @@ class OrderedReals final : public Kernel {
     product.part = f_.split;
     product.sums = worker.sums;
     product.stride = wide;
-    // Adding -0 changes nothing.
-    std::fill_n(worker.sums, count * wide, fours ? 0.0f : -0.0f);
-    for (int64_t r = 0; r < count; ++r) {
-      worker.pointers[r] = tile.weights + (row + r) * f_.terms;
-      if (begin == nullptr) continue;
-      for_lines(tile, first, wide, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
-        std::copy_n(begin + (image + r) * f_.positions + y * f_.w.out + x, length, worker.sums + r * wide + from);
-      });
-    }
-    if (fours) {
-      add_fours(*worker.pointers, worker.unfolded, wide, f_.terms, wide, worker.sums);
+    for (int64_t r = 0; r < count; ++r) worker.pointers[r] = tile.weights + (row + r) * f_.terms;
+    auto* out = reinterpret_cast<float*>(run.outputs[0]) + image * f_.positions;
+    // Whole panels without gaps need no copies.
+    const bool direct = !fours && frame_.pitch() == f_.w.out && first + wide <= (tile.lines - 1) * f_.w.out + tile.used;
+    const int64_t place = tile.y * f_.w.out + first;
+    if (begin == nullptr) {
+      product.begins = kNothing.numbers;
+    } else if (direct) {
+      product.begins = begin + image * f_.positions + place;
+      product.begins_stride = f_.positions;
     } else {
-      core_.run_in_parts(product, worker.unfolded, wide);
+      std::fill_n(worker.sums, count * wide, 0.0f);
+      for (int64_t r = 0; r < count; ++r) {
+        for_lines(tile, first, wide, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
+          std::copy_n(begin + (image + r) * f_.positions + y * f_.w.out + x, length, worker.sums + r * wide + from);
+        });
+      }
     }
     bool finite = true;
-    for (int64_t r = 0; r < count; ++r) {
-      auto* out = reinterpret_cast<float*>(run.outputs[0]) + (image + r) * f_.positions;
+    if (fours) {
+      if (begin == nullptr) std::fill_n(worker.sums, wide, 0.0f);
+      add_fours(*worker.pointers, worker.unfolded, wide, f_.terms, wide, worker.sums);
+      finite = add_to_all(worker.sums, bias == nullptr ? -0.0f : bias[row], wide, worker.sums);
+    } else {
+      product.biases = bias == nullptr ? nullptr : bias + row;
+      if (direct) {
+        product.sums = out + place;
+        product.stride = f_.positions;
+      }
+      finite = core_.run_in_parts(product, worker.unfolded, wide);
+    }
+    for (int64_t r = 0; r < count && !direct; ++r) {
       for_lines(tile, first, wide, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
-        const float* sums = worker.sums + r * wide + from;
-        float* to = out + y * f_.w.out + x;
-        if (bias != nullptr) {
-          finite &= add_to_all(sums, bias[row + r], length, to);
-          return;
-        }
-        std::copy_n(sums, length, to);
-        finite &= all_finite(to, length);
+        std::memcpy(out + r * f_.positions + y * f_.w.out + x, worker.sums + r * wide + from,
+                    static_cast<size_t>(length) * 4);
       });
     }
     return finite;

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/share.h"
-#include "operators/core/finite.h"
 
 namespace bittrue {
 
@@ -72,24 +71,28 @@ bool FusedProduct::multiply(const float* rows, int64_t count, const float* packe
   product.factor = alpha_;
   product.sums = whole ? out + first : reinterpret_cast<float*>(scratch + round_up(kRows * 8, 64));
   product.stride = whole ? out_step : wide;
-  for (int64_t r = 0; r < count; ++r) {
-    pointers[r] = rows + r * depth_;
-    float* sums = product.sums + r * product.stride;
-    const int64_t place = r * addend.down + first * addend.across;
-    if (addend.from == nullptr || addend.across == 0) {
-      // Adding -0 changes nothing.
-      std::fill_n(sums, wide, addend.from == nullptr ? -0.0f : addend.from[place]);
-    } else {
-      std::copy_n(addend.from + place, used, sums);
-      std::fill(sums + used, sums + wide, 0.0f);
+  for (int64_t r = 0; r < count; ++r) pointers[r] = rows + r * depth_;
+  if (addend.from == nullptr) {
+    product.begins = kNothing.numbers;
+  } else if (whole && addend.across == 1) {
+    product.begins = addend.from + first;
+    product.begins_stride = addend.down;
+  } else {
+    for (int64_t r = 0; r < count; ++r) {
+      float* sums = product.sums + r * product.stride;
+      const float* from = addend.from + r * addend.down + first * addend.across;
+      if (addend.across == 0) {
+        std::fill_n(sums, wide, *from);
+      } else {
+        std::copy_n(from, used, sums);
+        std::fill(sums + used, sums + wide, 0.0f);
+      }
     }
   }
-  core_.run_in_parts(product, panel, wide);
+  const bool finite = core_.run_in_parts(product, panel, wide);
   for (int64_t r = 0; !whole && r < count; ++r) {
     std::memcpy(out + r * out_step + first, product.sums + r * wide, static_cast<size_t>(used) * 4);
   }
-  bool finite = true;
-  for (int64_t r = 0; r < count; ++r) finite &= all_finite(out + r * out_step + first, used);
   return finite;
 }
 

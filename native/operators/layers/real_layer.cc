@@ -270,7 +270,10 @@ void CoreConvolution::sum(const Worker& worker, int64_t count, const float* pack
     for (int64_t r = 0; r < count; ++r, ++rows.rows, rows.sums += width) core_.run(rows, packed, width);
     return;
   }
-  if (pieces_.empty()) return (finish_.fused() ? core_.run_fused : core_.run)(rows, packed, width);
+  if (pieces_.empty()) {
+    (finish_.fused() ? core_.run_fused : core_.run)(rows, packed, width);
+    return;
+  }
   std::fill_n(worker.totals, count * width, 0.0);
   for (const Piece& piece : pieces_) {
     rows.rows = worker.rows + piece.first * kPixels;
