@@ -43,6 +43,8 @@ class Kernel {
   }
   // Whether `run` also does the step's `then`.
   virtual bool does_then() const { return false; }
+  // Whether `run` throws Undefined where a result is NaN: then nobody looks for one again.
+  virtual bool tells_nan() const { return false; }
   // How it runs, for people: "matmul, 1x1", "lookup table", ...
   virtual std::string note() const { return ""; }
 };

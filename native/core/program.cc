@@ -258,7 +258,8 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
         // Constants are not kept; `constant_nan` has looked at them.
         for (int& i : watch.before) i = i >= 0 && tensors_[i].home == Home::constant ? -1 : i;
       } else {
-        watch.after = step.outputs;
+        const Kernel* kernel = kernels_[watches_.size()].get();
+        if (kernel != nullptr && !kernel->tells_nan()) watch.after = step.outputs;
       }
     }
     watches_.push_back(std::move(watch));

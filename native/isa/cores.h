@@ -280,10 +280,13 @@ struct BlockProduct {
 };
 
 // out[c] = the sum over taps t of inputs[t][c] * weights[t][c], like RealRows: in order, from +0 on (real_taps), or from
-// what `out` holds on, each product and its sum rounded once (real_taps_fused); or the latter with one weight per tap,
-// weights[t][0], for all channels (real_plane_fused).
+// what `out` holds on, each product and its sum rounded once (real_taps_fused).
 using RealTaps = void (*)(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,
                           float* out);
+// out[i] = the sum over taps t of inputs[t][i] * weights[t] from +0 on, in order, each product and its sum rounded once; then
+// the bias. `count` is a multiple of 16. False where a result is no finite number.
+using RealPlane = bool (*)(const float* const* inputs, const float* weights, int64_t taps, int64_t count, float bias,
+                           float* out);
 
 // The cores of one instruction set; what is null is taken from the next simpler set.
 struct Cores {

@@ -80,12 +80,7 @@ struct RealTiles {
         }
       }
     }
-    if constexpr (Term::kInParts) {
-      uint64_t words[sizeof(Vector) / 8], all = 0;
-      std::memcpy(words, &odd, sizeof(Vector));
-      for (const uint64_t word : words) all |= word;
-      return all == 0;
-    }
+    if constexpr (Term::kInParts) return is_nought(odd);
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
       unroll<kVectors>([&](int v) __attribute__((always_inline)) {
         std::memcpy(out + r * rows.stride + v * kLanes, &sums[r][v], sizeof(Vector));
@@ -105,16 +100,16 @@ struct RealTiles {
     return finite;
   }
 
-  // Sums of `kVectors` vectors of channels over all taps, whose weights are one for all channels where `kOne`.
-  template <int kVectors, bool kOne>
+  // Sums of `kVectors` vectors of channels over all taps.
+  template <int kVectors>
   static void taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channel,
                    float* out) {
     Vector sums[kVectors];
     unroll<kVectors>([&](int v) __attribute__((always_inline)) { sums[v] = begin(out + channel + v * kLanes); });
     for (int64_t t = 0; t < count; ++t) {
-      const float *x = inputs[t] + channel, *w = weights[t] + (kOne ? 0 : channel);
+      const float *x = inputs[t] + channel, *w = weights[t] + channel;
       unroll<kVectors>([&](int v) __attribute__((always_inline)) {
-        sums[v] = Term::add(sums[v], load(x + v * kLanes), kOne ? *w - Vector{} : load(w + v * kLanes));
+        sums[v] = Term::add(sums[v], load(x + v * kLanes), load(w + v * kLanes));
       });
     }
     unroll<kVectors>([&](int v) __attribute__((always_inline)) {
@@ -122,17 +117,51 @@ struct RealTiles {
     });
   }
 
-  template <bool kOne>
   static void all_taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,
                        float* out) {
     int64_t c = 0;
-    for (; c + 4 * kLanes <= channels; c += 4 * kLanes) taps<4, kOne>(inputs, weights, count, c, out);
-    for (; c + kLanes <= channels; c += kLanes) taps<1, kOne>(inputs, weights, count, c, out);
+    for (; c + 4 * kLanes <= channels; c += 4 * kLanes) taps<4>(inputs, weights, count, c, out);
+    for (; c + kLanes <= channels; c += kLanes) taps<1>(inputs, weights, count, c, out);
     for (; c < channels; ++c) {
       float sum = Term::kFromSums ? out[c] : 0.0f;
-      for (int64_t t = 0; t < count; ++t) sum = Term::add(sum, inputs[t][c], weights[t][kOne ? 0 : c]);
+      for (int64_t t = 0; t < count; ++t) sum = Term::add(sum, inputs[t][c], weights[t][c]);
       out[c] = sum;
     }
+  }
+
+  static bool is_nought(const Vector& vector) {
+    uint64_t words[sizeof(Vector) / 8], all = 0;
+    std::memcpy(words, &vector, sizeof(Vector));
+    for (const uint64_t word : words) all |= word;
+    return all == 0;
+  }
+
+  // `kVectors` vectors of a plane; what it returns is 0, or NaN where a result is no finite number.
+  template <int kVectors>
+  static Vector plane_part(const float* const* inputs, const float* weights, int64_t taps, int64_t place, float bias,
+                           float* out) {
+    Vector sums[kVectors] = {}, odd = {};
+    for (int64_t t = 0; t < taps; ++t) {
+      const float* x = inputs[t] + place;
+      const Vector weight = weights[t] - Vector{};
+      unroll<kVectors>(
+          [&](int v) __attribute__((always_inline)) { sums[v] = Term::add(sums[v], load(x + v * kLanes), weight); });
+    }
+    unroll<kVectors>([&](int v) __attribute__((always_inline)) {
+      const Vector value = sums[v] + (bias - Vector{});
+      odd += value - value;
+      std::memcpy(out + place + v * kLanes, &value, sizeof(Vector));
+    });
+    return odd;
+  }
+
+  static bool plane(const float* const* inputs, const float* weights, int64_t taps, int64_t count, float bias,
+                    float* out) {
+    Vector odd = {};
+    int64_t i = 0;
+    for (; i + 4 * kLanes <= count; i += 4 * kLanes) odd += plane_part<4>(inputs, weights, taps, i, bias, out);
+    for (; i < count; i += kLanes) odd += plane_part<1>(inputs, weights, taps, i, bias, out);
+    return is_nought(odd);
   }
 };
 

@@ -557,7 +557,7 @@ constexpr CheckRow kChecks[] = {
     {"byte_product", check_byte_product},
     {"block_product", check_block_product},
     {"real_taps_fused", check_real_taps_fused},
-    {"real_plane_fused", check_real_plane_fused},
+    {"real_plane", check_real_plane},
 };
 
 // The cores that `isa` brings itself; others have been checked with the set they come from.

@@ -104,9 +104,8 @@ inline void check_real_matmul(Context& context) {
   }
 }
 
-// `one`: one weight per tap, for all channels.
 template <class Core, class Add>
-void check_taps(Context& context, const Core& core, const Add& add, bool one = false) {
+void check_taps(Context& context, const Core& core, const Add& add) {
   Random& random = context.random;
   for (int64_t i = 0; i < context.rounds(600); ++i) {
     const int64_t channels = random.one_in(2) ? random.between(1, 40) : random.between(1, 150),
@@ -123,7 +122,7 @@ void check_taps(Context& context, const Core& core, const Add& add, bool one = f
     std::vector<float> expected(out.data(), out.data() + channels);
     for (int64_t c = 0; c < channels; ++c) {
       expected[c] = add.start(expected[c]);
-      for (int64_t t = 0; t < taps; ++t) expected[c] = add(expected[c], inputs[t][c], weights[t][one ? 0 : c]);
+      for (int64_t t = 0; t < taps; ++t) expected[c] = add(expected[c], inputs[t][c], weights[t][c]);
     }
     core(inputs.data(), weights.data(), taps, channels, out.data());
     context.report.expect_equal(out.data(), expected.data(), channels,
@@ -149,8 +148,33 @@ inline void check_real_taps(Context& context) { check_taps(context, context.core
 inline void check_real_taps_fused(Context& context) {
   check_taps(context, context.cores.real_taps_fused(), OneRounding());
 }
-inline void check_real_plane_fused(Context& context) {
-  check_taps(context, context.cores.real_plane_fused(), OneRounding(), true);
+inline void check_real_plane(Context& context) {
+  Random& random = context.random;
+  for (int64_t i = 0; i < context.rounds(300); ++i) {
+    const int64_t count = 16 * random.between(1, 12), taps = random.between(0, 12);
+    std::vector<Exact<float>> memory;
+    std::vector<const float*> inputs;
+    for (int64_t t = 0; t < taps; ++t) {
+      memory.emplace_back(count);
+      fill_reals(random, memory.back());
+      inputs.push_back(memory.back().data());
+    }
+    Exact<float> out(count), weights(taps + 1);
+    fill_reals(random, weights);
+    const float bias = random.one_in(2) ? -0.0f : weights[taps];
+    std::vector<float> expected(count);
+    bool finite = true;
+    for (int64_t n = 0; n < count; ++n) {
+      for (int64_t t = 0; t < taps; ++t) expected[n] = std::fma(inputs[t][n], weights[t], expected[n]);
+      expected[n] = expected[n] + bias;
+      finite &= std::isfinite(expected[n]);
+    }
+    const uint8_t right = finite,
+                  told = context.cores.real_plane()(inputs.data(), weights.data(), taps, count, bias, out.data());
+    const std::string text = std::to_string(taps) + " taps of " + std::to_string(count);
+    context.report.expect_equal(&told, &right, 1, text + ", finite");
+    if (finite) context.report.expect_equal(out.data(), expected.data(), count, text);
+  }
 }
 
 }  // namespace bittrue::test

@@ -35,7 +35,7 @@ constexpr Cores own_cores() {
   cores.normalize_rows = normalize_rows;
   cores.real_taps = real_taps;
   cores.real_taps_fused = real_taps_fused;
-  cores.real_plane_fused = real_plane_fused;
+  cores.real_plane = real_plane;
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.real_matmul = &kRealMatmul;
   cores.byte_product = &kByteProduct;

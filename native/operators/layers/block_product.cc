@@ -111,6 +111,7 @@ class Panels : public Kernel {
     require(bias.type == Type::f32 && bias.dense() && bias.elements == columns_, "the bias has another form");
     biased_ = true;
   }
+  bool tells_nan() const override { return true; }
   bool packs(size_t input) const override { return input == 1 || input == kScale || input == kPoint; }
   int64_t scratch_bytes(int threads) const override { return shared_bytes() + threads * worker_bytes(); }
 
@@ -493,6 +494,7 @@ class Unpacked final : public Kernel {
     kernel_ = make_real_product(product, cores);
   }
   int64_t scratch_bytes(int threads) const override { return kernel_->scratch_bytes(threads); }
+  bool tells_nan() const override { return true; }
   bool packs(size_t input) const override { return input == 1 || input == kScale || input == kPoint; }
   std::string note() const override { return kernel_->note(); }
   void run(const Run& run) const override {

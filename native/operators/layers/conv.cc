@@ -43,11 +43,12 @@ class OrderedReals final : public Kernel {
  public:
   OrderedReals(const Step& step, const CoreSet& cores, const RealConvolutionForm& form)
       : core_(cores.real_matmul()),
-        f_(form),
+        f_(as_line(form)),
+        bare_(is_bare(f_)),
         most_(core_.lanes * core_.vectors),
-        tile_w_(std::min<int64_t>(form.w.out, kLoopWidth)),
+        tile_w_(std::min(f_.w.out, bare_ ? std::clamp(kLoopFrames / f_.depth, 2 * most_, kLoopWidth) : kLoopWidth)),
         tile_h_(lines_of_tile()),
-        frame_(form.h, form.w, tile_h_, tile_w_) {
+        frame_(f_.h, f_.w, tile_h_, tile_w_) {
     require(frame_.floats() <= int64_t{1} << 30 && planes() <= (int64_t{1} << 34) / frame_.floats(),
             "frames are very large");
     const Operand& filters = step.input(1);
@@ -61,6 +62,7 @@ class OrderedReals final : public Kernel {
   }
 
   int64_t scratch_bytes(int threads) const override { return filter_bytes() + threads * worker_bytes(); }
+  bool tells_nan() const override { return true; }
   bool packs(size_t input) const override { return input == 1 && constant_; }
   std::string note() const override {
     return f_.order == RealConvolutionForm::Order::blocks ? "fused multiply-adds in blocks"
@@ -110,6 +112,20 @@ class OrderedReals final : public Kernel {
     float *sums, *unfolded, *frames;
   };
 
+  // Filters of one tap that meet every position need no frames.
+  static bool is_bare(const RealConvolutionForm& form) {
+    const auto own = [](const SpatialAxis& axis) {
+      return axis.taps == 1 && axis.stride == 1 && axis.before == 0 && axis.dimension == axis.out;
+    };
+    return own(form.h) && own(form.w) && form.depth % form.block == 0;
+  }
+  // Such images are a single line.
+  static RealConvolutionForm as_line(RealConvolutionForm form) {
+    if (!is_bare(form)) return form;
+    form.w.dimension = form.w.out = form.positions;
+    form.h.dimension = form.h.out = 1;
+    return form;
+  }
   // At least a few panels, and as many lines as fit into a cache.
   int64_t lines_of_tile() const {
     const int64_t pitch = FrameAxis(f_.w, tile_w_).size;
@@ -118,7 +134,7 @@ class OrderedReals final : public Kernel {
   }
   // Channels that fill up the last block are zeros.
   int64_t planes() const { return f_.depth + (f_.depth % f_.block == 0 ? 0 : 1); }
-  int64_t frame_bytes() const { return round_up((planes() * frame_.floats() + most_) * 4, 64); }
+  int64_t frame_bytes() const { return bare_ ? 0 : round_up((planes() * frame_.floats() + most_) * 4, 64); }
   int64_t filter_bytes() const { return constant_ ? 0 : round_up(f_.groups * f_.filters * f_.terms * 4, 64); }
   int64_t sums_bytes() const { return round_up(kLoopRows * 8, 64) + round_up(kLoopRows * most_ * 4, 64); }
   int64_t worker_bytes() const { return sums_bytes() + round_up(f_.terms * most_ * 4, 64) + frame_bytes(); }
@@ -136,19 +152,31 @@ class OrderedReals final : public Kernel {
     const int64_t length = (tile.lines - 1) * frame_.pitch() + tile.used;
     const float* image = f_.at(run, 0) + tile.image * f_.depth * f_.plane();
     std::fill_n(worker.frames, frame_bytes() / 4, 0.0f);
-    for (int64_t c = 0; c < f_.depth; ++c) {
+    for (int64_t c = 0; c < f_.depth && !bare_; ++c) {
       frame_.fill(image + c * f_.plane(), tile.y, tile.x, worker.frames + c * frame_.floats());
     }
     bool finite = true;
     for (int64_t first = 0; first < length; first += most_) {
       run.check(index);
       const int64_t wide = round_up(std::min(most_, length - first), core_.lanes);
-      unfold(worker.frames + first, wide, worker.unfolded);
+      if (bare_) {
+        take_columns(image + tile.x + first, std::min(wide, f_.positions - tile.x - first), wide, worker.unfolded);
+      } else {
+        unfold(worker.frames + first, wide, worker.unfolded);
+      }
       for (int64_t m = tile.low; m < tile.end; m += kLoopRows) {
         finite &= multiply(run, tile, worker, m, std::min(kLoopRows, tile.end - m), first, wide);
       }
     }
     return finite;
+  }
+
+  // The first `used` of `wide` positions of all channels, then zeros.
+  void take_columns(const float* image, int64_t used, int64_t wide, float* to) const {
+    for (int64_t c = 0; c < f_.depth; ++c, image += f_.positions, to += wide) {
+      take_every(image, 1, used, to);
+      std::fill(to + used, to + wide, 0.0f);
+    }
   }
 
   // `wide` places of all terms.
@@ -232,6 +260,7 @@ class OrderedReals final : public Kernel {
 
   const RealMatmul& core_;
   RealConvolutionForm f_;
+  bool bare_;
   int64_t most_, tile_w_, tile_h_;
   ImageFrame frame_;
   bool constant_ = false;

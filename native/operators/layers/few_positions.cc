@@ -36,6 +36,7 @@ class FewPositions final : public Kernel {
   }
 
   int64_t scratch_bytes(int threads) const override { return windows_bytes() + threads * worker_bytes(); }
+  bool tells_nan() const override { return true; }
   bool packs(size_t input) const override { return input == 1 && !lanes(); }
   std::string note() const override {
     return lanes() ? "products and sums of single rows" : "fused multiply-adds in blocks";

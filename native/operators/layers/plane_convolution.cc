@@ -23,7 +23,7 @@ constexpr int64_t kPlaneLanes = 16;      // what the core is given is a multiple
 class PlaneConvolution final : public Kernel {
  public:
   PlaneConvolution(const Step& step, const CoreSet& cores, const RealConvolutionForm& form)
-      : core_(cores.real_plane_fused()),
+      : core_(cores.real_plane()),
         f_(form),
         tile_w_(std::min<int64_t>(form.w.out, 4096)),
         tile_h_(std::min(form.h.out, std::max<int64_t>(1, kFrameFloats / FrameAxis(form.w, tile_w_).size))),
@@ -37,6 +37,7 @@ class PlaneConvolution final : public Kernel {
   }
 
   int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+  bool tells_nan() const override { return true; }
   bool packs(size_t input) const override { return input == 1 && !kept_.empty(); }
   std::string note() const override {
     return f_.order == RealConvolutionForm::Order::blocks ? "fused multiply-adds in planes"
@@ -68,20 +69,19 @@ class PlaneConvolution final : public Kernel {
 
  private:
   struct Worker {
-    const float **inputs, **weights;
+    const float** inputs;
     float *frame, *sums;
   };
 
   int64_t frame_floats() const { return frame_.floats() + kPlaneLanes; }
   int64_t sums_floats() const { return round_up(tile_h_ * frame_.pitch(), kPlaneLanes); }
   int64_t worker_bytes() const {
-    return round_up(2 * f_.terms * 8, 64) + round_up(frame_floats() * 4, 64) + sums_floats() * 4;
+    return round_up(f_.terms * 8, 64) + round_up(frame_floats() * 4, 64) + sums_floats() * 4;
   }
   Worker place(uint8_t* scratch) const {
     Worker w{};
     w.inputs = reinterpret_cast<const float**>(scratch);
-    w.weights = w.inputs + f_.terms;
-    w.frame = reinterpret_cast<float*>(scratch + round_up(2 * f_.terms * 8, 64));
+    w.frame = reinterpret_cast<float*>(scratch + round_up(f_.terms * 8, 64));
     w.sums = w.frame + round_up(frame_floats(), 16);
     for (int64_t t = 0; t < f_.terms; ++t) w.inputs[t] = w.frame + frame_.offset(t);
     return w;
@@ -99,36 +99,33 @@ class PlaneConvolution final : public Kernel {
       const float* weights = (kept_.empty() ? f_.at(run, 1) : kept_.data()) + (filter + m) * f_.terms;
       const float* begin = f_.begins ? f_.begin(run) + first : nullptr;
       float* out = reinterpret_cast<float*>(run.outputs[0]) + first;
-      std::fill_n(worker.sums, round_up(length, kPlaneLanes), 0.0f);
+      const float bias = f_.added ? f_.bias(run)[filter + m] : -0.0f;  // adding -0 changes nothing
       if (fours) {
+        std::fill_n(worker.sums, length, 0.0f);
         for (int64_t y = 0; begin != nullptr && y < lines; ++y) {
           std::copy_n(begin + y * f_.w.out, used, worker.sums + y * pitch);
         }
         add_fours(weights, [&](int64_t k) { return worker.inputs[k]; }, f_.terms, length, worker.sums);
+        finite &= add_to_all(worker.sums, bias, length, worker.sums);
       } else {
-        for (int64_t t = 0; t < f_.terms; ++t) worker.weights[t] = weights + t;
-        core_(worker.inputs, worker.weights, f_.terms, round_up(length, kPlaneLanes), worker.sums);
+        const float own = begin == nullptr ? bias : -0.0f;
+        finite &= core_(worker.inputs, weights, f_.terms, round_up(length, kPlaneLanes), own, worker.sums);
       }
-      const float addend = f_.added ? f_.bias(run)[filter + m] : 0.0f;
       for (int64_t y = 0; y < lines; ++y) {
         const float* sums = worker.sums + y * pitch;
         float* to = out + y * f_.w.out;
-        if (begin != nullptr && !fours) {
-          for (int64_t x = 0; x < used; ++x) to[x] = sums[x] + begin[y * f_.w.out + x];
-          sums = to;
-        }
-        if (f_.added) {
-          finite &= add_to_all(sums, addend, used, to);
+        if (begin == nullptr || fours) {
+          std::memcpy(to, sums, static_cast<size_t>(used) * 4);
           continue;
         }
-        if (sums != to) std::copy_n(sums, used, to);
-        finite &= all_finite(to, used);
+        for (int64_t x = 0; x < used; ++x) to[x] = sums[x] + begin[y * f_.w.out + x];
+        finite &= add_to_all(to, bias, used, to);
       }
     }
     return finite;
   }
 
-  RealTaps core_;
+  RealPlane core_;
   RealConvolutionForm f_;
   int64_t tile_w_, tile_h_;
   ImageFrame frame_;

@@ -59,6 +59,7 @@ class RealProduct final : public Kernel {
   }
 
   int64_t scratch_bytes(int threads) const override { return packed_bytes() + threads * product_.worker_bytes(); }
+  bool tells_nan() const override { return true; }
   bool packs(size_t input) const override { return input == 1 && constant_; }
   std::string note() const override { return "fused multiply-adds in blocks"; }
 
@@ -129,6 +130,7 @@ class SingleRows final : public Kernel {
             "the addend has another form");
     one_addend_ = c.elements == 1;
   }
+  bool tells_nan() const override { return true; }
   bool packs(size_t) const override { return false; }
   std::string note() const override { return "products and sums of single rows"; }
 

@@ -42,6 +42,7 @@ class RealTransposed final : public Kernel {
   RealTransposed(const Step& step, const CoreSet& cores);
 
   int64_t scratch_bytes(int threads) const override { return shared_bytes() + threads * worker_bytes(); }
+  bool tells_nan() const override { return true; }
   bool packs(size_t input) const override { return input == 1 && packed_; }
   std::string note() const override { return "fused multiply-adds in blocks, then planes of taps"; }
   void run(const Run& run) const override;

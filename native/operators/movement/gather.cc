@@ -5,6 +5,7 @@
 #include "core/kernel.h"
 #include "operators/core/registry.h"
 #include "operators/movement/embedding_lookup.h"
+#include "operators/movement/gather_blocks.h"
 #include "operators/movement/strided_copy.h"
 #include "operators/movement/table_copy.h"
 
@@ -240,6 +241,7 @@ class GatherElements final : public GatheredPlaces {
 
 std::unique_ptr<Kernel> make_gather(const Step& step, const CoreSet&) {
   if (step.has_array("scales")) return make_embedding_lookup(step);
+  if (step.integers.count("block_axis") != 0) return make_gather_blocks(step);
   if (step.integers.count("axis") != 0) return std::make_unique<GatherElements>(step);
   return std::make_unique<Gather>(step, GatherShape(step));
 }
