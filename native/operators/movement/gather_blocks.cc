@@ -20,8 +20,11 @@ class GatherBlocks final : public Kernel {
     const Operand &data = step.input(0), &positions = step.input(1), &scales = step.input(kBlockScales);
     const Operand& out = step.output();
     require(step.rule("dequantize") == "binary32_multiply", "no native rule for this slot");
-    require(data.type == Type::u8 && scales.type == Type::f32 && out.type == Type::f32,
+    require(scales.type == Type::f32 && out.type == Type::f32, "no native kernel for these types");
+    // Unsigned numbers of 4 bits are bytes.
+    require(data.type == Type::u8 || (bits_ == 8 && (data.type == Type::s4 || data.type == Type::bytes1)),
             "no native kernel for these types");
+    signed_ = data.type == Type::s4;
     wide_ = positions.type == Type::s64;
     require(wide_ || positions.type == Type::s32, "positions have another type");
     require(data.dense() && positions.dense() && scales.dense() && out.dense(), "all operands must be dense");
@@ -39,7 +42,7 @@ class GatherBlocks final : public Kernel {
     pointed_ = step.has_input(kBlockPoints);
     if (!pointed_) return;
     const Operand& points = step.input(kBlockPoints);
-    require(points.type == Type::u8 && points.dense() && points.elements == dimension_ * lines_ * point_bytes_,
+    require(points.type == data.type && points.dense() && points.elements == dimension_ * lines_ * point_bytes_,
             "zero points have another form");
   }
   std::string note() const override { return "rows of blocks, multiplied"; }
@@ -62,6 +65,7 @@ class GatherBlocks final : public Kernel {
 
  private:
   int part(const uint8_t* packed, int64_t i) const {
+    if (signed_) return static_cast<int8_t>(packed[i]);
     return packed[i * bits_ / 8] >> (i * bits_ % 8) & ((1 << bits_) - 1);
   }
 
@@ -79,7 +83,7 @@ class GatherBlocks final : public Kernel {
 
   int64_t bits_, block_, middle_;
   int64_t dimension_ = 0, bytes_ = 0, lines_ = 0, numbers_ = 0, blocks_ = 0, point_bytes_ = 0, count_ = 0;
-  bool wide_ = false, pointed_ = false;
+  bool wide_ = false, pointed_ = false, signed_ = false;
 };
 
 }  // namespace
