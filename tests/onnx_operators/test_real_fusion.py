@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -113,3 +114,25 @@ def _normalized_product(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     return bytes(model.SerializeToString()), x
+
+
+@needs_wide
+@pytest.mark.parametrize("turned", [False, True])
+def test_biases_before_skipping_normalizations_of_the_file(turned: bool) -> None:
+    """A vector that the file adds to a product before its SkipLayerNormalization is added last, on either side."""
+    rng = np.random.default_rng(5)
+    shapes = {"x": (1, 6, 8), "w": (8, 16), "b": (16,), "r": (1, 6, 16), "scale": (16,), "shift": (16,)}
+    values = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    sides = ["r", "biased"] if turned else ["biased", "r"]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"]),
+        helper.make_node("Add", ["product", "b"], ["biased"]),
+        helper.make_node("SkipLayerNormalization", [*sides, "scale", "shift"], ["y"], domain="com.microsoft"),
+    ]
+    inputs = {name: values.pop(name) for name in ("x", "r")}
+    content, feeds = build(nodes, inputs, {"y": TensorProto.FLOAT}, values, opset=17)
+    model = onnx.load_from_string(content)
+    for given in model.graph.input:
+        # Else product and vector are one product.
+        given.type.tensor_type.shape.dim[0].dim_param = "batch"
+    assert check(model.SerializeToString(), feeds) == "equal"

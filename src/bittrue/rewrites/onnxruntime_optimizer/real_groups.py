@@ -18,6 +18,8 @@ from .quantized_pairs import DEQUANTIZE
 
 _F32 = np.float32
 _REALS = ("f16", "f32", "f64")
+# Normalizations, and what the sum before them is called.
+_SUMMED = {"LayerNormalization": "Add", "SkipLayerNormalization": "SkipLayerNormalization"}
 # From this operator set on there is the operator itself, and the passes that know nothing but the standard join it.
 NORMALIZATION = 17
 
@@ -180,24 +182,29 @@ def _normalize(editor: Editor, nodes: tuple[Node, ...], inputs: tuple[int, ...],
 def join_skipped_sums(editor: Editor, shapes: Shapes) -> None:
     """A sum of two tensors [N, M, K] that only a layer normalization reads: its rows are summed in another order.
 
-    A constant vector that is added to one of the two is added last.
+    A constant vector that is added to one of the two is added last; before a SkipLayerNormalization of the file, too,
+    where it is added to a product.
     """
     sizes = known_sizes(editor, shapes)
     for node in editor.nodes():
-        if not editor.alive(node) or node.source != "LayerNormalization" or len(node.outputs) != 1:
+        if not editor.alive(node) or node.source not in _SUMMED or len(node.outputs) != 1:
             continue
         first = editor.writer(node.inputs[0])
-        if first is None or first.source != "Add" or editor.only_reader(first) is not node or node.attributes["summed"]:
+        if first is None or first.source != _SUMMED[node.source] or editor.only_reader(first) is not node:
             continue
-        if not _same_three(sizes, first) or editor.type(first.outputs[0]) != "f32":
+        new = first.source == "Add"
+        if new and (node.attributes["summed"] or not _same_three(sizes, first)):
+            continue
+        if editor.type(first.outputs[0]) != "f32":
             continue
         if any(len(known_shape(editor, shapes, part) or ()) > 1 for part in node.inputs[1:]):
             continue
         later = _added_later(editor, sizes, first, node)
         if later is not None:
             _add_later(editor, first, *later)
-        attributes = {**node.attributes, "axis": -1, "summed": True}
-        editor.change(node, attributes=attributes, source="SkipLayerNormalization")
+        if new:
+            attributes = {**node.attributes, "axis": -1, "summed": True}
+            editor.change(node, attributes=attributes, source="SkipLayerNormalization")
 
 
 def _same_three(sizes: Callable[[int | None], Sizes | None], node: Node) -> bool:
@@ -219,7 +226,7 @@ def _added_later(
         for position, second in enumerate(sums)
         if second is not None and second.source == "Add" and editor.only_reader(second) is first
     ]
-    for second, position in found:
+    for second, position in found if first.source == "Add" else ():
         value, whole = editor.value(second.inputs[1]), sizes(second.inputs[0])
         integer = _is_integer_product(editor, editor.writer(second.inputs[0]), second)
         if value is not None and whole is not None and len(whole) == 3 and value.shape == whole[2:] and not integer:
