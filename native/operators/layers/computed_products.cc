@@ -23,8 +23,14 @@ class ByteProducts final : public Kernel {
             "no native kernel for these types");
     require(step.rule("accumulate") == "s32_wrap", "sums are kept in 32 bits");
     require(p_.depth <= int64_t{1} << 31 && p_.columns <= int64_t{1} << 31, "the matrices are very large");
-    input_zero_point_ = step.integer("input_zero_point", -(1 << 16), 1 << 16) + flip_of(x.type);
-    weight_zero_point_ = step.integer("weight_zero_point", -(1 << 16), 1 << 16) + flip_of(w.type) - 128;
+    if (step.integers.count("late") != 0 && step.integer("late", 0, 1) != 0) {
+      input_point_ = is_given(step, kInputPoint, x.type);
+      weight_point_ = is_given(step, kWeightPoint, w.type);
+      points_ = {flip_of(x.type), flip_of(w.type) - 128};
+    } else {
+      points_ = {step.integer("input_zero_point", -(1 << 16), 1 << 16) + flip_of(x.type),
+                 step.integer("weight_zero_point", -(1 << 16), 1 << 16) + flip_of(w.type) - 128};
+    }
     const std::string& form = step.text("form");
     if (form == "sums") {
       require(out.type == Type::s32, "sums are kept in 32 bits");
@@ -46,6 +52,9 @@ class ByteProducts final : public Kernel {
   std::string note() const override { return "matmul, packed while running"; }
 
   void run(const Run& run) const override {
+    ZeroPoints points = points_;
+    if (input_point_) points.input = run.inputs[kInputPoint][0];
+    if (weight_point_) points.weight = run.inputs[kWeightPoint][0] - 128;
     auto* packed = reinterpret_cast<int8_t*>(run.scratch);
     auto* terms = reinterpret_cast<int32_t*>(run.scratch + packed_bytes());
     const int64_t panels = (p_.columns + most_ - 1) / most_, matrices = static_cast<int64_t>(p_.left.size());
@@ -53,8 +62,8 @@ class ByteProducts final : public Kernel {
         matrices * p_.rows * p_.columns * p_.depth / kComputedRate < kWorthSharing ? 1 : run.pool.threads();
     run.pool.parallel(p_.right_matrices * panels, threads, [&](int64_t task, int) {
       const int64_t matrix = task / panels, first = task % panels * most_;
-      pack(run.inputs[1] + matrix * p_.depth * p_.columns, first, packed + matrix * width_ * depth_ + first * depth_,
-           terms + matrix * width_ + first);
+      pack(run.inputs[1] + matrix * p_.depth * p_.columns, first, points,
+           packed + matrix * width_ * depth_ + first * depth_, terms + matrix * width_ + first);
     });
     const int64_t blocks = (p_.rows + kComputedRows - 1) / kComputedRows;
     run.pool.parallel(matrices * blocks, threads, [&](int64_t task, int worker) {
@@ -77,9 +86,9 @@ class ByteProducts final : public Kernel {
         rows.sums = sums + c;
         core_.run(rows, right + c * depth_, std::min(most_, width_ - c));
       }
-      if (weight_zero_point_ != 0) {
+      if (points.weight != 0) {
         for (int64_t r = 0; r < count; ++r) pointers[r] = data + r * depth_;
-        row_terms_(pointers, kComputedRows, 1, p_.depth, count, static_cast<int32_t>(-weight_zero_point_), row_terms);
+        row_terms_(pointers, kComputedRows, 1, p_.depth, count, static_cast<int32_t>(-points.weight), row_terms);
       } else {
         std::fill_n(row_terms, count, 0);
       }
@@ -88,6 +97,19 @@ class ByteProducts final : public Kernel {
   }
 
  private:
+  // Of the bytes as they are kept, weights less 128.
+  struct ZeroPoints {
+    int64_t input, weight;
+  };
+  static constexpr size_t kInputPoint = 4, kWeightPoint = 6;  // operands of late zero points
+
+  static bool is_given(const Step& step, size_t input, Type type) {
+    if (!step.has_input(input)) return false;
+    const Operand& point = step.input(input);
+    require(point.elements == 1 && point.dense() && point.type == type, "late zero points have another form");
+    return true;
+  }
+
   int64_t packed_bytes() const { return round_up(p_.right_matrices * width_ * depth_, 64); }
   int64_t shared_bytes() const { return packed_bytes() + round_up(p_.right_matrices * width_ * 4, 64); }
   int64_t copy_bytes() const { return depth_ == p_.depth ? 0 : round_up(kComputedRows * depth_, 64); }
@@ -97,7 +119,7 @@ class ByteProducts final : public Kernel {
   }
 
   // Columns from `first` on, at most a panel of them, [depth / 4][width][4], and what they add to their sums.
-  void pack(const uint8_t* matrix, int64_t first, int8_t* to, int32_t* terms) const {
+  void pack(const uint8_t* matrix, int64_t first, const ZeroPoints& points, int8_t* to, int32_t* terms) const {
     const int64_t wide = std::min(most_, width_ - first), used = std::min(wide, p_.columns - first);
     auto* target = reinterpret_cast<uint8_t*>(to);
     for (int64_t k = 0; k < p_.depth; k += 4, target += 4 * wide) {
@@ -129,7 +151,7 @@ class ByteProducts final : public Kernel {
     rows.stride = wide;
     core_.run(rows, to, wide);
     for (int64_t n = 0; n < wide; ++n) {
-      terms[n] = folded_bias(0, input_zero_point_, zero_point_factor(p_.depth, weight_zero_point_, terms[n]));
+      terms[n] = folded_bias(0, points.input, zero_point_factor(p_.depth, points.weight, terms[n]));
     }
   }
 
@@ -163,7 +185,9 @@ class ByteProducts final : public Kernel {
   RowTerms row_terms_;
   RequantizeRow requantize_ = nullptr;
   rules::Requantize requantization_;
-  int64_t input_zero_point_ = 0, weight_zero_point_ = 0, depth_ = 0, most_ = 0, width_ = 0;
+  ZeroPoints points_ = {0, 0};
+  bool input_point_ = false, weight_point_ = false;
+  int64_t depth_ = 0, most_ = 0, width_ = 0;
   std::vector<uint8_t> ones_;
 };
 

@@ -41,9 +41,18 @@ std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
   if (step.texts.count("form") != 0) return make_tensor_products(step, cores);
   if (step.rules.count("real_product") != 0) return make_real_product(step, cores);
   if (step.rules.count("store") != 0) return make_quantized(step, cores);
-  const bool sums = step.rules.count("scale_back") == 0 && step.integer("late", 0, 1) == 0;
+  const bool unscaled = step.rules.count("scale_back") == 0, late = unscaled && step.integer("late", 0, 1) != 0;
+  const bool sums = unscaled && !late;
   const bool plain = step.integers.count("input_zero_point") != 0 && step.integers.count("weight_zero_point") != 0;
   if (sums && plain && step.input(1).constant == nullptr) return make_computed_product(step, cores, "sums");
+  if (late && step.input(1).constant == nullptr) {
+    // Both zero points are read while running.
+    require(!step.has_input(2) && step.integer("transpose_a", 0, 1) == 0, "addends of computed products");
+    require(is_8bit(step.input(0).type) && is_8bit(step.input(1).type), "no native kernel for these types");
+    Step product = step;
+    product.texts["form"] = "sums";
+    return make_tensor_products(product, cores);
+  }
   return make_integer_layer(step, cores);
 }
 
