@@ -458,6 +458,21 @@ def test_computed_factors() -> None:
 
 
 @needs_wide
+def test_idle_expand() -> None:
+    """An Expand to the sizes that are there goes; what is left stands alone between nodes without a kernel."""
+    x = np.random.default_rng(5).standard_normal((2, 3, 16)).astype(np.float16)
+    nodes = [
+        helper.make_node("Sigmoid", ["x"], ["s"]),
+        helper.make_node("Unsqueeze", ["s", "axis"], ["u"]),
+        helper.make_node("Expand", ["u", "sizes"], ["e"]),
+        helper.make_node("Tanh", ["e"], ["t"]),
+        helper.make_node("Cast", ["t"], ["y"], to=TensorProto.FLOAT),
+    ]
+    constants = {"axis": np.array([1]), "sizes": np.array([1, 3, 1])}
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=17))
+
+
+@needs_wide
 def test_joined_reshapes() -> None:
     """Reshapes that become one are asked last whether they stand alone: here behind the Concat that reads them."""
     x = np.random.default_rng(5).standard_normal((1, 12, 16)).astype(np.float16)

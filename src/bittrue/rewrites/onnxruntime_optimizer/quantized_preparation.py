@@ -33,19 +33,29 @@ PLAIN_PRODUCT: dict[str, Attribute] = {
 
 # -- operators without effect --------------------------------------------------------------------------------------
 def remove_idle(editor: Editor, shapes: Shapes) -> None:
-    """Identity, Dropout (whose mask is made by nodes of its own), casts to the type that is there, and sums with 0 and
-    products with 1, whatever they do to the sign of 0.
+    """Identity, Dropout (whose mask is made by nodes of its own), casts to the type and Expand to the sizes that are
+    there, and sums with 0 and products with 1, whatever they do to the sign of 0.
     """
     for planned in editor.nodes():
         # One that read what another of them gave has been replaced.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or not node.inputs or editor.gives_result(node) or node.attributes.get("unblocks"):
             continue
-        same_type = node.operator == "convert" and editor.type(node.inputs[0]) == editor.type(node.outputs[0])
-        source = node.inputs[0] if node.operator == "identity" or same_type else _unchanged(editor, shapes, node)
+        same = node.operator == "convert" and editor.type(node.inputs[0]) == editor.type(node.outputs[0])
+        same = same or node.operator == "identity" or _expands_nothing(editor, shapes, node)
+        source = node.inputs[0] if same else _unchanged(editor, shapes, node)
         if source is not None:
             editor.replace_reads(node.outputs[0], source)
             editor.remove(node)
+
+
+def _expands_nothing(editor: Editor, shapes: Shapes, node: Node) -> bool:
+    """Whether an Expand asks for no size but those of its operand, or 1."""
+    target = editor.value(node.inputs[1]) if node.source == "Expand" and len(node.inputs) > 1 else None
+    shape = None if target is None else known_shape(editor, shapes, node.inputs[0])
+    if target is None or shape is None or not 0 < target.size <= len(shape):
+        return False
+    return all(wanted in (0, 1, size) for size, wanted in zip(shape[::-1], target.reshape(-1)[::-1], strict=False))
 
 
 def _unchanged(editor: Editor, shapes: Shapes, node: Node) -> int | None:
