@@ -1,5 +1,5 @@
-"""shrink, hardmax, mean_variance_normalization, determinant, fold, region_bins, unpool, cosine_window, affine_grid,
-mel_weights, lengths of whole images: random one-node models against ONNX Runtime.
+"""shrink, hardmax, mean_variance_normalization, determinant, fold, region_bins, region_maxima, deformable_conv, unpool,
+cosine_window, affine_grid, mel_weights, lengths of whole images: random one-node models against ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -97,6 +97,51 @@ def regions(rng: np.random.Generator) -> Model:
         attributes["coordinate_transformation_mode"] = str(rng.choice(["half_pixel", "output_half_pixel"]))
     operands = {"x": reals(rng, shape), "boxes": boxes, "images": rng.integers(0, shape[0], count)}
     return single("RoiAlign", operands, [_FLOAT], attributes, opset=opset)
+
+
+def largest_of_regions(rng: np.random.Generator) -> Model:
+    shape, count = tuple(int(v) for v in rng.integers(1, 9, 4)), int(rng.integers(0, 5))
+    boxes = rng.uniform(-4, 14, (count, 4))
+    boxes[:, 2:] = boxes[:, :2] + boxes[:, 2:] if rng.random() < 0.7 else boxes[:, 2:]
+    boxes = np.rint(boxes * 2) / 2 if rng.random() < 0.4 else boxes
+    regions = np.concatenate([rng.integers(0, shape[0], (count, 1)), boxes], 1).astype(F32)
+    attributes: dict[str, Any] = {"pooled_shape": rng.integers(1, 6, 2).tolist()}
+    if rng.random() < 0.7:
+        attributes["spatial_scale"] = float(F32(rng.choice([1, 0.5, 0.0625, rng.uniform(0.1, 2)])))
+    return single(
+        "MaxRoiPool",
+        {"x": (wild if rng.random() < 0.2 else reals)(rng, shape), "boxes": regions},
+        [_FLOAT],
+        attributes,
+        opset=int(rng.choice([8, 13, 21])),
+    )
+
+
+def deformed(rng: np.random.Generator) -> Model:
+    group, parts, kernel = int(rng.integers(1, 4)), int(rng.integers(1, 3)), rng.integers(1, 4, 2)
+    each, made = int(parts * rng.integers(1, 5)), int(rng.choice([1, 2, 3, 7, 20]))
+    strides, dilations, pads = rng.integers(1, 3, 2), rng.integers(1, 3, 2), rng.integers(0, 3, 4)
+    sizes = rng.integers(1, 9, 2)
+    image = np.maximum(1, (sizes - 1) * strides + dilations * (kernel - 1) + 1 - pads[:2] - pads[2:])
+    sizes = (image + pads[:2] + pads[2:] - dilations * (kernel - 1) - 1) // strides + 1
+    taps, count = int(parts * kernel.prod()), int(rng.integers(1, 3))
+    offsets = rng.standard_normal((count, 2 * taps, *sizes)) * rng.choice([0.5, 3])
+    operands: dict[str, Any] = {
+        "x": reals(rng, (count, group * each, *image)),
+        "w": reals(rng, (group * made, each, *kernel)),
+        "offsets": (np.rint(offsets) if rng.random() < 0.2 else offsets).astype(F32),
+        "bias": reals(rng, (group * made,)) if rng.random() < 0.6 else None,
+        "factors": rng.random((count, taps, *sizes)).astype(F32) if rng.random() < 0.5 else None,
+    }
+    given = {"strides": strides, "dilations": dilations, "pads": pads, "kernel_shape": kernel}
+    attributes: dict[str, Any] = {
+        name: values.tolist()
+        for name, values in given.items()
+        if rng.random() < 0.8 or (name != "kernel_shape" and (values != (name != "pads")).any())
+    }
+    attributes |= {"group": group, "offset_group": parts}
+    constants = ["w", *(["bias"] if operands["bias"] is not None else [])] if rng.random() < 0.7 else []
+    return single("DeformConv", operands, [_FLOAT], attributes, opset=int(rng.choice([19, 22])), constants=constants)
 
 
 def unpool(rng: np.random.Generator) -> Model:
@@ -198,8 +243,8 @@ def short_fourier(rng: np.random.Generator) -> Model:
 
 
 BUILDERS: tuple[Generator, ...] = (
-    shrink, hardmax, lengths_of_images, mean_variance, columns, regions, unpool, determinant, window, affine_grid,
-    mel_weights, discrete_fourier, short_fourier,
+    shrink, hardmax, lengths_of_images, mean_variance, columns, regions, largest_of_regions, deformed, unpool,
+    determinant, window, affine_grid, mel_weights, discrete_fourier, short_fourier,
 )  # fmt: skip
 
 

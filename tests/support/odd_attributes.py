@@ -91,6 +91,12 @@ def _by_hand() -> Iterator[Base]:
     regions = {"x": image, "b": np.float32([[0, 0, 2, 3]]), "n": np.int64([0])}
     yield _made("RoiAlign", regions, [_F32], mode="max", output_height=2, output_width=2, sampling_ratio=1,
                 spatial_scale=0.5, coordinate_transformation_mode="half_pixel", opset=16)  # fmt: skip
+    five = {"x": image, "b": np.float32([[0, 0, 0, 2, 3]])}
+    yield _made("MaxRoiPool", five, [_F32], pooled_shape=[2, 2], spatial_scale=0.5)
+    taps = {"x": image, "w": np.ones((2, image.shape[1], 1, 1), np.float32)}
+    taps["o"] = np.full((image.shape[0], 2, *image.shape[2:]), 0.25, np.float32)
+    yield _made("DeformConv", taps, [_F32], kernel_shape=[1, 1], strides=[1, 1], pads=[0, 0, 0, 0], dilations=[1, 1],
+                group=1, offset_group=1, opset=19)  # fmt: skip
     for op_type in ("ReduceSum", "ReduceMax", "ReduceMean", "ReduceL2"):
         yield _made(op_type, {"x": x}, [_F32], axes=[1], keepdims=1, opset=11)
     yield _made("Squeeze", {"x": x[None]}, [_F32], axes=[0], opset=11)

@@ -182,10 +182,29 @@ def _roi_align(source: Source) -> None:
     source.emit("region_bins", source.type(0), attributes)
 
 
+def _max_roi_pool(source: Source) -> None:
+    attributes: dict[str, Attribute] = {
+        "bins": sizes(source, "pooled_shape"),
+        "spatial_scale": source.real("spatial_scale", 1.0),
+    }
+    source.emit("region_maxima", source.type(0), attributes)
+
+
+def _deform_conv(source: Source) -> None:
+    attributes: dict[str, Attribute] = {name: sizes(source, name) for name in ("strides", "pads", "dilations")}
+    attributes |= {
+        "kernel": sizes(source, "kernel_shape"),
+        "group": source.integer("group", 1),
+        "offset_group": source.integer("offset_group", 1),
+    }
+    source.emit("deformable_conv", source.type(0), attributes)
+
+
 MAPPERS: Mappers = {
     ("", "AveragePool"): _average_pool,
     ("", "Col2Im"): _col2im,
     ("", "Conv"): _conv,
+    ("", "DeformConv"): _deform_conv,
     ("", "Det"): same_type("determinant"),
     ("", "ConvTranspose"): _conv_transpose,
     ("", "Gemm"): _gemm,
@@ -195,6 +214,7 @@ MAPPERS: Mappers = {
     ("", "LpPool"): _lp_pool,
     ("", "MatMul"): same_type("matmul"),
     ("", "MaxPool"): _max_pool,
+    ("", "MaxRoiPool"): _max_roi_pool,
     ("", "MaxUnpool"): _max_unpool,
     ("", "RoiAlign"): _roi_align,
     (MICROSOFT, "FusedConv"): _fused_conv,

@@ -135,6 +135,14 @@ ROWS: tuple[Row, ...] = (
     Row("lp_normalization", _ONE, _NORMAL, _RUN),
     Row("mean_variance_normalization", _ONE, _NORMAL, _RUN),
     Row("fold", ("f32 s64 s64 -> f32",), {}, _RUN, requires=(("folds_plainly",),)),
+    Row(
+        "deformable_conv",
+        ("f32 f32 f32 f32|- f32|- -> f32",),
+        _PRODUCT,
+        _MACHINE,
+        limit=f"{_THREADS}; {_TWO_NANS}; NaN among offsets: the runtime reads elsewhere",
+    ),
+    Row("region_maxima", ("f32 f32 -> f32",), {}, _RUN),
     Row("region_bins", ("f32 f32 s64 -> f32",), {}, _RUN, requires=(("version_at_most", 16),), limit=_NAN),
     Row("determinant", _ONE, {}, _RUN, when=(("last_size_below", 0, 17),)),
     Row(
