@@ -24,6 +24,12 @@ debian() {
   for package in "$state"/cache/archives/*.deb; do
     dpkg -x "$package" "$folder/root.new"
   done
+  # Runtimes look there for the kind of processor; emulated ones would find the host's and give up.
+  mkdir -p "$folder/root.new/proc"
+  for processor in 0 1; do
+    printf '%s\n' "processor : $processor" "Features : fp asimd crc32 atomics fphp asimdhp cpuid asimdrdm asimddp" \
+      "CPU implementer : 0x41" "CPU architecture: 8" "CPU variant : 0x4" "CPU part : 0xd0b" "CPU revision : 1" ""
+  done > "$folder/root.new/proc/cpuinfo"
   mv "$folder/root.new" "$folder/root"
 }
 

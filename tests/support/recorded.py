@@ -8,6 +8,7 @@ run against the real runtime; `tests/models/test_recorded.py` replays them every
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from .oracle import Answer
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "recorded"
 # Cases kept of one test: those that ran, and those that were refused.
-_RAN, _REFUSED = 4, 1
+_RAN, _REFUSED = int(os.environ.get("BITTRUE_RECORD_CASES", 4)), 1
 # A case with more bytes than this is left out; recordings are part of the repository.
 _LARGEST = 6000
 

@@ -12,6 +12,7 @@ from ..compare.tables import NumericsComparison, compare_numerics
 from ..errors import InputError
 from ..names import near_or_all
 from ..numerics import Row
+from ..numerics.processors import elsewhere
 from ..rules import formula
 from .clicking import Choice, Group
 from .common import console
@@ -52,13 +53,13 @@ def _list() -> None:
 @click.argument("name", type=_NAME, metavar="NAME")
 @click.option("--operator", metavar="STEM", help="Only this operator, for example conv.")
 def show(name: str, operator: str | None) -> None:
-    """Print every row of one numerics: types, rules, evidence, limits."""
+    """Print every row of one numerics: types, rules, evidence, limits, and what came of it on aarch64."""
     found = tables.find(name)
     _check_operator(operator, name)
     columns = [Column("operator", "text"), Column("types", "text"), Column("when", "text"), Column("rules", "text")]
     columns.append(Column("evidence and limits", "text"))
     rows = [
-        (Text(row.operator), *map(Text, (_types(row), _when(row), _rules(row), _evidence(row))))
+        (Text(row.operator), *map(Text, (_types(row), _when(row), _rules(row), _evidence(name, row))))
         for row in sorted(found.rows, key=lambda row: row.operator)
         if operator in (None, row.operator)
     ]
@@ -93,11 +94,11 @@ def _rules(row: Row) -> str:
     return "\n".join(f"{slot}: {rule}" for slot, rule in row.rules.items())
 
 
-def _evidence(row: Row) -> str:
+def _evidence(name: str, row: Row) -> str:
     if row.refuses:
         return f"refused: {row.refuses}"
-    limit = f"limit{' (inexact)' if row.inexact else ''}: {row.limit}"
-    return f"{row.evidence}\n{limit}" if row.limit else row.evidence
+    limit = f"limit{' (inexact)' if row.inexact else ''}: {row.limit}" if row.limit else ""
+    return "\n".join(filter(None, (row.evidence, limit, elsewhere(name, row))))
 
 
 @command.command("diff")

@@ -1,0 +1,163 @@
+"""What the runtime of another processor answers to recorded cases, and what that says of our rows.
+
+    BITTRUE_RECORD=FOLDER BITTRUE_RECORD_CASES=20 pytest -n 0 --numerics xnnpack tests/operators     # here
+    cd tests && ../tools/python_aarch64.sh -m support.elsewhere answer FOLDER/xnnpack.npz ARM.npz BUILTIN
+    cd tests && python -m support.elsewhere judge xnnpack ARM.npz ... --keep data/recorded/xnnpack@aarch64.npz
+
+`judge` writes src/bittrue/numerics/aarch64.json: for every row of a numerics, how many models took it that gave our
+bytes there, how many that gave the same but for the bits of NaNs, and how many that differ. It keeps equal cases of
+every row as vectors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import json
+import multiprocessing
+import os
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import recorded
+from .oracle import Answer
+
+TABLE = Path(__file__).resolve().parents[2] / "src" / "bittrue" / "numerics" / "aarch64.json"
+_SECONDS = 60
+# Vectors are kept of one row per operator and type of the result, of these types and of at most so many bytes.
+_TYPES, _LARGEST = ("int8", "uint8", "int16", "float32"), 2500
+
+
+def _serve(pipe: Any, resolver: str) -> None:
+    """As the oracle does, but no tensor is resized to a scalar: the wheel for aarch64 dies of such a shape."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    from . import oracle
+
+    resize = Interpreter.resize_tensor_input
+
+    def unless_scalar(self: Any, index: int, shape: list[int], strict: bool = False) -> None:
+        if shape:
+            resize(self, index, shape, strict)
+
+    Interpreter.resize_tensor_input = unless_scalar
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    oracle._answer(pipe, resolver)
+
+
+def answer(source: Path, target: Path, resolver: str) -> None:
+    """The cases of a file again, with what the runtime installed here answers."""
+    import ai_edge_litert.interpreter  # noqa: F401
+
+    context = multiprocessing.get_context("fork")
+    worker, found = None, recorded.Recorder()
+    for case in recorded.read(source):
+        if worker is None:
+            pipe, child = context.Pipe()
+            worker = context.Process(target=_serve, args=(child, resolver), daemon=True)
+            worker.start()
+            child.close()
+        try:
+            pipe.send((case.content, case.feeds, list(case.answer.values)))
+            if not pipe.poll(_SECONDS):
+                raise EOFError
+            kind, payload = pipe.recv()
+            given = Answer(values=payload) if kind == "values" else Answer(refused=payload)
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            worker.kill()
+            worker.join()
+            worker, given = None, Answer(refused="aborted")
+        given.values = {key: value for key, value in given.values.items() if value is not None}
+        found.cases.append(dataclasses.replace(case, answer=given))
+    found.write(target)
+
+
+def judge(name: str, answers: list[Path], keep: Path | None) -> None:
+    """Counts by row, into the table; equal cases into `keep`."""
+    from bittrue.numerics import find
+    from bittrue.numerics.processors import identity
+
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    kept, seen = recorded.Recorder(), set[tuple[str, np.dtype]]()
+    table = find(name)
+    import ml_dtypes  # noqa: F401  NumPy knows bfloat16 by it
+
+    for case in (case for path in answers for case in recorded.read(path)):
+        if not case.answer.ran:
+            continue
+        rows, outcome = _outcome(table, case)
+        for row in map(identity, rows):
+            counts[row][outcome] += 1
+        small = len(case.content) + sum(a.nbytes for a in (*case.answer.values.values(), *itertools.chain(*case.feeds)))
+        kind = next(iter(case.answer.values.values())).dtype
+        kinds = {(row.operator, kind) for row in rows if kind in _TYPES}
+        if outcome == "equal" and small < _LARGEST and not kinds <= seen:
+            seen |= kinds
+            kept.cases.append(case)
+    everything = json.loads(TABLE.read_text()) if TABLE.exists() else {}
+    everything[name] = {row: dict(sorted(found.items())) for row, found in sorted(counts.items())}
+    TABLE.write_text(json.dumps(everything, indent=0, sort_keys=True) + "\n")
+    if keep:
+        kept.write(keep)
+    print(name, len(counts), "rows", sum((Counter(c) for c in counts.values()), Counter()), len(kept.cases), "kept")
+
+
+def _outcome(table: Any, case: recorded.Case) -> tuple[list[Any], str]:
+    """The rows that a model takes, and how its answer agrees: "equal", "nan", "differ"; no rows where ours refuses."""
+    import bittrue
+    from bittrue.plan import planner
+
+    rows: list[Any] = []
+    choose = planner._choose
+
+    def chosen(*about: Any) -> Any:
+        rows.append(choose(*about))
+        return rows[-1]
+
+    planner._choose = chosen
+    try:
+        model = bittrue.load(case.content)
+        graph = model.graph
+        shapes = {graph.tensors[i].name: f.shape for i, f in zip(graph.inputs, case.feeds[0], strict=True)}
+        session = model.prepare(table, shapes=shapes)
+        for feed in case.feeds:
+            traced = session.trace(*feed)
+    except (bittrue.BittrueError, ValueError):
+        return [], ""
+    finally:
+        planner._choose = choose
+    outcomes = {"equal"}
+    for key, value in case.answer.values.items():
+        if isinstance(key, tuple) or graph.tensors[key].name not in traced:
+            continue
+        ours = traced[graph.tensors[key].name]
+        if ours.tobytes() != value.tobytes():
+            same = value.dtype.kind == "f" and np.array_equal(ours, value, equal_nan=True)
+            outcomes.add("nan" if same else "differ")
+    return rows, "differ" if "differ" in outcomes else "nan" if "nan" in outcomes else "equal"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    answering = commands.add_parser("answer")
+    answering.add_argument("source", type=Path)
+    answering.add_argument("target", type=Path)
+    answering.add_argument("resolver")
+    judging = commands.add_parser("judge")
+    judging.add_argument("numerics")
+    judging.add_argument("answers", type=Path, nargs="+")
+    judging.add_argument("--keep", type=Path)
+    given = parser.parse_args()
+    if given.command == "answer":
+        answer(given.source, given.target, given.resolver)
+    else:
+        judge(given.numerics, given.answers, given.keep)
+
+
+if __name__ == "__main__":
+    main()
