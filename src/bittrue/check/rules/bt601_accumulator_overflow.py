@@ -84,10 +84,11 @@ RULE = Rule(
     "warning",
     what="The accumulator of every output channel, sum over taps of (q - z) * w + bias, stays within 32 bits for every"
     " input of the layer: -2^31 <= acc <= 2^31 - 1. It is proven with the model's own weights: each tap takes the end"
-    " of the range of quantized values that drives the sum further. The quantized values are those of the input's type,"
-    " narrowed by the clamp of the operator before; the position in the image is the one with the most taps inside. An input that reaches the"
-    " sum is named, so the finding is no estimate. For other operators that add products (transposed convolutions,"
-    " products of two computed tensors, recurrent cells) a note says so when their bound leaves the register.",
+    " of the range of quantized values that drives the sum further. The quantized values are those of the input's"
+    " type, narrowed by the clamp of the operator before; the position in the image is the one with the most taps"
+    " inside. An input that reaches the sum is named, so the finding is no estimate. For other operators that add"
+    " products (transposed convolutions, products of two computed tensors, recurrent cells) a note says so when their"
+    " bound leaves the register.",
     why="The accumulator wraps around: one unit too much turns the largest positive sum into the smallest negative one,"
     " and the layer's output jumps from one end to the other. Random tests hardly ever find it.",
     enforced="Nobody checks it. LiteRT's reference and optimised kernels, XNNPACK, ONNX Runtime and CMSIS-NN wrap"
