@@ -24,7 +24,7 @@ from typing import Any
 
 import bittrue
 from bittrue.measure.machine import environment
-from bittrue.runners import PEERS
+from bittrue.runners.peers import PEERS
 from pages import RESULTS, SHARED, made_on, write
 
 COMMAND = "from bittrue.cli import main; main()"

@@ -25,7 +25,7 @@ import numpy as np
 
 import bittrue
 from bittrue.measure.machine import environment
-from bittrue.runners import PEERS
+from bittrue.runners.peers import PEERS
 from pages import RESULTS, SHARED, made_on, write
 
 MODEL, DATA = SHARED / "models" / "tiny_kws_int8.tflite", SHARED / "data" / "mlperf_tiny_kws01"

@@ -23,7 +23,7 @@ import numpy as np
 
 import bittrue
 from bittrue.measure.machine import environment
-from bittrue.runners import PEERS
+from bittrue.runners.peers import PEERS
 from pages import RESULTS, SHARED, made_on, write
 
 MODELS = SHARED / "models"

@@ -24,7 +24,7 @@ import numpy as np
 
 import bittrue
 from bittrue.measure.machine import environment
-from bittrue.runners import PEERS
+from bittrue.runners.peers import PEERS
 from pages import SHARED, made_on
 
 MODELS = SHARED / "models"

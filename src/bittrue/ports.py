@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, UnsupportedError
 from .graph import Quantization
 from .names import brief
 
@@ -114,3 +115,13 @@ def checked(port: Port, value: Any) -> np.ndarray:
             advice=advice,
         )
     return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def pair(ours: Sequence[str], theirs: Sequence[str | list[str]], what: str) -> list[int]:
+    """For each of our names the position among theirs: by name where all are found, else in order."""
+    known = {name: i for i, names in enumerate(theirs) for name in ([names] if isinstance(names, str) else names)}
+    if len(set(ours)) == len(ours) and all(name in known for name in ours):
+        return [known[name] for name in ours]
+    if len(ours) != len(theirs):
+        raise UnsupportedError("BT-PEER-PORTS", f"its model has {len(theirs)} {what}, ours {len(ours)}")
+    return list(range(len(ours)))

@@ -15,6 +15,7 @@ import bittrue
 from bittrue.cli import cli
 from bittrue.runners.apart import Apart
 from bittrue.runners.base import Peer
+from bittrue.runners.peers import PEERS
 from bittrue.runners.sides import open_side
 from support.shared import SHARED, needs_shared
 
@@ -62,7 +63,7 @@ def test_results_and_versions(digits: Path, tmp_path: Path, monkeypatch: pytest.
     asked: dict[str, Any] = {"numerics": ["litert"], "against": ["litert"], "limit": 20}
     name = "litert:builtin_ref"
     whole = run(digits, **asked, threads=2, output=tmp_path / "whole")
-    assert whole["against"] == {name: f"ai-edge-litert {bittrue.runners.PEERS['litert'].version()}"}
+    assert whole["against"] == {name: f"ai-edge-litert {PEERS['litert'].version()}"}
     assert whole["digests"]["litert"] == whole["digests"][name]
     for row in parquet.read_table(tmp_path / "whole" / "rows").to_pylist():
         for field in ("prediction", "top", "scores", "margin", "digests"):

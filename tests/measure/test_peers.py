@@ -16,8 +16,8 @@ from bittrue.graph import Quantization
 from bittrue.measure import Contender, compare, environment
 from bittrue.measure.machine import processor
 from bittrue.ports import Port
-from bittrue.runners import PEERS, Opened, Peer
-from bittrue.runners.base import fitting
+from bittrue.runners.base import Opened, Peer, fitting
+from bittrue.runners.peers import PEERS
 from support.build import T, single
 from support.shared import SHARED, needs_shared
 

@@ -17,8 +17,9 @@ from ..measure import Comparison, Contender, Result, compare, environment
 from ..measure.chart import check_chart, write_chart
 from ..measure.timing import FEWEST_ROUNDS, ratio_text
 from ..names import did_you_mean
-from ..runners import PEERS, Peer, ports_for
+from ..runners.base import Peer, ports_for
 from ..runners.inputs import inputs_of_levels, one_input_set
+from ..runners.peers import PEERS
 from ..runtime import Profile, machine_peak
 from ..runtime.profile import heading, operator_rows, step_rows
 from .clicking import GroupedCommand

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Port
 from ..compare.difference import Difference, difference, summary
 from ..errors import BittrueError, UnsupportedError
-from ..runners import Opened, Peer, pair
+from ..ports import Port, pair
+from ..runners.base import Opened, Peer
 from .timing import Ratio, Timing, interleave, ratio, ratio_text
 
 OURS = "bittrue"

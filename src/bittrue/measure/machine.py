@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..runners import Peer
+from ..runners.base import Peer
 
 # Instruction sets that matter to 8-bit kernels, as Linux names them on x86-64 and ARM.
 _RELEVANT = (

@@ -1,10 +1,1 @@
-"""Other runtimes, as they are installed here. None is a dependency: a missing one says how to install it."""
-
-from .base import Opened, Peer, pair, ports_for
-from .litert import LITERT, XNNPACK
-from .onnxruntime import ONNXRUNTIME
-from .openvino import OPENVINO
-
-PEERS: dict[str, Peer] = {peer.name: peer for peer in (LITERT, XNNPACK, ONNXRUNTIME, OPENVINO)}
-
-__all__ = ["PEERS", "Opened", "Peer", "pair", "ports_for"]
+"""Other runtimes and traces, opened and recorded; `peers` lists those that can be timed."""

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Port, load
+from ..api import load
 from ..errors import BittrueError, InvalidModelError, ResourceError, RunError, StoppedError, UnsupportedError
 from ..files import read_file, scratch
 from ..graph import data_type
-from .base import Opened, input_ports, pair
+from ..ports import Port, pair
+from .base import Opened, input_ports
 from .guard import folder_of
 from .named import choose
 from .process import Worker

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Model, Port
+from ..api import Model
 from ..errors import BittrueError, InputError, UnsupportedError
 from ..names import near_or_all
 from ..numerics import Numerics, default_of, find
 from ..plan.first_plan import first_plan, free_axes
+from ..ports import Port
 from ..quantization import dequantize
 from .recording import Recording
 
@@ -225,16 +226,6 @@ def given(ports: Sequence[Port], inputs: Mapping[str, np.ndarray]) -> dict[str, 
             raise InputError("BT-INPUT-TYPE", f"expected {port.dtype}, found {value.dtype}", place=place)
         values[port.name] = np.ascontiguousarray(value).reshape(value.shape)
     return values
-
-
-def pair(ours: Sequence[str], theirs: Sequence[str | list[str]], what: str) -> list[int]:
-    """For each of our names the position among theirs: by name where all are found, else in order."""
-    known = {name: i for i, names in enumerate(theirs) for name in ([names] if isinstance(names, str) else names)}
-    if len(set(ours)) == len(ours) and all(name in known for name in ours):
-        return [known[name] for name in ours]
-    if len(ours) != len(theirs):
-        raise UnsupportedError("BT-PEER-PORTS", f"its model has {len(theirs)} {what}, ours {len(ours)}")
-    return list(range(len(ours)))
 
 
 def ports_for(ports: Sequence[Port], values: Mapping[str, np.ndarray]) -> list[Port]:

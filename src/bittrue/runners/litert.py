@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Model, Port, load
+from ..api import Model, load
 from ..errors import InvalidModelError
 from ..files import read_file, scratch
 from ..graph import data_type
 from ..numerics import find as find_numerics
-from .base import Opened, Peer, Progress, Runner, fitting, given, input_ports, pair
+from ..ports import Port, pair
+from .base import Opened, Peer, Progress, Runner, fitting, given, input_ports
 from .process import Worker
 from .recording import Recorded, Recording
 from .spool import Spool

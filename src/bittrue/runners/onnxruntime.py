@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Model, Port, load
+from ..api import Model, load
 from ..errors import InvalidModelError, RunError
 from ..files import scratch_bytes
 from ..graph import data_type
 from ..numerics import Numerics
 from ..numerics import find as find_numerics
-from .base import Opened, Peer, Progress, Runner, fitting, given, input_ports, pair, quiet
+from ..ports import Port, pair
+from .base import Opened, Peer, Progress, Runner, fitting, given, input_ports, quiet
 from .layouts import Layouts, in_model_layout
 from .processor import onnxruntime_here
 from .recording import Recorded, Recording

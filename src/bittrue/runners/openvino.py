@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Model, Port, load
+from ..api import Model, load
 from ..errors import InvalidModelError
 from ..graph import data_type
-from .base import Opened, Peer, Progress, Runner, fitting, given, input_ports, matches, pair, ports_for, quiet
+from ..ports import Port, pair
+from .base import Opened, Peer, Progress, Runner, fitting, given, input_ports, matches, ports_for, quiet
 from .recording import Recorded, Recording
 from .spool import Spool
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...errors import BittrueError, InputError, ResourceError, RunError, UnsupportedError
 from ...files import scratch, scratch_bytes
-from ...runners.base import pair
+from ...ports import pair
 from ...runners.guard import folder_of
 from ...runners.process import Worker, end_of
 from ...visible import visible

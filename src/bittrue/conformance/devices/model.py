@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ...api import Port
 from ...errors import BittrueError
 from ...files import scratch_bytes
 from ...graph import Node, Tensor
 from ...numerics import default_of
-from ...runners.base import input_ports
+from ...ports import Port
 from ...runners.guard import folder_of
 from ..suite import SuiteCase
 
@@ -55,6 +54,9 @@ class DeviceModel:
     @cached_property
     def inputs(self) -> tuple[Port, ...]:
         """Names, types, shapes and quantization."""
+        # Planning is imported with it, which most devices never need.
+        from ...runners.base import input_ports
+
         try:
             return tuple(input_ports(self._case.model))
         except BittrueError:

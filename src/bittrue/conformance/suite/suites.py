@@ -21,7 +21,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ...check.specification import SPECIFICATION
 from ...errors import InputError
 from ...names import near_or_all
 from .case import AIMS, SuiteCase
@@ -190,6 +189,8 @@ def find_suite(name: str) -> Suite:
 
 @cache
 def _generators(name: str) -> Mapping[str, Generator]:
+    from ...check.specification import SPECIFICATION
+
     package = importlib.import_module(f".{name}", __package__)
     modules = [
         importlib.import_module(f".{information.name}", package.__name__)
