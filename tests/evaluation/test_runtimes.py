@@ -158,7 +158,7 @@ def test_onnx(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     from onnx import TensorProto
 
-    from support.onnx_models import single
+    from support.onnx_models import HERE, single
 
     generator = np.random.default_rng(3)
     content, _ = single(
@@ -168,7 +168,7 @@ def test_onnx(tmp_path: Path) -> None:
         constants=["w"],
     )
     np.savez(tmp_path / "data.npz", x=generator.integers(0, 256, (40, 12), np.uint8), labels=np.arange(40) % 7)
-    found = bittrue.evaluate(content, tmp_path / "data.npz", against=["ort"], threads=1)
+    found = bittrue.evaluate(content, tmp_path / "data.npz", numerics=[HERE], against=["ort"], threads=1)
     assert not found["errors"]
     assert len(set(found["digests"].values())) == 1
     assert len(found["digests"]) == 2

@@ -15,6 +15,7 @@ from bittrue.runners.ours import Ours
 from bittrue.runners.sides import join_words, open_side
 from bittrue.runners.trace import Trace
 from support.build import T, single
+from support.onnx_models import HERE
 from support.onnx_models import single as single_onnx
 
 
@@ -85,7 +86,7 @@ def test_onnxruntime(onnx_model: Path) -> None:
     plain = open_side(f"ort:{onnx_model}?level=disable&disable=A,B&threads=2&integers=0")
     assert isinstance(plain, OnnxRuntime)
     assert plain.settings == Settings("disable", ("A", "B"), 2, False)
-    assert plain.numerics == "onnxruntime"
+    assert plain.numerics == HERE
     assert plain.arithmetic is not None
     assert "fuse_quantized" not in plain.arithmetic.rewrites
 

@@ -73,14 +73,17 @@ _REALS: tuple[Row, ...] = (
         if row.operator == "conv"
     )
     + tuple(
-        replace(
+        # What is refused there comes first here, too.
+        row
+        if row.refuses
+        else replace(
             row,
             evidence="read",
             limit=f"blocks are added up in another order: last bits differ in most elements; {row.limit}",
             inexact=True,
         )
         for row in layers.ROWS
-        if "block_product" in row.rules
+        if row.operator == "matmul" and (row.refuses or "block_product" in row.rules)
     )
     + tuple(
         replace(

@@ -256,7 +256,7 @@ class OnnxRuntime(Runner):
                     idle = [
                         name
                         for name in self.settings.disable
-                        if self._nodes(spool, [other for other in self.settings.disable if other != name]) == nodes
+                        if _same_nodes(nodes, self._nodes(spool, [o for o in self.settings.disable if o != name]))
                     ]
             except Exception as error:
                 raise InvalidModelError(
@@ -310,6 +310,18 @@ def _arithmetic(settings: Settings) -> Numerics:
     rewrites = _REWRITES.get(settings.level, table.rewrites)
     # The numerics itself where a command line can name it.
     return table if rewrites == table.rewrites else replace(table, rewrites=rewrites)
+
+
+def _same_nodes(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whatever their names: those of reordered images change places from session to session."""
+    return [_unnamed(node) for node in one] == [_unnamed(node) for node in other]
+
+
+def _unnamed(node: Any) -> Any:
+    copy = type(node)()
+    copy.CopyFrom(node)
+    copy.ClearField("name")
+    return copy
 
 
 def _mark_outputs(optimised: Path, marked: Path) -> list[Any]:
