@@ -30,9 +30,13 @@ def _check(
     constants: dict[str, Any],
     outputs: dict[str, int],
     opset: int = 17,
+    cubic: bool = False,
 ) -> bytes:
+    """Equal bytes, but that the runtime may have no kernel: cubic resampling of 8-bit values needs channels last."""
     content, feeds = build(nodes, inputs, outputs, constants, opset=opset)
     theirs = run_runtime(content, feeds)
+    if cubic and not isinstance(theirs, dict):
+        return content
     assert isinstance(theirs, dict), theirs
     session = bittrue.load(content).prepare(HERE, executor="reference")
     ours = session.run(*feeds)
@@ -152,7 +156,7 @@ class _Quantized:
         x = self.first
         for _ in range(int(self.rng.integers(0, 4))):
             x = self.add(x)
-        x = self.node("Resize", x, "", "factors", mode="linear")
+        x = self.node("Resize", x, "", "factors", mode=str(self.rng.choice(["linear", "cubic"])))
         if self.rng.random() < 0.3:
             x = self.convolution(x)
         if self.rng.random() < 0.4:
@@ -161,9 +165,10 @@ class _Quantized:
 
 
 def test_codes(request: pytest.FixtureRequest) -> None:
-    """Linear resampling of quantized values whose channels come to lie last in the runtime, and of others."""
+    """Linear and cubic resampling of quantized values whose channels come to lie last in the runtime, and of others."""
     for rng in cases(request):
         maker = _Quantized(rng)
         maker.grow()
         kind = TensorProto.UINT8 if maker.dtype == np.uint8 else TensorProto.INT8
-        _check(maker.nodes, maker.inputs, maker.constants, {"y": kind})
+        cubic = b"cubic" in [a.s for node in maker.nodes for a in node.attribute]
+        _check(maker.nodes, maker.inputs, maker.constants, {"y": kind}, cubic=cubic)

@@ -21,7 +21,7 @@ def draw(rng: np.random.Generator, mode: str) -> tuple[bytes, list[np.ndarray]]:
     linear = mode != "nearest"
     rank = int(rng.choice([2, 4])) if linear else int(rng.integers(1, 5))
     dtype = one_type(
-        rng, {"linear": "f4 u1 i1", "nearest": "f4 u1 i1 i4", "cubic": "f4", "antialias": "f4 u1 i1"}[mode]
+        rng, {"linear": "f4 u1 i1", "nearest": "f4 u1 i1 i4", "cubic": "f4 f4 f4 u1 i1", "antialias": "f4 u1 i1"}[mode]
     )
     shape = [int(v) for v in rng.integers(1, 12, rank)]
     if rank == 4:
@@ -30,7 +30,7 @@ def draw(rng: np.random.Generator, mode: str) -> tuple[bytes, list[np.ndarray]]:
     if linear and dtype.kind == "f":
         x = np.where(np.isinf(x), np.float32(3), x)
     opset = int(rng.choice(_OPSETS.get(mode, [9, 10, 11, 13, 18, 19, 21, 24])))
-    last = mode in ("linear", "antialias") and rank == 4 and rng.random() < 0.3
+    last = mode != "nearest" and rank == 4 and rng.random() < 0.3
     moved = [1, 2] if last else list(range(rank))[-2:] if linear else [a for a in range(rank) if rng.random() < 0.6]
     factors = np.ones(rank, np.float32)
     for axis in moved:

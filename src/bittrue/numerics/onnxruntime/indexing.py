@@ -89,6 +89,14 @@ ROWS: tuple[Row, ...] = (
         when=(("attribute_is", "blocks", True),),
     ),
     Row("resize_linear", ("f32 s64|- f32|- -> f32",), {"weighted": "binary32_weights_in_order"}, "run"),
+    Row(
+        "resize_cubic",
+        ("T s64|- f32|- -> T",),
+        {},
+        "run: random models; docs/facts/onnxruntime.md 5.10",
+        where=("f32", "u8", "s8"),
+        when=(("resized_before_channels_or_kept",),),
+    ),
     Row("resize_cubic", ("f32 s64|- f32|- -> f32",), {}, "run: random models; docs/facts/onnxruntime.md 5.10"),
     Row(
         "resize_antialiased",

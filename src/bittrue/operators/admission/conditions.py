@@ -139,6 +139,11 @@ def resized_channels_last(call: Call) -> bool:
     return resized_axes(call) == (1, 2)
 
 
+def resized_before_channels_or_kept(call: Call) -> bool:
+    """Axes 1 and 2 of four are resized, and the last one is not; or nothing is."""
+    return resized_channels_last(call) or call.input(0).shape == call.output.shape
+
+
 def per_tensor(call: Call) -> bool:
     """No operand has a scale per slice of an axis."""
     operands = (*(o for o in call.inputs if o is not None), *call.outputs)
@@ -468,6 +473,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "reduces": reduces,
     "reduces_rows": reduces_rows,
     "rescaled_within_32_bits": rescaled_within_32_bits,
+    "resized_before_channels_or_kept": resized_before_channels_or_kept,
     "resized_channels_last": resized_channels_last,
     "same_scale_as_output": same_scale_as_output,
     "scale_product_within": scale_product_within,

@@ -78,13 +78,22 @@ def weights(
 
 
 def lower(call: Call) -> Lowered:
-    """First positions, numbers of weights and weights for every row and column of the result."""
+    """`resampled` by the filter that the node names."""
+    return resampled(call, F32(float(call.attribute("factor"))) if call.attribute("filter") == "cubic" else None)
+
+
+def resampled(call: Call, a: np.float32 | None) -> Lowered:
+    """First positions, numbers of weights and weights for every row and column of the result.
+
+    Args:
+        call: of this operator, or of another one that is carried out by it.
+        a: of the cubic polynomials; None for the linear filter.
+    """
     source, shape = call.input(0), call.output.shape
     axes = resized_axes(call)
     assert axes is not None
     if shape == source.shape:
         return Lowered({"shape": shape}, operator="reshape", inputs=(0,))
-    a = F32(float(call.attribute("factor"))) if call.attribute("filter") == "cubic" else None
     arrays = {}
     for axis, side in zip(axes, "yx", strict=True):
         size, factor = source.shape[axis], by_factors(call)[1][axis]
@@ -103,7 +112,12 @@ def lower(call: Call) -> Lowered:
         arrays[f"count_{side}"] = np.array(counts, np.int64)
     parameters = {"shape": shape, "axes": axes}
     return Lowered(
-        parameters, arrays, inputs=(0,), work=16 * call.output.size, scratch=24 * max(source.size, call.output.size)
+        parameters,
+        arrays,
+        inputs=(0,),
+        work=16 * call.output.size,
+        scratch=24 * max(source.size, call.output.size),
+        operator="resize_antialiased",
     )
 
 

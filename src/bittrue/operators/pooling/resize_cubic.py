@@ -3,7 +3,8 @@
 Inputs and attributes are those of `resized_places`; besides, `factor` (the a of the polynomials, -0.75 or -0.5 as a
 rule) and `exclude_outside`: positions outside of the image count nothing, and the other weights are divided by their
 sum, instead of the pixels of the border standing in. Every operation is rounded to binary32: first each row is
-interpolated, then between the rows, products added in their order.
+interpolated, then between the rows, products added in their order. Images whose channels lie last, and do not shrink,
+are made by `resize_antialiased`; only these may have 8-bit values.
 """
 
 from __future__ import annotations
@@ -14,16 +15,21 @@ import numpy as np
 
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.stopping import check_stop
-from .resized_places import F32, by_factors, source_places, transformation
+from . import resize_antialiased
+from .resized_places import F32, by_factors, resized_axes, source_places, transformation
+
+_BEFORE_CHANNELS = (1, 2)
 
 
 def infer(call: Call) -> list[Shape]:
-    """The new sizes; the last two of two or four axes change."""
+    """The new sizes; the last two of two or four axes change, or become larger before channels that lie last."""
     shape, factors = by_factors(call)
-    if len(shape) not in (2, 4) or any(factor != 1 for factor in factors[:-2]):
+    axes = resized_axes(call)
+    if axes is None or (axes == _BEFORE_CHANNELS and min(factors) < 1):
         raise call.unsupported(
             "BT-RESIZE-LINEAR",
-            f"factors {[float(f) for f in factors]}: only the last two axes of 2 or 4 are interpolated",
+            f"factors {[float(f) for f in factors]}: only the last two axes of 2 or 4 are interpolated, or axes 1 "
+            "and 2 of 4 where they do not shrink",
             "resize in several steps",
         )
     return [shape]
@@ -47,6 +53,8 @@ def weights(fractions: np.ndarray, factor: float) -> np.ndarray:
 def lower(call: Call) -> Lowered:
     """Four positions and weights for every row and column, and what sums over rows are divided by."""
     source, shape = call.input(0), call.output.shape
+    if resized_axes(call) == _BEFORE_CHANNELS:
+        return resize_antialiased.resampled(call, F32(float(call.attribute("factor"))))
     if shape == source.shape:
         return Lowered({"shape": shape}, operator="reshape", inputs=(0,))
     arrays = {}

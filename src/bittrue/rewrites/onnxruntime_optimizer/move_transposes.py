@@ -1,8 +1,8 @@
 """move_transposes: transpositions go behind what is carried out in another way on the tensor before them.
 
-Linear interpolation of 8-bit values, whose channels come to lie last: weights have ten bits then. Real sums over axes
-add in another order between convolutions of quantized values, whose channels lie last; elsewhere `push_transposes`
-moves them, because what reads a tensor decides before it is fused.
+Interpolation of 8-bit values, whose channels come to lie last: linear weights have ten bits then, cubic ones 22. Real
+sums over axes add in another order between convolutions of quantized values, whose channels lie last; elsewhere
+`push_transposes` moves them, because what reads a tensor decides before it is fused.
 Source: ONNX Runtime 1.31.1, its optimised graphs (tests/onnx_operators/test_moved_transposes.py compares bytes).
 """
 
@@ -22,7 +22,8 @@ _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 _CODES = ("u8", "s8")
 # Quantized values whose channels lie last in the runtime leave these that way; others only where what follows wants
 # them so.
-_STAYS = ("max_pool", "resize_linear")
+_RESIZED = ("resize_linear", "resize_cubic")
+_STAYS = ("max_pool", *_RESIZED)
 _PASSES = ("average_pool", "clip", "leaky_relu", "logistic", "resize_nearest")
 _JOINS = ("add", "concatenation", "mul")
 
@@ -59,7 +60,7 @@ def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
                 last.add(result)
         elif _stays_last(editor, node, last):
             last.add(result)
-            if node.operator == "resize_linear" and source is not None:
+            if node.operator in _RESIZED and source is not None:
                 _resample_between(editor, node, source)
 
 
