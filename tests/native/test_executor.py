@@ -318,6 +318,28 @@ def test_additions_are_fused(constant: bool, swapped: bool) -> None:
     assert list(session.trace(*feed)) == list(reference.trace(*feed))
 
 
+def test_additions_of_what_is_made_later_stay() -> None:
+    """The other summand is a name for the memory of a tensor that a later convolution writes."""
+    rng = np.random.default_rng(1)
+    w = T("s8", (8, 1, 1, 4), 0.01, 0, data=rng.integers(-127, 128, (8, 1, 1, 4)).astype(np.int8))
+    bias = T("s32", (8,), 0.005, 0, data=np.zeros(8, np.int32))
+    x, flat = T("s8", (1, 6, 6, 4), 0.5, 3), T("s8", (1, 3, 12, 4), 0.5, 3)
+    result, later, turned = (T("s8", (1, *size, 8), 0.3, 5) for size in ((6, 6), (3, 12), (6, 6)))
+    shape, total = T("s32", (4,), data=np.array([1, 6, 6, 8], np.int32)), T("s8", (1, 6, 6, 8), 0.4, -7)
+    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 0}
+    nodes = [
+        ("CONV_2D", ("Conv2DOptions", options), [x, w, bias], [result], 3),
+        ("CONV_2D", ("Conv2DOptions", options), [flat, w, bias], [later], 3),
+        ("RESHAPE", None, [later, shape], [turned]),
+        ("ADD", ("AddOptions", {}), [result, turned], [total], 2),
+    ]
+    model = bittrue.load(chain(nodes))
+    reference, session = model.prepare(executor="reference"), model.prepare()
+    assert any("identities removed" in line for line in session.plan.execution)
+    feed = feed_of(reference)
+    same("total", *session.run(*feed).values(), *reference.run(*feed).values())
+
+
 @pytest.mark.parametrize("before", ["MAX_POOL_2D", "DEPTHWISE_CONV_2D", "LOGISTIC"])
 def test_additions_are_fused_into_whole_convolutions_only(before: str) -> None:
     """Another kernel could not carry them out and would leave both steps to the reference."""
