@@ -70,6 +70,35 @@ def test_bias_of_integer_products(request: pytest.FixtureRequest) -> None:
     assert fused > 12
 
 
+@pytest.mark.parametrize("opset", [17, 20])
+@pytest.mark.parametrize("reader", [None, "factor", "product"])
+def test_gelu_of_integer_products(opset: int, reader: str | None) -> None:
+    """A product of integers has its factor by the time that Gelu is joined, but not where the operator set has Gelu."""
+    rng = np.random.default_rng(1)
+    constants = {"w": rng.integers(-127, 128, (16, 200)).astype(np.int8), "ws": np.float32(0.02)}
+    constants |= {"root": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5)}
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("MatMulInteger", ["q", "w", "z"], ["sums"]),
+        helper.make_node("Cast", ["sums"], ["real"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["s", "ws"], ["factor"]),
+        helper.make_node("Mul", ["real", "factor"], ["product"]),
+        helper.make_node("Div", ["product", "root"], ["d"]),
+        helper.make_node("Erf", ["d"], ["e"]),
+        helper.make_node("Add", ["e", "one"], ["a"]),
+        helper.make_node("Mul", ["product", "a"], ["twice"]),
+        helper.make_node("Mul", ["twice", "half"], ["y"]),
+    ]
+    if reader is not None:
+        nodes.append(helper.make_node("Neg", [reader], ["other"]))
+    outputs = {"y": TensorProto.FLOAT} | ({} if reader is None else {"other": TensorProto.FLOAT})
+    x = rng.standard_normal((5, 16)).astype(np.float32)
+    content, feeds = build(nodes, {"x": x}, outputs, constants, opset=opset)
+    theirs = run_runtime(content, feeds)
+    assert isinstance(theirs, dict)
+    assert_same("y", bittrue.load(content).prepare(HERE).run(*feeds)["y"], np.asarray(theirs["y"]))
+
+
 def _normalized_product(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
     """Layer normalization of a dynamically quantized product, a bias and a residual; operands in any order, and now and
     then another reader or a bias that is no vector.

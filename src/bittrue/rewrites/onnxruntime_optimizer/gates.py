@@ -6,6 +6,8 @@ tests/onnx_operators/test_passes.py compare bytes).
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import numpy as np
 
 from ...graph import Attribute, Node
@@ -20,6 +22,18 @@ def only(editor: Editor, node: Node | None, *sources: str) -> Node | None:
     """The node's only reader, if it is one of these operators; the result of the node is no result of the graph."""
     reader = None if node is None else editor.only_reader(node)
     return reader if reader is not None and reader.source in sources else None
+
+
+def is_integer_product(editor: Editor, product: Node | None) -> TypeGuard[Node]:
+    """Whether the factor of a product of integers, which the runtime has joined to one before it joins real groups."""
+    if product is None or product.source != "Mul":
+        return False
+    parts = {part.source: part for part in map(editor.writer, product.inputs) if part is not None}
+    cast, factors = parts.get("Cast"), parts.get("Mul")
+    sums = None if cast is None else editor.writer(cast.inputs[0])
+    if cast is None or sums is None or sums.source != "MatMulInteger" or factors is None:
+        return False
+    return all(editor.only_reader(one) is two for one, two in ((sums, cast), (cast, product), (factors, product)))
 
 
 def _other(node: Node, read: int) -> int | None:
@@ -59,6 +73,8 @@ def join_gelu(editor: Editor) -> None:
         last = only(editor, product, "Mul")
         # Source: ORT takes any product that x comes from for the half of x.
         from_product = half is not None and half.source == "Mul" and "defines" not in half.attributes
+        if editor.graph.version < GELU and is_integer_product(editor, half):
+            from_product = False
         if other == x and not from_product and last is not None and _is(editor, _other(last, product.outputs[0]), 0.5):
             nodes, result = (start, erf, total, product, last), last.outputs
         elif (

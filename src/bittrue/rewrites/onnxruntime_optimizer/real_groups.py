@@ -13,7 +13,7 @@ from ...graph import Attribute, Node
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import UNKNOWN, Sizes, known_shape, known_sizes
-from .gates import only
+from .gates import is_integer_product, only
 from .quantized_pairs import DEQUANTIZE
 
 _F32 = np.float32
@@ -228,7 +228,9 @@ def _added_later(
     ]
     for second, position in found if first.source == "Add" else ():
         value, whole = editor.value(second.inputs[1]), sizes(second.inputs[0])
-        integer = _is_integer_product(editor, editor.writer(second.inputs[0]), second)
+        product = editor.writer(second.inputs[0])
+        # The runtime's product holds the bias already.
+        integer = is_integer_product(editor, product) and editor.only_reader(product) is second
         if value is not None and whole is not None and len(whole) == 3 and value.shape == whole[2:] and not integer:
             return second, position, 1
     for second, position in found:
@@ -239,18 +241,6 @@ def _added_later(
             if value.ndim == 1 and sizes(normalization.inputs[1]) in (None, value.shape):
                 return second, position, place
     return None
-
-
-def _is_integer_product(editor: Editor, product: Node | None, biased: Node) -> bool:
-    """Whether `biased` adds to a product of integers in real numbers: the runtime's product holds the bias already."""
-    if product is None or product.source != "Mul" or editor.only_reader(product) is not biased:
-        return False
-    parts = {part.source: part for part in map(editor.writer, product.inputs) if part is not None}
-    cast, factors = parts.get("Cast"), parts.get("Mul")
-    sums = None if cast is None else editor.writer(cast.inputs[0])
-    if cast is None or sums is None or sums.source != "MatMulInteger" or factors is None:
-        return False
-    return all(editor.only_reader(one) is two for one, two in ((sums, cast), (cast, product), (factors, product)))
 
 
 def _add_later(editor: Editor, first: Node, second: Node, position: int, place: int) -> None:
