@@ -3,7 +3,8 @@
     python tools/onnx_corpus/measure.py FOLDER [--only PART] [--table FILE.md]
 
 Each model runs in a process of its own, on three random samples (the last one of another size where dimensions are
-free), with one thread. Results stand in FOLDER/measured.json; each model that is not equal is printed with its reason.
+free), with one thread, under the numerics of ONNX Runtime on the processor at hand, which the table names. Results
+stand in FOLDER/measured.json; each model that is not equal is printed with its reason.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import onnxruntime
 from samples import sample
 
 import bittrue
+from bittrue.runners.processor import onnxruntime_here
 
 TIME_LIMIT = 120  # seconds for one model
 KINDS = ("equal", "differs", "refused", "marked", "no answer")
@@ -55,7 +57,7 @@ def measure(path: Path, described: dict[str, Any]) -> tuple[str, str]:
         except Exception as error:
             return "no answer", f"ONNX Runtime: {error}"
         try:
-            session = session or bittrue.load(str(path)).prepare("onnxruntime")
+            session = session or bittrue.load(str(path)).prepare(onnxruntime_here().numerics)
             found = list(session.run(values).values())
         except bittrue.BittrueError as error:
             return "refused", str(error)
@@ -115,7 +117,8 @@ def _table(rows: dict[str, tuple[str, str]], families: dict[str, str]) -> str:
             for column in (quantization, "all"):
                 count[row, column][word] += 1
     columns = [*sorted({name.split(".")[2] for name in rows}), "all"]
-    lines = [f"{len(rows)} models: {' / '.join(KINDS)} (a count of 0 at the end is left out)", ""]
+    here = onnxruntime_here().numerics
+    lines = [f"{len(rows)} models under {here}: {' / '.join(KINDS)} (a count of 0 at the end is left out)", ""]
     lines += ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for row in [*sorted(set(families.values())), "all"]:
         cells = ["/".join(str(count[row, c][k]) for k in KINDS) for c in columns]
