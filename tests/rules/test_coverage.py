@@ -24,6 +24,7 @@ SEPARATED = {
     "average": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "quantized_bias": ("test_range_layer_rules", "test_quantized_bias_are_told_apart"),
     "block_product": ("test_block_product", "test_block_products_are_told_apart"),
+    "expert_choice": ("test_expert_choice", "test_choices_are_told_apart"),
     "byte_products": ("test_real_rules", "test_byte_products_are_told_apart"),
     "cast": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "cast_tail": ("test_movement_rules", "test_every_pair_is_told_apart"),

@@ -40,6 +40,7 @@ _TABLES = {
     "divide": ("divide", "RULES"),
     "dot": ("dot", "RULES"),
     "dynamic_range": ("dynamic_range", "RULES"),
+    "expert_choice": ("expert_choice", "RULES"),
     "extreme": ("extreme", "RULES"),
     "fold_normalization": ("range_layer", "FOLD"),
     "gate": ("gate", "RULES"),

@@ -174,6 +174,17 @@ def binary32_four_blocks(rows: Blocks, columns: Blocks, bits: int) -> np.ndarray
     return out
 
 
+def corrected(total: np.ndarray, rows: Blocks, columns: Blocks, points: np.ndarray) -> np.ndarray:
+    """A product and what the zero points [N, blocks] make of it: a chain of fused multiply-adds of f32(scale of
+    a row's block * its sum) and -f32(scale * zero point), from 0 on.
+    """
+    sums, negative = rows.scales * rows.values.sum(2).astype(_F32), -(columns.scales * points)
+    correction = np.zeros_like(total)
+    for k in range(sums.shape[1]):
+        correction = floats.fused_multiply_add(sums[:, k, None], negative[:, k], correction)
+    return np.asarray(total + correction)
+
+
 RULES: dict[str, BlockProductRule] = {
     "binary32_16_lanes": binary32_16_lanes,
     "binary32_four_blocks": binary32_four_blocks,

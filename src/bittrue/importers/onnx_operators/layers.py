@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -155,6 +156,62 @@ def _matmul_bnb4(source: Source) -> None:
     _by_rows(source, weights, None)
 
 
+def _experts(source: Source, quantized: bool) -> dict[str, Attribute]:
+    """What both mixtures of experts say; one whose columns are not interleaved, or a third layer, has no kernel."""
+    activation = source.text("activation_type", "relu")
+    fusion = source.integer("swiglu_fusion", 0)
+    if fusion != 1 if activation == "swiglu" else quantized and fusion:
+        raise source.unsupported(
+            "BT-ONNX-ATTRIBUTE",
+            f"'swiglu_fusion' is {fusion} with the activation '{activation}'",
+            "1 belongs to swiglu, whose columns take turns; 0 to all others",
+        )
+    limit = source.real("swiglu_limit", math.inf)
+    if not limit >= 0:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'swiglu_limit' is {limit}", "give the largest number of a range")
+    chosen = source.integer("k", 1)
+    if source.integer("use_sparse_mixer", 0) == 1 and chosen != 2:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'use_sparse_mixer' asks two experts, not {chosen}")
+    return {
+        "k": chosen,
+        "normalized": source.flag("normalize_routing_weights", False, False),
+        "activation": activation,
+        "alpha": source.real("activation_alpha", 1.0),
+        "beta": source.real("activation_beta", 0.0),
+        "limit": limit,
+        "bits": 0,
+        "block_size": 0,
+        "accuracy_level": 0,
+    }
+
+
+def _moe(source: Source) -> None:
+    if source.present(6) or source.present(7):
+        raise source.unsupported("BT-NODE-INPUT", "a third layer of experts is not read", "fuse it into the first")
+    attributes = _experts(source, False)
+    source.emit("mixture_of_experts", "f32", attributes, inputs=source.ordered(0, 1, 2, 4, 3, 5))
+
+
+def _qmoe(source: Source) -> None:
+    attributes = _experts(source, True)
+    bits, block = source.integer("expert_weight_bits", 4), source.integer("block_size", 0)
+    level = source.integer("accuracy_level", 0)
+    own = {source.integer(f"fc{layer}_expert_weight_bits", bits) for layer in (1, 2, 3)}
+    if own != {bits} or bits not in (4, 8) or source.text("quant_type", "int") != "int":
+        raise source.unsupported(
+            "BT-BLOCK-BITS", f"experts have weights of {bits} bits", "give all of them 4 or 8 bits"
+        )
+    if block and (block < 16 or block & (block - 1)):
+        raise source.invalid("BT-BLOCK-SIZE", f"block_size {block} is no power of 2 of 16 or more")
+    source.integer("weights_prepacked", -1)
+    if any(map(source.present, (8, 9, 10, 13, *range(15, 21)))):
+        raise source.unsupported("BT-NODE-INPUT", "a third layer, or scales of whole experts, are not read")
+    integers = block and (bits == 8 or level == 4)
+    attributes |= {"bits": bits, "block_size": block, "accuracy_level": 4 if integers else 0}
+    inputs = source.ordered(0, 1, 2, 5, 4, 7, 3, 6, 11, 12, 14)
+    source.emit("mixture_of_experts", source.type(0), attributes, inputs=inputs)
+
+
 def _values(source: Source, position: int, dtype: str, *sizes: int) -> np.ndarray:
     """Numbers of a constant operand, one after the other, which must be as many as one of the sizes says."""
     tensor = source.tensor(position)
@@ -189,6 +246,8 @@ MAPPERS: Mappers = {
     (MICROSOFT, "MatMulBnb4"): _matmul_bnb4,
     (MICROSOFT, "MatMulNBits"): _matmul_n_bits,
     (MICROSOFT, "MatMulIntegerToFloat"): _matmul_integer_to_float,
+    (MICROSOFT, "MoE"): _moe,
     (MICROSOFT, "QGemm"): _qgemm,
+    (MICROSOFT, "QMoE"): _qmoe,
     (MICROSOFT, "QLinearConv"): _qlinear_conv,
 }

@@ -28,6 +28,13 @@ _N_BITS = ("f32 u8 f32|- - - f32 u8|f32|- -> f32",)
 _N_BITS_BY_INTEGERS = ("f32 u8 f32|- - - f32 u8|- -> f32",)
 _PRODUCT = {"real_product": "binary32_fused_blocks"}
 
+_EXPERTS = "run on x86-64 with AVX2 and FMA, one thread: 500 random single-node models, every bit"
+_EXPERTS_BY_BLOCKS = (
+    "weights in blocks: read; the runtime gives what two of its products with such weights give, which were run on"
+    " x86-64 with AVX-512 VNNI: 120 random models, every bit"
+)
+_OTHERS = "other processors have other kernels, several threads other blocks: last bits differ"
+
 ROWS: tuple[Row, ...] = (
     Row(
         "matmul",
@@ -65,6 +72,27 @@ ROWS: tuple[Row, ...] = (
         _PRODUCT,
         "run on x86-64 with AVX-512 and FMA, one thread: 500 random single-node models, every bit",
         limit="other processors have other kernels, several threads other blocks: last bits differ",
+    ),
+    Row(
+        "mixture_of_experts",
+        ("f32 f32 f32 f32 f32|- f32|- -> f32",),
+        {"expert_choice": "softmax_then_best", **_PRODUCT},
+        _EXPERTS,
+        limit=_OTHERS,
+    ),
+    *(
+        Row(
+            "mixture_of_experts",
+            ("f32 f32 u8 u8 f32|- f32|- f32 f32 u8|- u8|- f32|- -> f32",),
+            {"expert_choice": "best_then_softmax", **_PRODUCT, **rules},
+            evidence,
+            when=(("attribute_is", "accuracy_level", level),),
+            limit=_OTHERS,
+        )
+        for level, rules, evidence in (
+            (4, {"row_blocks": "binary32_over_127", "block_product": "binary32_16_lanes"}, _EXPERTS_BY_BLOCKS),
+            (0, {}, f"{_EXPERTS}; {_EXPERTS_BY_BLOCKS}"),
+        )
     ),
     Row(
         "conv",

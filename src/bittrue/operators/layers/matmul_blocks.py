@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arithmetic import floats
 from ...rules import block_product, real_product, row_blocks
-from ...rules.block_product import Blocks
+from ...rules.block_product import Blocks, corrected
 from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Shape, Step
 from ..core.packed import unpacked
@@ -105,22 +104,14 @@ def _weights(step: Step, inputs: Sequence[Any]) -> np.ndarray:
 
 
 def _by_integers(step: Step, rows: np.ndarray, inputs: Sequence[Any]) -> np.ndarray:
-    """Rows as integers by blocks. What the zero points make of it is added last: a chain of fused multiply-adds of
-    f32(scale of a row's block * its sum) and -f32(scale * zero point), from 0 on.
-    """
+    """Rows as integers by blocks."""
     quantized, scales = _unpacked(step, inputs)
     left = Blocks(*row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"]))
     right = Blocks(quantized, scales[..., 0])
     total = block_product.RULES[step.rules["block_product"]](left, right, step["bits"])
     points = _points(step, [] if step["points_ignored"] else inputs)[..., 0]
     with np.errstate(all="ignore"):
-        if inputs[BIAS] is not None:
-            total = total + inputs[BIAS]
-        sums, negative = left.scales * left.values.sum(2).astype(np.float32), -(right.scales * points)
-        correction = np.zeros_like(total)
-        for k in range(sums.shape[1]):
-            correction = floats.fused_multiply_add(sums[:, k, None], negative[:, k], correction)
-        return np.asarray(total + correction)
+        return corrected(total if inputs[BIAS] is None else total + inputs[BIAS], left, right, points)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

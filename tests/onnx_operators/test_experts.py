@@ -1,0 +1,73 @@
+"""Mixtures of experts: random one-node models against ONNX Runtime.
+
+Stems: mixture_of_experts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from support.expert_models import GENERATORS, qmoe
+from support.onnx_models import MICROSOFT, Checks, check, needs_wide, single
+
+
+@pytest.mark.parametrize("operator", GENERATORS)
+def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
+    checks = Checks(request, usual=15)
+    for rng in checks:
+        checks.add(*GENERATORS[operator](rng))
+    assert "equal" in checks.outcomes
+
+
+@needs_wide
+def test_weights_in_blocks(request: pytest.FixtureRequest) -> None:
+    """Constant scales of whole blocks: kernels of products with such weights."""
+    checks = Checks(request, usual=10, only="equal")
+    for rng in checks:
+        checks.add(*qmoe(rng, by_blocks=True))
+
+
+@pytest.mark.parametrize("attributes", [{}, {"normalize_routing_weights": 1}])
+@pytest.mark.parametrize("operator", ["MoE", "QMoE"])
+def test_scores_that_are_no_numbers(operator: str, attributes: dict[str, int]) -> None:
+    """A row with NaN asks whom comparisons let through; experts that count NaN are not asked."""
+    rng = np.random.default_rng(2)
+    scores = rng.standard_normal((4, 5)).astype(np.float32)
+    scores[0, 1] = scores[1, 0] = scores[2, 4] = np.nan
+    scores[2, 2], scores[3] = np.inf, -np.inf
+    inputs = {"x": rng.standard_normal((4, 8)).astype(np.float32), "scores": scores}
+    for name, shape in (("first", (5, 16, 8)), ("second", (5, 8, 16))):
+        if operator == "MoE":
+            inputs[name] = rng.standard_normal(shape).astype(np.float32)
+            continue
+        inputs[name] = rng.integers(0, 256, (*shape[:2], shape[2] // 2)).astype(np.uint8)
+        inputs[f"{name}_scale"] = rng.standard_normal(shape[:2]).astype(np.float32)
+        inputs[f"{name}_bias"] = rng.standard_normal(shape[:2]).astype(np.float32)
+    if operator == "MoE":
+        inputs = {name: inputs[name] for name in ("x", "scores", "first", "second")}
+        order = {"x": None, "scores": None, "first": None, "first_bias": None, "second": None}
+        inputs = {name: inputs.get(name) for name in order}
+    attributes = {"k": 2, **attributes}
+    assert check(*single(operator, inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == "equal"
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"k": 0},
+        {"k": 6},
+        {"k": 3, "use_sparse_mixer": 1},
+        {"k": 1, "activation_type": "tanh"},
+        {"k": 1, "activation_type": "swiglu"},
+        {"k": 1, "activation_type": "swiglu", "swiglu_fusion": 2},
+    ],
+)
+def test_what_the_runtime_refuses(attributes: dict[str, int | str]) -> None:
+    rng = np.random.default_rng(3)
+    inputs = {
+        name: None if shape is None else rng.standard_normal(shape).astype(np.float32)
+        for name, shape in (("x", (2, 8)), ("scores", (2, 5)), ("a", (5, 4, 8)), ("none", None), ("b", (5, 8, 4)))
+    }
+    assert check(*single("MoE", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == "refused"
