@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper
 
-from support.attention_models import GENERATORS, normal
+from support.attention_models import GENERATORS, HALVES, normal
 from support.onnx_models import MICROSOFT, Checks, build, check, needs_wide, single
 
 pytestmark = needs_wide
@@ -22,6 +22,15 @@ def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
     checks = Checks(request, usual=15)
     for rng in checks:
         checks.add(*GENERATORS[operator](rng))
+    assert "equal" in checks.outcomes
+
+
+@pytest.mark.parametrize("operator", HALVES)
+def test_random_models_of_halves(request: pytest.FixtureRequest, operator: str) -> None:
+    """Scores and their softmax stay binary32; what is turned is rounded first."""
+    checks = Checks(request, usual=8)
+    for rng in checks:
+        checks.add(*HALVES[operator](rng))
     assert "equal" in checks.outcomes
 
 

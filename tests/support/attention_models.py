@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+import onnx
+from onnx import TensorProto, numpy_helper
 
 from .floating_models import F32, Generator, Model
 from .onnx_models import MICROSOFT, single
@@ -296,6 +297,24 @@ def attention_of_onnx(rng: np.random.Generator) -> Model:
     return single("Attention", inputs, [_FLOAT] * outputs, attributes, opset=opset)
 
 
+def halves(generate: Generator) -> Generator:
+    """The same models with binary16 numbers in place of binary32."""
+
+    def generate_halves(rng: np.random.Generator) -> Model:
+        content, feeds = generate(rng)
+        model = onnx.load_from_string(content)
+        for value in (*model.graph.input, *model.graph.output):
+            if value.type.tensor_type.elem_type == _FLOAT:
+                value.type.tensor_type.elem_type = TensorProto.FLOAT16
+        for constant in model.graph.initializer:
+            if constant.data_type == _FLOAT:
+                half = numpy_helper.to_array(constant).astype(np.float16)
+                constant.CopyFrom(numpy_helper.from_array(half, constant.name))
+        return model.SerializeToString(), [x.astype(np.float16) if x.dtype == F32 else x for x in feeds]
+
+    return generate_halves
+
+
 GENERATORS: dict[str, Generator] = {
     "Attention": attention,
     "Attention of ONNX": attention_of_onnx,
@@ -306,4 +325,7 @@ GENERATORS: dict[str, Generator] = {
     "QEmbedLayerNormalization": q_embedding,
     "RotaryEmbedding": rotary_embedding,
     "RotaryEmbedding of ONNX": rotary_embedding_of_onnx,
+}
+HALVES: dict[str, Generator] = {
+    name: halves(GENERATORS[name]) for name in ("GroupQueryAttention", "RotaryEmbedding", "RotaryEmbedding of ONNX")
 }

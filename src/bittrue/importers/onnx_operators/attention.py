@@ -200,8 +200,10 @@ def _group_query_attention(source: Source) -> None:
             raise source.unsupported("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is not read", "keep the cache in f32")
     _refuse(source, "kv_cache_bit_width", "sliding_window_cache")
     source.real("qk_norm_epsilon", 1e-6)
-    if any(map(source.present, range(12, 16))):
-        raise source.unsupported("BT-ONNX-ATTRIBUTE", "scales of the cache, and weights of norms, are not read")
+    if source.present(14) or source.present(15):
+        raise source.invalid("BT-NODE-INPUT", "weights of norms have no kernel", "normalize queries and keys before")
+    if source.present(12) or source.present(13):
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "scales of the cache are not read", "keep the cache in f32")
     source.tensor(5), source.tensor(6)
     heads, key_heads = source.integer("num_heads", 0), source.integer("kv_num_heads", 0)
     scores = {0: "none", 1: "masked", 2: "softmax"}
@@ -274,8 +276,8 @@ def _turned(source: Source, x: int | None, heads: int, packed: int, name: str) -
         "turned_heads": heads + packed,
         "interleaved": source.flag("rotary_interleaved", False, False),
     }
-    inputs = [x, cos, sin, positions, lengths, total]
-    return source.emit("rotary_embedding", "f32", attributes, inputs=inputs, outputs=[source.temporary("f32", name)])[0]
+    inputs, dtype = [x, cos, sin, positions, lengths, total], source.type(0)
+    return source.emit("rotary_embedding", dtype, attributes, inputs=inputs, outputs=[source.temporary(dtype, name)])[0]
 
 
 def _rotary_embedding(source: Source) -> None:

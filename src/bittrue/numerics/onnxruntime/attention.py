@@ -11,11 +11,13 @@ _TYPES = ("f32 f32|s32|s64|bool|-... -> f32...", "f32 -> f32...")
 _PRODUCTS = {"real_product": "binary32_fused_blocks", "real_softmax": "binary32_polynomial_16_lanes"}
 
 
+_SINGLE = ("attribute_is", "half", None)
+
 _ATTENTION = tuple(
     Row("attention", _TYPES, {"attention": rule, **_PRODUCTS}, _RUN, when=when, limit=limit)
     for rule, when, limit in (
         ("binary32_blocks", (("attribute_is", "blocks", "alone"), ("attends_alone",)), _CACHE),
-        ("binary32_blocks_by_inverse", (("attribute_is", "blocks", "placed"), ("attends_in_plain",)), _CACHE),
+        ("binary32_blocks_by_inverse", (("attribute_is", "blocks", "placed"), _SINGLE, ("attends_in_plain",)), _CACHE),
         ("whole_rows", (), _OTHERS),
     )
 )

@@ -32,8 +32,9 @@ _LATER = {"Attention": 23, "Clip": 12, "DequantizeLinear": 19, "IsInf": 20, "Max
 SINCE = {**dict.fromkeys(_ALWAYS.split(), 1), **_LATER}
 # These kernels widen their operands and round their results.
 _WIDENING = frozenset(
-    "Clip GatherBlockQuantized LayerNormalization MatMulNBits Max Min Mod QMoE RMSNormalization Round Shrink Sign"
-    " SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization".split()
+    "Clip GatherBlockQuantized GroupQueryAttention LayerNormalization MatMulNBits Max Min Mod QMoE RMSNormalization"
+    " RotaryEmbedding Round Shrink Sign SimplifiedLayerNormalization SkipLayerNormalization"
+    " SkipSimplifiedLayerNormalization".split()
 )
 _CONTROL = ("If", "Loop", "Scan")
 _VARIADIC = ("Concat", "Max", "Min")
