@@ -64,6 +64,11 @@ def _softplus(x: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(x), np.where(np.arange(x.size) < whole, rational.EVERY_BIT, x + x), found)
 
 
+def _softplus_of_sum(x: np.ndarray) -> np.ndarray:
+    beyond = x > 0
+    return np.where(beyond, x, _ZERO) + elementary.log(elementary.exp(np.where(beyond, -x, x)) + _ONE)
+
+
 def _mish(x: np.ndarray) -> np.ndarray:
     # In this order, since the first of two NaNs stays.
     return np.asarray(fused_polynomials.tanh(_softplus(x)) * x)
@@ -174,6 +179,12 @@ RULES: dict[str, RealFunctionRule] = {
         "exponential, logarithms, circle functions and their inverses of arithmetic/rational in fours, the C library's"
         " for the rest; tangent, hyperbolic functions and their inverses of arithmetic/circular",
         "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
+    ),
+    "binary32_log_of_sum": RealFunctionRule(
+        {"softplus": _softplus_of_sum},
+        "softplus(x) = x + log(e^-x + 1) for x > 0, else log(e^x + 1); every operation rounded, exponentials and "
+        "logarithms of arithmetic/elementary",
+        "kernels of one runtime, read; 4 000 numbers, run",
     ),
     "binary32_of_exponentials": RealFunctionRule(
         {"logistic": tables.logistic, "tanh": tables.tanh_by_exponentials},

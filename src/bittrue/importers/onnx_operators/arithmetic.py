@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .base import Mapper, Mappers, Source, fixed_type, same_type
+from ...graph import Attribute
+from .base import MICROSOFT, Mapper, Mappers, Source, fixed_type, same_type
 
 
 def _extreme(operator: str) -> Mapper:
@@ -47,6 +48,15 @@ def _cumulative_sum(source: Source) -> None:
     source.emit("cumsum", source.type(0), attributes)
 
 
+def _gated_add(source: Source) -> None:
+    """x + y * gate, the product rounded to its type."""
+    dtype = source.type(0)
+    plain: dict[str, Attribute] = {"activation": "none"}
+    product = [source.temporary(dtype, "product")]
+    (scaled,) = source.emit("mul", dtype, plain, inputs=source.ordered(1, 2), outputs=product)
+    source.emit("add", dtype, plain, inputs=[source.inputs[0], scaled])
+
+
 MAPPERS: Mappers = {
     ("", "Abs"): same_type("abs"),
     ("", "Add"): same_type("add"),
@@ -74,4 +84,5 @@ MAPPERS: Mappers = {
     ("", "Or"): same_type("bitwise_or"),
     ("", "Sub"): same_type("sub"),
     ("", "Xor"): fixed_type("not_equal", "bool"),
+    (MICROSOFT, "GatedAdd"): _gated_add,
 }

@@ -304,12 +304,106 @@ def _rotary_embedding(source: Source) -> None:
     source.emit("rotary_embedding", source.type(0), attributes, inputs=source.ordered(*order))
 
 
+def _streams(source: Source) -> tuple[int, ...]:
+    """Which of three kinds of positions every cosine belongs to."""
+    sections = source.integers("mrope_section")
+    if sections is None or len(sections) != 3 or min(sections) < 0 or sum(sections) > 1 << 16:
+        raise source.invalid(
+            "BT-ONNX-ATTRIBUTE", f"'mrope_section' is {sections}, expected three numbers, none negative"
+        )
+    layout = source.integer("mrope_layout", 0)
+    if layout not in (0, 1):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'mrope_layout' is {layout}, expected 0 or 1")
+    if not layout:
+        return tuple(kind for kind in range(3) for _ in range(sections[kind]))
+    in_turn = (i % 3 if i < 3 * sections[i % 3] else 0 for i in range(sum(sections)))
+    return tuple(in_turn)
+
+
+def _rotary_embedding_of_images(source: Source) -> None:
+    """Positions in time, down and across: each cosine belongs to one of them."""
+    heads, turned = _short(source, "num_heads", 0), source.integer("rotary_embedding_dim", 0)
+    if heads < 0 or turned < 0 or (turned and not heads):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"{turned} numbers of {heads} heads are turned")
+    if source.real("scale", 1.0) != 1.0:
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "only a scale of 1 is read", "scale the cosines and sines")
+    source.integer("is_packed_batching", 0)
+    attributes: dict[str, Attribute] = {
+        "heads": heads,
+        "turned": turned or -1,
+        "turned_heads": 0,
+        "unit": 1,
+        "interleaved": source.flag("interleaved", False, False),
+        "streams": _streams(source),
+    }
+    source.emit("rotary_embedding", source.type(0), attributes, inputs=source.ordered(0, 2, 3, 1))
+
+
+_UPDATES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
+
+
+def _linear_attention(source: Source) -> None:
+    rule = source.text("update_rule", "gated_delta")
+    if rule not in _UPDATES:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'update_rule' is '{rule}', expected one of {list(_UPDATES)}")
+    if source.integer("state_window", 0):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "'state_window' has no kernel", "export it with one state")
+    source.integer("chunk_size", 64)
+    decays, rated = _UPDATES[rule]
+    attributes: dict[str, Attribute] = {
+        "heads": source.integer("q_num_heads", 0),
+        "value_heads": source.integer("kv_num_heads", 0),
+        "scale": _finite(source, "scale", 0.0),
+        "decays": decays,
+        "rated": rated,
+    }
+    source.emit("linear_attention", source.type(0), attributes)
+
+
+def _linear_attention_gate(source: Source) -> None:
+    """Decays: scale * log(1 + e^(a + bias)); rates: a sigmoid."""
+    dtype = source.type(0)
+    plain: dict[str, Attribute] = {"activation": "none"}
+
+    def step(operator: str, inputs: list[int | None], **attributes: Attribute) -> int:
+        return source.emit(operator, dtype, attributes, inputs=inputs, outputs=[source.temporary(dtype, operator)])[0]
+
+    biased = step("add", source.ordered(0, 1), **plain)
+    soft = step("softplus", [biased], log_of_sum=True)
+    source.emit("mul", dtype, plain, inputs=[source.inputs[2], soft], outputs=source.outputs[:1])
+    if len(source.outputs) > 1 and source.outputs[1]:
+        source.tensor(3)
+        source.emit("logistic", dtype, inputs=source.ordered(3), outputs=source.outputs[1:2])
+
+
+def _gated_rms_norm(source: Source) -> None:
+    """A normalized row times sigmoid(z), or z sigmoid(z)."""
+    activation = source.text("activation", "silu")
+    if activation not in ("silu", "swish", "sigmoid"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"activation '{activation}' is none of silu, swish and sigmoid")
+    dtype = source.type(0)
+    plain: dict[str, Attribute] = {"activation": "none"}
+
+    def step(operator: str, inputs: list[int | None], **attributes: Attribute) -> int:
+        return source.emit(operator, dtype, attributes, inputs=inputs, outputs=[source.temporary(dtype, operator)])[0]
+
+    normal = step("root_mean_square", source.ordered(0, 1), epsilon=_finite(source, "epsilon", 1e-5))
+    gate = step("logistic", source.ordered(2))
+    if activation != "sigmoid":
+        gate = step("mul", [source.inputs[2], gate], **plain)
+    source.emit("mul", dtype, plain, inputs=[normal, gate])
+
+
 MAPPERS: Mappers = {
     ("", "Attention"): _attention_of_onnx,
     ("", "RotaryEmbedding"): _rotary_embedding,
     (MICROSOFT, "Attention"): _attention,
     (MICROSOFT, "EmbedLayerNormalization"): _embed_layer_normalization,
+    (MICROSOFT, "GatedRMSNorm"): _gated_rms_norm,
     (MICROSOFT, "GroupQueryAttention"): _group_query_attention,
+    (MICROSOFT, "LinearAttention"): _linear_attention,
+    (MICROSOFT, "LinearAttentionGate"): _linear_attention_gate,
+    (MICROSOFT, "MRotaryEmbedding"): _rotary_embedding_of_images,
     (MICROSOFT, "MultiHeadAttention"): _multi_head_attention,
     (MICROSOFT, "QAttention"): _q_attention,
     (MICROSOFT, "QEmbedLayerNormalization"): _q_embed_layer_normalization,

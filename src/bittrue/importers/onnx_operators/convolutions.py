@@ -200,6 +200,22 @@ def _deform_conv(source: Source) -> None:
     source.emit("deformable_conv", source.type(0), attributes)
 
 
+def _causal_conv(source: Source) -> None:
+    activation = source.text("activation", "none")
+    if source.integer("ndim", 1) != 1 or activation not in ("none", "silu", "swish"):
+        raise source.unsupported(
+            "BT-ONNX-ATTRIBUTE", f"'ndim' {source.integer('ndim', 1)} with activation '{activation}' is not read"
+        )
+    if source.integer("state_window", 0):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "'state_window' has no kernel", "export it with one state")
+    attributes: dict[str, Attribute] = {
+        "channels_last": source.flag("channels_last", False),
+        "gated": activation != "none",
+        "dilation": source.integer("dilation", 1),
+    }
+    source.emit("causal_conv", source.type(0), attributes)
+
+
 MAPPERS: Mappers = {
     ("", "AveragePool"): _average_pool,
     ("", "Col2Im"): _col2im,
@@ -219,6 +235,7 @@ MAPPERS: Mappers = {
     ("", "RoiAlign"): _roi_align,
     (MICROSOFT, "FusedConv"): _fused_conv,
     (MICROSOFT, "FusedGemm"): _fused_gemm,
+    (MICROSOFT, "CausalConvWithState"): _causal_conv,
     (MICROSOFT, "FusedMatMul"): _fused_matmul,
     (MICROSOFT, "TransposeMatMul"): _fused_matmul,
 }

@@ -137,6 +137,14 @@ def _unique(source: Source) -> None:
     source.emit("unique", types, attributes, outputs=_named(source, source.outputs))
 
 
+def _unique_in_order(source: Source) -> None:
+    """Numbers as they come, where they went, and how often they are there."""
+    values, places, counts = source.outputs
+    attributes: dict[str, Attribute] = {"sorted": False, "nans_differ": True, "results": "all"}
+    outputs = _named(source, [values, "", places, counts])
+    source.emit("unique", [source.type(0), "s64", "s64", "s64"], attributes, outputs=outputs)
+
+
 def _resize(source: Source) -> None:
     """Upsample and Resize of all versions; scales as attribute, as second or as third input."""
     mode = source.text("mode", "nearest")
@@ -234,5 +242,7 @@ MAPPERS: Mappers = {
     ("", "Trilu"): _trilu,
     (MICROSOFT, "Trilu"): _trilu,
     ("", "Unique"): _unique,
+    (MICROSOFT, "GatherND"): _gather_nd,
+    (MICROSOFT, "Unique"): _unique_in_order,
     ("", "Upsample"): _resize,
 }

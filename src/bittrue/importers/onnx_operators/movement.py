@@ -6,7 +6,7 @@ import numpy as np
 
 from ...graph import Attribute, Tensor, data_type
 from ..onnx_tensors import type_name
-from .base import Mapper, Mappers, Source
+from .base import MICROSOFT, Mapper, Mappers, Source
 
 
 def _same_type(operator: str, **attributes: str | int | bool) -> Mapper:
@@ -187,6 +187,32 @@ def _emit_cast(source: Source, dtype: str) -> None:
     source.emit("convert", dtype, attributes, inputs=source.inputs[:1])
 
 
+def _bit_cast(source: Source) -> None:
+    source.emit("bitcast", type_name(source.integer("to", 0), source.place))
+
+
+def _expand_dims(source: Source) -> None:
+    """One axis, which counts axes of the result, or of the input where it is negative."""
+    if source.tensor(1).is_constant and source.tensor(1).values().size != 1:
+        raise source.invalid("BT-NODE-INPUT", "the axis must be one number")
+    source.emit("expand_dims", source.type(0))
+
+
+def _range(source: Source) -> None:
+    """The step may be missing."""
+    start, limit, step = (*source.inputs, None)[:3]
+    if step is None:
+        step = source.constant(np.ones((), source.tensor(0).type.numpy), "step")
+    source.emit("range", source.type(0), {"counting": "binary64_or_nothing"}, inputs=[start, limit, step])
+
+
+def _pad_of_operands(source: Source) -> None:
+    mode = source.text("mode", "constant")
+    if mode not in ("constant", "reflect", "edge"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is no mode")
+    source.emit("pad", source.type(0), {"mode": mode, "widths": "list_or_row"})
+
+
 def _block(operator: str) -> Mapper:
     def mapper(source: Source) -> None:
         attributes: dict[str, int | bool] = {"block_size": source.integer("blocksize", 0), "channels_first": True}
@@ -203,6 +229,7 @@ def _block(operator: str) -> Mapper:
 
 
 MAPPERS: Mappers = {
+    ("", "BitCast"): _bit_cast,
     ("", "Cast"): _cast,
     ("", "CastLike"): _cast_like,
     ("", "Concat"): _concat,
@@ -224,4 +251,7 @@ MAPPERS: Mappers = {
     ("", "Transpose"): _transpose,
     ("", "Unsqueeze"): _unsqueeze,
     ("", "Where"): _where,
+    (MICROSOFT, "ExpandDims"): _expand_dims,
+    (MICROSOFT, "Pad"): _pad_of_operands,
+    (MICROSOFT, "Range"): _range,
 }

@@ -31,4 +31,18 @@ ROWS: tuple[Row, ...] = (
         _RUN,
         limit=_OTHERS,
     ),
+    Row(
+        "linear_attention",
+        ("f32 f32 f32 f32|- f32|- f32|- -> f32 f32",),
+        {"real_product": "binary32_fused_blocks"},
+        "run on x86-64 with AVX2 and FMA, one thread: 500 random single-node models, every bit",
+        limit=_OTHERS,
+    ),
+    Row(
+        "causal_conv",
+        ("f32 f32 f32|- f32|- -> f32 f32",),
+        {},
+        "run: 500 random single-node models, every bit",
+    ),
+    Row("root_mean_square", ("f32 f32 -> f32",), {}, "run: 500 random single-node models, every bit"),
 )

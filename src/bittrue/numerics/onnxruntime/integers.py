@@ -51,6 +51,11 @@ ROWS: tuple[Row, ...] = (
         when=(OF_DIVIDEND,),
         limit="of two NaN operands of binary16 the runtime may keep the other one",
     ),
+    Row("matmul", ("T T -> T",), {}, "run: 500 random models; integers wrap", where=("s32", "u32", "s64", "u64")),
+    *(
+        Row(stem, ("bool s64|- -> bool",), {}, "run: 500 random models", requires=(("axes_exist", 1),))
+        for stem in ("reduce_max", "reduce_min")
+    ),
     Row("shift", ("T T -> T",), SHIFT, "run", where=_UNSIGNED),
     *(Row(f"bitwise_{stem}", ("T T -> T",), {}, "run", where=(*INTEGERS, "bool")) for stem in ("and", "or")),
     Row("bitwise_xor", ("T T -> T",), {}, "run", where=INTEGERS),

@@ -21,7 +21,7 @@ _ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("reshape", "s64", (*EVERY, *NARROW)),
     ("flatten", "", EVERY),
     ("squeeze", "s64|-", EVERY),
-    ("expand_dims", "s64", EVERY),
+    ("expand_dims", _POSITIONS, EVERY),
     ("identity", "", (*EVERY, *NARROW)),
     ("transpose", "s64|-", (*EVERY, *NARROW, "u4", "s4")),
     ("slice_axes", "s64 s64 s64|- s64|-", EVERY),
@@ -32,8 +32,10 @@ _ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("space_to_depth", "", ("f32", "f64", "u8", "s8")),
     ("depth_to_space", "", ("f32", "f64", "u8", "s8")),
     ("gather", _POSITIONS, EVERY),
-    ("gather_nd", "s64", EVERY),
+    ("gather_nd", _POSITIONS, EVERY),
 )
+
+_OF_ONE_WIDTH = ("u8|s8", "u16|s16|f16|bf16", "u32|s32|f32", "u64|s64|f64")
 
 _CHECKED = {"squeeze": (("rank_within", 1, 1, 1),), "expand_dims": (("rank_within", 1, 0, 1),)}
 
@@ -92,6 +94,7 @@ MOVED: tuple[Row, ...] = (
         when=(("attribute_is", "coordinates", "along_axis"),),
     ),
     Row("scatter_nd", ("T s64 T -> T",), {}, "run", where=EVERY),
+    *(Row("bitcast", (f"{types} -> {types}",), {}, _MOVED) for types in _OF_ONE_WIDTH),
     Row("tensor_scatter", ("T T s64|- -> T",), {}, "run: random models", where=EVERY),
 )
 

@@ -7,7 +7,8 @@ where sequences lie in a cache (see `attention`): they end with the last key.
 Attributes: `heads` (0: as many as have twice the columns of the cosines), `turned_heads` (0: all; others stay as they
 are), `unit` (of the numbers of a head), `turned` (numbers of a head that are turned; 0: as many as there are cosines
 for; -1: all, and then `heads` is known), `interleaved` (the two numbers of a pair are neighbours; else they are half of
-what is turned apart).
+what is turned apart), `streams` (there are three positions each, [3, B, S], and this says of every pair which one it
+takes; missing: one position).
 """
 
 from __future__ import annotations
@@ -51,6 +52,15 @@ def _sizes(call: Call) -> tuple[int, int, int, int, int]:
         call.rank(cos, 2)
     elif cos.shape[:2] != (batch, length):
         raise call.invalid("BT-ROTARY-SHAPE", f"cosines have shape {list(cos.shape)} without positions")
+    streams = call.node.attributes.get("streams")
+    if streams is not None:
+        assert isinstance(streams, tuple)
+        if len(streams) != cos.shape[-1] or call.input(_POSITIONS).shape != (3, batch, length):
+            raise call.invalid(
+                "BT-ROTARY-SHAPE",
+                f"positions {list(call.input(_POSITIONS).shape)} of {len(streams)} pairs do not fit {cos.shape[-1]}",
+            )
+        return batch, length, heads, size, turned
     if call.has(_POSITIONS) and call.input(_POSITIONS).size != 1 and call.input(_POSITIONS).shape != (batch, length):
         raise call.invalid("BT-ROTARY-SHAPE", f"positions have shape {list(call.input(_POSITIONS).shape)}")
     if call.has(_LENGTHS) and call.input(_LENGTHS).size != batch:
@@ -69,7 +79,8 @@ def lower(call: Call) -> Lowered:
     """Sizes, and where positions come from."""
     batch, length, heads, size, turned = _sizes(call)
     begins = call.has(_TOTAL) and call.integers(_TOTAL, "length") == [length]
-    single = call.has(_POSITIONS) and call.input(_POSITIONS).shape != (batch, length)
+    streams = call.node.attributes.get("streams", ())
+    single = call.has(_POSITIONS) and not streams and call.input(_POSITIONS).shape != (batch, length)
     return Lowered(
         {
             "batch": batch,
@@ -81,6 +92,7 @@ def lower(call: Call) -> Lowered:
             "interleaved": bool(call.attribute("interleaved")),
             "by_heads": call.input(_X).rank == 4,
             "counts": begins or single,
+            "streams": streams,
         },
         scratch=32 * call.input(_X).size,
     )
@@ -109,7 +121,13 @@ def _rows(step: Step, inputs: Sequence[np.ndarray | None]) -> tuple[np.ndarray, 
             raise RunError(
                 "BT-ROTARY-POSITION", f"a position is outside of the {cos.shape[0]} that are known", place=step.place
             )
-        cos, sin = cos[found], sin[found]
+        if step["streams"]:
+            # One position of three for every pair.
+            found = found[np.array(step["streams"], np.int64)].transpose(1, 2, 0)
+            pairs = np.arange(cos.shape[1])
+            cos, sin = cos[found, pairs], sin[found, pairs]
+        else:
+            cos, sin = cos[found], sin[found]
     return cos[:, None], sin[:, None]
 
 

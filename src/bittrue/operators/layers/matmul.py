@@ -9,7 +9,8 @@ Integers: acc = sum over k of (a - z_a)(b - z_b), plus c where it is an integer.
 and stored (8 bits), or is made real (f32); alpha is a factor of the multiplier, c is not scaled by it. With `ranged`,
 ends of ranges stand in place of the scales and zero points of a and of the result; b's scale counts values per unit.
 
-Weights in blocks, packed (`block_size`, `bits`): see `matmul_blocks`.
+Integers of 32 and 64 bits wrap: see `matmul_wrapping`. Weights in blocks, packed (`block_size`, `bits`): see
+`matmul_blocks`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.base import Call, Lowered, Operator, Role, Shape, Step
-from . import matmul_blocks, matmul_integer, matmul_real, matmul_tensors
+from . import matmul_blocks, matmul_integer, matmul_real, matmul_tensors, matmul_wrapping
 from .integer_layers import REQUANTIZE_SLOTS
 from .matmul_integer import A_POINT, A_SCALE, B_POINT, B_SCALE, Y_POINT, Y_SCALE, A, B, C
 
@@ -86,6 +87,8 @@ def lower(call: Call) -> Lowered:
         return matmul_blocks.lower(call)
     if "real_product" in rules:
         return matmul_real.lower(call)
+    if call.input(A).dtype in matmul_wrapping.TYPES:
+        return matmul_wrapping.lower(call)
     of_tensors = "accumulate" not in rules or "activation_range" in rules or "quantize_symmetric" in rules
     return (matmul_tensors if of_tensors else matmul_integer).lower(call)
 
@@ -96,6 +99,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return matmul_blocks.reference(step, inputs)
     if "real_product" in step.rules:
         return matmul_real.reference(step, inputs)
+    if "wraps" in step.parameters:
+        return matmul_wrapping.reference(step, inputs)
     return (matmul_tensors if "form" in step.parameters else matmul_integer).reference(step, inputs)
 
 

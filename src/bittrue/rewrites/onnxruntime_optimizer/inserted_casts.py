@@ -22,18 +22,19 @@ from .split_slices import split_slices
 _HALF, _SINGLE = "f16", "f32"
 # Operators with a kernel for binary16, and the version from which they have it.
 _ALWAYS = """
-    Cast CastLike Compress Concat ConstantOfShape DynamicSlice Expand ExpandDims Flatten Gather GatherBlockQuantized
-    GatherElements GatherND GroupQueryAttention Identity If IsNaN LayerNormalization Loop MRotaryEmbedding MatMulNBits
-    Mod QMoE RMSNormalization RandomNormalLike RandomUniformLike Reshape ReverseSequence RotaryEmbedding Round Scan
-    Scatter ScatterElements ScatterND Shape Shrink Sign SimplifiedLayerNormalization SkipLayerNormalization
-    SkipSimplifiedLayerNormalization Slice SparseAttention Split Squeeze TensorScatter Transpose UnfoldTensor Unsqueeze
+    BitCast Cast CastLike Compress Concat ConstantOfShape DynamicSlice Expand ExpandDims Flatten GatedAdd Gather
+    GatherBlockQuantized GatherElements GatherND GroupQueryAttention Identity If IsNaN LayerNormalization Loop
+    MRotaryEmbedding MatMulNBits Mod QMoE RMSNormalization RandomNormalLike RandomUniformLike Reshape
+    ReverseSequence RotaryEmbedding Round Scan Scatter ScatterElements ScatterND Shape Shrink Sign
+    SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization Slice SparseAttention
+    Split Squeeze TensorScatter Transpose UnfoldTensor Unsqueeze
     """
 _LATER = {"Attention": 23, "Clip": 12, "DequantizeLinear": 19, "IsInf": 20, "Max": 12, "Min": 12, "QuantizeLinear": 19}
 SINCE = {**dict.fromkeys(_ALWAYS.split(), 1), **_LATER}
 # These kernels widen their operands and round their results.
 _WIDENING = frozenset(
-    "Clip GatherBlockQuantized GroupQueryAttention LayerNormalization MatMulNBits Max Min Mod QMoE RMSNormalization"
-    " RotaryEmbedding Round Shrink Sign SimplifiedLayerNormalization SkipLayerNormalization"
+    "Clip GatedAdd GatherBlockQuantized GroupQueryAttention LayerNormalization MRotaryEmbedding MatMulNBits Max Min"
+    " Mod QMoE RMSNormalization RotaryEmbedding Round Shrink Sign SimplifiedLayerNormalization SkipLayerNormalization"
     " SkipSimplifiedLayerNormalization".split()
 )
 _CONTROL = ("If", "Loop", "Scan")

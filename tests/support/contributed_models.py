@@ -1,0 +1,195 @@
+"""Random one-node models of com.microsoft's operators that have a kernel of their own, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from .attention_models import normal
+from .floating_models import F32, Generator, Model, shape_of, wild
+from .onnx_models import MICROSOFT, single
+
+_FLOAT = TensorProto.FLOAT
+
+
+def _some(rng: np.random.Generator, most: int = 9) -> int:
+    return int(rng.integers(1, most))
+
+
+def linear_attention(rng: np.random.Generator) -> Model:
+    batch, length, heads, value_heads = _some(rng, 3), _some(rng, 7), _some(rng, 4), _some(rng, 4)
+    if heads % value_heads and value_heads % heads:
+        heads = value_heads
+    size, columns = _some(rng, 20), _some(rng, 20)
+    if rng.random() < 0.2:
+        size, columns = (int(rng.choice([64, 80])) for _ in range(2))
+    key_heads = value_heads
+    if value_heads % heads == 0 and rng.random() < 0.3:
+        key_heads = heads
+    rule = str(rng.choice(["linear", "gated", "delta", "gated_delta"]))
+    attributes: dict[str, Any] = {"q_num_heads": heads, "kv_num_heads": value_heads, "update_rule": rule}
+    if rng.random() < 0.4:
+        attributes["scale"] = float(rng.choice([1.0, 0.3]))
+    if rng.random() < 0.02:
+        attributes["state_window"] = 1
+    state = (batch, value_heads, size, columns)
+    per_number = rng.random() < 0.4
+    inputs: dict[str, np.ndarray | None] = {
+        "q": normal(rng, batch, length, heads * size),
+        "k": normal(rng, batch, length, key_heads * size),
+        "v": normal(rng, batch, length, value_heads * columns),
+        "past": normal(rng, *state) if rng.random() < 0.5 else None,
+        "decay": None,
+        "rate": None,
+    }
+    if "gated" in rule or rng.random() < 0.1:
+        inputs["decay"] = -np.abs(normal(rng, batch, length, value_heads * (size if per_number else 1)))
+    if "delta" in rule:
+        inputs["rate"] = rng.random((batch, length, value_heads if rng.random() < 0.7 else 1)).astype(F32)
+    while list(inputs.values())[-1] is None:
+        inputs.popitem()
+    return single("LinearAttention", inputs, [_FLOAT] * 2, attributes, domain=MICROSOFT)
+
+
+def linear_attention_gate(rng: np.random.Generator) -> Model:
+    shape = (_some(rng, 4), _some(rng, 6), _some(rng, 20))
+    rated = rng.random() < 0.6
+    inputs = {"a": normal(rng, *shape), "bias": normal(rng, shape[2]), "scale": normal(rng, shape[2])}
+    if rated:
+        inputs["b"] = normal(rng, *shape)
+    return single("LinearAttentionGate", inputs, [_FLOAT] * (1 + rated), domain=MICROSOFT)
+
+
+def causal_conv(rng: np.random.Generator) -> Model:
+    batch, channels, length, taps = _some(rng, 3), _some(rng, 12), _some(rng, 12), _some(rng, 7)
+    attributes: dict[str, Any] = {}
+    if rng.random() < 0.5:
+        attributes["activation"] = str(rng.choice(["silu", "swish", "none"]))
+    dilation = int(rng.integers(1, 4)) if rng.random() < 0.3 else 1
+    window = int(rng.random() < 0.02)
+    last = rng.random() < 0.4
+    for name, value, usual in (("dilation", dilation, 1), ("state_window", window, 0), ("channels_last", int(last), 0)):
+        if value != usual:
+            attributes[name] = value
+    places = (taps - 1) * dilation
+    behind = (channels,) if rng.random() < 0.7 or channels % 2 else (2, channels // 2)
+    shape = (batch, length, *behind) if last else (batch, channels, length)
+    state = (batch, places, *behind) if last else (batch, channels, places)
+    inputs = {
+        "x": normal(rng, *shape),
+        "w": normal(rng, channels, 1, taps),
+        "bias": normal(rng, channels) if rng.random() < 0.6 else None,
+        "past": normal(rng, *state) if rng.random() < 0.5 else None,
+    }
+    while list(inputs.values())[-1] is None:
+        inputs.popitem()
+    return single("CausalConvWithState", inputs, [_FLOAT] * 2, attributes, domain=MICROSOFT)
+
+
+def gated_rms_norm(rng: np.random.Generator) -> Model:
+    columns = _some(rng, 40)
+    shape = (*shape_of(rng, 1, 2), columns * _some(rng, 4))
+    attributes: dict[str, Any] = {"activation": str(rng.choice(["silu", "sigmoid", "swish"]))}
+    if rng.random() < 0.5:
+        attributes["epsilon"] = 1e-6
+    inputs = {"x": normal(rng, *shape), "scale": normal(rng, columns), "gate": normal(rng, *shape)}
+    return single("GatedRMSNorm", inputs, [_FLOAT], attributes, domain=MICROSOFT)
+
+
+def rotary_embedding_of_images(rng: np.random.Generator) -> Model:
+    batch, length, heads, half = _some(rng, 4), _some(rng), _some(rng, 4), int(rng.integers(3, 36))
+    sections = np.diff([0, *sorted(rng.integers(0, half + 1, 2).tolist()), half]).tolist()
+    head = 2 * half + (2 * _some(rng, 5) if rng.random() < 0.3 else 0)
+    attributes: dict[str, Any] = {"mrope_section": sections, "mrope_layout": int(rng.integers(0, 2))}
+    attributes["interleaved"] = int(rng.integers(0, 2))
+    if head > 2 * half:
+        attributes["rotary_embedding_dim"] = 2 * half
+    by_heads = rng.random() < 0.5
+    if not by_heads or head > 2 * half:
+        attributes["num_heads"] = heads
+    known = length + _some(rng, 6)
+    inputs = {
+        "x": normal(rng, batch, heads, length, head) if by_heads else normal(rng, batch, length, heads * head),
+        "positions": rng.integers(0, known, (3, batch, length)),
+        "cos": normal(rng, known, half),
+        "sin": normal(rng, known, half),
+    }
+    return single("MRotaryEmbedding", inputs, [_FLOAT], attributes, domain=MICROSOFT)
+
+
+def gated_add(rng: np.random.Generator) -> Model:
+    shape = shape_of(rng)
+    x, y, gate = (np.nan_to_num(wild(rng, one), nan=1.0) for one in (shape, shape, (*shape[:-1], 1)))
+    return single("GatedAdd", {"x": x, "y": y, "gate": gate}, [_FLOAT], domain=MICROSOFT)
+
+
+_KINDS = (np.float32, np.float64, np.float16, np.int32, np.int64, np.uint8, np.int8, np.bool_)
+
+
+def elements(rng: np.random.Generator, shape: tuple[int, ...], kind: Any) -> np.ndarray:
+    kind = np.dtype(kind)
+    if kind == np.bool_:
+        return rng.random(shape) < 0.5
+    if kind.kind == "f":
+        with np.errstate(over="ignore"):
+            return wild(rng, shape).astype(kind)
+    ends = np.iinfo(kind)
+    return rng.integers(ends.min, ends.max, shape, dtype=kind, endpoint=True)
+
+
+def _moved(operator: str, x: np.ndarray, constants: dict[str, np.ndarray], **attributes: Any) -> Model:
+    """One result of the type of x."""
+    kind, inputs = helper.np_dtype_to_tensor_dtype(x.dtype), {"x": x, **constants}
+    return single(operator, inputs, [kind], attributes, domain=MICROSOFT, constants=list(constants))
+
+
+def expand_dims(rng: np.random.Generator) -> Model:
+    x = elements(rng, shape_of(rng), rng.choice(_KINDS))
+    axis = rng.integers(-x.ndim - 2, x.ndim + 2, () if rng.random() < 0.7 else 1)
+    return _moved("ExpandDims", x, {"axis": np.asarray(axis, np.int32)})
+
+
+def gather_nd(rng: np.random.Generator) -> Model:
+    shape = shape_of(rng, most=5)
+    depth, lead = int(rng.integers(1, len(shape) + 1)), shape_of(rng, 1, 2, 4)
+    places = np.stack([rng.integers(-size, size, lead) for size in shape[:depth]], axis=-1)
+    x = elements(rng, shape, rng.choice(_KINDS))
+    return _moved("GatherND", x, {"places": places.astype(rng.choice([np.int32, np.int64]))})
+
+
+def range_of(rng: np.random.Generator) -> Model:
+    kind = np.dtype(rng.choice([np.float32, np.float64, np.int16, np.int32, np.int64]))
+    ends = [rng.integers(-5, 5), rng.integers(-5, 20), rng.choice([-2, 1, 3, 0.5 if kind.kind == "f" else 2])]
+    given = {name: np.full(() if rng.random() < 0.7 else 1, end, kind) for name, end in zip("xyz", ends, strict=True)}
+    if rng.random() < 0.4:
+        given.pop("z")
+    return _moved("Range", given.pop("x"), given)
+
+
+def pad(rng: np.random.Generator) -> Model:
+    x = wild(rng, shape_of(rng, most=5))
+    widths = rng.integers(-1, 4, (2 * x.ndim,) if rng.random() < 0.7 else (1, 2 * x.ndim))
+    value = {"value": np.full(() if rng.random() < 0.5 else 1, 2.5, F32)} if rng.random() < 0.5 else {}
+    return _moved("Pad", x, {"widths": widths, **value}, mode=str(rng.choice(["constant", "reflect", "edge"])))
+
+
+def unique(rng: np.random.Generator) -> Model:
+    x = np.rint(rng.standard_normal(rng.integers(0, 20)) * 2).astype(F32) if rng.random() < 0.8 else wild(rng, (7,))
+    return single("Unique", {"x": x}, [_FLOAT, TensorProto.INT64, TensorProto.INT64], domain=MICROSOFT)
+
+
+GENERATORS: dict[str, Generator] = {
+    "CausalConvWithState": causal_conv,
+    "ExpandDims": expand_dims,
+    "GatedAdd": gated_add,
+    "GatedRMSNorm": gated_rms_norm,
+    "GatherND": gather_nd,
+    "LinearAttention": linear_attention,
+    "LinearAttentionGate": linear_attention_gate,
+    "MRotaryEmbedding": rotary_embedding_of_images,
+    "Pad": pad,
+    "Range": range_of,
+    "Unique": unique,
+}

@@ -1,0 +1,54 @@
+"""Random one-node models of standard operators on types of 32 and 64 bits that few files hold, by name."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from .contributed_models import elements
+from .floating_models import Generator, Model, shape_of, wild
+from .onnx_models import single
+
+_WIDTHS = (
+    (np.uint8, np.int8),
+    (np.uint16, np.int16, np.float16),
+    (np.uint32, np.int32, np.float32),
+    (np.uint64, np.int64, np.float64),
+)
+
+
+def bit_cast(rng: np.random.Generator) -> Model:
+    kinds = _WIDTHS[rng.integers(len(_WIDTHS))]
+    before, after = (np.dtype(kinds[rng.integers(len(kinds))]) for _ in range(2))
+    to = helper.np_dtype_to_tensor_dtype(after)
+    return single("BitCast", {"x": elements(rng, shape_of(rng), before)}, [to], {"to": to}, opset=26)
+
+
+def product(rng: np.random.Generator) -> Model:
+    kind, left = np.dtype(rng.choice([np.int32, np.int64, np.uint32, np.uint64])), shape_of(rng, most=5)
+    right: tuple[int, ...] = (left[-1],)
+    if rng.random() < 0.8:
+        right = (*(left[:-2] if rng.random() < 0.5 else ()), left[-1], int(rng.integers(1, 6)))
+    inputs = {"a": elements(rng, left, kind), "b": elements(rng, right, kind)}
+    return single("MatMul", inputs, [helper.np_dtype_to_tensor_dtype(kind)])
+
+
+def extreme_of_truth_values(rng: np.random.Generator) -> Model:
+    shape = shape_of(rng, most=4)
+    inputs = {"x": rng.random(shape) < 0.5, "axes": rng.permutation(len(shape))[: rng.integers(0, len(shape) + 1)]}
+    attributes = {"keepdims": int(rng.integers(0, 2)), "noop_with_empty_axes": int(rng.integers(0, 2))}
+    operator = str(rng.choice(["ReduceMax", "ReduceMin"]))
+    return single(operator, inputs, [TensorProto.BOOL], attributes, opset=20, constants=["axes"])
+
+
+def rounding(rng: np.random.Generator) -> Model:
+    x = wild(rng, shape_of(rng)).astype(np.float64) * rng.choice([1, 1e10, 0.5])
+    return single(str(rng.choice(["Ceil", "Floor", "Round", "Sign"])), {"x": x}, [TensorProto.DOUBLE])
+
+
+GENERATORS: dict[str, Generator] = {
+    "BitCast": bit_cast,
+    "MatMul": product,
+    "ReduceMax, ReduceMin": extreme_of_truth_values,
+    "Ceil, Floor, Round, Sign": rounding,
+}
