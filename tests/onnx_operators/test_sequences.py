@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import bittrue
 from support.onnx_models import Checks, build, check
 from support.onnx_operands import bits, kind, one_type
 
@@ -131,3 +132,37 @@ def test_what_only_running_tells(reader: str) -> None:
         model.graph.output[0].CopyFrom(helper.make_tensor_sequence_value_info("z", TensorProto.FLOAT, None))
         content = model.SerializeToString()
     assert check(content, feeds, may_refuse=["BT-ONNX-SEQUENCE"]) == "refused"
+
+
+_X = np.arange(4, dtype=np.float32).reshape(2, 2)
+_KIND = helper.make_tensor_type_proto(TensorProto.FLOAT, [2, 2])
+
+
+@pytest.mark.parametrize("opset", [15, 18])
+@pytest.mark.parametrize(("inputs", "name"), [(["x"], "o"), ([], "o"), (["x"], "x"), ([], "")])
+@pytest.mark.parametrize("asked", ["OptionalHasElement", "OptionalGetElement"])
+def test_optional_values(inputs: list[str], name: str, asked: str, opset: int) -> None:
+    """A value that is there, one that is not, a tensor in its place, and nothing."""
+    made = [helper.make_node("Optional", inputs, [name], type=_KIND)] if name == "o" else []
+    asking = helper.make_node(asked, [name] if name else [], ["y"])
+    truth = asked == "OptionalHasElement"
+    model = build(
+        [*made, asking, helper.make_node("Relu", ["x"], ["z"])],
+        {"x": _X},
+        {"y": TensorProto.BOOL if truth else TensorProto.FLOAT, "z": TensorProto.FLOAT},
+        opset=opset,
+    )
+    works = inputs and (name == "o" or opset == 18)
+    assert check(*model) == ("equal" if works or (truth and (name == "o" or opset == 18)) else "refused")
+
+
+def test_an_optional_result_is_refused() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Optional", ["x"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 2])],
+        [helper.make_value_info("y", helper.make_optional_type_proto(_KIND))],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    with pytest.raises(bittrue.UnsupportedError, match="optional"):
+        bittrue.load(model.SerializeToString())

@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from .contributed_models import elements
-from .floating_models import Generator, Model, shape_of, wild
+from .floating_models import Generator, Model, partner, shape_of, wild
 from .onnx_models import single
 
 _WIDTHS = (
@@ -46,9 +46,21 @@ def rounding(rng: np.random.Generator) -> Model:
     return single(str(rng.choice(["Ceil", "Floor", "Round", "Sign"])), {"x": x}, [TensorProto.DOUBLE])
 
 
+def power(rng: np.random.Generator) -> Model:
+    kind = np.dtype(rng.choice([np.int32, np.int64]))
+    shape = shape_of(rng, most=5)
+    base = rng.integers(-6, 12, shape).astype(kind) if rng.random() < 0.7 else elements(rng, shape, kind)
+    exponents = np.asarray(rng.integers(-2, 12, partner(rng, shape) if rng.random() < 0.6 else ()))
+    to = np.dtype(rng.choice([np.int32, np.int64, np.float32, np.float64]))
+    inputs = {"x": base, "y": exponents.astype(to) / (2 if to.kind == "f" and rng.random() < 0.3 else 1)}
+    inputs["y"] = np.asarray(inputs["y"], to)
+    return single("Pow", inputs, [helper.np_dtype_to_tensor_dtype(kind)], opset=15)
+
+
 GENERATORS: dict[str, Generator] = {
     "BitCast": bit_cast,
     "MatMul": product,
+    "Pow": power,
     "ReduceMax, ReduceMin": extreme_of_truth_values,
     "Ceil, Floor, Round, Sign": rounding,
 }

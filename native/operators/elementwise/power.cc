@@ -129,8 +129,8 @@ std::unique_ptr<Kernel> make_power(const Step& step, const CoreSet&) {
   const bool one_exponent = step.integer("one_exponent", 0, 1) != 0;
   const Type type = step.input(0).type;
   if (type == Type::f32 && step.output().type == type) return make_real_power(step, one_exponent);
+  if (type != Type::s32 || step.output().type != type || step.rules.count("power")) return nullptr;
   require_one(step, one_exponent);
-  if (type != Type::s32 || step.output().type != type) return nullptr;
   return make_checked_zip<int32_t, int32_t>(step, [one_exponent](int32_t base, int32_t exponent, bool* defined) {
     if (exponent < 0) *defined = false;
     if (one_exponent && exponent > 0) return static_cast<int32_t>(by_squaring(static_cast<uint32_t>(base), exponent));

@@ -203,10 +203,9 @@ class _Reader:
         for info in proto.output:
             if info.name not in builder.names:
                 raise InvalidModelError("BT-ONNX-NAME", f"nothing computes output '{info.name}'", place=place)
-            if builder.names[info.name] in builder.sequences:
-                raise UnsupportedError(
-                    "BT-ONNX-SEQUENCE", f"output '{info.name}' is a sequence of tensors", place=place
-                )
+            for known, what in ((builder.sequences, "a sequence of tensors"), (builder.optionals, "an optional value")):
+                if builder.names[info.name] in known:
+                    raise UnsupportedError("BT-ONNX-SEQUENCE", f"output '{info.name}' is {what}", place=place)
             outputs.append(builder.names[info.name])
         if not outputs:
             raise InvalidModelError("BT-ONNX-OUTPUT", "the graph has no output", place=place)
@@ -394,4 +393,6 @@ class _Reader:
             return constant(proto.t, proto.name, self.folder)
         if kind == "GRAPH":
             return proto.g
+        if kind == "TYPE_PROTO":
+            return proto.tp
         raise UnsupportedError("BT-ONNX-ATTRIBUTE", f"attribute '{proto.name}' of kind {kind} is not read", place=place)

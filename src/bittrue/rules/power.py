@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -98,6 +99,31 @@ def _finite_products_or_library(x: np.ndarray, y: np.ndarray, alone: bool) -> np
     return result
 
 
+def _integer(x: int, y: float, least: int) -> int:
+    """x^y in binary64 without its fraction; `least` where that leaves the type or is no number."""
+    try:
+        found = math.pow(x, y)
+    except (OverflowError, ValueError):
+        return least
+    return int(found) if least <= found < -least else least
+
+
+def _of_integers(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:
+    """Squares and cubes wrap; what leaves the type becomes its lowest value. Domain: signed integers x.
+
+    >>> _of_integers(np.int32([3, -2, 10, 2]), np.int32([3, -1, 10, 0]), False).tolist()
+    [27, 0, -2147483648, 1]
+    """
+    least = int(np.iinfo(x.dtype).min)
+    a, b = np.broadcast_arrays(x, y)
+    pairs = zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), strict=True)
+    found = np.array([_integer(i, j, least) for i, j in pairs], x.dtype).reshape(a.shape)
+    if not alone or not np.isin(y, (2, 3)).any():
+        return found
+    with np.errstate(over="ignore"):
+        return np.where(b == 2, a * a, np.where(b == 3, a * a * a, found))
+
+
 RULES: dict[str, PowerRule] = {
     "library": PowerRule(_library, lambda x, y, result: False, "the C library's power in binary32"),
     "rounded_once": PowerRule(_rounded_once, _one_for_rows, "x^y as a real number, rounded to binary32, ties to even"),
@@ -106,6 +132,12 @@ RULES: dict[str, PowerRule] = {
         _one_for_each_row,
         "f32(x * x) for an exponent of 2 that a row has for all its elements, f32(f32(x * x) * x) for one of 3, else "
         "the C library's power in binary32",
+    ),
+    "integers_by_binary64": PowerRule(
+        _of_integers,
+        _one_for_each_row,
+        "x * x for an exponent of 2 that a row has for all its elements, x * x * x for one of 3, both wrapping; else "
+        "the C library's power in binary64 without its fraction, the type's lowest value where that does not fit",
     ),
     "finite_products_or_library": PowerRule(
         _finite_products_or_library,

@@ -21,6 +21,7 @@ class GraphBuilder:
         names: tensor index by name.
         claims: type and shape that the file declares for a computed tensor.
         sequences: elements of what is a sequence of tensors, and no tensor; its own type is theirs.
+        optionals: the value of what is an optional one, and no tensor; None: there is none.
     """
 
     tensors: list[Tensor] = field(default_factory=list)
@@ -29,6 +30,7 @@ class GraphBuilder:
     claims: Mapping[str, Tensor] = field(default_factory=dict)
     computed: set[int] = field(default_factory=set)
     sequences: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    optionals: dict[int, int | None] = field(default_factory=dict)
 
     def add(self, tensor: Tensor) -> int:
         """A new tensor."""
@@ -229,6 +231,8 @@ class Source(Refusing):
             given = given[:-1]
         if not self.builder.sequences.keys().isdisjoint(given):
             raise self.unsupported("BT-ONNX-SEQUENCE", "this operator is not read with a sequence of tensors")
+        if not self.builder.optionals.keys().isdisjoint(given):
+            raise self.unsupported("BT-ONNX-SEQUENCE", "this operator is not read with an optional value")
         self.builder.nodes.append(
             Node(
                 len(self.builder.nodes),

@@ -1,6 +1,6 @@
 """Mappings of sequences of tensors: what an element is follows from the file, so nodes read the tensors themselves.
 
-A sequence is a name for its elements, and no tensor of the graph.
+A sequence is a name for its elements, and no tensor of the graph; so is an optional value for the value, or for none.
 """
 
 from __future__ import annotations
@@ -168,9 +168,52 @@ def _identity(source: Source) -> None:
         source.emit("identity", _type(source))
 
 
+def _optional(source: Source) -> None:
+    """A value that is there, or, without an input, is not, whose type only an attribute says."""
+    kind = source.get("type", None, object)
+    if not source.present(0) and not hasattr(kind, "tensor_type"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "without a value the attribute 'type' must say its type")
+    known, (name,) = source.builder, source.outputs
+    if name in known.names:
+        raise source.invalid("BT-ONNX-NAME", f"tensor '{name}' is written twice")
+    index = source.inputs[0] if source.present(0) else None
+    if index in known.sequences:
+        raise source.unsupported("BT-ONNX-SEQUENCE", "an optional sequence is not read", "give the sequence itself")
+    dtype = "f32" if index is None else known.tensors[index].dtype
+    known.optionals[known.add(Tensor(name, dtype, ()))] = index
+
+
+def _check_optional(source: Source, index: int | None) -> None:
+    if source.version < 18 and index not in source.builder.optionals:
+        raise source.invalid("BT-ONNX-TYPE", "only an optional value is asked before version 18")
+
+
+def _has_element(source: Source) -> None:
+    """Whether a value is there follows from the file; one that is no optional always is, from version 18 on."""
+    index = source.inputs[0] if source.present(0) else None
+    _check_optional(source, index)
+    there = index is not None and source.builder.optionals.get(index, index) is not None
+    source.emit("identity", "bool", inputs=[source.constant(np.array(there), "there")])
+
+
+def _get_element(source: Source) -> None:
+    index = source.inputs[0] if source.present(0) else None
+    _check_optional(source, index)
+    element = None if index is None else source.builder.optionals.get(index, index)
+    if element is None:
+        raise source.invalid("BT-NODE-INPUT", "there is no value to get", "ask OptionalHasElement first")
+    if element in source.builder.sequences:
+        _give(source, _type(source), _elements(source))
+        return
+    source.emit("identity", source.builder.tensors[element].dtype, inputs=[element])
+
+
 MAPPERS: Mappers = {
     ("", "ConcatFromSequence"): _concat,
     ("", "Identity"): _identity,
+    ("", "Optional"): _optional,
+    ("", "OptionalGetElement"): _get_element,
+    ("", "OptionalHasElement"): _has_element,
     ("", "SequenceAt"): _at,
     ("", "SequenceConstruct"): _construct,
     ("", "SequenceEmpty"): _empty,

@@ -15,6 +15,7 @@ _TWO_NANS = "of two NaN operands the runtime may keep the other one"
 _NAN = "NaN: the result depends on vectors in the runtime"
 _PLAIN = {"plain_range": "unlimited"}
 _INTEGERS = ("s32", "s64")
+_EXPONENTS = "s32|s64|f32|f64"
 _SELECTED = ("s8", "u8", "s32", "s64", "f32", "f64")
 CLIPPED = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64")
 _ONE = ("f32 -> f32",)
@@ -98,6 +99,13 @@ ROWS: tuple[Row, ...] = (
     Row("gelu", _ONE, _POLYNOMIALS, _MACHINE, when=(QUICK_GELU,), limit=_OTHER_MACHINES),
     Row("gelu", _ONE, {"real_gelu": "binary32_fused_polynomials"}, _MACHINE, limit=_OTHER_MACHINES),
     Row("power", ("f32 f32|s32|s64 -> f32",), {"power": "binary32_products_or_library"}, _RUN),
+    Row(
+        "power",
+        (f"s32 {_EXPONENTS} -> s32", f"s64 {_EXPONENTS} -> s64"),
+        {"power": "integers_by_binary64"},
+        _RUN,
+        limit="powers of 2^53 and more, and with exponents that are not whole, are those of this machine's C library",
+    ),
     Row(
         "softmax",
         _ONE,

@@ -1,4 +1,4 @@
-"""power: first ^ second, with NumPy broadcasting: real numbers by a rule, 32-bit integers exactly."""
+"""power: first ^ second, with NumPy broadcasting, by a rule; without one, 32-bit integers exactly."""
 
 from __future__ import annotations
 
@@ -52,11 +52,13 @@ def _of_integers(step: Step, base: np.ndarray, exponent: np.ndarray) -> np.ndarr
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The rule's power of real numbers, whose exponents are converted to the type of the base."""
+    """The rule's power; exponents of real numbers are converted to the type of the base."""
     base, exponent = inputs
     if "power" not in step.rules:
         return [_of_integers(step, base, exponent)]
     apply, alone, real = power.RULES[step.rules["power"]].apply, step["one_exponent"], np.dtype(np.float32)
+    if base.dtype.kind == "i":
+        return [np.ascontiguousarray(apply(base, exponent, alone))]
     return [blockwise(lambda x, y: apply(x, y, alone), [base, np.asarray(exponent, np.float32)], real, real)]
 
 
