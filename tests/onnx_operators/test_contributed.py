@@ -5,10 +5,14 @@ Stems: linear_attention causal_conv root_mean_square.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
+from onnx import TensorProto
 
 from support import contributed_models, wide_models
-from support.onnx_models import Checks
+from support.onnx_models import Checks, check, single
 
 _GENERATORS = {**contributed_models.GENERATORS, **wide_models.GENERATORS}
 
@@ -19,3 +23,30 @@ def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
     for rng in checks:
         checks.add(*_GENERATORS[operator](rng))
     assert "equal" in checks.outcomes
+
+
+_IMAGE, _ROWS = (1, 2, 3, 3), (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "attributes", "outcome"),
+    [
+        ("Sum", (_ROWS, _ROWS), {}, "equal"),
+        ("Sum", (_ROWS, (3,)), {}, "refused"),
+        ("Mean", (_ROWS, (1, 3)), {}, "refused"),
+        ("Max", (_ROWS, _ROWS), {}, "equal"),
+        ("Min", (_ROWS, (3,)), {}, "refused"),
+        ("Add", (_ROWS, (3,)), {}, "equal"),
+        ("Gemm", (_ROWS, (3, 4), (2, 1)), {}, "equal"),
+        ("BatchNormalization", (_IMAGE, (2,), (2,), (2,), (2,)), {"spatial": 1}, "equal"),
+        ("Upsample", (_IMAGE,), {"scales": [1.0, 1.0, 2.0, 2.0]}, "equal"),
+        ("MaxPool", (_IMAGE,), {"kernel_shape": [2, 2], "storage_order": 0}, "refused"),
+    ],
+)
+def test_operator_set_7(
+    operator: str, shapes: tuple[tuple[int, ...], ...], attributes: dict[str, Any], outcome: str
+) -> None:
+    """Operands of Sum, Mean, Max and Min have one shape there."""
+    rng = np.random.default_rng(7)
+    inputs = {f"x{i}": np.abs(rng.standard_normal(shape)).astype(np.float32) for i, shape in enumerate(shapes)}
+    assert check(*single(operator, inputs, [TensorProto.FLOAT], attributes, opset=7)) == outcome

@@ -1,4 +1,4 @@
-"""ONNX model files to graphs: operator sets 8 to 28, external data, initializers, local functions, subgraphs.
+"""ONNX model files to graphs: operator sets 7 to 28, external data, initializers, local functions, subgraphs.
 
 The protobuf is decoded by the `onnx` package (an extra: ``pip install "bittrue[onnx]"``).
 """
@@ -24,7 +24,7 @@ from .protobuf import check_texts
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
-OLDEST_OPSET, NEWEST_OPSET = 8, 28
+OLDEST_OPSET, NEWEST_OPSET = 7, 28
 _DEFAULT_DOMAIN = "ai.onnx"
 _MOST_NODES = 100_000
 # The IR version since which initializers may be what inputs are by default.

@@ -17,11 +17,12 @@ def _extreme(operator: str) -> Mapper:
         if len(inputs) == 1:
             source.emit("identity", dtype)
             return
+        alike: dict[str, Attribute] = {"broadcasts": False} if source.version < 8 else {}
         result = inputs[0]
         for number, operand in enumerate(inputs[1:-1], 1):
             name = source.temporary(dtype, f"part{number}")
-            (result,) = source.emit(operator, dtype, inputs=[result, operand], outputs=[name])
-        source.emit(operator, dtype, inputs=[result, inputs[-1]])
+            (result,) = source.emit(operator, dtype, alike, inputs=[result, operand], outputs=[name])
+        source.emit(operator, dtype, alike, inputs=[result, inputs[-1]])
 
     return mapper
 

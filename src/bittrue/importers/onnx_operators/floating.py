@@ -97,6 +97,15 @@ def _softmax(stem: str) -> Mapper:
 
 _CIRCULAR = "Acos Acosh Asin Asinh Atan Atanh Cosh Sinh Tan".split()
 
+
+def _sum_of_many(mean: bool) -> Mapper:
+    def mapper(source: Source) -> None:
+        attributes: dict[str, Attribute] = {"broadcasts": source.version >= 8, "least": 1, "mean": mean}
+        source.emit("add_n", source.type(0), attributes)
+
+    return mapper
+
+
 MAPPERS: Mappers = {
     **{("", name): same_type(name.lower()) for name in _CIRCULAR},
     ("", "Ceil"): same_type("round_to_integer", direction="up"),
@@ -114,7 +123,7 @@ MAPPERS: Mappers = {
     ("", "LeakyRelu"): with_reals("leaky_relu", alpha=0.01),
     ("", "Log"): same_type("log"),
     ("", "LogSoftmax"): _softmax("log_softmax"),
-    ("", "Mean"): same_type("add_n", broadcasts=True, mean=True),
+    ("", "Mean"): _sum_of_many(True),
     ("", "Mish"): same_type("mish"),
     ("", "PRelu"): same_type("prelu"),
     ("", "Pow"): same_type("power"),
@@ -130,7 +139,7 @@ MAPPERS: Mappers = {
     ("", "Softplus"): same_type("softplus"),
     ("", "Softsign"): same_type("softsign"),
     ("", "Sqrt"): same_type("sqrt"),
-    ("", "Sum"): same_type("add_n", broadcasts=True, mean=False),
+    ("", "Sum"): _sum_of_many(False),
     ("", "Tanh"): same_type("tanh"),
     ("", "ThresholdedRelu"): with_reals("thresholded_relu", alpha=1.0),
     (MICROSOFT, "BiasGelu"): _biased_gelu(False),

@@ -29,6 +29,19 @@ ROWS: tuple[Row, ...] = (
     Row("abs", ("T -> T",), {}, "run: integers wrap", where=(*INTEGERS, *_REAL)),
     Row("sign", ("T -> T",), {}, "run", where=INTEGERS),
     *(
+        Row(
+            stem,
+            ("T T -> T",),
+            {"extreme": "nan_else_last"},
+            "run",
+            where=_REAL,
+            when=(("attribute_is", "broadcasts", False),),
+            requires=(("equal_shapes",),),
+            limit=_ZEROS,
+        )
+        for stem in ("maximum", "minimum")
+    ),
+    *(
         Row(stem, ("T T -> T",), {}, "run", where=("u8", "s8", "s32", "s64", "u32", "u64"))
         for stem in ("maximum", "minimum")
     ),
