@@ -322,10 +322,54 @@ def _official() -> Iterator[Base]:
         yield Base("", nodes[0][1].op_type, model.SerializeToString(), tuple(map(np.asarray, feeds)), nodes[0][0])
 
 
+def _experts_and_others() -> Iterator[Base]:
+    """Mixtures of experts, linear attention, and what moves elements."""
+    rng, ours = np.random.default_rng(5), {"domain": MICROSOFT}
+
+    def real(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape).astype(np.float32)
+
+    x, row, bytes_ = real(2, 4), np.float32([1, 2, 3, 4]), np.full((3, 8, 4), 120, np.uint8)
+    chosen: dict[str, Any] = {"k": 2, "normalize_routing_weights": 1, "use_sparse_mixer": 1, **ours}
+    gated = {"activation_type": "swiglu", "swiglu_fusion": 1, "swiglu_limit": 7.0, "activation_alpha": 1.5}
+    gated["activation_beta"] = 1.0
+    experts = {"x": x, "scores": real(2, 3), "a": real(3, 8, 4), "none": None, "b": real(3, 4, 4)}
+    yield _made("MoE", experts, [_F32], **chosen, **gated)
+    wide = {"x": real(2, 4), "scores": real(2, 3), "a": bytes_, "s": real(3, 8), "none": None}
+    wide |= {"b": bytes_[:, :4], "t": real(3, 4)}
+    widths = {f"{name}expert_weight_bits": 8 for name in ("", "fc1_", "fc2_", "fc3_")}
+    yield _made("QMoE", wide, [_F32], **chosen, **gated, **widths, block_size=0, accuracy_level=0, quant_type="int",
+                weights_prepacked=0)  # fmt: skip
+    yield _made("GatedAdd", {"x": x, "y": x, "g": x[:, :1]}, [_F32], **ours)
+    yield _made("GatedRMSNorm", {"x": x, "s": row, "g": x}, [_F32], epsilon=1e-5, activation="silu", **ours)
+    yield _made("LinearAttentionGate", {"x": x[None], "b": row, "s": row}, [_F32], **ours)
+    past = {"q": x[None], "k": x[None], "v": x[None]}
+    yield _made("LinearAttention", past, [_F32] * 2, q_num_heads=2, kv_num_heads=2, scale=0.5, update_rule="linear",
+                chunk_size=64, state_window=0, **ours)  # fmt: skip
+    yield _made("CausalConvWithState", {"x": x[None], "w": real(2, 1, 3)}, [_F32] * 2, activation="silu", ndim=1,
+                dilation=1, state_window=0, channels_last=0, **ours)  # fmt: skip
+    turned = {"x": real(1, 2, 8), "p": np.zeros((3, 1, 2), np.int64), "cos": real(4, 4), "sin": real(4, 4)}
+    yield _made("MRotaryEmbedding", turned, [_F32], num_heads=1, rotary_embedding_dim=8, interleaved=0, scale=1.0,
+                mrope_section=[1, 1, 2], mrope_layout=0, is_packed_batching=0, **ours)  # fmt: skip
+    yield _made("ExpandDims", {"x": x, "a": np.int32(0)}, [_F32], constants=["a"], **ours)
+    yield _made("GatherND", {"x": x, "i": np.int64([[0]])}, [_F32], **ours)
+    yield _made("Pad", {"x": x, "p": np.int64([0, 1, 0, 1])}, [_F32], mode="constant", constants=["p"], **ours)
+    ends = {"a": np.float32(0), "b": np.float32(3)}
+    yield _made("Range", ends, [_F32], constants=list(ends), **ours)
+    yield _made("Unique", {"x": row}, [_F32, _S64, _S64], **ours)
+    kind = helper.make_tensor_type_proto(_F32, [2, 4])
+    nodes = [
+        helper.make_node("Optional", ["x"], ["o"], type=kind),
+        helper.make_node("OptionalGetElement", ["o"], ["y"]),
+    ]
+    content, feeds = build(nodes, {"x": x}, {"y": _F32})
+    yield Base("", "Optional", content, tuple(feeds))
+
+
 @functools.cache
 def bases() -> tuple[Base, ...]:
     """Every base, at most two of the official ones with the same operator and the same attributes given."""
-    chosen = [*_by_hand(), *_transformers(), *_fused(), *_sequences()]
+    chosen = [*_by_hand(), *_transformers(), *_fused(), *_sequences(), *_experts_and_others()]
     forms: dict[Any, int] = {}
     for base in _official():
         model = onnx.load_from_string(base.content)
