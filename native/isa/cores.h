@@ -189,6 +189,10 @@ struct RealRows {
   const float* begins = nullptr;  // what the results begin with, row by row; null: what `sums` holds
   int64_t begins_stride = 0;
   const float* biases = nullptr;  // [count], added to the results at the end; null: none
+  float low = -__builtin_inff(),
+        high = __builtin_inff();  // then results are raised to the one and lowered to the other
+  // Of run_placed:
+  const int64_t* places = nullptr;  // [depth]
 };
 
 // Begins that change nothing, with a stride of 0.
@@ -208,9 +212,13 @@ struct RealMatmul {
   // The same from what `sums` holds on, each product and its sum rounded once.
   Run run_fused = nullptr;
   // Sums of `part` terms (the last one may be shorter) of one segment, each from +0 on like those of run_fused. One after the
-  // other, their products with `factor` are added to what the results begin with, rounded once; then the bias. False where
-  // a result is no finite number; the others are always true.
+  // other, their products with `factor` are added to what the results begin with, rounded once; then the bias, and the
+  // limits. False where a result is no finite number; the others are always true.
   Run run_in_parts = nullptr;
+  // The same with a panel whose numbers of term k begin at panel + places[k], of at most kPlacedVectors vectors: more need
+  // too many registers for their addresses.
+  static constexpr int64_t kPlacedVectors = 3;
+  Run run_placed = nullptr;
 };
 
 // sums[r][n] = the sum over k < depth of rows[r][k] * column n's byte k, modulo 2^32, for n < width: unsigned bytes times
@@ -283,10 +291,18 @@ struct BlockProduct {
 // what `out` holds on, each product and its sum rounded once (real_taps_fused).
 using RealTaps = void (*)(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,
                           float* out);
-// out[i] = the sum over taps t of inputs[t][i] * weights[t] from +0 on, in order, each product and its sum rounded once; then
-// the bias. `count` is a multiple of 16. False where a result is no finite number.
-using RealPlane = bool (*)(const float* const* inputs, const float* weights, int64_t taps, int64_t count, float bias,
-                           float* out);
+// out[y * out_step + i] = the sum over taps t of inputs[t][y * step + i] * weights[t] from +0 on, in order, each product and its
+// sum rounded once; then the bias is added, and results are raised to `low` and lowered to `high`: for y < lines and i < count.
+// Lines of fewer than 16 numbers have as many that may be read. False where a result, or one of those, is no finite number.
+struct RealPlaneRows {
+  const float* const* inputs = nullptr;
+  const float* weights = nullptr;
+  int64_t taps = 0, lines = 1, step = 0, count = 0;
+  float bias = -0.0f, low = -__builtin_inff(), high = __builtin_inff();
+  float* out = nullptr;
+  int64_t out_step = 0;
+};
+using RealPlane = bool (*)(const RealPlaneRows& rows);
 
 // The cores of one instruction set; what is null is taken from the next simpler set.
 struct Cores {

@@ -26,6 +26,7 @@ struct TwoRoundings {
 template <class Vector, class Term = TwoRoundings>
 struct RealTiles {
   static constexpr int64_t kLanes = sizeof(Vector) / sizeof(float);
+  static constexpr float kInfinity = __builtin_inff();
 
   static Vector load(const float* from) {
     Vector value;
@@ -38,9 +39,9 @@ struct RealTiles {
     return Vector{};
   }
 
-  template <int kRows, int kVectors>
+  template <int kRows, int kVectors, bool kPlaced>
   __attribute__((noinline)) static bool tile(const RealRows& rows, int64_t first, const float* panel, float* out) {
-    Vector sums[kRows][kVectors], odd = {};
+    Vector sums[kRows][kVectors], odd[kVectors] = {};
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
       unroll<kVectors>([&](int v)
                            __attribute__((always_inline)) { sums[r][v] = begin(out + r * rows.stride + v * kLanes); });
@@ -54,6 +55,7 @@ struct RealTiles {
       for (int64_t k = 0, end = rows.depth; k < rows.depth;) {
         if constexpr (Term::kInParts) end = std::min(k + rows.part, rows.depth);
         for (; k < end; ++k, weights += kVectors * kLanes) {
+          if constexpr (kPlaced) weights = panel + rows.places[k];
           Vector w[kVectors];
           unroll<kVectors>([&](int v) __attribute__((always_inline)) { w[v] = load(weights + v * kLanes); });
           unroll<kRows>([&](int r) __attribute__((always_inline)) {
@@ -63,16 +65,22 @@ struct RealTiles {
           });
         }
         if constexpr (Term::kInParts) {
-          const bool begun = k > rows.part || rows.begins == nullptr, done = k == rows.depth && rows.biases != nullptr;
+          const bool begun = k > rows.part || rows.begins == nullptr, done = k == rows.depth;
           const int64_t stride = begun ? rows.stride : rows.begins_stride;
           const float* from = begun ? out : rows.begins + first * stride;
+          const Vector low = (done ? rows.low : -kInfinity) - Vector{},
+                       high = (done ? rows.high : kInfinity) - Vector{};
+          // Adding -0 changes nothing.
+          const bool bare = from == kNothing.numbers && rows.factor == 1.0f, biased = done && rows.biases != nullptr;
           unroll<kRows>([&](int r) __attribute__((always_inline)) {
-            // Adding -0 changes nothing.
-            const Vector bias = (done ? rows.biases[first + r] : -0.0f) - Vector{};
+            const Vector bias = (biased ? rows.biases[first + r] : -0.0f) - Vector{};
             unroll<kVectors>([&](int v) __attribute__((always_inline)) {
-              const Vector total = load(from + r * stride + v * kLanes);
-              const Vector value = Term::add(total, sums[r][v], rows.factor - Vector{}) + bias;
-              odd += value - value;  // 0, or NaN for ever
+              Vector value = sums[r][v];
+              if (!bare) value = Term::add(load(from + r * stride + v * kLanes), value, rows.factor - Vector{});
+              value = value + bias;
+              odd[v] += value - value;  // 0, or NaN for ever
+              value = value < low ? low : value;
+              value = value > high ? high : value;
               std::memcpy(out + r * rows.stride + v * kLanes, &value, sizeof(Vector));
               sums[r][v] = Vector{};
             });
@@ -80,7 +88,10 @@ struct RealTiles {
         }
       }
     }
-    if constexpr (Term::kInParts) return is_nought(odd);
+    if constexpr (Term::kInParts) {
+      for (int v = 1; v < kVectors; ++v) odd[0] += odd[v];
+      return is_nought(odd[0]);
+    }
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
       unroll<kVectors>([&](int v) __attribute__((always_inline)) {
         std::memcpy(out + r * rows.stride + v * kLanes, &sums[r][v], sizeof(Vector));
@@ -90,13 +101,13 @@ struct RealTiles {
   }
 
   // All rows, in tiles of `kRows`; the last ones by smaller tiles.
-  template <int kRows, int kVectors>
+  template <int kRows, int kVectors, bool kPlaced = false>
   static bool tiles(const RealRows& rows, int64_t first, const float* panel) {
     bool finite = true;
     for (; first + kRows <= rows.count; first += kRows) {
-      finite &= tile<kRows, kVectors>(rows, first, panel, rows.sums + first * rows.stride);
+      finite &= tile<kRows, kVectors, kPlaced>(rows, first, panel, rows.sums + first * rows.stride);
     }
-    if constexpr (kRows > 1) finite &= tiles<(kRows > 4 ? 4 : kRows / 2), kVectors>(rows, first, panel);
+    if constexpr (kRows > 1) finite &= tiles<(kRows > 4 ? 4 : kRows / 2), kVectors, kPlaced>(rows, first, panel);
     return finite;
   }
 
@@ -136,31 +147,45 @@ struct RealTiles {
     return all == 0;
   }
 
-  // `kVectors` vectors of a plane; what it returns is 0, or NaN where a result is no finite number.
+  // `kVectors` vectors of a plane at `place`; what it returns is 0, or NaN where a result is no finite number.
   template <int kVectors>
-  static Vector plane_part(const float* const* inputs, const float* weights, int64_t taps, int64_t place, float bias,
-                           float* out) {
+  static Vector plane_part(const RealPlaneRows& rows, int64_t place, float* out) {
     Vector sums[kVectors] = {}, odd = {};
-    for (int64_t t = 0; t < taps; ++t) {
-      const float* x = inputs[t] + place;
-      const Vector weight = weights[t] - Vector{};
+    for (int64_t t = 0; t < rows.taps; ++t) {
+      const float* x = rows.inputs[t] + place;
+      const Vector weight = rows.weights[t] - Vector{};
       unroll<kVectors>(
           [&](int v) __attribute__((always_inline)) { sums[v] = Term::add(sums[v], load(x + v * kLanes), weight); });
     }
+    const Vector bias = rows.bias - Vector{}, low = rows.low - Vector{}, high = rows.high - Vector{};
     unroll<kVectors>([&](int v) __attribute__((always_inline)) {
-      const Vector value = sums[v] + (bias - Vector{});
+      Vector value = sums[v] + bias;
       odd += value - value;
-      std::memcpy(out + place + v * kLanes, &value, sizeof(Vector));
+      value = value < low ? low : value;
+      value = value > high ? high : value;
+      std::memcpy(out + v * kLanes, &value, sizeof(Vector));
     });
     return odd;
   }
 
-  static bool plane(const float* const* inputs, const float* weights, int64_t taps, int64_t count, float bias,
-                    float* out) {
+  static bool plane(const RealPlaneRows& rows) {
     Vector odd = {};
-    int64_t i = 0;
-    for (; i + 4 * kLanes <= count; i += 4 * kLanes) odd += plane_part<4>(inputs, weights, taps, i, bias, out);
-    for (; i < count; i += kLanes) odd += plane_part<1>(inputs, weights, taps, i, bias, out);
+    for (int64_t y = 0; y < rows.lines; ++y) {
+      const int64_t line = y * rows.step;
+      float* out = rows.out + y * rows.out_step;
+      if (rows.count < kLanes) {
+        float few[kLanes];
+        odd += plane_part<1>(rows, line, few);
+        std::memcpy(out, few, static_cast<size_t>(rows.count) * sizeof(float));
+        continue;
+      }
+      int64_t i = 0;
+      for (; i + 4 * kLanes <= rows.count; i += 4 * kLanes) odd += plane_part<4>(rows, line + i, out + i);
+      for (; i + kLanes <= rows.count; i += kLanes) odd += plane_part<1>(rows, line + i, out + i);
+      // The last numbers once more, with those before them.
+      i = rows.count - kLanes;
+      if (rows.count % kLanes != 0) odd += plane_part<1>(rows, line + i, out + i);
+    }
     return is_nought(odd);
   }
 };

@@ -22,6 +22,11 @@ inline void fill_reals(Random& random, Exact<float>& out) {
   }
 }
 
+inline float limited(float x, float low, float high) {
+  const float raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
+
 inline void check_real_matmul(Context& context) {
   Random& random = context.random;
   const RealMatmul& core = context.cores.real_matmul();
@@ -80,6 +85,8 @@ inline void check_real_matmul(Context& context) {
     if (random.one_in(2)) rows.begins = begins.data(), rows.begins_stride = stride + 1;
     if (random.one_in(3)) rows.begins = kNothing.numbers, rows.begins_stride = 0;
     if (random.one_in(2)) rows.biases = biases.data();
+    if (random.one_in(2)) rows.low = random.one_in(2) ? 0.0f : -1.5f;
+    if (random.one_in(2)) rows.high = 6.0f;
     std::copy_n(sums.data(), sums.count(), expected.data());
     bool finite = true;
     for (int64_t r = 0; r < count; ++r) {
@@ -95,12 +102,27 @@ inline void check_real_matmul(Context& context) {
         }
         if (rows.biases != nullptr) total = total + biases[r];
         finite &= std::isfinite(total);
+        total = limited(total, rows.low, rows.high);
       }
     }
+    Exact<float> again(sums.count());
+    std::copy_n(sums.data(), sums.count(), again.data());
     const uint8_t right = finite, told = core.run_in_parts(rows, panel.data(), width);
     const std::string text = std::to_string(depth) + " terms in parts of " + std::to_string(rows.part);
     context.report.expect_equal(&told, &right, 1, text + ", finite");
     if (finite) context.report.expect_equal(sums.data(), expected.data(), sums.count(), text);
+    if (width > core.lanes * RealMatmul::kPlacedVectors) continue;
+    // The same terms, apart and in another order.
+    std::vector<int64_t> places;
+    for (int64_t k = 0; k < depth; ++k) places.push_back((depth - 1 - k) * (width + 3));
+    Exact<float> apart((depth - 1) * (width + 3) + width);
+    fill_reals(random, apart);
+    for (int64_t k = 0; k < depth; ++k) std::copy_n(panel.data() + k * width, width, apart.data() + places[k]);
+    rows.places = places.data();
+    rows.sums = again.data();
+    const uint8_t told_again = core.run_placed(rows, apart.data(), width);
+    context.report.expect_equal(&told_again, &right, 1, text + ", placed, finite");
+    if (finite) context.report.expect_equal(again.data(), expected.data(), sums.count(), text + ", placed");
   }
 }
 
@@ -151,29 +173,42 @@ inline void check_real_taps_fused(Context& context) {
 inline void check_real_plane(Context& context) {
   Random& random = context.random;
   for (int64_t i = 0; i < context.rounds(300); ++i) {
-    const int64_t count = 16 * random.between(1, 12), taps = random.between(0, 12);
+    const int64_t count = random.one_in(2) ? random.between(1, 20) : random.between(1, 150),
+                  lines = random.between(1, 4);
+    const int64_t step = count + random.between(0, 3), out_step = count + random.between(0, 2);
+    const int64_t taps = random.between(0, 12), read = (lines - 1) * step + std::max<int64_t>(16, count);
     std::vector<Exact<float>> memory;
     std::vector<const float*> inputs;
     for (int64_t t = 0; t < taps; ++t) {
-      memory.emplace_back(count);
+      memory.emplace_back(count < 16 ? read : (lines - 1) * step + count);
       fill_reals(random, memory.back());
       inputs.push_back(memory.back().data());
     }
-    Exact<float> out(count), weights(taps + 1);
+    Exact<float> out((lines - 1) * out_step + count), weights(taps + 1);
     fill_reals(random, weights);
-    const float bias = random.one_in(2) ? -0.0f : weights[taps];
-    std::vector<float> expected(count);
+    fill_reals(random, out);
+    RealPlaneRows rows;
+    rows.inputs = inputs.data(), rows.weights = weights.data(), rows.taps = taps;
+    rows.lines = lines, rows.step = step, rows.count = count, rows.out = out.data(), rows.out_step = out_step;
+    if (random.one_in(2)) rows.bias = weights[taps];
+    if (random.one_in(2)) rows.low = 0.0f;
+    if (random.one_in(2)) rows.high = 6.0f;
+    std::vector<float> expected(out.data(), out.data() + out.count());
     bool finite = true;
-    for (int64_t n = 0; n < count; ++n) {
-      for (int64_t t = 0; t < taps; ++t) expected[n] = std::fma(inputs[t][n], weights[t], expected[n]);
-      expected[n] = expected[n] + bias;
-      finite &= std::isfinite(expected[n]);
+    for (int64_t n = 0; n < lines * count; ++n) {
+      float total = 0;
+      for (int64_t t = 0; t < taps; ++t) {
+        total = std::fma(inputs[t][n / count * step + n % count], weights[t], total);
+      }
+      total = total + rows.bias;
+      finite &= std::isfinite(total);
+      expected[n / count * out_step + n % count] = limited(total, rows.low, rows.high);
     }
-    const uint8_t right = finite,
-                  told = context.cores.real_plane()(inputs.data(), weights.data(), taps, count, bias, out.data());
-    const std::string text = std::to_string(taps) + " taps of " + std::to_string(count);
+    const uint8_t right = finite, told = context.cores.real_plane()(rows);
+    const std::string text =
+        std::to_string(taps) + " taps of " + std::to_string(lines) + " lines of " + std::to_string(count);
     context.report.expect_equal(&told, &right, 1, text + ", finite");
-    if (finite) context.report.expect_equal(out.data(), expected.data(), count, text);
+    if (finite) context.report.expect_equal(out.data(), expected.data(), out.count(), text);
   }
 }
 

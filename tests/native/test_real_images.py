@@ -93,3 +93,27 @@ def test_random_pools(request: pytest.FixtureRequest, operator: str) -> None:
             x.reshape(-1)[-1] = rng.choice([np.nan, np.inf])
         native += _agree(helper.make_node(operator, ["x"], ["y"], **attributes), {"x": x}, {}, number)
     assert native
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("ends", "groups", "fused"),
+    [((0.0, 6.0), 1, True), ((-0.5, 0.5), 4, True), ((0.5, -0.5), 1, False), ((float("nan"), 1.0), 1, False)],
+)
+def test_limits_are_fused(ends: tuple[float, float], groups: int, fused: bool) -> None:
+    """Inside of a convolution, over wide images and narrow ones; sums that are no numbers are the reference's."""
+    rng = np.random.default_rng(1)
+    weights = rng.normal(size=(8, 4 // groups, 3, 3)).astype(np.float32)
+    constants = {"w": weights, "low": np.float32(ends[0]), "high": np.float32(ends[1])}
+    convolution = helper.make_node("Conv", ["x", "w"], ["sums"], group=groups)
+    clip = helper.make_node("Clip", ["sums", "low", "high"], ["y"])
+    for width, special in ((57, 1.0), (7, 1.0), (7, np.nan), (57, np.inf)):
+        x = rng.normal(size=(1, 4, 9, width)).astype(np.float32)
+        x[0, 0, 4, 4] *= np.float32(special)
+        content, feeds = build([convolution, clip], {"x": x}, {"y": TensorProto.FLOAT}, constants)
+        expected = bittrue.load(content).prepare("onnxruntime", executor="reference").run(*feeds)["y"]
+        for isa in bittrue.isas():
+            session = bittrue.load(content).prepare("onnxruntime", isa=isa)
+            assert any("limits fused" in line for line in session.plan.execution) == fused
+            assert not session.missing
+            assert session.run(*feeds)["y"].tobytes() == expected.tobytes(), (isa, width, special)

@@ -27,6 +27,8 @@ constexpr int64_t kLoopRows = 36;       // filters whose sums are held at a time
 constexpr int64_t kLoopRate = 16;       // multiply-adds of one nanosecond, about
 constexpr int64_t kLoopWidth = 1024;    // columns of a tile
 constexpr int64_t kLoopFrames = 65536;  // numbers of a tile's frames, about
+constexpr int64_t kLoopPacked = 16384;  // numbers of panels that are packed together, about
+constexpr int64_t kLoopColumns = 512;   // of panels that are worked on together, about
 
 // The order of a product without blocks of its own.
 void find_loop_order(RealConvolutionForm& f) {
@@ -37,18 +39,22 @@ void find_loop_order(RealConvolutionForm& f) {
                                : RealConvolutionForm::Order::blocks;
 }
 
-// Planes of all channels lie in frames, from which panels of positions are unfolded; the gaps between the frame's lines are
-// worked on as well and left out.
+// Planes of all channels lie in frames, where every term is a panel of positions elsewhere. Where that wastes little, panels
+// are parts of the output's lines; else they run on into the gaps between the frame's lines, which are left out afterwards.
+// Filters of one tap that meet every position have no frames: panels of the image itself are packed.
 class OrderedReals final : public Kernel {
  public:
   OrderedReals(const Step& step, const CoreSet& cores, const RealConvolutionForm& form)
       : core_(cores.real_matmul()),
         f_(as_line(form)),
         bare_(is_bare(f_)),
-        most_(core_.lanes * core_.vectors),
-        tile_w_(std::min(f_.w.out, bare_ ? std::clamp(kLoopFrames / f_.depth, 2 * most_, kLoopWidth) : kLoopWidth)),
+        most_(core_.lanes * (bare_ ? core_.vectors : std::min(core_.vectors, RealMatmul::kPlacedVectors))),
+        together_(panels_together()),
+        tile_w_(std::min(f_.w.out,
+                         bare_ ? std::clamp(kLoopFrames / f_.depth, 2 * together_ * most_, kLoopWidth) : kLoopWidth)),
         tile_h_(lines_of_tile()),
-        frame_(f_.h, f_.w, tile_h_, tile_w_) {
+        frame_(f_.h, f_.w, tile_h_, tile_w_),
+        by_lines_(goes_by_lines()) {
     require(frame_.floats() <= int64_t{1} << 30 && planes() <= (int64_t{1} << 34) / frame_.floats(),
             "frames are very large");
     const Operand& filters = step.input(1);
@@ -58,6 +64,14 @@ class OrderedReals final : public Kernel {
       std::memcpy(values.data(), filters.constant, values.size() * 4);
       kept_.resize(static_cast<size_t>(f_.groups * f_.filters * f_.terms));
       arrange_filters(f_, values.data(), kept_.data());
+    }
+    if (bare_) return;
+    for (int64_t c = 0; c < f_.depth; c += f_.block) {
+      for (int64_t t = 0; t < f_.taps(); ++t) {
+        for (int64_t i = c; i < c + f_.block; ++i) {
+          places_.push_back(std::min(i, f_.depth) * plane_floats() + frame_.offset(t));
+        }
+      }
     }
   }
 
@@ -79,7 +93,7 @@ class OrderedReals final : public Kernel {
     }
     const int64_t images = f_.batch * f_.groups, work = images * f_.filters * f_.terms * f_.positions;
     const int64_t across = (f_.w.out + tile_w_ - 1) / tile_w_, tiles = (f_.h.out + tile_h_ - 1) / tile_h_ * across;
-    // Few tiles are unfolded by several threads, each for filters of its own.
+    // Few tiles are laid out by several threads, each for filters of its own.
     const int threads = work / kLoopRate < kWorthSharing ? 1 : run.pool.threads();
     const int64_t chunks = (f_.filters + kLoopRows - 1) / kLoopRows;
     const int64_t parts = images * tiles < 2 * threads ? std::min<int64_t>(chunks, threads) : 1;
@@ -109,7 +123,7 @@ class OrderedReals final : public Kernel {
   };
   struct Worker {
     const float** pointers;
-    float *sums, *unfolded, *frames;
+    float *sums, *packed, *frames;
   };
 
   // Filters of one tap that meet every position need no frames.
@@ -126,66 +140,71 @@ class OrderedReals final : public Kernel {
     form.h.dimension = form.h.out = 1;
     return form;
   }
+  int64_t panels_together() const {
+    const int64_t columns = bare_ ? std::min(kLoopColumns, kLoopPacked / f_.terms) : kLoopColumns;
+    return std::max<int64_t>(1, columns / most_);
+  }
   // At least a few panels, and as many lines as fit into a cache.
   int64_t lines_of_tile() const {
     const int64_t pitch = FrameAxis(f_.w, tile_w_).size;
     const int64_t fit = kLoopFrames / std::max<int64_t>(1, f_.depth * pitch), least = (2 * most_ + pitch - 1) / pitch;
     return std::max<int64_t>(1, std::min(f_.h.out, std::max(fit, least)));
   }
+  // Panels that end with a line go back into it, which needs lines as wide as they are.
+  bool goes_by_lines() const {
+    if (bare_ || f_.order == RealConvolutionForm::Order::fours || f_.w.out < most_ || tile_w_ < f_.w.out) return false;
+    return 8 * round_up(f_.w.out, core_.lanes) <= 9 * frame_.pitch();
+  }
   // Channels that fill up the last block are zeros.
   int64_t planes() const { return f_.depth + (f_.depth % f_.block == 0 ? 0 : 1); }
-  int64_t frame_bytes() const { return bare_ ? 0 : round_up((planes() * frame_.floats() + most_) * 4, 64); }
+  // Planes begin at an odd number of cache lines, so that they do not share the cache's sets.
+  int64_t plane_floats() const { return round_up(frame_.floats(), 16) | 16; }
+  int64_t frame_bytes() const { return bare_ ? 0 : round_up((planes() * plane_floats() + most_) * 4, 64); }
   int64_t filter_bytes() const { return constant_ ? 0 : round_up(f_.groups * f_.filters * f_.terms * 4, 64); }
-  int64_t sums_bytes() const { return round_up(kLoopRows * 8, 64) + round_up(kLoopRows * most_ * 4, 64); }
-  int64_t worker_bytes() const { return sums_bytes() + round_up(f_.terms * most_ * 4, 64) + frame_bytes(); }
+  int64_t pointer_bytes() const { return round_up(kLoopRows * 8, 64); }
+  int64_t sums_bytes() const { return by_lines_ ? 0 : round_up(kLoopRows * together_ * most_ * 4, 64); }
+  int64_t packed_bytes() const { return bare_ ? round_up(f_.terms * together_ * most_ * 4, 64) : 0; }
+  int64_t worker_bytes() const { return pointer_bytes() + sums_bytes() + packed_bytes() + frame_bytes(); }
   Worker place(uint8_t* scratch) const {
     Worker w{};
     w.pointers = reinterpret_cast<const float**>(scratch);
-    w.sums = reinterpret_cast<float*>(scratch + round_up(kLoopRows * 8, 64));
-    w.unfolded = reinterpret_cast<float*>(scratch + sums_bytes());
-    w.frames = reinterpret_cast<float*>(scratch + worker_bytes() - frame_bytes());
+    w.sums = reinterpret_cast<float*>(scratch + pointer_bytes());
+    w.packed = reinterpret_cast<float*>(scratch + pointer_bytes() + sums_bytes());
+    w.frames = reinterpret_cast<float*>(scratch + pointer_bytes() + sums_bytes() + packed_bytes());
     return w;
   }
 
   bool work_on(const Run& run, const Tile& tile, uint8_t* scratch, int index) const {
     const Worker worker = place(scratch);
-    const int64_t length = (tile.lines - 1) * frame_.pitch() + tile.used;
     const float* image = f_.at(run, 0) + tile.image * f_.depth * f_.plane();
-    std::fill_n(worker.frames, frame_bytes() / 4, 0.0f);
-    for (int64_t c = 0; c < f_.depth && !bare_; ++c) {
-      frame_.fill(image + c * f_.plane(), tile.y, tile.x, worker.frames + c * frame_.floats());
+    for (int64_t c = 0; c < planes() && !bare_; ++c) {
+      float* frame = worker.frames + c * plane_floats();
+      if (c < f_.depth) frame_.fill(image + c * f_.plane(), tile.y, tile.x, frame);
+      std::fill(frame + (c < f_.depth ? frame_.floats() : 0), frame + plane_floats(), 0.0f);
     }
+    if (!bare_) std::fill_n(worker.frames + planes() * plane_floats(), most_, 0.0f);
+    if (by_lines_) return lines(run, tile, worker, index);
+    const int64_t length = (tile.lines - 1) * frame_.pitch() + tile.used, step = together_ * most_;
     bool finite = true;
-    for (int64_t first = 0; first < length; first += most_) {
+    for (int64_t first = 0; first < length; first += step) {
       run.check(index);
-      const int64_t wide = round_up(std::min(most_, length - first), core_.lanes);
-      if (bare_) {
-        take_columns(image + tile.x + first, std::min(wide, f_.positions - tile.x - first), wide, worker.unfolded);
-      } else {
-        unfold(worker.frames + first, wide, worker.unfolded);
-      }
+      const int64_t columns = std::min(step, length - first);
+      if (bare_) pack(image + tile.x + first, columns, worker.packed);
       for (int64_t m = tile.low; m < tile.end; m += kLoopRows) {
-        finite &= multiply(run, tile, worker, m, std::min(kLoopRows, tile.end - m), first, wide);
+        finite &= multiply(run, tile, worker, m, std::min(kLoopRows, tile.end - m), first, columns);
       }
     }
     return finite;
   }
 
-  // The first `used` of `wide` positions of all channels, then zeros.
-  void take_columns(const float* image, int64_t used, int64_t wide, float* to) const {
-    for (int64_t c = 0; c < f_.depth; ++c, image += f_.positions, to += wide) {
-      take_every(image, 1, used, to);
-      std::fill(to + used, to + wide, 0.0f);
-    }
-  }
-
-  // `wide` places of all terms.
-  void unfold(const float* frames, int64_t wide, float* to) const {
-    for (int64_t c = 0; c < f_.depth; c += f_.block) {
-      for (int64_t t = 0; t < f_.taps(); ++t) {
-        for (int64_t b = 0; b < f_.block; ++b, to += wide) {
-          take_every(frames + std::min(c + b, f_.depth) * frame_.floats() + frame_.offset(t), 1, wide, to);
-        }
+  // Panels of `columns` positions of all channels, filled up with zeros; some lines of the cache at a time.
+  void pack(const float* image, int64_t columns, float* to) const {
+    for (int64_t c = 0; c < f_.depth; ++c, image += f_.positions) {
+      for (int64_t p = 0; p < columns; p += most_) {
+        const int64_t used = std::min(most_, columns - p), wide = round_up(used, core_.lanes);
+        float* panel = to + p * f_.terms + c * wide;
+        take_every(image + p, 1, used, panel);
+        std::fill(panel + used, panel + wide, 0.0f);
       }
     }
   }
@@ -205,54 +224,99 @@ class OrderedReals final : public Kernel {
     }
   }
 
-  // `count` filters of the group from filter m on, at the places of a panel. False where a result is no finite number.
-  bool multiply(const Run& run, const Tile& tile, const Worker& worker, int64_t m, int64_t count, int64_t first,
-                int64_t wide) const {
-    const int64_t row = tile.image % f_.groups * f_.filters + m, image = tile.image * f_.filters + m;
-    const float *begin = f_.begin(run), *bias = f_.bias(run);
-    const bool fours = f_.order == RealConvolutionForm::Order::fours;
+  // A product of filters from filter m on, without its panel.
+  RealRows product_of(const Run& run, const Tile& tile, const Worker& worker, int64_t m, int64_t count) const {
+    const int64_t row = tile.image % f_.groups * f_.filters + m;
     RealRows product;
     product.rows = worker.pointers;
     product.capacity = product.count = count;
     product.depth = f_.terms;
     product.part = f_.split;
-    product.sums = worker.sums;
-    product.stride = wide;
+    product.biases = f_.added ? f_.bias(run) + row : nullptr;
+    product.low = f_.limits.low, product.high = f_.limits.high;
+    product.places = bare_ ? nullptr : places_.data();
+    product.begins = kNothing.numbers;
     for (int64_t r = 0; r < count; ++r) worker.pointers[r] = tile.weights + (row + r) * f_.terms;
+    return product;
+  }
+
+  // All filters and lines of a tile, straight into the output. False where a result is no finite number.
+  bool lines(const Run& run, const Tile& tile, const Worker& worker, int index) const {
+    const int64_t pitch = frame_.pitch(), width = f_.w.out, group = kLoopColumns / width + 1;
+    bool finite = true;
+    for (int64_t y = 0; y < tile.lines; y += group) {
+      run.check(index);
+      for (int64_t m = tile.low; m < tile.end; m += kLoopRows) {
+        RealRows product = product_of(run, tile, worker, m, std::min(kLoopRows, tile.end - m));
+        product.stride = f_.positions;
+        for (int64_t line = y; line < std::min(y + group, tile.lines); ++line) {
+          const int64_t at = (tile.image * f_.filters + m) * f_.positions + (tile.y + line) * width;
+          for (int64_t x = 0, next = 0; x < width; x = next) {
+            const int64_t wide = width_at(width - x), begin = std::min(x, width - wide);
+            next = x + wide;
+            product.sums = reinterpret_cast<float*>(run.outputs[0]) + at + begin;
+            if (f_.begins) product.begins = f_.begin(run) + at + begin, product.begins_stride = f_.positions;
+            finite &= core_.run_placed(product, worker.frames + line * pitch + begin, wide);
+          }
+        }
+      }
+    }
+    return finite;
+  }
+
+  // Two vectors have the highest tiles; no single one is left over.
+  int64_t width_at(int64_t left) const {
+    const int64_t vectors = (left + core_.lanes - 1) / core_.lanes;
+    return std::min<int64_t>(vectors == 3 ? 3 : std::min<int64_t>(vectors, 2), most_ / core_.lanes) * core_.lanes;
+  }
+
+  // `count` filters of the group from filter m on, at `columns` places. False where a result is no finite number.
+  bool multiply(const Run& run, const Tile& tile, const Worker& worker, int64_t m, int64_t count, int64_t first,
+                int64_t columns) const {
+    const int64_t image = tile.image * f_.filters + m, step = together_ * most_;
+    const bool fours = f_.order == RealConvolutionForm::Order::fours;
+    RealRows product = product_of(run, tile, worker, m, count);
     auto* out = reinterpret_cast<float*>(run.outputs[0]) + image * f_.positions;
-    // Whole panels without gaps need no copies.
-    const bool direct = !fours && frame_.pitch() == f_.w.out && first + wide <= (tile.lines - 1) * f_.w.out + tile.used;
-    const int64_t place = tile.y * f_.w.out + first;
-    if (begin == nullptr) {
-      product.begins = kNothing.numbers;
-    } else if (direct) {
-      product.begins = begin + image * f_.positions + place;
-      product.begins_stride = f_.positions;
-    } else {
-      std::fill_n(worker.sums, count * wide, 0.0f);
+    const float* begin = f_.begins ? f_.begin(run) + image * f_.positions : nullptr;
+    if (begin != nullptr || fours) std::fill_n(worker.sums, count * step, 0.0f);
+    if (begin != nullptr) {
       for (int64_t r = 0; r < count; ++r) {
-        for_lines(tile, first, wide, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
-          std::copy_n(begin + (image + r) * f_.positions + y * f_.w.out + x, length, worker.sums + r * wide + from);
+        for_lines(tile, first, columns, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
+          std::copy_n(begin + r * f_.positions + y * f_.w.out + x, length, worker.sums + r * step + from);
         });
       }
     }
+    const bool one_line = !fours && (frame_.pitch() == f_.w.out || tile.lines == 1);
     bool finite = true;
-    if (fours) {
-      if (begin == nullptr) std::fill_n(worker.sums, wide, 0.0f);
-      add_fours(*worker.pointers, worker.unfolded, wide, f_.terms, wide, worker.sums);
-      finite = add_to_all(worker.sums, bias == nullptr ? -0.0f : bias[row], wide, worker.sums);
-    } else {
-      product.biases = bias == nullptr ? nullptr : bias + row;
-      if (direct) {
-        product.sums = out + place;
-        product.stride = f_.positions;
+    int64_t direct = 0;  // columns that went straight into the output
+    for (int64_t p = 0; p < columns; p += most_) {
+      const int64_t used = std::min(most_, columns - p), wide = round_up(used, core_.lanes);
+      const float* panel = bare_ ? worker.packed + p * f_.terms : worker.frames + first + p;
+      if (fours) {
+        float* sums = worker.sums + p;
+        add_fours(
+            *worker.pointers, [&](int64_t k) { return panel + (bare_ ? k * wide : places_[k]); }, f_.terms, wide, sums);
+        finite &= add_to_all(sums, f_.added ? *product.biases : -0.0f, wide, sums);
+        f_.limits.apply(sums, wide);
+        continue;
       }
-      finite = core_.run_in_parts(product, worker.unfolded, wide);
+      const bool whole = one_line && used == wide;
+      const int64_t place = tile.y * f_.w.out + tile.x + first + p;
+      product.sums = whole ? out + place : worker.sums + p;
+      product.stride = whole ? f_.positions : step;
+      if (begin != nullptr) {
+        product.begins = whole ? begin + place : nullptr;
+        product.begins_stride = f_.positions;
+      }
+      if (whole) direct = p + used;
+      finite &= (bare_ ? core_.run_in_parts : core_.run_placed)(product, panel, wide);
     }
-    for (int64_t r = 0; r < count && !direct; ++r) {
-      for_lines(tile, first, wide, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
-        std::memcpy(out + r * f_.positions + y * f_.w.out + x, worker.sums + r * wide + from,
-                    static_cast<size_t>(length) * 4);
+    for (int64_t r = 0; r < count && direct < columns; ++r) {
+      for_lines(tile, first, columns, [&](int64_t y, int64_t x, int64_t from, int64_t length) {
+        const int64_t skip = std::max<int64_t>(0, direct - from);
+        if (skip >= length) return;
+        std::memcpy(out + r * f_.positions + y * f_.w.out + x + skip, worker.sums + r * step + from + skip,
+                    static_cast<size_t>(length - skip) * 4);
       });
     }
     return finite;
@@ -261,10 +325,11 @@ class OrderedReals final : public Kernel {
   const RealMatmul& core_;
   RealConvolutionForm f_;
   bool bare_;
-  int64_t most_, tile_w_, tile_h_;
+  int64_t most_, together_, tile_w_, tile_h_;
   ImageFrame frame_;
-  bool constant_ = false;
+  bool by_lines_, constant_ = false;
   std::vector<float> kept_;
+  std::vector<int64_t> places_;
 };
 
 std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
@@ -328,6 +393,7 @@ RealConvolutionForm::RealConvolutionForm(const Step& step)
     require(addend.type == Type::f32 && addend.dense() && addend.elements == out_c, "one bias per filter is needed");
     added = true;
   }
+  limits = RealLimits(step);
 }
 
 void arrange_filters(const RealConvolutionForm& form, const float* from, float* to) {

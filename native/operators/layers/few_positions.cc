@@ -116,7 +116,7 @@ class FewPositions final : public Kernel {
         // The lanes' sum begins with 0 where nothing else is.
         if (begin != nullptr || lanes()) value += begin == nullptr ? 0.0f : begin[place];
         if (bias != nullptr) value += addend;
-        out[place] = value;
+        out[place] = f_.limits(value);
         odd |= static_cast<uint32_t>(!all_finite(&value, 1));
       }
     }

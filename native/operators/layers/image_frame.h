@@ -60,17 +60,23 @@ class ImageFrame {
   int64_t pitch() const { return columns_.size; }
   int64_t offset(int64_t tap) const { return offsets_[tap]; }
 
-  // What lies inside of the image, for outputs from line y0 and column x0 on.
+  // The image, for outputs from line y0 and column x0 on, and zeros around it.
   void fill(const float* plane, int64_t y0, int64_t x0, float* to) const {
+    const int64_t pitch = columns_.size;
     for (const int64_t down : rows_.remainders) {
       const InsideFrame y(h_, y0, down, rows_.size);
       for (const int64_t right : columns_.remainders) {
-        const InsideFrame x(w_, x0, right, columns_.size);
+        const InsideFrame x(w_, x0, right, pitch);
         const float* from = plane + y.from * w_.dimension + x.from;
+        std::fill_n(to, y.low * pitch, 0.0f);
         for (int64_t r = y.low; r < y.high; ++r, from += h_.stride * w_.dimension) {
-          take_every(from, w_.stride, x.high - x.low, to + r * columns_.size + x.low);
+          float* line = to + r * pitch;
+          std::fill(line, line + x.low, 0.0f);
+          take_every(from, w_.stride, x.high - x.low, line + x.low);
+          std::fill(line + x.high, line + pitch, 0.0f);
         }
-        to += rows_.size * columns_.size;
+        std::fill(to + y.high * pitch, to + rows_.size * pitch, 0.0f);
+        to += rows_.size * pitch;
       }
     }
   }

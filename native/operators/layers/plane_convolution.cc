@@ -18,7 +18,7 @@ constexpr int64_t kPlaneFilters = 4;     // of a channel; more are a product of 
 constexpr int64_t kFrameFloats = 32768;  // numbers of a frame, about
 constexpr int64_t kPlaneOutputs = 8192;  // of one task, about
 constexpr int64_t kPlaneRate = 8;        // outputs of one tap in a nanosecond
-constexpr int64_t kPlaneLanes = 16;      // what the core is given is a multiple of it
+constexpr int64_t kPlaneLanes = 16;      // numbers behind a frame that may be read
 
 class PlaneConvolution final : public Kernel {
  public:
@@ -55,10 +55,8 @@ class PlaneConvolution final : public Kernel {
     run.pool.parallel((planes * tiles + together - 1) / together, threads, [&](int64_t task, int worker) {
       const Worker mine = place(run.scratch + worker * worker_bytes());
       bool right = true;
-      std::fill_n(mine.frame, frame_floats(), 0.0f);
+      std::fill_n(mine.frame + frame_.floats(), kPlaneLanes, 0.0f);
       for (int64_t i = task * together; i < std::min(planes * tiles, (task + 1) * together); ++i) {
-        // What lies around a plane stays where there is but one tile.
-        if (tiles > 1 && i > task * together) std::fill_n(mine.frame, frame_floats(), 0.0f);
         right &= tile(run, mine, i / tiles, i % tiles / across * tile_h_, i % across * tile_w_);
       }
       if (!right) finite.store(false, std::memory_order_relaxed);
@@ -70,19 +68,15 @@ class PlaneConvolution final : public Kernel {
  private:
   struct Worker {
     const float** inputs;
-    float *frame, *sums;
+    float* frame;
   };
 
   int64_t frame_floats() const { return frame_.floats() + kPlaneLanes; }
-  int64_t sums_floats() const { return round_up(tile_h_ * frame_.pitch(), kPlaneLanes); }
-  int64_t worker_bytes() const {
-    return round_up(f_.terms * 8, 64) + round_up(frame_floats() * 4, 64) + sums_floats() * 4;
-  }
+  int64_t worker_bytes() const { return round_up(f_.terms * 8, 64) + round_up(frame_floats() * 4, 64); }
   Worker place(uint8_t* scratch) const {
     Worker w{};
     w.inputs = reinterpret_cast<const float**>(scratch);
     w.frame = reinterpret_cast<float*>(scratch + round_up(f_.terms * 8, 64));
-    w.sums = w.frame + round_up(frame_floats(), 16);
     for (int64_t t = 0; t < f_.terms; ++t) w.inputs[t] = w.frame + frame_.offset(t);
     return w;
   }
@@ -90,36 +84,35 @@ class PlaneConvolution final : public Kernel {
   // All filters of a plane, at outputs from line y0 and column x0 on. False where a result is no finite number.
   bool tile(const Run& run, const Worker& worker, int64_t plane, int64_t y0, int64_t x0) const {
     const int64_t lines = std::min(tile_h_, f_.h.out - y0), used = std::min(tile_w_, f_.w.out - x0);
-    const int64_t pitch = frame_.pitch(), length = (lines - 1) * pitch + used, filter = plane % f_.groups * f_.filters;
+    const int64_t pitch = frame_.pitch(), filter = plane % f_.groups * f_.filters;
     const bool fours = f_.order == RealConvolutionForm::Order::fours;
     frame_.fill(f_.at(run, 0) + plane * f_.plane(), y0, x0, worker.frame);
     bool finite = true;
     for (int64_t m = 0; m < f_.filters; ++m) {
       const int64_t first = (plane * f_.filters + m) * f_.positions + y0 * f_.w.out + x0;
-      const float* weights = (kept_.empty() ? f_.at(run, 1) : kept_.data()) + (filter + m) * f_.terms;
       const float* begin = f_.begins ? f_.begin(run) + first : nullptr;
       float* out = reinterpret_cast<float*>(run.outputs[0]) + first;
       const float bias = f_.added ? f_.bias(run)[filter + m] : -0.0f;  // adding -0 changes nothing
-      if (fours) {
-        std::fill_n(worker.sums, length, 0.0f);
-        for (int64_t y = 0; begin != nullptr && y < lines; ++y) {
-          std::copy_n(begin + y * f_.w.out, used, worker.sums + y * pitch);
-        }
-        add_fours(weights, [&](int64_t k) { return worker.inputs[k]; }, f_.terms, length, worker.sums);
-        finite &= add_to_all(worker.sums, bias, length, worker.sums);
-      } else {
-        const float own = begin == nullptr ? bias : -0.0f;
-        finite &= core_(worker.inputs, weights, f_.terms, round_up(length, kPlaneLanes), own, worker.sums);
-      }
+      RealPlaneRows rows;
+      rows.inputs = worker.inputs;
+      rows.weights = (kept_.empty() ? f_.at(run, 1) : kept_.data()) + (filter + m) * f_.terms;
+      rows.taps = f_.terms, rows.lines = lines, rows.step = pitch, rows.count = used;
+      rows.out = out, rows.out_step = f_.w.out;
+      if (begin == nullptr) rows.bias = bias, rows.low = f_.limits.low, rows.high = f_.limits.high;
+      if (!fours) finite &= core_(rows);
+      if (!fours && begin == nullptr) continue;
       for (int64_t y = 0; y < lines; ++y) {
-        const float* sums = worker.sums + y * pitch;
         float* to = out + y * f_.w.out;
-        if (begin == nullptr || fours) {
-          std::memcpy(to, sums, static_cast<size_t>(used) * 4);
-          continue;
+        const float* more = begin == nullptr ? nullptr : begin + y * f_.w.out;
+        if (fours) {
+          if (more == nullptr) std::fill_n(to, used, 0.0f);
+          if (more != nullptr) std::copy_n(more, used, to);
+          add_fours(rows.weights, [&](int64_t k) { return worker.inputs[k] + y * pitch; }, f_.terms, used, to);
+        } else {
+          for (int64_t x = 0; x < used; ++x) to[x] += more[x];
         }
-        for (int64_t x = 0; x < used; ++x) to[x] = sums[x] + begin[y * f_.w.out + x];
         finite &= add_to_all(to, bias, used, to);
+        f_.limits.apply(to, used);
       }
     }
     return finite;

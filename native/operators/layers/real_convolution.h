@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/kernel.h"
+#include "operators/layers/real_limits.h"
 #include "operators/layers/spatial_axis.h"
 
 namespace bittrue {
@@ -30,6 +31,7 @@ struct RealConvolutionForm {
   int64_t positions = 0, block = 1, terms = 0, split = 0;
   Order order = Order::blocks;
   bool added = false, begins = false;
+  RealLimits limits;
 };
 
 // Filters [M][C][taps] as [M][C / block][taps][block], the last block filled with zeros.
@@ -37,6 +39,10 @@ void arrange_filters(const RealConvolutionForm& form, const float* from, float* 
 
 // to[n] = from[n * stride]
 inline void take_every(const float* from, int64_t stride, int64_t count, float* to) {
+  if (stride == 2) {
+    for (int64_t n = 0; n < count; ++n) to[n] = from[n * 2];
+    return;
+  }
   if (stride != 1) {
     for (int64_t n = 0; n < count; ++n) to[n] = from[n * stride];
     return;

@@ -187,6 +187,43 @@ def _tables(schedule: Schedule) -> Schedule:
     return _noted(schedule, steps, schedule.parts, "tables fused", gone)
 
 
+def _limits(schedule: Schedule) -> Schedule:
+    """A clamp of real numbers behind a convolution with channels first is done while its sums are in registers."""
+    plan = schedule.plan
+    steps: list[Step | None] = list(schedule.steps)
+    uses = _Uses.of(steps)
+    shared = _shared(schedule)
+    gone: list[str] = []
+    for position, step in enumerate(schedule.steps):
+        source = step.inputs[0] if step.inputs else None
+        operator = find(step.operator)
+        if source is None or operator is None or operator.limits is None or plan.tensors[source].dtype != "f32":
+            continue
+        if source in plan.outputs or source in shared or uses.only_reader(source) != position:
+            continue
+        before = uses.writer.get(source)
+        writer = None if before is None else steps[before]
+        if before is None or writer is None or not _limits_reals(writer):
+            continue
+        ends = operator.limits(step, [None if i is None else plan.tensors[i].value for i in step.inputs])
+        # NaN is no end.
+        if ends is None or not ends[0] <= ends[1]:
+            continue
+        parameters = {**writer.parameters, "limit_low": ends[0], "limit_high": ends[1]}
+        steps[before] = replace(writer, outputs=step.outputs, parameters=parameters)
+        steps[position] = None
+        gone.append(f"{step.source} #{step.index} into {writer.source} #{writer.index}")
+    return _noted(schedule, steps, schedule.parts, "limits fused", gone)
+
+
+def _limits_reals(step: Step) -> bool:
+    """Whether a step is a convolution of real images with channels first, which has no limits yet."""
+    operator = find(step.operator)
+    if operator is None or operator.transposed or "S" not in operator.weights or "limit_low" in step.parameters:
+        return False
+    return step.rules.get("real_product") == "binary32_fused_blocks" and not step.parameters.get("channels_last")
+
+
 def _additions(schedule: Schedule) -> Schedule:
     """An addition behind a convolution is done block by block while the convolution's results are in cache."""
     plan = schedule.plan
@@ -353,6 +390,7 @@ PASSES: dict[str, Pass] = {
     "identities": _identities,
     "padding": _padding,
     "tables": _tables,
+    "limits": _limits,
     "additions": _additions,
     "concatenations": _concatenations,
 }

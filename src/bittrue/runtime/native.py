@@ -484,6 +484,11 @@ class _Program:
             lowest = np.iinfo(value.dtype).min
             moved = step.arrays["fused_table"][value.astype(np.intp) - lowest].astype(np.int64) + lowest
             results = [moved.astype(value.dtype)]
+        if "limit_low" in step.parameters:
+            (value,) = results
+            low, high = np.float32(step["limit_low"]), np.float32(step["limit_high"])
+            raised = np.where(value < low, low, value)
+            results = [np.where(raised > high, high, raised)]
         then = _then(self.schedule, step)
         if then is not None:
             other = self._value(step.inputs[-1] or 0)

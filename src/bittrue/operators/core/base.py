@@ -438,6 +438,8 @@ class Operator:
         multiplies: `Lowered.work` counts multiply-accumulates; elsewhere it counts elements.
         moves: results are elements of the inputs as they are, or one value that fills what no input reaches.
         keeps_order: the result is the first input's elements in the same order.
+        limits: of steps that only raise real numbers to one end and then lower them to another one, both ends, given
+            the values of the step's operands as far as they are known; None for steps that do more.
         joins: its inputs, as many as there are, lie side by side in the result.
         layout: what of a step changes when the channels of its image come last, where more does than operands: a name
             of `plan.channels_last`. Element-wise operators and those that keep the order need none.
@@ -475,6 +477,7 @@ class Operator:
     multiplies: bool = False
     moves: bool = False
     keeps_order: bool = False
+    limits: Callable[[Step, Sequence[np.ndarray | None]], tuple[float, float] | None] | None = None
     joins: bool = False
     layout: str = ""
     writes_rows: bool = False

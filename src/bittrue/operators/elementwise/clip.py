@@ -96,4 +96,27 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(lambda values: _limited(values, *ends), [x], x.dtype, x.dtype)]
 
 
-OPERATOR = Operator("clip", (), infer, lower, reference, "min(max(x, low), high), ends as operands", elementwise=1)
+def limits(step: Step, values: Sequence[np.ndarray | None]) -> tuple[float, float] | None:
+    """Both ends, where they are known and keep the type."""
+    if "dtype" in step.parameters or "table" in step.arrays:
+        return None
+    ends = []
+    for position, name in ((1, "low"), (2, "high")):
+        given = len(step.inputs) > position and step.inputs[position] is not None
+        value = values[position] if given else np.array(step[name])
+        if value is None:
+            return None
+        ends.append(float(value.reshape(-1)[0]))
+    return ends[0], ends[1]
+
+
+OPERATOR = Operator(
+    "clip",
+    (),
+    infer,
+    lower,
+    reference,
+    "min(max(x, low), high), ends as operands",
+    limits=limits,
+    elementwise=1,
+)

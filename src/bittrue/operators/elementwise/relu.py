@@ -80,6 +80,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(one, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
 
 
+def limits(step: Step, values: Sequence[np.ndarray | None]) -> tuple[float, float] | None:
+    """The interval of real numbers."""
+    if level_functions.made(step) or step.arrays or "scale_form" in step.rules:
+        return None
+    return float(step["low"]), float(step.parameters.get("high", np.inf))  # type: ignore[arg-type]
+
+
 OPERATOR = Operator(
     "relu",
     ("scale_form", "rescale", "shift_count", "store", "activation_range", "input_range", "levels"),
@@ -88,6 +95,7 @@ OPERATOR = Operator(
     reference,
     "clamp to an interval: max(x, 0), min(max(x, 0), 6) and others",
     roles=OPERAND_UNARY,
+    limits=limits,
     elementwise=1,
     function=IDENTITY,
 )
