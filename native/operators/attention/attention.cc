@@ -65,27 +65,43 @@ Spread spread_of(const Operand& operand, int64_t batch, int64_t heads, int64_t q
   return {steps[0], steps[1], steps[2], steps[3]};
 }
 
+// 16 lanes in vectors that every processor has.
+typedef float Four __attribute__((vector_size(16)));
+
+Four four_at(const float* from) {
+  Four value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
 // Sums of 16 lanes as softmax folds them.
 float sum_of_lanes(const float* from, int64_t count) {
-  float lane[16] = {};
-  const int64_t whole = count / 16 * 16;
-  for (int64_t i = 0; i < whole; i += 16) {
-    for (int64_t l = 0; l < 16; ++l) lane[l] += from[i + l];
+  Four sums[4] = {};
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    for (int v = 0; v < 4; ++v) sums[v] += four_at(from + i + 4 * v);
   }
-  for (int64_t i = whole; i < count; ++i) lane[i - whole] += from[i];
+  float lane[16];
+  std::memcpy(lane, sums, sizeof lane);
+  for (int l = 0; i < count; ++i, ++l) lane[l] += from[i];
   float half[8];
-  for (int i = 0; i < 8; ++i) half[i] = lane[i + 8] + lane[i];
+  for (int l = 0; l < 8; ++l) half[l] = lane[l + 8] + lane[l];
   return ((half[0] + half[1]) + (half[2] + half[3])) + ((half[4] + half[5]) + (half[6] + half[7]));
 }
 
 float largest_of(const float* from, int64_t count) {
-  float lane[16];
-  std::fill_n(lane, 16, from[0]);
-  const int64_t whole = count / 16 * 16;
-  for (int64_t i = 0; i < whole; i += 16) {
-    for (int64_t l = 0; l < 16; ++l) lane[l] = lane[l] < from[i + l] ? from[i + l] : lane[l];
+  const Four first = from[0] - Four{};
+  Four most[4] = {first, first, first, first};
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    for (int v = 0; v < 4; ++v) {
+      const Four x = four_at(from + i + 4 * v);
+      most[v] = most[v] < x ? x : most[v];
+    }
   }
-  for (int64_t i = whole; i < count; ++i) lane[0] = std::max(lane[0], from[i]);
+  float lane[16];
+  std::memcpy(lane, most, sizeof lane);
+  for (; i < count; ++i) lane[0] = std::max(lane[0], from[i]);
   return *std::max_element(lane, lane + 16);
 }
 

@@ -18,6 +18,7 @@ constexpr int64_t kPlaneFilters = 4;     // of a channel; more are a product of 
 constexpr int64_t kFrameFloats = 32768;  // numbers of a frame, about
 constexpr int64_t kPlaneOutputs = 8192;  // of one task, about
 constexpr int64_t kPlaneRate = 8;        // outputs of one tap in a nanosecond
+constexpr int64_t kWideLine = 64;        // narrower lines run on into the gaps between them
 constexpr int64_t kPlaneLanes = 16;      // numbers behind a frame that may be read
 
 class PlaneConvolution final : public Kernel {
@@ -68,15 +69,18 @@ class PlaneConvolution final : public Kernel {
  private:
   struct Worker {
     const float** inputs;
-    float* frame;
+    float *frame, *sums;
   };
 
   int64_t frame_floats() const { return frame_.floats() + kPlaneLanes; }
-  int64_t worker_bytes() const { return round_up(f_.terms * 8, 64) + round_up(frame_floats() * 4, 64); }
+  bool runs_on() const { return f_.w.out < kWideLine && f_.order != RealConvolutionForm::Order::fours; }
+  int64_t sums_bytes() const { return runs_on() ? round_up(tile_h_ * frame_.pitch() * 4, 64) : 0; }
+  int64_t worker_bytes() const { return round_up(f_.terms * 8, 64) + round_up(frame_floats() * 4, 64) + sums_bytes(); }
   Worker place(uint8_t* scratch) const {
     Worker w{};
     w.inputs = reinterpret_cast<const float**>(scratch);
     w.frame = reinterpret_cast<float*>(scratch + round_up(f_.terms * 8, 64));
+    w.sums = w.frame + round_up(frame_floats(), 16);
     for (int64_t t = 0; t < f_.terms; ++t) w.inputs[t] = w.frame + frame_.offset(t);
     return w;
   }
@@ -99,7 +103,11 @@ class PlaneConvolution final : public Kernel {
       rows.taps = f_.terms, rows.lines = lines, rows.step = pitch, rows.count = used;
       rows.out = out, rows.out_step = f_.w.out;
       if (begin == nullptr) rows.bias = bias, rows.low = f_.limits.low, rows.high = f_.limits.high;
+      if (runs_on()) rows.lines = 1, rows.count = (lines - 1) * pitch + used, rows.out = worker.sums;
       if (!fours) finite &= core_(rows);
+      for (int64_t y = 0; y < lines && runs_on(); ++y) {
+        take_every(worker.sums + y * pitch, 1, used, out + y * f_.w.out);
+      }
       if (!fours && begin == nullptr) continue;
       for (int64_t y = 0; y < lines; ++y) {
         float* to = out + y * f_.w.out;

@@ -220,17 +220,22 @@ class GatherElements final : public GatheredPlaces {
   static int64_t size_of(const Step& step) { return type_bytes(step.output().type); }
 
   bool make_table(const uint8_t* stored, int64_t* table) const override {
-    const int64_t dimension = source_[axis_];
-    for (int64_t i = 0; i < positions_.count(); ++i) {
-      const int64_t p = positions_.at(stored, i);
-      if (p < -dimension || p >= dimension) return false;
-      int64_t rest = i, stride = 1, place = 0;
-      for (int64_t a = static_cast<int64_t>(shape_.size()) - 1; a >= 0; --a) {
-        place += (a == axis_ ? p + (p < 0 ? dimension : 0) : rest % shape_[a]) * stride;
+    const int64_t dimension = source_[axis_], last = static_cast<int64_t>(shape_.size()) - 1;
+    const bool across = axis_ == last;
+    for (int64_t i = 0; i < positions_.count();) {
+      // A row of the last axis: where it begins in the source, but for what the positions say.
+      int64_t rest = i / shape_[last], stride = source_[last], begin = 0, step = across ? 1 : 0;
+      for (int64_t a = last - 1; a >= 0; --a) {
+        if (a == axis_) step = stride;
+        if (a != axis_) begin += rest % shape_[a] * stride;
         rest /= shape_[a];
         stride *= source_[a];
       }
-      table[i] = place * size_;
+      for (int64_t column = 0; column < shape_[last]; ++column, ++i) {
+        const int64_t p = positions_.at(stored, i);
+        if (p < -dimension || p >= dimension) return false;
+        table[i] = (begin + (p + (p < 0 ? dimension : 0)) * step + (across ? 0 : column)) * size_;
+      }
     }
     return true;
   }
