@@ -1,5 +1,6 @@
 #include "isa/avx2/requantize.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace bittrue::BITTRUE_ISA {
@@ -91,6 +92,202 @@ Form choose(const rules::Requantize& r, double greatest) {
   return by_sign ? Form::line_by_sign : Form::line;
 }
 
+// Both sides of one step of 16 columns: neighbouring accumulators, or an end of the range twice.
+struct alignas(32) Step {
+  int32_t before[16], at[16];
+  int16_t value_before[16], value_at[16];  // as stored
+};
+
+// Where the offsets of 16 columns may lie: at least `least`, less than `limit`.
+struct Intervals {
+  alignas(32) double least[16], limit[16];
+
+  Intervals() {
+    std::fill_n(least, 16, -0x1p30);
+    std::fill_n(limit, 16, 0x1p30);
+  }
+  // Where one end is open, half a step from the other.
+  float middle(int i, double slope) const {
+    if (least[i] == -0x1p30 && limit[i] == 0x1p30) return 0.5f;
+    if (least[i] == -0x1p30) return static_cast<float>(limit[i] - slope / 2);
+    if (limit[i] == 0x1p30) return static_cast<float>(least[i] + slope / 2);
+    return static_cast<float>(least[i] + (limit[i] - least[i]) / 2);
+  }
+};
+
+// Stored values of 16 accumulators, by any vector form.
+template <Form form>
+inline void stored(const Choice& choice, const Store& store, const Group& group, const int32_t* acc, int16_t* values) {
+  const __m256i offset = _mm256_set1_epi32(static_cast<int32_t>(choice.offset()));
+  const __m256i words = requantize16<form>(_mm256_add_epi32(load32(acc), offset),
+                                           _mm256_add_epi32(load32(acc + 8), offset), group, store);
+  const __m256i low = _mm256_set1_epi16(static_cast<int16_t>(choice.low));
+  const __m256i high = _mm256_set1_epi16(static_cast<int16_t>(choice.high));
+  // In the order of accumulators.
+  store32(values, _mm256_permute4x64_epi64(_mm256_min_epi16(_mm256_max_epi16(words, low), high), 0xd8));
+}
+
+// Finds the proven form's constants for the columns of a group; false when it is not the same function as `form`.
+template <Form form>
+class Proof {
+ public:
+  Proof(const Choice& choice, const Group& group) : choice_(choice), store_(choice.store()), group_(group) {
+    for (int byte = 0; byte < 16; ++byte) {
+      const int i = accumulator_of_byte(byte);
+      const int quarter = 2 * (i / 8) + i % 2, lane = i % 8 / 2;
+      used_[i] = group.columns[byte] >= 0;
+      used_mask_ |= used_[i] ? 1 << i : 0;
+      slope_[i] = used_[i] ? group.scale[quarter][lane] : 0;
+      inverse_[i] = slope_[i] > 0 ? 1 / slope_[i] : 0;
+    }
+  }
+
+  __attribute__((noinline)) bool holds(Group* group) const {
+    const auto greatest = static_cast<int32_t>(choice_.greatest);
+    Intervals positive, negative;
+    AlignedArray<Step> steps(choice_.high - choice_.low + 1);
+    int64_t count = 0;
+    for (int value = choice_.low + 1; value <= choice_.high; ++value) {
+      Step& step = steps.data()[count++];
+      if (!find(value, greatest, step)) return false;
+      narrow(value, step, &positive, &negative);
+    }
+    // The ends of the range are a step of their own.
+    Step& ends = steps.data()[count++];
+    for (int i = 0; i < 16; ++i) {
+      ends.before[i] = -greatest;
+      ends.at[i] = greatest;
+    }
+    stored<form>(choice_, store_, group_, ends.before, ends.value_before);
+    stored<form>(choice_, store_, group_, ends.at, ends.value_at);
+
+    for (int i = 0; i < 16; ++i) {
+      if (form == Form::line) {
+        positive.least[i] = negative.least[i] = std::max(positive.least[i], negative.least[i]);
+        positive.limit[i] = negative.limit[i] = std::min(positive.limit[i], negative.limit[i]);
+      }
+      // Rounded down, so that the rest is not negative: that and the order of the offsets keep the line monotone.
+      const auto high = static_cast<float>(slope_[i]);
+      group->slope[i] = static_cast<double>(high) > slope_[i] ? std::nextafterf(high, 0.0f) : high;
+      group->slope_rest[i] = static_cast<float>(slope_[i] - static_cast<double>(group->slope[i]));
+      group->offset[i] = positive.middle(i, slope_[i]);
+      group->offset_negative[i] = negative.middle(i, slope_[i]);
+      const bool empty = !(positive.least[i] < positive.limit[i]) || !(negative.least[i] < negative.limit[i]);
+      if (used_[i] && (empty || group->offset_negative[i] > group->offset[i])) return false;
+    }
+    return agrees(steps.data(), count, *group);
+  }
+
+ private:
+  // Looks for the step up to `value` near where the slope puts it.
+  bool find(int value, int32_t greatest, Step& step) const {
+    const __m256d target = _mm256_set1_pd(value - choice_.zero_point - choice_.flip - 0.5);
+    const __m256d most = _mm256_set1_pd(greatest), least = _mm256_set1_pd(-greatest);
+    const __m128i one = _mm_set1_epi32(1), highest = _mm_set1_epi32(greatest);
+    for (int i = 0; i < 16; i += 4) {
+      const __m256d place = _mm256_mul_pd(target, _mm256_load_pd(inverse_ + i));
+      // The conversion rounds down, as all here.
+      const __m128i before = _mm256_cvtpd_epi32(_mm256_min_pd(_mm256_max_pd(place, least), most));
+      store16(step.before + i, before);
+      store16(step.at + i, _mm_min_epi32(_mm_add_epi32(before, one), highest));
+    }
+    if (evaluate(value, greatest, step) == 0) return true;
+    // A few columns have their step beside it.
+    alignas(32) int32_t places[16];
+    std::copy_n(step.before, 16, places);
+    for (const int shift : {-1, 1, -2, 2}) {
+      const int missing = evaluate(value, greatest, step);
+      if (missing == 0) return true;
+      for (int i = 0; i < 16; ++i) {
+        if ((missing >> i & 1) == 0) continue;
+        step.before[i] = std::clamp(places[i] + shift, -greatest, greatest);
+        step.at[i] = std::clamp(places[i] + shift + 1, -greatest, greatest);
+      }
+    }
+    return evaluate(value, greatest, step) == 0;
+  }
+
+  // Computes both sides; a bit for every column whose step is not between them.
+  int evaluate(int value, int32_t greatest, Step& step) const {
+    stored<form>(choice_, store_, group_, step.before, step.value_before);
+    stored<form>(choice_, store_, group_, step.at, step.value_at);
+    const __m256i target = _mm256_set1_epi16(static_cast<int16_t>(value));
+    const __m256i below =
+        _mm256_or_si256(_mm256_cmpgt_epi16(target, load32(step.value_before)), places_at(step.before, -greatest));
+    const __m256i short_of =
+        _mm256_andnot_si256(places_at(step.at, greatest), _mm256_cmpgt_epi16(target, load32(step.value_at)));
+    const __m256i missing = _mm256_or_si256(short_of, _mm256_xor_si256(below, _mm256_set1_epi8(-1)));
+    const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(missing), _mm256_extracti128_si256(missing, 1));
+    return _mm_movemask_epi8(bytes) & used_mask_;
+  }
+
+  // Words in the order of accumulators: which of these are `place`.
+  static __m256i places_at(const int32_t* accumulators, int32_t place) {
+    const __m256i same = _mm256_set1_epi32(place);
+    const __m256i words = _mm256_packs_epi32(_mm256_cmpeq_epi32(load32(accumulators), same),
+                                             _mm256_cmpeq_epi32(load32(accumulators + 8), same));
+    return _mm256_permute4x64_epi64(words, 0xd8);
+  }
+
+  // What a step asks of the offsets.
+  void narrow(int value, const Step& step, Intervals* positive, Intervals* negative) const {
+    const __m256d target = _mm256_set1_pd(value - choice_.zero_point - choice_.flip);
+    const auto hold = [&](const int32_t* accumulators, int i, __m128i words, bool reached) {
+      const __m128i acc = load16(accumulators + i);
+      // As the proven forms see them.
+      const __m256d a = _mm256_cvtps_pd(_mm_cvtepi32_ps(acc));
+      const __m256d place = _mm256_fnmadd_pd(a, _mm256_load_pd(slope_ + i), target);
+      const __m256d holds = _mm256_castsi256_pd(_mm256_cvtepi16_epi64(words));
+      const __m256d minus = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(acc));
+      for (Intervals* side : {positive, negative}) {
+        const __m256d here = side == negative ? _mm256_and_pd(holds, minus) : _mm256_andnot_pd(minus, holds);
+        double* end = (reached ? side->least : side->limit) + i;
+        const __m256d old = _mm256_load_pd(end);
+        const __m256d met = reached ? _mm256_max_pd(old, place) : _mm256_min_pd(old, place);
+        _mm256_store_pd(end, _mm256_blendv_pd(old, met, here));
+      }
+    };
+    const __m256i words = _mm256_set1_epi16(static_cast<int16_t>(value - 1));
+    alignas(32) int16_t reached[16], missed[16];
+    store32(reached, _mm256_cmpgt_epi16(load32(step.value_at), words));
+    store32(missed, _mm256_xor_si256(_mm256_cmpgt_epi16(load32(step.value_before), words), _mm256_set1_epi8(-1)));
+    for (int i = 0; i < 16; i += 4) {
+      hold(step.at, i, load8(reached + i), true);
+      hold(step.before, i, load8(missed + i), false);
+    }
+  }
+
+  bool agrees(const Step* steps, int64_t count, const Group& group) const {
+    Choice proven = choice_;
+    proven.prove();
+    const Store store = proven.store();
+    constexpr Form line = form == Form::line ? Form::proven : Form::proven_by_sign;
+    alignas(32) int16_t before[16], at[16];
+    for (int64_t s = 0; s < count; ++s) {
+      stored<line>(proven, store, group, steps[s].before, before);
+      stored<line>(proven, store, group, steps[s].at, at);
+      const __m256i same = _mm256_and_si256(_mm256_cmpeq_epi16(load32(before), load32(steps[s].value_before)),
+                                            _mm256_cmpeq_epi16(load32(at), load32(steps[s].value_at)));
+      const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(same), _mm256_extracti128_si256(same, 1));
+      if ((~_mm_movemask_epi8(bytes) & used_mask_) != 0) return false;
+    }
+    return true;
+  }
+
+  const Choice& choice_;
+  const Store store_;
+  const Group& group_;
+  bool used_[16];
+  int used_mask_ = 0;
+  alignas(32) double slope_[16], inverse_[16];
+};
+
+bool prove(const Choice& choice, Group& group) {
+  const Group exact = group;
+  return choice.form == Form::line ? Proof<Form::line>(choice, exact).holds(&group)
+                                   : Proof<Form::line_by_sign>(choice, exact).holds(&group);
+}
+
 }  // namespace
 
 Choice::Choice(const rules::Requantize& requantize) : Choice(requantize, greatest_of(requantize)) {}
@@ -117,7 +314,7 @@ void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& gro
     const int i = accumulator_of_byte(byte);
     const int quarter = 2 * (i / 8) + (is_line(form) ? i % 2 : i % 8 / 4);
     const int lane = is_line(form) ? i % 8 / 2 : i % 4;
-    group.factor[i] = static_cast<float>(m.factor);
+    group.slope[i] = static_cast<float>(m.factor);
     group.scale[quarter][lane] = m.factor;
     Straight s;
     if (form == Form::binary64 || form == Form::binary32 || !straight(r.rescale, m, s)) continue;
@@ -137,10 +334,22 @@ void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& gro
   }
 }
 
+void Choice::prove() {
+  form = form == Form::line ? Form::proven : Form::proven_by_sign;
+  flip += zero_point;
+}
+
 Requantizer::Requantizer(const rules::Requantize& requantize, const Choice& choice, const int64_t* columns,
                          int64_t groups)
     : choice_(choice), groups_(groups), general_(portable::copy(requantize)) {
   for (int64_t i = 0; i < groups; ++i) choice_.fill(requantize, columns + 16 * i, groups_.data()[i]);
+  // Sums with the zero point and the conversions stay far inside of 16 and 32 bits.
+  const bool small = std::abs(choice_.zero_point + choice_.flip) <= 8192 && choice_.greatest < 0x1p30;
+  if (!is_line(choice_.form) || !small || choice_.low > choice_.high) return;
+  const RoundingMode mode(choice_.form);
+  bool proven = true;
+  for (int64_t i = 0; i < groups && proven; ++i) proven = prove(choice_, groups_.data()[i]);
+  if (proven) choice_.prove();
 }
 
 void Requantizer::requantize_scalar(const int32_t* acc, const Group& group, uint8_t* out) const {

@@ -13,6 +13,12 @@
 // exact in all but some 10^-7 of the multipliers; Requantizer checks that, and |floor(y)| < 2^19 from the proven bound.
 // `wide` converts both ways, which needs neither. Where low is the zero point, negative results are clamped anyway and
 // the two-step rule needs one constant only.
+//
+// The `proven` forms are straight lines in binary32, floor(a * slope + offset), which take half the instructions and hold
+// only where that is shown: requantization is a monotone step function of the accumulator with at most 255 steps inside
+// of the clamp, and so is the line, since all its operations are monotone. Requantizer finds the steps of a `line` form,
+// places the offset between them, and compares both forms on both sides of every step and at the ends of the range,
+// with the instructions that will run. The slope has two terms: 24 bits of it would move steps.
 #pragma once
 
 #include <immintrin.h>
@@ -25,22 +31,23 @@
 
 namespace bittrue::BITTRUE_ISA {
 
-enum class Form : uint8_t { line, line_by_sign, wide, binary64, binary32, scalar };
+enum class Form : uint8_t { proven, proven_by_sign, line, line_by_sign, wide, binary64, binary32, scalar };
 
 template <class Function>
 static inline void with_form(Form form, Function&& function) {
-  with_constant<Form, Form::line, Form::line_by_sign, Form::wide, Form::binary64, Form::binary32, Form::scalar>(
-      form, std::forward<Function>(function));
+  with_constant<Form, Form::proven, Form::proven_by_sign, Form::line, Form::line_by_sign, Form::wide, Form::binary64,
+                Form::binary32, Form::scalar>(form, std::forward<Function>(function));
 }
 
+constexpr bool is_proven(Form form) { return form == Form::proven || form == Form::proven_by_sign; }
 constexpr bool is_line(Form form) { return form == Form::line || form == Form::line_by_sign; }
 
 // The constants of 16 accumulators in two vectors. Doubles come in four vectors: those of the even and the odd elements
 // of each vector in the line forms, of its lower and upper half otherwise.
 struct alignas(64) Group {
+  float slope[16], slope_rest[16], offset[16], offset_negative[16];
   double scale[4][4], addend[4][4], addend_negative[4][4];
   int32_t left[16];
-  float factor[16];
   int64_t columns[16];  // of bytes
 };
 
@@ -58,7 +65,7 @@ struct Store {
 class RoundingMode {
  public:
   explicit RoundingMode(Form form) : saved_(_mm_getcsr()) {
-    const bool floor = is_line(form) || form == Form::wide;
+    const bool floor = is_proven(form) || is_line(form) || form == Form::wide;
     _mm_setcsr(_MM_MASK_MASK | (floor ? _MM_ROUND_DOWN : _MM_ROUND_NEAREST));
   }
   RoundingMode(const RoundingMode&) = delete;
@@ -81,6 +88,8 @@ struct Choice {
 
   // The line forms take accumulators that were moved by this (modulo 2^32).
   uint32_t offset() const { return is_line(form) ? 0x80000000u : 0; }
+  // Takes a proven form in place of a line.
+  void prove();
   // Makes the constants of 16 accumulators: byte i of pack() belongs to column columns[i], -1 marks unused bytes.
   void fill(const rules::Requantize& requantize, const int64_t* columns, Group& group) const;
 
@@ -111,10 +120,21 @@ class Requantizer {
   void requantize_scalar(const int32_t* acc, const Group& group, uint8_t* out) const;
 
  private:
-  const Choice choice_;
+  Choice choice_;
   AlignedArray<Group> groups_;
   const rules::Requantize* general_;
 };
+
+template <Form form>
+static inline __m256i proven8(__m256i acc, const Group& group, int vector) {
+  const __m256 a = _mm256_cvtepi32_ps(acc);
+  __m256 offset = _mm256_load_ps(group.offset + 8 * vector);
+  if constexpr (form == Form::proven_by_sign) {
+    offset = _mm256_blendv_ps(offset, _mm256_load_ps(group.offset_negative + 8 * vector), a);
+  }
+  const __m256 inner = _mm256_fmadd_ps(a, _mm256_load_ps(group.slope_rest + 8 * vector), offset);
+  return _mm256_cvtps_epi32(_mm256_fmadd_ps(a, _mm256_load_ps(group.slope + 8 * vector), inner));
+}
 
 template <Form form>
 static inline __m256i line8(__m256i u, const Group& group, int vector) {
@@ -155,7 +175,7 @@ static inline __m128i binary64_4(__m128i acc, const Group& group, int quarter) {
 }
 
 static inline __m256i binary32_8(__m256i acc, const Group& group, int vector) {
-  const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), _mm256_load_ps(group.factor + 8 * vector));
+  const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), _mm256_load_ps(group.slope + 8 * vector));
   // The conversion gives -2^31 for everything that does not fit; from 2^31 up the rule gives 2^31 - 1.
   const __m256 over = _mm256_cmp_ps(product, _mm256_set1_ps(0x1p31f), _CMP_GE_OQ);
   return _mm256_xor_si256(_mm256_cvtps_epi32(product), _mm256_castps_si256(over));
@@ -164,7 +184,9 @@ static inline __m256i binary32_8(__m256i acc, const Group& group, int vector) {
 template <Form form>
 static inline __m256i rescale8(__m256i acc, const Group& group, int vector) {
   static_assert(form != Form::scalar);
-  if constexpr (is_line(form)) {
+  if constexpr (is_proven(form)) {
+    return proven8<form>(acc, group, vector);
+  } else if constexpr (is_line(form)) {
     return line8<form>(acc, group, vector);
   } else if constexpr (form == Form::binary32) {
     return binary32_8(acc, group, vector);
@@ -180,13 +202,15 @@ static inline __m256i rescale8(__m256i acc, const Group& group, int vector) {
 }
 
 // 16-bit words of two vectors of accumulators, in the order of _mm256_packs_epi32. The line forms have added zero point
-// and flip; otherwise the sum with the zero point is modulo 2^32, as in rules::zero_point_then_clamp. Saturation is
+// and flip, the proven ones have both in `store.flip`; otherwise the sum with the zero point is modulo 2^32, as in rules::zero_point_then_clamp. Saturation is
 // monotone and reaches past the final clamp.
 template <Form form>
 static inline __m256i requantize16(__m256i acc0, __m256i acc1, const Group& group, const Store& store) {
   __m256i r0 = rescale8<form>(acc0, group, 0), r1 = rescale8<form>(acc1, group, 1);
   if constexpr (is_line(form)) {
     return _mm256_packs_epi32(r0, r1);
+  } else if constexpr (is_proven(form)) {
+    return _mm256_adds_epi16(_mm256_packs_epi32(r0, r1), store.flip);
   } else {
     r0 = _mm256_min_epi32(_mm256_max_epi32(r0, store.first_low), store.first_high);
     r1 = _mm256_min_epi32(_mm256_max_epi32(r1, store.first_low), store.first_high);
