@@ -8,6 +8,7 @@ namespace {
 
 struct Chain {
   using Vector = __m512i;
+  static Vector filled(int byte) { return _mm512_set1_epi8(static_cast<char>(byte)); }
   static constexpr int kChains = 16, kProducts = 64;
   static Vector add(Vector sum, Vector bytes) { return _mm512_dpbusd_epi32(sum, bytes, bytes); }
 };
