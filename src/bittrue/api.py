@@ -38,6 +38,7 @@ from .runtime import (
     NativeExecutor,
     Profile,
     ReferenceExecutor,
+    machine_byte_rate,
     machine_peak,
     native_module,
 )
@@ -711,9 +712,9 @@ class Session:
         if rounds < 1:
             raise InputError("BT-ROUNDS", f"rounds must be at least 1, found {rounds}")
         session, inputs = self._inputs(positional, named)
-        peak = machine_peak(self.isa)
+        peaks = machine_peak(self.isa), machine_byte_rate()
         steps = session._executor.profile(inputs, rounds)
-        return Profile(self.plan.name, tuple(steps), rounds, self.executor, self.isa, self.threads, peak)
+        return Profile(self.plan.name, tuple(steps), rounds, self.executor, self.isa, self.threads, *peaks)
 
     def reset(self, *, resources: bool = True) -> None:
         """Put all state back to its start: the next run is like the first one of a new session.

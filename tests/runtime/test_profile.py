@@ -57,6 +57,15 @@ def test_rates_by_hand() -> None:
     # Two threads could do twice the peak of one core.
     assert found.fraction_of_peak(step.multiply_adds_per_second) == pytest.approx(0.25)
     assert found.fraction_of_peak(None) is None
+    # Without a rate of copies only arithmetic counts; with one, what takes longer.
+    assert found.roof(elementwise) == (0, "arithmetic")
+    bounded = Profile("g", (step, elementwise), 6, "native", "x", 2, 4e9, 2e9)
+    assert bounded.roof(step) == (pytest.approx(5e-7), "arithmetic")
+    assert bounded.roof(elementwise) == (pytest.approx(5e-7), "memory")
+    assert bounded.fraction_of_roof(bounded.steps) == pytest.approx(1 / 3)
+    assert Profile("g", (step,), 6, "native").fraction_of_roof([step]) is None
+    assert bounded.to_dict()["steps"][1]["bound"] == "memory"
+    assert "2.00 GB/s in its caches" in str(bounded)
     assert found.multiply_adds == 4000
     text = str(found)
     assert "25.0 %" in text

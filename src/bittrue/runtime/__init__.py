@@ -2,7 +2,7 @@
 
 from .isa import isas, native_module
 from .native import NativeExecutor
-from .profile import Profile, StepTime, machine_peak
+from .profile import Profile, StepTime, machine_byte_rate, machine_peak
 from .reference import ReferenceExecutor
 from .run import DEFAULT_ITERATION_LIMIT
 from .trace import write_trace
@@ -14,6 +14,7 @@ __all__ = [
     "ReferenceExecutor",
     "StepTime",
     "isas",
+    "machine_byte_rate",
     "machine_peak",
     "native_module",
     "write_trace",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 from ..names import brief, distinct
 from ..operators import Step, find
@@ -67,6 +70,7 @@ class Profile:
         rounds: how many runs the medians are of.
         executor, isa, threads: what ran.
         peak_multiply_adds_per_second: measured on one core of this machine, right before; None when unknown.
+        peak_bytes_per_second: read and written by one core inside of its caches, likewise.
     """
 
     title: str
@@ -76,6 +80,7 @@ class Profile:
     isa: str | None = None
     threads: int = 1
     peak_multiply_adds_per_second: float | None = None
+    peak_bytes_per_second: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -92,6 +97,18 @@ class Profile:
             return None
         return multiply_adds_per_second / (self.peak_multiply_adds_per_second * self.threads)
 
+    def roof(self, step: StepTime) -> tuple[float, str] | None:
+        """The seconds that a step takes at least at the measured peaks, and of what: "arithmetic" or "memory"."""
+        arithmetic, memory = self.peak_multiply_adds_per_second, self.peak_bytes_per_second
+        bounds = [(step.multiply_adds / (arithmetic * self.threads), "arithmetic")] if arithmetic else []
+        bounds += [(step.bytes / (memory * self.threads), "memory")] if memory else []
+        return max(bounds, default=None)
+
+    def fraction_of_roof(self, steps: Sequence[StepTime]) -> float | None:
+        """What the steps take at least, of what they took; None where no peak is known."""
+        roofs, seconds = [self.roof(step) for step in steps], sum(step.seconds for step in steps)
+        return sum(roof[0] for roof in roofs if roof) / seconds if seconds > 0 and all(roofs) else None
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
@@ -103,12 +120,15 @@ class Profile:
             "seconds": self.seconds,
             "multiply_adds": self.multiply_adds,
             "peak_multiply_adds_per_second": self.peak_multiply_adds_per_second,
+            "peak_bytes_per_second": self.peak_bytes_per_second,
             "steps": [
                 {
                     **asdict(step),
                     "multiply_adds_per_second": step.multiply_adds_per_second,
                     "fraction_of_peak": self.fraction_of_peak(step.multiply_adds_per_second),
                     "bytes_per_second": step.bytes_per_second,
+                    "fraction_of_roof": self.fraction_of_roof([step]),
+                    "bound": roof[1] if (roof := self.roof(step)) else None,
                 }
                 for step in self.steps
             ],
@@ -159,6 +179,17 @@ def machine_peak(isa: str | None) -> float | None:
     return None if module is None else float(module.peak_multiply_adds(isa))
 
 
+def machine_byte_rate() -> float:
+    """Measured bytes per second that one core reads and writes by vectors inside of its caches."""
+    first, second = np.zeros(1 << 16, np.uint8), np.zeros(1 << 16, np.uint8)
+    best = float("inf")
+    for _ in range(200):
+        begin = time.perf_counter()
+        np.maximum(first, second, out=first)
+        best = min(best, time.perf_counter() - begin)
+    return 3 * first.nbytes / best
+
+
 Row = tuple[str, ...]
 
 
@@ -175,6 +206,8 @@ def heading(profile: Profile) -> Iterator[str]:
     peak = profile.peak_multiply_adds_per_second
     if peak is not None:
         line += f"; measured peak of one core {_giga(peak)} GMAC/s"
+    if profile.peak_bytes_per_second is not None:
+        line += f", {_giga(profile.peak_bytes_per_second)} GB/s in its caches"
     yield line
     if any(step.work and not step.multiply_adds for step in profile.steps):
         yield "work counts multiply-accumulates, or elements where there is no GMAC/s"
@@ -196,7 +229,7 @@ def step_rows(profile: Profile) -> list[Row]:
                 _percent(step.seconds / total if total > 0 else None),
                 f"{step.work:,}",
                 _giga(speed),
-                _percent(profile.fraction_of_peak(speed)),
+                _percent(profile.fraction_of_roof([step])),
                 _giga(step.bytes_per_second),
                 step.note,
             )
@@ -233,7 +266,7 @@ def operator_rows(profile: Profile) -> list[Row]:
                 _percent(seconds / profile.seconds if profile.seconds > 0 else None),
                 f"{sum(step.work for step in steps):,}",
                 _giga(speed),
-                _percent(profile.fraction_of_peak(speed)),
+                _percent(profile.fraction_of_roof(steps)),
             )
         )
     return rows
