@@ -159,7 +159,7 @@ class VectorDepthwise final : public Depthwise {
 
   template <Lanes lanes>
   static inline __m256i load(const uint8_t* first, const uint8_t* second) {
-    if constexpr (lanes == Lanes::one_pixel) return widen16(first);
+    if constexpr (lanes == Lanes::one_pixel) return _mm256_cvtepu8_epi16(load16(first));
     return _mm256_cvtepu8_epi16(_mm_unpacklo_epi64(load8(first), load8(second)));
   }
 
