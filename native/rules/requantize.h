@@ -17,7 +17,8 @@ namespace bittrue::rules {
   RULE(zero_point_then_clamp, false)        \
   RULE(clamp_then_zero_point, false)        \
   RULE(zero_point_half_up_then_clamp, true) \
-  RULE(zero_point_away_then_clamp, true)
+  RULE(zero_point_away_then_clamp, true)    \
+  RULE(zero_point_half_away_then_clamp, true)
 
 enum class StoreRule : uint8_t {
 #define BITTRUE_RULE(name, real) name,
@@ -70,12 +71,14 @@ template <class Real>
 int64_t store_real(StoreRule rule, Real rescaled, int64_t zero_point, int64_t low, int64_t high) {
   const bool up = rule == StoreRule::zero_point_half_up_then_clamp;
   const Real half = static_cast<Real>(0.5), end = static_cast<Real>(4294967296.0);
-  const Real moved = rescaled + static_cast<Real>(zero_point), sum = up ? moved + half : moved;
+  const Real moved = rescaled + static_cast<Real>(zero_point);
+  const bool cut = rule == StoreRule::zero_point_half_away_then_clamp;
+  const Real sum = up ? moved + half : cut ? moved + std::copysign(half, moved) : moved;
   if (!(sum > -end && sum < end)) return std::min(std::max(int64_t{INT32_MIN}, low), high);
-  // The fraction is dropped, then looked at: floor, or ties away from zero.
+  // The fraction is dropped, and looked at unless that was all: floor, or ties away from zero.
   auto whole = static_cast<int64_t>(sum);
   const Real fraction = sum - static_cast<Real>(whole);
-  whole += up ? -int64_t{fraction < 0} : int64_t{fraction >= half} - int64_t{fraction <= -half};
+  if (!cut) whole += up ? -int64_t{fraction < 0} : int64_t{fraction >= half} - int64_t{fraction <= -half};
   if (whole < INT32_MIN || whole > INT32_MAX) whole = INT32_MIN;
   return std::min(std::max(whole, low), high);
 }

@@ -51,7 +51,9 @@ def test_native_equals_numpy(rule: str) -> None:
         np.testing.assert_array_equal(out, rescale.apply(rule, acc, {**prepared, **used}))
 
 
-@pytest.mark.parametrize("finish", ["zero_point_half_up_then_clamp", "zero_point_away_then_clamp"])
+@pytest.mark.parametrize(
+    "finish", ["zero_point_half_up_then_clamp", "zero_point_away_then_clamp", "zero_point_half_away_then_clamp"]
+)
 @pytest.mark.parametrize("rule", sorted(rule for rule in rescale.RULES if not rescale.RULES[rule].integral))
 def test_real_rules_with_their_stores(rule: str, finish: str) -> None:
     """Real products are rounded when they are stored."""

@@ -51,17 +51,19 @@ STORED = {
 }
 
 
-# The same of real numbers.
+# The same of real numbers, and the last one with zero point 0.
 REALS_STORED = {
-    "zero_point_half_up_then_clamp": [4, -1, 127, 2],
-    "zero_point_away_then_clamp": [4, -2, 127, 2],
+    "zero_point_half_up_then_clamp": [4, -1, 127, 2, 1],
+    "zero_point_away_then_clamp": [4, -2, 127, 2, 0],
+    "zero_point_half_away_then_clamp": [4, -2, 127, 2, 1],
 }
 
 
 @pytest.mark.parametrize("name", REALS_STORED)
 def test_store_literals_of_reals(name: str) -> None:
     values = np.float32([2.5, -2.5, 40000, 0.49999997])
-    assert store.RULES[name](values, 1, -128, 127).tolist() == REALS_STORED[name]
+    found = [store.RULES[name](values, 1, -128, 127), store.RULES[name](values[3:], 0, -128, 127)]
+    assert np.concatenate(found).tolist() == REALS_STORED[name]
 
 
 @pytest.mark.parametrize("name", STORED)

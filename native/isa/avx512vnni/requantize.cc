@@ -341,7 +341,8 @@ ExactRule::ExactRule(const rules::Requantize& requantize)
       half_up(requantize.store == rules::StoreRule::zero_point_half_up_then_clamp),
       twin(&requantize) {
   if (!rules::has_vector_form(requantize.rescale)) form = Form::each;
-  if (requantize.rescale == RescaleRule::binary32_multiply) form = Form::real32;
+  const bool cut = requantize.store == rules::StoreRule::zero_point_half_away_then_clamp;
+  if (requantize.rescale == RescaleRule::binary32_multiply && !cut) form = Form::real32;
   if (requantize.rescale == RescaleRule::binary64_multiply_away) form = Form::binary64;
   if (requantize.rescale == RescaleRule::binary32_multiply_even) form = Form::binary32;
   const int64_t range = int64_t{1} << 31;

@@ -50,15 +50,19 @@ def _saturating(rescaled: int, zero_point: int, low: int, high: int) -> tuple[li
     return [*lines, *more], kept
 
 
-def _real(ties: str, rescaled: np.floating, zero_point: int, low: int, high: int) -> tuple[list[Line], int]:
+def _real(
+    ties: str, rescaled: np.floating, zero_point: int, low: int, high: int, raised: bool = True
+) -> tuple[list[Line], int]:
+    """`raised`: whether 1/2 is added in the type of `rescaled` and the rest cut off."""
     value = np.float64(rescaled) if isinstance(rescaled, int) else rescaled
     with np.errstate(all="ignore"):
         moved = value + type(value)(zero_point)
-        nudged = moved + type(value)(0.5)
-    whole = np.floor(nudged) if ties == "up" else np.asarray(floats.round_away(moved))[()]
+        half = type(value)(0.5) if ties == "up" else np.copysign(type(value)(0.5), moved)
+        cut = np.floor if ties == "up" else np.trunc
+        whole = cut(moved + half) if raised else np.asarray(floats.round_away(moved))[()]
     kept = int(floats.truncate_to_s32(np.asarray(whole)))
     tie = nearness(Fraction(float(moved)), TIES[ties]) if np.isfinite(moved) else TIES[ties]
-    how = f"floor({real(moved)} + 0.5), the sum rounded, too; " if ties == "up" else ""
+    how = f"{cut.__name__}({real(moved)} {'-' if half < 0 else '+'} 0.5), the sum rounded, too; " if raised else ""
     fits = bool(np.isfinite(whole)) and kept == int(whole)
     lines = [
         Line(
@@ -86,7 +90,8 @@ def store(rule: str, rescaled: int | np.floating, zero_point: int, low: int, hig
         "wrap_s16_then_clamp": lambda: _wrapping(16, whole, zero_point, low, high),
         "saturate_s16_then_clamp": lambda: _saturating(whole, zero_point, low, high),
         "zero_point_half_up_then_clamp": lambda: _real("up", rescaled, zero_point, low, high),  # type: ignore[arg-type]
-        "zero_point_away_then_clamp": lambda: _real("away", rescaled, zero_point, low, high),  # type: ignore[arg-type]
+        "zero_point_away_then_clamp": lambda: _real("away", rescaled, zero_point, low, high, raised=False),  # type: ignore[arg-type]
+        "zero_point_half_away_then_clamp": lambda: _real("away", rescaled, zero_point, low, high),  # type: ignore[arg-type]
     }[rule]()
     with np.errstate(all="ignore"):
         expected = int(rules.RULES[rule](np.asarray(rescaled), zero_point, low, high))

@@ -97,6 +97,21 @@ def zero_point_away_then_clamp(rescaled: np.ndarray, zero_point: int, low: int, 
     return np.clip(floats.truncate_to_s32(floats.round_away(_moved(rescaled, zero_point))), low, high)
 
 
+def zero_point_half_away_then_clamp(rescaled: np.ndarray, zero_point: int, low: int, high: int) -> np.ndarray:
+    """clamp(to_s32(x + 1/2 with the sign of x, cut off)), x = rescaled + zero_point; both sums rounded to the type of
+    `rescaled`, a real number.
+
+    The second sum can reach the next integer, on both sides. to_s32 as above.
+    Source: tvm v0.18.0, src/relay/qnn/op/requantize.cc (TONEAREST without SSE 4.1), read; its value for 0.49999997 run.
+
+    >>> [int(v) for v in zero_point_half_away_then_clamp(np.float32([2.5, -2.5, 0.49999997, 3e9]), 0, -128, 127)]
+    [3, -3, 1, -128]
+    """
+    moved = _moved(rescaled, zero_point)
+    half = np.copysign(moved.dtype.type(0.5), moved)
+    return np.clip(floats.truncate_to_s32(moved + half), low, high)
+
+
 StoreRule = Callable[[np.ndarray, int, int, int], np.ndarray]
 
 RULES: dict[str, StoreRule] = {
@@ -107,6 +122,7 @@ RULES: dict[str, StoreRule] = {
     "saturate_s16_then_clamp": saturate_s16_then_clamp,
     "zero_point_half_up_then_clamp": zero_point_half_up_then_clamp,
     "zero_point_away_then_clamp": zero_point_away_then_clamp,
+    "zero_point_half_away_then_clamp": zero_point_half_away_then_clamp,
 }
 
 

@@ -14,8 +14,6 @@ from .building import build
 from .config import check_compiled_axis, resolved
 from .expr import Expr, Tensor
 
-_DATA = ("s8", "u8", "s16", "s32")
-
 
 def _broadcast(function: str, first: Expr, second: Expr) -> tuple[int, ...]:
     try:
@@ -52,7 +50,7 @@ def _binary(
     output_scale: Any,
     output_zero_point: Any,
 ) -> Any:
-    first = checks.tensor(function, "lhs", lhs, _DATA)
+    first = checks.tensor(function, "lhs", lhs, checks.CODES)
     second = checks.tensor(function, "rhs", rhs, (first.dtype,))
     shape = _broadcast(function, first, second)
     choice = resolved(function)
@@ -88,7 +86,7 @@ def add(
     """clip(A + B - z_out): both operands requantized to the output's scale and zero point first.
 
     Args:
-        lhs, rhs: int8, uint8, int16 or int32, of one type, shapes that broadcast; int32 results wrap.
+        lhs, rhs: int8, uint8, int16, uint16 or int32, of one type, shapes that broadcast; int32 results wrap.
         lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`.
         output_scale, output_zero_point: one.
 
@@ -127,7 +125,7 @@ def subtract(
     """clip(A - B + z_out): both operands requantized to the output's scale and zero point first.
 
     Args:
-        lhs, rhs: int8, uint8, int16 or int32, of one type, shapes that broadcast; int32 results wrap.
+        lhs, rhs: int8, uint8, int16, uint16 or int32, of one type, shapes that broadcast; int32 results wrap.
         lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`.
         output_scale, output_zero_point: one.
 
@@ -169,7 +167,7 @@ def mul(
     """requantize((A - z_a)(B - z_b)) from the scale float32(s_a * s_b).
 
     Args:
-        lhs, rhs: int8, uint8, int16 or int32, of one type, shapes that broadcast; int32 results wrap.
+        lhs, rhs: int8, uint8, int16, uint16 or int32, of one type, shapes that broadcast; int32 results wrap.
         lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`,
             which must be one axis of both operands.
         output_scale, output_zero_point: one.
@@ -208,7 +206,7 @@ def concatenate(
     """Inputs side by side along `axis`, each requantized to the output's scale and zero point where it differs.
 
     Args:
-        data: tensors of one type (int8, uint8, int16 or int32), equal sizes along all other axes.
+        data: tensors of one type (int8, uint8, int16, uint16 or int32), equal sizes along all other axes.
         input_scales, input_zero_points: one number per input.
         axis: counts from the end where negative.
 
@@ -225,7 +223,7 @@ def concatenate(
     given_parts = checks.parts(name, "data", data)
     if not given_parts:
         raise checks.wrong(name, "data", "expected at least one tensor", code="BT-QNN-SHAPE")
-    first = checks.tensor(name, "data", given_parts[0], _DATA, (1, 8))
+    first = checks.tensor(name, "data", given_parts[0], checks.CODES, (1, 8))
     parts = [checks.tensor(name, "data", part, (first.dtype,), first.rank) for part in given_parts]
     at = checks.axis(name, "axis", axis, first.rank)
     for part in parts:

@@ -15,6 +15,8 @@ _ONE = np.asarray(1, np.float32)
 _ZERO = np.asarray(0, np.int32)
 # Zero points beyond this are rounded when they become binary32 numbers.
 _LARGEST_POINT = 1 << 23
+# Types for which other formats have the operators, too.
+_NARROW = ("s8", "u8", "s16")
 _PLAIN: dict[str, Attribute] = {"activation": "none", "pot_scale_int16": False}
 
 
@@ -52,7 +54,7 @@ def _wide(writer: Writer, expr: Expr, prefix: str, index: int) -> int:
 def _sum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     first, second, output = pair(expr, "lhs"), pair(expr, "rhs"), pair(expr, "output")
     minus = expr.operator == "qnn.subtract"
-    if expr.dtype != "s32" and _simple(first, second, output):
+    if expr.dtype in _NARROW and _simple(first, second, output):
         operands = [writer.quantized(i, quantization(*p)) for i, p in zip(inputs, (first, second), strict=True)]
         attributes = {**_PLAIN, **rounding_of(expr)}
         stem = "sub" if minus else "add"
@@ -67,7 +69,7 @@ def _sum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 
 def _product(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     first, second, output = pair(expr, "lhs"), pair(expr, "rhs"), pair(expr, "output")
-    if expr.dtype != "s32" and _simple(first, second, output):
+    if expr.dtype in _NARROW and _simple(first, second, output):
         operands = [writer.quantized(i, quantization(*p)) for i, p in zip(inputs, (first, second), strict=True)]
         attributes = {**_PLAIN, **rounding_of(expr)}
         return writer.node(

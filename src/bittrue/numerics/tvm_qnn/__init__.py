@@ -36,7 +36,7 @@ def name_of(rounding: str, compute_dtype: str) -> str:
 
 
 _TABLES = {
-    name_of(rounding, compute): _table(name_of(rounding, compute), Variant(rounding, compute))
+    name_of(rounding, compute): _table(name_of(rounding, compute), Variant(rounding, compute, sse=compute == "float32"))
     for compute in COMPUTE
     for rounding in ROUNDING
 }

@@ -14,8 +14,9 @@ _NARROW = (
     "2^16; for those with it, and other targets, tvm-qnn-float32 has the sums of whole differences"
 )
 _PAIRS = (
-    "with SSE 4.2 and without VNNI, kernels of bytes may saturate sums of two products at 16 bits; which ones do "
-    "depends on layout and channels"
+    "with SSE 4.2 and without VNNI, sums of two products of bytes saturate at 16 bits in convolutions of one group "
+    "with channels first (two channels of a tap; not where they are dilated and weights have a zero point) and in "
+    "products of batches whose sizes are multiples of 16 and 4"
 )
 _MIXED = "with SSE 4.2 terms of 16 and 32 bits do not compile, so that zero points other than 0 are refused there"
 _MOVED = ("s8", "u8", "s16", "u16", "s32", "s64", "f32")
@@ -24,7 +25,7 @@ _MOVED = ("s8", "u8", "s16", "u16", "s32", "s64", "f32")
 def _requantize(variant: Variant, per_channel: bool) -> Row:
     return Row(
         "quantize",
-        ("s8|u8|s16|s32|s64 -> s8|u8|s16|s32",),
+        (f"{_STORED}|s64 -> {_STORED}",),
         {**variant.centering(), "scale_form": "binary64", **variant.rescaling(per_channel)},
         f"{RUN}, op/requantize.cc",
         when=(("input_per_axis", 0),) if per_channel else (),
@@ -72,10 +73,10 @@ def _products(own: Variant, operator: str, types: str, results: tuple[str, ...],
     for result in results:
         rules = {"accumulate": _REGISTERS[result]}
         evidence = f"{RUN}, {source}"
-        limit = "" if own.narrow else _PAIRS
+        limit = _PAIRS if own.sse else ""
         if result == "s16":
             limit = "; ".join(text for text in (limit, _MIXED) if text)
-        if own.narrow:
+        if not own.sse:
             leave = ("differences_leave_16_bits", (0, 4), (1, 6))
             # Products of batches have no such form.
             when = (leave, ("input_rank", 0, 2)) if operator == "matmul" else (leave,)
@@ -181,7 +182,7 @@ def rows(own: Variant) -> tuple[Row, ...]:
         *_products(
             own, "matmul", "s8|u8|s16|u16 s8|u8 - - s32 - s32 -> T", ("s32", "s64"), "op/dense.cc, op/batch_matmul.cc"
         ),
-        Row("concatenation", ("s32... -> s32",), {"combine": "copy"}, f"{RUN}, op/concatenate.cc"),
+        Row("concatenation", ("T... -> T",), {"combine": "copy"}, f"{RUN}, op/concatenate.cc", where=("u16", "s32")),
         Row("sub", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{RUN}, op/add.cc"),
         Row("mul", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{RUN}, op/mul.cc"),
         Row("add", ("T T -> T",), {"plain_range": "type_limits"}, f"{RUN}, nn.bias_add", where=("s32", "s64")),

@@ -16,31 +16,29 @@ READ = "read: TVM v0.18.0"
 RUN = "run: TVM v0.18.0 (LLVM 14, x86-64)"
 UNDEFINED = (
     "real numbers beyond 32 bits are cast as x86 with SSE 4.1 does, which the system leaves undefined (without "
-    "it, 8 bits may get 127 for -128); without SSE 4.1 TONEAREST cuts x + 0.5 off, which makes 1 of 0.49999997; "
-    "where processors fuse multiplications and additions, its compiler may round product and zero point once"
+    "it, 8 bits may get 127 for -128); where processors fuse multiplications and additions, its compiler may round "
+    "product and zero point once"
 )
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One configuration."""
+    """One configuration, for processors with SSE 4.2 or without SSE 4.1."""
 
     rounding: str
     compute_dtype: str
+    sse: bool
 
     @property
     def real(self) -> bool:
         return self.compute_dtype != "int64"
 
-    @property
-    def narrow(self) -> bool:
-        """Whether layers take zero points off in 16 bits: on processors without SSE 4.2, whose default is int64."""
-        return self.compute_dtype != "float32"
-
     def rescaling(self, per_channel: bool = False) -> Mapping[str, str]:
         """Rules of the slots `rescale` and `store`."""
         if self.real:
-            finish = "zero_point_half_up_then_clamp" if self.rounding == "UPWARD" else "zero_point_away_then_clamp"
+            # Without SSE 4.1, TONEAREST adds 1/2 and cuts off: 0.49999997 gives 1.
+            nearest = "zero_point_away_then_clamp" if self.sse else "zero_point_half_away_then_clamp"
+            finish = "zero_point_half_up_then_clamp" if self.rounding == "UPWARD" else nearest
             return {"rescale": f"binary{self.compute_dtype[5:]}_multiply", "store": finish}
         upward = "q31_one_step_up_wrap" if per_channel else "q31_shift_or_one_step_up"
         return {
@@ -57,7 +55,7 @@ def variants(own: Variant, make: Callable[[Variant], Row]) -> Iterator[Row]:
     """`make`'s row for every configuration that a node may name by `rounding` and `compute_dtype`; the table's own is
     the last one, and holds for all nodes that are left.
     """
-    every = [Variant(rounding, compute) for rounding in ROUNDING for compute in COMPUTE]
+    every = [replace(own, rounding=rounding, compute_dtype=compute) for rounding in ROUNDING for compute in COMPUTE]
     for variant in sorted(every, key=lambda v: v == own):
         row = make(variant)
         limit = row.limit or (UNDEFINED if variant.real else "")
