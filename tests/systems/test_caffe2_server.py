@@ -281,6 +281,31 @@ def test_products(data: Any) -> None:
 
 @settings(deadline=None, max_examples=15)
 @given(st.data())
+def test_products_of_matrices(data: Any) -> None:
+    batch, turned = data.draw(st.sampled_from([(), (2,), (1, 3)])), data.draw(st.tuples(st.booleans(), st.booleans()))
+    m, k, n = (data.draw(st.integers(1, 5)) for _ in "mkn")
+    a, s, z = array_of(data.draw, (*batch, m, k)), data.draw(scales), data.draw(quantized)
+    b, t, w = array_of(data.draw, (*batch, k, n)), data.draw(scales), data.draw(quantized)
+    asked, v = max(data.draw(scales), s * t), data.draw(quantized)
+    stored_a, stored_b = (
+        np.ascontiguousarray(x.swapaxes(-1, -2) if flag else x) for x, flag in zip((a, b), turned, strict=True)
+    )
+    found, *_ = run(
+        "Int8BatchMatMul",
+        [(stored_a, s, z), (stored_b, t, w)],
+        Y_scale=asked,
+        Y_zero_point=v,
+        trans_a=int(turned[0]),
+        trans_b=int(turned[1]),
+    )
+    sums = (a.astype(int) - z) @ (b.astype(int) - w)
+    factor_ = factor(s, t, asked)
+    for total, y in zip(sums.reshape(-1).tolist(), found.reshape(-1).tolist(), strict=True):
+        assert y == stored(even(f32(f32(total) * factor_)), v)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.data())
 def test_concatenation(data: Any) -> None:
     sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     inputs = [(array_of(data.draw, (2, size)), data.draw(scales), data.draw(quantized)) for size in sizes]

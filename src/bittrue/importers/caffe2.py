@@ -25,9 +25,9 @@ _KINDS = frozenset(("", "simple", "dag", "async_dag", "async_scheduling", "async
 _ENGINES = frozenset(("", SERVER))
 # Operators that the server engine has; it leaves others to the default one.
 _OF_SERVER = frozenset(
-    "Int8Add Int8AveragePool Int8ChannelShuffle Int8Concat Int8Conv Int8ConvRelu Int8Dequantize Int8FC Int8FCRelu "
-    "Int8MaxPool Int8Mul Int8Quantize Int8Relu Int8Sigmoid Int8SpatialBN Int8SpatialBNRelu Int8Sum Int8SumRelu "
-    "Int8Tanh".split()
+    "Int8Add Int8AveragePool Int8BatchMatMul Int8ChannelShuffle Int8Concat Int8Conv Int8ConvRelu Int8Dequantize Int8FC "
+    "Int8FCRelu Int8Gather Int8MaxPool Int8Mul Int8Quantize Int8Relu Int8Sigmoid Int8SpatialBN Int8SpatialBNRelu "
+    "Int8Sum Int8SumRelu Int8Tanh".split()
 )
 _CPU = 0
 

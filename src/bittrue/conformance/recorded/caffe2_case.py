@@ -20,7 +20,9 @@ from .vectors import Case, Recorded, damaged
 
 _REALS = frozenset("Y_scale alpha epsilon height_scale spatial_scale width_scale".split())
 # Operators whose first operand alone is fed; the others come from the init net, as in models.
-_LAYERS = frozenset("Int8Conv Int8ConvRelu Int8ConvTranspose Int8FC Int8FCRelu Int8SpatialBN Int8SpatialBNRelu".split())
+_LAYERS = frozenset(
+    "Int8Conv Int8ConvRelu Int8ConvTranspose Int8FC Int8FCRelu Int8Gather Int8SpatialBN Int8SpatialBNRelu".split()
+)
 _FILLS = {"Int8GivenTensorFill": "u8", "Int8GivenIntTensorFill": "s32"}
 _SERVER, _SERVER_NUMERICS = "DNNLOWP", "caffe2-dnnlowp"
 
@@ -130,6 +132,8 @@ def _fill(init: Any, given: Recorded, filled: bool, place: str) -> None:
         ("u8", True): "Int8GivenTensorFill",
         ("s32", True): "Int8GivenIntTensorFill",
         ("f32", False): "GivenTensorFill",
+        ("s32", False): "GivenTensorIntFill",
+        ("s64", False): "GivenTensorInt64Fill",
     }
     kind = kinds.get((dtype, parameters is not None))
     if kind is None:

@@ -220,9 +220,22 @@ def _roi_align(source: Source) -> None:
     source.emit("roi_align", "u8", source.requested(), attributes)
 
 
+def _batch_product(source: Source) -> None:
+    source.expect(2)
+    in_u8(source, 0, 1)
+    # Whether the second operand stays the same, which is a promise for the engine's speed.
+    source.integer("constant_B", 0)
+    turned: dict[str, Attribute] = {
+        f"transpose_{side}": bool(source.integer(f"trans_{side}", 0)) for side in ("a", "b")
+    }
+    # Vectors and unequal ranks need argument `broadcast`, which is not read.
+    source.emit("matmul", "u8", source.requested(), {**turned, "most_axes": 8})
+
+
 MAPPERS: Mappers = {
     "Int8AveragePool": _pool("average_pool", keeps=False),
     "Int8AveragePoolRelu": _pool("average_pool", keeps=False),
+    "Int8BatchMatMul": _batch_product,
     "Int8Conv": _convolution,
     "Int8ConvRelu": _convolution,
     "Int8ConvTranspose": _transposed,

@@ -114,6 +114,16 @@ def _shuffle(source: Source) -> None:
     source.emit("reshape", "u8", result, {"zeros": "copied"}, inputs=[turned, shape])
 
 
+def _gather(source: Source) -> None:
+    source.expect(2)
+    in_u8(source, 0)
+    if source.tensor(1).dtype not in ("s32", "s64"):
+        raise source.unsupported("BT-NODE-TYPE", f"input 1 (positions) is {source.tensor(1).dtype}, not s32 or s64")
+    source.requested()
+    # Slices along the first axis, in the input's parameters whatever the arguments ask for.
+    source.emit("gather", "u8", source.quantization(0), {"axis": 0, "batch_dims": 0})
+
+
 def _resize(source: Source) -> None:
     source.expect(1)
     in_u8(source, 0)
@@ -147,6 +157,7 @@ MAPPERS: Mappers = {
     "Int8ChannelShuffle": _shuffle,
     "Int8Concat": _concat,
     "Int8Flatten": _flatten,
+    "Int8Gather": _gather,
     "Int8Reshape": _reshape,
     "Int8ResizeNearest": _resize,
     "Int8Slice": _slice,

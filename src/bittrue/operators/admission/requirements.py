@@ -326,6 +326,15 @@ def equal_shapes(call: Call) -> None:
         )
 
 
+def equal_batches(call: Call) -> None:
+    """Both matrices have the same dimensions before the last two."""
+    one, two = call.input(0).shape, call.input(1).shape
+    if one[:-2] != two[:-2]:
+        raise call.invalid(
+            "BT-SHAPE-BROADCAST", f"batches {list(one[:-2])} and {list(two[:-2])} differ", "broadcast ahead"
+        )
+
+
 def activation_leaves_range(call: Call) -> None:
     """A fused relu leaves more than one value of the output's type."""
     if call.node.attributes.get("activation") == "relu" and call.output.zero_point >= call.output.type.maximum:
@@ -577,6 +586,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "neighbours_are_odd": neighbours_are_odd,
     "layer_rows_fit": layer_rows_fit,
     "skipped_sum_fits": skipped_sum_fits,
+    "equal_batches": equal_batches,
     "equal_shapes": equal_shapes,
     "scale_ratios_within": scale_ratios_within,
     "slices_one_axis": slices_one_axis,
