@@ -244,8 +244,9 @@ def _additions(schedule: Schedule) -> Schedule:
             made_by = None if before is None else steps[before]
             if before is None or made_by is None or source is None or other is None:
                 continue
-            # The other operand must be there when the convolution runs.
-            ready = plan.tensors[other].kind in ("input", "computed") and uses.writer.get(other, -1) < before
+            # The other operand, or what it is a name for, must be there when the convolution runs.
+            root = schedule.parts[other].root if other in schedule.parts else other
+            ready = plan.tensors[other].kind in ("input", "computed") and uses.writer.get(root, -1) < before
             alone = uses.only_reader(source) == position and source not in plan.outputs
             alone = alone and source not in schedule.parts and source not in shared
             simple = _is_convolution(made_by) and made_by.parameters.get("groups") == 1
