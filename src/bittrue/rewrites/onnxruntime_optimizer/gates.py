@@ -6,8 +6,6 @@ tests/onnx_operators/test_passes.py compare bytes).
 
 from __future__ import annotations
 
-from typing import TypeGuard
-
 import numpy as np
 
 from ...graph import Attribute, Node
@@ -24,7 +22,7 @@ def only(editor: Editor, node: Node | None, *sources: str) -> Node | None:
     return reader if reader is not None and reader.source in sources else None
 
 
-def is_integer_product(editor: Editor, product: Node | None) -> TypeGuard[Node]:
+def is_integer_product(editor: Editor, product: Node | None) -> bool:
     """Whether the factor of a product of integers, which the runtime has joined to one before it joins real groups."""
     if product is None or product.source != "Mul":
         return False

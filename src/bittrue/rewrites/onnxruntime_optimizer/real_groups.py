@@ -230,7 +230,7 @@ def _added_later(
         value, whole = editor.value(second.inputs[1]), sizes(second.inputs[0])
         product = editor.writer(second.inputs[0])
         # The runtime's product holds the bias already.
-        integer = is_integer_product(editor, product) and editor.only_reader(product) is second
+        integer = product is not None and is_integer_product(editor, product) and editor.only_reader(product) is second
         if value is not None and whole is not None and len(whole) == 3 and value.shape == whole[2:] and not integer:
             return second, position, 1
     for second, position in found:
