@@ -166,54 +166,57 @@ def _pad_value(step: Step, plan: Plan) -> int | None:
 def _tables(schedule: Schedule) -> Schedule:
     """A bytewise step behind a convolution becomes a table that the convolution looks its results up in."""
     plan = schedule.plan
-    steps: list[Step | None] = list(schedule.steps)
-    uses = _Uses.of(steps)
-    shared = _shared(schedule)
-    gone: list[str] = []
-    for position, step in enumerate(schedule.steps):
-        source = step.inputs[0] if step.inputs else None
-        if source is None or source in plan.outputs or source in shared or uses.only_reader(source) != position:
-            continue
-        before = uses.writer.get(source)
-        writer = None if before is None else steps[before]
-        if before is None or writer is None or not _is_convolution(writer) or "fused_table" in writer.arrays:
-            continue
+
+    def with_table(step: Step, writer: Step) -> Step | None:
+        if not _is_convolution(writer) or "fused_table" in writer.arrays:
+            return None
         table = stored_table(step, plan)
-        if table is None or plan.tensors[source].dtype != plan.tensors[step.outputs[0]].dtype:
-            continue
-        steps[before] = replace(writer, outputs=step.outputs, arrays={**writer.arrays, "fused_table": table})
-        steps[position] = None
-        gone.append(f"{step.source} #{step.index} into {writer.source} #{writer.index}")
-    return _noted(schedule, steps, schedule.parts, "tables fused", gone)
+        if table is None or plan.tensors[writer.outputs[0]].dtype != plan.tensors[step.outputs[0]].dtype:
+            return None
+        return replace(writer, outputs=step.outputs, arrays={**writer.arrays, "fused_table": table})
+
+    return _into_writers(schedule, "tables fused", with_table)
 
 
 def _limits(schedule: Schedule) -> Schedule:
     """A clamp of real numbers behind a convolution with channels first is done while its sums are in registers."""
     plan = schedule.plan
+
+    def with_limits(step: Step, writer: Step) -> Step | None:
+        operator = find(step.operator)
+        if operator is None or operator.limits is None or not _limits_reals(writer):
+            return None
+        if plan.tensors[writer.outputs[0]].dtype != "f32":
+            return None
+        ends = operator.limits(step, [None if i is None else plan.tensors[i].value for i in step.inputs])
+        # NaN is no end.
+        if ends is None or not ends[0] <= ends[1]:
+            return None
+        parameters = {**writer.parameters, "limit_low": ends[0], "limit_high": ends[1]}
+        return replace(writer, outputs=step.outputs, parameters=parameters)
+
+    return _into_writers(schedule, "limits fused", with_limits)
+
+
+def _into_writers(schedule: Schedule, note: str, join: Callable[[Step, Step], Step | None]) -> Schedule:
+    """A step and the one that writes its first input for it alone become the one that `join` makes of both, if any."""
     steps: list[Step | None] = list(schedule.steps)
     uses = _Uses.of(steps)
     shared = _shared(schedule)
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
         source = step.inputs[0] if step.inputs else None
-        operator = find(step.operator)
-        if source is None or operator is None or operator.limits is None or plan.tensors[source].dtype != "f32":
-            continue
-        if source in plan.outputs or source in shared or uses.only_reader(source) != position:
+        if source is None or source in schedule.plan.outputs or source in shared:
             continue
         before = uses.writer.get(source)
         writer = None if before is None else steps[before]
-        if before is None or writer is None or not _limits_reals(writer):
+        if before is None or writer is None or uses.only_reader(source) != position:
             continue
-        ends = operator.limits(step, [None if i is None else plan.tensors[i].value for i in step.inputs])
-        # NaN is no end.
-        if ends is None or not ends[0] <= ends[1]:
-            continue
-        parameters = {**writer.parameters, "limit_low": ends[0], "limit_high": ends[1]}
-        steps[before] = replace(writer, outputs=step.outputs, parameters=parameters)
-        steps[position] = None
-        gone.append(f"{step.source} #{step.index} into {writer.source} #{writer.index}")
-    return _noted(schedule, steps, schedule.parts, "limits fused", gone)
+        joined = join(step, writer)
+        if joined is not None:
+            steps[before], steps[position] = joined, None
+            gone.append(f"{step.source} #{step.index} into {writer.source} #{writer.index}")
+    return _noted(schedule, steps, schedule.parts, note, gone)
 
 
 def _limits_reals(step: Step) -> bool:
