@@ -77,31 +77,25 @@ def answer(source: Path, target: Path, resolver: str) -> None:
 
 
 def judge(name: str, answers: list[Path], keep: Path | None) -> None:
-    """Counts by row, into the table; equal cases into `keep`, and for rows of that processor one that tells them."""
+    """Counts by row, into the table; equal cases into `keep`."""
     from bittrue.numerics import find
     from bittrue.numerics.processors import identity
 
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     kept, seen = recorded.Recorder(), set[tuple[str, np.dtype]]()
-    table, base = find(name), find(name.removesuffix("@aarch64"))
-    own = [row for row in table.rows if row not in base.rows]
+    table = find(name)
     import ml_dtypes  # noqa: F401  NumPy knows bfloat16 by it
 
     for case in (case for path in answers for case in recorded.read(path)):
         if not case.answer.ran:
             continue
-        rows, found = outcome(table, case)
+        rows, outcome = _outcome(table, case)
         for row in map(identity, rows):
-            counts[row][found] += 1
+            counts[row][outcome] += 1
         small = len(case.content) + sum(a.nbytes for a in (*case.answer.values.values(), *itertools.chain(*case.feeds)))
         kind = next(iter(case.answer.values.values())).dtype
         kinds = {(row.operator, kind) for row in rows if kind in _TYPES}
-        telling = {(identity(row), kind) for row in rows if row in own}
-        if found == "equal" and small < _LARGEST and not telling <= seen and outcome(base, case)[1] == "differ":
-            seen |= telling
-            kept.cases.append(case)
-            continue
-        if found == "equal" and small < _LARGEST and not kinds <= seen:
+        if outcome == "equal" and small < _LARGEST and not kinds <= seen:
             seen |= kinds
             kept.cases.append(case)
     everything = json.loads(TABLE.read_text()) if TABLE.exists() else {}
@@ -112,7 +106,7 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
     print(name, len(counts), "rows", sum((Counter(c) for c in counts.values()), Counter()), len(kept.cases), "kept")
 
 
-def outcome(table: Any, case: recorded.Case) -> tuple[list[Any], str]:
+def _outcome(table: Any, case: recorded.Case) -> tuple[list[Any], str]:
     """The rows that a model takes, and how its answer agrees: "equal", "nan", "differ"; no rows where ours refuses."""
     import bittrue
     from bittrue.plan import planner

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from .heap import Before, partial_sort
+from bittrue.arithmetic.heap import Before, partial_sort
 
 Element = TypeVar("Element")
 # Parts of so many elements are left to insertion.
