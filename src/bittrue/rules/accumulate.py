@@ -13,7 +13,7 @@ import numpy as np
 from ..arithmetic import fixed_point
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AccumulateRule:
     """`limit`: largest magnitude that is certainly kept; `finish` maps the exact sum to what the register holds.
 

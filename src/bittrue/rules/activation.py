@@ -41,7 +41,7 @@ def logistic_lanes_4(x: np.ndarray, start: int) -> np.ndarray:
     return out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ActivationRule:
     """`logistic(x, start)` of a binary32 vector and its position in memory; `tanh(x)` of any array."""
 

@@ -15,7 +15,7 @@ from ..arithmetic import steps
 from .affine_sum import Pair, Prepared, check_scales, to_type
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AffineAverageRule:
     """`prepare(input, output, low, high)` takes a binary32 scale and a zero point of each, and the ends of the stored
     type; its array `values` holds a summand per quantized value, `output_zero_point` and more are for the rule. It

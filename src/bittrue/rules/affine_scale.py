@@ -12,7 +12,7 @@ from .affine_sum import Pair, Prepared
 from .to_integer import clamp_of_s64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AffineScaleRule:
     """`prepare(input, output, (gamma, beta, mean, variance), epsilon)` takes a binary32 scale and a zero point of both
     tensors and binary32 vectors; `apply(stored integers, arrays, low, high)` gives int64, channels being last.

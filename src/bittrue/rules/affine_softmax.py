@@ -14,7 +14,7 @@ from .affine_sum import Pair, Prepared, check_scales
 from .softmax import sum_in_order
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AffineSoftmaxRule:
     """`prepare(input, output, length)` takes a binary32 scale and a zero point of each and the length of rows, and
     raises ValueError for scales without a meaning; `apply(rows, arrays, low, high)` takes int64 rows of at least one

@@ -16,7 +16,7 @@ Prepared = dict[str, np.ndarray]
 Pair = tuple[float, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AffineRule:
     """`prepare(first, second, output)` takes a binary32 scale and a zero point of each, raises ValueError for scales
     without a meaning; `apply(a, b, arrays, low, high)` takes quantized values that broadcast and gives int64.

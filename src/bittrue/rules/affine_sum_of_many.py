@@ -11,7 +11,7 @@ from .affine_sum import Pair, Prepared
 from .to_integer import clamp_of_s64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ManyRule:
     """`prepare(inputs, output, low, high)` takes a binary32 scale and a zero point of each, and the ends of the stored
     type; it raises ValueError for scales without a meaning. `apply(stored integers, arrays, low, high)` gives int64.

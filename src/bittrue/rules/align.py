@@ -15,7 +15,7 @@ from ..arithmetic import fixed_point
 from . import rescale
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AlignRule:
     """One way to fill the slot.
 

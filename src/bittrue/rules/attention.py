@@ -59,7 +59,7 @@ class Attended:
     scores: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AttentionRule:
     """`apply(head, product, softmax)` by the rules of products and of softmax."""
 

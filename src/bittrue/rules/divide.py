@@ -80,7 +80,7 @@ def q31_reciprocal_up_away_modulo_32(
     return np.where((right_shift & 63) < 32, inside, outside), np.ones(np.shape(high), np.bool_)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DivideRule:
     """`prepare(first scale, second scale, output scale)` and `apply(first, second, prepared)`."""
 

@@ -25,7 +25,7 @@ class Choice:
     asked: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExpertChoiceRule:
     """`apply(scores, weights, k, normalized)`: scores [rows, experts]; `weights`, None or like the scores, count in
     place of what follows from them. With `longest_first` experts of many rows come first, else they come in order.

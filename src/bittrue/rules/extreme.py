@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExtremeRule:
     """`apply(rows, sign)`: one value per row of a two-dimensional array, the largest for sign 1, else the smallest.
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..arithmetic import transcendental
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GateRule:
     """Both map 16-bit fixed point to 16-bit fixed point without integer bits.
 

@@ -15,7 +15,7 @@ Prepared = dict[str, np.ndarray]
 Corners = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InterpolateRule:
     """`prepare(size, out, align corners, half-pixel centres) -> low, high, weight`, one entry per output position.
 
@@ -333,7 +333,7 @@ RULES: dict[str, InterpolateRule] = {
 Weights = tuple[np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WeightedRule:
     """Slot `weighted`: each of four neighbours times the weight of its row and of its column.
 

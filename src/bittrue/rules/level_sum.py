@@ -20,7 +20,7 @@ Pair = tuple[float, int]
 _TWO_STEP = "q31_two_step_up_away"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LevelSumRule:
     """`prepare(first, second, output)` takes a binary64 scale and a zero point of each; `apply(a, b, arrays)` takes
     quantized values that broadcast and gives int64. Both raise ValueError for what has no defined result.

@@ -16,7 +16,7 @@ from ..arithmetic import floats
 _f32 = np.float32
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LevelsRule:
     """`apply(x, scale, zero_point)` takes a binary32 array, a binary64 scale and a zero point, gives binary32.
 

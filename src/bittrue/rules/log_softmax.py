@@ -16,7 +16,7 @@ _OUTPUT_RIGHT_SHIFT = 22
 _NOTHING = -(1 << 16)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LogSoftmaxRule:
     """`prepare(input scale)` raises ValueError for unusable scales; `apply(rows, arrays)` takes int64 rows and gives
     sixteenths, 0 or less, not yet clamped or moved to the output's zero point. Raises OverflowError where a row has no

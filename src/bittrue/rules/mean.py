@@ -14,7 +14,7 @@ from . import rescale
 Prepared = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MeanRule:
     """`prepare(real, count)` at plan time, real = input scale / output scale; `apply(total, arrays)` per element.
 

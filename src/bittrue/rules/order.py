@@ -11,7 +11,7 @@ import numpy as np
 from ..arithmetic import floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OrderRule:
     """One of three, for binary32 arrays.
 

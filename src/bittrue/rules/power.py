@@ -14,7 +14,7 @@ from . import plain_range
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PowerRule:
     """`apply(x, y, alone)`; `alone(x's shape, y's shape, result's shape)` says whether the rule treats y, an only
     exponent or one for every row, on its own.

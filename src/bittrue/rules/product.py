@@ -38,7 +38,7 @@ def q15_up_then_256_away(
     return fixed_point.divide_by_power_of_two_away(fixed_point.doubling_high_multiply_up_s16(first, second), 8)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProductRule:
     """`apply(first, second, rescale rule, arrays)`; `rescaled`: whether scales enter it (and zero points leave)."""
 

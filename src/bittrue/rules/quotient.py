@@ -10,7 +10,7 @@ import numpy as np
 from ..arithmetic.narrow_float import FORMATS, nearest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class QuotientRule:
     """How numbers are rounded before and after the division.
 

@@ -10,7 +10,7 @@ import numpy as np
 from .range_levels import HALF, check_factors, narrowed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RangeNormalizationRule:
     """`prepare(gamma, beta, mean, variance, epsilon, range, output range)` takes binary32 arrays with an element per
     channel and gives a factor and a summand for each; ValueError where they are not finite. `apply(q, type, factor,

@@ -11,7 +11,7 @@ from ..arithmetic import floats
 from .range_levels import HALF
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RangeProductRule:
     """`prepare(first range, second range, output type, output range or None)` gives a binary32 factor;
     `apply(a, b, factor, output type)` takes quantized values and gives the type's numbers as int64 or binary32.

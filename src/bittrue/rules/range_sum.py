@@ -15,7 +15,7 @@ Ranged = tuple[str, float]
 Result = tuple[str, float | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RangeSumRule:
     """`prepare(first, second, output)` raises ValueError for ranges without a meaning; `apply(a, b, arrays, low, high)`
     takes quantized values that broadcast and gives int64.

@@ -14,7 +14,7 @@ Function = Callable[..., np.ndarray]
 LANES = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RealFunctionRule:
     """`functions`: stem of the operator to what it computes, binary32 to binary32, for a vector that ends where the
     tensor ends, or after a multiple of LANES.

@@ -13,7 +13,7 @@ from ..arithmetic import elementary, fused, fused_polynomials, rational, rounded
 LANES = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RealGeluRule:
     """`apply(x, approximate)` for a vector of binary32 or binary16 that ends where the tensor ends, or after a multiple
     of LANES; the result has its type.

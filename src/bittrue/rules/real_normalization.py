@@ -18,7 +18,7 @@ from .real_sum import aligned_packets
 Rows = np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RealNormalizationRule:
     """Attributes:
     by_rows: (x [R, n], scale, bias, epsilon, centred, kind) to (result, mean [R], 1 / deviation [R]); scale and bias

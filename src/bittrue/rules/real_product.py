@@ -36,7 +36,7 @@ class Layout:
     fused_lanes: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RealProductRule:
     """`apply(a, b, c, alpha, beta, layout)`: alpha * a[M, K] b[K, N] + beta * c.
 

@@ -15,7 +15,7 @@ from ..arithmetic.correct_rounding import decimal, in_digits, settle
 _NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RealSoftmaxRule:
     """`softmax(rows, beta)` and `log_softmax(rows)` for rows [rows, elements] of binary32 or binary16, one or more
     elements each; the result has the type of the rows.

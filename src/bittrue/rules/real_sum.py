@@ -36,7 +36,7 @@ class Way:
 Reduction = Callable[[np.ndarray, "np.ndarray | None", Way], np.ndarray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RealSumRule:
     """`reductions`: what is made of the rows of a matrix of binary32 numbers, or of 32 or 64-bit integers, by name.
 

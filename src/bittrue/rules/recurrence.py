@@ -17,7 +17,7 @@ _f32 = np.float32
 _ONE, _ZERO = _f32(1), _f32(0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RecurrenceRule:
     """How gates are computed from sums of products.
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 Prepared = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RequantizeRule:
     """`prepare(first, second, output) -> arrays` of binary32 scales; `apply(acc, arrays) -> int64 array`."""
 

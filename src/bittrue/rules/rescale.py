@@ -21,7 +21,7 @@ from . import shift_count as shift_counts
 Prepared = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RescaleRule:
     """One way to fill the slot: `prepare(real) -> arrays`, `apply(acc, arrays) -> int64 array`.
 

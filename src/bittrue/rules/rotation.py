@@ -10,7 +10,7 @@ import numpy as np
 from ..arithmetic.floats import fused_multiply_add as fma
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RotationRule:
     """`apply(x, y, cos, sin, interleaved)`: x cos - y sin and x sin + y cos, for [.., pairs]; `interleaved`: both
     numbers of a pair are neighbours in memory.

@@ -44,7 +44,7 @@ class Weights:
             return start + acc.astype(np.float32) * (x.scale * self.scale)[:, None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowProductRule:
     """`symmetric` and `asymmetric` quantize rows; `row_sums` is what zero points are multiplied by; `mirrored` gives
     the weights that negative elements meet.

@@ -15,7 +15,7 @@ _ONE = 1 << 30
 _RIGHT_SHIFT = 23
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ShiftedSoftmaxRule:
     """`prepare(input scale)` gives what the steps are counted in, and raises ValueError for scales without a meaning;
     `apply(rows without zero point, unit)` gives shares in units of `scale`, and raises OverflowError where sums are 0.

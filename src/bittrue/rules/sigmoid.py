@@ -12,7 +12,7 @@ from ..arithmetic import fixed_point, powers, tables, transcendental
 _SATURATED = 255  # first interval without a right end in the table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SigmoidRule:
     """`prepare(scale, largest shift)` gives (multiplier, right shift) of the argument; the others apply the table."""
 

@@ -23,7 +23,7 @@ DIFFERENCE_BITS, SUM_BITS = 5, 12
 _EXP_RANGE = 10.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SoftmaxRule:
     """`prepare(input scale, beta)` raises ValueError for unusable products; `apply(rows, arrays, bits)` takes int64
     rows and gives probabilities in units of 2^-bits (2^-15 for 16-bit tables), not yet clamped or moved to the output's

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StartRule:
     """`first`: always the first element, so that a single -0.0 or infinity comes out as it is."""
 

@@ -17,7 +17,7 @@ _INVALID = np.uint32(0xFFC00000).view(np.float32)
 _BLOCK = 1 << 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SumRule:
     """`rule(total, first, second, room)` adds one term in place; `room` has the shape of `total`.
 

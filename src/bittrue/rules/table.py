@@ -21,7 +21,7 @@ from .to_integer import clamp_even
 Build = Callable[[Any, float, int, float, int, int, int], np.ndarray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableRule:
     """`build(function, input scale, input zero point, output scale, output zero point, minimum, maximum)` gives the
     table, `read(table, q, minimum)` the results for quantized values q of a type that starts at `minimum`.

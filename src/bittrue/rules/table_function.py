@@ -14,7 +14,7 @@ _F32 = np.float32
 _ONE = _F32(1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableFunctionRule:
     """`functions`: stem of the operator to what it computes, binary32 to binary32; NaN where it has no value."""
 

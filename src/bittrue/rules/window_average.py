@@ -12,7 +12,7 @@ from ..arithmetic import floats
 Prepared = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WindowAverageRule:
     """`prepare(input scale, output scale, taps)` gives arrays and raises ValueError for scales that do not suit;
     `apply(sums, counts, arrays, zero_point, low, high)` the quantized values: `sums` of q - zero point over the

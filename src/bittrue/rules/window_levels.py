@@ -16,7 +16,7 @@ from .level_sum import Pair, integers, prepare_defined, rescaled
 _f32 = np.float32
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WindowRule:
     """`apply(total, count, source, output)`: binary32 totals, int64 counts (at least 1) that broadcast, and a binary64
     scale and a zero point of each; gives binary32. Raises ValueError for what has no defined result.

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ...rules import accumulate, scale_form
-from ..attention import attention
 from ..core.base import Call, Operand
 from ..core.granularity import blocks_interleave
 from ..core.lanes import broadcast_runs
@@ -152,6 +151,9 @@ def per_tensor(call: Call) -> bool:
 
 def attends_alone(call: Call) -> bool:
     """Attention without mask, additions and cache to keys [B, L, N * H], whose only result is the sums of values."""
+    # Most models have none.
+    from ..attention import attention
+
     alone = len(call.outputs) == 1 and not any(map(call.has, range(attention.MASK, attention.LENGTHS)))
     return (
         alone and not call.attribute("causal") and not (call.has(attention.KEY) and call.input(attention.KEY).rank == 4)
@@ -160,6 +162,8 @@ def attends_alone(call: Call) -> bool:
 
 def attends_in_plain(call: Call) -> bool:
     """Attention to several keys by scores as they are, without caps and sinks, that gives no scores."""
+    from ..attention import attention
+
     plain = not call.attribute("cap") and not call.attribute("smooth") and not call.has(attention.SINK)
     return plain and len(call.outputs) == 3 and call.integers(attention.TOTAL, "length")[0] > 1
 

@@ -412,7 +412,7 @@ class Role:
     zero_point: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Operator:
     """One operator: its slots, its shapes, how it is planned, and what it computes.
 
