@@ -27,6 +27,8 @@ class FusedProduct {
 
   int64_t panels() const { return panels_; }
   int64_t panel() const { return most_; }  // columns of one, at most
+  // Columns that a packed panel has: [depth][width], zeros behind the last one, `panel() * depth` floats apart.
+  int64_t width(int64_t panel) const;
   int64_t matrix_floats() const { return panels_ * most_ * depth_; }
   int64_t worker_bytes() const;
 
@@ -42,8 +44,6 @@ class FusedProduct {
                     int64_t out_step, uint8_t* scratch) const;
 
  private:
-  int64_t width(int64_t panel) const;
-
   const RealMatmul& core_;
   int64_t depth_, columns_, block_, most_, panels_;
   float alpha_;

@@ -1,0 +1,253 @@
+// region_bins: averages, or largest products, of bins of regions, sampled between pixels, and region_maxima: largest
+// pixels of bins. Regions that the reference refuses, and sums that are no number, have no defined result.
+#include <algorithm>
+#include <cmath>
+
+#include "operators/core/registry.h"
+#include "operators/reduction/real_rows.h"
+
+namespace bittrue {
+namespace {
+
+// x [N, C, H, W], regions [R, 4 or 5], results [R, C, bins down, bins across].
+class RegionKernel : public Kernel {
+ protected:
+  RegionKernel(const Step& step, int64_t numbers) : scale_(static_cast<float>(step.real("spatial_scale"))) {
+    require_reals(step);
+    const Operand &x = step.input(0), &regions = step.input(1);
+    require(x.rank() == 4 && regions.type == Type::f32 && regions.dense() && regions.rank() == 2 &&
+                regions.shape[1] == numbers,
+            "the shapes do not fit");
+    const std::vector<int64_t>& bins = step.list("bins");
+    regions_ = regions.shape[0], images_ = x.shape[0], channels_ = x.shape[1];
+    height_ = x.shape[2], width_ = x.shape[3];
+    const std::vector<int64_t> shape = {regions_, channels_, bins.at(0), bins.at(bins.size() - 1)};
+    require(bins.size() == 2 && step.output().shape == shape && x.elements > 0, "the shapes do not fit");
+    down_ = bins[0], across_ = bins[1];
+  }
+
+  int64_t plane() const { return height_ * width_; }
+  int64_t bins() const { return down_ * across_; }
+
+  float scale_;
+  int64_t regions_ = 0, images_ = 0, channels_ = 0, height_ = 0, width_ = 0, down_ = 0, across_ = 0;
+};
+
+class RegionBins final : public RegionKernel {
+ public:
+  explicit RegionBins(const Step& step)
+      : RegionKernel(step, 4),
+        given_(step.integer("sampling_ratio", 0, kMostSamples)),
+        half_pixel_(step.integer("half_pixel", 0, 1) != 0),
+        maximum_(step.integer("maximum", 0, 1) != 0) {
+    const Operand& images = step.input(2);
+    require(plane() < int64_t{1} << 31, "planes are very large");
+    require(images.type == Type::s64 && images.dense() && images.elements == regions_, "the shapes do not fit");
+  }
+
+  void run(const Run& run) const override {
+    const auto* images = reinterpret_cast<const int64_t*>(run.inputs[2]);
+    for (int64_t r = 0; r < regions_; ++r) {
+      if (images[r] < 0 || images[r] >= images_) throw Undefined();
+    }
+    for_rows(run, regions_, 4 * channels_ * bins(), [&](int64_t region, int worker) {
+      const auto* x = reinterpret_cast<const float*>(run.inputs[0]) + images[region] * channels_ * plane();
+      auto* out = reinterpret_cast<float*>(run.outputs[0]) + region * channels_ * bins();
+      auto* samples = reinterpret_cast<Sample*>(run.scratch) + worker * kTogether;
+      return bins_of(run, reinterpret_cast<const float*>(run.inputs[1]) + 4 * region, x, samples, out, worker);
+    });
+  }
+  int64_t scratch_bytes(int threads) const override {
+    return threads * kTogether * static_cast<int64_t>(sizeof(Sample));
+  }
+
+ private:
+  static constexpr int64_t kMostSamples = 1 << 12, kTogether = 1024;
+
+  // The samples of the bins along one axis.
+  struct Axis {
+    float start, bin;
+    int64_t size, count;
+
+    // Whether sample `i` of a bin lies near the image, and its pixels and the weight of the second, which are 0 if not.
+    bool at(int64_t number, int64_t i, int64_t* low, int64_t* high, float* part) const {
+      const float inside = (static_cast<float>(i) + 0.5f) * bin / static_cast<float>(count);
+      float place = start + static_cast<float>(number) * bin + inside;
+      const bool near = !(place < -1.0f || place > static_cast<float>(size));
+      if (!(near && place > 0.0f)) place = 0.0f;
+      *low = static_cast<int64_t>(place);
+      const bool last = *low >= size - 1;
+      if (last) *low = size - 1;
+      *high = last ? *low : *low + 1;
+      *part = last ? 0.0f : place - static_cast<float>(*low);
+      return near;
+    }
+  };
+  struct Sample {
+    int32_t offsets[4];
+    float weights[4];
+  };
+
+  bool make_axis(float start, float length, int64_t bins, int64_t size, Axis* axis) const {
+    const float bin = length / static_cast<float>(bins);
+    if (!(std::fabs(bin) <= static_cast<float>(kMostSamples))) return false;
+    const auto made = static_cast<int64_t>(std::ceil(bin));
+    *axis = {start, bin, size, given_ != 0 ? given_ : std::max<int64_t>(made, 0)};
+    return true;
+  }
+
+  bool bins_of(const Run& run, const float* region, const float* x, Sample* samples, float* out, int worker) const {
+    const float offset = half_pixel_ ? 0.5f : 0.0f;
+    const float left = region[0] * scale_ - offset, top = region[1] * scale_ - offset;
+    float wide = region[2] * scale_ - offset - left, high = region[3] * scale_ - offset - top;
+    if (!half_pixel_) wide = std::max(wide, 1.0f), high = std::max(high, 1.0f);
+    Axis down, across;
+    if (!make_axis(top, high, down_, height_, &down) || !make_axis(left, wide, across_, width_, &across)) return false;
+    // The reference tells which of these it refuses.
+    if (given_ == 0 && wide * high < 0.0f) return false;
+    const int64_t count = down.count * across.count,
+                  more = std::max<int64_t>(1, kTogether / std::max<int64_t>(count, 1));
+    std::fill(out, out + channels_ * bins(), 0.0f);
+    bool defined = true;
+    // Samples of several bins, or some of one, which all channels share.
+    for (int64_t bin = 0; bin < bins(); bin += more) {
+      const int64_t together = std::min(more, bins() - bin);
+      for (int64_t first = 0; first < count; first += kTogether) {
+        run.check(worker);
+        const int64_t some = std::min(kTogether, count - first);
+        for (int64_t b = 0; b < together; ++b) {
+          const int64_t row = (bin + b) / across_, column = (bin + b) % across_;
+          for (int64_t i = 0; i < some; ++i) samples[b * some + i] = sample(down, row, across, column, first + i);
+        }
+        for (int64_t c = 0; c < channels_; ++c) {
+          for (int64_t b = 0; b < together; ++b) {
+            const float* from = x + c * plane();
+            float& total = out[c * bins() + bin + b];
+            total = maximum_ ? largest(samples + b * some, some, from, first == 0, total)
+                             : added(samples + b * some, some, from, total);
+            defined &= total == total;
+          }
+        }
+      }
+    }
+    const auto by = static_cast<float>(std::max<int64_t>(count, 1));
+    for (int64_t i = 0; !maximum_ && i < channels_ * bins(); ++i) out[i] /= by;
+    return defined;
+  }
+
+  // Samples beside the image count as products of its first pixel and 0.
+  Sample sample(const Axis& down, int64_t row, const Axis& across, int64_t column, int64_t i) const {
+    int64_t y[2], x[2];
+    float ly, lx;
+    const bool near_y = down.at(row, i / across.count, y, y + 1, &ly);
+    const bool near_x = across.at(column, i % across.count, x, x + 1, &lx);
+    if (!(near_y && near_x)) return {};
+    const float wy[2] = {1.0f - ly, ly}, wx[2] = {1.0f - lx, lx};
+    Sample made;
+    for (int k = 0; k < 4; ++k) {
+      made.offsets[k] = static_cast<int32_t>(y[k / 2] * width_ + x[k % 2]);
+      made.weights[k] = wy[k / 2] * wx[k % 2];
+    }
+    return made;
+  }
+
+  static float added(const Sample* samples, int64_t count, const float* plane, float total) {
+    for (int64_t i = 0; i < count; ++i) {
+      const Sample& s = samples[i];
+      const float one = s.weights[0] * plane[s.offsets[0]], two = s.weights[1] * plane[s.offsets[1]];
+      const float three = s.weights[2] * plane[s.offsets[2]], four = s.weights[3] * plane[s.offsets[3]];
+      total = total + (((one + two) + three) + four);
+    }
+    return total;
+  }
+
+  static float largest(const Sample* samples, int64_t count, const float* plane, bool begins, float total) {
+    for (int64_t i = 0; i < count; ++i) {
+      const Sample& s = samples[i];
+      float best = s.weights[0] * plane[s.offsets[0]];
+      for (int k = 1; k < 4; ++k) {
+        const float product = s.weights[k] * plane[s.offsets[k]];
+        best = best < product ? product : best;
+      }
+      total = (begins && i == 0) || total < best ? best : total;
+    }
+    return total;
+  }
+
+  int64_t given_;
+  bool half_pixel_, maximum_;
+};
+
+class RegionMaxima final : public RegionKernel {
+ public:
+  explicit RegionMaxima(const Step& step) : RegionKernel(step, 5) {}
+
+  void run(const Run& run) const override {
+    const auto* regions = reinterpret_cast<const float*>(run.inputs[1]);
+    for (int64_t r = 0; r < regions_; ++r) {
+      const float* region = regions + 5 * r;
+      if (!(region[0] > -1.0f && region[0] < static_cast<float>(images_))) throw Undefined();
+      for (int i = 1; i < 5; ++i) {
+        if (!(std::fabs(std::round(region[i] * scale_)) < kMost)) throw Undefined();
+      }
+    }
+    for_rows(run, regions_ * channels_, plane(), [&](int64_t row, int worker) {
+      run.check(worker);
+      const float* region = regions + row / channels_ * 5;
+      const int64_t place = static_cast<int64_t>(region[0]) * channels_ + row % channels_;
+      maxima(region + 1, reinterpret_cast<const float*>(run.inputs[0]) + place * plane(),
+             reinterpret_cast<float*>(run.outputs[0]) + row * bins());
+      return true;
+    });
+  }
+
+ private:
+  static constexpr float kMost = 0x1p24f;
+
+  int64_t pixel(float corner) const { return static_cast<int64_t>(std::round(corner * scale_)); }
+
+  // Begin and end of a bin, within the image.
+  static void bin_of(int64_t first, int64_t last, int64_t number, int64_t bins, int64_t size, int64_t* ends) {
+    const float length = static_cast<float>(std::max<int64_t>(last - first + 1, 1)) / static_cast<float>(bins);
+    const float begin = std::floor(static_cast<float>(number) * length);
+    const float end = std::ceil(static_cast<float>(number + 1) * length);
+    ends[0] = std::clamp<int64_t>(static_cast<int64_t>(begin) + first, 0, size);
+    ends[1] = std::clamp<int64_t>(static_cast<int64_t>(end) + first, 0, size);
+  }
+
+  void maxima(const float* corners, const float* plane, float* out) const {
+    const int64_t left = pixel(corners[0]), top = pixel(corners[1]), right = pixel(corners[2]),
+                  bottom = pixel(corners[3]);
+    for (int64_t i = 0; i < down_; ++i) {
+      int64_t rows[2];
+      bin_of(top, bottom, i, down_, height_, rows);
+      for (int64_t j = 0; j < across_; ++j) {
+        int64_t columns[2];
+        bin_of(left, right, j, across_, width_, columns);
+        float kept = std::numeric_limits<float>::lowest();
+        for (int64_t y = rows[0]; y < rows[1]; ++y) {
+          // The later one of equals, and whatever is no number, stays until a number follows.
+          for (int64_t x = columns[0]; x < columns[1]; ++x) {
+            const float value = plane[y * width_ + x];
+            kept = kept > value ? kept : value;
+          }
+        }
+        out[i * across_ + j] = rows[1] > rows[0] && columns[1] > columns[0] ? kept : 0.0f;
+      }
+    }
+  }
+};
+
+std::unique_ptr<Kernel> make_region_bins(const Step& step, const CoreSet&) {
+  return std::make_unique<RegionBins>(step);
+}
+
+std::unique_ptr<Kernel> make_region_maxima(const Step& step, const CoreSet&) {
+  return std::make_unique<RegionMaxima>(step);
+}
+
+BITTRUE_OPERATOR(region_bins, make_region_bins)
+BITTRUE_OPERATOR(region_maxima, make_region_maxima)
+
+}  // namespace
+}  // namespace bittrue
