@@ -377,14 +377,15 @@ def windows_have_elements(call: Call) -> None:
 
 
 def padded_windows_begin_inside(call: Call) -> None:
-    """Where padding counts, windows begin in the padded image, or behind it by less than a dilation."""
-    found = pool_windows(call)
-    behind = (one.reached - one.reach - one.before - (one.size + one.after - 1) for one in found)
-    outside = any(distance >= one.dilation for distance, one in zip(behind, found, strict=True))
-    if counted(call) == "padded" and outside:
-        raise call.invalid(
-            "BT-WINDOW", "a window lies outside of the padded image: it would be divided by 0", "clear ceil_mode"
-        )
+    """Where padding counts, no window has zero taps: one that begins behind the padding has as many as it is away from
+    it, less one, with a minus sign; its sum is 0 whatever it is divided by.
+    """
+    for one in pool_windows(call):
+        behind = np.arange(one.out) * one.stride - one.before - (one.size + one.after - 1)
+        if counted(call) == "padded" and (behind // one.dilation == 1).any():
+            raise call.invalid(
+                "BT-WINDOW", "a window lies outside of the padded image: it would be divided by 0", "clear ceil_mode"
+            )
 
 
 def slices_one_axis(call: Call) -> None:
