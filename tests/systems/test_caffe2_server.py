@@ -63,7 +63,7 @@ def run(
     engine: str = "DNNLOWP",
     numerics: str = "caffe2",
     reals: Sequence[np.ndarray] = (),
-    **arguments: float,
+    **arguments: Any,
 ) -> tuple[np.ndarray, float, int]:
     """What every executor makes of one operator, with scale and zero point of its result."""
     init, predict = messages()["NetDef"](), messages()["NetDef"]()
@@ -74,7 +74,10 @@ def run(
     ordered = {"order": b"NHWC"} if any(word in operator for word in ("Conv", "Pool", "BN")) else {}
     for name, value in {**arguments, **ordered}.items():
         argument = node.arg.add(name=name)
-        setattr(argument, {bytes: "s", float: "f", int: "i"}[type(value)], value)
+        if isinstance(value, list):
+            argument.ints.extend(value)
+        else:
+            setattr(argument, {bytes: "s", float: "f", int: "i"}[type(value)], value)
     for name, values in zip(names[len(names) - len(reals) :], reals, strict=True):
         operator_of = init.op.add(type="GivenTensorFill", output=[name])
         operator_of.arg.add(name="shape").ints.extend(values.shape)
@@ -91,7 +94,9 @@ def run(
     for result in results[1:]:
         assert results[0].tobytes() == result.tobytes(), "executors differ"
     quantization = graph.tensors[graph.outputs[0]].quantization
-    assert quantization is not None
+    if quantization is None:
+        assert results[0].dtype == np.float32
+        return results[0], 0.0, 0
     return results[0], float(quantization.scales[0]), int(quantization.zero_points[0])
 
 
@@ -306,6 +311,33 @@ def test_products_of_matrices(data: Any) -> None:
 
 @settings(deadline=None, max_examples=15)
 @given(st.data())
+def test_sums_become_real_numbers(data: Any) -> None:
+    """`dequantize_output`: a real bias is added before the one rounding, one of integers is left out."""
+    draw = data.draw
+    rows, depth, units = (draw(st.integers(1, 9)) for _ in range(3))
+    x, w = array_of(draw, (rows, depth)), array_of(draw, (units, depth))
+    (s, z), (sw, zw) = ((draw(scales), draw(quantized)) for _ in "xw")
+    product = f32(Fraction(s) * Fraction(sw))
+    acc = (x.astype(int) - z) @ (w.astype(int) - zw).T
+    bias = draw(st.none() | st.just(np.float32(np.random.default_rng(units).normal(0, 3, units))))
+    relu = draw(st.booleans())
+    found, *_ = run(
+        "Int8FCRelu" if relu else "Int8FC",
+        [(x, s, z)],
+        [(w, sw, zw), *([(np.full(units, 99, np.int32), float(product), 0)] if bias is None else [])],
+        reals=[] if bias is None else [bias],
+        dequantize_output=1,
+    )
+    for i, j in np.ndindex(rows, units):
+        wanted = f32(product * int(acc[i, j]) + (0 if bias is None else Fraction(float(bias[j]))))
+        assert Fraction(float(found[i, j])) == (max(wanted, Fraction(0)) if relu else wanted), (i, j)
+    batches, *_ = run("Int8BatchMatMul", [(x, s, z), (w, sw, zw)], trans_b=1, constant_B=1, dequantize_output=1)
+    for i, j in np.ndindex(rows, units):
+        assert Fraction(float(batches[i, j])) == f32(product * int(acc[i, j]))
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.data())
 def test_concatenation(data: Any) -> None:
     sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     inputs = [(array_of(data.draw, (2, size)), data.draw(scales), data.draw(quantized)) for size in sizes]
@@ -409,12 +441,24 @@ def test_refusals() -> None:
     """What the engine refuses, and what it computes from memory that belongs to nothing."""
     image = (np.zeros((1, 4, 4, 8), np.uint8), 0.5, 0)
     bias = (np.zeros(16, np.int32), 0.25, 0)
-    window = {"kernel": 3, "pad": 1, "group": 8, "Y_scale": 1.0, "Y_zero_point": 0}
+    window: dict[str, Any] = {"kernel": 3, "pad": 1, "group": 8, "Y_scale": 1.0, "Y_zero_point": 0}
     with pytest.raises(UnsupportedError, match="numbers that belong to nothing"):
         run("Int8Conv", [image], [(np.zeros((16, 3, 3, 1), np.uint8), 0.5, 0), bias], **window)
+    volume = (np.zeros((1, 3, 3, 3, 8), np.uint8), 0.5, 0)
+    taps: dict[str, Any] = {"kernels": [3, 3, 3], "pads": [1] * 6, "group": 8, "Y_scale": 1.0, "Y_zero_point": 0}
+    short = (bias[0][:8], 0.25, 0)
+    run("Int8Conv", [volume], [(np.full((8, 3, 3, 3, 1), 192, np.uint8), 0.5, 0), short], **taps)
+    with pytest.raises(UnsupportedError, match="in pairs of 16 bits"):
+        run("Int8Conv", [volume], [(np.full((8, 3, 3, 3, 1), 193, np.uint8), 0.5, 0), short], **taps)
+    with pytest.raises(InvalidModelError, match="engine DNNLOWP alone"):
+        run("Int8Conv", [volume], [(np.full((8, 3, 3, 3, 1), 128, np.uint8), 0.5, 0), short], engine="", **taps)
+    with pytest.raises(InvalidModelError, match="do not fit"):
+        run("Int8Conv", [volume], [(np.full((8, 3, 3, 1, 1), 128, np.uint8), 0.5, 0), short], **taps)
     row = (np.zeros((1, 2), np.uint8), 0.5, 0)
+    with pytest.raises(UnsupportedError, match="takes a path of real numbers"):
+        run("Int8BatchMatMul", [row, (np.zeros((2, 2), np.uint8), 0.5, 0)], dequantize_output=1)
     weights = (np.zeros((16, 2), np.uint8), 0.5, 0)
-    scaled: dict[str, float] = {"Y_scale": 1.0, "Y_zero_point": 0}
+    scaled: dict[str, Any] = {"Y_scale": 1.0, "Y_zero_point": 0}
     run("Int8FC", [row], [weights, (bias[0], 0.25009, 0)], **scaled)
     with pytest.raises(InvalidModelError, match="input scale times weight scale"):
         run("Int8FC", [row], [weights, (bias[0], 0.2502, 0)], **scaled)

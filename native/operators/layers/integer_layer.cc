@@ -22,6 +22,9 @@ struct IntegerFinish {
   // one per column), a binary32 addend per column.
   size_t row_scale = kNone, column_scales = kNone, addends = kNone;
   bool one_column_scale = false;
+  // Addends and products are rounded once, products of row scales (one) before them.
+  bool fused = false;
+  float first_factor = 1.0f;
 };
 
 // Where the zero point of the rows is known while running only, what it folds into the bias is added to the sums.
@@ -153,8 +156,13 @@ class IntegerLayer final : public Kernel {
       auto* reals = reinterpret_cast<uint8_t*>(sums);
       for (int64_t n = 0; n < columns_; ++n) {
         const auto sum = static_cast<int32_t>(static_cast<uint32_t>(sums[n]) + zero_point * corrections[n]);
-        float real = static_cast<float>(sum) * factors[n];
-        if (addends != nullptr) real += addends[n];
+        float real = static_cast<float>(sum);
+        if (finish_.fused) {
+          real = std::fma(real * finish_.first_factor, factors[n], addends == nullptr ? 0.0f : addends[n]);
+        } else {
+          real *= factors[n];
+          if (addends != nullptr) real += addends[n];
+        }
         std::memcpy(reals + 4 * n, &real, 4);
       }
     }
@@ -174,19 +182,24 @@ constexpr size_t kAddend = 2, kRowScale = 3, kRowPoint = 4, kColumnScales = 5, k
 
 // How sums become real numbers: factors of the plan, or operands that are read while running.
 IntegerFinish real_finish(const Step& step, int64_t columns) {
-  require(step.rule("scale_back") == "binary32_product_of_scales", "no native rule for this slot");
+  const std::string& rule = step.rule("scale_back");
+  require(rule == "binary32_product_of_scales" || rule == "binary32_rows_then_fused", "no native rule for this slot");
   require(step.integer("b_scale_first", 0, 1) == 0 && step.integer("first_in_multiplier", 0, 1) != 0 &&
               step.integer("second_in_multiplier", 0, 1) != 0,
           "scales of another form");
   IntegerFinish finish;
   finish.result = Result::reals;
+  finish.fused = rule == "binary32_rows_then_fused";
+  require(!finish.fused || step.integer("late", 0, 1) == 0, "scales of another form");
   if (step.integer("late", 0, 1) == 0) {
     const Array &first = step.array("first_scale"), &second = step.array("second_scale");
     require(first.count == 1 || first.count == columns, "one factor, or one per column, is needed");
     require(second.count == 1 || second.count == columns, "one factor, or one per column, is needed");
+    require(!finish.fused || first.count == 1, "one factor of rows is needed");
+    if (finish.fused) finish.first_factor = static_cast<float>(first.real(0));
     for (int64_t n = 0; n < columns; ++n) {
-      finish.factors.push_back(static_cast<float>(first.real(first.count == 1 ? 0 : n)) *
-                               static_cast<float>(second.real(second.count == 1 ? 0 : n)));
+      const float factor = finish.fused ? 1.0f : static_cast<float>(first.real(first.count == 1 ? 0 : n));
+      finish.factors.push_back(factor * static_cast<float>(second.real(second.count == 1 ? 0 : n)));
       require(std::isfinite(finish.factors.back()), "a factor is not finite");
     }
   } else {

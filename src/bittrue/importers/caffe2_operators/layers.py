@@ -89,14 +89,58 @@ def _check_kernel(source: Source) -> None:
         )
 
 
+def _list(source: Source, name: str, count: int, default: int, low: int) -> tuple[int, ...]:
+    """`count` numbers of argument `name`."""
+    found = source.integers(name) or [default] * count
+    if len(found) != count or min(found) < low:
+        raise source.invalid("BT-CAFFE2-WINDOW", f"'{name}' is {found[:8]}, expected {count} numbers from {low} on")
+    return tuple(found)
+
+
+def _spatial_convolution(source: Source, filters: np.ndarray) -> None:
+    """Windows along three axes, which the server engine has; filters are [O, d, h, w, I]."""
+    source.channels_last()
+    if source.engine != SERVER:
+        raise source.invalid("BT-CAFFE2-WINDOW", "filters of three axes, which engine DNNLOWP alone has")
+    taps, groups = filters.shape[1:4], source.integer("group", 1)
+    if _list(source, "kernels", 3, 0, 1) != taps:
+        raise source.invalid("BT-CAFFE2-WINDOW", f"argument 'kernels' and filters {list(filters.shape)} do not fit")
+    strides, dilations = (_list(source, name, 3, 1, 1) for name in ("strides", "dilations"))
+    pads = _list(source, "pads", 6, 0, 0)
+    pairs = filters.shape[4] == 1 and groups > 1 and groups % 8 == 0 and taps == (3, 3, 3) and set(pads) == {1}
+    if pairs and set(dilations) == {1} and not ((filters >= 64) & (filters <= 192)).all():
+        raise source.unsupported(
+            "BT-CAFFE2-WINDOW",
+            "depthwise filters of 3x3x3 are added up in pairs of 16 bits, and these can leave them",
+            "weights from 64 to 192 cannot",
+        )
+    activation, parameters = fused(source)
+    weights = source.constant(filters.transpose(0, 4, 1, 2, 3), "filters", source.tensor(1).quantization)
+    attributes: dict[str, Attribute] = {
+        "channels_last": True,
+        "kernel_shape": taps,
+        "strides": strides,
+        "dilations": dilations,
+        "pads": pads,
+        "auto_pad": "NOTSET",
+        "groups": groups,
+    }
+    # Zero point 0 makes the type's own end the Relu.
+    assert activation == "none" or not parameters.zero_points.any()
+    source.emit("conv", "u8", parameters, attributes, inputs=[source.inputs[0], weights, source.inputs[2]])
+
+
 def _convolution(source: Source) -> None:
     source.expect(3)
     in_u8(source, 0, 1)
+    weights = source.tensor(1)
+    if weights.is_constant and len(weights.shape) == 5:
+        _spatial_convolution(source, weights.values())
+        return
     _check_kernel(source)
     activation, parameters = fused(source)
     attributes = {**window(source), "activation": activation, "kernel_shape": (), "channels_last": True}
     groups = source.integer("group", 1)
-    weights = source.tensor(1)
     if groups > 1 and weights.is_constant and len(weights.shape) == 4 and weights.shape[3] == 1:
         # One channel per group: filters [O, h, w, 1] as [1, h, w, O].
         filters, height, width, _ = weights.shape
@@ -149,6 +193,11 @@ def _fully_connected(source: Source) -> None:
             raise source.unsupported("BT-CAFFE2-ARGUMENT", f"'{axis}' other than 1 is not read")
     activation, parameters = fused(source)
     rows = source.emit("flatten", "u8", source.quantization(0), {"axis": 1}, inputs=source.inputs[:1], inner="rows")
+    if source.engine == SERVER and source.integer("dequantize_output", 0):
+        # Integers as biases are left out there.
+        bias = source.inputs[2] if source.tensor(2).dtype == "f32" else None
+        _real_product(source, (rows, source.inputs[1], bias), {"transpose_b": True, "matrices": True}, activation)
+        return
     attributes: dict[str, Attribute] = {
         "activation": activation,
         "weights_format": "default",
@@ -156,6 +205,29 @@ def _fully_connected(source: Source) -> None:
         "bias_type": "s32",
     }
     source.emit("fully_connected", "u8", parameters, attributes, inputs=[rows, *source.inputs[1:]])
+
+
+def _real_product(
+    source: Source, inputs: tuple[int, int, int | None], attributes: dict[str, Attribute], activation: str = "none"
+) -> None:
+    """A product whose sums become real numbers: f32(sum) * f32(Xs * Ws), plus a real bias before the one rounding."""
+    first, second = source.quantization(0), source.quantization(1)
+    points = [source.constant(given.zero_points.astype(np.uint8), "zero point") for given in (first, second)]
+    factor = np.float32(first.scales[0]) * np.float32(second.scales[0])
+    stem, extra = "dequantize", dict[str, Attribute]()
+    given: tuple[int | None, ...]
+    if inputs[2] is None:
+        sums = source.parameters(float(factor), 0)
+        summed = (*inputs, None, points[0], None, points[1])
+        given = (source.emit("matmul", "s32", sums, attributes, inputs=summed, inner="sums"),)
+    else:
+        one, scale = (source.constant(np.array([value], np.float32), "scale") for value in (np.float32(1), factor))
+        stem, given, extra = "matmul", (*inputs, one, points[0], scale, points[1]), attributes
+    if activation == "none":
+        source.emit(stem, "f32", None, extra, inputs=given)
+    else:
+        real = source.emit(stem, "f32", None, extra, inputs=given, inner="real")
+        source.emit("relu", "f32", None, {"activation": activation}, inputs=(real,))
 
 
 def _pool(operator: str, *, keeps: bool) -> Mapper:
@@ -224,12 +296,23 @@ def _batch_product(source: Source) -> None:
     source.expect(2)
     in_u8(source, 0, 1)
     # Whether the second operand stays the same, which is a promise for the engine's speed.
-    source.integer("constant_B", 0)
+    constant = bool(source.integer("constant_B", 0))
     turned: dict[str, Attribute] = {
         f"transpose_{side}": bool(source.integer(f"trans_{side}", 0)) for side in ("a", "b")
     }
     # Vectors and unequal ranks need argument `broadcast`, which is not read.
-    source.emit("matmul", "u8", source.requested(), {**turned, "most_axes": 8})
+    turned["most_axes"] = 8
+    parameters = source.requested()
+    if source.integer("dequantize_output", 0):
+        if not constant:
+            raise source.unsupported(
+                "BT-CAFFE2-ARGUMENT",
+                "'dequantize_output' without 'constant_B' takes a path of real numbers",
+                "set constant_B if the second operand stays the same",
+            )
+        _real_product(source, (source.inputs[0], source.inputs[1], None), turned)
+        return
+    source.emit("matmul", "u8", parameters, turned)
 
 
 MAPPERS: Mappers = {

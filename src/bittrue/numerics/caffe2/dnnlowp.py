@@ -6,6 +6,7 @@ from ..litert.convolution import DEPTHWISE, PLANES
 from ..table import Row
 
 _RUN = "run: recorded vectors and thousands of random operators on PyTorch 1.8.1; docs/facts/caffe2.md 2"
+_REALS = "run: 1,831 random operators of PyTorch 1.8.1, every bit; 15 recorded"
 _FIT = ("zero_points_fit",)
 _RANGE = {"activation_range": "binary32_quotient_away"}
 _STORED = {**_RANGE, "scale_form": "binary32", "store": "clamp_then_zero_point"}
@@ -59,7 +60,19 @@ _DEPTHWISE = (
     ),
 )
 
+_SPATIAL = (("attribute_is", "filter_layout", None),)
 _LAYERS = (
+    *(
+        Row(
+            "conv",
+            _TYPES,
+            {"accumulate": "s32_wrap", "scale_form": "binary32", "store": "clamp_then_zero_point", **rescale},
+            "run: 1,000 random operators of three axes of PyTorch 1.8.1, every bit; 16 recorded",
+            when=(*_SPATIAL, *when),
+            requires=_LAYER,
+        )
+        for rescale, when in _RESCALES
+    ),
     Row(
         "conv",
         _TYPES,
@@ -146,9 +159,18 @@ ROWS: tuple[Row, ...] = (
         when=(("rescaled_within_32_bits",),),
         requires=(_FIT, ("equal_batches",)),
     ),
+    # With dequantize_output sums become real numbers.
+    Row("matmul", ("u8 u8 - - u8 - u8 -> s32",), {"accumulate": "s32_wrap"}, _REALS, requires=(("equal_batches",),)),
+    Row(
+        "matmul",
+        ("u8 u8 f32 f32 u8 f32 u8 -> f32",),
+        {"accumulate": "s32_wrap", "scale_back": "binary32_rows_then_fused"},
+        _REALS,
+    ),
+    Row("relu", ("f32 -> f32",), {}, _REALS),
     Row("relu", ("u8 -> u8",), {**_STORED, **_FITS}, _RUN, requires=(("same_parameters",),)),
     Row("quantize", ("f32 -> u8",), {"quantize": "binary32_reciprocal_fused_even"}, _RUN, requires=(_FIT,)),
-    Row("dequantize", ("u8 -> f32",), {"dequantize": "binary32_multiply"}, _RUN),
+    Row("dequantize", ("u8|s32 -> f32",), {"dequantize": "binary32_multiply"}, _RUN),
     Row(
         "batch_normalization",
         ("u8 f32 f32 f32 f32 -> u8",),

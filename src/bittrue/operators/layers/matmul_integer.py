@@ -187,15 +187,19 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _real(step: Step, acc: np.ndarray, c: np.ndarray | None, inputs: Sequence[np.ndarray]) -> np.ndarray:
-    """f32(f32(f32(acc) * multiplier) + c), then times every scale that is not in the multiplier."""
-    rule = scale_back.RULES[step.rules["scale_back"]]
-    total = rule(acc, step.arrays["first_scale"], step.arrays["second_scale"])
+    """f32(f32(f32(acc) * multiplier) + c), then times every scale that is not in the multiplier; rules `WITH_START` add
+    c themselves.
+    """
+    name = step.rules["scale_back"]
+    addends = () if c is None or c.dtype.kind != "f" else (c.reshape(-1),)
+    start = addends if name in scale_back.WITH_START else ()
+    total = scale_back.RULES[name](acc, step.arrays["first_scale"], step.arrays["second_scale"], *start)
     scales = [inputs[A_SCALE], inputs[B_SCALE]]
     if step["b_scale_first"]:
         scales.reverse()
     with np.errstate(all="ignore"):
-        if c is not None and c.dtype.kind == "f":
-            total = total + c.reshape(-1)
+        if addends and not start:
+            total = total + addends[0]
         total = total.reshape(step["output_shape"])
         for scale, fits in zip(scales, (step["first_in_multiplier"], step["second_in_multiplier"]), strict=True):
             if not fits:
