@@ -52,8 +52,9 @@ LITERT = """## LiteRT's 8-bit quantization specification: 38 operators by type
 
 Under `litert`, the reference kernels of LiteRT 2.3.0, by the type of the first input. int8 is what the specification is
 about; the other types are what files hold beside it. "Works" means: a row of the numerics, verified by running random
-models of one operator in that runtime and here (the test), equal byte for byte; `bittrue vectors list` counts the cases
-of `bittrue conform`. **limit**: in places a recorded difference, or a refusal of what the runtime leaves undefined;
+models of one operator in that runtime and here (the test), equal byte for byte; `test_specification_cells.py` runs a
+model of every cell in that runtime and in both executors, and `bittrue vectors list` counts the cases of
+`bittrue conform`. **limit**: in places a recorded difference, or a refusal of what the runtime leaves undefined;
 [operators](operators.md) has its words. Refused by LiteRT: its own message.
 """
 RFC = """## The QNN RFC: API by framework and by target
