@@ -49,7 +49,8 @@ struct BlockTiles {
     return halves;
   }
 
-  template <int kRows, bool kBytes>
+  // With kPoints `moved` are zero points, which `lane_sums` of the rows multiply.
+  template <int kRows, bool kBytes, bool kPoints = false>
   __attribute__((noinline)) static bool tile(const BlockRows& rows, int64_t first, int64_t column,
                                              const uint8_t* numbers, const float* scales, const float* moved) {
     Reals kept[BlockPart::kSlots][kRows][4], last[kRows];
@@ -74,6 +75,8 @@ struct BlockTiles {
         unroll<2>([&](int side) __attribute__((always_inline)) {
           const int64_t block = rows.step_blocks[2 * t + side];
           const Reals column_scales = load(scales + block * kColumns + column);
+          Reals points = {};
+          if constexpr (kPoints) points = load(moved + block * kColumns + column);
           Reals scale[kRows];
           unroll<kRows>([&](int r) __attribute__((always_inline)) {
             scale[r] = Set::broadcast(row_scales[r][block]) * column_scales;
@@ -87,7 +90,8 @@ struct BlockTiles {
               four = Set::numbers_4(at + 64 * j);
             }
             unroll<kRows>([&](int r) __attribute__((always_inline)) {
-              const Reals dot = Set::template dot<kBytes>(four, from[r] + 32 * t + 8 * j);
+              Reals dot = Set::template dot<kBytes>(four, from[r] + 32 * t + 8 * j);
+              if constexpr (kPoints) dot = dot - Set::broadcast(rows.lane_sums[4 * t + j]) * points;
               sums[r][j] = Set::multiply_add(dot, scale[r], sums[r][j]);
             });
           });
@@ -102,7 +106,7 @@ struct BlockTiles {
         });
       });
     }
-    for (int64_t b = 0; b < rows.blocks; ++b) {
+    for (int64_t b = 0; b < rows.blocks && !kPoints; ++b) {
       const Reals weights = load(moved + b * kColumns + column);
       unroll<kRows>([&](int r) __attribute__((always_inline)) {
         last[r] = Set::multiply_add(Set::broadcast(row_sums[r][b]), weights, last[r]);
@@ -113,7 +117,7 @@ struct BlockTiles {
       const int64_t by_fours = first + r < rows.by_halves ? 0 : rows.by_fours;
       Reals value = fold_columns(kept[0][r], kRows * 4, rows.lanes, rows.crossed, by_fours, column);
       if (rows.bias != nullptr) value = value + load(rows.bias + column);
-      value = value + last[r];
+      if constexpr (!kPoints) value = value + last[r];
       odd = odd + (value - value);  // 0, or NaN for ever
       float* out = rows.out + (first + r) * rows.out_step + column;
       if (column + kLanes <= rows.used) {
@@ -143,6 +147,12 @@ struct BlockTiles {
   static bool run(const BlockRows& rows, const uint8_t* numbers, const float* scales, const float* moved) {
     bool finite = true;
     for (int64_t column = 0; column < rows.used; column += kLanes) {
+      if constexpr (!kBytes) {
+        if (rows.lane_sums != nullptr) {
+          finite &= tile<1, false, true>(rows, 0, column, numbers, scales, moved);
+          continue;
+        }
+      }
       finite &= tiles<kBytes ? Set::kTileRowsOfBytes : Set::kTileRows, kBytes>(rows, 0, column, numbers, scales, moved);
     }
     return finite;
@@ -152,25 +162,26 @@ struct BlockTiles {
     return (Set::half_bytes(from, high) - point) * scale;
   }
 
-  // kHeld of the 16 sums of each column, beginning with `first`.
+  // kHeld of the kSums sums of each column, beginning with `first`.
+  template <int kSums, int kHeld>
   static void row_part(const float* row, int64_t terms, int64_t length, int64_t column, int64_t first,
                        const uint8_t* numbers, const float* scales, const float* points, float* sums) {
-    Reals held[Set::kHeld];
-    unroll<Set::kHeld>([&](int i)
-                           __attribute__((always_inline)) { held[i] = load(sums + (first + i) * kColumns + column); });
+    Reals held[kHeld];
+    unroll<kHeld>([&](int i)
+                      __attribute__((always_inline)) { held[i] = load(sums + (first + i) * kColumns + column); });
     for (int64_t k = 0; k < terms; k += length, scales += kColumns, points += kColumns) {
       const Reals scale = load(scales + column), point = load(points + column);
       const int64_t end = std::min(k + length, terms);
       int64_t at = k + first;
-      for (; at + Set::kHeld <= end; at += 16) {
+      for (; at + kHeld <= end; at += kSums) {
         const uint8_t* from = numbers + at / 2 * kColumns + column;
-        unroll<Set::kHeld>([&](int i) __attribute__((always_inline)) {
+        unroll<kHeld>([&](int i) __attribute__((always_inline)) {
           const Reals w = number(from + i / 2 * kColumns, i % 2 != 0, scale, point);
           held[i] = Set::multiply_add(Set::broadcast(row[at + i]), w, held[i]);
         });
       }
       if (at < end) {
-        unroll<Set::kHeld>([&](int i) __attribute__((always_inline)) {
+        unroll<kHeld>([&](int i) __attribute__((always_inline)) {
           if (at + i < end) {
             const Reals w = number(numbers + (at + i) / 2 * kColumns + column, i % 2 != 0, scale, point);
             held[i] = Set::multiply_add(Set::broadcast(row[at + i]), w, held[i]);
@@ -178,17 +189,24 @@ struct BlockTiles {
         });
       }
     }
-    unroll<Set::kHeld>([&](int i)
-                           __attribute__((always_inline)) { store(sums + (first + i) * kColumns + column, held[i]); });
+    unroll<kHeld>([&](int i)
+                      __attribute__((always_inline)) { store(sums + (first + i) * kColumns + column, held[i]); });
   }
 
-  static void run_row(const float* row, int64_t terms, int64_t length, const uint8_t* numbers, const float* scales,
-                      const float* points, float* sums) {
+  template <int kSums>
+  static void row_parts(const float* row, int64_t terms, int64_t length, const uint8_t* numbers, const float* scales,
+                        const float* points, float* sums) {
+    constexpr int kHeld = std::min(kSums, Set::kHeld);
     for (int64_t column = 0; column < kColumns; column += kLanes) {
-      for (int64_t first = 0; first < 16; first += Set::kHeld) {
-        row_part(row, terms, length, column, first, numbers, scales, points, sums);
+      for (int64_t first = 0; first < kSums; first += kHeld) {
+        row_part<kSums, kHeld>(row, terms, length, column, first, numbers, scales, points, sums);
       }
     }
+  }
+
+  static void run_row(const float* row, int64_t terms, int64_t length, int lanes, const uint8_t* numbers,
+                      const float* scales, const float* points, float* sums) {
+    (lanes == 16 ? row_parts<16> : row_parts<8>)(row, terms, length, numbers, scales, points, sums);
   }
 
   static void unpack(int64_t terms, const uint8_t* numbers, const float* scales, const float* points, float* out) {
@@ -200,11 +218,16 @@ struct BlockTiles {
     }
   }
 
-  static void fold_all(const float* lanes, int64_t by_fours, float* out) {
+  static void fold_all(const float* lanes, int count, int64_t by_fours, float* out) {
     for (int64_t column = 0; column < kColumns; column += kLanes) {
-      Reals own[16];
-      for (int64_t i = 0; i < 16; ++i) own[i] = load(lanes + i * kColumns + column);
-      store(out + column, fold_columns(own, 4, 16, false, by_fours, column));
+      Reals own[16] = {};
+      for (int64_t i = 0; i < count; ++i) own[i] = load(lanes + i * kColumns + column);
+      Reals value = fold_columns(own, 4, count, false, by_fours, column);
+      if (count == 8 && by_fours < column + kLanes) {
+        const Reals halves = fold(own, 4, count, true, false);
+        for (int64_t n = std::max<int64_t>(0, by_fours - column); n < kLanes; ++n) value[n] = halves[n];
+      }
+      store(out + column, value);
     }
   }
 

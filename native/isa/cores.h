@@ -254,11 +254,14 @@ struct BlockPart {
 
 // The first `lanes` / 4 slots become one number per row and column: of each four lanes ((a + b) + c) + d, and those added by
 // halves (i and i + count / 2, until one is left), or all lanes by halves; `crossed` lanes count in the order 0, 2, 1, 3.
-// Then the bias and the sum over blocks b of fma(row_sums[r][b], moved[b][n], ...) from +0 on are added.
+// Then the bias and the sum over blocks b of fma(row_sums[r][b], moved[b][n], ...) from +0 on are added. With
+// `lane_sums`, of single rows of half-bytes alone, what belongs to step t and lane j of four is less
+// lane_sums[t][j] * moved[b][n] instead, exactly.
 struct BlockRows {
   const int8_t* rows = nullptr;
   int64_t row_step = 0, count = 0;
   const float *scales = nullptr, *row_sums = nullptr;  // [count][blocks]
+  const float* lane_sums = nullptr;                    // [steps][4]
   int64_t blocks = 0;
   const int32_t* step_blocks = nullptr;  // [steps][2]
   const BlockPart* parts = nullptr;
@@ -276,13 +279,15 @@ struct BlockProduct {
   // Scales and `moved` are [blocks][16]. False where a result is no finite number.
   using Run = bool (*)(const BlockRows& rows, const uint8_t* numbers, const float* scales, const float* moved);
   Run run_4 = nullptr, run_8 = nullptr;
-  // 16 lanes of 16 columns become one as above, the first `by_fours` columns by fours.
-  void (*fold)(const float* lanes, int64_t by_fours, float* out) = nullptr;
+  // `count` (16 or 8) lanes of 16 columns become one as above, the first `by_fours` columns by fours; the halves of 8
+  // lanes are added up as (0 + 1) + (2 + 3).
+  void (*fold)(const float* lanes, int count, int64_t by_fours, float* out) = nullptr;
   // Real numbers of 16 columns, (q - point) * scale in binary32, q of 4 bits: [terms / 2][16] bytes, whose low half-bytes
   // are the even terms'. Scales and points are [blocks][16], a block is `length` terms, a multiple of 16.
-  // A row times them: sums[k % 16][n] = fma(row[k], number k of column n, sums[k % 16][n]), one term after the other.
-  void (*run_row)(const float* row, int64_t terms, int64_t length, const uint8_t* numbers, const float* scales,
-                  const float* points, float* sums) = nullptr;
+  // A row times them: sums[k % lanes][n] = fma(row[k], number k of column n, sums[k % lanes][n]), one term after the
+  // other; lanes are 16 or 8.
+  void (*run_row)(const float* row, int64_t terms, int64_t length, int lanes, const uint8_t* numbers,
+                  const float* scales, const float* points, float* sums) = nullptr;
   // The numbers themselves, of one block: out[k][n].
   void (*unpack)(int64_t terms, const uint8_t* numbers, const float* scales, const float* points, float* out) = nullptr;
 };

@@ -302,7 +302,9 @@ inline float fold_block_lanes(std::vector<float> lanes, bool crossed, bool by_fo
 
 inline void check_block_rows(Context& context, const BlockProduct& core, bool bytes) {
   Random& random = context.random;
-  const int64_t count = random.between(1, 11), blocks = random.between(1, 6), used = random.between(1, 16);
+  const bool pointed = !bytes && random.one_in(4);
+  const int64_t count = pointed ? 1 : random.between(1, 11), blocks = random.between(1, 6),
+                used = random.between(1, 16);
   std::vector<BlockPart> parts(static_cast<size_t>(random.between(4, 8)));
   int64_t steps = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -323,6 +325,9 @@ inline void check_block_rows(Context& context, const BlockProduct& core, bool by
   Exact<float> row_scales(count * blocks), row_sums(count * blocks), scales(blocks * 16), moved(blocks * 16), bias(16);
   Exact<float> out((count - 1) * out_step + used);
   for (Exact<float>* reals : {&row_scales, &row_sums, &scales, &moved, &bias, &out}) fill_reals(random, *reals);
+  Exact<float> lane_sums(4 * steps + 1);
+  for (int64_t i = 0; i < lane_sums.count(); ++i) lane_sums[i] = static_cast<float>(random.between(-1016, 1016));
+  for (int64_t i = 0; pointed && i < moved.count(); ++i) moved[i] = static_cast<float>(random.between(0, 15));
   std::vector<int32_t> which(2 * steps + 1);
   for (int32_t& block : which) block = static_cast<int32_t>(random.between(0, blocks - 1));
   BlockRows rows;
@@ -331,6 +336,7 @@ inline void check_block_rows(Context& context, const BlockProduct& core, bool by
   rows.count = count;
   rows.scales = row_scales.data();
   rows.row_sums = row_sums.data();
+  rows.lane_sums = pointed ? lane_sums.data() : nullptr;
   rows.blocks = blocks;
   rows.step_blocks = which.data();
   rows.parts = parts.data();
@@ -360,6 +366,7 @@ inline void check_block_rows(Context& context, const BlockProduct& core, bool by
                      block_number(numbers, bytes, step, lane, n, d);
             }
             const int64_t block = which[2 * step + lane / 2];
+            if (pointed) dot -= static_cast<int32_t>(lane_sums[4 * step + lane] * moved[block * 16 + n]);
             sums[lane] =
                 std::fma(static_cast<float>(dot), row_scales[r * blocks + block] * scales[block * 16 + n], sums[lane]);
           }
@@ -378,7 +385,7 @@ inline void check_block_rows(Context& context, const BlockProduct& core, bool by
       slots.resize(static_cast<size_t>(lanes));
       float value = fold_block_lanes(slots, rows.crossed, r >= rows.by_halves && n < rows.by_fours);
       if (rows.bias != nullptr) value = value + bias[n];
-      value = value + last;
+      if (!pointed) value = value + last;
       finite &= std::isfinite(value);
       expected[r * out_step + n] = value;
     }
@@ -401,17 +408,19 @@ inline void check_block_reals(Context& context, const BlockProduct& core) {
   fill_reals(random, row);
   fill_reals(random, scales);
   fill_reals(random, sums);
+  const int lanes = random.between(0, 1) == 0 ? 8 : 16;
   for (int64_t i = 0; i < points.count(); ++i) points[i] = static_cast<float>(random.between(0, 15));
   std::vector<float> expected(sums.data(), sums.data() + 256), unpacked(terms * 16);
   for (int64_t i = 0; i < terms * 16; ++i) {
     const int64_t k = i / 16, n = i % 16, at = k / length * 16 + n;
     const int number = numbers[k / 2 * 16 + n] >> (k % 2 * 4) & 15;
     unpacked[i] = (static_cast<float>(number) - points[at]) * scales[at];
-    float& sum = expected[k % 16 * 16 + n];
+    float& sum = expected[k % lanes * 16 + n];
     sum = std::fma(row[k], unpacked[i], sum);
   }
-  core.run_row(row.data(), terms, length, numbers.data(), scales.data(), points.data(), sums.data());
-  const std::string text = std::to_string(terms) + " terms in blocks of " + std::to_string(length);
+  core.run_row(row.data(), terms, length, lanes, numbers.data(), scales.data(), points.data(), sums.data());
+  const std::string text =
+      std::to_string(terms) + " terms in blocks of " + std::to_string(length) + ", " + std::to_string(lanes) + " lanes";
   context.report.expect_equal(sums.data(), expected.data(), 256, text);
   const int64_t first = std::min(length, terms);
   core.unpack(first, numbers.data(), scales.data(), points.data(), out.data());
@@ -420,15 +429,16 @@ inline void check_block_reals(Context& context, const BlockProduct& core) {
 
 inline void check_block_folds(Context& context, const BlockProduct& core) {
   const int64_t by_fours = context.random.between(0, 16);
+  const int count = context.random.between(0, 1) == 0 ? 8 : 16;
   Exact<float> lanes(256), out(16);
   fill_reals(context.random, lanes);
   std::vector<float> expected;
   for (int64_t n = 0; n < 16; ++n) {
     std::vector<float> column;
-    for (int i = 0; i < 16; ++i) column.push_back(lanes[16 * i + n]);
-    expected.push_back(fold_block_lanes(column, false, n < by_fours));
+    for (int i = 0; i < count; ++i) column.push_back(lanes[16 * i + n]);
+    expected.push_back(fold_block_lanes(column, count == 8 && n >= by_fours, n < by_fours));
   }
-  core.fold(lanes.data(), by_fours, out.data());
+  core.fold(lanes.data(), count, by_fours, out.data());
   context.report.expect_equal(out.data(), expected.data(), 16, std::to_string(by_fours) + " by fours");
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -77,6 +78,33 @@ class Element:
                 lanes[j] = rounded(dot * self.scales[block] + lanes[j])
         return halves([total(lanes[j : j + 4]) for j in range(0, len(lanes), 4)]) if by_fours else halves(lanes)
 
+    def eight_lanes(self, bits: int, *, pointed: bool, by_fours: bool) -> Fraction:
+        """Two neighbouring fours at once: of four blocks of 16, two of 32, or in pieces of 64."""
+        lanes = [Fraction(0)] * 8
+
+        def add(lane: int, block: int, terms: list[int]) -> None:
+            dot = int(sum(self.products[block, t] for t in terms))
+            lanes[lane] = rounded(dot * self.scales[block] + lanes[lane])
+
+        # Which terms each lane of a group of 64 adds: halves of 128 bits, of two registers each.
+        in_group = [[*range(16 * half + 8 * i, 16 * half + 8 * i + 8)] for half in (0, 1) for i in (0, 1)]
+        order = [in_group[0], in_group[1], [t + 32 for t in in_group[0]], [t + 32 for t in in_group[1]]]
+        order += [in_group[2], in_group[3], [t + 32 for t in in_group[2]], [t + 32 for t in in_group[3]]]
+        if self.length >= 64 and bits == 8:
+            order = [[*range(4 * j, 4 * j + 4), *range(4 * j + 32, 4 * j + 36)] for j in range(8)]
+        done = 0
+        if self.length >= 64 or not pointed:
+            done = self.blocks * self.length // 64 * 64
+            for begin in range(0, done, 64):
+                for lane, terms in enumerate(order):
+                    block, first = divmod(begin + terms[0], self.length)
+                    add(lane, block, [first - terms[0] + t for t in terms])
+        for block in range(done // self.length, self.blocks):
+            width = self.length // 8
+            for lane in range(8):
+                add(lane, block, [*range(width * lane, width * lane + width)])
+        return rounded(total(lanes[:4]) + total(lanes[4:])) if by_fours else halves(lanes)
+
     def four_blocks(self) -> Fraction:
         lanes = [Fraction(0)] * (min(self.length, 64) // 4)
         for k in range(0, self.blocks, 4):
@@ -114,6 +142,33 @@ def test_lanes_by_single_operations(length: int, blocks: int, bits: int) -> None
             assert fraction(ours[m, n]) == wanted, (m, n)
 
 
+@pytest.mark.parametrize(("length", "blocks"), [(16, 7), (32, 1), (32, 5), (64, 3), (128, 2)])
+@pytest.mark.parametrize(("bits", "pointed"), [(4, False), (4, True), (8, False)])
+def test_eight_lanes_by_single_operations(length: int, blocks: int, bits: int, pointed: bool) -> None:
+    """binary32_8_lanes: a group of four columns and one beyond."""
+    rows, columns = factors(length, blocks, bits, 2)
+    columns, pointed = replace(columns, pointed=pointed), pointed and length == 32
+    ours = block_product.binary32_8_lanes(rows, columns, bits)
+    for m in range(2):
+        for n in range(5):
+            wanted = Element(rows, columns, m, n).eight_lanes(bits, pointed=pointed, by_fours=n < 4)
+            assert fraction(ours[m, n]) == wanted, (m, n)
+
+
+def test_a_single_row_subtracts_zero_points() -> None:
+    """binary32_8_lanes alone, from 4 bits in blocks of 32 and more."""
+    for length, rows_count, subtracted in ((32, 1, True), (64, 1, True), (16, 1, False), (32, 2, False)):
+        rows, columns = factors(length, 3, 4, rows_count)
+        points = np.full((5, 3), 8)
+        found = {
+            name: block_product.product(rule, rows, columns, 4, (points, False), None).tobytes()
+            for name, rule in block_product.RULES.items()
+        }
+        moved = block_product.binary32_8_lanes(rows, replace(columns, values=columns.values - 8), 4)
+        assert (found["binary32_8_lanes"] == moved.tobytes()) == subtracted, (length, rows_count)
+        assert found["binary32_16_lanes"] != moved.tobytes()
+
+
 @pytest.mark.parametrize(("length", "blocks"), [(32, 1), (32, 7), (64, 6), (128, 4), (128, 3)])
 def test_four_blocks_by_single_operations(length: int, blocks: int) -> None:
     """binary32_four_blocks."""
@@ -125,5 +180,5 @@ def test_four_blocks_by_single_operations(length: int, blocks: int) -> None:
 
 def test_block_products_are_told_apart() -> None:
     rows, columns = factors(32, 6, 2)
-    results = {rule(rows, columns, 2).tobytes() for rule in block_product.RULES.values()}
+    results = {rule.apply(rows, columns, 2).tobytes() for rule in block_product.RULES.values()}
     assert len(results) == len(block_product.RULES)

@@ -228,18 +228,23 @@ def test_blocks_are_chains_of_fused_operations(depth: int, columns: int) -> None
 
 
 @pytest.mark.parametrize("depth", [5, 16, 45])
-def test_a_single_row_in_fused_lanes(depth: int) -> None:
-    """Columns in fours fold neighbours first, those left over fold halves."""
+@pytest.mark.parametrize("count", [8, 16])
+def test_a_single_row_in_fused_lanes(depth: int, count: int) -> None:
+    """Columns in fours fold neighbours first, those left over fold halves, and of 8 lanes neighbours then."""
     a, b, c = numbers(31, (1, depth)), numbers(32, (depth, 7)), numbers(33, (7,))
     layout = Layout(split=depth, added_last=True, fused_lanes=True)
-    ours = real_product.RULES["binary32_fused_blocks"].apply(a, b, c, 1.0, 1.0, layout)
+    name = "binary32_fused_blocks" if count == 16 else "binary32_fused_blocks_of_8"
+    ours = real_product.RULES[name].apply(a, b, c, 1.0, 1.0, layout)
     for column in range(7):
-        lane = [F32(0)] * 16
+        lane = [F32(0)] * count
         for k in range(depth):
-            lane[k % 16] = fused_multiply_add(a[:, k], b[k, column : column + 1], np.array([lane[k % 16]]))[0]
+            lane[k % count] = fused_multiply_add(a[:, k], b[k, column : column + 1], np.array([lane[k % count]]))[0]
         if column < 4:
-            parts = [((lane[q] + lane[q + 1]) + lane[q + 2]) + lane[q + 3] for q in range(0, 16, 4)]
-            total = (parts[0] + parts[2]) + (parts[1] + parts[3])
+            parts = [((lane[q] + lane[q + 1]) + lane[q + 2]) + lane[q + 3] for q in range(0, count, 4)]
+            total = parts[0] + parts[1] if count == 8 else (parts[0] + parts[2]) + (parts[1] + parts[3])
+        elif count == 8:
+            halves = [lane[i] + lane[i + 4] for i in range(4)]
+            total = (halves[0] + halves[1]) + (halves[2] + halves[3])
         else:
             for width in (8, 4, 2, 1):
                 lane = [lane[i] + lane[i + width] for i in range(width)]
@@ -419,7 +424,9 @@ def test_normalization_by_a_difference_rounds_every_operation() -> None:
 
 def _answers(slot: str, rule: Any) -> bytes:
     if slot == "real_product":
-        return rule.apply(numbers(1, (3, 50)), numbers(2, (50, 3)), None, 1.0, 1.0, Layout()).tobytes()
+        lanes = Layout(fused_lanes=True)
+        results = (rule.apply(numbers(1, (m, 300)), numbers(2, (300, 7)), None, 1.0, 1.0, lanes) for m in (1, 3))
+        return b"".join(result.tobytes() for result in results)
     if slot == "real_sum":
         rows = numbers(3, (20, 50))
         of_integers = "l2" not in rule.reductions

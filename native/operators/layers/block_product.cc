@@ -1,5 +1,5 @@
-// matmul with weights in blocks: rows in 8 bits by the rules binary32_over_127, binary32_16_lanes and binary32_four_blocks,
-// or real rows, whose weights become real numbers while running.
+// matmul with weights in blocks: rows in 8 bits by the rules binary32_over_127, binary32_16_lanes, binary32_8_lanes and
+// binary32_four_blocks, or real rows, whose weights become real numbers while running.
 #include "operators/layers/block_product.h"
 
 #include <algorithm>
@@ -179,10 +179,12 @@ class IntegerBlocks final : public Panels {
       : Panels(step, w, cores), bytes_(w.bits == 8) {
     require(step.rule("row_blocks") == "binary32_over_127" && !w.real_points, "no native rule for this slot");
     const std::string& rule = step.rule("block_product");
-    require(rule == "binary32_16_lanes" || rule == "binary32_four_blocks", "no native rule for this slot");
-    four_blocks_ = rule == "binary32_four_blocks";
+    four_blocks_ = rule == "binary32_four_blocks", eight_ = rule == "binary32_8_lanes";
+    require(four_blocks_ || eight_ || rule == "binary32_16_lanes", "no native rule for this slot");
+    subtracts_ = eight_ && rows_ == 1 && w.bits == 4 && length_ >= 32;
+    const bool pointed = subtracts_ && step.has_input(kPoint) && step.integer("points_ignored", 0, 1) == 0;
     require(four_blocks_ ? length_ == 32 || length_ == 64 || length_ == 128 : w.bits >= 4, "blocks of another length");
-    four_blocks_ ? plan_four_blocks() : plan_steps();
+    four_blocks_ ? plan_four_blocks() : eight_ ? plan_steps_of_8(pointed) : plan_steps();
     step_bytes_ = bytes_ ? 512 : 256;
     numbers_.assign(static_cast<size_t>(panels_ * steps_ * step_bytes_), 0);
     scales_.assign(static_cast<size_t>(panels_ * blocks_ * kTaskColumns), 0.0f);
@@ -193,7 +195,7 @@ class IntegerBlocks final : public Panels {
         for (int64_t b = 0; b < blocks_; ++b) {
           const int64_t at = (p * blocks_ + b) * kTaskColumns + c;
           scales_[at] = w.scale(n, b);
-          moved_[at] = -(w.scale(n, b) * w.point(n, b));
+          moved_[at] = subtracts_ ? w.point(n, b) : -(w.scale(n, b) * w.point(n, b));
         }
       });
     }
@@ -220,6 +222,7 @@ class IntegerBlocks final : public Panels {
   struct Rows {
     int8_t* numbers;  // [rows][32 * steps]
     float *scales, *sums;
+    float* lanes;  // of a single row, [steps][4]
   };
 
   // Four quarters of the lanes, then what both halves of them add for blocks left over.
@@ -260,6 +263,42 @@ class IntegerBlocks final : public Panels {
         }
       }
       end_part(whole > 0 ? half : -1, half);
+    }
+  }
+
+  // Both halves of 8 lanes.
+  void plan_steps_of_8(bool pointed) {
+    const int64_t fours = length_ / 4, together = length_ >= 64 || pointed ? 1 : 64 / length_;
+    const int64_t whole = length_ >= 64 ? blocks_ : together > 1 ? blocks_ / together * together : 0;
+    const auto neighbours = [&](int64_t one, int64_t two) {
+      add_step({one, one + 2, two, two + 2}, {one + 1, one + 3, two + 1, two + 3});
+    };
+    for (int half = 0; half < 2; ++half) {
+      for (int64_t k = 0; k < whole; k += together) {
+        const int64_t one = k * fours + half * 4;
+        if (length_ == 16) {
+          neighbours(one, one + 2 * fours);
+        } else if (length_ == 32) {
+          neighbours(one, one + fours);
+        } else {
+          for (int64_t piece = one; piece < one + fours; piece += 16) {
+            if (bytes_) {
+              add_step({piece, piece + 1, piece + 2, piece + 3}, {piece + 8, piece + 9, piece + 10, piece + 11});
+            } else {
+              neighbours(piece, piece + 8);
+            }
+          }
+        }
+      }
+      for (int64_t k = whole; k < blocks_; ++k) {
+        const int64_t one = k * fours + half * 4;
+        if (length_ == 32) {
+          add_step({one, one + 1, one + 2, one + 3}, {-1, -1, -1, -1});
+        } else {
+          add_pairs(k * 16 + half * 8);
+        }
+      }
+      end_part(-1, half);
     }
   }
 
@@ -331,11 +370,12 @@ class IntegerBlocks final : public Panels {
   int64_t padded() const { return blocks_ * length_; }
   int64_t row_scales() const { return round_up(rows_ * blocks_ * 4, 64); }
   int64_t row_numbers() const { return round_up(rows_ * 32 * steps_, 64); }
-  int64_t shared_bytes() const override { return row_numbers() + 2 * row_scales(); }
+  int64_t lane_sums() const { return subtracts_ ? round_up(16 * steps_, 64) : 0; }
+  int64_t shared_bytes() const override { return row_numbers() + 2 * row_scales() + lane_sums(); }
   int64_t worker_bytes() const override { return round_up(padded() + 2, 64); }
   Rows rows_in(uint8_t* scratch) const {
     auto* scales = reinterpret_cast<float*>(scratch + row_numbers());
-    return {reinterpret_cast<int8_t*>(scratch), scales, scales + row_scales() / 4};
+    return {reinterpret_cast<int8_t*>(scratch), scales, scales + row_scales() / 4, scales + row_scales() / 2};
   }
 
   // False where a number is not finite, or too small to have an inverse.
@@ -360,6 +400,11 @@ class IntegerBlocks final : public Panels {
     }
     int8_t* to = rows.numbers + m * 32 * steps_;
     for (int64_t i = 0; i < 16 * steps_; ++i) std::memcpy(to + 2 * i, values + 2 * pairs_[i], 2);
+    for (int64_t lane = 0; lane < (subtracts_ ? 4 * steps_ : 0); ++lane) {
+      int32_t sum = 0;
+      for (int64_t i = 8 * lane; i < 8 * lane + 8; ++i) sum += to[i];
+      rows.lanes[lane] = static_cast<float>(sum);
+    }
     return true;
   }
 
@@ -373,14 +418,15 @@ class IntegerBlocks final : public Panels {
     given.count = count;
     given.scales = rows.scales + first * blocks_;
     given.row_sums = rows.sums + first * blocks_;
+    given.lane_sums = subtracts_ ? rows.lanes : nullptr;
     given.blocks = blocks_;
     given.step_blocks = step_blocks_.data();
     given.parts = parts_.data();
     given.part_count = static_cast<int64_t>(parts_.size());
     given.lanes = lanes();
-    given.crossed = length_ == 64 && !four_blocks_;
+    given.crossed = length_ == 64 && !four_blocks_ && !eight_;
     // Pairs of rows of long blocks, and the columns beyond the last four, are folded by halves.
-    const bool in_pairs = length_ >= (bytes_ ? 128 : 64);
+    const bool in_pairs = !eight_ && length_ >= (bytes_ ? 128 : 64);
     given.by_halves = in_pairs ? std::max<int64_t>(0, rows_ / 2 * 2 - first) : 0;
     given.by_fours = four_blocks_ ? 0 : std::clamp<int64_t>(columns_ / 4 * 4 - column, 0, kTaskColumns);
     given.used = std::min(kTaskColumns, columns_ - column);
@@ -393,22 +439,25 @@ class IntegerBlocks final : public Panels {
                                                 moved_.data() + at);
   }
 
-  int lanes() const { return length_ < 64 ? 8 : 16; }
+  int lanes() const { return length_ < 64 || eight_ ? 8 : 16; }
 
   bool bytes_;
   int64_t steps_ = 0, step_bytes_ = 0;
   std::vector<BlockPart> parts_;
-  bool four_blocks_ = false;
+  bool four_blocks_ = false, eight_ = false;
+  bool subtracts_ = false;                    // zero points from a single row's products, before they are scaled
   std::vector<int32_t> pairs_, step_blocks_;  // [steps][16], [steps][2]
   std::vector<uint8_t> numbers_;              // [panels][steps][step_bytes]
   std::vector<float> scales_, moved_;         // [panels][blocks][16]
 };
 
-// Real rows; weights of 4 bits become real numbers while running. A single row has 16 lanes of sums, others one.
+// Real rows; weights of 4 bits become real numbers while running. A single row has 16 or 8 lanes of sums, others one.
 class RealBlocks final : public Panels {
  public:
   RealBlocks(const Step& step, const BlockWeights& w, const CoreSet& cores) : Panels(step, w, cores) {
-    require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
+    const std::string& rule = step.rule("real_product");
+    if (rule == "binary32_fused_blocks_of_8") lanes_ = 8;
+    require(lanes_ == 8 || rule == "binary32_fused_blocks", "no native rule for this slot");
     pairs_ = (depth_ + 1) / 2;
     numbers_.assign(static_cast<size_t>(panels_ * pairs_ * kTaskColumns), 0);
     scales_.assign(static_cast<size_t>(panels_ * blocks_ * kTaskColumns), 0.0f);
@@ -442,7 +491,7 @@ class RealBlocks final : public Panels {
     const float* points = points_.data() + p * blocks_ * kTaskColumns;
     std::fill_n(sums, std::max<int64_t>(kTaskRows, 16) * kTaskColumns, 0.0f);
     if (rows_ == 1) {
-      core_.run_row(a, depth_, length_, numbers, scales, points, sums);
+      core_.run_row(a, depth_, length_, lanes_, numbers, scales, points, sums);
       return store_row(run, p, sums);
     }
     const auto** pointers = reinterpret_cast<const float**>(scratch);
@@ -460,11 +509,12 @@ class RealBlocks final : public Panels {
 
   bool store_row(const Run& run, int64_t p, const float* sums) const {
     float result[kTaskColumns];
-    core_.fold(sums, std::clamp<int64_t>(columns_ / 4 * 4 - p * kTaskColumns, 0, kTaskColumns), result);
+    core_.fold(sums, lanes_, std::clamp<int64_t>(columns_ / 4 * 4 - p * kTaskColumns, 0, kTaskColumns), result);
     return store(run, 0, p, result);
   }
 
   int64_t pairs_ = 0;
+  int lanes_ = 16;
   std::vector<uint8_t> numbers_;        // [panels][pairs of terms][16]
   std::vector<float> scales_, points_;  // [panels][blocks][16]
 };
@@ -488,6 +538,8 @@ class Unpacked final : public Kernel {
     product.inputs = {&a, &b};
     if (step.has_input(kBiasInput)) product.inputs.push_back(step.inputs[kBiasInput]);
     product.outputs = {&out};
+    // Without fused lanes both rules are one.
+    product.rules["real_product"] = "binary32_fused_blocks";
     product.integers["transpose_b"] = product.integers["turned_b"] = {1};
     product.integers["transpose_a"] = product.integers["apart"] = {0};
     product.reals["alpha"] = product.reals["beta"] = 1.0;

@@ -363,7 +363,8 @@ RealConvolutionForm::RealConvolutionForm(const Step& step)
   const Operand &in = step.input(0), &given = step.input(1), &out = step.output();
   const bool real = in.type == Type::f32 && given.type == Type::f32 && out.type == Type::f32;
   require(real && in.dense() && given.dense() && out.dense(), "no native kernel for these types");
-  require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
+  const std::string& rule = step.rule("real_product");
+  require(rule == "binary32_fused_blocks" || rule == "binary32_fused_blocks_of_8", "no native rule for this slot");
   const int rank = in.rank();
   require(given.rank() == rank, "the filter's shape differs");
   require((rank == 3 ? 1 : given.shape[2]) == h.taps && given.shape[rank - 1] == w.taps, "the filter's shape differs");

@@ -224,7 +224,8 @@ def _limits_reals(step: Step) -> bool:
     operator = find(step.operator)
     if operator is None or operator.transposed or "S" not in operator.weights or "limit_low" in step.parameters:
         return False
-    return step.rules.get("real_product") == "binary32_fused_blocks" and not step.parameters.get("channels_last")
+    fused = step.rules.get("real_product", "").startswith("binary32_fused_blocks")
+    return fused and not step.parameters.get("channels_last")
 
 
 def _additions(schedule: Schedule) -> Schedule:

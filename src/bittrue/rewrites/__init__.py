@@ -39,6 +39,8 @@ def _modules() -> dict[str, str]:
 def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes]) -> tuple[Graph, tuple[str, ...]]:
     """`graph` after the rewrites `names`, in order, and what they have to say about it.
 
+    A number behind a colon is the channels of a block, where the runtime lays images out in such.
+
     Its inputs and outputs stay; other tensors may disappear, new ones follow the old ones.
 
     Raises:
@@ -48,9 +50,10 @@ def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes
     before, graph = graph, _without_defaults(graph)
     known = shapes(graph)
     for name in names:
-        module = importlib.import_module(_modules()[name])
+        stem, _, block = name.partition(":")
+        module = importlib.import_module(_modules()[stem])
         try:
-            rewritten, found = module.rewrite(graph, known)
+            rewritten, found = module.rewrite(graph, known, *([int(block)] if block else []))
         except MISFITS as error:
             # Patterns are looked for before nodes are checked one by one.
             raise InvalidModelError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -25,7 +26,7 @@ class Layout:
         turned_a, turned_b: that factor lies transposed in memory.
         added_last: `c` is added to the finished sum, instead of being what the sum begins with.
         split: terms of a block, where the operator says so; 0: the rule decides.
-        fused_lanes: a single row adds up fused products in 16 lanes.
+        fused_lanes: a single row adds up fused products in lanes, as many as the rule says.
     """
 
     packed: bool = False
@@ -41,13 +42,13 @@ class RealProductRule:
     """`apply(a, b, c, alpha, beta, layout)`: alpha * a[M, K] b[K, N] + beta * c.
 
     Arrays are binary32; `c` broadcasts over the result, None stands for nothing to add. Products of batches are made
-    one by one by `products`. Rules with `blocked_channels` have convolutions add up blocks of channels.
+    one by one by `products`. Convolutions add up blocks of `blocked_channels` channels; 0: they know of none.
     """
 
     apply: Callable[[np.ndarray, np.ndarray, np.ndarray | None, float, float, Layout], np.ndarray]
     formula: str
     source: str
-    blocked_channels: bool = False
+    blocked_channels: int = 0
 
 
 def products(
@@ -163,23 +164,29 @@ def _column_of_lanes(x: np.ndarray, rows: np.ndarray, start: np.ndarray) -> np.n
     return folded + start
 
 
-def _row_of_fused_lanes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """One row: terms k = 16 i + j go to lane j; columns in fours fold their lanes differently than those left over."""
-    lanes = np.zeros((b.shape[1], 16), np.float32)
-    for begin in range(0, a.size, 16):
-        part = b[begin : begin + 16].T
+def _row_of_fused_lanes(a: np.ndarray, b: np.ndarray, count: int) -> np.ndarray:
+    """One row: terms k = `count` i + j go to lane j; columns in fours fold their lanes differently than those left
+    over.
+    """
+    lanes = np.zeros((b.shape[1], count), np.float32)
+    for begin in range(0, a.size, count):
+        part = b[begin : begin + count].T
         own = lanes[:, : part.shape[1]]
-        own[...] = floats.fused_multiply_add(part, a[begin : begin + 16], own)
-    e = lanes.reshape(-1, 4, 4).transpose(1, 2, 0)
+        own[...] = floats.fused_multiply_add(part, a[begin : begin + count], own)
+    e = lanes.reshape(-1, count // 4, 4).transpose(1, 2, 0)
     quarters = ((e[:, 0] + e[:, 1]) + e[:, 2]) + e[:, 3]
-    fours = (quarters[0] + quarters[2]) + (quarters[1] + quarters[3])
-    halves = (e[0] + e[2]) + (e[1] + e[3])
-    single = (halves[0] + halves[2]) + (halves[1] + halves[3])
+    if count == 8:
+        fours, halves = quarters[0] + quarters[1], e[0] + e[1]
+        single = (halves[0] + halves[1]) + (halves[2] + halves[3])
+    else:
+        fours = (quarters[0] + quarters[2]) + (quarters[1] + quarters[3])
+        halves = (e[0] + e[2]) + (e[1] + e[3])
+        single = (halves[0] + halves[2]) + (halves[1] + halves[3])
     return np.where(np.arange(b.shape[1]) < b.shape[1] // 4 * 4, fours, single)
 
 
 def _fused_blocks(
-    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout
+    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout, lanes: int = 16
 ) -> np.ndarray:
     """Blocks of fused multiply-adds; single rows and columns have orders of their own, without fused operations.
 
@@ -191,6 +198,9 @@ def _fused_blocks(
     [0.0, 5.960464477539063e-08]
     """
     with np.errstate(all="ignore"):
+        if layout.fused_lanes and len(a) == 1:
+            result = _row_of_fused_lanes(a[0], b, lanes)[None]
+            return result if c is None else result + c
         return _fused_blocks_quietly(a, b, c, np.float32(alpha), np.float32(beta), layout)
 
 
@@ -201,8 +211,6 @@ def _fused_blocks_quietly(
     if layout.added_last:
         result = _fused_blocks_quietly(a, b, None, alpha, beta, replace(layout, added_last=False))
         return result if c is None else result + c
-    if layout.fused_lanes and rows == 1:
-        return _row_of_fused_lanes(a[0], b)[None]
     zero = c is None or beta == 0
     total = np.zeros((rows, columns), np.float32)
     if not zero:
@@ -240,6 +248,12 @@ RULES: dict[str, RealProductRule] = {
         "0 on, s = fma(block, alpha, s), s = beta * c at first; single rows and columns multiply and add in fours or "
         "in 8 lanes, or fuse them in 16 lanes where the operator says so",
         "a library of matrix kernels for x86-64 with 512-bit vectors, read; verified by running",
-        blocked_channels=True,
+        blocked_channels=16,
+    ),
+    "binary32_fused_blocks_of_8": RealProductRule(
+        partial(_fused_blocks, lanes=8),
+        "as binary32_fused_blocks, with 8 lanes where the operator asks for fused ones, and blocks of 8 channels",
+        "the same library's kernels for 256-bit vectors, read; verified by running",
+        blocked_channels=8,
     ),
 }

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...rules import block_product, real_product, row_blocks
-from ...rules.block_product import Blocks, corrected
+from ...rules.block_product import Blocks
 from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Shape, Step
 from ..core.packed import unpacked
@@ -66,8 +66,12 @@ def lower(call: Call) -> Lowered:
     known = {name: int(call.attribute(name)) for name in ("n", "k", "bits", "block_size")}
     packed = call.input(1).value is not None and known["bits"] == 4
     packed = packed and not _real_points(call)
-    # Kernels that quantize rows look at zero points when they arrange the weights, before they can be computed.
+    # Kernels that quantize rows look at zero points when they arrange the weights, before they can be computed; but not
+    # those that subtract them.
     ignored = "block_product" in call.rules and call.has(POINT) and call.input(POINT).value is None
+    if ignored:
+        rule, rows = block_product.RULES[call.rules["block_product"]], math.prod(call.input(0).shape[:-1])
+        ignored = not rule.subtracts_from(rows, known["bits"], known["block_size"])
     return Lowered(
         {**known, "packed": packed, "points_ignored": ignored},
         work=call.output.size * k,
@@ -108,10 +112,10 @@ def _by_integers(step: Step, rows: np.ndarray, inputs: Sequence[Any]) -> np.ndar
     quantized, scales = _unpacked(step, inputs)
     left = Blocks(*row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"]))
     right = Blocks(quantized, scales[..., 0])
-    total = block_product.RULES[step.rules["block_product"]](left, right, step["bits"])
-    points = _points(step, [] if step["points_ignored"] else inputs)[..., 0]
-    with np.errstate(all="ignore"):
-        return corrected(total if inputs[BIAS] is None else total + inputs[BIAS], left, right, points)
+    known = [] if step["points_ignored"] else inputs
+    points = _points(step, known)[..., 0], at(known, POINT) is not None
+    rule = block_product.RULES[step.rules["block_product"]]
+    return block_product.product(rule, left, right, step["bits"], points, inputs[BIAS])
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

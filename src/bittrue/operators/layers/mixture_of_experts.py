@@ -21,7 +21,7 @@ import numpy as np
 from ...arithmetic import elementary, introsort
 from ...graph import Attribute
 from ...rules import block_product, expert_choice, real_product, row_blocks
-from ...rules.block_product import Blocks, corrected
+from ...rules.block_product import Blocks
 from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.packed import unpacked
@@ -154,8 +154,8 @@ def _layer(step: Step, inputs: Sequence[np.ndarray | None], first: int, expert: 
     if way == "integers":
         left = Blocks(*row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"]))
         right = Blocks(quantized.reshape(len(quantized), blocks, -1), scale)
-        total = block_product.RULES[step.rules["block_product"]](left, right, bits)
-        return corrected(total if added is None else total + added, left, right, point)
+        rule = block_product.RULES[step.rules["block_product"]]
+        return block_product.product(rule, left, right, bits, (point, points is not None), added)
     size = step["block_size"] or depth
     real = (quantized.astype(_F32) - np.repeat(point, size, 1)[:, :depth]) * np.repeat(scale, size, 1)[:, :depth]
     if way == "fused":

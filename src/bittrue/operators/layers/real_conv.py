@@ -18,18 +18,18 @@ from .window_sums import grouped_products
 _BLOCK = 1 << 22
 
 
-# Channels of a block of the runtime's vectors, and of a block of a convolution without neighbours.
-_CHANNELS, _POINT_CHANNELS = 16, 128
+# Channels of a block of a convolution without neighbours.
+_POINT_CHANNELS = 128
 # Channels come in multiples of this, or stay in planes.
 _ALIGNED = 4
 
 
-def can_block(outputs: int, channels: int, groups: int) -> bool:
-    """Whether filters of so many channels can be held in blocks of channels."""
+def can_block(outputs: int, channels: int, groups: int, block: int) -> bool:
+    """Whether filters of so many channels can be held in blocks of `block` channels."""
     if groups > 1:
-        whole = channels % _CHANNELS == 0 and outputs // groups % _CHANNELS == 0
+        whole = channels % block == 0 and outputs // groups % block == 0
         return whole or (channels == 1 and outputs == groups and outputs % _ALIGNED == 0)
-    return channels < _CHANNELS or channels % _ALIGNED == 0
+    return channels < block or channels % _ALIGNED == 0
 
 
 def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
@@ -37,20 +37,20 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
 
     Asked for are two spatial axes, constant weights and bias, and what `can_block` says.
     """
-    rule = real_product.RULES[call.rules["real_product"]]
+    block = real_product.RULES[call.rules["real_product"]].blocked_channels
     weights, groups = call.input(1), int(call.attribute("groups"))
     known = call.is_stored(1) and (not call.has(2) or call.is_stored(2))
-    if not rule.blocked_channels or len(windows) != 2 or not known:
+    if not block or len(windows) != 2 or not known:
         return 0, 0
     outputs, channels = weights.shape[:2]
     taps = math.prod(weights.shape[2:])
-    if not can_block(outputs, channels, groups):
+    if not can_block(outputs, channels, groups, block):
         return 0, 0
-    if channels < _CHANNELS:
+    if channels < block:
         return 1, taps
     if taps == 1 and not any(one.before or one.after for one in windows):
         return channels, _POINT_CHANNELS
-    return _CHANNELS, _CHANNELS * taps
+    return block, block * taps
 
 
 def lower(call: Call) -> Lowered:

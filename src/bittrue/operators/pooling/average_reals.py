@@ -15,7 +15,8 @@ from .pooling import Images, counted, pool_windows, step_geometry
 
 # Largest window of the vector kernels along an axis, and the largest padded row that they hold.
 _SMALL, _ROW = 32, 2048 - 8
-_CHANNELS = 16
+# Of a block, where a node does not say otherwise.
+CHANNELS = 16
 # From this version of the operator on, windows may be dilated, and only images in blocks of channels use vectors.
 _LATEST_VECTORS = 18
 
@@ -23,7 +24,9 @@ _LATEST_VECTORS = 18
 def _way(call: Call, windows: Sequence[Window]) -> tuple[str, str]:
     """The order of a rule that has one, and which taps count."""
     x, which = call.input(0), counted(call)
-    blocked = x.rank == 4 and x.shape[1] % _CHANNELS == 0
+    block = call.node.attributes.get("block", CHANNELS)
+    assert isinstance(block, int)
+    blocked = x.rank == 4 and x.shape[1] % block == 0
     if not real_sum.RULES[call.rules["real_sum"]].ordered:
         return "in_order", which
     if not call.attribute("kernel"):

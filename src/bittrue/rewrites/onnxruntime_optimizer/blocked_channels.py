@@ -16,8 +16,6 @@ from ..editing import Editor
 from .free_dimensions import UNKNOWN, known_shape, known_sizes
 
 _POOLS, _GLOBAL_POOLS = ("MaxPool", "AveragePool"), ("GlobalMaxPool", "GlobalAveragePool")
-# Channels of a block.
-_BLOCK = 16
 ACTIVATIONS = ("Gelu", "HardSigmoid", "HardSwish", "QuickGelu", "Relu", "Sigmoid", "Tanh")
 # What only goes with the convolution whose result nothing else reads.
 FINISHES = ("LeakyRelu", "Clip")
@@ -25,8 +23,8 @@ FINISHES = ("LeakyRelu", "Clip")
 _VERSIONS = (1, 11)
 
 
-def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
-    """Sums with what a convolution computes, and batch normalizations behind blocks of channels."""
+def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
+    """Sums with what a convolution computes, and batch normalizations behind blocks of `block` channels."""
     # Tensors in blocks, and those among them that a convolution without a sum in it computes.
     blocked: set[int] = set()
     for planned in editor.nodes():
@@ -36,11 +34,11 @@ def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
         images = node.inputs[:1] if node.operator.startswith("resize_") else node.inputs
         inside = bool(images) and all(index in blocked for index in images)
         if node.source == "Conv":
-            if _is_plain(node) and is_blocked(editor, node):
+            if _is_plain(node) and is_blocked(editor, node, block):
                 blocked.update(node.outputs)
         elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and inside):
             shape = known_shape(editor, shapes, node.inputs[0])
-            if shape is not None and len(shape) == 4 and shape[1] > 0 and shape[1] % _BLOCK == 0:
+            if shape is not None and len(shape) == 4 and shape[1] > 0 and shape[1] % block == 0:
                 blocked.update(node.outputs)
         elif node.source in ("Add", "Sum") and inside and len(node.inputs) == 2:
             if _same_shape(editor, shapes, node):
@@ -62,7 +60,7 @@ def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
             if _scale_channels(editor, shapes, node):
                 blocked.update(node.outputs)
         elif node.source == "Concat" and inside and node.attributes.get("axis") == 1:
-            if all((known_shape(editor, shapes, i) or (0, 1))[1] % _BLOCK == 0 for i in node.inputs):
+            if all((known_shape(editor, shapes, i) or (0, 1))[1] % block == 0 for i in node.inputs):
                 blocked.update(node.outputs)
         elif node.source == "BatchNormalization" and node.inputs[0] in blocked and _as_convolution(editor, node):
             blocked.update(node.outputs)
@@ -84,7 +82,7 @@ def _is_plain(node: Node) -> bool:
     return node.operator == "conv" and len(node.inputs) <= ADDEND
 
 
-def is_blocked(editor: Editor, conv: Node) -> bool:
+def is_blocked(editor: Editor, conv: Node, block: int) -> bool:
     """Constant weights of two spatial axes and a constant bias or none, in numbers that fit."""
     if editor.type(conv.outputs[0]) != "f32":
         return False
@@ -94,7 +92,7 @@ def is_blocked(editor: Editor, conv: Node) -> bool:
     if len(conv.inputs) > 2 and conv.inputs[2] is not None and editor.value(conv.inputs[2]) is None:
         return False
     assert isinstance(groups, int)
-    return can_block(weights.shape[0], weights.shape[1], groups)
+    return can_block(weights.shape[0], weights.shape[1], groups, block)
 
 
 def enlarges(editor: Editor, node: Node) -> bool:

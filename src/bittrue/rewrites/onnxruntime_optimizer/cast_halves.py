@@ -8,6 +8,7 @@ Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operator
 from __future__ import annotations
 
 from ...graph import Graph
+from ...operators.pooling.average_reals import CHANNELS
 from .. import Shapes
 from ..editing import Editor
 from .fuse_quantized import fuse_groups, mark_computed_weights
@@ -18,12 +19,13 @@ from .push_transposes import push_once
 from .real_products import join_transposed_twice
 
 
-def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
+def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph, tuple[str, ...]]:
     """`graph` with casts, if a constant is widened; no notes.
 
     Args:
         graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
+        block: channels of a block of images that are laid out in such.
     """
     editor = Editor(graph, shapes)
     if not has_halves(editor, graph.nodes):
@@ -32,8 +34,8 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     fold_known(editor)
     join_transposed_twice(editor, shapes)
     fuse_groups(editor, shapes)
-    join_groups(editor, shapes)
-    images, _ = blocked_images(editor, shapes)
+    join_groups(editor, shapes, block)
+    images, _ = blocked_images(editor, shapes, block)
     casts = Casts(editor, shapes)
     casts.insert()
     casts.remove_pairs()

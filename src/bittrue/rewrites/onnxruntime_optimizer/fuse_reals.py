@@ -6,6 +6,7 @@ Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operator
 from __future__ import annotations
 
 from ...graph import Graph
+from ...operators.pooling.average_reals import CHANNELS
 from .. import Shapes
 from ..editing import Editor
 from .attention_groups import join_attention, mark_attention
@@ -20,12 +21,13 @@ from .real_products import cast_before_transposing, join_all_transpositions, mar
 _ROUNDS = 10
 
 
-def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
+def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph, tuple[str, ...]]:
     """`graph` with groups of real operators joined; no notes.
 
     Args:
         graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
+        block: channels of a block of images that are laid out in such.
     """
     editor = Editor(graph, shapes)
     if any(tensor.dtype == "f16" for tensor in graph.tensors):
@@ -33,11 +35,11 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         cast_before_transposing(editor, shapes)
         mark_transposed(editor, shapes)
         join_products(editor, shapes)
-    join_groups(editor, shapes)
+    join_groups(editor, shapes, block)
     return (editor.finish(), ()) if editor.touched else (graph, ())
 
 
-def join_groups(editor: Editor, shapes: Shapes) -> None:
+def join_groups(editor: Editor, shapes: Shapes, block: int) -> None:
     """Groups of binary32 operators become one, until nothing changes; then what products begin or end with."""
     version = editor.graph.version
     for _ in editor.rounds(_ROUNDS):
@@ -56,4 +58,4 @@ def join_groups(editor: Editor, shapes: Shapes) -> None:
         join_fast_gelu(editor)
         merge_factors(editor, shapes)
     join_biases(editor, shapes)
-    join_residual_sums(editor, shapes)
+    join_residual_sums(editor, shapes, block)

@@ -9,33 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...graph import Graph, Node
+from ...graph import Attribute, Graph, Node
 from ...operators.layers.conv_geometry import ADDEND
+from ...operators.pooling.average_reals import CHANNELS
 from .. import Shapes
 from ..editing import Editor
 from .blocked_channels import ACTIVATIONS, FINISHES, enlarges, is_blocked
 
 Shape = tuple[int, ...]
 
-_CHANNELS = 16
 _GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
 _SUMS = frozenset({"Add", "Mul", "Sum", "Concat"})
 
 
-def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
-    """`graph` with the attribute `planes` at such averages."""
-    if not any(_is_global_average(node) for node in graph.nodes):
+def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph, tuple[str, ...]]:
+    """`graph` with the attribute `planes` at such averages, and the channels of a `block` at all where they are others
+    than the operator's own.
+    """
+    if not any(node.operator == "average_pool" for node in graph.nodes):
         return graph, ()
     editor = Editor(graph, shapes)
-    blocked, given = blocked_images(editor, shapes)
+    blocked, given = blocked_images(editor, shapes, block)
     for node in editor.nodes():
+        found: dict[str, Attribute] = {}
         if _is_global_average(node) and not {*blocked, *given}.intersection(node.inputs[:1]):
-            editor.change(node, attributes={**node.attributes, "planes": True})
+            found["planes"] = True
+        if node.operator == "average_pool" and block != CHANNELS:
+            found["block"] = block
+        if found:
+            editor.change(node, attributes={**node.attributes, **found})
     return (editor.finish(), ()) if editor.changed else (graph, ())
 
 
-def blocked_images(editor: Editor, shapes: Shapes) -> tuple[set[int], set[int]]:
-    """Tensors in blocks of channels, and those that nothing computes."""
+def blocked_images(editor: Editor, shapes: Shapes, block: int) -> tuple[set[int], set[int]]:
+    """Tensors in blocks of `block` channels, and those that nothing computes."""
     known = shapes().shapes
     blocked: set[int] = set()
     read = {index for node in editor.nodes() for index in node.inputs if index is not None}
@@ -44,7 +51,7 @@ def blocked_images(editor: Editor, shapes: Shapes) -> tuple[set[int], set[int]]:
         given = bool(node.inputs) and node.inputs[0] in unknown
         if given and node.operator == "identity":
             unknown.add(node.outputs[0])
-        if _keeps(editor, node, blocked, known, given):
+        if _keeps(editor, node, blocked, known, given, block):
             blocked.add(node.outputs[0])
     return blocked, unknown
 
@@ -53,7 +60,7 @@ def _is_global_average(node: Node) -> bool:
     return node.operator == "average_pool" and not node.attributes["kernel"] and "planes" not in node.attributes
 
 
-def _keeps(editor: Editor, node: Node, blocked: set[int], known: Mapping[int, Shape], given: bool) -> bool:
+def _keeps(editor: Editor, node: Node, blocked: set[int], known: Mapping[int, Shape], given: bool, block: int) -> bool:
     """Whether the first output of a node is in blocks."""
     shape = known.get(node.outputs[0], ())
     if editor.type(node.outputs[0]) != "f32":
@@ -72,15 +79,15 @@ def _keeps(editor: Editor, node: Node, blocked: set[int], known: Mapping[int, Sh
         return alone and node.inputs[0] in blocked
     if node.source in _SUMS:
         sizes = [known.get(index or 0, ()) for index in node.inputs]
-        whole = all(len(one) == 4 and one[1] % _CHANNELS == 0 for one in sizes)
+        whole = all(len(one) == 4 and one[1] % block == 0 for one in sizes)
         fits = whole if node.source == "Concat" else len(set(sizes)) == 1
         return fits and all(index in blocked for index in node.inputs)
-    whole = len(shape) == 4 and shape[1] % _CHANNELS == 0
+    whole = len(shape) == 4 and shape[1] % block == 0
     if node.source in ("MaxPool", "AveragePool"):
         return whole and len(node.outputs) == 1
     if node.source in _GLOBAL:
         return whole and (given or node.inputs[0] in blocked)
-    if node.operator != "conv" or not is_blocked(editor, node):
+    if node.operator != "conv" or not is_blocked(editor, node, block):
         return False
     # What its sums begin with is in blocks, too.
     return all(index in blocked for index in node.inputs[ADDEND:])
