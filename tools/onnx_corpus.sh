@@ -8,7 +8,9 @@ folder=build/onnx_corpus
 if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then folder=$1; shift; fi
 if [ ! -e build/onnx_exporters/ready ]; then
     python -m venv build/onnx_exporters
-    build/onnx_exporters/bin/pip install -q --index-url https://download.pytorch.org/whl/cpu torch torchvision
+    # Wheels without CUDA where their index can be reached, else those of the usual index, which are larger.
+    build/onnx_exporters/bin/pip install -q --retries 0 --index-url https://download.pytorch.org/whl/cpu torch torchvision ||
+        build/onnx_exporters/bin/pip install -q torch torchvision
     build/onnx_exporters/bin/pip install -q transformers timm onnxscript onnxconverter-common "onnx>=1.23" "onnxruntime>=1.31"
     touch build/onnx_exporters/ready
 fi

@@ -36,7 +36,7 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
         if node.source == "Conv":
             if _is_plain(node) and is_blocked(editor, node, block):
                 blocked.update(node.outputs)
-        elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and inside):
+        elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and (inside or _is_given(editor, node))):
             shape = known_shape(editor, shapes, node.inputs[0])
             if shape is not None and len(shape) == 4 and shape[1] > 0 and shape[1] % block == 0:
                 blocked.update(node.outputs)
@@ -70,6 +70,11 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
             left, right = map(sizes, node.inputs)
             if left is not None and len(left) == 4 and left == right and UNKNOWN not in left:
                 _begin_with(editor, node, (1, 0), bias=True, besides=blocked)
+
+
+def _is_given(editor: Editor, node: Node) -> bool:
+    """Whether nothing computes a node's image: it is put into blocks for global pools, too."""
+    return node.inputs[0] is not None and editor.writer(node.inputs[0]) is None
 
 
 def _same_shape(editor: Editor, shapes: Shapes, node: Node) -> bool:
