@@ -181,8 +181,13 @@ struct RealTiles {
       }
       int64_t i = 0;
       for (; i + 4 * kLanes <= rows.count; i += 4 * kLanes) odd += plane_part<4>(rows, line + i, out + i);
-      for (; i + kLanes <= rows.count; i += kLanes) odd += plane_part<1>(rows, line + i, out + i);
       // The last numbers once more, with those before them.
+      if (i > 0 && i + kLanes < rows.count) {
+        i = rows.count - 4 * kLanes;
+        odd += plane_part<4>(rows, line + i, out + i);
+        continue;
+      }
+      for (; i + kLanes <= rows.count; i += kLanes) odd += plane_part<1>(rows, line + i, out + i);
       i = rows.count - kLanes;
       if (rows.count % kLanes != 0) odd += plane_part<1>(rows, line + i, out + i);
     }

@@ -60,28 +60,71 @@ class ImageFrame {
   int64_t pitch() const { return columns_.size; }
   int64_t offset(int64_t tap) const { return offsets_[tap]; }
 
-  // The image, for outputs from line y0 and column x0 on, and zeros around it.
-  void fill(const float* plane, int64_t y0, int64_t x0, float* to) const {
-    const int64_t pitch = columns_.size;
+  // The image, for outputs from line y0 and column x0 on, and zeros around it unless they are there already.
+  void fill(const float* plane, int64_t y0, int64_t x0, float* to, bool around = true) const {
+    const int64_t pitch = columns_.size, plane_floats = rows_.size * pitch;
+    const size_t slots = columns_.remainders.size();
     for (const int64_t down : rows_.remainders) {
       const InsideFrame y(h_, y0, down, rows_.size);
-      for (const int64_t right : columns_.remainders) {
-        const InsideFrame x(w_, x0, right, pitch);
-        const float* from = plane + y.from * w_.dimension + x.from;
-        std::fill_n(to, y.low * pitch, 0.0f);
-        for (int64_t r = y.low; r < y.high; ++r, from += h_.stride * w_.dimension) {
-          float* line = to + r * pitch;
-          std::fill(line, line + x.low, 0.0f);
-          take_every(from, w_.stride, x.high - x.low, line + x.low);
-          std::fill(line + x.high, line + pitch, 0.0f);
+      const float* line = plane + y.from * w_.dimension;
+      for (size_t i = 0; i < slots; ++i) {
+        const InsideFrame x(w_, x0, columns_.remainders[i], pitch);
+        const bool paired = w_.stride == 2 && i + 1 < slots;
+        const InsideFrame next(w_, x0, columns_.remainders[paired ? i + 1 : i], pitch);
+        for (float* part : {to, to + plane_floats}) {
+          if (!around) break;
+          std::fill_n(part, y.low * pitch, 0.0f);
+          std::fill(part + y.high * pitch, part + plane_floats, 0.0f);
+          if (!paired) break;
         }
-        std::fill(to + y.high * pitch, to + rows_.size * pitch, 0.0f);
-        to += rows_.size * pitch;
+        for (int64_t r = y.low; r < y.high; ++r) {
+          const float* from = line + (r - y.low) * h_.stride * w_.dimension;
+          float* one = to + r * pitch;
+          if (paired) {
+            take_pairs(from, x, next, one, one + plane_floats);
+            if (around) fill_sides(next, one + plane_floats);
+          } else {
+            take_every(from + x.from, w_.stride, x.high - x.low, one + x.low);
+          }
+          if (around) fill_sides(x, one);
+        }
+        to += plane_floats;
+        if (paired) to += plane_floats, ++i;
       }
     }
   }
 
  private:
+  void fill_sides(const InsideFrame& x, float* line) const {
+    std::fill(line, line + x.low, 0.0f);
+    std::fill(line + x.high, line + columns_.size, 0.0f);
+  }
+
+  // Both remainders of a line by 2.
+  static void take_pairs(const float* line, const InsideFrame& x, const InsideFrame& next, float* one, float* two) {
+    const bool ahead = x.from > next.from;
+    const InsideFrame &first = ahead ? next : x, &second = ahead ? x : next;
+    float *evens = (ahead ? two : one) + first.low, *odds = (ahead ? one : two) + second.low;
+    const int64_t count =
+        second.from == first.from + 1 ? std::min(first.high - first.low, second.high - second.low) : 0;
+    split_pairs(line + first.from, count, evens, odds);
+    take_every(line + first.from + 2 * count, 2, first.high - first.low - count, evens + count);
+    take_every(line + second.from + 2 * count, 2, second.high - second.low - count, odds + count);
+  }
+
+  static void split_pairs(const float* from, int64_t count, float* evens, float* odds) {
+    if (count < 4) return split_fours(from, count, evens, odds);
+    split_fours(from, count / 4 * 4, evens, odds);
+    // The last four once more, with those before them.
+    const int64_t n = count - 4;
+    if (count % 4 != 0) split_fours(from + 2 * n, 4, evens + n, odds + n);
+  }
+  // Out of line, where the compiler knows that nothing overlaps.
+  __attribute__((noinline)) static void split_fours(const float* from, int64_t count, float* __restrict evens,
+                                                    float* __restrict odds) {
+    for (int64_t n = 0; n < count; ++n) evens[n] = from[2 * n], odds[n] = from[2 * n + 1];
+  }
+
   SpatialAxis h_, w_;
   FrameAxis rows_, columns_;
   std::vector<int64_t> offsets_;

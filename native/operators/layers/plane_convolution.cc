@@ -15,7 +15,7 @@ namespace bittrue {
 namespace {
 
 constexpr int64_t kPlaneFilters = 4;     // of a channel; more are a product of matrices
-constexpr int64_t kFrameFloats = 32768;  // numbers of a frame, about
+constexpr int64_t kFrameFloats = 6144;   // numbers of a frame, about: it stays in the first cache
 constexpr int64_t kPlaneOutputs = 8192;  // of one task, about
 constexpr int64_t kPlaneRate = 8;        // outputs of one tap in a nanosecond
 constexpr int64_t kWideLine = 64;        // narrower lines run on into the gaps between them
@@ -27,7 +27,7 @@ class PlaneConvolution final : public Kernel {
       : core_(cores.real_plane()),
         f_(form),
         tile_w_(std::min<int64_t>(form.w.out, 4096)),
-        tile_h_(std::min(form.h.out, std::max<int64_t>(1, kFrameFloats / FrameAxis(form.w, tile_w_).size))),
+        tile_h_(lines_of_tile(form, tile_w_)),
         frame_(form.h, form.w, tile_h_, tile_w_) {
     require(frame_floats() <= int64_t{1} << 24, "a frame is very large");
     const Operand& filters = step.input(1);
@@ -58,7 +58,9 @@ class PlaneConvolution final : public Kernel {
       bool right = true;
       std::fill_n(mine.frame + frame_.floats(), kPlaneLanes, 0.0f);
       for (int64_t i = task * together; i < std::min(planes * tiles, (task + 1) * together); ++i) {
-        right &= tile(run, mine, i / tiles, i % tiles / across * tile_h_, i % across * tile_w_);
+        // Planes of a single tile leave the zeros around them as they are.
+        const bool around = tiles > 1 || i == task * together;
+        right &= tile(run, mine, i / tiles, i % tiles / across * tile_h_, i % across * tile_w_, around);
       }
       if (!right) finite.store(false, std::memory_order_relaxed);
     });
@@ -72,6 +74,12 @@ class PlaneConvolution final : public Kernel {
     float *frame, *sums;
   };
 
+  // Lines above and below, which each tile copies again, shall be few.
+  static int64_t lines_of_tile(const RealConvolutionForm& form, int64_t width) {
+    const FrameAxis rows(form.h, 1), columns(form.w, width);
+    const int64_t fit = kFrameFloats / (rows.slots() * columns.slots() * columns.size);
+    return std::min(form.h.out, std::max<int64_t>({fit, 8 * (rows.size - 1), 1}));
+  }
   int64_t frame_floats() const { return frame_.floats() + kPlaneLanes; }
   bool runs_on() const { return f_.w.out < kWideLine && f_.order != RealConvolutionForm::Order::fours; }
   int64_t sums_bytes() const { return runs_on() ? round_up(tile_h_ * frame_.pitch() * 4, 64) : 0; }
@@ -86,11 +94,11 @@ class PlaneConvolution final : public Kernel {
   }
 
   // All filters of a plane, at outputs from line y0 and column x0 on. False where a result is no finite number.
-  bool tile(const Run& run, const Worker& worker, int64_t plane, int64_t y0, int64_t x0) const {
+  bool tile(const Run& run, const Worker& worker, int64_t plane, int64_t y0, int64_t x0, bool around) const {
     const int64_t lines = std::min(tile_h_, f_.h.out - y0), used = std::min(tile_w_, f_.w.out - x0);
     const int64_t pitch = frame_.pitch(), filter = plane % f_.groups * f_.filters;
     const bool fours = f_.order == RealConvolutionForm::Order::fours;
-    frame_.fill(f_.at(run, 0) + plane * f_.plane(), y0, x0, worker.frame);
+    frame_.fill(f_.at(run, 0) + plane * f_.plane(), y0, x0, worker.frame, around);
     bool finite = true;
     for (int64_t m = 0; m < f_.filters; ++m) {
       const int64_t first = (plane * f_.filters + m) * f_.positions + y0 * f_.w.out + x0;

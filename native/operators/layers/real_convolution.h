@@ -50,6 +50,11 @@ inline void take_every(const float* from, int64_t stride, int64_t count, float* 
   int64_t n = 0;
   for (; n + 16 <= count; n += 16) std::memcpy(to + n, from + n, 64);
   for (; n + 4 <= count; n += 4) std::memcpy(to + n, from + n, 16);
+  if (n < count && count >= 4) {
+    // The last four once more, with those before them.
+    std::memcpy(to + count - 4, from + count - 4, 16);
+    return;
+  }
   for (; n < count; ++n) to[n] = from[n];
 }
 
