@@ -113,8 +113,8 @@ def _convolution(source: Source) -> None:
     groups = convolution.integer("num_group", 1)
     expect_images(source, groups, 1)
     data = source.type(0, "s8")
-    if data not in ("s8", "u8") or len(convolution.integers("kernel")) != 2:
-        raise source.unsupported("BT-MXNET-CONVOLUTION", f"data {data}, or another number of axes than two")
+    if data not in ("s8", "u8") or len(convolution.integers("kernel")) not in (2, 3):
+        raise source.unsupported("BT-MXNET-CONVOLUTION", f"data {data}, or another number of axes than two or three")
     ends = source.ranges(*range(len(source.inputs) - 2 - 2 * with_sum, len(source.inputs)))
     known = calibrated(source)
     weights, wide, scales, real = _weights(source, bias, with_bn, ends[:2], data, known)

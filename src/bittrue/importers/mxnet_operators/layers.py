@@ -95,11 +95,11 @@ def _convolution(source: Source) -> None:
     attributes = convolution_attributes(source)
     source.expect(9 if bias else 6)
     data, weights = source.type(0, "u8"), source.type(1, "s8")
-    if attributes["groups"] != 1 or (data, weights) != ("u8", "s8") or len(source.integers("kernel")) != 2:
+    if attributes["groups"] != 1 or (data, weights) != ("u8", "s8") or len(source.integers("kernel")) not in (2, 3):
         raise source.unsupported(
             "BT-MXNET-CONVOLUTION",
             f"data {data}, weights {weights}, {attributes['groups']} groups, {len(source.integers('kernel'))} axes",
-            "the runtime takes uint8 data, int8 weights, one group and two axes",
+            "the runtime takes uint8 data, int8 weights, one group and two or three axes",
         )
     check_outputs(source, "num_filter", 1)
     expect_images(source, 1, 1)
