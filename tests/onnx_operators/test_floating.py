@@ -132,3 +132,10 @@ def test_squares_and_cubes_by_rows(shape: tuple[int, ...]) -> None:
         x = np.abs(rng.standard_normal(bases)).astype(np.float32)
         content, feeds = single("Pow", {"x": x, "y": exponents}, [TensorProto.FLOAT])
         assert check(content, feeds) == "equal"
+
+
+def test_small_weights_of_softmax() -> None:
+    """Powers below 2^-126: 0 on processors with AVX2 alone, where the exponent is rounded below -126."""
+    x = np.zeros((160, 20), np.float32)
+    x[:, 1:] = np.linspace(-104.5, -86.5, 160, dtype=np.float32)[:, None]
+    assert check(*single("Softmax", {"x": x}, [TensorProto.FLOAT], {"axis": -1})) == "equal"

@@ -160,6 +160,10 @@ def _log_softmax_rounded_once(rows: np.ndarray) -> np.ndarray:
     return settle(value, np.where(np.isfinite(value), error, 0), exact)
 
 
+# In binary32, as a double.
+_LOG2_E = float(np.float32(1.44269504088896341))
+
+
 def _sums_of_one_set(summands: np.ndarray, width: int) -> np.ndarray:
     """Sums of rows in 16 or 8 lanes: of 16 the halves, then neighbours of neighbours, then the two quarters."""
     lanes = np.zeros((summands.shape[0], width), np.float32)
@@ -183,7 +187,11 @@ def _softmax_one_set(rows: np.ndarray, beta: float, width: int) -> np.ndarray:
 
 
 def _powers_in_one_set(differences: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Powers and their sums. With 8 lanes a power is 0 where its exponent, a rounded number, is less than -126."""
     powers = fused_polynomials.exp(differences)
+    if width == 8:
+        exponents = np.rint(differences.astype(np.float64) * _LOG2_E)
+        powers = np.where(exponents < -126, np.float32(0), powers)
     return powers, _sums_of_one_set(powers, width)
 
 
@@ -225,7 +233,8 @@ RULES: dict[str, RealSoftmaxRule] = {
     "binary32_polynomial_8_lanes": RealSoftmaxRule(
         partial(_softmax_one_set, width=8),
         partial(_log_softmax_one_set, width=8),
-        "the same with sums of e in 8 lanes, neighbours, quarters",
+        "the same with sums of e in 8 lanes, neighbours, quarters; e is 0 where the rounded (x - max) log2(e) is "
+        "below -126",
         "the same library on processors with vectors of 256 bits; verified by running",
         powers=partial(_powers_in_one_set, width=8),
     ),
