@@ -70,3 +70,17 @@ def test_averages_of_negative_zeros_are_positive(channels: int) -> None:
         node = helper.make_node(operator, ["x"], ["y"], **attributes)
         content, feeds = build([node], {"x": x}, {"y": TensorProto.FLOAT})
         assert check(content, feeds) == "equal"
+
+
+@pytest.mark.parametrize("pool", ["GlobalMaxPool", "GlobalAveragePool", "MaxPool"])
+def test_normalizations_behind_pools_of_given_images(pool: str) -> None:
+    """Such images are put into blocks, where a normalization is a convolution."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(1, 32, 5, 5)).astype(np.float32)
+    constants = {name: rng.uniform(0.5, 2, 32).astype(np.float32) for name in ("scale", "bias", "mean", "variance")}
+    nodes = [
+        helper.make_node(pool, ["x"], ["pooled"], **({"kernel_shape": [2, 2]} if pool == "MaxPool" else {})),
+        helper.make_node("BatchNormalization", ["pooled", *constants], ["y"]),
+    ]
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)
+    assert check(content, feeds) == "equal"
