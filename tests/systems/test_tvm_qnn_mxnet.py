@@ -185,6 +185,21 @@ def test_pool_product_and_real_results() -> None:
     np.testing.assert_array_equal(results(symbol.converted(shape), x), expected)
 
 
+def test_relu_concatenation_and_dequantization() -> None:
+    symbol, shape = Symbol(), (1, 2, 3, 3)
+    q = symbol.quantized_data()
+    relu = symbol.add("_contrib_quantized_act", "relu", [(q, i) for i in range(3)], act_type="relu")
+    ends = [(node, i) for node in (relu, q) for i in (1, 2)]
+    joined = symbol.add("_contrib_quantized_concat", "joined", [(relu, 0), (q, 0), *ends], num_args=2, dim=1)
+    symbol.add("_contrib_dequantize", "real", [(joined, i) for i in range(3)])
+    x = np.random.default_rng(2).uniform(-2, 2.5, shape).astype(F32)
+    codes = np.clip(away(x * (F32(1) / scale(DATA, 127.5))), -128, 127)
+    expected = np.concatenate([codes.clip(0), codes], 1).astype(F32) * F32(
+        max(abs(F32(end)) for end in DATA) / F32(127.5)
+    )
+    np.testing.assert_array_equal(results(symbol.converted(shape), x), expected)
+
+
 @needs_shared
 def test_a_whole_network() -> None:
     path = SHARED / "golden" / "mxnet" / "models" / "resnet_fused_int8in-symbol.json"
