@@ -112,6 +112,13 @@ const Operand& Step::output(size_t i) const {
 void rules::prefer_vector_form(Requantize& r) {
   if (r.wraps) return;
   const auto bound = static_cast<double>(r.bound);
+  if (r.rescale == RescaleRule::q31_one_step_up_shift_wraps) {
+    for (const Multiplier& m : r.multipliers) {
+      if (m.exponent >= 0 && std::ldexp(bound, m.exponent + 1) >= 2147483648.0) return;
+    }
+    r.rescale = RescaleRule::q31_one_step_up;
+    return;
+  }
   const bool up = r.rescale == RescaleRule::q31_one_step_up_wrap || r.rescale == RescaleRule::q31_shift_or_one_step_up;
   if (!up && r.rescale != RescaleRule::q31_one_step_away) return;
   for (const Multiplier& m : r.multipliers) {

@@ -14,9 +14,10 @@ struct MeanRow {
 inline constexpr MeanRow kMean[] = {{"q31_count_folded_two_step_up_away", "q31_two_step_up_away"},
                                     {"q31_count_folded_one_step_up", "q31_one_step_up"}};
 
-// Factor and offset are binary32 numbers; the offset holds the output's zero point.
-inline int64_t binary32_affine_even(int32_t total, float factor, float offset) {
-  const float moved = std::nearbyint(static_cast<float>(total) * factor + offset);
+// Factor and offset are binary32 numbers; the offset holds the output's zero point. Fused: one rounding to binary32.
+inline int64_t binary32_affine_even(int32_t total, float factor, float offset, bool fused) {
+  const auto real = static_cast<float>(total);
+  const float moved = std::nearbyint(fused ? std::fma(real, factor, offset) : real * factor + offset);
   if (!(moved > -2147483648.0f)) return INT32_MIN;
   return moved < 2147483648.0f ? static_cast<int64_t>(moved) : INT32_MAX;
 }

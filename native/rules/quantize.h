@@ -17,6 +17,28 @@ inline int32_t binary32_divide_away(float x, float scale, int32_t zero_point, in
   return std::min(std::max(moved, minimum), maximum);
 }
 
+// The conversion of AArch64: it limits, and NaN becomes 0. The sum wraps modulo 2^32.
+inline int32_t limited_sum_clamp(double rounded, int32_t zero_point, int32_t minimum, int32_t maximum) {
+  const double limited = std::min(std::max(rounded, -2147483648.0), 2147483647.0);
+  const int32_t steps = std::isnan(rounded) ? 0 : static_cast<int32_t>(limited);
+  const auto moved = static_cast<int32_t>(static_cast<uint32_t>(steps) + static_cast<uint32_t>(zero_point));
+  return std::min(std::max(moved, minimum), maximum);
+}
+inline int32_t binary32_divide_away_limited(float x, float scale, int32_t zero_point, int32_t minimum,
+                                            int32_t maximum) {
+  return limited_sum_clamp(std::round(x / scale), zero_point, minimum, maximum);
+}
+inline int32_t binary64_divide_away_limited(float x, float scale, int32_t zero_point, int32_t minimum,
+                                            int32_t maximum) {
+  return limited_sum_clamp(std::round(static_cast<double>(x) / static_cast<double>(scale)), zero_point, minimum,
+                           maximum);
+}
+// `inverse` is binary32(1 / scale).
+inline int32_t binary32_reciprocal_even_wrap_limited(float x, float inverse, int32_t zero_point, int32_t minimum,
+                                                     int32_t maximum) {
+  return limited_sum_clamp(std::nearbyint(x * inverse), zero_point, minimum, maximum);
+}
+
 // Ties to even; what does not fit 32 bits, NaN included, becomes -2^31. The sum wraps modulo 2^32.
 inline int32_t binary32_divide_even(float x, float scale, int32_t zero_point, int32_t minimum, int32_t maximum) {
   const float rounded = std::nearbyint(x / scale);
@@ -78,6 +100,10 @@ inline int32_t binary32_reciprocal_even_wrap(float x, float inverse, int32_t zer
 // `addend` is binary32(-zero point * scale).
 inline float binary32_multiply_add(int64_t q, float scale, float addend) {
   return static_cast<float>(q) * scale + addend;
+}
+
+inline float binary32_fused_multiply_add(int64_t q, float scale, float addend) {
+  return std::fma(static_cast<float>(q), scale, addend);
 }
 
 // The difference is modulo 2^32.

@@ -44,6 +44,12 @@ inline int64_t q31_one_step_up(int64_t acc, const Multiplier& m) {
   return wrapping_sum(wrapping_product(acc, m.multiplier), int64_t{1} << (right - 1)) >> right;
 }
 
+// The high half is cut off, and a right shift by 1 or more rounds.
+inline int64_t q31_one_step_up_shift_wraps(int64_t acc, const Multiplier& m) {
+  const int64_t high = wrapping_product(shift_left_wrapping(acc, m.exponent + 1), m.multiplier) >> 31;
+  return arithmetic::divide_by_power_of_two_up(high, m.exponent < -1 ? -m.exponent : 1);
+}
+
 // The plan's multiplier already has 15 bits; acc may have 48.
 inline int64_t q15_one_step_up(int64_t acc, const Multiplier& m) {
   const int right = 15 - m.exponent;
@@ -165,6 +171,7 @@ inline double binary64_multiply(int64_t acc, const Multiplier& m) { return stati
   INTEGER(q31_two_step_up_away, 31, 0, kVector)                                         \
   INTEGER(q31_two_step_up_up, 31, 0, kVector)                                           \
   INTEGER(q31_one_step_up, 31, 0, kVector)                                              \
+  INTEGER(q31_one_step_up_shift_wraps, 31, 0, kElement | kUneven)                       \
   INTEGER(q31_one_step_up_wrap, 31, 0, kElement)                                        \
   INTEGER(q31_shift_or_one_step_up, 31, 0, kElement | kUneven)                          \
   INTEGER(q31_one_step_away, 31, 0, kElement)                                           \

@@ -146,6 +146,11 @@ def test_numerics_are_listed_shown_and_compared() -> None:
         assert name in out
     assert "q31_two_step_up_away" in run("numerics", "show", "litert", "--operator", "conv").stdout
     run("numerics", "show", "litert", "--operator", "no_such_operator", check=2)
+    for name, rule in (("xnnpack", "binary32_multiply_even"), ("xnnpack@aarch64", "q31_one_step_up")):
+        shown = run("numerics", "show", name, "--operator", "mul").stdout
+        assert rule in shown
+        assert "aarch64: " in shown
+    assert "aarch64: " not in run("numerics", "show", "mxnet", "--operator", "conv").stdout
     out = run("numerics", "diff", "litert", "litert@1.2", "--operator", "fully_connected", check=1).stdout
     assert "binary64_multiply_away" in out
     assert "accumulator" in out

@@ -19,6 +19,7 @@ from bittrue.cli.comparison import show
 from bittrue.compare.inputs import Given
 from bittrue.compare.result import CompareResult
 from bittrue.errors import InputError
+from compare.test_planted_faults import pair_model
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,17 @@ def test_different_is_exit_code_1(demo: Path) -> None:
     assert result.exit_code == 1
     assert "DIFFERENT: " in result.output
     assert "20 runs in all" in result.output
+
+
+def test_the_same_kernels_of_another_processor(tmp_path: Path) -> None:
+    """What makes the difference is the rule that the table for the other processor has, and nothing stays over."""
+    path = tmp_path / "product.tflite"
+    path.write_bytes(pair_model("MUL"))
+    result = run(f"{path}@xnnpack", f"{path}@xnnpack@aarch64")
+    assert result.exit_code == 1
+    text = " ".join(result.output.split())
+    assert "`rescale = q31_one_step_up` instead of `binary32_multiply_even`" in text
+    assert "0 unexplained of " in text
 
 
 def test_json_is_the_result_and_nothing_else(demo: Path, tmp_path: Path) -> None:

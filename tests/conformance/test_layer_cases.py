@@ -147,6 +147,7 @@ def ruled(case: SuiteCase, rule: str) -> bytes | None:
 # Rules of one arithmetic where accumulators have 32 bits and are not followed by more.
 _ALIKE = (
     ("q31_one_step_up_wrap", "q31_one_step_up"),
+    ("q31_one_step_up_shift_wraps", "q31_one_step_up"),
     ("binary32_multiply_even_overflow_lowest", "binary32_multiply_even"),
     ("binary32_add_multiply_even", "binary32_multiply_even"),
     ("binary32_add_multiply_twice_even", "binary32_multiply_even"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ import bittrue
 from bittrue import numerics
 from bittrue.numerics import processors
 from bittrue.numerics.table import Numerics, Row
-from support import differential, recorded
+from support import differential, elsewhere, recorded
 
 FILES = sorted(recorded.FOLDER.glob("*.npz"))
 # Answers of a runtime that is installed, on another processor.
@@ -39,11 +39,12 @@ def replayed(path: recorded.Path, record_property: Callable[[str, object], None]
     """Every case is equal, or refused by one or both."""
     outcomes = {"equal": 0, "refused": 0}
     values = 0
-    name = path.stem.removesuffix(_ELSEWHERE)
+    runtime = path.stem.removesuffix(_ELSEWHERE)
+    name = path.stem if path.stem in numerics.names() else runtime
     for case in recorded.read(path):
         try:
             ours = differential.compute(case.content, case.feeds, name)
-            outcomes[differential.judge(ours, case.answer, name, case.may_refuse)] += 1
+            outcomes[differential.judge(ours, case.answer, runtime, case.may_refuse)] += 1
         except pytest.skip.Exception:
             # A row that refuses: a test of its own would be skipped.
             outcomes["refused"] += 1
@@ -72,6 +73,28 @@ def test_what_was_run_on_aarch64_are_rows_of_today() -> None:
     assert row is not None
     assert re.fullmatch(r"aarch64: \d+ models equal", processors.elsewhere("litert", row))
     assert processors.elsewhere("mxnet", row) == ""
+
+
+def _rules(rows: Iterable[Row]) -> set[tuple[str, str]]:
+    return {choice for row in rows for choice in row.rules.items()}
+
+
+def test_rules_of_aarch64_are_told_from_those_of_x86_64() -> None:
+    """For each rule that a table has for aarch64 alone there is an answer that the table for x86-64 does not give."""
+    own, told = set[tuple[str, str]](), set[tuple[str, str]]()
+    for name in (name for name in numerics.names() if name.endswith(_ELSEWHERE)):
+        table, base = numerics.find(name), numerics.find(name.removesuffix(_ELSEWHERE))
+        here = _rules(table.rows) - _rules(base.rows)
+        own |= here
+        for case in recorded.read(recorded.FOLDER / f"{name}.npz"):
+            if not case.answer.ran:
+                continue
+            rows, outcome = elsewhere.outcome(table, case)
+            taken = _rules(rows) & here - told
+            if taken and outcome == "equal" and elsewhere.outcome(base, case)[1] == "differ":
+                told |= taken
+    assert own
+    assert own <= told
 
 
 @pytest.mark.parametrize("name", [n for n, runtime in differential.RUNTIMES.items() if not runtime.resolver])

@@ -139,6 +139,12 @@ def whole_product(acc: int, real: float, away: bool = False) -> int:
     return exact.wrap_s32(wrap_s64(product + half) >> right)
 
 
+def shifted_product(acc: int, real: float) -> int:
+    m, e = exact.encode_q31(real)
+    high = exact.wrap_s32(acc * 2 ** max(e + 1, 0)) * m >> 31
+    return exact.nearest(Fraction(high, 2 ** max(-e, 1)), "up")
+
+
 def shift_or_product(acc: int, real: float) -> int:
     m, e = exact.encode_q31(real)
     if m != 2**30:
@@ -165,6 +171,7 @@ ORACLES = {
     "q15_one_step_even": q15_even,
     "q30_floor_plus_one": q30_floor,
     "q31_one_step_up_wrap": whole_product,
+    "q31_one_step_up_shift_wraps": shifted_product,
     "q31_shift_or_one_step_up": shift_or_product,
     "q31_one_step_away": lambda acc, real: whole_product(acc, real, away=True),
     "binary32_multiply": binary32_product,
@@ -221,88 +228,89 @@ def told(*answers: tuple[float, str]) -> dict[str, float]:
 RESCALE_CASES = [
     (1, 0.25, told(
         (1, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_two_step_away_away "
-           "binary64_two_step_away_away q30_floor_plus_one q31_two_step_up_away q31_two_step_up_up"),
+            "binary64_two_step_away_away q30_floor_plus_one q31_two_step_up_away q31_two_step_up_up"),
         (0.25, "binary32_multiply binary64_multiply"),
         (0, "binary32_multiply_even binary32_multiply_even_overflow_lowest binary32_multiply_even_wide "
-           "binary64_multiply_away binary64_multiply_even binary64_product_binary32_away q15_one_step_even "
-           "q15_one_step_up q31_one_step_away q31_one_step_up q31_one_step_up_wrap q31_shift_or_one_step_up "
-           "q8_one_step_up"),
+            "binary64_multiply_away binary64_multiply_even binary64_product_binary32_away q15_one_step_even "
+            "q15_one_step_up q31_one_step_away q31_one_step_up q31_one_step_up_shift_wraps q31_one_step_up_wrap "
+            "q31_shift_or_one_step_up q8_one_step_up"),
     )),
     (2, 0.25, told(
         (1, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_two_step_away_away "
-           "binary64_multiply_away binary64_product_binary32_away binary64_two_step_away_away q15_one_step_up "
-           "q31_one_step_away q31_one_step_up q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_away "
-           "q31_two_step_up_up q8_one_step_up"),
+            "binary64_multiply_away binary64_product_binary32_away binary64_two_step_away_away q15_one_step_up "
+            "q31_one_step_away q31_one_step_up q31_one_step_up_shift_wraps q31_one_step_up_wrap "
+            "q31_shift_or_one_step_up q31_two_step_up_away q31_two_step_up_up q8_one_step_up"),
         (0.5, "binary32_multiply binary64_multiply"),
         (0, "binary32_multiply_even binary32_multiply_even_overflow_lowest binary32_multiply_even_wide "
-           "binary64_multiply_even q15_one_step_even"),
+            "binary64_multiply_even q15_one_step_even"),
         (2, "q30_floor_plus_one"),
     )),
     (-2, 0.25, told(
         (0, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_multiply_even "
-           "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide binary64_multiply_even "
-           "q15_one_step_even q15_one_step_up q30_floor_plus_one q31_one_step_up q31_one_step_up_wrap "
-           "q31_shift_or_one_step_up q31_two_step_up_up q8_one_step_up"),
+            "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide binary64_multiply_even "
+            "q15_one_step_even q15_one_step_up q30_floor_plus_one q31_one_step_up q31_one_step_up_shift_wraps "
+            "q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_up q8_one_step_up"),
         (-0.5, "binary32_multiply binary64_multiply"),
         (-1, "binary32_two_step_away_away binary64_multiply_away binary64_product_binary32_away "
-            "binary64_two_step_away_away q31_one_step_away q31_two_step_up_away"),
+             "binary64_two_step_away_away q31_one_step_away q31_two_step_up_away"),
     )),
     (3, 0.25, told(
         (2, "binary32_add_multiply_even q30_floor_plus_one"),
         (1, "binary32_add_multiply_twice_even binary32_multiply_even binary32_multiply_even_overflow_lowest "
-           "binary32_multiply_even_wide binary32_two_step_away_away binary64_multiply_away binary64_multiply_even "
-           "binary64_product_binary32_away binary64_two_step_away_away q15_one_step_even q15_one_step_up "
-           "q31_one_step_away q31_one_step_up q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_away "
-           "q31_two_step_up_up q8_one_step_up"),
+            "binary32_multiply_even_wide binary32_two_step_away_away binary64_multiply_away binary64_multiply_even "
+            "binary64_product_binary32_away binary64_two_step_away_away q15_one_step_even q15_one_step_up "
+            "q31_one_step_away q31_one_step_up q31_one_step_up_shift_wraps q31_one_step_up_wrap "
+            "q31_shift_or_one_step_up q31_two_step_up_away q31_two_step_up_up q8_one_step_up"),
         (0.75, "binary32_multiply binary64_multiply"),
     )),
     (-4, 0.25, told(
         (0, "binary32_add_multiply_even binary32_add_multiply_twice_even"),
         (-1.0, "binary32_multiply binary32_multiply_even binary32_multiply_even_overflow_lowest "
-              "binary32_multiply_even_wide binary32_two_step_away_away binary64_multiply binary64_multiply_away "
-              "binary64_multiply_even binary64_product_binary32_away binary64_two_step_away_away "
-              "q15_one_step_even q15_one_step_up q30_floor_plus_one q31_one_step_away q31_one_step_up "
-              "q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_away q31_two_step_up_up "
-              "q8_one_step_up"),
+               "binary32_multiply_even_wide binary32_two_step_away_away binary64_multiply binary64_multiply_away "
+               "binary64_multiply_even binary64_product_binary32_away binary64_two_step_away_away "
+               "q15_one_step_even q15_one_step_up q30_floor_plus_one q31_one_step_away q31_one_step_up "
+               "q31_one_step_up_shift_wraps q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_away "
+               "q31_two_step_up_up q8_one_step_up"),
     )),
     (1, 0.5, told(
         (2, "binary32_add_multiply_even binary32_add_multiply_twice_even q30_floor_plus_one"),
         (0.5, "binary32_multiply binary64_multiply"),
         (0, "binary32_multiply_even binary32_multiply_even_overflow_lowest binary32_multiply_even_wide "
-           "binary64_multiply_even"),
+            "binary64_multiply_even"),
         (1, "binary32_two_step_away_away binary64_multiply_away binary64_product_binary32_away "
-           "binary64_two_step_away_away q15_one_step_up q31_one_step_away q31_one_step_up q31_one_step_up_wrap "
-           "q31_shift_or_one_step_up q31_two_step_up_away q31_two_step_up_up q8_one_step_up"),
+            "binary64_two_step_away_away q15_one_step_up q31_one_step_away q31_one_step_up "
+            "q31_one_step_up_shift_wraps q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_away "
+            "q31_two_step_up_up q8_one_step_up"),
     )),
     (1000, 0.3, told(
         (301, "binary32_add_multiply_even q8_one_step_up"),
         (226, "binary32_add_multiply_twice_even"),
         (300.0, "binary32_multiply binary32_multiply_even binary32_multiply_even_overflow_lowest "
-               "binary32_multiply_even_wide binary32_two_step_away_away binary64_multiply binary64_multiply_away "
-               "binary64_multiply_even binary64_product_binary32_away binary64_two_step_away_away "
-               "q15_one_step_even q15_one_step_up q31_one_step_away q31_one_step_up q31_one_step_up_wrap "
-               "q31_shift_or_one_step_up q31_two_step_up_away q31_two_step_up_up"),
+                "binary32_multiply_even_wide binary32_two_step_away_away binary64_multiply binary64_multiply_away "
+                "binary64_multiply_even binary64_product_binary32_away binary64_two_step_away_away "
+                "q15_one_step_even q15_one_step_up q31_one_step_away q31_one_step_up q31_one_step_up_shift_wraps "
+                "q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_away q31_two_step_up_up"),
         (601, "q30_floor_plus_one"),
     )),
     (100_000_000, 0.7000123, told(
         (70001232, "binary32_add_multiply_even binary32_multiply binary32_multiply_even "
-                  "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide binary32_two_step_away_away "
-                  "binary64_product_binary32_away binary64_two_step_away_away"),
+                   "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide binary32_two_step_away_away "
+                   "binary64_product_binary32_away binary64_two_step_away_away"),
         (52500924, "binary32_add_multiply_twice_even"),
         (70001230.0, "binary64_multiply binary64_multiply_away binary64_multiply_even q31_one_step_away "
-                    "q31_one_step_up q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_away "
-                    "q31_two_step_up_up"),
+                     "q31_one_step_up q31_one_step_up_shift_wraps q31_one_step_up_wrap q31_shift_or_one_step_up "
+                     "q31_two_step_up_away q31_two_step_up_up"),
         (70001221, "q15_one_step_up"),
         (140002461, "q30_floor_plus_one"),
         (69921875, "q8_one_step_up"),
     )),
     (116_784_916, 0.4183, told(
         (48851128, "binary32_add_multiply_even binary32_multiply binary32_multiply_even "
-                  "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide binary32_two_step_away_away"),
+                   "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide binary32_two_step_away_away"),
         (36638344, "binary32_add_multiply_twice_even"),
         (48851130.3628, "binary64_multiply"),
         (48851130, "binary64_multiply_away binary64_multiply_even q31_one_step_away q31_one_step_up "
-                  "q31_one_step_up_wrap q31_shift_or_one_step_up"),
+                   "q31_one_step_up_shift_wraps q31_one_step_up_wrap q31_shift_or_one_step_up"),
         (48851132, "binary64_product_binary32_away binary64_two_step_away_away"),
         (48851649, "q15_one_step_even q15_one_step_up"),
         (97702261, "q30_floor_plus_one"),
@@ -312,11 +320,11 @@ RESCALE_CASES = [
     (3, 1000000000.0, told(
         (2147483647, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_multiply_even"),
         (3000000000.0, "binary32_multiply binary32_multiply_even_wide binary64_multiply binary64_multiply_even "
-                      "binary64_product_binary32_away q31_one_step_up q8_one_step_up"),
+                       "binary64_product_binary32_away q31_one_step_up q8_one_step_up"),
         (-2147483648, "binary32_multiply_even_overflow_lowest binary64_multiply_away"),
         (6000000001, "q30_floor_plus_one"),
         (-1294967296, "q31_one_step_away q31_one_step_up_wrap q31_shift_or_one_step_up"),
-        (-1000000000, "q31_two_step_up_away q31_two_step_up_up"),
+        (-1000000000, "q31_one_step_up_shift_wraps q31_two_step_up_away q31_two_step_up_up"),
     )),
     (100_000_000, 5000.0, told(
         (2147483647, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_multiply_even"),
@@ -326,35 +334,37 @@ RESCALE_CASES = [
         (1783793664, "q15_one_step_up q31_one_step_away q31_one_step_up_wrap q31_shift_or_one_step_up"),
         (1000000000001, "q30_floor_plus_one"),
         (-695040000, "q31_two_step_up_away q31_two_step_up_up"),
+        (615680000, "q31_one_step_up_shift_wraps"),
     )),
     (2**31 - 1, 0.5, told(
         (1073741824, "binary32_add_multiply_even binary32_multiply binary32_multiply_even "
-                    "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide "
-                    "binary32_two_step_away_away binary64_multiply_away binary64_multiply_even "
-                    "binary64_product_binary32_away binary64_two_step_away_away q15_one_step_up q31_one_step_away "
-                    "q31_one_step_up q31_one_step_up_wrap q31_two_step_up_away q31_two_step_up_up q8_one_step_up"),
+                     "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide "
+                     "binary32_two_step_away_away binary64_multiply_away binary64_multiply_even "
+                     "binary64_product_binary32_away binary64_two_step_away_away q15_one_step_up q31_one_step_away "
+                     "q31_one_step_up q31_one_step_up_wrap q31_two_step_up_away q31_two_step_up_up q8_one_step_up"),
         (805306368, "binary32_add_multiply_twice_even"),
         (1073741823.5, "binary64_multiply"),
         (2147483648, "q30_floor_plus_one"),
         (-1073741824, "q31_shift_or_one_step_up"),
+        (0, "q31_one_step_up_shift_wraps"),
     )),
     (2**31 - 1, 2.0, told(
         (2147483647, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_multiply_even"),
         (4294967296.0, "binary32_multiply binary32_multiply_even_wide binary64_product_binary32_away"),
         (-2147483648, "binary32_multiply_even_overflow_lowest binary64_multiply_away"),
         (4294967294.0, "binary64_multiply binary64_multiply_even q31_one_step_up q8_one_step_up"),
-        (-2, "q15_one_step_up q31_one_step_away q31_one_step_up_wrap q31_shift_or_one_step_up "
-            "q31_two_step_up_away q31_two_step_up_up"),
+        (-2, "q15_one_step_up q31_one_step_away q31_one_step_up_shift_wraps q31_one_step_up_wrap "
+             "q31_shift_or_one_step_up q31_two_step_up_away q31_two_step_up_up"),
         (8589934589, "q30_floor_plus_one"),
     )),
     (2**24 + 1, 1.0, told(
         (16777220, "binary32_add_multiply_even"),
         (12582915, "binary32_add_multiply_twice_even"),
         (16777216.0, "binary32_multiply binary32_multiply_even binary32_multiply_even_overflow_lowest "
-                    "binary32_multiply_even_wide binary64_product_binary32_away"),
+                     "binary32_multiply_even_wide binary64_product_binary32_away"),
         (16777217.0, "binary64_multiply binary64_multiply_away binary64_multiply_even q15_one_step_up "
-                    "q31_one_step_away q31_one_step_up q31_one_step_up_wrap q31_shift_or_one_step_up "
-                    "q31_two_step_up_away q31_two_step_up_up q8_one_step_up"),
+                     "q31_one_step_away q31_one_step_up q31_one_step_up_shift_wraps q31_one_step_up_wrap "
+                     "q31_shift_or_one_step_up q31_two_step_up_away q31_two_step_up_up q8_one_step_up"),
         (33554435, "q30_floor_plus_one"),
     )),
 ]  # fmt: skip

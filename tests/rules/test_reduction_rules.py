@@ -33,12 +33,14 @@ CASES: dict[str, dict[str, list[float]]] = {
         "binary32_divide": [-6.0, -6.5, 1.6666666269302368],
         "binary32_reciprocal": [-6.0, -6.5, 1.6666667461395264],
         # 3 / 4, -6 / 4 and -2 / 4 with the zero points 1 and 10; the last rule does not divide.
-        "binary32_affine_even": [10, 8, 8],
-        "binary32_real_two_step_up_up": [10, 8, 9],
-        "binary32_real_two_step_up_away": [10, 7, 8],
-        "binary32_affine_away": [9, 0, 4],
+        "binary32_affine_even": [10, 8, 8, 903],
+        "binary32_fused_affine_even": [10, 8, 8, 902],
+        "binary32_real_two_step_up_up": [10, 8, 9, -1511],
+        "binary32_real_two_step_up_away": [10, 7, 8, -1511],
+        "binary32_affine_away": [9, 0, 4, -16113],
+        "binary32_fused_affine_away": [9, 0, 4, -16112],
         # Without the output's zero point.
-        "exact_even": [1, -2, 0],
+        "exact_even": [1, -2, 0, -511],
     },
     # The row (18, 9), in 1/128 for the integer rules; 18 / sqrt(405) is 0.89443, or 114.49 of 128. Then -105 in a
     # long row, -6.34 of 128: two roundings take it to -6.5 and -7.
@@ -52,10 +54,11 @@ CASES: dict[str, dict[str, list[float]]] = {
     "softmax": {
         "exp_f5_sum_f12_reciprocal_away": [10923, 10923, 10923],
         "tables_513_one_step_up": [10922, 10922, 10922],
-        "binary32_table_away": [8677679, 8677679, 8677679],
-        "binary32_table_half_up": [8677680, 8677680, 8677680],
+        "binary32_table_away": [8677679, 8677679, 8677679, 16583843, 9449189],
+        "u16_table_two_step_up": [8677679, 8677679, 8677679, 16583799, 9449235],
+        "binary32_table_half_up": [8677680, 8677680, 8677680, 16583844, 9449190],
         # A third is rounded before it is divided by the output's scale.
-        "binary32_reals_away": [8677678, 8677678, 8677678],
+        "binary32_reals_away": [8677678, 8677678, 8677678, 16583842, 9449189],
         # In units of 2^-8 always.
         "counted_table_half_up": [85, 85, 85],
     },
@@ -63,7 +66,7 @@ CASES: dict[str, dict[str, list[float]]] = {
     "interpolate": {
         "ten_bits_half_away": [-3, -3, -2, -2, 0, 57, 114, 172, 200, 200, 200],
         "ten_bits_half_up": [-3, -2, -2, -2, 0, 57, 114, 172, 200, 200, 200],
-        "binary32_products_half_up": [-2, -2, -1, -1, 198],
+        "binary32_products_half_up": [-2, -2, -1, -1, 198, 170, 129],
         "binary32_products": [
             -3.0,
             -2.5,
@@ -76,7 +79,31 @@ CASES: dict[str, dict[str, list[float]]] = {
             157.14288330078125,
         ],
         "eleven_bits_half_up": [-3, -2, -2, -2, 0, 57, 114, 171, 200, 200, 200],
-        "binary32_weights_half_up": [-2, -2, -1, -1, 197],
+        "binary32_weights_half_up": [-2, -2, -1, -1, 197, 169, 129],
+        "binary32_fused_products_half_up": [-2, -2, -1, -1, 197, 170, 129],
+        "binary32_fused_weights_half_up": [-2, -2, -1, -1, 197, 170, 128],
+        "binary32_fused_products": [
+            -3.0,
+            -2.5,
+            -2.0,
+            -2.0,
+            0.8379999995231628,
+            0.7199999690055847,
+            42.85715103149414,
+            100.00001525878906,
+            157.1428680419922,
+        ],
+        "binary32_fused_weights": [
+            -3.0,
+            -2.5,
+            -2.0,
+            -2.0,
+            0.8379999399185181,
+            0.7199999690055847,
+            42.85715103149414,
+            100.00001525878906,
+            157.1428680419922,
+        ],
         "binary32_weights": [
             -3.0,
             -2.5,
@@ -131,6 +158,8 @@ CASES: dict[str, dict[str, list[float]]] = {
 
 
 TELLING_PIXELS, TELLING_WEIGHTS = (200, 100, 198, 214), (0.125, 0.8)
+# And two whose bits follow from where products are fused to sums.
+FUSED_PIXELS, FUSED_WEIGHTS = ([216, 81], [251, 53], [28, 252], [193, 120]), (0.475, 0.5)
 
 
 def interpolated(name: str, pixels: list[int], out: int, half_pixel: bool = False) -> np.ndarray:
@@ -148,10 +177,13 @@ def result(slot: str, name: str) -> list[float]:
     if slot == "mean":
         rule = mean.RULES[name]
         if rule.prepare_scales is not None:
-            # Zero points 1 and 10; -6 / 4 and -2 / 4 are ties.
-            return rule.apply(np.array([3, -6, -2]), rule.prepare_scales(1.0, 1.0, 4, 1, 10)).tolist()
+            # Zero points 1 and 10; -6 / 4 and -2 / 4 are ties. Then a sum next to a tie.
+            ties = rule.apply(np.array([3, -6, -2]), rule.prepare_scales(1.0, 1.0, 4, 1, 10)).tolist()
+            telling = rule.prepare_scales(0.6505657434463501, 0.08605505526065826, 10, 79, 111)
+            return [*ties, int(rule.apply(np.array([-1356]), telling)[0])]
         if rule.prepare_affine is not None:
-            return rule.apply(np.array([3, -6, -2]), rule.prepare_affine(1.0, 4, 1, 10)).tolist()
+            ties = rule.apply(np.array([3, -6, -2]), rule.prepare_affine(1.0, 4, 1, 10)).tolist()
+            return [*ties, int(rule.apply(np.array([1684]), rule.prepare_affine(1.804147481918335, 3, 55, -11))[0])]
         of_two = rule.apply(np.array([-12, -13], F32 if real else np.int64), rule.prepare(0.25, 2)).tolist()
         return of_two + (rule.apply(F32([5]), rule.prepare(0.25, 3)).tolist() if real else [])
     if slot == "normalize":
@@ -163,7 +195,9 @@ def result(slot: str, name: str) -> list[float]:
         length = (3,) if softmax.RULES[name].counted else ()
         prepared = {**softmax.RULES[name].prepare(1 / 16, 1.0, *length), "output_scale": F32(3.841273255034139e-08)}
         prepared["input_zero_point"] = np.int64(5)
-        return softmax.RULES[name].apply(np.array([[0, 0, 0]]), prepared, 15)[0].tolist()
+        # And a row of two, for rules whose units are the output's.
+        rows = [[0, 0, 0], [0, -9, -255]] if softmax.RULES[name].scaled else [[0, 0, 0]]
+        return softmax.RULES[name].apply(np.array(rows), prepared, 15).reshape(-1)[:5].tolist()
     if slot == "log_softmax":
         logarithm = log_softmax.RULES[name]
         prepared = {**logarithm.prepare(0.7), "output_scale": F32(1 / 16)}
@@ -182,6 +216,8 @@ def result(slot: str, name: str) -> list[float]:
         # A sum just below one half, by one of the two orders.
         corners = tuple(np.array([v]) for v in TELLING_PIXELS)
         inside += interpolate.RULES[name].apply(corners, F32([TELLING_WEIGHTS[0]]), F32([TELLING_WEIGHTS[1]])).tolist()
+        corners = tuple(map(np.array, FUSED_PIXELS))
+        inside += interpolate.RULES[name].apply(corners, F32([FUSED_WEIGHTS[0]]), F32([FUSED_WEIGHTS[1]])).tolist()
     else:
         # Weights of fractions that neither 1024ths nor 2048ths hold.
         inside += interpolated(name, [0, 200], 7).tolist()

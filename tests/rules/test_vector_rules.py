@@ -142,6 +142,14 @@ def test_binary32_softmax_against_fractions(scale: float, row: list[int], output
             to_s32(Fraction(math.floor(f32(share + Fraction(1, 2)))), "even") for share in shares
         ],
     }
+    units = [min(65535, math.floor(f32(entry * 65535) + Fraction(1, 2))) for entry in entries]
+    multiplier, exponent = exact.encode_q31(float(f32(1 / f32(f32(sum(units)) * unit))))
+    expected["u16_table_two_step_up"] = [
+        exact.divide_by_power_of_two_up(
+            exact.doubling_high_multiply_up(exact.wrap_s32(u * 2 ** max(exponent, 0)), multiplier), max(-exponent, 0)
+        )
+        for u in units
+    ]
     for name, values in expected.items():
         rule = softmax.RULES[name]
         prepared = {**rule.prepare(scale, 1.0), "output_scale": F32(output_scale)}
@@ -174,10 +182,12 @@ def test_means_and_sums_of_vector_loops_against_fractions(scale: float, output_s
             up = exact.divide_by_power_of_two_up(high, max(-exponent, 0)) + bias
             away = exact.divide_by_power_of_two_away(high, max(-exponent, 0)) + bias
             line = to_s32(f32(f32(f32(total) * factor) + offset), "away") + 11
+            fused = to_s32(f32(f32(total) * factor + offset), "away") + 11
             for name, expected in (
                 ("binary32_real_two_step_up_up", up),
                 ("binary32_real_two_step_up_away", away),
                 ("binary32_affine_away", line),
+                ("binary32_fused_affine_away", fused),
             ):
                 rule = mean.RULES[name]
                 assert rule.prepare_scales is not None
@@ -229,14 +239,25 @@ def test_quantizations_of_vector_loops_against_fractions(scale: float, zero_poin
         divided = Fraction(float(value) / float(step)) if finite else None
         even = to_s32(f32(value * inverse), "even") if finite and abs(value * inverse) < 3e38 else -(2**31)
         away = to_s32(divided, "away") if divided is not None else -(2**31)
-        for name, whole in (("binary32_reciprocal_even_wrap", even), ("binary64_divide_away", away)):
+        limit = 0 if np.isnan(x) else 2**31 - 1 if x > 0 else -(2**31)
+        held = finite and abs(value / step) < 2**31 - 1
+        limited_even = exact.nearest(f32(value * inverse), "even") if held else limit
+        limited_away = exact.nearest(divided, "away") if held and divided is not None else limit
+        limited_once = exact.nearest(f32(value / step), "away") if held else limit
+        for name, whole in (
+            ("binary32_reciprocal_even_wrap", even),
+            ("binary64_divide_away", away),
+            ("binary32_reciprocal_even_wrap_limited", clamp(limited_even, -(2**31), 2**31 - 1)),
+            ("binary64_divide_away_limited", clamp(limited_away, -(2**31), 2**31 - 1)),
+            ("binary32_divide_away_limited", clamp(limited_once, -(2**31), 2**31 - 1)),
+        ):
             found = int(quantize.QUANTIZE[name](np.array([x]), F32(scale), np.int64(zero_point), -128, 127)[0])
             assert found == clamp(exact.wrap_s32(whole + zero_point), -128, 127), (name, x)
 
 
 def test_quantizations_are_told_apart() -> None:
     """The tie 3.5, with a zero point 4.5 and even, what is too large, and what f32(1 / 0.7) moves onto a tie."""
-    cases = ((np.float32([0.35, 0.25, np.inf]), 0.1, 1), (np.float32([-85.04999542236328]), 0.7, 100))
+    cases = ((np.float32([0.35, 0.25, np.inf, np.nan]), 0.1, 1), (np.float32([-85.04999542236328]), 0.7, 100))
     found = {
         name: tuple(q for x, scale, z in cases for q in rule(x, F32(scale), np.int64(z), -128, 127).tolist())
         for name, rule in quantize.QUANTIZE.items()
@@ -245,7 +266,7 @@ def test_quantizations_are_told_apart() -> None:
 
 
 def test_dequantizations_against_fractions_and_apart() -> None:
-    differ = 0
+    differ = fused_differ = 0
     for scale in (0.1, 0.0037, 3.3):
         step = Fraction(float(F32(scale)))
         for zero_point in (0, 3, -100, 128):
@@ -255,8 +276,12 @@ def test_dequantizations_against_fractions_and_apart() -> None:
                 one = float(quantize.DEQUANTIZE["binary32_multiply_add"](*arguments)[0])
                 two = float(quantize.DEQUANTIZE["binary64_multiply"](*arguments)[0])
                 assert Fraction(one) == f32(f32(q * step) + addend)
+                fused = float(quantize.DEQUANTIZE["binary32_fused_multiply_add"](*arguments)[0])
+                assert Fraction(fused) == f32(q * step + addend)
+                fused_differ += fused not in (one, two)
                 differ += one != two
     assert differ > 10
+    assert fused_differ > 3
 
 
 @pytest.mark.parametrize("name", ["logistic", "tanh"])
@@ -388,3 +413,19 @@ def test_interpolation_by_weights_against_fractions() -> None:
         assert Fraction(float(interpolate.RULES["binary32_weights"].apply(*arguments)[0])) == total
         up = int(interpolate.RULES["binary32_weights_half_up"].apply(*arguments)[0])
         assert up == math.floor(f32(total + Fraction(1, 2)))
+        fused = Fraction(0)
+        for i in (0, 2, 1, 3):
+            fused = f32(fused + pixels[i] * weights[i])
+        assert Fraction(float(interpolate.RULES["binary32_fused_weights"].apply(*arguments)[0])) == fused
+        fused = products[2]
+        for i in (0, 1, 3):
+            fused = f32(fused + pixels[i] * weights[i])
+        up = int(interpolate.RULES["binary32_fused_weights_half_up"].apply(*arguments)[0])
+        assert up == math.floor(f32(fused + Fraction(1, 2)))
+        ends = [f32(p * f32(w)) for p, w in zip(pixels, (1 - wy, wy, 1 - wy, wy), strict=True)]
+        fused = f32(ends[1] * f32(1 - wx))
+        for i, weight in ((0, f32(1 - wx)), (2, wx), (3, wx)):
+            fused = f32(fused + ends[i] * weight)
+        assert Fraction(float(interpolate.RULES["binary32_fused_products"].apply(*arguments)[0])) == fused
+        up = int(interpolate.RULES["binary32_fused_products_half_up"].apply(*arguments)[0])
+        assert up == math.floor(f32(fused + Fraction(1, 2)))

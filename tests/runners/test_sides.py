@@ -43,6 +43,7 @@ def test_ours(model: Path, onnx_model: Path) -> None:
     assert [(port.name, port.shape, port.zero_point) for port in side.inputs] == [("x", (1, 4), 3)]
     assert open_side(f"{model}@xnnpack").numerics == "xnnpack"
     assert open_side(f"{model}@litert@1.2").numerics == "litert@1.2"
+    assert open_side(f"{model}@xnnpack@aarch64").numerics == "xnnpack@aarch64"
     assert open_side(str(onnx_model)).numerics == "onnxruntime"
     assert side.arithmetic is not None
     assert side.arithmetic.reproduces in side.title

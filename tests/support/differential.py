@@ -134,9 +134,10 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
         check_native(session, feeds, values, isas=_instruction_sets(content))
         inexact = _inexact(session.plan)
         constants = (t.values() for one in graphs for t in one.tensors if t.dtype == "f32" and t.is_constant)
-        if not RUNTIMES[numerics].subnormal and _subnormal(itertools.chain(*feeds, values.values(), constants)):
+        runtime = RUNTIMES[numerics.removesuffix("@aarch64")]
+        if not runtime.subnormal and _subnormal(itertools.chain(*feeds, values.values(), constants)):
             inexact = frozenset(names.values())
-        if RUNTIMES[numerics].wide and "avx512vnni" not in bittrue.isas() and _real(values.values()):
+        if runtime.wide and "avx512vnni" not in bittrue.isas() and _real(values.values()):
             inexact = frozenset(names.values())
         return Computed(names, values, inexact=inexact)
     except bittrue.BittrueError as caught:

@@ -106,8 +106,9 @@ struct FixedPoint {
 };
 
 // binary32_products: p00 * (1-wy) * (1-wx) + p10 * wy * (1-wx) + p01 * (1-wy) * wx + p11 * wy * wx + nudge, every
-// operation rounded to binary32 in this order. The vertical pass does the products with wy.
-template <class Stored>
+// operation rounded to binary32 in this order. The vertical pass does the products with wy. Fused: a product and the sum
+// with what is there are rounded once, and the second product comes first.
+template <class Stored, bool kFused = false>
 struct WeightedSums {
   static constexpr float kLeast = -1.0f, kMost = 1.0f;
   using Weight = float;
@@ -139,6 +140,13 @@ struct WeightedSums {
       const float right_weight = entry.weight, left_weight = 1.0f - right_weight;
       const float *left = columns + entry.low * channels, *right = columns + entry.high * channels;
       for (int64_t c = 0; c < channels; ++c) {
+        if constexpr (kFused) {
+          float total = left[count + c] * left_weight;
+          total = std::fma(left[c], left_weight, total);
+          total = std::fma(right[c], right_weight, total);
+          out[c] = finish(std::fma(right[count + c], right_weight, total));
+          continue;
+        }
         float total = left[c] * left_weight;
         total = total + left[count + c] * left_weight;
         total = total + right[c] * right_weight;
@@ -150,8 +158,9 @@ struct WeightedSums {
 };
 
 // binary32_weights: p00 * ((1-wy) * (1-wx)) + p01 * ((1-wy) * wx) + p10 * (wy * (1-wx)) + p11 * (wy * wx), every operation
-// rounded to binary32 in this order, then + 0.5 for bytes; sums of binary32 numbers begin with 0.
-template <class Stored>
+// rounded to binary32 in this order, then + 0.5 for bytes; sums of binary32 numbers begin with 0. Fused: a product and the
+// sum with what is there are rounded once; sums of bytes begin with the second product.
+template <class Stored, bool kFused = false>
 struct Weights {
   static constexpr float kLeast = -1.0f, kMost = 1.0f;
   using Weight = float;
@@ -178,6 +187,20 @@ struct Weights {
       const float w10 = below * left_weight, w11 = below * right_weight;
       const float *left = columns + entry.low * channels, *right = columns + entry.high * channels;
       for (int64_t c = 0; c < channels; ++c) {
+        if constexpr (kFused) {
+          float total = 0.0f;
+          if constexpr (!std::is_same_v<Stored, float>) total = right[c] * w01;
+          total = std::fma(left[c], w00, total);
+          if constexpr (std::is_same_v<Stored, float>) total = std::fma(right[c], w01, total);
+          total = std::fma(left[count + c], w10, total);
+          total = std::fma(right[count + c], w11, total);
+          if constexpr (std::is_same_v<Stored, float>) {
+            out[c] = total;
+          } else {
+            out[c] = static_cast<Stored>(static_cast<int32_t>(total + 0.5f));
+          }
+          continue;
+        }
         float total = left[c] * w00;
         if constexpr (std::is_same_v<Stored, float>) total = 0.0f + total;
         total = total + right[c] * w01;
@@ -315,6 +338,18 @@ std::unique_ptr<Kernel> make_resize_linear(const Step& step, const CoreSet& core
   }
   if (rule == "binary32_differences" && type == Type::f32) {
     return std::make_unique<Bilinear<float, float, Differences>>(step);
+  }
+  if (rule == "binary32_fused_products_half_up" && type == Type::u8) {
+    return std::make_unique<Bilinear<uint8_t, float, WeightedSums<uint8_t, true>>>(step);
+  }
+  if (rule == "binary32_fused_weights_half_up" && type == Type::u8) {
+    return std::make_unique<Bilinear<uint8_t, float, Weights<uint8_t, true>>>(step);
+  }
+  if (rule == "binary32_fused_weights" && type == Type::f32) {
+    return std::make_unique<Bilinear<float, float, Weights<float, true>>>(step);
+  }
+  if (rule == "binary32_fused_products" && type == Type::f32) {
+    return std::make_unique<Bilinear<float, float, WeightedSums<float, true>>>(step);
   }
   if (rule == "binary32_products" && type == Type::f32) {
     return std::make_unique<Bilinear<float, float, WeightedSums<float>>>(step);

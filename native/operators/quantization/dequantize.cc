@@ -38,7 +38,9 @@ class DequantizeAxis final : public Kernel {
 
 // One scale: vectors multiply and add, the scalars behind them multiply differences.
 std::unique_ptr<Kernel> make_lane_dequantize(const Step& step) {
-  require(step.rule("dequantize") == "binary32_multiply_add" && step.rule("dequantize_tail") == "binary64_multiply",
+  const bool fused = step.rule("dequantize") == "binary32_fused_multiply_add";
+  require((fused || step.rule("dequantize") == "binary32_multiply_add") &&
+              step.rule("dequantize_tail") == "binary64_multiply",
           "no native rule for this slot");
   const Type from = step.input(0).type;
   const AxisParameters p = axis_parameters(step, step.input(0));
@@ -46,16 +48,17 @@ std::unique_ptr<Kernel> make_lane_dequantize(const Step& step) {
   const float scale = p.scales[0];
   const int64_t zero_point = p.zero_points[0];
   const auto addend = static_cast<float>(-static_cast<double>(zero_point) * static_cast<double>(scale));
+  const auto multiply_add = fused ? rules::binary32_fused_multiply_add : rules::binary32_multiply_add;
   if (from == Type::s16) {
     return make_lane_map<int16_t, float>(
-        step, [=](int16_t q) { return rules::binary32_multiply_add(q, scale, addend); },
+        step, [=](int16_t q) { return multiply_add(q, scale, addend); },
         [=](int16_t q) { return rules::binary64_multiply(q, scale, zero_point); });
   }
   if (!is_byte(from)) return nullptr;
   std::array<float, 256> body, tail;
   for (int byte = 0; byte < 256; ++byte) {
     const int64_t q = value_of_byte(from, byte);
-    body[byte] = rules::binary32_multiply_add(q, scale, addend);
+    body[byte] = multiply_add(q, scale, addend);
     tail[byte] = rules::binary64_multiply(q, scale, zero_point);
   }
   return make_lane_map<uint8_t, float>(

@@ -18,6 +18,7 @@ constexpr int64_t kLeastRounded = std::numeric_limits<int32_t>::min(),
 
 enum class QuantizeRule {
   divide_away,
+  divide_away_limited,
   divide_away_sum,
   divide_even,
   reciprocal_away_sum,
@@ -78,6 +79,8 @@ class QuantizeReal final : public Kernel {
   int32_t quantized(float x, float scale, int32_t zero_point) const {
     switch (kRule) {
       case QuantizeRule::divide_away: return rules::binary32_divide_away(x, scale, zero_point, low_, high_);
+      case QuantizeRule::divide_away_limited:
+        return rules::binary32_divide_away_limited(x, scale, zero_point, low_, high_);
       case QuantizeRule::divide_away_sum: return rules::binary32_divide_away_sum(x, scale, zero_point, low_, high_);
       case QuantizeRule::divide_even: return rules::binary32_divide_even(x, scale, zero_point, low_, high_);
       case QuantizeRule::reciprocal_away_sum:
@@ -95,6 +98,9 @@ template <class Out>
 std::unique_ptr<Kernel> make_real_quantize(const Step& step) {
   const std::string& rule = step.rule("quantize");
   if (rule == "binary32_divide_away") return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away>>(step);
+  if (rule == "binary32_divide_away_limited") {
+    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_limited>>(step);
+  }
   if (rule == "binary32_divide_away_sum") {
     return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_sum>>(step);
   }
@@ -111,21 +117,21 @@ std::unique_ptr<Kernel> make_real_quantize(const Step& step) {
 // One scale: vectors multiply by its reciprocal, the scalars behind them divide.
 template <class Out>
 std::unique_ptr<Kernel> make_lane_quantize(const Step& step) {
-  require(
-      step.rule("quantize") == "binary32_reciprocal_even_wrap" && step.rule("quantize_tail") == "binary64_divide_away",
-      "no native rule for this slot");
+  const std::string &body = step.rule("quantize"), &tail = step.rule("quantize_tail");
+  const bool limited = body == "binary32_reciprocal_even_wrap_limited" && tail == "binary64_divide_away_limited";
+  require(limited || (body == "binary32_reciprocal_even_wrap" && tail == "binary64_divide_away"),
+          "no native rule for this slot");
   const AxisParameters p = axis_parameters(step, step.output());
   require(p.scales.size() == 1, "there must be one scale");
   const float scale = p.scales[0], inverse = static_cast<float>(1.0 / static_cast<double>(scale));
   const int32_t zero_point = p.zero_points[0], flip = flip_of(step.output().type);
   const auto low = static_cast<int32_t>(step.integer("low", kLeastRounded, kMostRounded));
   const auto high = static_cast<int32_t>(step.integer("high", kLeastRounded, kMostRounded));
+  const auto by_vectors = limited ? rules::binary32_reciprocal_even_wrap_limited : rules::binary32_reciprocal_even_wrap;
+  const auto by_scalars = limited ? rules::binary64_divide_away_limited : rules::binary64_divide_away;
   return make_lane_map<float, Out>(
-      step,
-      [=](float x) {
-        return static_cast<Out>(rules::binary32_reciprocal_even_wrap(x, inverse, zero_point, low, high) + flip);
-      },
-      [=](float x) { return static_cast<Out>(rules::binary64_divide_away(x, scale, zero_point, low, high) + flip); });
+      step, [=](float x) { return static_cast<Out>(by_vectors(x, inverse, zero_point, low, high) + flip); },
+      [=](float x) { return static_cast<Out>(by_scalars(x, scale, zero_point, low, high) + flip); });
 }
 
 using ByteTable = std::array<uint8_t, 256>;

@@ -86,7 +86,11 @@ class LaneMean final : public Kernel {
 class AffineBytes final : public Kernel {
  public:
   explicit AffineBytes(const Step& step, const CoreSet& cores)
-      : reduction_(step), store_(storing(step)), sum_rows_(cores.sum_rows()), flip_(flip_of(step.output().type)) {
+      : reduction_(step),
+        store_(storing(step)),
+        sum_rows_(cores.sum_rows()),
+        flip_(flip_of(step.output().type)),
+        fused_(step.rule("mean") == "binary32_fused_affine_even") {
     require(is_8bit(step.input(0).type) && is_8bit(step.output().type), "operands are not 8-bit");
     require(step.integer("total_zero_point", 0, 0) == 0 && store_.zero_point == 0, "zero points belong to the line");
     require(step.array("factor").count == 1 && step.array("offset").count == 1, "there must be one line");
@@ -99,7 +103,7 @@ class AffineBytes final : public Kernel {
     reduction_.run_byte_sums(run, sum_rows_, [&](uint32_t* acc, int64_t first, int64_t size) {
       for (int64_t i = 0; i < size; ++i) {
         const auto total = static_cast<int32_t>(acc[i] - moved_);
-        const int64_t stored = store_(rules::binary32_affine_even(total, factor_, offset_));
+        const int64_t stored = store_(rules::binary32_affine_even(total, factor_, offset_, fused_));
         run.outputs[0][first + i] = static_cast<uint8_t>(stored + flip_);
       }
     });
@@ -111,6 +115,7 @@ class AffineBytes final : public Kernel {
   Storing store_;
   SumRows sum_rows_;
   int flip_;
+  bool fused_;
   float factor_ = 0, offset_ = 0;
   uint32_t moved_ = 0;
 };
@@ -415,6 +420,10 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, c
   return nullptr;
 }
 
+bool is_affine(const std::string& rule) {
+  return rule == "binary32_affine_even" || rule == "binary32_fused_affine_even";
+}
+
 std::unique_ptr<Kernel> make_affine(const Step& step, const CoreSet& cores) {
   require(step.rule("accumulate") == "s32_wrap", "no native accumulator of this width");
   return std::make_unique<AffineBytes>(step, cores);
@@ -442,7 +451,7 @@ std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
       return make_quantized(step, cores, rescaling(step, row.rescale, ""));
     }
   }
-  if (rule == "binary32_affine_even") return make_affine(step, cores);
+  if (is_affine(rule)) return make_affine(step, cores);
   if (rule == "binary32_reciprocal" && step.rules.count("order")) {
     const Array& factor = step.array("factor");
     require(factor.count == 1, "there must be one factor");
@@ -470,7 +479,7 @@ std::unique_ptr<Kernel> make_sum(const Step& step, const CoreSet& cores) {
   if (type != step.output().type || step.rules.count("read_as")) return nullptr;
   if (step.rules.count("real_sum")) return make_real_sum(step, cores);
   if (step.rules.count("mean")) {
-    return step.rule("mean") == "binary32_affine_even" ? make_affine(step, cores) : nullptr;
+    return is_affine(step.rule("mean")) ? make_affine(step, cores) : nullptr;
   }
   if (step.rules.count("rescale")) return make_quantized(step, cores, rescaling(step));
   if (type == Type::s32) return std::make_unique<SumPlain<int32_t>>(step, 0);

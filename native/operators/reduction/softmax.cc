@@ -151,6 +151,34 @@ struct CountedSoftmax {
   Row row(int64_t sum) const { return {entries, static_cast<uint32_t>(sum)}; }
 };
 
+// u16_table_two_step_up: units of 2^-16 by the Q31 multiplier of binary32(1 / (sum * output scale)).
+struct UnitsSoftmax {
+  Table entries;
+  float output_scale;
+
+  explicit UnitsSoftmax(const Step& step) : entries(differences(step, "exponentials", 0)) {
+    require(entries[255] >= 1, "the exponential of 0 must be above 0");
+    require(step.array("output_scale").count == 1, "there must be one output scale");
+    output_scale = static_cast<float>(step.array("output_scale").real(0));
+  }
+  const Table& summands() const { return entries; }
+  float inverse(int64_t sum) const { return 1.0f / (static_cast<float>(arithmetic::wrap_s32(sum)) * output_scale); }
+  bool defined(int64_t sum) const { return inverse(sum) >= 0 && std::isfinite(inverse(sum)); }
+  int first() const { return 0; }
+  struct Row {
+    const Table& entries;
+    rules::Multiplier inverse;
+    int64_t operator()(int entry) const { return rules::q31_two_step_up_up(entries[entry], inverse); }
+  };
+  Row row(int64_t sum) const {
+    int exponent = 0;
+    const double fraction = std::frexp(static_cast<double>(inverse(sum)), &exponent);
+    // A binary32 number has 24 bits: the multiplier is exact. What is too small to be encoded is 0.
+    if (exponent < -31) return {entries, {0, 0, 0.0}};
+    return {entries, {static_cast<int64_t>(std::ldexp(fraction, 31)), exponent, 0.0}};
+  }
+};
+
 // 8-bit input: an element's result follows from its difference to the row's largest one.
 template <class Out, class Rule>
 class ByDifference final : public Kernel {
@@ -363,6 +391,9 @@ std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet& cores) {
   }
   if (rule == "counted_table_half_up" && is_8bit(from) && is_8bit(to)) {
     return std::make_unique<ByDifference<uint8_t, CountedSoftmax>>(step);
+  }
+  if (rule == "u16_table_two_step_up" && is_8bit(from) && is_8bit(to)) {
+    return std::make_unique<ByDifference<uint8_t, UnitsSoftmax>>(step);
   }
   if ((rule == "binary32_table_away" || rule == "binary32_table_half_up") && is_8bit(from)) {
     const bool away = rule == "binary32_table_away";

@@ -92,6 +92,13 @@ def _one_step(acc: int, values: Values) -> tuple[list[Line], int]:
     return [line], result
 
 
+def _one_step_shifted(acc: int, values: Values) -> tuple[list[Line], int]:
+    exponent = int(values["exponent"])
+    lines, shifted = _shifted(acc, exponent + 1)
+    last, result = _one_step(shifted, {**values, "exponent": min(exponent, -1)})
+    return [*lines, *last], result
+
+
 def _whole(ties: str) -> Narrator:
     """One rounding of a 64-bit product, kept in 32 bits."""
 
@@ -291,6 +298,7 @@ NARRATORS: dict[str, Narrator] = {
     "q31_two_step_up_away": _two_steps("away", fixed_point.divide_by_power_of_two_away),
     "q31_two_step_up_up": _two_steps("up", fixed_point.divide_by_power_of_two_up),
     "q31_one_step_up": _one_step,
+    "q31_one_step_up_shift_wraps": _one_step_shifted,
     "q31_one_step_up_wrap": _whole("up"),
     "q31_shift_or_one_step_up": _shift_or_one_step,
     "q31_one_step_away": _whole("away"),

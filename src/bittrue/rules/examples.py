@@ -199,6 +199,15 @@ def _mean(first: str, second: str) -> Iterator[Example]:
                 for place in np.flatnonzero(np.asarray(one != other))[:1]:
                     given = f"sum {totals[place]} of {count} values, input scale {scale}, output scale 0.5"
                     yield Example(given, (f"{one[place]}", f"{other[place]}"))
+    prepare = [rule.prepare_affine for rule in map(mean.RULES.__getitem__, (first, second))]
+    if prepare[0] is not None and prepare[1] is not None:
+        # Zero points are part of these.
+        totals, arguments = np.arange(-3000, 3000), (1.804147481918335, 3, 55, -11)
+        one = mean.RULES[first].apply(totals, prepare[0](*arguments))
+        other = mean.RULES[second].apply(totals, prepare[1](*arguments))
+        for place in np.flatnonzero(one != other)[:1]:
+            given = f"sum {totals[place]} of 3 values, ratio of scales {arguments[0]}, zero points 55 and -11"
+            yield Example(given, (f"{one[place]}", f"{other[place]}"))
 
 
 def _mean_of(name: str, totals: np.ndarray, scale: float, count: int) -> np.ndarray:
@@ -308,6 +317,9 @@ def _interpolate(first: str, second: str) -> Iterator[Example]:
         whole = first.endswith("_up")
         corners = rng.integers(0, 256, (4, 5000)) if whole else rng.standard_normal((4, 5000)).astype(np.float32)
         weights = rng.random((2, 5000), np.float32)
+        if whole:
+            # Fortieths bring sums near to halves.
+            weights = np.ceil(weights * np.float32(39)) / np.float32(40)
         one, other = (interpolate.RULES[name].apply(tuple(corners), *weights) for name in (first, second))
         for place in np.flatnonzero(one != other)[:1]:
             given = f"corners {corners[:, place].tolist()}, weights {weights[:, place].tolist()}"
@@ -358,7 +370,7 @@ def _array(scale: float) -> np.ndarray:
 
 def _quantize(first: str, second: str) -> Iterator[Example]:
     for scale in (0.5, 0.1, 0.0173, 0.3):
-        x = np.append(np.arange(-400, 400) * np.float32(scale / 2), [1e30, -1e30, np.inf]).astype(np.float32)
+        x = np.append(np.arange(-400, 400) * np.float32(scale / 2), [1e30, -1e30, np.inf, np.nan]).astype(np.float32)
         stored = [
             quantize.QUANTIZE[name](x, _array(scale), np.array([3]), -128, 127).astype(np.int64)
             for name in (first, second)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arithmetic.floats import fused_multiply_add
+
 Prepared = dict[str, np.ndarray]
 Corners = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -87,6 +89,17 @@ def _prepare_binary32(size: int, out: int, align_corners: bool, half_pixel: bool
     step = f32(size - 1) / f32(out - 1) if align_corners and out > 1 else f32(size) / f32(out)
     position = np.arange(out).astype(f32)
     position = (position + f32(0.5)) * step - f32(0.5) if half_pixel else position * step
+    low = np.maximum(np.floor(position).astype(np.int64), 0)
+    high = np.minimum(np.ceil(position).astype(np.int64), size - 1)
+    _inside(low, size)
+    return {"low": low, "high": high, "weight": position - low.astype(f32)}
+
+
+def _prepare_fused(size: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    f32 = np.float32
+    step = f32(size - 1) / f32(out - 1) if align_corners and out > 1 else f32(size) / f32(out)
+    position = np.arange(out).astype(f32)
+    position = fused_multiply_add(position + f32(0.5), step, f32(-0.5)) if half_pixel else position * step
     low = np.maximum(np.floor(position).astype(np.int64), 0)
     high = np.minimum(np.ceil(position).astype(np.int64), size - 1)
     _inside(low, size)
@@ -200,6 +213,71 @@ def _apply_binary32(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray
     [2.5]
     """
     return _four_products(corners, weight_y, weight_x, np.float32(0))
+
+
+def _fused_products(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    one = np.float32(1)
+    with np.errstate(all="ignore"):
+        total = corners[1] * weight_y * (one - weight_x)
+        total = fused_multiply_add(corners[0] * (one - weight_y), one - weight_x, total)
+        total = fused_multiply_add(corners[2] * (one - weight_y), weight_x, total)
+        return fused_multiply_add(corners[3] * weight_y, weight_x, total)
+
+
+def _apply_fused_products_up(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Ties go up.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> rule = RULES["binary32_fused_products_half_up"]
+    >>> rule.apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [3]
+    """
+    corners = tuple(corner.astype(np.float32) for corner in corners)  # type: ignore[assignment]
+    return np.trunc(_fused_products(corners, weight_y, weight_x) + np.float32(0.5)).astype(np.int64)
+
+
+def _apply_fused_products(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Zeros come out positive, because 0 is added last.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_fused_products"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [2.5]
+    """
+    with np.errstate(all="ignore"):
+        return _fused_products(corners, weight_y, weight_x) + np.float32(0)
+
+
+def _apply_fused_weights_up(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Ties go up.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> rule = RULES["binary32_fused_weights_half_up"]
+    >>> rule.apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [3]
+    """
+    one = np.float32(1)
+    low_y, high_y, low_high, both = (corner.astype(np.float32) for corner in corners)
+    with np.errstate(all="ignore"):
+        total = low_high * ((one - weight_y) * weight_x)
+        total = fused_multiply_add(low_y, (one - weight_y) * (one - weight_x), total)
+        total = fused_multiply_add(high_y, weight_y * (one - weight_x), total)
+        total = fused_multiply_add(both, weight_y * weight_x, total)
+        return np.trunc(total + np.float32(0.5)).astype(np.int64)
+
+
+def _apply_fused_weights(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Zeros come out positive, because the sum begins with 0.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_fused_weights"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [2.5]
+    """
+    one = np.float32(1)
+    with np.errstate(all="ignore"):
+        total = fused_multiply_add(corners[0], (one - weight_y) * (one - weight_x), np.float32(0))
+        total = fused_multiply_add(corners[2], (one - weight_y) * weight_x, total)
+        total = fused_multiply_add(corners[1], weight_y * (one - weight_x), total)
+        return fused_multiply_add(corners[3], weight_y * weight_x, total)
 
 
 def _weighted(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray, start: np.float32 | None) -> np.ndarray:
@@ -320,6 +398,32 @@ RULES: dict[str, InterpolateRule] = {
         "0 + p00*f32((1-wy)*(1-wx)) + p01*f32((1-wy)*wx) + p10*f32(wy*(1-wx)) + p11*f32(wy*wx), each operation rounded "
         "to binary32 in this order",
         "kernels/internal/optimized/resize_bilinear.h (float), verified by running",
+    ),
+    "binary32_fused_products_half_up": InterpolateRule(
+        _prepare_fused,
+        _apply_fused_products_up,
+        "as binary32_products_half_up, but a product and the sum that it enters are rounded once: p01, p11 and, last "
+        "of the first two, p00 times their second weight; (i + 1/2) * step - 1/2 likewise",
+        "kernels/resize_bilinear.h (uint8), verified by running on aarch64",
+    ),
+    "binary32_fused_products": InterpolateRule(
+        _prepare_fused,
+        _apply_fused_products,
+        "as binary32_fused_products_half_up with 0 in place of 0.5, not truncated",
+        "kernels/resize_bilinear.h, verified by running on aarch64",
+    ),
+    "binary32_fused_weights_half_up": InterpolateRule(
+        _prepare_fused,
+        _apply_fused_weights_up,
+        "p01*f32((1-wy)*wx), to which p00*f32((1-wy)*(1-wx)), p10*f32(wy*(1-wx)) and p11*f32(wy*wx) are added with one "
+        "rounding each, + 0.5, then truncated; (i + 1/2) * step - 1/2 is rounded once, too",
+        "kernels/internal/optimized/resize_bilinear.h (uint8), verified by running on aarch64",
+    ),
+    "binary32_fused_weights": InterpolateRule(
+        _prepare_fused,
+        _apply_fused_weights,
+        "as binary32_weights with one rounding per product and sum; (i + 1/2) * step - 1/2 is rounded once, too",
+        "kernels/internal/optimized/resize_bilinear.h (float), verified by running on aarch64",
     ),
     "binary32_halves": InterpolateRule(
         _prepare_binary32,

@@ -126,6 +126,30 @@ def _affine_even(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.nd
     return floats.saturate_to_s32(np.rint(moved))
 
 
+def _fused_affine(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    return floats.fused_multiply_add(
+        total.astype(np.float32), np.float32(prepared["factor"]), np.float32(prepared["offset"])
+    )
+
+
+def _prepare_fused_affine(real: float, count: int, zero_point: int, output_zero_point: int) -> Prepared:
+    f32 = np.float32
+    factor = f32(real) * (f32(1) / f32(count))
+    moved = f32(int(fixed_point.wrap_s32(count * zero_point)))
+    offset = floats.fused_multiply_add(-moved, factor, f32(output_zero_point))
+    return {"factor": np.asarray(factor, np.float64), "offset": np.asarray(offset, np.float64)}
+
+
+def _fused_affine_even(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """One rounding in binary32, then ties to even.
+
+    >>> rule = RULES["binary32_fused_affine_even"]
+    >>> [int(v) for v in rule.apply(np.array([1, 3, -1]), rule.prepare_affine(1.0, 2, 0, 10))]
+    [10, 12, 10]
+    """
+    return floats.saturate_to_s32(np.rint(_fused_affine(total, prepared)))
+
+
 def _prepare_biased(scale: float, output_scale: float, count: int, zero_point: int, output_zero_point: int) -> Prepared:
     f32 = np.float32
     with np.errstate(all="ignore"):
@@ -166,6 +190,18 @@ def _affine_away(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.nd
     with np.errstate(all="ignore"):
         moved = total.astype(np.float32) * np.float32(prepared["factor"]) + np.float32(prepared["offset"])
     return fixed_point.wrap_s32(floats.truncate_to_s32(floats.round_away(moved)) + prepared["bias"])
+
+
+def _fused_affine_away(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """One rounding in binary32, then ties away from zero; what does not fit 32 bits is limited to them.
+
+    >>> rule = RULES["binary32_fused_affine_away"]
+    >>> [int(v) for v in rule.apply(np.array([1, 3, -1]), rule.prepare_scales(0.5, 1.0, 4, 0, 10))]
+    [11, 12, 9]
+    """
+    return fixed_point.wrap_s32(
+        floats.saturate_to_s32(floats.round_away(_fused_affine(total, prepared))) + prepared["bias"]
+    )
 
 
 def _prepare_exact(scale: float, output_scale: float, count: int, zero_point: int, output_zero_point: int) -> Prepared:
@@ -226,6 +262,14 @@ RULES: dict[str, MeanRule] = {
         "docs/facts/xnnpack.md 2.6, verified by running",
         prepare_affine=_prepare_affine,
     ),
+    "binary32_fused_affine_even": MeanRule(
+        lambda real, count: _prepare_fused_affine(real, count, 0, 0),
+        _fused_affine_even,
+        "as binary32_affine_even, with f32(total) * s + z and output zero point - f32(count * zero point) * s rounded "
+        "to binary32 once",
+        "docs/aarch64.md, verified by running",
+        prepare_affine=_prepare_fused_affine,
+    ),
     "binary32_real_two_step_up_up": MeanRule(
         _needs_scales,
         _biased("q31_two_step_up_up"),
@@ -248,6 +292,13 @@ RULES: dict[str, MeanRule] = {
         "round_away(f32(f32(f32(total) * s) + z)) + output zero point, s = f32(scale / output scale), "
         "z = f32(f32(-zero point * s) * count), total without zero points taken off",
         "kernels/internal/optimized/reduce.h (QuantizedMeanOrSum), verified by running",
+        prepare_scales=_prepare_sum,
+    ),
+    "binary32_fused_affine_away": MeanRule(
+        _needs_scales,
+        _fused_affine_away,
+        "as binary32_affine_away, with f32(total) * s + z rounded to binary32 once, and limited to 32 bits",
+        "kernels/internal/optimized/reduce.h (QuantizedMeanOrSum), verified by running on aarch64",
         prepare_scales=_prepare_sum,
     ),
     "exact_even": MeanRule(

@@ -54,6 +54,39 @@ def binary64_divide_away(
     return np.clip(fixed_point.wrap_s32(steps + zero_point), minimum, maximum)
 
 
+def binary32_divide_away_limited(
+    x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, minimum: int, maximum: int
+) -> np.ndarray:
+    """As `binary32_divide_away`, but to_s32 is the conversion of AArch64: it limits, and NaN becomes 0.
+
+    So NaN becomes the zero point, and a positive infinity the maximum unless the sum wraps.
+    Source: docs/aarch64.md, verified by running.
+
+    >>> x = np.float32([0.5, -0.5, np.inf, -np.inf, np.nan])
+    >>> [int(v) for v in binary32_divide_away_limited(x, np.float32(1), np.int64(0), -128, 127)]
+    [1, -1, 127, -128, 0]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = floats.saturate_to_s32(floats.round_away(x.astype(np.float32) / scale.astype(np.float32)))
+    return np.clip(fixed_point.wrap_s32(steps + zero_point), minimum, maximum)
+
+
+def binary64_divide_away_limited(
+    x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, minimum: int, maximum: int
+) -> np.ndarray:
+    """As `binary64_divide_away`, with the conversion of `binary32_divide_away_limited`.
+
+    Source: docs/aarch64.md, verified by running.
+
+    >>> x = np.float32([0.35, np.inf, np.nan])
+    >>> [int(v) for v in binary64_divide_away_limited(x, np.float32(0.1), np.int64(0), -128, 127)]
+    [3, 127, 0]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = floats.saturate_to_s32(floats.round_away(x.astype(np.float64) / scale.astype(np.float64)))
+    return np.clip(fixed_point.wrap_s32(steps + zero_point), minimum, maximum)
+
+
 def binary32_divide_even(
     x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, minimum: int, maximum: int
 ) -> np.ndarray:
@@ -116,6 +149,23 @@ def binary32_reciprocal_even_wrap(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         reciprocal = (1.0 / scale.astype(np.float64)).astype(np.float32)
         steps = floats.truncate_to_s32(np.rint(x.astype(np.float32) * reciprocal))
+    return np.clip(fixed_point.wrap_s32(steps + zero_point), minimum, maximum)
+
+
+def binary32_reciprocal_even_wrap_limited(
+    x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, minimum: int, maximum: int
+) -> np.ndarray:
+    """As `binary32_reciprocal_even_wrap`, with the conversion of `binary32_divide_away_limited`.
+
+    Source: docs/aarch64.md, verified by running.
+
+    >>> x = np.float32([0.25, 0.75, np.inf, np.nan])
+    >>> [int(v) for v in binary32_reciprocal_even_wrap_limited(x, np.float32(0.5), np.int64(0), -128, 127)]
+    [0, 2, 127, 0]
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        reciprocal = (1.0 / scale.astype(np.float64)).astype(np.float32)
+        steps = floats.saturate_to_s32(np.rint(x.astype(np.float32) * reciprocal))
     return np.clip(fixed_point.wrap_s32(steps + zero_point), minimum, maximum)
 
 
@@ -183,6 +233,19 @@ def binary32_multiply_add(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarr
         return q.astype(np.float32) * scale.astype(np.float32) + addend
 
 
+def binary32_fused_multiply_add(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
+    """f32(f32(q) * scale + f32(-zero_point * f64(scale))): product and sum are rounded once.
+
+    Source: kernels/internal/optimized/optimized_ops.h (Dequantize), verified by running on aarch64.
+
+    >>> binary32_fused_multiply_add(np.int8([5]), np.float32([0.1]), np.int64([3])).tolist()
+    [0.19999998807907104]
+    """
+    addend = (-zero_point * scale.astype(np.float64)).astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return floats.fused_multiply_add(q.astype(np.float32), scale.astype(np.float32), addend)
+
+
 def binary32_multiply(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
     """f32(f32(wrap32(q - zero_point)) * f32(scale)): two roundings, the first one above 2^24 only.
 
@@ -238,15 +301,19 @@ QUANTIZE: dict[str, QuantizeRule] = {
     "binary32_divide_away": binary32_divide_away,
     "binary32_divide_away_sum": binary32_divide_away_sum,
     "binary64_divide_away": binary64_divide_away,
+    "binary32_divide_away_limited": binary32_divide_away_limited,
+    "binary64_divide_away_limited": binary64_divide_away_limited,
     "binary32_divide_even": binary32_divide_even,
     "binary32_reciprocal_away_sum": binary32_reciprocal_away_sum,
     "binary32_reciprocal_even": binary32_reciprocal_even,
     "binary32_reciprocal_even_wrap": binary32_reciprocal_even_wrap,
+    "binary32_reciprocal_even_wrap_limited": binary32_reciprocal_even_wrap_limited,
     "binary32_reciprocal_fused_even": binary32_reciprocal_fused_even,
 }
 DEQUANTIZE: dict[str, DequantizeRule] = {
     "binary64_multiply": binary64_multiply,
     "binary32_multiply": binary32_multiply,
     "binary32_multiply_add": binary32_multiply_add,
+    "binary32_fused_multiply_add": binary32_fused_multiply_add,
     "exact_multiply_odd": exact_multiply_odd,
 }

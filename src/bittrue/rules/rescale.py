@@ -82,6 +82,20 @@ def _one_step_up(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndar
     return (acc * prepared["multiplier"] + np.left_shift(np.int64(1), right - 1)) >> right
 
 
+def _one_step_up_shift_wraps(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The doubling high multiply drops its fraction, and a right shift by at least 1 rounds.
+
+    Without a left shift that is one rounding; a left shift is one more than the exponent, and wraps earlier.
+
+    >>> rule = RULES["q31_one_step_up_shift_wraps"]
+    >>> [int(rule.apply(np.int64(acc), rule.prepare(real))) for acc, real in ((-2, 0.25), (3, 1.5), (2**29, 1.5))]
+    [0, 5, -805306368]
+    """
+    exponent = prepared["exponent"]
+    high = _shift_left_wrapping(acc, exponent + 1) * prepared["multiplier"] >> 31
+    return fixed_point.divide_by_power_of_two_up(high, np.maximum(-exponent, 1))
+
+
 _LOWEST_EXPONENT = -32
 _POWER_OF_TWO = 1 << 30
 
@@ -307,6 +321,12 @@ RULES: dict[str, RescaleRule] = {
         _one_step_up,
         "round_up(acc * M / 2^(31-e))",
         "docs/facts/litert.md 1.3 (MBQM1), read",
+    ),
+    "q31_one_step_up_shift_wraps": RescaleRule(
+        _encode,
+        _one_step_up_shift_wraps,
+        "round_up(floor(acc * 2^max(e+1,0) * M / 2^31) / 2^max(-e,1)), the left shift wraps to 32 bits",
+        "ruy/kernel_arm64.cc, verified by running on aarch64",
     ),
     "q31_one_step_up_wrap": RescaleRule(
         _encode_whole,

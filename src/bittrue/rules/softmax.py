@@ -187,6 +187,41 @@ def _binary32_half_up(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits
         return floats.truncate_to_s32(np.trunc(_binary32_shares(rows, prepared) + np.float32(0.5)))
 
 
+def u16_exponentials(input_scale: float, beta: float) -> np.ndarray:
+    """exp(f32(f32(scale * beta) * d)) for d = -255..0 in units of 2^16 - 1, halves up.
+
+    >>> u16_exponentials(0.5, 1.0)[[0, 253, 255]].tolist()
+    [0, 24109, 65535]
+    """
+    f32 = np.float32
+    with np.errstate(all="ignore"):
+        scale = f32(input_scale) * f32(beta)
+        units = elementary.exp(scale * np.arange(-255, 1).astype(f32)) * f32(65535)
+        # The half is added in binary64; exponentials above 1, of negative scales, are limited to 16 bits.
+        return np.minimum(floats.truncate_to_s32(np.trunc(units.astype(np.float64) + 0.5)), 65535)
+
+
+def _prepare_u16(input_scale: float, beta: float) -> Prepared:
+    return {"exponentials": u16_exponentials(input_scale, beta)}
+
+
+def _u16_shares(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: int) -> np.ndarray:
+    """Two equal values share a row: each has 65535 of 131070 units, and 1 / (131070 * 0.2) is a Q31 multiplier.
+
+    >>> rule = RULES["u16_table_two_step_up"]
+    >>> rule.apply(np.array([[4, 4, -128]]), {**rule.prepare(1.0, 1.0), "output_scale": np.float32(0.2)}, 8).tolist()
+    [[3, 3, 0]]
+    """
+    entries = prepared["exponentials"][rows - rows.max(axis=-1, keepdims=True) + 255]
+    total = fixed_point.wrap_s32(entries.sum(axis=-1, keepdims=True)).astype(np.float32)
+    with np.errstate(all="ignore"):
+        inverse = np.float32(1) / (total * np.float32(prepared["output_scale"]))
+    if not np.isfinite(inverse).all() or (inverse < 0).any():
+        raise OverflowError("the exponentials of a row add up to more than 32 bits hold")
+    # The entries are not negative: it makes no difference that vectors round the second step up, scalars away from 0.
+    return rescale.RULES["q31_two_step_up_up"].apply(entries, rescale.prepare("q31_two_step_up_up", inverse))
+
+
 _CONTEXT = decimal.Context(prec=40)
 _MOST_UNIT = Fraction(8388607)
 
@@ -290,6 +325,15 @@ RULES: dict[str, SoftmaxRule] = {
         "as binary32_table_away, but trunc(e * (1 / (S * output scale)) + 0.5), without the zero point",
         "kernels/internal/optimized/optimized_ops.h (Softmax), verified by running",
         scaled=True,
+    ),
+    "u16_table_two_step_up": SoftmaxRule(
+        _prepare_u16,
+        _u16_shares,
+        "e = trunc(f32(65535 exp(x - max)) + 0.5) by a table of 16 bits; S = sum of e; e times the Q31 multiplier of "
+        "f32(1 / (S * output scale)), rounded twice, + zero point",
+        "kernels/internal/optimized/optimized_ops.h (SoftmaxInt8LUT), verified by running on aarch64",
+        scaled=True,
+        moved=True,
     ),
     "binary32_reals_away": SoftmaxRule(
         _keep_scale,

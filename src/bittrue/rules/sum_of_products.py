@@ -99,6 +99,9 @@ RULES: dict[str, SumRule] = {
     "binary32_in_order": SumRule(
         binary32_in_order, "f32(total + f32(x * w)) from +0 on, filters row by row, then f32(total + bias)"
     ),
+    "binary32_fused_in_order": SumRule(
+        binary32_fused, "f32(total + x * w), one rounding, from +0 on, filters row by row, then f32(total + bias)"
+    ),
     "binary32_fused_from_bias": SumRule(
         binary32_fused, "f32(total + x * w), one rounding, from the bias on, filters row by row", from_bias=True
     ),

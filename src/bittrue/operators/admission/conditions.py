@@ -7,6 +7,7 @@ checks in `requirements`, a condition that does not hold is no error: the next r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import prod
 
 import numpy as np
 
@@ -141,6 +142,12 @@ def resized_channels_last(call: Call) -> bool:
 def resized_before_channels_or_kept(call: Call) -> bool:
     """Axes 1 and 2 of four are resized, and the last one is not; or nothing is."""
     return resized_channels_last(call) or call.input(0).shape == call.output.shape
+
+
+def multiplies_one_vector(call: Call, rows: int, depth: int) -> bool:
+    """One pixel or row of results, of at least `rows` filters (the weights' first axis) with `depth` taps or more."""
+    filters, *taps = call.input(1).shape
+    return filters >= rows and prod(taps) >= depth and prod(call.output.shape) == filters
 
 
 def per_tensor(call: Call) -> bool:
@@ -472,6 +479,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "output_zero_point_outside": output_zero_point_outside,
     "packed_rows_fill_bytes": packed_rows_fill_bytes,
     "pairs_can_saturate": pairs_can_saturate,
+    "multiplies_one_vector": multiplies_one_vector,
     "per_tensor": per_tensor,
     "product_within_16_bits": product_within_16_bits,
     "reduces": reduces,

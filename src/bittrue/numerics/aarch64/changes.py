@@ -1,0 +1,73 @@
+"""Rows of a table as another processor has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..processors import identity, on_aarch64
+from ..table import Numerics, Row
+
+RUN = "run on aarch64 under qemu; docs/aarch64.md"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of the rows of one operator.
+
+    Attributes:
+        operator: stem.
+        rules: for each slot the rule that a row has on x86-64 and the one that it has here; rows without all of the
+            former are left as they are.
+        inputs, outputs: types of a row's first operand and result; all when empty.
+        when: conditions that a row must have.
+        keeps: conditions under which a row stays what it is on x86-64.
+        limit: how often the results are other ones all the same.
+    """
+
+    operator: str
+    rules: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    when: tuple[tuple[object, ...], ...] = ()
+    keeps: tuple[tuple[object, ...], ...] = ()
+    limit: str = ""
+
+    def fits(self, row: Row) -> bool:
+        """Whether the row is one of those that change."""
+        if row.operator != self.operator or row.refuses or not set(self.when) <= set(row.when):
+            return False
+        inputs, outputs = next(row.signatures(1))
+        if (self.inputs and inputs[0] not in self.inputs) or (self.outputs and outputs[0] not in self.outputs):
+            return False
+        return all(row.rules.get(slot) == before for slot, (before, _) in self.rules.items())
+
+    def apply(self, row: Row) -> Iterator[Row]:
+        """What stands in place of the row."""
+        if self.keeps:
+            yield replace(row, when=(*row.when, *self.keeps), evidence=RUN)
+        rules = {**row.rules, **{slot: after for slot, (_, after) in self.rules.items()}}
+        limit = ". ".join(filter(None, (self.limit, row.limit)))
+        yield replace(row, rules=rules, evidence=RUN, limit=limit, inexact=row.inexact or bool(self.limit))
+
+
+def changed(table: Numerics, changes: Iterable[Change]) -> tuple[Row, ...]:
+    """The rows of a table for x86-64, each as the first change that fits it makes it.
+
+    Where none does, a row that was seen to differ is inexact, with how often it did.
+    """
+    changes = tuple(changes)
+    found: list[Row] = []
+    for row in table.rows:
+        change = next((change for change in changes if change.fits(row)), None)
+        found += [_counted(table.name, row)] if change is None else change.apply(row)
+    return tuple(found)
+
+
+def _counted(name: str, row: Row) -> Row:
+    counts = on_aarch64().get(name, {}).get(identity(row), {})
+    differ = counts.get("differ", 0)
+    if row.refuses or not differ:
+        return row
+    limit = f"on aarch64 {differ} of {sum(counts.values())} models with such a node gave other bits"
+    return replace(row, limit=". ".join(filter(None, (limit, row.limit))), inexact=True)

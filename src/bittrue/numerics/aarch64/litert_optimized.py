@@ -1,0 +1,38 @@
+"""Numerics `litert-optimized@aarch64`: the built-in kernels without delegates of ai-edge-litert 2.3 on aarch64.
+
+Matrix products are requantized once, with ties up; those of bytes by a single vector in two steps, as on x86-64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..litert.convolution import PLANES
+from ..litert_optimized import LITERT_OPTIMIZED
+from . import litert
+from .changes import Change, changed
+
+_ONCE = {"rescale": ("q31_two_step_up_up", "q31_one_step_up_shift_wraps")}
+BYTES = ("s8", "u8")
+_VECTOR = (("multiplies_one_vector", 4, 8),)
+CHANGES = (
+    *litert.CHANGES,
+    Change("conv", _ONCE, BYTES, when=PLANES, keeps=_VECTOR),
+    Change("conv", _ONCE, when=PLANES),
+    Change("fully_connected", _ONCE, BYTES, keeps=_VECTOR),
+    Change("fully_connected", _ONCE),
+    *(
+        Change("softmax", {"softmax": (rule, "u16_table_two_step_up")}, outputs=BYTES)
+        for rule in ("binary32_table_away", "binary32_table_half_up")
+    ),
+    Change("dequantize", {"dequantize": ("binary32_multiply_add", "binary32_fused_multiply_add")}),
+    Change("sum", {"mean": ("binary32_affine_away", "binary32_fused_affine_away")}),
+)
+
+LITERT_OPTIMIZED_AARCH64 = replace(
+    LITERT_OPTIMIZED,
+    name="litert-optimized@aarch64",
+    reproduces="ai-edge-litert 2.3.0, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES, aarch64, one thread",
+    verified="the aarch64 wheel under qemu-user (Cortex-A76): the conformance suite and recorded random models",
+    rows=changed(LITERT_OPTIMIZED, CHANGES),
+)
