@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from support.onnx_models import needs_wide
-
 ROOT = Path(__file__).parents[2]
 MODELS = sorted((ROOT / "tests" / "data" / "onnx_corpus").glob("*.onnx"))
 
@@ -21,7 +19,6 @@ from measure import measure  # noqa: E402
 
 
 @pytest.mark.in_turns(2)
-@needs_wide
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_exported_model(path: Path) -> None:
     network, exporter, _ = path.stem.split(".")

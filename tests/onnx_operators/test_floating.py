@@ -18,22 +18,22 @@ from onnx import TensorProto
 import bittrue
 from support.differential import assert_same
 from support.floating_models import GENERATORS
-from support.onnx_models import HERE, WIDE, Checks, Refused, cases, check, run_runtime, single
+from support.onnx_models import HERE, Checks, Refused, cases, check, run_runtime, single
 
 # Rows that say how often they differ: (share of elements, units in the last place).
 INEXACT = {"LRN": (0.2, 4)}
-# Bits of these belong to processors with 512-bit vectors and fused operations; of the second ones, to fused operations.
-BY_PROCESSOR = frozenset(
+# Bits of these belong to processors with fused operations.
+FUSED = frozenset(
     "AveragePool BiasGelu Conv ConvTranspose Erf Exp FastGelu FusedConv FusedGemm FusedMatMul Gelu Gemm"
-    " GlobalAveragePool MatMul Mish QuickGelu Sigmoid Tanh".split()
+    " GlobalAveragePool LayerNormalization LogSoftmax MatMul Mish QuickGelu Sigmoid SkipLayerNormalization Softmax"
+    " Tanh".split()
 )
-FUSED = frozenset(("LayerNormalization", "LogSoftmax", "SkipLayerNormalization", "Softmax"))
 _FLAGS = bittrue.isas()
 
 
 @pytest.mark.parametrize("operator", [name for name in GENERATORS if name not in INEXACT])
 def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
-    if (operator in BY_PROCESSOR and not WIDE) or (operator in FUSED and "avx2" not in _FLAGS):
+    if operator in FUSED and "avx2" not in _FLAGS:
         pytest.skip("this machine has other kernels")
     checks = Checks(request)
     for rng in checks:

@@ -15,7 +15,7 @@ import bittrue
 from support.differential import assert_same
 from support.float_images import ImageNetworkMaker
 from support.fused_models import optimised
-from support.onnx_models import HERE, Refused, build, cases, needs_wide, run_runtime
+from support.onnx_models import HERE, Refused, build, cases, run_runtime
 from support.quantized_graphs import GraphMaker
 from support.real_graphs import RealGraphMaker
 
@@ -39,7 +39,6 @@ def _images(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
     return ImageNetworkMaker(rng).model()
 
 
-@needs_wide
 @pytest.mark.parametrize("level", ["", "BASIC", "EXTENDED", "ALL"])
 @pytest.mark.parametrize("make", [_real, _quantized, _images])
 def test_bytes(request: pytest.FixtureRequest, level: str, make: Make) -> None:
