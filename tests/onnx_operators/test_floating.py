@@ -139,3 +139,20 @@ def test_small_weights_of_softmax() -> None:
     x = np.zeros((160, 20), np.float32)
     x[:, 1:] = np.linspace(-104.5, -86.5, 160, dtype=np.float32)[:, None]
     assert check(*single("Softmax", {"x": x}, [TensorProto.FLOAT], {"axis": -1})) == "equal"
+
+
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "MultiHeadAttention"])
+def test_sums_in_lanes_are_native_for_all_vectors(operator: str) -> None:
+    """In 16 lanes and in 8."""
+    x, domain = np.random.default_rng(7).standard_normal((1, 5, 24)).astype(np.float32), "com.microsoft"
+    if operator == "MultiHeadAttention":
+        content, feeds = single(
+            operator, {"q": x, "k": x, "v": x}, [TensorProto.FLOAT], {"num_heads": 2}, domain=domain
+        )
+    else:
+        content, feeds = single(operator, {"x": x}, [TensorProto.FLOAT], {"axis": -1}, opset=13)
+    for numerics in ("onnxruntime", "onnxruntime-avx2"):
+        session = bittrue.load(content).prepare(numerics, executor="native")
+        assert "runs on the reference" not in str(session.plan)
+        expected = bittrue.load(content).prepare(numerics, executor="reference").run(*feeds)
+        assert_same(operator, session.run(*feeds)["y0"], expected["y0"])
