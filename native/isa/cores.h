@@ -154,9 +154,9 @@ using QuantizeReals = void (*)(const QuantizeSpec& spec, const float* in, uint8_
 // binary32_fused_polynomials of gelu), or (by_quotient) that of rules/recurrence, at in[i]; out may be in.
 enum class RealFunction : uint8_t { exp, logistic, tanh, erf, gelu, gelu_tanh, logistic_by_quotient, tanh_by_quotient };
 using RealFunctionCore = void (*)(RealFunction function, const float* in, float* out, int64_t count);
-// out[i] = e[i] * f32(1 / sum of e), e[i] = exp(in[i] - max), by the rule binary32_polynomial_16_lanes. False where a sum is
-// NaN. count is at least 1, out does not overlap in.
-using SoftmaxRow = bool (*)(const float* in, float* out, int64_t count);
+// out[i] = e[i] * f32(1 / sum of e), e[i] = exp(in[i] - max), by the rule binary32_polynomial_16_lanes, or _8_lanes. False
+// where a sum is NaN. count is at least 1, lanes is 16 or 8, out does not overlap in.
+using SoftmaxRow = bool (*)(const float* in, float* out, int64_t count, int lanes);
 // Rows of `count` numbers, one behind the other, less their mean and over their deviation, by the rule binary32_lanes:
 // lanes (`fused` to the end) give fma((x - mean) * (1 / deviation), scale, bias), the other orders
 // (x - mean) / deviation * scale + bias; without a bias the product alone. Rows that are not centred have the mean 0.

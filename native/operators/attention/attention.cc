@@ -13,6 +13,7 @@
 #include "operators/core/registry.h"
 #include "operators/layers/fused_product.h"
 #include "operators/layers/single_rows.h"
+#include "operators/reduction/softmax.h"
 
 namespace bittrue {
 namespace {
@@ -74,18 +75,18 @@ Four four_at(const float* from) {
   return value;
 }
 
-// Sums of 16 lanes as softmax folds them.
+// Sums of 16 or 8 lanes as softmax folds them.
+template <int kLanes>
 float sum_of_lanes(const float* from, int64_t count) {
-  Four sums[4] = {};
+  Four sums[kLanes / 4] = {};
   int64_t i = 0;
-  for (; i + 16 <= count; i += 16) {
-    for (int v = 0; v < 4; ++v) sums[v] += four_at(from + i + 4 * v);
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int v = 0; v < kLanes / 4; ++v) sums[v] += four_at(from + i + 4 * v);
   }
-  float lane[16];
+  float lane[kLanes], half[8];
   std::memcpy(lane, sums, sizeof lane);
   for (int l = 0; i < count; ++i, ++l) lane[l] += from[i];
-  float half[8];
-  for (int l = 0; l < 8; ++l) half[l] = lane[l + 8] + lane[l];
+  for (int l = 0; l < 8; ++l) half[l] = kLanes == 8 ? lane[l] : lane[kLanes - 8 + l] + lane[l];
   return ((half[0] + half[1]) + (half[2] + half[3])) + ((half[4] + half[5]) + (half[6] + half[7]));
 }
 
@@ -109,9 +110,9 @@ class Attention final : public Kernel {
  public:
   Attention(const Step& step, const CoreSet& cores)
       : core_(cores.real_matmul()), softmax_(cores.softmax_row()), function_(cores.real_function()) {
-    require(step.rule("real_product") == "binary32_fused_blocks" &&
-                step.rule("real_softmax") == "binary32_polynomial_16_lanes",
-            "no native rules for these slots");
+    require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
+    lanes_ = softmax_lanes(step);
+    require(lanes_ != 0, "no native rule for this slot");
     const std::string& rule = step.rule("attention");
     whole_ = rule == "whole_rows", inverse_ = rule == "binary32_blocks_by_inverse";
     require(whole_ || inverse_ || rule == "binary32_blocks", "no native rule for this slot");
@@ -462,7 +463,7 @@ class Attention final : public Kernel {
         std::fill(weights + end, weights + head.keys, 0.0f);
         if (blind[r]) {
           std::fill(weights, weights + head.keys, 0.0f);
-        } else if (end > first && !softmax_(line + first, weights + first, end - first)) {
+        } else if (end > first && !softmax_(line + first, weights + first, end - first, lanes_)) {
           return false;
         }
       }
@@ -482,7 +483,7 @@ class Attention final : public Kernel {
   float powers(float* scores, int64_t count, float largest) const {
     for (int64_t t = 0; t < count; ++t) scores[t] -= largest;
     function_(RealFunction::exp, scores, scores, count);
-    return sum_of_lanes(scores, count);
+    return lanes_ == 8 ? sum_of_lanes<8>(scores, count) : sum_of_lanes<16>(scores, count);
   }
 
   bool in_blocks(const Run& run, const Head& head) const {
@@ -601,6 +602,7 @@ class Attention final : public Kernel {
   int64_t batch_ = 0, queries_ = 0, fresh_ = 0, past_ = 0, keys_ = 0, heads_ = 0, key_heads_ = 0, size_ = 0;
   int64_t value_size_ = 0, window_ = -1, columns_ = 0;
   float scale_ = 1.0f, mask_value_ = 0.0f;
+  int lanes_ = 16;
   Heads query_, key_, value_;
   Spread addition_, mask_;
   Type mask_type_ = Type::f32;

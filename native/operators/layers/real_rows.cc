@@ -20,9 +20,12 @@ namespace {
 class RealSoftmaxAlong final : public Kernel {
  public:
   RealSoftmaxAlong(const Step& step, const CoreSet& cores, bool logarithm)
-      : row_(cores.softmax_row()), function_(cores.real_function()), logarithm_(logarithm) {
+      : row_(cores.softmax_row()),
+        function_(cores.real_function()),
+        logarithm_(logarithm),
+        lanes_(softmax_lanes(step)) {
     require_reals(step);
-    require(step.rule("real_softmax") == "binary32_polynomial_16_lanes", "no native rule for this slot");
+    require(lanes_ != 0, "no native rule for this slot");
     const std::vector<int64_t>& view = step.list("view");
     require(view.size() == 3 && view[0] >= 0 && view[1] >= 0 && view[2] >= 0, "the view has three axes");
     outer_ = view[0], length_ = view[1], inner_ = view[2];
@@ -39,11 +42,11 @@ class RealSoftmaxAlong final : public Kernel {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     for_rows(run, outer_ * inner_, length_, [&](int64_t row, int worker) {
-      if (inner_ == 1 && !logarithm_) return row_(in + row * length_, out + row * length_, length_);
+      if (inner_ == 1 && !logarithm_) return row_(in + row * length_, out + row * length_, length_, lanes_);
       const int64_t at = row / inner_ * length_ * inner_ + row % inner_;
       auto* own = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
       for (int64_t i = 0; i < length_; ++i) own[i] = in[at + i * inner_];
-      const bool defined = logarithm_ ? logarithms(own, own + length_) : row_(own, own + length_, length_);
+      const bool defined = logarithm_ ? logarithms(own, own + length_) : row_(own, own + length_, length_, lanes_);
       for (int64_t i = 0; i < length_; ++i) out[at + i * inner_] = own[length_ + i];
       return defined;
     });
@@ -52,17 +55,16 @@ class RealSoftmaxAlong final : public Kernel {
  private:
   int64_t worker_bytes() const { return round_up(length_ * 8, 64); }
 
-  // (x - max) - log(sum of exp(x - max)), sums in 16 lanes; `row` is overwritten. False for what is no number.
+  // (x - max) - log(sum of exp(x - max)), sums in lanes; `row` is overwritten. False for what is no number.
   bool logarithms(float* row, float* out) const {
-    constexpr int64_t kLanes = 16;
-    float largest = row[0], lanes[kLanes] = {};
+    float largest = row[0], lanes[16] = {};
     for (int64_t i = 1; i < length_; ++i) largest = row[i] > largest ? row[i] : largest;
     for (int64_t i = 0; i < length_; ++i) out[i] = row[i] - largest;
     function_(RealFunction::exp, out, row, length_);
-    for (int64_t i = 0; i < length_; i += kLanes) {
-      for (int64_t lane = 0; lane < std::min(kLanes, length_ - i); ++lane) lanes[lane] += row[i + lane];
+    for (int64_t i = 0; i < length_; i += lanes_) {
+      for (int64_t lane = 0; lane < std::min<int64_t>(lanes_, length_ - i); ++lane) lanes[lane] += row[i + lane];
     }
-    for (int lane = 0; lane < 8; ++lane) lanes[lane] = lanes[8 + lane] + lanes[lane];
+    for (int lane = 0; lane < 8 && lanes_ == 16; ++lane) lanes[lane] = lanes[8 + lane] + lanes[lane];
     const float first = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
     const float total = first + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
     const float logarithm = arithmetic::log(total);
@@ -73,6 +75,7 @@ class RealSoftmaxAlong final : public Kernel {
   SoftmaxRow row_;
   RealFunctionCore function_;
   bool logarithm_;
+  int lanes_;
   int64_t outer_ = 0, length_ = 0, inner_ = 0;
 };
 

@@ -107,7 +107,7 @@ class RealSoftmax final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_real_softmax(const Step& step, const CoreSet& cores, bool logarithm) {
-  if (step.rule("real_softmax") == "binary32_polynomial_16_lanes") return make_softmax_along(step, cores, logarithm);
+  if (softmax_lanes(step) != 0) return make_softmax_along(step, cores, logarithm);
   return std::make_unique<RealSoftmax>(step, logarithm);
 }
 
