@@ -481,8 +481,16 @@ class Attention final : public Kernel {
 
   // exp(scores - largest), in place, and their sum.
   float powers(float* scores, int64_t count, float largest) const {
-    for (int64_t t = 0; t < count; ++t) scores[t] -= largest;
-    function_(RealFunction::exp, scores, scores, count);
+    constexpr int64_t kTogether = 256;
+    float apart[kTogether];
+    for (int64_t t = 0; t < count; t += kTogether) {
+      const int64_t some = std::min(kTogether, count - t);
+      float* to = scores + t;
+      for (int64_t i = 0; i < some; ++i) apart[i] = to[i] - largest;
+      function_(RealFunction::exp, apart, to, some);
+      // As softmax_row does it.
+      for (int64_t i = 0; lanes_ == 8 && i < some; ++i) to[i] = apart[i] < -0x1.5ebb820000000p+6f ? 0.0f : to[i];
+    }
     return lanes_ == 8 ? sum_of_lanes<8>(scores, count) : sum_of_lanes<16>(scores, count);
   }
 
