@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.onnx_models import KIND, MICROSOFT, Checks, integers, needs_wide, odd_scale, scale, single, zero_point
+from support.onnx_models import KIND, MICROSOFT, Checks, integers, odd_scale, scale, single, zero_point
 
 U8, S8 = np.uint8, np.int8
 
@@ -51,7 +51,6 @@ def names_of(rng: np.random.Generator, inputs: dict[str, Any]) -> list[str]:
     return [name for name in inputs if name != "x" and (drawn < 0.8 or name != "w")]
 
 
-@needs_wide
 def test_random_models(request: pytest.FixtureRequest) -> None:
     checks = Checks(request)
     for rng in checks:

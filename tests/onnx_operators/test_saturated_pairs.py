@@ -81,14 +81,15 @@ def test_random_convolutions(request: pytest.FixtureRequest) -> None:
             "x": integers(rng, (1, groups * depth, width), np.uint8),
             "x_scale": one,
             "x_zero": zero_point(rng, np.uint8),
-            "w": integers(rng, (groups * each, depth, taps), np.int8),
+            # Weights of 7 bits saturate nowhere.
+            "w": integers(rng, (groups * each, depth, taps), np.int8) // rng.choice(np.int8([1, 1, 2])),
             "w_scale": one,
-            "w_zero": np.int8(0),
+            "w_zero": zero_point(rng, np.int8, ((), (groups * each,))[rng.integers(2)]),
             "y_scale": np.float32(2048),
             "y_zero": np.uint8(128),
         }
         attributes = {"group": groups, "pads": [pad, pad]}
-        x_zero = int(inputs["x_zero"])
+        x_zero, w_zeros = int(inputs["x_zero"]), np.broadcast_to(inputs["w_zero"], groups * each).astype(int)
         x = np.pad(inputs["x"].astype(np.int64), ((0, 0), (0, 0), (pad, pad)), constant_values=x_zero)[0]
         out = np.empty((1, groups * each, width + 2 * pad - taps + 1), np.uint8)
         for _, o, place in np.ndindex(out.shape):
@@ -96,13 +97,20 @@ def test_random_convolutions(request: pytest.FixtureRequest) -> None:
             # Tap by tap, and in each its channels.
             quantized = x[channels, place : place + taps].T.reshape(-1).tolist()
             filters = inputs["w"][o].T.reshape(-1).astype(int).tolist()
-            if depth == each == 1:
-                total = sum((a - x_zero) * b for a, b in zip(quantized, filters, strict=True))
+            # Alone, if all filters have one zero point.
+            if depth == each == 1 and len(set(w_zeros)) == 1:
+                total = sum((a - x_zero) * (b - w_zeros[o]) for a, b in zip(quantized, filters, strict=True))
             else:
-                total = plain(quantized, filters, x_zero, 0)
+                total = plain(quantized, filters, x_zero, w_zeros[o])
             # 2048 is a power of two: the quotient is exact.
             out[0, o, place] = min(max(round(total / 2048) + 128, 0), 255)
-        content, feeds = single("QLinearConv", inputs, [KIND[np.dtype(np.uint8)]], attributes, constants=["w"])
+        content, feeds = single(
+            "QLinearConv",
+            inputs,
+            [KIND[np.dtype(np.uint8)]],
+            attributes,
+            constants=("w", "w_zero")[: rng.integers(1, 3)],
+        )
         checks.add(content, feeds, numerics="onnxruntime-avx2", expected=lambda y=out: {"y0": y})
 
 

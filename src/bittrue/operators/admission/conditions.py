@@ -209,6 +209,29 @@ def pairs_can_saturate(call: Call) -> bool:
     return bool(accumulate.risky_pairs(signed).any())
 
 
+def window_pairs_can_saturate(call: Call) -> bool:
+    """Two neighbouring terms of windows of u8, times filters [M, C, taps...] of s8, can leave 16 bits, where taps count
+    before channels. One channel with one filter is multiplied alone, if all filters (zero points are input 6) have one.
+    """
+    filters, groups = call.input(1).value, int(call.attribute("groups"))
+    if filters is None or not filters.size:
+        return True
+    points = call.input(6).value if call.has(6) else np.zeros(1, np.int8)
+    if filters.shape[1] == 1 and filters.shape[0] == groups and points is not None and not np.ptp(points):
+        return False
+    by_taps = filters.reshape(*filters.shape[:2], -1).swapaxes(1, 2).reshape(len(filters), -1)
+    return bool(accumulate.risky_pairs(by_taps.T).any())
+
+
+def column_pairs_can_saturate(call: Call) -> bool:
+    """Two neighbouring terms of rows of u8, times columns of s8, can leave 16 bits: input 1, [K, N] or its transpose."""
+    columns = call.input(1).value
+    if columns is None or columns.ndim < 2:
+        return True
+    turned = call.node.attributes.get("transpose_b", False)
+    return bool(accumulate.risky_pairs(columns.swapaxes(-1, -2) if turned else columns).any())
+
+
 def one_channel_spans_rows(call: Call) -> bool:
     """A convolution whose filters (input 1, depth second) see one channel, with one window along the last axis."""
     return call.input(1).shape[1:2] == (1,) and call.output.shape[-1:] == (1,)
@@ -449,6 +472,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "block_size_above_1": block_size_above_1,
     "blocks_interleave": blocks_interleave,
     "broadcast_form": broadcast_form,
+    "column_pairs_can_saturate": column_pairs_can_saturate,
     "constant_inputs": constant_inputs,
     "counts_within": counts_within,
     "declared_rank": declared_rank,
@@ -501,6 +525,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "weights_in_rows": weights_in_rows,
     "weights_scaled_along": weights_scaled_along,
     "window_is_image": window_is_image,
+    "window_pairs_can_saturate": window_pairs_can_saturate,
     "windows_overlap": windows_overlap,
     "zero_point_is_zero": zero_point_is_zero,
 }

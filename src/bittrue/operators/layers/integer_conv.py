@@ -94,11 +94,13 @@ def _lost(step: Step, signed: bool, weights: np.ndarray) -> Callable[[np.ndarray
     positions].
 
     The u8 factor of such a product is the left one: the weights, [O, channels and taps], where x is `signed`, or
-    windows, [positions, taps and channels]. There, one channel with one filter is multiplied on its own, without pairs.
+    windows, [positions, taps and channels]. There, one channel with one filter is multiplied on its own, without pairs,
+    unless filters have different zero points.
     """
     lost = accumulate.RULES[step.rules["accumulate"]].lost
     groups, depth, filters = step["groups"], weights.shape[1], weights.shape[0] // step["groups"]
-    if lost is None or (not signed and depth == filters == 1):
+    alone = not signed and depth == filters == 1 and not np.ptp(points_of(step, "weight_zero_point"))
+    if lost is None or alone:
         return None
     if signed:
         left = weights.reshape(groups, filters, -1)
