@@ -224,7 +224,7 @@ def window_pairs_can_saturate(call: Call) -> bool:
 
 
 def column_pairs_can_saturate(call: Call) -> bool:
-    """Two neighbouring terms of rows of u8, times columns of s8, can leave 16 bits: input 1, [K, N] or its transpose."""
+    """Two neighbouring terms of rows of u8 and columns of s8 can leave 16 bits: of input 1, [K, N] or its transpose."""
     columns = call.input(1).value
     if columns is None or columns.ndim < 2:
         return True
