@@ -137,11 +137,18 @@ def _made_real(site: Site, work: Work, terms: Terms) -> float | None:
     moved = np.float32(acc)
     if int(moved) != acc:
         work.add("accumulator as binary32", integer(int(moved)), "rounded, ties to even")
+    factors = f"{integer(int(moved))} * {real(scales[0])} * {real(scales[1])}"
+    added = f"+ {real(addend)}: '{site.name(terms.bias_input)}' {place(terms.bias_place)}" if addend is not None else ""
+    if addend is not None and rule in scale_back.WITH_START:
+        # The addend is part of the last rounding.
+        result = np.float32(scale_back.RULES[rule](np.asarray(acc), *scales, np.float32(addend)))
+        work.add("product and bias", real(result), f"{factors} {added} ({rule})")
+        return float(result)
     result = np.float32(scale_back.RULES[rule](np.asarray(acc), *scales))
-    work.add("product", real(result), f"{integer(int(moved))} * {real(scales[0])} * {real(scales[1])} ({rule})")
+    work.add("product", real(result), f"{factors} ({rule})")
     if addend is not None:
         result = np.float32(result + np.float32(addend))
-        work.add("bias", real(result), f"+ {real(addend)}: '{site.name(terms.bias_input)}' {place(terms.bias_place)}")
+        work.add("bias", real(result), added)
     return float(result)
 
 

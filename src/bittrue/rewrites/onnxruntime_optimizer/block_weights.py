@@ -118,13 +118,15 @@ def _replace(editor: Editor, node: Node, pair: Node) -> None:
     points = np.broadcast_to((point - kind.minimum).astype(np.uint8), (blocks, columns)).T
     scales = np.ascontiguousarray(np.broadcast_to(scale, (blocks, columns)).T)
     packed = _pack(quantized.reshape(columns, blocks, block), bits)
+    # Signed weights without zero points get none, which the runtime's kernels add up in another order.
+    pointed = given is not None or kind.minimum == 0
     inputs = [
         node.inputs[0],
         editor.constant(packed, "values", "u8"),
         node.inputs[2] if len(node.inputs) > 2 else None,
         *(None, None),
         editor.constant(scales, "scales", "f32"),
-        editor.constant(_pack(points, bits), "zero_points", "u8"),
+        editor.constant(_pack(points, bits), "zero_points", "u8") if pointed else None,
     ]
     editor.remove(node)
     editor.add(
