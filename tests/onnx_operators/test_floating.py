@@ -156,3 +156,14 @@ def test_sums_in_lanes_are_native_for_all_vectors(operator: str) -> None:
         assert "runs on the reference" not in str(session.plan)
         expected = bittrue.load(content).prepare(numerics, executor="reference").run(*feeds)
         assert_same(operator, session.run(*feeds)["y0"], expected["y0"])
+
+
+@pytest.mark.parametrize(("size", "stride"), [(8, 2), (9, 3), (9, 4)])
+def test_strides_that_leave_positions_out_choose_the_order_of_sums(size: int, stride: int) -> None:
+    """One position less than the window needs is as good as no padding, two are not."""
+    rng = np.random.default_rng(size)
+    shapes = {"x": (2, 160, 3, size), "w": (32, 160, 1, 1)}
+    operands = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    attributes = {"auto_pad": "SAME_UPPER", "strides": [1, stride]}
+    content, feeds = single("Conv", operands, [TensorProto.FLOAT], attributes, constants=["w"])
+    assert check(content, feeds) == "equal"

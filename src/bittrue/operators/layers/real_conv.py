@@ -48,7 +48,8 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
         return 0, 0
     if channels < block:
         return 1, taps
-    if taps == 1 and not any(one.before or one.after for one in windows):
+    # Strides that leave out a single position of an axis count as no padding, those that leave out more do not.
+    if taps == 1 and all(one.before == 0 and -1 <= one.after <= 0 for one in windows):
         return channels, _POINT_CHANNELS
     return block, block * taps
 
