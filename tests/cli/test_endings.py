@@ -154,6 +154,7 @@ def left(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("kind", ["python", "program"])
 def test_signals_leave_nothing(number: signal.Signals, kind: str, tmp_path: Path) -> None:

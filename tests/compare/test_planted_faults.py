@@ -244,6 +244,7 @@ WHOLE: list[tuple[str, Callable[[], bytes], Callable[[Values, np.ndarray], np.nd
 ]
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize(("name", "model", "faulty"), WHOLE, ids=[f"{w[0]}-{i}" for i, w in enumerate(WHOLE)])
 def test_whole_tensors(
     name: str, model: Callable[[], bytes], faulty: Callable[[Values, np.ndarray], np.ndarray]

@@ -67,6 +67,7 @@ def same_details(mine: ours.Interpreter, real: Any, count: int) -> None:
     same(mine.get_tensor_details(), real.get_tensor_details()[:count])
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize("path", [DEMO, *SMALL], ids=lambda path: path.stem)
 @pytest.mark.parametrize("resolver", list(ours.OpResolverType.__members__))
 def test_as_a_script_uses_it(path: Path, resolver: str) -> None:

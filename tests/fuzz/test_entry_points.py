@@ -76,6 +76,7 @@ def test_traces(tmp_path: Path, request: pytest.FixtureRequest, record_property:
     assert {"equal", "BT-TRACE-INDEX", "BT-FILE-ARRAY", "BT-FILE-SIZE", "BT-TRACE-PATH"} <= set(counts)
 
 
+@pytest.mark.in_turns(2)
 @pytest.mark.parametrize(
     ("entry", "usual"), [("check", 40), ("compare", 40), ("explain", 80), ("reduce", 24), ("command", 24)]
 )

@@ -80,6 +80,7 @@ def layer(draw: st.DrawFn, kind: str) -> tuple[bytes, int]:
     return model(T(source, shape, input_scale, input_zero), w, bias, y, **options), seed
 
 
+@pytest.mark.in_turns(2)
 @given(st.data())
 @pytest.mark.parametrize("kind", KINDS)
 def test_layers(kind: str, data: st.DataObject) -> None:

@@ -21,6 +21,7 @@ CASES = [
 ]
 
 
+@pytest.mark.in_turns(2)
 @given(
     shapes=broadcast_shapes(), seed=seeds, activation=activations, nan=st.booleans(), step=st.sampled_from([0.5, 9.0])
 )
