@@ -32,7 +32,8 @@ axes of a convolution's filters: output channels O, input channels I, space S (C
 CONV_3D SIO). Types: `s8` is int8, `u8` uint8,
 `f32` float32, and so on. Evidence `run` means: compared byte for byte with the runtime by `tests/operators/`,
 `tests/onnx_operators/` or `tests/systems/`. Slots and rules are documented in `src/bittrue/rules/`. The systems that
-are gone have pages of their own in `docs/systems/`.
+are gone have pages of their own in `docs/systems/`. Numerics whose names end in `-defaults` have the rows of the one
+before that ending.
 """
 
 
@@ -158,11 +159,13 @@ def matrix(tables: list[Numerics]) -> list[str]:
 
 
 def families() -> dict[str, list[Numerics]]:
-    """Numerics by the system that they are of."""
+    """Numerics by the system that they are of; those that have the rows of another one are left out."""
     found: dict[str, list[Numerics]] = {}
     for name in numerics.names():
         family = next((title for start, title in FAMILIES.items() if name.startswith(start)), "LiteRT")
-        found.setdefault(family, []).append(numerics.find(name))
+        table = numerics.find(name)
+        if not table.completes or table.rows != numerics.find(table.completes).rows:
+            found.setdefault(family, []).append(table)
     return found
 
 

@@ -26,13 +26,14 @@ def random_model(rng: np.random.Generator, *, moved: bool = False) -> tuple[byte
     return maker.model()
 
 
-def test_structure(request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(("pairs", "allowed"), [("", "1"), ("u8", "0")], ids=["s8 too", "u8 alone"])
+def test_structure(request: pytest.FixtureRequest, pairs: str, allowed: str) -> None:
     for rng in cases(request):
         content, _ = random_model(rng)
         graph = bittrue.load(content).graph
         numerics = find_numerics("onnxruntime")
-        ours = structure(rewrite(graph, declared_shapes(numerics, 1 << 28)(graph))[0])
-        theirs = structure(bittrue.load(optimised(content)).graph)
+        ours = structure(rewrite(graph, declared_shapes(numerics, 1 << 28)(graph), pairs)[0])
+        theirs = structure(bittrue.load(optimised(content, **{"session.qdqisint8allowed": allowed})).graph)
         assert ours == theirs
 
 

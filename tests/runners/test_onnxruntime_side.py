@@ -19,7 +19,7 @@ from bittrue.runners.onnxruntime import LEVELS, OnnxRuntime, Settings
 from bittrue.runners.recording import Recording
 from bittrue.runners.sides import open_side
 from support.float_models import MODELS, forms, quantize
-from support.onnx_models import Refused, build, needs_wide, run_runtime, value_info
+from support.onnx_models import HERE, Refused, build, needs_wide, run_runtime, value_info
 
 _FORMS = ("pairs_u8s8", "pairs_s8s8_per_channel", "operators_u8s8_per_channel", "pairs_real_bias")
 # Levels that fuse.
@@ -160,12 +160,17 @@ def test_an_optimised_model_that_differs_shows_its_ends_only(
     assert any("inner tensors are not shown" in note and "'y'" in note for note in recording.notes)
 
 
-def test_the_setting_that_numerics_mean_is_on_and_named(models: dict[tuple[str, str], Path]) -> None:
+def test_the_setting_of_s8_has_its_numerics(models: dict[tuple[str, str], Path]) -> None:
     path = models["branches", "pairs_s8s8_per_channel"]
-    on, off = record(path), record(path, integers=False)
-    assert not any("qdqisint8allowed" in note for note in on.notes)
-    assert any("qdqisint8allowed is 0" in note for note in off.notes)
-    assert {t.dtype for t in on} != {t.dtype for t in off}
+    on, off = (OnnxRuntime("", path, bittrue.load(path), Settings(integers=given)) for given in (True, False))
+    assert [on.arithmetic.name, off.arithmetic.name] == [HERE, f"{HERE}-defaults"]
+    for side, told in ((on, True), (off, False)):
+        session = bittrue.load(path).prepare(side.arithmetic.name)
+        assert any("-defaults" in note for note in session.plan.notes) == told
+        feeds = inputs(path)
+        theirs = {t.name: t.load() for t in side.record(feeds)}
+        assert all(value.tobytes() == theirs[name].tobytes() for name, value in session.run(feeds).items())
+    assert {t.dtype for t in record(path)} != {t.dtype for t in record(path, integers=False)}
 
 
 def test_constants_in_files_of_their_own(tmp_path: Path) -> None:

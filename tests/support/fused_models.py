@@ -27,10 +27,10 @@ _LAID_OUT = ("conv", "conv_transpose", "matmul", "average_pool")
 _IGNORED = ("computed_weights", "domain", "kernel_shape", "auto_pad", "made", "saturate", "precision", "storage_order")
 
 
-def optimised(content: bytes, level: str = "EXTENDED", off: Sequence[str] = _OFF) -> bytes:
+def optimised(content: bytes, level: str = "EXTENDED", off: Sequence[str] = _OFF, **entries: str) -> bytes:
     """The model as ONNX Runtime runs it. Raises what the runtime raises when it refuses the model."""
     with tempfile.TemporaryDirectory() as folder:
-        chosen, path = options(level), Path(folder) / "model.onnx"
+        chosen, path = options(level, **entries), Path(folder) / "model.onnx"
         chosen.optimized_model_filepath = str(path)
         onnxruntime.InferenceSession(content, chosen, ["CPUExecutionProvider"], disabled_optimizers=list(off))
         return path.read_bytes()

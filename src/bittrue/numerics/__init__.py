@@ -22,6 +22,8 @@ _TABLES = {
     "onnx": ("onnx", "ONNX"),
     "onnxruntime": ("onnxruntime", "ONNXRUNTIME"),
     "onnxruntime-avx2": ("onnxruntime_avx2", "ONNXRUNTIME_AVX2"),
+    "onnxruntime-defaults": ("onnxruntime_defaults", "ONNXRUNTIME_DEFAULTS"),
+    "onnxruntime-avx2-defaults": ("onnxruntime_defaults", "ONNXRUNTIME_AVX2_DEFAULTS"),
     "snps_caffe": ("snps_caffe", "SNPS_CAFFE"),
     "snps_caffe-ev": ("snps_caffe", "SNPS_CAFFE_EV"),
     "snps_caffe-sr": ("snps_caffe", "SNPS_CAFFE_SR"),

@@ -144,8 +144,9 @@ class Numerics:
         versions: oldest and newest version that the runtime knows of an operator as files call it; (1, 1) for those not
             named.
         rewrites: what the runtime does to a graph before it runs it, in order (see `bittrue.rewrites`).
-        completes: the numerics whose results this one has, too, and goes on where that one has none. What asks which
-            arithmetic explains some bits need not ask both (see `bittrue.numerics.distinct`).
+        completes: the numerics whose results this one has for every node, too; it goes on where that one has none, or
+            rewrites graphs otherwise. What asks which arithmetic explains some bits need not ask both (see
+            `bittrue.numerics.distinct`).
     """
 
     name: str

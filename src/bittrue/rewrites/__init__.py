@@ -39,7 +39,8 @@ def _modules() -> dict[str, str]:
 def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes]) -> tuple[Graph, tuple[str, ...]]:
     """`graph` after the rewrites `names`, in order, and what they have to say about it.
 
-    A number behind a colon is the channels of a block, where the runtime lays images out in such.
+    Behind a colon stand settings: a number is the channels of a block (`block`), where the runtime lays images out in
+    such, a word the type that pairs must have to be fused (`pairs`).
 
     Its inputs and outputs stay; other tensors may disappear, new ones follow the old ones.
 
@@ -50,10 +51,11 @@ def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes
     before, graph = graph, _without_defaults(graph)
     known = shapes(graph)
     for name in names:
-        stem, _, block = name.partition(":")
+        stem, *words = name.split(":")
+        settings = {"block" if word.isdigit() else "pairs": int(word) if word.isdigit() else word for word in words}
         module = importlib.import_module(_modules()[stem])
         try:
-            rewritten, found = module.rewrite(graph, known, *([int(block)] if block else []))
+            rewritten, found = module.rewrite(graph, known, **settings)
         except MISFITS as error:
             # Patterns are looked for before nodes are checked one by one.
             raise InvalidModelError(

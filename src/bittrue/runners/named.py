@@ -68,7 +68,7 @@ def choose(name: str, options: Mapping[str, str]) -> Chosen:
             replace(ONNXRUNTIME, prepare=partial(_with_settings, settings)),
             title,
             threads,
-            onnxruntime_here().numerics if usual else "",
+            onnxruntime_here().with_options(integers) if usual else "",
         )
     return Chosen(OPENVINO, f"OpenVINO {OPENVINO.version()}", threads, "")
 

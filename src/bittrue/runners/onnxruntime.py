@@ -53,7 +53,8 @@ class Settings:
         disable: optimisers to leave out, by their names in the runtime.
         threads: that one operator may use.
         integers: ``session.qdqisint8allowed``: graphs of s8 activations are fused as those of u8 are. That is the
-            setting whose bits the numerics `onnxruntime` reproduces; the runtime's own default on x86-64 is off.
+            setting whose bits the numerics `onnxruntime` reproduces; the runtime's own default on x86-64 is off, whose
+            bits `onnxruntime-defaults` has.
     """
 
     level: str = "all"
@@ -179,8 +180,7 @@ class OnnxRuntime(Runner):
             different += [name for name, value in group.items() if name in outputs and not _same(outputs[name], value)]
             for name, value in self._in_model_layout(opened, feeds, group).items():
                 found.setdefault(name, self._recorded(spool, name, value))
-        notes = [] if self.settings.integers else ["session.qdqisint8allowed is 0, unlike what bittrue's numerics mean"]
-        notes += filter(None, [onnxruntime_here().unsure])
+        notes = [*filter(None, [onnxruntime_here().unsure])]
         if different:
             notes.append(
                 "inner tensors are not shown: the optimised model, written and run again, gives other bytes for output "
@@ -306,7 +306,7 @@ def _layout_notes(layouts: Layouts | None) -> list[str]:
 
 
 def _arithmetic(settings: Settings) -> Numerics:
-    table = find_numerics(onnxruntime_here().numerics)
+    table = find_numerics(onnxruntime_here().with_options(settings.integers))
     rewrites = _REWRITES.get(settings.level, table.rewrites)
     # The numerics itself where a command line can name it.
     return table if rewrites == table.rewrites else replace(table, rewrites=rewrites)

@@ -16,6 +16,8 @@ _NEAREST = {
         "exact products of 8 bits as there, but QLinearAdd, QLinearSoftmax and real numbers differ (docs/aarch64.md)",
     ),
 }
+# The ending of the numerics of sessions with default options.
+_DEFAULTS = "-defaults"
 
 
 @dataclass(frozen=True)
@@ -30,15 +32,20 @@ class Here:
     numerics: str
     unsure: str = ""
 
+    def with_options(self, integers: bool) -> str:
+        """The numerics where ``session.qdqisint8allowed`` is `integers`. Off is what sessions on x86-64 begin with."""
+        return self.numerics if integers else f"{self.numerics}{_DEFAULTS}"
+
 
 def processor_note(numerics: str) -> str:
     """What users of a numerics of ONNX Runtime must know before they compare it with that runtime; or nothing."""
-    if numerics not in _MEASURED.values():
+    if numerics.removesuffix(_DEFAULTS) not in _MEASURED.values():
         return ""
     here = onnxruntime_here()
-    if here.numerics == numerics:
+    theirs = here.with_options(integers=not numerics.endswith(_DEFAULTS))
+    if theirs == numerics:
         return here.unsure
-    return f"ONNX Runtime on this processor has the bits of numerics '{here.numerics}', which differ from '{numerics}'"
+    return f"ONNX Runtime on this processor has the bits of numerics '{theirs}', which differ from '{numerics}'"
 
 
 def onnxruntime_here() -> Here:

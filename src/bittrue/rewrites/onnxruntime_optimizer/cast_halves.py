@@ -19,13 +19,14 @@ from .push_transposes import push_once
 from .real_products import join_transposed_twice
 
 
-def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph, tuple[str, ...]]:
+def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS, pairs: str = "") -> tuple[Graph, tuple[str, ...]]:
     """`graph` with casts, if a constant is widened; no notes.
 
     Args:
         graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
         block: channels of a block of images that are laid out in such.
+        pairs: as in `fuse_quantized`.
     """
     editor = Editor(graph, shapes)
     if not has_halves(editor, graph.nodes):
@@ -33,7 +34,7 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph,
     share_halves(editor)
     fold_known(editor)
     join_transposed_twice(editor, shapes)
-    fuse_groups(editor, shapes)
+    fuse_groups(editor, shapes, pairs)
     join_groups(editor, shapes, block)
     images, _ = blocked_images(editor, shapes, block)
     casts = Casts(editor, shapes)

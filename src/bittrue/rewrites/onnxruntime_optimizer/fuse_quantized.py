@@ -18,11 +18,12 @@ from ...graph import Graph, Node, data_type
 from .. import Shapes
 from ..editing import Editor
 from .block_weights import multiply_by_blocks
-from .quantized_groups import CHECKS, Group, clamp_limits, find_group, fuse
+from .quantized_groups import CHECKS, OF_U8, Group, clamp_limits, find_group, fuse, why_not
 from .quantized_pairs import (
     DEQUANTIZE,
     QUANTIZE,
     is_quantize,
+    make_unsigned,
     merge_double_pairs,
     propagate_pairs,
     remove_equal_pairs,
@@ -48,28 +49,32 @@ _PRODUCTS = ("conv", "conv_transpose", "gru", "lstm", "matmul")
 _ROUNDS = 10
 
 
-def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
+def rewrite(graph: Graph, shapes: Shapes, pairs: str = "") -> tuple[Graph, tuple[str, ...]]:
     """`graph` with integer operators and the attribute `computed_weights`, and notes about what stays real.
 
     Args:
         graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
+        pairs: ``"u8"`` where the runtime was not told that it may use s8 (``session.qdqisint8allowed`` is 0): pairs of
+            s8 become pairs of u8 as far as they can, and products of s8 with weights stay real.
     """
     editor = Editor(graph, shapes)
-    if not fuse_groups(editor, shapes):
+    if not fuse_groups(editor, shapes, pairs):
         mark_computed_weights(editor)
         return (editor.finish(), ()) if editor.touched else (graph, ())
-    return editor.finish(), _notes(editor)
+    return editor.finish(), _notes(editor, pairs)
 
 
-def fuse_groups(editor: Editor, shapes: Shapes) -> bool:
-    """Groups are prepared until nothing changes, and replaced; False where a graph has no pairs."""
+def fuse_groups(editor: Editor, shapes: Shapes, pairs: str = "") -> bool:
+    """Groups are prepared until nothing changes, and replaced; False where a graph has no pairs. `pairs` as above."""
     if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in editor.nodes()):
         return False
     _prepare(editor, shapes)
     for _ in editor.rounds(_ROUNDS):
         _remove_clamps(editor)
-        _fuse_groups(editor)
+        if pairs == "u8":
+            make_unsigned(editor)
+        _fuse_groups(editor, pairs)
         remove_inverse_pairs(editor)
     multiply_by_blocks(editor, shapes)
     mark_computed_weights(editor)
@@ -93,11 +98,11 @@ def _prepare(editor: Editor, shapes: Shapes) -> None:
         split_dequantizations(editor)
 
 
-def _fuse_groups(editor: Editor) -> None:
+def _fuse_groups(editor: Editor, pairs: str) -> None:
     for node in editor.nodes():
         if editor.alive(node) and node.source in CHECKS:
             group = find_group(editor, node)
-            if isinstance(group, Group) and not CHECKS[node.source](editor, group):
+            if isinstance(group, Group) and not why_not(editor, group, pairs):
                 fuse(editor, group)
 
 
@@ -151,8 +156,8 @@ def mark_computed_weights(editor: Editor) -> None:
             editor.change(node, attributes={**node.attributes, "computed_weights": found})
 
 
-def _notes(editor: Editor) -> tuple[str, ...]:
-    """One note that counts the operators between pairs that stay real, by operator and reason."""
+def _notes(editor: Editor, pairs: str) -> tuple[str, ...]:
+    """Counts of the operators between pairs that stay real, by operator and reason, and of fused products of s8."""
     counts: Counter[tuple[str, str]] = Counter()
     for node in editor.nodes():
         if node.operator in (QUANTIZE, DEQUANTIZE):
@@ -166,10 +171,15 @@ def _notes(editor: Editor) -> tuple[str, ...]:
             reason = "its quantization does not cover it" if behind else "its result is not quantized"
         elif node.source in CHECKS:
             group = find_group(editor, node)
-            reason = CHECKS[node.source](editor, group) if isinstance(group, Group) else group
+            reason = why_not(editor, group, pairs) if isinstance(group, Group) else group
             reason = reason or "its operands are not dequantized"
         counts[node.source, reason] += 1
-    if not counts:
-        return ()
     parts = [f"{count} {source} ({reason})" for (source, reason), count in counts.most_common()]
-    return (f"stays float: {', '.join(parts)}",)
+    notes = [f"stays float: {', '.join(parts)}"] if parts else []
+    signed = [n for n in editor.nodes() if n.source in OF_U8 and editor.type(n.inputs[0]) == "s8"]
+    if signed and pairs != "u8":
+        notes.append(
+            f"{len(signed)} Conv and MatMul of s8 become integer operators, as session.qdqisint8allowed=1 asks for; a "
+            "session with default options may give other bits, those of the numerics that ends in -defaults"
+        )
+    return tuple(notes)

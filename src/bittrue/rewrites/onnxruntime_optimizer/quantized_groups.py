@@ -26,6 +26,8 @@ from .quantized_pairs import (
 _SIXTEEN = ("u16", "s16")
 _FOUR = ("u4", "s4")
 _CLAMPS = ("Relu", "Clip")
+# Products that want u8 unless s8 is allowed, too.
+OF_U8 = ("Conv", "MatMul")
 # Groups of reals other than f32 that are replaced. Source: ORT has no f16 kernels for the others on this processor.
 _ANY_REAL: tuple[str, ...] = ("Concat", "Expand", "Flatten", "Gather", "GatherElements", "Reshape", "Slice", "Split")
 _ANY_REAL += ("Squeeze", "Transpose", "Unsqueeze")
@@ -309,6 +311,14 @@ CHECKS: Mapping[str, Check] = {
     "Split": _split,
     "ArgMax": _arg_max,
 }
+
+
+def why_not(editor: Editor, group: Group, pairs: str) -> str:
+    """Why a group stays as it is, by `CHECKS`; where `pairs` is ``"u8"``, products of s8 with weights do, too."""
+    reason = CHECKS[group.target.source](editor, group)
+    if reason or pairs != "u8" or group.target.source not in OF_U8:
+        return reason
+    return "session.qdqisint8allowed is 0" if editor.type(group.before[0].inputs[0]) == "s8" else ""
 
 
 # -- replacing -----------------------------------------------------------------------------------------------------

@@ -94,6 +94,32 @@ def _read_copy(editor: Editor, node: Node, edge: Edge) -> None:
     editor.redirect(current[0], current[1], copy)
 
 
+# -- pairs of other types ------------------------------------------------------------------------------------------
+def make_unsigned(editor: Editor) -> None:
+    """A quantization to s8 that one dequantization alone reads, with one zero point for both: both become u8.
+
+    Quantized values and zero point grow by 128, real numbers stay.
+    """
+    for quantize in editor.nodes():
+        dequantize = editor.only_reader(quantize) if is_quantize(quantize) else None
+        if dequantize is None or not is_dequantize(dequantize) or editor.value(quantize.inputs[0]) is not None:
+            # The optimiser has folded constants.
+            continue
+        indices = [zero_point_index(node) for node in (quantize, dequantize)]
+        zeros = [np.int8(0) if index is None else editor.value(index) for index in indices]
+        if editor.type(quantize.outputs[0]) != "s8" or any(z is None or z.size != 1 for z in zeros):
+            continue
+        codes = {int(z.reshape(())) for z in zeros if z is not None}
+        if len(codes) != 1:
+            continue
+        name = editor.tensors[quantize.outputs[0]].name
+        zero = editor.constant(np.uint8(codes.pop() + 128), f"{name}/unsigned_zero_point", "u8")
+        unsigned = editor.computed(quantize.outputs[0], f"{name}/unsigned", "u8")
+        # The reader first: it is found by what it reads.
+        editor.change(dequantize, inputs=(unsigned, dequantize.inputs[1], zero))
+        editor.change(quantize, inputs=(*quantize.inputs[:2], zero), outputs=(unsigned,))
+
+
 # -- two pairs behind each other -----------------------------------------------------------------------------------
 def merge_double_pairs(editor: Editor) -> None:
     """quantize, dequantize, quantize, dequantize: the inner two go; the outer two get the range that both leave."""
