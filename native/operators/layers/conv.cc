@@ -51,7 +51,7 @@ class OrderedReals final : public Kernel {
         most_(core_.lanes * (bare_ ? core_.vectors : std::min(core_.vectors, RealMatmul::kPlacedVectors))),
         together_(panels_together()),
         tile_w_(std::min(f_.w.out,
-                         bare_ ? std::clamp(kLoopFrames / f_.depth, 2 * together_ * most_, kLoopWidth) : kLoopWidth)),
+                         bare_ ? std::clamp(kLoopFrames / layers(), 2 * together_ * most_, kLoopWidth) : kLoopWidth)),
         tile_h_(lines_of_tile()),
         frame_(f_.h, f_.w, tile_h_, tile_w_),
         by_lines_(goes_by_lines()) {
@@ -66,10 +66,10 @@ class OrderedReals final : public Kernel {
       arrange_filters(f_, values.data(), kept_.data());
     }
     if (bare_) return;
-    for (int64_t c = 0; c < f_.depth; c += f_.block) {
-      for (int64_t t = 0; t < f_.taps(); ++t) {
+    for (int64_t c = 0; c < layers(); c += f_.block) {
+      for (int64_t t = 0; t < f_.h.taps * f_.w.taps; ++t) {
         for (int64_t i = c; i < c + f_.block; ++i) {
-          places_.push_back(std::min(i, f_.depth) * plane_floats() + frame_.offset(t));
+          places_.push_back(std::min(i, layers()) * plane_floats() + frame_.offset(t));
         }
       }
     }
@@ -91,7 +91,8 @@ class OrderedReals final : public Kernel {
       arrange_filters(f_, f_.at(run, 1), target);
       weights = target;
     }
-    const int64_t images = f_.batch * f_.groups, work = images * f_.filters * f_.terms * f_.positions;
+    // Every plane of the output is an image.
+    const int64_t images = f_.batch * f_.groups * f_.d.out, work = images * f_.filters * f_.terms * plane();
     const int64_t across = (f_.w.out + tile_w_ - 1) / tile_w_, tiles = (f_.h.out + tile_h_ - 1) / tile_h_ * across;
     // Few tiles are laid out by several threads, each for filters of its own.
     const int threads = work / kLoopRate < kWorthSharing ? 1 : run.pool.threads();
@@ -101,7 +102,7 @@ class OrderedReals final : public Kernel {
     run.pool.parallel(images * tiles * parts, threads, [&](int64_t task, int worker) {
       const int64_t part = task % parts, number = task / parts % tiles;
       Tile tile;
-      tile.image = task / parts / tiles;
+      tile.image = task / parts / tiles / f_.d.out, tile.z = task / parts / tiles % f_.d.out;
       tile.y = number / across * tile_h_, tile.x = number % across * tile_w_;
       tile.lines = std::min(tile_h_, f_.h.out - tile.y), tile.used = std::min(tile_w_, f_.w.out - tile.x);
       tile.low = chunks * part / parts * kLoopRows;
@@ -116,9 +117,9 @@ class OrderedReals final : public Kernel {
   }
 
  private:
-  // Outputs of an image's group from line y and column x on, and filters [low, end).
+  // Outputs of plane z of an image's group from line y and column x on, and filters [low, end).
   struct Tile {
-    int64_t image = 0, y = 0, x = 0, lines = 0, used = 0, low = 0, end = 0;
+    int64_t image = 0, z = 0, y = 0, x = 0, lines = 0, used = 0, low = 0, end = 0;
     const float* weights = nullptr;
   };
   struct Worker {
@@ -131,13 +132,13 @@ class OrderedReals final : public Kernel {
     const auto own = [](const SpatialAxis& axis) {
       return axis.taps == 1 && axis.stride == 1 && axis.before == 0 && axis.dimension == axis.out;
     };
-    return own(form.h) && own(form.w) && form.depth % form.block == 0;
+    return own(form.d) && own(form.h) && own(form.w) && form.depth % form.block == 0;
   }
   // Such images are a single line.
   static RealConvolutionForm as_line(RealConvolutionForm form) {
     if (!is_bare(form)) return form;
     form.w.dimension = form.w.out = form.positions;
-    form.h.dimension = form.h.out = 1;
+    form.h.dimension = form.h.out = form.d.dimension = form.d.out = 1;
     return form;
   }
   int64_t panels_together() const {
@@ -147,7 +148,7 @@ class OrderedReals final : public Kernel {
   // At least a few panels, and as many lines as fit into a cache.
   int64_t lines_of_tile() const {
     const int64_t pitch = FrameAxis(f_.w, tile_w_).size;
-    const int64_t fit = kLoopFrames / std::max<int64_t>(1, f_.depth * pitch), least = (2 * most_ + pitch - 1) / pitch;
+    const int64_t fit = kLoopFrames / std::max<int64_t>(1, layers() * pitch), least = (2 * most_ + pitch - 1) / pitch;
     return std::max<int64_t>(1, std::min(f_.h.out, std::max(fit, least)));
   }
   // Panels that end with a line go back into it, which needs lines as wide as they are.
@@ -155,8 +156,11 @@ class OrderedReals final : public Kernel {
     if (bare_ || f_.order == RealConvolutionForm::Order::fours || f_.w.out < most_ || tile_w_ < f_.w.out) return false;
     return 8 * round_up(f_.w.out, core_.lanes) <= 9 * frame_.pitch();
   }
+  // Planes that filters meet: of a channel, one for every tap of depth.
+  int64_t layers() const { return f_.depth * f_.d.taps; }
+  int64_t plane() const { return f_.h.out * f_.w.out; }  // of the output
   // Channels that fill up the last block are zeros.
-  int64_t planes() const { return f_.depth + (f_.depth % f_.block == 0 ? 0 : 1); }
+  int64_t planes() const { return layers() + (layers() % f_.block == 0 ? 0 : 1); }
   // Planes begin at an odd number of cache lines, so that they do not share the cache's sets.
   int64_t plane_floats() const { return round_up(frame_.floats(), 16) | 16; }
   int64_t frame_bytes() const { return bare_ ? 0 : round_up((planes() * plane_floats() + most_) * 4, 64); }
@@ -176,11 +180,13 @@ class OrderedReals final : public Kernel {
 
   bool work_on(const Run& run, const Tile& tile, uint8_t* scratch, int index) const {
     const Worker worker = place(scratch);
-    const float* image = f_.at(run, 0) + tile.image * f_.depth * f_.plane();
+    const float* image = f_.at(run, 0) + tile.image * f_.depth * f_.channel();
     for (int64_t c = 0; c < planes() && !bare_; ++c) {
       float* frame = worker.frames + c * plane_floats();
-      if (c < f_.depth) frame_.fill(image + c * f_.plane(), tile.y, tile.x, frame);
-      std::fill(frame + (c < f_.depth ? frame_.floats() : 0), frame + plane_floats(), 0.0f);
+      const float* from =
+          c < layers() ? f_.plane_of(image + c / f_.d.taps * f_.channel(), tile.z, c % f_.d.taps) : nullptr;
+      if (from != nullptr) frame_.fill(from, tile.y, tile.x, frame);
+      std::fill(frame + (from != nullptr ? frame_.floats() : 0), frame + plane_floats(), 0.0f);
     }
     if (!bare_) std::fill_n(worker.frames + planes() * plane_floats(), most_, 0.0f);
     if (by_lines_) return lines(run, tile, worker, index);
@@ -224,6 +230,11 @@ class OrderedReals final : public Kernel {
     }
   }
 
+  // Where the tile's plane of filter m begins in the output.
+  int64_t first_of(const Tile& tile, int64_t m) const {
+    return (tile.image * f_.filters + m) * f_.positions + tile.z * plane();
+  }
+
   // A product of filters from filter m on, without its panel.
   RealRows product_of(const Run& run, const Tile& tile, const Worker& worker, int64_t m, int64_t count) const {
     const int64_t row = tile.image % f_.groups * f_.filters + m;
@@ -250,7 +261,7 @@ class OrderedReals final : public Kernel {
         RealRows product = product_of(run, tile, worker, m, std::min(kLoopRows, tile.end - m));
         product.stride = f_.positions;
         for (int64_t line = y; line < std::min(y + group, tile.lines); ++line) {
-          const int64_t at = (tile.image * f_.filters + m) * f_.positions + (tile.y + line) * width;
+          const int64_t at = first_of(tile, m) + (tile.y + line) * width;
           for (int64_t x = 0, next = 0; x < width; x = next) {
             const int64_t wide = width_at(width - x), begin = std::min(x, width - wide);
             next = x + wide;
@@ -273,11 +284,11 @@ class OrderedReals final : public Kernel {
   // `count` filters of the group from filter m on, at `columns` places. False where a result is no finite number.
   bool multiply(const Run& run, const Tile& tile, const Worker& worker, int64_t m, int64_t count, int64_t first,
                 int64_t columns) const {
-    const int64_t image = tile.image * f_.filters + m, step = together_ * most_;
+    const int64_t begins = first_of(tile, m), step = together_ * most_;
     const bool fours = f_.order == RealConvolutionForm::Order::fours;
     RealRows product = product_of(run, tile, worker, m, count);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]) + image * f_.positions;
-    const float* begin = f_.begins ? f_.begin(run) + image * f_.positions : nullptr;
+    auto* out = reinterpret_cast<float*>(run.outputs[0]) + begins;
+    const float* begin = f_.begins ? f_.begin(run) + begins : nullptr;
     if (begin != nullptr || fours) std::fill_n(worker.sums, count * step, 0.0f);
     if (begin != nullptr) {
       for (int64_t r = 0; r < count; ++r) {
@@ -359,7 +370,7 @@ std::unique_ptr<Kernel> make_real_convolution(const Step& step, const CoreSet& c
 }
 
 RealConvolutionForm::RealConvolutionForm(const Step& step)
-    : h(read_spatial_axis(step, 0)), w(read_spatial_axis(step, 1)) {
+    : d(read_spatial_axis(step, 'd')), h(read_spatial_axis(step, 'h')), w(read_spatial_axis(step, 'w')) {
   const Operand &in = step.input(0), &given = step.input(1), &out = step.output();
   const bool real = in.type == Type::f32 && given.type == Type::f32 && out.type == Type::f32;
   require(real && in.dense() && given.dense() && out.dense(), "no native kernel for these types");
@@ -367,7 +378,9 @@ RealConvolutionForm::RealConvolutionForm(const Step& step)
   require(rule == "binary32_fused_blocks" || rule == "binary32_fused_blocks_of_8", "no native rule for this slot");
   const int rank = in.rank();
   require(given.rank() == rank, "the filter's shape differs");
-  require((rank == 3 ? 1 : given.shape[2]) == h.taps && given.shape[rank - 1] == w.taps, "the filter's shape differs");
+  require(given.shape[rank - 1] == w.taps && (rank < 4 || given.shape[rank - 2] == h.taps) &&
+              (rank < 5 || given.shape[2] == d.taps),
+          "the filter's shape differs");
   batch = in.shape[0];
   const int64_t in_c = in.shape[1], out_c = out.shape[1];
   groups = step.integer("groups", 1, std::max<int64_t>(1, in_c));
@@ -376,8 +389,9 @@ RealConvolutionForm::RealConvolutionForm(const Step& step)
   depth = in_c / groups;
   filters = out_c / groups;
   require(given.shape[0] == out_c && given.shape[1] == depth, "the filter's shape differs");
-  positions = h.out * w.out;
+  positions = d.out * h.out * w.out;
   block = std::max<int64_t>(1, step.integer("block", 0, depth));
+  require(block == 1 || !is_volume(), "channels of volumes are not in blocks");
   terms = round_up(depth, block) * taps();
   require(terms <= int64_t{1} << 24, "a filter is very large");
   if (step.has_input(kAddend)) {

@@ -48,7 +48,7 @@ class FewPositions final : public Kernel {
     const int threads = work / kWindowRate < kWorthSharing ? 1 : run.pool.threads();
     auto* windows = reinterpret_cast<float*>(run.scratch);
     run.pool.parallel(f_.groups * f_.batch, threads, [&](int64_t i, int) {
-      const float* image = f_.at(run, 0) + (i % f_.batch * f_.groups + i / f_.batch) * f_.depth * f_.plane();
+      const float* image = f_.at(run, 0) + (i % f_.batch * f_.groups + i / f_.batch) * f_.depth * f_.channel();
       for (int64_t n = 0; n < f_.positions; ++n) window(image, n, windows + (i * f_.positions + n) * f_.terms);
     });
     const int64_t height = lanes() ? 1 : FusedProduct::kRows, chunks = (rows + height - 1) / height;
@@ -84,17 +84,18 @@ class FewPositions final : public Kernel {
 
   // [C / block][taps][block], zeros outside of the image.
   void window(const float* image, int64_t position, float* to) const {
-    const int64_t y0 = position / f_.w.out * f_.h.stride - f_.h.before;
+    const int64_t z = position / f_.w.out / f_.h.out, y0 = position / f_.w.out % f_.h.out * f_.h.stride - f_.h.before;
     const int64_t x0 = position % f_.w.out * f_.w.stride - f_.w.before;
-    for (int64_t c = 0; c < f_.depth; c += f_.block, image += f_.block * f_.plane()) {
+    for (int64_t c = 0; c < f_.depth; c += f_.block, image += f_.block * f_.channel()) {
       const int64_t used = std::min(f_.block, f_.depth - c);
-      for (int64_t i = 0; i < f_.h.taps; ++i) {
-        const int64_t y = y0 + i * f_.h.dilation;
+      for (int64_t line = 0; line < f_.d.taps * f_.h.taps; ++line) {
+        const float* plane = f_.plane_of(image, z, line / f_.h.taps);
+        const int64_t y = y0 + line % f_.h.taps * f_.h.dilation;
         for (int64_t j = 0; j < f_.w.taps; ++j, to += f_.block) {
           const int64_t x = x0 + j * f_.w.dilation;
-          const bool inside = y >= 0 && y < f_.h.dimension && x >= 0 && x < f_.w.dimension;
-          const float* from = image + y * f_.w.dimension + x;
-          for (int64_t b = 0; b < f_.block; ++b) to[b] = inside && b < used ? from[b * f_.plane()] : 0.0f;
+          const bool inside = plane != nullptr && y >= 0 && y < f_.h.dimension && x >= 0 && x < f_.w.dimension;
+          const float* from = inside ? plane + y * f_.w.dimension + x : nullptr;
+          for (int64_t b = 0; b < f_.block; ++b) to[b] = inside && b < used ? from[b * f_.channel()] : 0.0f;
         }
       }
     }

@@ -146,7 +146,7 @@ class PlaneConvolution final : public Kernel {
 std::unique_ptr<Kernel> make_plane_convolution(const Step& step, const CoreSet& cores,
                                                const RealConvolutionForm& form) {
   const bool single_chain = form.order == RealConvolutionForm::Order::blocks && form.terms <= form.split;
-  if (form.depth > 1 || form.block > 1 || form.filters > kPlaneFilters) return nullptr;
+  if (form.depth > 1 || form.block > 1 || form.filters > kPlaneFilters || form.is_volume()) return nullptr;
   if (form.order != RealConvolutionForm::Order::fours && !single_chain) return nullptr;
   return std::make_unique<PlaneConvolution>(step, cores, form);
 }

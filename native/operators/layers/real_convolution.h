@@ -20,13 +20,21 @@ struct RealConvolutionForm {
   // NoKernel for what does not fit together.
   explicit RealConvolutionForm(const Step& step);
 
-  int64_t taps() const { return h.taps * w.taps; }
+  int64_t taps() const { return d.taps * h.taps * w.taps; }
   int64_t plane() const { return h.dimension * w.dimension; }
+  int64_t channel() const { return d.dimension * plane(); }  // numbers of one
+  // The plane that tap `tap` of depth finds for output plane `z` of a channel; null outside of the image.
+  const float* plane_of(const float* from, int64_t z, int64_t tap) const {
+    const int64_t at = z * d.stride + tap * d.dilation - d.before;
+    return at >= 0 && at < d.dimension ? from + at * plane() : nullptr;
+  }
+  // Whether depth is an axis of its own.
+  bool is_volume() const { return d.dimension > 1 || d.out > 1 || d.taps > 1; }
   const float* begin(const Run& run) const { return begins ? at(run, kAddend) : nullptr; }
   const float* bias(const Run& run) const { return added ? at(run, 2) : nullptr; }
   static const float* at(const Run& run, size_t input) { return reinterpret_cast<const float*>(run.inputs[input]); }
 
-  SpatialAxis h, w;
+  SpatialAxis d, h, w;
   int64_t batch = 0, groups = 1, depth = 0, filters = 0;  // channels and filters of one group
   int64_t positions = 0, block = 1, terms = 0, split = 0;
   Order order = Order::blocks;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/step.h"
@@ -15,21 +16,25 @@ struct SpatialAxis {
   std::vector<int64_t> first, last;
 };
 
-// Height (`axis` 0) or width (1) of a step over images [N, C, H, W] or [N, C, W]. NoKernel for other ranks.
-inline SpatialAxis read_spatial_axis(const Step& step, int axis) {
+// Depth ('d'), height ('h') or width ('w') of a step over images [N, C, W], [N, C, H, W] or [N, C, D, H, W]; one of size 1
+// where images have no such axis. NoKernel for other ranks.
+inline SpatialAxis read_spatial_axis(const Step& step, char letter) {
   constexpr int64_t kMost = int64_t{1} << 31;
   const Operand &in = step.input(0), &out = step.output();
-  const int rank = in.rank();
-  require((rank == 3 || rank == 4) && out.rank() == rank, "one or two spatial axes are needed");
-  const bool flat = axis == 0 && rank == 3, high = axis == 0;
+  const int rank = in.rank(), axis = rank - (letter == 'w' ? 1 : letter == 'h' ? 2 : 3);
+  require(rank >= 3 && rank <= 5 && out.rank() == rank, "one to three spatial axes are needed");
   SpatialAxis result;
-  result.dimension = flat ? 1 : in.shape[rank - 2 + axis];
-  const int64_t positions = flat ? 1 : out.shape[rank - 2 + axis];
-  result.out = step.integer(high ? "out_h" : "out_w", positions, positions);
-  result.taps = step.integer(high ? "filter_h" : "filter_w", 1, kMost);
-  result.stride = step.integer(high ? "stride_h" : "stride_w", 1, kMost);
-  result.dilation = step.integer(high ? "dilation_h" : "dilation_w", 1, kMost);
-  result.before = step.integer(high ? "pad_top" : "pad_left", -kMost, kMost);
+  if (axis >= 2) {
+    const auto number = [&](const char* what, int64_t low, int64_t high) {
+      return step.integer((std::string(what) + letter).c_str(), low, high);
+    };
+    result.dimension = in.shape[axis];
+    result.out = number("out_", out.shape[axis], out.shape[axis]);
+    result.taps = number("filter_", 1, kMost);
+    result.stride = number("stride_", 1, kMost);
+    result.dilation = number("dilation_", 1, kMost);
+    result.before = step.integer(letter == 'w' ? "pad_left" : letter == 'h' ? "pad_top" : "pad_front", -kMost, kMost);
+  }
   require(result.taps <= int64_t{1} << 16, "a window is too large");
   for (int64_t tap = 0; tap < result.taps; ++tap) {
     const int64_t shift = tap * result.dilation - result.before, stride = result.stride;

@@ -24,8 +24,9 @@ class PlanePool : public Kernel {
  public:
   explicit PlanePool(const Step& step) {
     require_real_images(step);
-    h_ = read_spatial_axis(step, 0);
-    w_ = read_spatial_axis(step, 1);
+    require(step.input(0).rank() <= 4, "one or two spatial axes are needed");
+    h_ = read_spatial_axis(step, 'h');
+    w_ = read_spatial_axis(step, 'w');
     const Operand &in = step.input(0), &out = step.output();
     require(in.shape[0] == out.shape[0] && in.shape[1] == out.shape[1], "a pool keeps batches and channels");
     planes_ = in.shape[0] * in.shape[1];
