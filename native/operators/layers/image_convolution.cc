@@ -1,4 +1,4 @@
-// conv with filters [O, h, w, C / groups]: 8-bit layers as matrix products, one per group; all others by the general
+// conv with filters [O, (d,) h, w, C / groups]: 8-bit layers as matrix products, one per group; all others by the general
 // kernel.
 #include "operators/layers/image_convolution.h"
 
@@ -59,14 +59,16 @@ GroupedConvolution::GroupedConvolution(const Step& step, const CoreSet& cores, c
 std::unique_ptr<Kernel> make_image_convolution(const Step& step, const CoreSet& cores) {
   require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
   if (is_real_layer(step)) return make_real_conv2d(step, cores);
-  const Window window = read_full_window(step);
+  const Window window = read_full_window(step, true);
   const Operand& filter = step.input(1);
   if (!suits_matmul(step)) return make_general_conv2d(step, cores);
   const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
   require(window.in_c % groups == 0 && window.out_c % groups == 0 && window.out_c > 0,
           "channels do not split into groups");
-  require(filter.rank() == 4 && filter.shape[0] == window.out_c && filter.shape[1] == window.filter_h &&
-              filter.shape[2] == window.filter_w && filter.shape[3] == window.in_c / groups,
+  const int rank = filter.rank();
+  require(rank == step.input(0).rank() && filter.shape[0] == window.out_c &&
+              (rank == 4 || filter.shape[1] == window.filter_d) && filter.shape[rank - 3] == window.filter_h &&
+              filter.shape[rank - 2] == window.filter_w && filter.shape[rank - 1] == window.in_c / groups,
           "the filter's shape differs");
   if (groups > 1) return std::make_unique<GroupedConvolution>(step, cores, window, groups);
   return make_matmul_convolution(step, cores, window, signed_weights(filter, step.integer("weight_zero_point")),

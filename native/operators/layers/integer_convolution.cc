@@ -61,7 +61,7 @@ std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet
   require(step.rules.count("store") == 0 && step.rule("accumulate") == "s32_wrap" && is_8bit(in.type) &&
               step.output().type == Type::s32,
           "no native kernel for these types");
-  const Window window = read_full_window(step);
+  const Window window = read_full_window(step, true);
   const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
   require(window.in_c > 0 && window.out_c > 0 && window.in_c % groups == 0 && window.out_c % groups == 0,
           "channels do not split into groups");

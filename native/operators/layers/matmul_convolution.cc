@@ -50,16 +50,19 @@ class MatmulConvolution final : public Kernel {
  private:
   struct Image {
     const uint8_t* data;   // the input, or the padded copy
+    int64_t plane;         // bytes from one plane to the next
     int64_t row;           // bytes from one line to the next
     int64_t pixel;         // bytes from one pixel to the next
     const uint8_t* zeros;  // a row of zero points
   };
 
   int64_t copy_h() const { return window_.in_h + window_.pad_top + window_.pad_bottom; }
+  // Lines of all planes.
+  int64_t copy_lines() const { return (window_.in_d + window_.pad_front + window_.pad_back) * copy_h(); }
   // Zero points between the lines of the padded copy: those right of one line are left of the next, too.
   int64_t gap() const { return std::max(window_.pad_left, window_.pad_right) * window_.in_c; }
   int64_t copy_line() const { return window_.in_w * window_.in_c + gap(); }
-  int64_t copy_bytes() const { return copies_ ? round_up(copy_h() * copy_line() + gap() + kSlack, 64) : 0; }
+  int64_t copy_bytes() const { return copies_ ? round_up(copy_lines() * copy_line() + gap() + kSlack, 64) : 0; }
   int64_t list_bytes() const { return grid_ ? 0 : round_up(segments_ * block_ * 8, 64); }
   int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64); }
 
@@ -70,7 +73,7 @@ class MatmulConvolution final : public Kernel {
   void copy_image(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const;
   void correct(uint8_t* out, int64_t count, uint32_t zero_point) const;
   void find_rows(const Image& image, int64_t first, int64_t count, const uint8_t** rows) const;
-  void find_taps(const Image& image, int64_t y, int64_t first_x, int64_t count, const uint8_t** rows) const;
+  void find_taps(const Image& image, int64_t z, int64_t y, int64_t first_x, int64_t count, const uint8_t** rows) const;
 
   // A segment of the padded copy may be read up to three bytes past its end.
   static constexpr int64_t kSlack = 64;
@@ -110,7 +113,7 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   rows_ = whole && taps > 1 && (channels >= kShortestTap || window.dilation_w > 1) ? RowsOf::taps : RowsOf::lines;
   const bool together = rows_ == RowsOf::lines && window.dilation_w == 1;
   segment_ = together ? window.filter_w * channels : channels;
-  segments_ = together ? window.filter_h : taps;
+  segments_ = together ? window.filter_d * window.filter_h : taps;
   depth_ = round_up(segment_, 4);
   // Lines can be read in place where nothing is padded, no byte past the end is touched and pixels lie side by side.
   const bool side_by_side = in_pixel_ == channels || (taps == 1 && segment_ == channels);
@@ -142,7 +145,8 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   matmul_ = cores.matmul(spec);
 
   // A list of rows is cheaper where several panels read it and there is one list only.
-  grid_ = together && zero_point_ == 0 && matmul_->takes_grids() && (segments_ > 1 || matmul_->panels() == 1);
+  grid_ = together && window.out_d == 1 && window.filter_d == 1 && zero_point_ == 0 && matmul_->takes_grids() &&
+          (segments_ > 1 || matmul_->panels() == 1);
 
   const int64_t tile = matmul_->tile_rows();
   // Neighbours in the image share most of what they read.
@@ -158,17 +162,17 @@ void MatmulConvolution::copy_image(const uint8_t* in, uint8_t zero_point, uint8_
                                    int threads) const {
   const int64_t line = copy_line(), before = gap(), body = window_.in_w * window_.in_c;
   const int64_t per_task = std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, line));
-  pool.parallel((copy_h() + per_task - 1) / per_task, threads, [&](int64_t task, int) {
-    const int64_t last = std::min(copy_h(), (task + 1) * per_task);
+  pool.parallel((copy_lines() + per_task - 1) / per_task, threads, [&](int64_t task, int) {
+    const int64_t last = std::min(copy_lines(), (task + 1) * per_task);
     for (int64_t y = task * per_task; y < last; ++y) {
       uint8_t* target = copy + y * line;
-      const int64_t from = y - window_.pad_top;
-      if (from < 0 || from >= window_.in_h) {
+      const int64_t plane = y / copy_h() - window_.pad_front, from = y % copy_h() - window_.pad_top;
+      if (plane < 0 || plane >= window_.in_d || from < 0 || from >= window_.in_h) {
         std::memset(target, zero_point, static_cast<size_t>(line));
         continue;
       }
       fill_before(target, before, body, zero_point);
-      const uint8_t* source = in + from * window_.in_w * in_pixel_;
+      const uint8_t* source = in + (plane * window_.in_h + from) * window_.in_w * in_pixel_;
       if (in_pixel_ == window_.in_c) {
         std::memcpy(target + before, source, static_cast<size_t>(body));
       } else {
@@ -178,7 +182,8 @@ void MatmulConvolution::copy_image(const uint8_t* in, uint8_t zero_point, uint8_
       }
     }
     // The last segment is read to the end of its last word.
-    if (last == copy_h()) std::memset(copy + last * line, zero_point, static_cast<size_t>(before + depth_ - segment_));
+    if (last == copy_lines())
+      std::memset(copy + last * line, zero_point, static_cast<size_t>(before + depth_ - segment_));
   });
 }
 
@@ -193,16 +198,19 @@ void MatmulConvolution::correct(uint8_t* out, int64_t count, uint32_t zero_point
 
 // Pointers for output pixels [first, first + count) of one image, all segments.
 void MatmulConvolution::find_rows(const Image& image, int64_t first, int64_t count, const uint8_t** rows) const {
-  int64_t y = first / window_.out_w, x = first % window_.out_w;
+  int64_t line = first / window_.out_w, x = first % window_.out_w;
   for (int64_t done = 0; done < count;) {
-    const int64_t stretch = std::min(count - done, window_.out_w - x);
+    const int64_t stretch = std::min(count - done, window_.out_w - x), z = line / window_.out_h,
+                  y = line % window_.out_h;
     if (rows_ == RowsOf::taps) {
-      find_taps(image, y, x, stretch, rows + done);
+      find_taps(image, z, y, x, stretch, rows + done);
     } else {
       const int64_t step = window_.stride_w * image.pixel;
       const int64_t across = window_.dilation_w == 1 ? 1 : window_.filter_w;
       for (int64_t s = 0; s < segments_; ++s) {
-        const uint8_t* at = image.data + (y * window_.stride_h + s / across * window_.dilation_h) * image.row +
+        const int64_t down = s / across, i = down % window_.filter_h, deep = down / window_.filter_h;
+        const uint8_t* at = image.data + (z * window_.stride_d + deep * window_.dilation_d) * image.plane +
+                            (y * window_.stride_h + i * window_.dilation_h) * image.row +
                             (x * window_.stride_w + s % across * window_.dilation_w) * image.pixel;
         const uint8_t** target = rows + s * block_ + done;
         for (int64_t r = 0; r < stretch; ++r) target[r] = at + r * step;
@@ -210,18 +218,19 @@ void MatmulConvolution::find_rows(const Image& image, int64_t first, int64_t cou
     }
     done += stretch;
     x = 0;
-    ++y;
+    ++line;
   }
 }
 
-void MatmulConvolution::find_taps(const Image& image, int64_t y, int64_t first_x, int64_t count,
+void MatmulConvolution::find_taps(const Image& image, int64_t z, int64_t y, int64_t first_x, int64_t count,
                                   const uint8_t** rows) const {
   const int64_t step = window_.stride_w * image.pixel;
-  for (int64_t i = 0; i < window_.filter_h; ++i) {
-    const int64_t line = y * window_.stride_h + i * window_.dilation_h - window_.pad_top;
+  for (int64_t i = 0; i < window_.filter_d * window_.filter_h; ++i) {
+    const int64_t plane = z * window_.stride_d + i / window_.filter_h * window_.dilation_d - window_.pad_front;
+    const int64_t line = y * window_.stride_h + i % window_.filter_h * window_.dilation_h - window_.pad_top;
     for (int64_t j = 0; j < window_.filter_w; ++j) {
       const uint8_t** target = rows + (i * window_.filter_w + j) * block_;
-      if (line < 0 || line >= window_.in_h) {
+      if (plane < 0 || plane >= window_.in_d || line < 0 || line >= window_.in_h) {
         std::fill(target, target + count, image.zeros);
         continue;
       }
@@ -231,7 +240,8 @@ void MatmulConvolution::find_taps(const Image& image, int64_t y, int64_t first_x
       const int64_t end = shift >= window_.in_w ? 0 : (window_.in_w - shift + window_.stride_w - 1) / window_.stride_w;
       const int64_t low = std::min(count, std::max<int64_t>(0, begin - first_x));
       const int64_t high = std::max(low, std::min(count, end - first_x));
-      const uint8_t* at = image.data + line * image.row + (first_x * window_.stride_w + shift) * image.pixel;
+      const uint8_t* at =
+          image.data + plane * image.plane + line * image.row + (first_x * window_.stride_w + shift) * image.pixel;
       std::fill(target, target + low, image.zeros);
       for (int64_t r = low; r < high; ++r) target[r] = at + r * step;
       std::fill(target + high, target + count, image.zeros);
@@ -240,7 +250,7 @@ void MatmulConvolution::find_taps(const Image& image, int64_t y, int64_t first_x
 }
 
 void MatmulConvolution::run(const Run& run) const {
-  const int64_t pixels = window_.out_h * window_.out_w;
+  const int64_t pixels = window_.out_d * window_.out_h * window_.out_w;
   if (pixels == 0 || window_.out_c == 0) return;
   uint8_t* copy = run.scratch;
   const uint8_t zero_point = late() ? run.inputs[sums_.zero_point][0] : in_zero_point_;
@@ -260,12 +270,13 @@ void MatmulConvolution::run(const Run& run) const {
   const int64_t wanted = task_count(pixels, block_, matmul_->tile_rows(), groups > 1 ? 1 : threads);
   const int64_t size = (pixels + wanted - 1) / wanted, blocks = (pixels + size - 1) / size;
   for (int64_t n = 0; n < window_.batch; ++n) {
-    const uint8_t* in = run.inputs[0] + n * window_.in_h * window_.in_w * in_pixel_;
+    const uint8_t* in = run.inputs[0] + n * window_.in_d * window_.in_h * window_.in_w * in_pixel_;
     uint8_t* out = run.outputs[0] + n * pixels * out_stride_;
-    Image image{in, window_.in_w * in_pixel_, in_pixel_, zeros};
+    Image image{in, window_.in_h * window_.in_w * in_pixel_, window_.in_w * in_pixel_, in_pixel_, zeros};
     if (copies_) {
       copy_image(in, zero_point, copy, run.pool, threads);
-      image = {copy + gap() - window_.pad_left * window_.in_c, copy_line(), window_.in_c, zeros};
+      image = {copy + gap() - window_.pad_left * window_.in_c, copy_h() * copy_line(), copy_line(), window_.in_c,
+               zeros};
     }
     run.pool.parallel(blocks * groups, threads, [&](int64_t task, int worker) {
       uint8_t* scratch = run.scratch + copy_bytes() + zero_bytes() + worker * worker_bytes();

@@ -2,7 +2,8 @@
 
 Convolutions and pools over [N, C, H, W] become the steps of [N, H, W, C] that every executor has; element-wise steps
 between them follow, so that an image changes its layout where it enters such a stretch and where it leaves it, and
-nowhere inside. [N, C, W] is taken as [N, C, 1, W]. Constants are turned when the schedule is made.
+nowhere inside. [N, C, W] is taken as [N, C, 1, W], and [N, C, D, H, W] becomes [N, D, H, W, C]. Constants are turned
+when the schedule is made.
 """
 
 from __future__ import annotations
@@ -18,8 +19,15 @@ from ..operators import Step, find
 from .plan import PlanTensor
 from .schedule import Schedule
 
-# Axes of channels-first images in the order of channels-last ones, and back.
-TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+
+def to_last(rank: int) -> tuple[int, ...]:
+    """Axes of channels-first images, at least four of them, in the order of channels-last ones."""
+    return (0, *range(2, max(4, rank)), 1)
+
+
+def to_first(rank: int) -> tuple[int, ...]:
+    """Axes of channels-last images in the order of channels-first ones."""
+    return (0, max(4, rank) - 1, *range(1, max(4, rank) - 1))
 
 
 class Layout:
@@ -57,7 +65,7 @@ class Layout:
     def is_image(self, index: int) -> bool:
         """Whether a tensor can have a twin."""
         tensor = self.tensors[index]
-        return len(tensor.shape) in (3, 4) and tensor.kind in ("input", "computed", "constant", "folded")
+        return len(tensor.shape) in (3, 4, 5) and tensor.kind in ("input", "computed", "constant", "folded")
 
     def value(self, index: int) -> np.ndarray | None:
         """The tensor's content where it is known."""
@@ -98,11 +106,11 @@ class Layout:
         shape = last_shape(tensor.shape)
         name = f"{tensor.name} (channels last)"
         if tensor.value is not None:
-            turned = _image(tensor.value).transpose(TO_LAST)
+            turned = _image(tensor.value).transpose(to_last(len(tensor.shape)))
             twin = self._add(replace(tensor, name=name, shape=shape, value=np.ascontiguousarray(turned)))
         else:
             twin = self._add(PlanTensor(name, tensor.dtype, shape, "computed"))
-            self._turn(index, _image_shape(tensor.shape), TO_LAST, twin, step)
+            self._turn(index, _image_shape(tensor.shape), to_last(len(tensor.shape)), twin, step)
         self._twins[index] = twin
         return twin
 
@@ -112,7 +120,8 @@ class Layout:
             return
         self._only_twin.remove(index)
         twin = self._twins[index]
-        self._turn(twin, self.tensors[twin].shape, TO_FIRST, index, step)
+        shape = self.tensors[twin].shape
+        self._turn(twin, shape, to_first(len(shape)), index, step)
 
     def _add(self, tensor: PlanTensor) -> int:
         self.tensors.append(tensor)
@@ -180,12 +189,12 @@ def _image(value: np.ndarray) -> np.ndarray:
 def last_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """The shape of an image's twin."""
     image = _image_shape(shape)
-    return tuple(image[axis] for axis in TO_LAST)
+    return tuple(image[axis] for axis in to_last(len(image)))
 
 
 def last_axis_of(axis: int, rank: int) -> int:
     """Where an axis of an image lies in its twin."""
-    return TO_LAST.index(axis + 1 if rank == 3 and axis == 2 else axis)
+    return to_last(rank).index(axis + 1 if rank == 3 and axis == 2 else axis)
 
 
 # Rewrites a step and returns True, or leaves everything alone and returns False.
@@ -246,7 +255,7 @@ def _follow(step: Step, layout: Layout) -> bool:
             value = layout.value(operand)
             assert value is not None, "looked at above"
             spread = value.reshape((1,) * (rank - value.ndim) + value.shape)
-            turned = _image(spread).transpose(TO_LAST)
+            turned = _image(spread).transpose(to_last(rank))
             inputs[position] = layout.constant(
                 f"{layout.tensors[operand].name} (channels last)", turned, layout.tensors[operand].dtype
             )
@@ -262,18 +271,19 @@ def _follow(step: Step, layout: Layout) -> bool:
 
 def _transpose(step: Step, layout: Layout) -> bool:
     source, target, order = step.inputs[0], step.outputs[0], tuple(step["permutation"])
-    if source is None or len(order) != 4 or not layout.is_image(source):
+    if source is None or len(order) not in (4, 5) or not layout.is_image(source):
         return False
     if not layout.only_twin(source):
         # A channels-last image that the model turns: nothing need be done until someone asks for the result.
-        if tuple(order[axis] for axis in TO_LAST) == (0, 1, 2, 3) and layout.is_image(target):
+        if tuple(order[axis] for axis in to_last(len(order))) == tuple(range(len(order))) and layout.is_image(target):
             layout.name(target, source)
             layout.rewritten += 1
             return True
         return False
     twin = layout.last(source, step)
     # Both orders at once.
-    layout.turn(twin, tuple(TO_FIRST[axis] for axis in order), target, step)
+    first = to_first(len(order))
+    layout.turn(twin, tuple(first[axis] for axis in order), target, step)
     return True
 
 
@@ -282,7 +292,7 @@ def _reshape(step: Step, layout: Layout) -> bool:
     if source is None or not layout.only_twin(source):
         return False
     twin = layout.last(source, step)
-    if not keeps_order(layout.shape(twin), TO_FIRST):
+    if not keeps_order(layout.shape(twin), to_first(len(layout.shape(twin)))):
         return False
     layout.emit(replace(step, inputs=(twin,)))
     return True

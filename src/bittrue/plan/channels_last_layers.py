@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..operators import Bound, Step, find
+from ..operators.core.geometry import SIDES
 from ..operators.core.role_quantization import at
 from ..operators.core.roles import position_of
 from ..operators.layers.integer_layers import is_plain
-from .channels_last import TO_FIRST, TO_LAST, Layout, Rewrite, last_axis_of, last_shape
+from .channels_last import Layout, Rewrite, last_axis_of, last_shape, to_first, to_last
 
 
 def _image_source(step: Step, layout: Layout) -> int | None:
-    """The step's first input when it is an image of 8-bit integers with one or two spatial axes."""
+    """The step's first input when it is an image of 8-bit integers with one to three spatial axes."""
     source = step.inputs[0]
     if source is None or not layout.is_image(source) or layout.tensors[source].dtype not in ("s8", "u8"):
         return None
@@ -35,7 +36,7 @@ def _emit(
 
 
 def _weights(step: Step, layout: Layout, index: int) -> tuple[np.ndarray, int] | None:
-    """Constant filters [O, C / groups, kh, kw] and their zero point; None where zero points leave more than 8 bits."""
+    """Constant filters [O, C / groups, taps...] and their zero point; None where zero points leave more than 8 bits."""
     value = layout.value(index)
     if value is None or value.dtype.itemsize != 1:
         return None
@@ -44,7 +45,7 @@ def _weights(step: Step, layout: Layout, index: int) -> tuple[np.ndarray, int] |
     points = step.arrays.get("weight_zero_points")
     if points is None:
         return value, int(step["weight_zero_point"])
-    centered = value.astype(np.int64) - points.reshape(-1, 1, 1, 1)
+    centered = value.astype(np.int64) - points.reshape(-1, *(1,) * (value.ndim - 1))
     if centered.min(initial=0) < -128 or centered.max(initial=0) > 127:
         return None
     return centered.astype(np.int8), 0
@@ -70,12 +71,14 @@ def _exact_sums(step: Step, layout: Layout) -> tuple[Step, int | None]:
 
 def _crops(step: Step) -> bool:
     """Whether negative pads leave something of the image out."""
-    return any(step[f"pad_{side}"] < 0 for side in ("top", "left", "bottom", "right"))
+    return any(
+        step.parameters.get(before, 0) < 0 or step.parameters.get(after, 0) < 0 for before, after in SIDES.values()
+    )
 
 
 def _dilated(step: Step) -> bool:
     """Whether taps of a pool lie apart."""
-    return any(step.parameters.get(f"dilation_{axis}", 1) != 1 for axis in "hw")
+    return any(step.parameters.get(f"dilation_{axis}", 1) != 1 for axis in "dhw")
 
 
 def _conv(step: Step, layout: Layout) -> bool:
@@ -96,7 +99,8 @@ def _rescaled_conv(step: Step, layout: Layout) -> bool:
         or (bias is not None and layout.value(bias) is None)
     ):
         return False
-    if step["channels_last"] and len(layout.shape(source)) != 4:
+    rank = len(layout.shape(source))
+    if step["channels_last"] and rank == 3:
         return False
     weights = _weights(step, layout, filters)
     if weights is None or not weights[0].size:
@@ -105,9 +109,9 @@ def _rescaled_conv(step: Step, layout: Layout) -> bool:
     step, addend = _exact_sums(step, layout)
     bias = bias if addend is None else addend
     groups, channels = step["groups"], value.shape[0]
-    single = groups > 1 and value.shape[1] == 1 and channels == groups
-    # [1, kh, kw, C] for a filter per channel, [O, kh, kw, C / groups] otherwise.
-    turned = value.transpose((1, 2, 3, 0) if single else (0, 2, 3, 1))
+    single = groups > 1 and value.shape[1] == 1 and channels == groups and rank < 5
+    # [1, kh, kw, C] for a filter per channel, [O, taps..., C / groups] otherwise.
+    turned = value.transpose((1, 2, 3, 0) if single else to_last(value.ndim))
     name = f"{layout.tensors[filters].name} (channels last)"
     dropped = ("late", "ranged", "dtype", "data_type")
     parameters = {key: number for key, number in step.parameters.items() if key not in dropped}
@@ -151,14 +155,17 @@ def _dynamic_quantize_linear(step: Step, layout: Layout) -> bool:
         return False
     twin = layout.last(source, step)
     outputs = (layout.produce(target), *step.outputs[1:])
-    layout.emit(replace(step, inputs=(twin,), outputs=outputs, parameters={**step.parameters, "order": TO_FIRST}))
+    parameters = {**step.parameters, "order": to_first(len(layout.shape(source)))}
+    layout.emit(replace(step, inputs=(twin,), outputs=outputs, parameters=parameters))
     return True
 
 
 def _average_pool(step: Step, layout: Layout) -> bool:
     """Averages of 8-bit integers, tap by tap in both layouts."""
     source = _image_source(step, layout)
-    if source is None or step.parameters.get("late") or _crops(step) or step["channels_last"]:
+    if source is None or len(layout.shape(source)) == 5:
+        return False
+    if step.parameters.get("late") or _crops(step) or step["channels_last"]:
         return False
     whole = "average" in step.rules and step["counted"] == "inside" and not _dilated(step)
     if not whole and not step.rules.keys() & {"affine_average", "window_levels"}:
@@ -169,7 +176,7 @@ def _average_pool(step: Step, layout: Layout) -> bool:
 
 def _max_pool(step: Step, layout: Layout) -> bool:
     source = step.inputs[0]
-    if source is None or not layout.is_image(source):
+    if source is None or not layout.is_image(source) or len(layout.shape(source)) == 5:
         return False
     real = layout.tensors[source].dtype == "f32"
     if layout.tensors[source].dtype not in ("s8", "u8") and not (real and layout.only_twin(source)):
@@ -189,7 +196,7 @@ def _reduction(step: Step, layout: Layout) -> bool:
         return False
     shape = layout.shape(source)
     axes = tuple(sorted(last_axis_of(axis, len(shape)) for axis in step["axes"]))
-    if axes not in ((1, 2), (2,)) or (axes == (2,) and len(shape) == 4) or "body" in step.parameters:
+    if len(shape) == 5 or axes not in ((1, 2), (2,)) or (axes == (2,) and len(shape) == 4) or "body" in step.parameters:
         return False
     twin = layout.last(source, step)
     kept = len(layout.shape(target)) == len(shape)
@@ -207,8 +214,8 @@ def _pad(step: Step, layout: Layout) -> bool:
     parameters = dict(step.parameters)
     for side in ("before", "after"):
         if side in parameters:
-            widths = step[side] if len(step[side]) == 4 else (*step[side][:2], 0, step[side][2])
-            parameters[side] = tuple(widths[axis] for axis in TO_LAST)
+            widths = step[side] if len(step[side]) > 3 else (*step[side][:2], 0, step[side][2])
+            parameters[side] = tuple(widths[axis] for axis in to_last(len(widths)))
     if "shape" in parameters:
         parameters["shape"] = last_shape(layout.shape(target))
     inputs = (layout.last(source, step), *step.inputs[1:])
@@ -220,7 +227,7 @@ def _resample(step: Step, layout: Layout) -> bool:
     source, target = step.inputs[0], step.outputs[0]
     if source is None or not layout.only_twin(source) or len(layout.shape(source)) != 4:
         return False
-    arrays = {f"positions_{to}": step.arrays[f"positions_{axis}"] for to, axis in enumerate(TO_LAST)}
+    arrays = {f"positions_{to}": step.arrays[f"positions_{axis}"] for to, axis in enumerate(to_last(4))}
     parameters = {**step.parameters, "shape": last_shape(layout.shape(target))}
     twin = layout.last(source, step)
     layout.emit(replace(step, inputs=(twin,), outputs=(layout.produce(target),), parameters=parameters, arrays=arrays))
