@@ -1,4 +1,5 @@
-// Pools of real numbers with channels first: the largest element and the average of windows and of whole images.
+// Pools with channels first over one to three axes: the largest element, and the average of real numbers, of windows and
+// of whole images.
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -23,48 +24,54 @@ void require_real_images(const Step& step) {
 class PlanePool : public Kernel {
  public:
   explicit PlanePool(const Step& step) {
-    require_real_images(step);
-    require(step.input(0).rank() <= 4, "one or two spatial axes are needed");
+    d_ = read_spatial_axis(step, 'd');
     h_ = read_spatial_axis(step, 'h');
     w_ = read_spatial_axis(step, 'w');
     const Operand &in = step.input(0), &out = step.output();
     require(in.shape[0] == out.shape[0] && in.shape[1] == out.shape[1], "a pool keeps batches and channels");
-    planes_ = in.shape[0] * in.shape[1];
+    images_ = in.shape[0] * in.shape[1];
   }
 
  protected:
-  template <class Body>
-  void for_planes(const Run& run, const Body& body) const {
-    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
-    const bool small = planes_ * h_.out * w_.out * h_.taps * w_.taps < kParallelPlanes;
-    run.pool.parallel(planes_, small ? 1 : run.pool.threads(), [&](int64_t plane, int worker) {
-      body(in + plane * h_.dimension * w_.dimension, out + plane * h_.out * w_.out, worker);
+  template <class Element, class Body>
+  void for_images(const Run& run, const Body& body) const {
+    const auto* in = reinterpret_cast<const Element*>(run.inputs[0]);
+    auto* out = reinterpret_cast<Element*>(run.outputs[0]);
+    const bool small = images_ * lines() * w_.out * line_taps() * w_.taps < kParallelPlanes;
+    run.pool.parallel(images_, small ? 1 : run.pool.threads(), [&](int64_t image, int worker) {
+      body(in + image * d_.dimension * h_.dimension * w_.dimension, out + image * lines() * w_.out, worker);
     });
   }
 
+  // Lines of the output, and lines that a window meets, of all planes.
+  int64_t lines() const { return d_.out * h_.out; }
+  int64_t line_taps() const { return d_.taps * h_.taps; }
   // The line that tap `i` of output line `y` reads; null outside of the image.
-  const float* line(const float* plane, int64_t y, int64_t i) const {
-    const int64_t at = y * h_.stride - h_.before + i * h_.dilation;
-    return at < 0 || at >= h_.dimension ? nullptr : plane + at * w_.dimension;
+  template <class Element>
+  const Element* line(const Element* image, int64_t y, int64_t i) const {
+    const int64_t deep = y / h_.out * d_.stride - d_.before + i / h_.taps * d_.dilation;
+    const int64_t at = y % h_.out * h_.stride - h_.before + i % h_.taps * h_.dilation;
+    if (deep < 0 || deep >= d_.dimension || at < 0 || at >= h_.dimension) return nullptr;
+    return image + (deep * h_.dimension + at) * w_.dimension;
   }
 
-  SpatialAxis h_, w_;
-  int64_t planes_ = 0;
+  SpatialAxis d_, h_, w_;
+  int64_t images_ = 0;
 };
 
 // The first of equal values stays, and NaN never wins.
+template <class Element>
 class MaxPlanes final : public PlanePool {
  public:
   explicit MaxPlanes(const Step& step) : PlanePool(step) {}
   std::string note() const override { return "largest of windows"; }
 
   void run(const Run& run) const override {
-    for_planes(run, [&](const float* in, float* out, int) {
-      for (int64_t y = 0; y < h_.out; ++y, out += w_.out) {
-        std::fill(out, out + w_.out, std::numeric_limits<float>::lowest());
-        for (int64_t i = 0; i < h_.taps; ++i) {
-          const float* from = line(in, y, i);
+    for_images<Element>(run, [&](const Element* in, Element* out, int) {
+      for (int64_t y = 0; y < lines(); ++y, out += w_.out) {
+        std::fill(out, out + w_.out, std::numeric_limits<Element>::lowest());
+        for (int64_t i = 0; i < line_taps(); ++i) {
+          const Element* from = line(in, y, i);
           if (from != nullptr) take(from, out);
         }
       }
@@ -72,9 +79,9 @@ class MaxPlanes final : public PlanePool {
   }
 
  private:
-  void take(const float* from, float* out) const {
+  void take(const Element* from, Element* out) const {
     for (int64_t j = 0; j < w_.taps; ++j) {
-      const float* x = from + j * w_.dilation - w_.before;
+      const Element* x = from + j * w_.dilation - w_.before;
       const int64_t low = w_.first[j], high = w_.last[j];
       if (w_.stride == 1) {
         for (int64_t n = low; n < high; ++n) out[n] = out[n] < x[n] ? x[n] : out[n];
@@ -105,19 +112,26 @@ void require_order(const Step& step) {
 class AveragePlanes final : public PlanePool {
  public:
   explicit AveragePlanes(const Step& step) : PlanePool(step) {
+    require_real_images(step);
     require_order(step);
     const std::string& order = step.text("order");
     columns_ = order == "columns";
     lanes_ = order == "lanes";
     require(columns_ || lanes_ || order == "in_order", "no native order");
-    require(!lanes_ ||
-                (h_.taps == h_.dimension && w_.taps == w_.dimension && h_.out == 1 && w_.out == 1 && h_.before == 0 &&
-                 w_.before == 0 && (h_.dilation == 1 || h_.taps == 1) && (w_.dilation == 1 || w_.taps == 1)),
-            "the window is not the image");
+    for (const SpatialAxis& axis : {d_, h_, w_}) {
+      const bool whole = axis.taps == axis.dimension && axis.out == 1 && axis.before == 0;
+      require(!lanes_ || (whole && (axis.dilation == 1 || axis.taps == 1)), "the window is not the image");
+    }
     const std::string& counted = step.text("counted");
     require(counted == "inside" || counted == "padded" || counted == "taps", "no native count");
     const bool padding = counted != "inside", full = counted == "taps";
-    rows_ = counts(h_, padding, full, step.integer("pad_bottom"));
+    const bool volumes = step.input(0).rank() == 5;
+    const std::vector<int64_t> planes = counts(d_, padding, full, volumes ? step.integer("pad_back") : 0);
+    const std::vector<int64_t> rows =
+        counts(h_, padding, full, step.input(0).rank() > 3 ? step.integer("pad_bottom") : 0);
+    for (const int64_t plane : planes) {
+      for (const int64_t row : rows) rows_.push_back(plane * row);
+    }
     widths_ = counts(w_, padding, full, step.integer("pad_right"));
   }
   int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
@@ -125,14 +139,14 @@ class AveragePlanes final : public PlanePool {
 
   void run(const Run& run) const override {
     std::atomic<bool> finite{true};
-    for_planes(run, [&](const float* in, float* out, int worker) {
+    for_images<float>(run, [&](const float* in, float* out, int worker) {
       float check = 0.0f;
       if (lanes_) {
-        *out = sum_lanes(in, h_.dimension * w_.dimension) / static_cast<float>(rows_[0] * widths_[0]);
+        *out = sum_lanes(in, d_.dimension * h_.dimension * w_.dimension) / static_cast<float>(rows_[0] * widths_[0]);
         check = *out * 0.0f;
       } else {
         auto* column = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
-        for (int64_t y = 0; y < h_.out; ++y, out += w_.out) {
+        for (int64_t y = 0; y < lines(); ++y, out += w_.out) {
           sum_line(in, y, column, out);
           for (int64_t x = 0; x < w_.out; ++x) {
             out[x] /= static_cast<float>(rows_[y] * widths_[x]);
@@ -165,14 +179,14 @@ class AveragePlanes final : public PlanePool {
 
   void sum_line(const float* in, int64_t y, float* column, float* out) const {
     if (!columns_) {
-      for (int64_t i = 0; i < h_.taps; ++i) {
+      for (int64_t i = 0; i < line_taps(); ++i) {
         for (int64_t j = 0; j < w_.taps; ++j) add(line(in, y, i), j, i == 0 && j == 0, out);
       }
       return;
     }
     for (int64_t j = 0; j < w_.taps; ++j) {
       float* sums = j == 0 ? out : column;
-      for (int64_t i = 0; i < h_.taps; ++i) add(line(in, y, i), j, i == 0, sums);
+      for (int64_t i = 0; i < line_taps(); ++i) add(line(in, y, i), j, i == 0, sums);
       if (j == 0) continue;
       for (int64_t n = 0; n < w_.out; ++n) out[n] += column[n];
     }
@@ -279,7 +293,7 @@ class GlobalAverage final : public WholePlanes {
   bool lanes_ = false;
 };
 
-// As MaxPlanes.
+// As MaxPlanes of real numbers.
 class GlobalMax final : public WholePlanes {
  public:
   explicit GlobalMax(const Step& step) : WholePlanes(step) {}
@@ -300,9 +314,19 @@ class GlobalMax final : public WholePlanes {
 
 std::unique_ptr<Kernel> make_max_of_planes(const Step& step) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  const Operand &in = step.input(0), &out = step.output();
+  require(step.texts.count("outside") == 0, "no native rule for windows beside the image");
+  if (is_8bit(in.type)) {
+    // Bytes in memory have the order of the integers.
+    const double lowest = in.type == Type::s8 ? -128 : 0;
+    require(out.type == in.type && in.dense() && out.dense(), "no native kernel for these types");
+    require(step.real("low") <= lowest && step.real("high") >= lowest + 255, "no native limits");
+    return std::make_unique<MaxPlanes<uint8_t>>(step);
+  }
+  require_real_images(step);
   require(step.real("low") == -kInfinite && step.real("high") == kInfinite, "no native limits");
   if (is_whole(step)) return std::make_unique<GlobalMax>(step);
-  return std::make_unique<MaxPlanes>(step);
+  return std::make_unique<MaxPlanes<float>>(step);
 }
 
 std::unique_ptr<Kernel> make_average_of_planes(const Step& step) {

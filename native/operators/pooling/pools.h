@@ -14,7 +14,7 @@ std::unique_ptr<Kernel> make_scaled_average(const Step& step, const CoreSet& cor
 std::unique_ptr<Kernel> make_affine_average(const Step& step);
 std::unique_ptr<Kernel> make_average_of_levels(const Step& step);
 
-// Channels first: real numbers.
+// Channels first: largest elements of 8-bit integers and real numbers, averages of real numbers.
 std::unique_ptr<Kernel> make_max_of_planes(const Step& step);
 std::unique_ptr<Kernel> make_average_of_planes(const Step& step);
 
