@@ -28,13 +28,20 @@ class GroupedConvolution final : public Kernel {
   std::string note() const override { return std::to_string(kernels_.size()) + " groups, " + kernels_[0]->note(); }
 
  private:
-  int64_t in_c_, out_c_;  // of one group
+  int64_t in_c_ = 0, out_c_ = 0;  // of one group, or of several that are joined
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 
-GroupedConvolution::GroupedConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups)
-    : in_c_(window.in_c / groups), out_c_(window.out_c / groups) {
-  const SignedWeights weights = signed_weights(step.input(1), step.integer("weight_zero_point"));
+GroupedConvolution::GroupedConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups) {
+  SignedWeights weights = signed_weights(step.input(1), step.integer("weight_zero_point"));
+  if (weights.zero_point >= -128 && weights.zero_point <= 127) {
+    const int64_t filters = window.out_c / groups, joined = joined_groups(groups, filters);
+    if (joined > 1) {
+      weights = join_groups(weights, window.out_c, filters, window.taps(), window.in_c / groups, joined);
+      groups /= joined;
+    }
+  }
+  in_c_ = window.in_c / groups, out_c_ = window.out_c / groups;
   const std::vector<int64_t> bias = biases(step, 2, window.out_c);
   const rules::Requantize requantize = step.requantize(window.out_c);
   Window group = window;

@@ -8,16 +8,6 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kLinesTogether = 16;  // filters that a matrix product does at once in any case
-
-// How many groups to join, as zeros between them cost nothing while filters are few.
-int64_t joined_groups(int64_t groups, int64_t filters) {
-  for (int64_t count = std::min(groups, kLinesTogether / filters); count > 1; --count) {
-    if (groups % count == 0) return count;
-  }
-  return 1;
-}
-
 class IntegerConvolution final : public Kernel {
  public:
   IntegerConvolution(const Step& step, const CoreSet& cores, const Window& window, const SignedWeights& weights,
@@ -96,18 +86,7 @@ std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet
   if (joined == 1 || turned.zero_point < -128 || turned.zero_point > 127) {
     return std::make_unique<IntegerConvolution>(step, cores, window, turned, groups, sums);
   }
-  // Filters of several groups, each with zeros where the others have their channels.
-  SignedWeights wide;
-  wide.zero_point = turned.zero_point;
-  wide.moved.assign(static_cast<size_t>(filter.elements * joined), static_cast<int8_t>(turned.zero_point));
-  for (int64_t n = 0; n < window.out_c; ++n) {
-    const int64_t place = n / filters % joined;
-    for (int64_t t = 0; t < taps; ++t) {
-      std::copy_n(turned.data + (n * taps + t) * depth, depth,
-                  wide.moved.data() + ((n * taps + t) * joined + place) * depth);
-    }
-  }
-  wide.data = wide.moved.data();
+  const SignedWeights wide = join_groups(turned, window.out_c, filters, taps, depth, joined);
   return std::make_unique<IntegerConvolution>(step, cores, window, wide, groups / joined, sums);
 }
 

@@ -151,4 +151,28 @@ uint8_t stored_zero_point(const Step& step, size_t source) {
   return static_cast<uint8_t>(step.integer("input_zero_point", -flip, 255 - flip) + flip);
 }
 
+int64_t joined_groups(int64_t groups, int64_t filters) {
+  constexpr int64_t kLinesTogether = 16;  // filters that a matrix product does at once in any case
+  for (int64_t count = std::min(groups, kLinesTogether / filters); count > 1; --count) {
+    if (groups % count == 0) return count;
+  }
+  return 1;
+}
+
+SignedWeights join_groups(const SignedWeights& weights, int64_t out_c, int64_t filters, int64_t taps, int64_t depth,
+                          int64_t joined) {
+  SignedWeights wide;
+  wide.zero_point = weights.zero_point;
+  wide.moved.assign(static_cast<size_t>(out_c * taps * depth * joined), static_cast<int8_t>(weights.zero_point));
+  for (int64_t n = 0; n < out_c; ++n) {
+    const int64_t place = n / filters % joined;
+    for (int64_t t = 0; t < taps; ++t) {
+      std::copy_n(weights.data + (n * taps + t) * depth, depth,
+                  wide.moved.data() + ((n * taps + t) * joined + place) * depth);
+    }
+  }
+  wide.data = wide.moved.data();
+  return wide;
+}
+
 }  // namespace bittrue

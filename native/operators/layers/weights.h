@@ -65,4 +65,13 @@ bool suits_matmul(const Step& step, size_t source = 0, size_t bias = 2);
 // padding could not be stored.
 uint8_t stored_zero_point(const Step& step, size_t source = 0);
 
+// How many neighbouring groups of `filters` filters are worth one product: zeros between them cost nothing while filters
+// are few.
+int64_t joined_groups(int64_t groups, int64_t filters);
+
+// Filters [out_c][taps][depth] of groups, as filters over the channels of `joined` groups with zeros where the others have
+// theirs. The zero point fits 8 bits.
+SignedWeights join_groups(const SignedWeights& weights, int64_t out_c, int64_t filters, int64_t taps, int64_t depth,
+                          int64_t joined);
+
 }  // namespace bittrue
