@@ -1,6 +1,9 @@
-// layer_normalization, group_normalization and batch_normalization of real numbers, by the slot `real_normalization`.
+// layer_normalization, group_normalization, batch_normalization and mean_variance_normalization of real numbers, by the
+// slot `real_normalization`.
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "operators/core/registry.h"
 #include "operators/elementwise/operand_pairs.h"
@@ -172,6 +175,58 @@ class GivenNormalization final : public Kernel {
   float epsilon_ = 0;
 };
 
+// Rows of the elements along any axes, which are gathered first: neither scaled nor shifted.
+class MomentNormalization final : public Kernel {
+ public:
+  explicit MomentNormalization(const Step& step) {
+    require_reals(step);
+    require(step.rule("real_normalization") == "binary32_lanes", "no native rule for this slot");
+    const Operand& in = step.input(0);
+    require(in.elements > 0 && step.output().shape == in.shape, "there are no rows");
+    std::vector<int64_t> strides(in.shape.size(), 1);
+    for (int axis = in.rank() - 2; axis >= 0; --axis) strides[axis] = strides[axis + 1] * in.shape[axis + 1];
+    std::vector<bool> along(in.shape.size(), false);
+    for (const int64_t axis : step.list("axes")) {
+      require(axis >= 0 && axis < in.rank(), "an axis is outside of the tensor");
+      along[axis] = true;
+    }
+    places_ = firsts_ = {0};
+    for (int axis = 0; axis < in.rank(); ++axis) {
+      std::vector<int64_t>& table = along[axis] ? places_ : firsts_;
+      std::vector<int64_t> longer;
+      for (const int64_t place : table) {
+        for (int64_t i = 0; i < in.shape[axis]; ++i) longer.push_back(place + i * strides[axis]);
+      }
+      table = std::move(longer);
+    }
+  }
+
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+  std::string note() const override { return "rows in packets"; }
+
+  void run(const Run& run) const override {
+    const auto count = static_cast<int64_t>(places_.size());
+    const auto divisor = static_cast<float>(count);
+    for_rows(run, static_cast<int64_t>(firsts_.size()), count, [&](int64_t row, int worker) {
+      const float* in = reals(run, 0) + firsts_[row];
+      float* out = results(run, 0) + firsts_[row];
+      auto* line = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
+      for (int64_t i = 0; i < count; ++i) line[i] = in[places_[i]];
+      const float mean = packet_sum([line](int64_t i) { return line[i]; }, count, row * count) / divisor;
+      for (int64_t i = 0; i < count; ++i) line[i] -= mean;
+      const auto square = [line](int64_t i) { return line[i] * line[i]; };
+      const float deviation = std::sqrt(packet_sum(square, count, 0) / divisor);
+      for (int64_t i = 0; i < count; ++i) out[places_[i]] = line[i] / deviation;
+      return deviation > 0 && deviation - deviation == 0.0f;
+    });
+  }
+
+ private:
+  int64_t worker_bytes() const { return (static_cast<int64_t>(places_.size()) * 4 + 63) / 64 * 64; }
+
+  std::vector<int64_t> places_, firsts_;  // of a row's elements, and of the rows
+};
+
 std::unique_ptr<Kernel> make_batch_normalization(const Step& step, const CoreSet&) {
   if (step.rules.count("range_normalization")) return make_ranged_normalization(step);
   if (step.rules.count("affine_scale")) return make_affine_normalization(step);
@@ -186,9 +241,14 @@ std::unique_ptr<Kernel> make_layer_normalization(const Step& step, const CoreSet
   return std::make_unique<LayerNormalization>(step, cores);
 }
 
+std::unique_ptr<Kernel> make_moment_normalization(const Step& step, const CoreSet&) {
+  return std::make_unique<MomentNormalization>(step);
+}
+
 BITTRUE_OPERATOR(batch_normalization, make_batch_normalization)
 BITTRUE_OPERATOR(group_normalization, make_group_normalization)
 BITTRUE_OPERATOR(layer_normalization, make_layer_normalization)
+BITTRUE_OPERATOR(mean_variance_normalization, make_moment_normalization)
 
 }  // namespace
 }  // namespace bittrue
