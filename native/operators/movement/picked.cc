@@ -101,7 +101,7 @@ class SetDiagonal final : public Kernel {
       if (given_) {
         std::memcpy(out, run.inputs[0] + n * rows_ * line, static_cast<size_t>(rows_ * line));
       } else {
-        for (int64_t i = 0; i < rows_ * columns_; ++i) std::memcpy(out + i * item_, zero_, static_cast<size_t>(item_));
+        std::memset(out, zero_[0], static_cast<size_t>(rows_ * line));
       }
       const uint8_t* diagonal = run.inputs[1] + n * length * item_;
       for (int64_t i = 0; i < length; ++i) {
@@ -113,7 +113,7 @@ class SetDiagonal final : public Kernel {
  private:
   bool given_;
   int64_t batch_ = 0, rows_ = 0, columns_ = 0, item_ = 0;
-  uint8_t zero_[kLargestElement] = {};
+  uint8_t zero_[kLargestElement] = {};  // all of its bytes are equal
 };
 
 // One side of a diagonal of matrices, zeros on the other.
@@ -129,9 +129,9 @@ class Triangle final : public Kernel {
     item_ = type_bytes(in.type);
     const int64_t diagonal = step.integer("diagonal");
     diagonal_ = std::clamp(diagonal, -rows_ - 1, columns_ + 1);
-    std::vector<uint8_t> zero(kLargestElement, 0);
-    store_element(in.type, 0, zero.data());
-    for (int64_t i = 0; i < columns_; ++i) zeros_.insert(zeros_.end(), zero.begin(), zero.begin() + item_);
+    uint8_t zero[kLargestElement] = {};
+    store_element(in.type, 0, zero);
+    zeros_.assign(static_cast<size_t>(columns_ * item_), zero[0]);
   }
   std::string note() const override { return "one side of a diagonal"; }
 
@@ -185,7 +185,7 @@ class Unpool final : public Kernel {
   template <int kItem>
   void put(const Run& run) const {
     const auto item = static_cast<size_t>(kItem == 0 ? item_ : kItem);
-    for (size_t i = 0; i < static_cast<size_t>(elements_); ++i) std::memcpy(run.outputs[0] + i * item, zero_, item);
+    std::memset(run.outputs[0], zero_[0], static_cast<size_t>(elements_) * item);
     for (int64_t i = 0; i < count_; ++i) {
       if (i % (int64_t{1} << 20) == 0) run.check();
       const int64_t at = position(run.inputs[1], wide_, i);
@@ -196,7 +196,7 @@ class Unpool final : public Kernel {
 
   int64_t elements_, count_, item_ = 0;
   bool wide_ = false;
-  uint8_t zero_[kLargestElement] = {};
+  uint8_t zero_[kLargestElement] = {};  // all of its bytes are equal
 };
 
 template <class Made>

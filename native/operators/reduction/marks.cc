@@ -33,10 +33,12 @@ class Hardmax final : public Kernel {
       const int64_t at = row / after_ * length_ * after_ + row % after_;
       const float* x = in + at;
       int64_t best = 0;
+      float kept = x[0];
       for (int64_t i = 0; i < length_; ++i) {
+        const float next = x[i * after_];
         out[at + i * after_] = 0.0f;
-        const float kept = x[best * after_], next = x[i * after_];
-        if (kept == kept && (next > kept || next != next)) best = i;
+        // Where a NaN is kept nothing is larger.
+        if (next > kept || (next != next && kept == kept)) best = i, kept = next;
       }
       out[at + best * after_] = 1.0f;
       return true;
