@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ...graph import data_type
 from ..core.base import Call, Lowered, Operator, Shape, Step
-from ..core.stopping import check_stop
 
 
 def _slices(x: np.ndarray, axis: int | None) -> np.ndarray:
@@ -27,23 +25,19 @@ def _slices(x: np.ndarray, axis: int | None) -> np.ndarray:
 def _sliced(x: np.ndarray, axis: int | None, in_order: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """First places of different slices, which one each slice is, counts."""
     rows = _slices(x, axis)
-    keys: dict[Any, int] = {}
-    first: list[int] = []
-    which = np.zeros(len(rows), np.int64)
-    for number, row in enumerate(rows.tolist()):
-        check_stop()
-        place = keys.setdefault(tuple(row), len(first))
-        if place == len(first):
-            first.append(number)
-        which[number] = place
-    places = np.array(first, np.int64)
-    if in_order and places.size:
-        # The last key of lexsort is the first one that counts.
-        order = np.lexsort(rows[places].T[::-1]) if rows.shape[1] else np.arange(places.size)
-        moved = np.empty(order.size, np.int64)
-        moved[order] = np.arange(order.size)
-        places, which = places[order], moved[which]
-    return places, which, np.bincount(which, minlength=places.size).astype(np.int64)
+    # The last key of lexsort is the first one that counts; equal slices stay in order.
+    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+    sorted_rows = rows[order]
+    new = np.ones(len(rows), np.bool_)
+    new[1:] = (sorted_rows[1:] != sorted_rows[:-1]).any(axis=1)
+    places, which = order[new], np.empty(len(rows), np.int64)
+    which[order] = np.cumsum(new) - 1
+    if not in_order:
+        by_place = np.argsort(places)
+        moved = np.empty(places.size, np.int64)
+        moved[by_place] = np.arange(places.size)
+        places, which = places[by_place], moved[which]
+    return places.astype(np.int64), which, np.bincount(which, minlength=places.size).astype(np.int64)
 
 
 def _unique(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
