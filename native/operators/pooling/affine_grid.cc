@@ -1,0 +1,82 @@
+// affine_grid: coordinates of pixels, turned and moved by a matrix for every image; every operation is rounded.
+#include <algorithm>
+#include <vector>
+
+#include "core/kernel.h"
+#include "core/share.h"
+#include "operators/core/registry.h"
+
+namespace bittrue {
+namespace {
+
+class AffineGrid final : public Kernel {
+ public:
+  explicit AffineGrid(const Step& step) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.type == Type::f32 && out.type == Type::f32 && in.dense() && out.dense(),
+            "no native kernel for these types");
+    const std::vector<int64_t>& sizes = step.list("sizes");
+    rank_ = static_cast<int64_t>(sizes.size());
+    require((rank_ == 2 || rank_ == 3) && in.rank() == 3 && in.shape[1] == rank_ && in.shape[2] == rank_ + 1,
+            "a matrix per image is needed");
+    batch_ = in.shape[0];
+    const bool aligned = step.integer("align_corners", 0, 1) != 0;
+    // The last axis comes first among coordinates.
+    for (int64_t axis = rank_; axis-- > 0;) {
+      require(sizes[axis] >= 1 && sizes[axis] <= int64_t{1} << 24, "a size is out of range");
+      places_.push_back(places(sizes[axis], aligned));
+    }
+    int64_t pixels = 1;
+    for (const std::vector<float>& axis : places_) pixels *= static_cast<int64_t>(axis.size());
+    require(out.elements == batch_ * pixels * rank_, "the shapes do not fit");
+    width_ = static_cast<int64_t>(places_[0].size());
+    lines_ = pixels / width_;
+  }
+  std::string note() const override { return "coordinates line by line"; }
+
+  void run(const Run& run) const override {
+    const int threads = batch_ * lines_ * width_ * rank_ < kWorthSharing ? 1 : run.pool.threads();
+    run.pool.parallel(batch_ * lines_, threads, [&](int64_t task, int) {
+      const int64_t n = task / lines_, line = task % lines_;
+      const float* matrix = reinterpret_cast<const float*>(run.inputs[0]) + n * rank_ * (rank_ + 1);
+      auto* out = reinterpret_cast<float*>(run.outputs[0]) + task * width_ * rank_;
+      const auto height = static_cast<int64_t>(places_[1].size());
+      const float y = places_[1][line % height], z = rank_ == 3 ? places_[2][line / height] : 0.0f;
+      for (int64_t row = 0; row < rank_; ++row, matrix += rank_ + 1) {
+        // The last two products are added up first.
+        const float rest = rank_ == 2 ? matrix[1] * y : matrix[1] * y + matrix[2] * z, moved = matrix[rank_];
+        for (int64_t x = 0; x < width_; ++x) out[x * rank_ + row] = (matrix[0] * places_[0][x] + rest) + moved;
+      }
+    });
+    // Signs and payloads of NaN are the reference's to tell.
+    const auto* made = reinterpret_cast<const float*>(run.outputs[0]);
+    for (int64_t i = 0; i < batch_ * lines_ * width_ * rank_; ++i) {
+      if (made[i] != made[i]) throw Undefined();
+    }
+  }
+
+ private:
+  // -1 to 1, the last one by itself; between edges, less half a pixel at both ends.
+  static std::vector<float> places(int64_t count, bool aligned) {
+    const float step = 2.0f / static_cast<float>(std::max<int64_t>(count - 1, 1));
+    std::vector<float> found;
+    for (int64_t i = 0; i < count; ++i) found.push_back(-1.0f + static_cast<float>(i) * step);
+    found.back() = 1.0f;
+    for (float& place : found) {
+      if (!aligned) place = place * static_cast<float>(count - 1) / static_cast<float>(count);
+    }
+    return found;
+  }
+
+  int64_t rank_ = 2, batch_ = 0, lines_ = 0, width_ = 0;
+  std::vector<std::vector<float>> places_;
+};
+
+std::unique_ptr<Kernel> make_affine_grid(const Step& step, const CoreSet&) {
+  return std::make_unique<AffineGrid>(step);
+}
+
+BITTRUE_OPERATOR(affine_grid, make_affine_grid)
+
+}  // namespace
+}  // namespace bittrue
