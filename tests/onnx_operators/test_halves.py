@@ -712,3 +712,41 @@ def test_joined_groups_are_asked_last() -> None:
     ]
     x = rng.standard_normal((2, 3, 8)).astype(np.float16)
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants))
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_biases_between_pairs(large: bool) -> None:
+    """They are quantized by binary16 operations; a quotient beyond their numbers is lost."""
+    rng = np.random.default_rng(5)
+    constants = {
+        "scale": np.float16(2e-4 if large else 0.05),
+        "point": np.int16(3),
+        "codes": rng.integers(-100, 100, (4, 3, 3, 3)).astype(np.int8),
+        "weight_scale": np.float16(0.01),
+        "bias": rng.standard_normal(4).astype(np.float16),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "point"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "point"], ["d"]),
+        helper.make_node("DequantizeLinear", ["codes", "weight_scale"], ["w"]),
+        helper.make_node("Conv", ["d", "w", "bias"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", "scale", "point"], ["p"]),
+        helper.make_node("DequantizeLinear", ["p", "scale", "point"], ["y"]),
+    ]
+    x = rng.standard_normal((1, 3, 6, 6)).astype(np.float16)
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, constants, opset=21))
+
+
+def test_sequences_between_nodes_without_a_kernel() -> None:
+    """Their elements are rounded, though what comes before and behind is widened."""
+    x = np.random.default_rng(5).standard_normal((2, 3, 16)).astype(np.float16)
+    nodes = [
+        helper.make_node("Sigmoid", ["x"], ["s"]),
+        helper.make_node("SplitToSequence", ["s", "parts"], ["q"], axis=-1),
+        helper.make_node("SequenceAt", ["q", "first"], ["a"]),
+        helper.make_node("SequenceAt", ["q", "second"], ["b"]),
+        helper.make_node("Mul", ["a", "b"], ["m"]),
+        helper.make_node("Cast", ["m"], ["y"], to=TensorProto.FLOAT),
+    ]
+    constants = {"parts": np.array(8), "first": np.array(0), "second": np.array(1)}
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=17))

@@ -31,7 +31,7 @@ def test_rules_are_near_real_numbers(name: str, queries: int) -> None:
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     expected = powers / powers.sum(axis=1, keepdims=True) @ head.v.astype(np.float64)
     found = attention.RULES[name].apply(head, _PRODUCT, _SOFTMAX).result
-    assert np.abs(found - expected).max() < 1e-4
+    assert np.abs(found - expected).max() < (1e-2 if name.endswith("halves") else 1e-4)
 
 
 def test_attention_rules_are_told_apart() -> None:

@@ -327,5 +327,6 @@ GENERATORS: dict[str, Generator] = {
     "RotaryEmbedding of ONNX": rotary_embedding_of_onnx,
 }
 HALVES: dict[str, Generator] = {
-    name: halves(GENERATORS[name]) for name in ("GroupQueryAttention", "RotaryEmbedding", "RotaryEmbedding of ONNX")
+    name: halves(GENERATORS[name])
+    for name in ("Attention of ONNX", "GroupQueryAttention", "RotaryEmbedding", "RotaryEmbedding of ONNX")
 }

@@ -1,5 +1,5 @@
-// attention of real numbers: scores, softmax and sums of values, head by head, by the rules whole_rows, binary32_blocks and
-// binary32_blocks_by_inverse.
+// attention of real numbers: scores, softmax and sums of values, head by head, by the rules whole_rows,
+// whole_rows_of_halves, binary32_blocks and binary32_blocks_by_inverse.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "arithmetic/elementary.h"
+#include "arithmetic/narrow_float.h"
 #include "core/kernel.h"
 #include "core/share.h"
 #include "operators/core/finite.h"
@@ -114,7 +115,8 @@ class Attention final : public Kernel {
     lanes_ = softmax_lanes(step);
     require(lanes_ != 0, "no native rule for this slot");
     const std::string& rule = step.rule("attention");
-    whole_ = rule == "whole_rows", inverse_ = rule == "binary32_blocks_by_inverse";
+    half_ = rule == "whole_rows_of_halves";
+    whole_ = half_ || rule == "whole_rows", inverse_ = rule == "binary32_blocks_by_inverse";
     require(whole_ || inverse_ || rule == "binary32_blocks", "no native rule for this slot");
     require(step.real("cap") == 0.0 && step.integer("smooth", 0, 1) == 0 && !step.has_input(kSink),
             "scores that are capped, or sinks");
@@ -125,6 +127,7 @@ class Attention final : public Kernel {
     require(batch_ > 0 && queries_ > 0 && fresh_ > 0 && keys_ > 0 && heads_ > 0 && key_heads_ > 0 && size_ > 0 &&
                 value_size_ > 0 && past_ >= 0 && heads_ % key_heads_ == 0,
             "there is nothing to do");
+    lowest_ = static_cast<float>(step.real("lowest"));
     scale_ = static_cast<float>(step.real("scale")), mask_value_ = static_cast<float>(step.real("mask_value"));
     causal_ = step.integer("causal", 0, 1) != 0, last_sees_all_ = step.integer("last_sees_all", 0, 1) != 0;
     begins_with_mask_ = step.integer("begins_with_mask", 0, 1) != 0, strided_ = step.integer("strided", 0, 1) != 0;
@@ -359,8 +362,17 @@ class Attention final : public Kernel {
   }
 
   float hiding(const Run& run, const Head& head, int64_t row, int64_t key) const {
-    if (is_later(row, key)) return kLowest;
+    if (is_later(row, key)) return lowest_;
     return masked_ ? mask_at(run, head.b, head.n, row, key) : 0.0f;
+  }
+
+  // Numbers as they are stored on the way; false where one is not finite.
+  bool store(float* numbers, int64_t count) const {
+    if (!half_) return true;
+    for (int64_t i = 0; i < count; ++i) {
+      numbers[i] = arithmetic::half_to_float(arithmetic::float_to_half(numbers[i]));
+    }
+    return all_finite(numbers, count);
   }
 
   // What the sums of a row's scores begin with; true where the query sees no key.
@@ -368,7 +380,7 @@ class Attention final : public Kernel {
     bool blind = true;
     for (int64_t t = 0; t < head.keys; ++t) {
       to[t] = hiding(run, head, row, t);
-      blind = blind && to[t] <= kLowest;
+      blind = blind && to[t] <= lowest_;
     }
     return blind;
   }
@@ -451,7 +463,8 @@ class Attention final : public Kernel {
         if (begins) blind[r] = begin_row(run, head, row + r, own.begin + r * head.keys);
       }
       const Addend begin{begins ? own.begin : nullptr, head.keys, 1};
-      if (!score(scores, own.q, count, queries_, head.k, own.keys, head.keys, begin, own.scores, own.products)) {
+      if (!score(scores, own.q, count, queries_, head.k, own.keys, head.keys, begin, own.scores, own.products) ||
+          !store(own.scores, count * head.keys)) {
         return false;
       }
       for (int64_t r = 0; r < count; ++r) {
@@ -466,9 +479,11 @@ class Attention final : public Kernel {
         } else if (end > first && !softmax_(line + first, weights + first, end - first, lanes_)) {
           return false;
         }
+        if (!store(weights, head.keys)) return false;
       }
       if (!add_values(sums, own.weights, row, count, queries_, head.v, own.values, head.keys, false, own.total,
-                      own.products)) {
+                      own.products) ||
+          !store(own.total, count * value_size_)) {
         return false;
       }
       for (int64_t r = 0; r < count; ++r) {
@@ -604,12 +619,13 @@ class Attention final : public Kernel {
   const RealMatmul& core_;
   SoftmaxRow softmax_;
   RealFunctionCore function_;
-  bool whole_ = true, inverse_ = false, causal_ = false, last_sees_all_ = false, begins_with_mask_ = false;
+  bool whole_ = true, half_ = false, inverse_ = false, causal_ = false, last_sees_all_ = false,
+       begins_with_mask_ = false;
   bool strided_ = false, by_heads_ = false, begins_ = false, stacked_ = false, placed_ = false, has_past_ = false;
   bool gives_cache_ = false, biased_ = false, added_ = false, masked_ = false, ends_ = false, starts_ = false;
   int64_t batch_ = 0, queries_ = 0, fresh_ = 0, past_ = 0, keys_ = 0, heads_ = 0, key_heads_ = 0, size_ = 0;
   int64_t value_size_ = 0, window_ = -1, columns_ = 0;
-  float scale_ = 1.0f, mask_value_ = 0.0f;
+  float scale_ = 1.0f, mask_value_ = 0.0f, lowest_ = kLowest;
   int lanes_ = 16;
   Heads query_, key_, value_;
   Spread addition_, mask_;

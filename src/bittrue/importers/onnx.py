@@ -242,8 +242,14 @@ class _Reader:
         """What the specification's shape inference says of the main graph's tensors; nothing where it fails."""
         import onnx.shape_inference
 
+        model = type(self.model)()
+        model.CopyFrom(self.model)
+        for node in model.graph.node:
+            # Another domain's are not known there, and keep the shape all the same.
+            if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+                node.domain = ""
         try:
-            graph = onnx.shape_inference.infer_shapes(self.model, data_prop=True).graph
+            graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
         except Exception:
             # The package's own C++ code raises what it likes; then the sizes count as unknown.
             return ()

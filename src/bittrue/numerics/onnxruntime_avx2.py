@@ -138,7 +138,7 @@ _REALS: tuple[Row, ...] = (
             evidence=f"{_RUN}: 1,065 random single-node models, every bit",
             limit=row.limit.replace("1 MiB", "1 MiB, which few of these processors have"),
             # Blocks follow from the size of a cache.
-            inexact=row.rules["attention"] != "whole_rows",
+            inexact=not row.rules["attention"].startswith("whole_rows"),
         )
         for row in attention.ROWS
         if row.operator == "attention"

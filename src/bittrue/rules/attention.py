@@ -11,7 +11,7 @@ from ..arithmetic import elementary
 from .real_product import Layout, RealProductRule
 from .real_softmax import RealSoftmaxRule
 
-_LOWEST = np.finfo(np.float32).min
+_LOWEST, _LOWEST_HALF = np.finfo(np.float32).min, np.float32(np.finfo(np.float16).min)
 _ONE = np.float32(1)
 # Bytes of the cache whose size decides how many keys make a block.
 _CACHE = 1 << 20
@@ -92,14 +92,20 @@ def _weights(rows: np.ndarray, head: Head, softmax: RealSoftmaxRule) -> np.ndarr
     return softmax.softmax(rows, 1.0) if head.sink is None else _softmax_with_sink(rows, head.sink, softmax)
 
 
-def _whole_rows(head: Head, product: RealProductRule, softmax: RealSoftmaxRule) -> Attended:
+def _whole_rows(head: Head, product: RealProductRule, softmax: RealSoftmaxRule, half: bool = False) -> Attended:
     """Keys that a query does not see have the weight 0."""
+
+    def stored(values: np.ndarray) -> np.ndarray:
+        return np.asarray(values).astype(np.float16).astype(np.float32) if half else values
+
     with np.errstate(all="ignore"):
-        products = product.apply(head.q, head.k.T, head.start, head.scale, 1.0, Layout(turned_b=True))
-        capped = _capped(products, head.cap)
-        masked = _with_additions(capped, head.added, slice(None), slice(None))
+        products = stored(product.apply(head.q, head.k.T, head.start, head.scale, 1.0, Layout(turned_b=True)))
+        capped = stored(_capped(products, head.cap))
+        masked = capped
+        for one in head.added:
+            masked = stored(masked + one)
         if head.hidden is not None:
-            masked = np.where(head.hidden, _LOWEST, masked)
+            masked = np.where(head.hidden, _LOWEST_HALF if half else _LOWEST, masked)
         if head.first is None or head.end is None:
             weights = _weights(masked, head, softmax)
             if head.blind is not None:
@@ -113,8 +119,13 @@ def _whole_rows(head: Head, product: RealProductRule, softmax: RealSoftmaxRule) 
                     weights[row, first:end] = _weights(seen[row : row + 1, first:end], head, softmax)[0]
         # A column with gaps is made like any other matrix.
         apart = head.strided and head.q.shape[0] > 1 and head.v.shape[1] == 1
+        weights = stored(weights)
         result = product.apply(weights, head.v, None, 1.0, 1.0, Layout(turned_b=apart))
-    return Attended(result, {"products": products, "capped": capped, "masked": masked, "softmax": weights})
+    return Attended(stored(result), {"products": products, "capped": capped, "masked": masked, "softmax": weights})
+
+
+def _whole_rows_of_halves(head: Head, product: RealProductRule, softmax: RealSoftmaxRule) -> Attended:
+    return _whole_rows(head, product, softmax, half=True)
 
 
 def block_sizes(head_size: int, value_size: int) -> tuple[int, int]:
@@ -209,6 +220,11 @@ RULES: dict[str, AttentionRule] = {
     "whole_rows": AttentionRule(
         _whole_rows,
         "softmax(scale * q k^T + start) v: scores of all keys, weights that are divided by their sum, then products",
+        "a runtime's operators of transformers for x86-64, read; verified by running",
+    ),
+    "whole_rows_of_halves": AttentionRule(
+        _whole_rows_of_halves,
+        "the same with what is stored rounded to binary16: scores, capped and masked ones, weights, the result",
         "a runtime's operators of transformers for x86-64, read; verified by running",
     ),
     "binary32_blocks": AttentionRule(

@@ -12,12 +12,14 @@ _PRODUCTS = {"real_product": "binary32_fused_blocks", "real_softmax": "binary32_
 
 
 _SINGLE = ("attribute_is", "half", None)
+_HALVES = (("attribute_is", "half", True), ("attribute_is", "begins_with_mask", True))
 
 _ATTENTION = tuple(
     Row("attention", _TYPES, {"attention": rule, **_PRODUCTS}, _RUN, when=when, limit=limit)
     for rule, when, limit in (
         ("binary32_blocks", (("attribute_is", "blocks", "alone"), ("attends_alone",)), _CACHE),
         ("binary32_blocks_by_inverse", (("attribute_is", "blocks", "placed"), _SINGLE, ("attends_in_plain",)), _CACHE),
+        ("whole_rows_of_halves", _HALVES, _OTHERS),
         ("whole_rows", (), _OTHERS),
     )
 )

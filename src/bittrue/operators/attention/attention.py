@@ -10,7 +10,7 @@ Attributes:
 `scale`: of scores; 0: 1 / sqrt H, where sqrt H is rounded to binary32 unless `wide_scale` says otherwise.
 `causal`: a query sees no later keys; the last one does with `last_sees_all`.
 `begins_with_mask`: sums of scores begin with what hides keys, and with the lowest number for later ones; queries
-that see no key have weights of 0.
+that see no key have weights of 0. With `half`, which stands at widened operands, all of these are binary16 numbers.
 `strided`: the runtime writes results where they belong in rows of several heads, instead of moving them there.
 `window`: nor those so many places before it; -1: all of them.
 `mask_value`: what is added to the scores of masked keys.
@@ -211,10 +211,14 @@ def lower(call: Call) -> Lowered:
         scale = np.float32(1 / np.sqrt(size))
     names = ("last_sees_all", "begins_with_mask", "smooth", "cache", "scores")
     parameters: dict[str, Attribute] = {name: call.attribute(name) for name in names}
+    halves = bool(call.attribute("begins_with_mask") and call.node.attributes.get("half"))
+    real = np.float16 if halves else np.float32
     # A single query behind past keys sees all the new ones.
     parameters["causal"] = bool(call.attribute("causal")) and not (s.queries == 1 and s.past > 0)
     parameters |= {"window": int(call.attribute("window")), "scale": float(scale)}
-    parameters |= {name: float(np.float32(call.attribute(name))) for name in ("mask_value", "cap")}
+    parameters["cap"] = float(real(call.attribute("cap")))
+    parameters["lowest"] = float(np.finfo(real).min)
+    parameters["mask_value"] = parameters["lowest"] if halves else float(np.float32(call.attribute("mask_value")))
     strided = call.attribute("strided") and s.heads > 1 and call.input(QUERY).rank == 3
     parameters |= {
         "strided": bool(strided),
@@ -290,7 +294,7 @@ def _additions(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarr
             raise RunError("BT-ATTENTION-MASK", f"sequences end at {mask.tolist()}", place=step.place)
         hiding = masks.of_integers(mask, *sizes, value)[:, None] if integers else masks.of_numbers(mask, value)
     if later is not None:
-        hiding = np.where(later[:, None], np.float32(masks.LOWEST), np.float32(0) if hiding is None else hiding)
+        hiding = np.where(later[:, None], np.float32(step["lowest"]), np.float32(0) if hiding is None else hiding)
     return found if hiding is None else [*found, np.broadcast_to(hiding, shape)]
 
 
@@ -322,7 +326,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
         # Sums begin with the mask, unless scores without it are asked for.
         apart = step["cap"] > 0 or (len(step.outputs) > 3 and step["scores"] in ("products", "capped"))
         for one in added:
-            unseen |= one <= np.float32(masks.LOWEST)
+            unseen |= one <= np.float32(step["lowest"])
         if added and not apart:
             start, added = added[0], []
     lengths = inputs[LENGTHS]

@@ -33,11 +33,13 @@ _LATER = {"Attention": 23, "Clip": 12, "DequantizeLinear": 19, "IsInf": 20, "Max
 SINCE = {**dict.fromkeys(_ALWAYS.split(), 1), **_LATER}
 # These kernels widen their operands and round their results.
 _WIDENING = frozenset(
-    "Clip GatedAdd GatherBlockQuantized GroupQueryAttention LayerNormalization MRotaryEmbedding MatMulNBits Max Min"
-    " Mod QMoE RMSNormalization RotaryEmbedding Round Shrink Sign SimplifiedLayerNormalization SkipLayerNormalization"
-    " SkipSimplifiedLayerNormalization".split()
+    "Attention Clip GatedAdd GatherBlockQuantized GroupQueryAttention LayerNormalization MRotaryEmbedding MatMulNBits"
+    " Max Min Mod QMoE RMSNormalization RotaryEmbedding Round Shrink Sign SimplifiedLayerNormalization"
+    " SkipLayerNormalization SkipSimplifiedLayerNormalization".split()
 )
 _CONTROL = ("If", "Loop", "Scan")
+# What they read or give is a sequence of any type to the runtime, no tensor.
+_SEQUENCES = ("ConcatFromSequence", "SequenceAt", "SplitToSequence")
 _VARIADIC = ("Concat", "Max", "Min")
 _CAST: dict[str, Attribute] = {"saturate": True, "round_mode": "up", "inserted": True}
 _LARGEST = np.finfo(np.float16).max
@@ -174,7 +176,7 @@ class Casts:
         Source: the runtime keeps nodes that read no node at all, that give a result of the graph, or that call graphs.
         """
         editor = self.editor
-        if all(editor.writer(index) is None for index in node.inputs) or node.source in _CONTROL:
+        if all(editor.writer(index) is None for index in node.inputs) or node.source in (*_CONTROL, *_SEQUENCES):
             return False
         if editor.gives_result(node) or is_cast(node):
             return False
@@ -265,6 +267,8 @@ def has_kernel(node: Node) -> bool:
         return False
     if node.source == "Dropout":
         return node.version < 12
+    if node.source in _SEQUENCES:
+        return True
     return node.version >= SINCE.get(node.source, 1 << 30)
 
 

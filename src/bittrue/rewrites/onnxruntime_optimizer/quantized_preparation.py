@@ -267,7 +267,7 @@ def _quantize_constants(editor: Editor, shapes: Shapes, node: Node) -> None:
     scale = scalar(editor, x.inputs[1])
     weights = editor.value(node.inputs[1])
     quantized = w is not None and w.operator == DEQUANTIZE
-    if scale is None or scale.dtype != np.float32:
+    if scale is None:
         return
     if not quantized and (weights is None or weights.dtype != np.float32):
         return
@@ -282,8 +282,12 @@ def _quantize_constants(editor: Editor, shapes: Shapes, node: Node) -> None:
         node = _quantize_weights(editor, node, weights)
         w = editor.writer(node.inputs[1])
     factor = None if w is None else editor.value(w.inputs[1])
-    if bias is not None and factor is not None and factor.dtype == np.float32 and bias.dtype == np.float32:
+    if w is None or bias is None or factor is None or not scale.dtype == factor.dtype == bias.dtype:
+        return
+    if bias.dtype == np.float32:
         _quantize_bias(editor, node, bias, np.float32(scale) * factor)
+    elif bias.dtype == np.float16:
+        _quantize_half_bias(editor, node, (x.inputs[1], w.inputs[1]), factor.size)
 
 
 def _scale_fits(editor: Editor, shapes: Shapes, node: Node, w: Node, count: int) -> bool:
@@ -343,4 +347,29 @@ def _quantize_bias(editor: Editor, node: Node, bias: np.ndarray, scale: np.ndarr
     )
     pair = {**pair_attributes(near, "f32")[1], "axis": 0 if scale.size > 1 else 1}
     editor.add(near, DEQUANTIZE, operands, (again,), pair, version=near.version)
+    editor.redirect(node, 2, again)
+
+
+def _quantize_half_bias(editor: Editor, node: Node, scales: tuple[int | None, int | None], count: int) -> None:
+    """The same of binary16 numbers, node by node: no kernel multiplies and divides these before casts are inserted."""
+    near, bias, factor = editor.writer(node.inputs[0]), node.inputs[2], scales[1]
+    assert near is not None
+    assert bias is not None
+    assert factor is not None
+    name = editor.tensors[bias].name
+
+    def step(
+        like: int, dtype: str, operator: str, inputs: tuple[int | None, ...], source: str, **attributes: Attribute
+    ) -> int:
+        result = editor.computed(like, f"{name}/{source}", dtype, editor.tensors[like].shape)
+        editor.add(near, operator, inputs, (result,), attributes, source=source, version=13)
+        return result
+
+    scale = step(factor, "f16", "mul", scales, "Mul", activation="none")
+    quotient = step(bias, "f16", "div", (bias, scale), "Div", activation="none")
+    rounded = step(bias, "f16", "round_to_integer", (quotient,), "Round", direction="even")
+    quantized = step(bias, "s32", "convert", (rounded,), "Cast", saturate=True, round_mode="up")
+    again = editor.computed(bias, f"{name}/quantized", "f16")
+    pair = {**pair_attributes(near, "f16")[1], "axis": 0 if count > 1 else 1}
+    editor.add(near, DEQUANTIZE, (quantized, scale), (again,), pair, source="DequantizeLinear", version=near.version)
     editor.redirect(node, 2, again)
