@@ -750,3 +750,19 @@ def test_sequences_between_nodes_without_a_kernel() -> None:
     ]
     constants = {"parts": np.array(8), "first": np.array(0), "second": np.array(1)}
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=17))
+
+
+def test_shapes_behind_windows_of_free_images() -> None:
+    """Two sizes side by side may have as many windows; the shape is no constant all the same."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Shape", ["p"], ["shape"]),
+        helper.make_node("Flatten", ["p"], ["f"]),
+        helper.make_node("Reshape", ["f", "shape"], ["r"]),
+        helper.make_node("Sigmoid", ["r"], ["y"]),
+    ]
+    images = [np.ones((1, 2, size, 9), np.float16) for size in (4, 13)]
+    model = onnx.load_from_string(build(nodes, {"x": images[0]}, {"y": TensorProto.FLOAT16}, opset=17)[0])
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
+    for image in images:
+        assert _check(model.SerializeToString(), [image])

@@ -41,6 +41,8 @@ Peek = Callable[[int], "np.ndarray | None"]
 # For free sizes, each with its successor: small ones that broadcast with nothing by chance, then larger ones, since
 # windows may not fit into these.
 _SIZES = (2, 64, 1000)
+# More than windows step at once, in all layers together: so far apart, other sizes have other numbers of windows.
+_FAR = 65
 
 
 @dataclass
@@ -233,6 +235,8 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
             try:
                 some = walk(graph, size)
                 settled = _common(some, walk(graph, size + 1) if free else some)
+                if free and _loses_sizes(graph, settled):
+                    settled = _agreed(settled, walk(graph, size + _FAR))
             except ResourceError:
                 break  # larger ones do not fit either
             found = settled if len(settled.shapes) > len(found.shapes) else found
@@ -256,6 +260,34 @@ def _common(some: _State, others: _State) -> Settled:
         if index in others.values
         and some.values[index].shape == others.values[index].shape
         and some.values[index].tobytes() == others.values[index].tobytes()
+    }
+    return Settled(shapes, values)
+
+
+def _loses_sizes(graph: Graph, settled: Settled) -> bool:
+    """Whether a node of a tensor with free sizes seems to give one of as many dimensions and fewer of these."""
+    for node in graph.nodes:
+        results = [settled.shapes.get(index, ()) for index in node.outputs]
+        for index in node.inputs:
+            shape = () if index is None else settled.shapes.get(index, ())
+            if any(len(one) == len(shape) and one.count(-1) < shape.count(-1) for one in results):
+                return True
+    return False
+
+
+def _agreed(settled: Settled, others: _State) -> Settled:
+    """What a further walk does not contradict, as far as it comes."""
+    shapes = {
+        index: tuple(a if a == b else -1 for a, b in zip(shape, others.shapes[index], strict=True))
+        if len(others.shapes.get(index, ())) == len(shape)
+        else shape
+        for index, shape in settled.shapes.items()
+    }
+    values = {
+        index: value
+        for index, value in settled.values.items()
+        if index not in others.values
+        or (others.values[index].shape == value.shape and others.values[index].tobytes() == value.tobytes())
     }
     return Settled(shapes, values)
 
