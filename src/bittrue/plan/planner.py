@@ -278,8 +278,8 @@ def _loses_sizes(graph: Graph, settled: Settled) -> bool:
 def _agreed(settled: Settled, others: _State) -> Settled:
     """What a further walk does not contradict, as far as it comes."""
     shapes = {
-        index: tuple(a if a == b else -1 for a, b in zip(shape, others.shapes[index], strict=True))
-        if len(others.shapes.get(index, ())) == len(shape)
+        index: tuple(a if a == b else -1 for a, b in zip(shape, further, strict=True))
+        if len(further := others.shapes.get(index, (-1,) * (MAX_RANK + 1))) == len(shape)
         else shape
         for index, shape in settled.shapes.items()
     }

@@ -15,7 +15,7 @@ from ...operators.movement.concatenation import data_inputs
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
-from .push_transposes import PASSED
+from .push_transposes import push_once, turn_image
 
 _SUMS = ("mean", "sum", "reduce_prod")
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
@@ -65,53 +65,32 @@ def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
 
 
 def _sum_channels_last(editor: Editor, shapes: Shapes) -> None:
-    """Real sums over axes between convolutions of quantized values."""
-    if not any(node.operator in _SUMS for node in editor.nodes()):
+    """Real sums over axes between convolutions of quantized values: where transpositions come to stand decides."""
+    sums = [node for node in editor.nodes() if node.operator in _SUMS]
+    if not sums or not any(_is_integer_convolution(editor, shapes, node) for node in editor.nodes()):
         return
-    last: set[int] = set()
-    for node in editor.nodes():
-        source = node.inputs[0] if node.inputs else None
-        if _is_integer_convolution(editor, shapes, node):
-            last.add(node.outputs[0])
-        elif node.operator in _SUMS and source in last and node.attributes.get("keep_dims"):
-            axes = _summed_axes(editor, node, len(_CHANNELS_FIRST))
-            if source is not None and axes is not None and _leads_to_convolution(editor, shapes, node):
-                _sum_between(editor, node, source, axes, _CHANNELS_FIRST)
-                last.add(node.outputs[0])
-        elif node.operator in _JOINS and _is_code(editor, node):
-            count = 2 if node.operator != "concatenation" else data_inputs(node.attributes, len(node.inputs))
-            last.update(node.outputs if all(index in last for index in node.inputs[:count]) else ())
-        elif source in last and _passes(editor, node):
-            last.update(node.outputs)
+    tried = Editor(editor.graph, shapes)
+    for node in tried.nodes():
+        if _is_integer_convolution(tried, shapes, node):
+            turn_image(tried, node, _CHANNELS_FIRST)
+    push_once(tried, shapes)
+    moved = {node.index: node for node in tried.nodes() if node.operator in _SUMS}
+    for node in sums:
+        source, there = node.inputs[0], moved.get(node.index)
+        before = _summed_axes(editor, node, len(_CHANNELS_FIRST))
+        after = None if there is None else _summed_axes(tried, there, len(_CHANNELS_FIRST))
+        if source is not None and before and after == {_CHANNELS_FIRST[axis] for axis in before} != before:
+            _sum_between(editor, node, source, before, _CHANNELS_FIRST)
 
 
 def _is_code(editor: Editor, node: Node) -> bool:
     return editor.type(node.outputs[0]) in _CODES
 
 
-def _passes(editor: Editor, node: Node) -> bool:
-    """A transposition can stand behind the node as well as before it, and the node has no other operand for it."""
-    if node.operator in (*_STAYS, *_PASSES, "quantize", "dequantize"):
-        return True
-    return node.source in PASSED and all(editor.value(index) is not None for index in node.inputs[1:])
-
-
 def _is_integer_convolution(editor: Editor, shapes: Shapes, node: Node) -> bool:
     if node.operator != "conv" or not _is_code(editor, node) or node.attributes["channels_last"]:
         return False
     return len(known_shape(editor, shapes, node.inputs[1]) or ()) == len(_CHANNELS_FIRST)
-
-
-def _leads_to_convolution(editor: Editor, shapes: Shapes, node: Node) -> bool:
-    queue, seen = [node], {node}
-    while queue:
-        for reader, position in editor.readers(queue.pop().outputs[0]):
-            if position == 0 and _is_integer_convolution(editor, shapes, reader):
-                return True
-            if (_passes(editor, reader) or reader.operator in _JOINS) and reader not in seen:
-                seen.add(reader)
-                queue.append(reader)
-    return False
 
 
 def _sum_between(editor: Editor, node: Node, source: int, axes: set[int], order: tuple[int, ...]) -> None:

@@ -75,6 +75,21 @@ def push_once(editor: Editor, shapes: Shapes) -> None:
     _Pushes(editor, shapes).run(1)
 
 
+def turn_image(editor: Editor, node: Node, order: Order) -> None:
+    """A node on its first operand turned back, and its result transposed by `order`."""
+    source, result = node.inputs[0], node.outputs[0]
+    assert source is not None
+    name = editor.tensors[result].name
+    turned, unturned = (
+        editor.computed(index, f"{name}/{what}", editor.type(index), (-1,) * len(order))
+        for index, what in ((source, "turned"), (result, "unturned"))
+    )
+    back, axes = (editor.constant(np.array(to, np.int64), f"{name}/order", "s64") for to in (_inverse(order), order))
+    editor.add(node, "transpose", (source, back), (turned,), source="Transpose", version=13)
+    changed = editor.change(node, inputs=(turned, *node.inputs[1:]), outputs=(unturned,))
+    editor.add(changed, "transpose", (unturned, axes), (result,), source="Transpose", version=13)
+
+
 class _Pushes:
     """One run of the runtime's optimiser.
 
