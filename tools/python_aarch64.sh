@@ -69,8 +69,17 @@ module() {
   cp "$folder"/native/_native*.so "$folder/package/bittrue/_native.cpython-${version/./}-aarch64-linux-gnu.so"
 }
 
+# sys.executable is this script: a process that Python starts is emulated, too, where the kernel knows no such binary.
+starter() {
+  printf '%s\n' '#!/usr/bin/env bash' \
+    "export PYTHONPATH=$folder/package:$folder/site PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1" \
+    "exec qemu-aarch64 -L $folder/root -0 $folder/root/usr/bin/python $folder/root/usr/bin/python$version \"\$@\"" \
+    > "$folder/root/usr/bin/python"
+  chmod +x "$folder/root/usr/bin/python"
+}
+
 [[ -d $folder/root ]] || debian
 [[ -d $folder/site ]] || wheels
 module
-exec env PYTHONPATH="$folder/package:$folder/site" PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1 \
-  qemu-aarch64 -L "$folder/root" "$folder/root/usr/bin/python$version" "$@"
+starter
+exec "$folder/root/usr/bin/python" "$@"

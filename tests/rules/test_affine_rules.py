@@ -54,6 +54,33 @@ def test_binary32_product_is_the_oracle(case: tuple) -> None:
     assert found.tolist() == [expected]
 
 
+@given(moderate)
+def test_fused_product_is_the_oracle(case: tuple) -> None:
+    (s, z), (t, w), (u, v), a, b = case
+    rule = affine_product.RULES["binary32_fused_zero_point_even"]
+    factor = f32(f32(Fraction(s) * Fraction(t)) / Fraction(u))
+    expected = _clamp(round(f32((a - z) * (b - w) * factor + v)))
+    found = rule.apply(np.int8([a]), np.int8([b]), rule.prepare((s, z), (t, w), (u, v)), -128, 127)
+    assert found.tolist() == [expected]
+
+
+@given(moderate)
+def test_sum_of_22_bits_is_the_oracle(case: tuple) -> None:
+    (s, z), (t, w), (u, v), a, b = case
+    rule = affine_sum.RULES["22_bits_away"]
+    ratios = [f32(Fraction(scale) / Fraction(u)) for scale in (s, t)]
+    shift = 21 - (math.frexp(max(ratios))[1] - 1)
+    multipliers = [round(ratio * 2**shift) for ratio in ratios]
+    if min(ratios) >= 2**-14 and max(ratios) < 256 and 13 <= shift <= 31 and max(multipliers) < 2**22:
+        total = Fraction((a - z) * multipliers[0] + (b - w) * multipliers[1], 2**shift)
+        expected = _clamp(exact.nearest(total, "away") + v)
+    else:
+        total = f32(f32((a - z) * Fraction(s) + f32((b - w) * Fraction(t))) / Fraction(u))
+        expected = round(f32(min(max(total, -128 - v), 127 - v) + v))
+    found = rule.apply(np.int8([a]), np.int8([b]), rule.prepare((s, z), (t, w), (u, v)), -128, 127)
+    assert found.tolist() == [expected]
+
+
 @given(quadruple)
 def test_exact_sum_and_product_are_the_oracle(case: tuple) -> None:
     (s, z), (t, w), (u, v), a, b = case
@@ -166,8 +193,9 @@ def test_nearest_even_quotient(units: int, lost: int, divisor: float) -> None:
 
 
 def test_affine_sum_rules_are_told_apart() -> None:
-    """1 / 2 with zero point 1: the tie goes to even with it or without it. Scales of which nothing is exact."""
+    """1 / 2 with zero points 0 and 1: ties go to even with it or without it, or away. Scales that are not exact."""
     cases = (
+        ((0.5, 0), (0.5, 0), (1.0, 0), 1, 0),
         ((0.5, 0), (0.5, 0), (1.0, 1), 1, 0),
         ((0.37514281272888184, 16), (0.030111949890851974, 1), (0.5661981701850891, 1), 212, 107),
         ((0.09499464184045792, 0), (0.897273063659668, 6), (0.35594457387924194, 19), 79, 26),
@@ -178,10 +206,11 @@ def test_affine_sum_rules_are_told_apart() -> None:
             prepared = rule.prepare(first, second, output)
             results[name] += rule.apply(np.uint8([a]), np.uint8([b]), prepared, 0, 255).tolist()
     assert results == {
-        "binary32_fused_even": [2, 137, 91],
-        "binary32_fused_reciprocal_even": [2, 137, 90],
-        "binary32_fused_quotient_even": [2, 136, 91],
-        "exact_even": [1, 137, 91],
+        "binary32_fused_even": [0, 2, 137, 91],
+        "binary32_fused_reciprocal_even": [0, 2, 137, 90],
+        "binary32_fused_quotient_even": [0, 2, 136, 91],
+        "22_bits_away": [1, 2, 137, 90],
+        "exact_even": [0, 1, 137, 91],
     }
 
 
@@ -195,18 +224,32 @@ def test_affine_average_rules_are_told_apart() -> None:
 
 
 def test_affine_softmax_rules_are_told_apart() -> None:
-    """Halves over f32(0.04), a little less than 0.04: the integer 25 makes a tie of what is more than 12.5."""
+    """Halves over f32(0.04), a little less than 0.04: the integer 25 makes a tie of what is more than 12.5. A single
+    element, whose exponential is near the largest binary32.
+    """
     results = {}
     for name, rule in affine_softmax.RULES.items():
         prepared = rule.prepare((1.0, 0), (0.04, 0), 2)
+        alone = rule.prepare((1.0, 0), (1 / 256, 7), 1)
         results[name] = rule.apply(np.int64([[5, 5]]), prepared, -128, 127).tolist()
-    assert results == {"binary32_table_even": [[12, 12]], "exact_even": [[13, 13]]}
+        results[name] += [rule.apply(np.int64([[5]]), alone, *ends).item() for ends in ((0, 255), (-128, 127))]
+    assert results == {
+        "binary32_table_even": [[12, 12], 7, -128],
+        "binary32_table_even_limited": [[12, 12], 6, -128],
+        "exact_even": [[13, 13], 255, 127],
+    }
 
 
 def test_affine_product_rules_are_told_apart() -> None:
-    """5 / 2 with zero point 1: the tie goes to even with it or without it."""
+    """5 / 2 with zero point 1: the tie goes to even with it or without it. A product near 10.5 with a rounding more."""
     results = {}
     for name, rule in affine_product.RULES.items():
         prepared = rule.prepare((1, 0), (1, 0), (2, 1))
         results[name] = rule.apply(np.int8([5]), np.int8([1]), prepared, -128, 127).tolist()
-    assert results == {"binary32_zero_point_even": [4], "exact_even": [3]}
+        prepared = rule.prepare((float(F32(0.3)), 0), (float(F32(0.1)), 0), (float(F32(1.92)), 6))
+        results[name] += rule.apply(np.int8([-8]), np.int8([-84]), prepared, -128, 127).tolist()
+    assert results == {
+        "binary32_zero_point_even": [4, 16],
+        "binary32_fused_zero_point_even": [4, 17],
+        "exact_even": [3, 17],
+    }

@@ -18,6 +18,7 @@ from support.onnx_models import single
 _SETS = {
     "onnxruntime": ("avx512vnni", "avxvnni", "avx2", "portable"),
     "onnxruntime-avx2": ("avx2", "portable"),
+    "onnxruntime@aarch64": ("neon-dotprod", "portable"),
 }
 
 

@@ -18,7 +18,7 @@ from bittrue.graph import Graph
 from .native import check_native
 from .oracle import Answer
 from .recorded import Case, Recorder
-from .runtimes import RUNTIMES
+from .runtimes import RUNTIMES, runtime_of
 from .ugly import UNDEFINED, feeds_like, uglier
 from .values import random_values
 
@@ -134,7 +134,7 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
         check_native(session, feeds, values, isas=_instruction_sets(content))
         inexact = _inexact(session.plan)
         constants = (t.values() for one in graphs for t in one.tensors if t.dtype == "f32" and t.is_constant)
-        runtime = RUNTIMES[numerics.removesuffix("@aarch64")]
+        runtime = runtime_of(numerics)
         if not runtime.subnormal and _subnormal(itertools.chain(*feeds, values.values(), constants)):
             inexact = frozenset(names.values())
         if runtime.wide and "avx512vnni" not in bittrue.isas() and _real(values.values()):
@@ -160,7 +160,7 @@ def _instruction_sets(content: bytes) -> list[str]:
 
 def judge(ours: Computed, answer: Answer, numerics: str, may_refuse: Collection[str] = ()) -> str:
     """Equal bytes of every tensor that the runtime gave (of inexact ones shape and type), or both refused."""
-    runtime = RUNTIMES[numerics]
+    runtime = runtime_of(numerics)
     if ours.error is not None and ours.error.code == "BT-UNDEFINED" and numerics != "litert":
         # A row of a derived numerics that says why it has no result; there is nothing to compare.
         if not currently_in_test_context():

@@ -1,7 +1,10 @@
 """What the runtime of another processor answers to recorded cases, and what that says of our rows.
 
     BITTRUE_RECORD=FOLDER BITTRUE_RECORD_CASES=20 pytest -n 0 --numerics xnnpack tests/operators     # here
+    BITTRUE_RECORD=FOLDER BITTRUE_RECORD_CASES=20 pytest -n 0 tests/onnx_operators
+    cd tests && python -m support.elsewhere suite onnx FOLDER/suite.npz
     cd tests && ../tools/python_aarch64.sh -m support.elsewhere answer FOLDER/xnnpack.npz ARM.npz BUILTIN
+    cd tests && ../tools/python_aarch64.sh -m support.elsewhere answer FOLDER/onnxruntime.npz ARM.npz onnxruntime
     cd tests && python -m support.elsewhere judge xnnpack ARM.npz ... --keep data/recorded/xnnpack@aarch64.npz
 
 `judge` writes src/bittrue/numerics/aarch64.json: for every row of a numerics, how many models took it that gave our
@@ -49,16 +52,46 @@ def _serve(pipe: Any, resolver: str) -> None:
     oracle._answer(pipe, resolver)
 
 
+def _serve_onnx(pipe: Any, _: str) -> None:
+    """Answers with the outputs, by the indices that bittrue gives them."""
+    from .onnx_models import indexed, run_runtime
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    while True:
+        content, feeds, _ = pipe.recv()
+        given = indexed(content, run_runtime(content, feeds[-1]))
+        pipe.send(("values", given.values) if given.ran else ("refused", given.refused))
+
+
+def suite(name: str, target: Path) -> None:
+    """The cases of a conformance suite, of its own types, without answers."""
+    from bittrue.conformance.suite import find_suite
+
+    found = recorded.Recorder()
+    for case in find_suite(name).cases():
+        if not case.rejects:
+            graph = case.model.graph
+            feed = [case.inputs[graph.tensors[i].name] for i in graph.inputs]
+            found.cases.append(recorded.Case(case.identity, case.content, [feed], Answer(refused="not asked")))
+    found.write(target)
+
+
 def answer(source: Path, target: Path, resolver: str) -> None:
     """The cases of a file again, with what the runtime installed here answers."""
-    import ai_edge_litert.interpreter  # noqa: F401
+    serve = _serve
+    if resolver == "onnxruntime":
+        from . import onnx_models  # noqa: F401
+
+        serve = _serve_onnx
+    else:
+        import ai_edge_litert.interpreter  # noqa: F401
 
     context = multiprocessing.get_context("fork")
     worker, found = None, recorded.Recorder()
     for case in recorded.read(source):
         if worker is None:
             pipe, child = context.Pipe()
-            worker = context.Process(target=_serve, args=(child, resolver), daemon=True)
+            worker = context.Process(target=serve, args=(child, resolver), daemon=True)
             worker.start()
             child.close()
         try:
@@ -82,7 +115,7 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
     from bittrue.numerics.processors import identity
 
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    kept, seen = recorded.Recorder(), set[tuple[str, np.dtype]]()
+    kept, seen, differing = recorded.Recorder(), set[tuple[str, np.dtype]](), list[set[str]]()
     table, base = find(name), find(name.removesuffix("@aarch64"))
     own = [row for row in table.rows if row not in base.rows]
     import ml_dtypes  # noqa: F401  NumPy knows bfloat16 by it
@@ -91,8 +124,12 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
         if not case.answer.ran:
             continue
         rows, found = outcome(table, case)
-        for row in map(identity, rows):
-            counts[row][found] += 1
+        taken = {identity(row) for row in rows}
+        if found == "differ":
+            differing.append(taken)
+        else:
+            for row in taken:
+                counts[row][found] += 1
         small = len(case.content) + sum(a.nbytes for a in (*case.answer.values.values(), *itertools.chain(*case.feeds)))
         kind = next(iter(case.answer.values.values())).dtype
         kinds = {(row.operator, kind) for row in rows if kind in _TYPES}
@@ -104,6 +141,11 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
         if found == "equal" and small < _LARGEST and not kinds <= seen:
             seen |= kinds
             kept.cases.append(case)
+    # Of several rows those are to blame that differ in a model of their own, else all.
+    alone = {row for rows in differing if len(rows) == 1 for row in rows}
+    for rows in differing:
+        for row in rows & alone or rows:
+            counts[row]["differ"] += 1
     everything = json.loads(TABLE.read_text()) if TABLE.exists() else {}
     everything[name] = {row: dict(sorted(found.items())) for row, found in sorted(counts.items())}
     TABLE.write_text(json.dumps(everything, indent=0, sort_keys=True) + "\n")
@@ -154,6 +196,9 @@ def main() -> None:
     answering.add_argument("source", type=Path)
     answering.add_argument("target", type=Path)
     answering.add_argument("resolver")
+    models = commands.add_parser("suite")
+    models.add_argument("name")
+    models.add_argument("target", type=Path)
     judging = commands.add_parser("judge")
     judging.add_argument("numerics")
     judging.add_argument("answers", type=Path, nargs="+")
@@ -161,6 +206,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.command == "answer":
         answer(given.source, given.target, given.resolver)
+    elif given.command == "suite":
+        suite(given.name, given.target)
     else:
         judge(given.numerics, given.answers, given.keep)
 

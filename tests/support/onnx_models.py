@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from bittrue.runners.processor import onnxruntime_here
 
 from .differential import assert_same
 from .native import check_native
+from .oracle import Answer
+from .recorded import Case, Recorder
 from .seed import KEPT_SEED
 
 MICROSOFT = "com.microsoft"
@@ -33,6 +36,8 @@ needs_wide = pytest.mark.skipif(
 )
 # Random models of one property: so many are the same in every run, and the rest, one in ten, follows from its seed.
 USUAL, FIXED_SHARE, KEPT_SHARE = 60, 0.4, 0.5
+# Set while BITTRUE_RECORD asks for models that other processors are to answer.
+RECORDER: Recorder | None = None
 # Models that go through the stages of a check together: code that runs again and again stays in the caches.
 _TOGETHER = 32
 
@@ -156,6 +161,17 @@ def run_runtime(content: bytes, feeds: Sequence[np.ndarray], level: str = "ALL")
     return {value.name: np.asarray(array) for value, array in zip(session.get_outputs(), results, strict=True)}
 
 
+def indexed(content: bytes, answer: Mapping[str, np.ndarray] | Refused) -> Answer:
+    """An answer by the indices that bittrue gives the outputs; one of a model that bittrue cannot read is refused."""
+    if isinstance(answer, Refused):
+        return Answer(refused=answer.message)
+    try:
+        graph = bittrue.load(content).graph
+    except bittrue.BittrueError as error:
+        return Answer(refused=error.message)
+    return Answer(values={i: answer[graph.tensors[i].name] for i in graph.outputs})
+
+
 def check(content: bytes, feeds: Sequence[np.ndarray], **how: Any) -> str:
     """Every output of bittrue equals the runtime's byte for byte, natively too, or both refuse.
 
@@ -186,6 +202,9 @@ def checking(
         expected: gives the results to compare with; ONNX Runtime's by default.
     """
     theirs = run_runtime(content, feeds, level) if expected is None else expected()
+    if RECORDER is not None and expected is None and level == "ALL":
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0]
+        RECORDER.add(Case(test, content, [list(feeds)], indexed(content, theirs)))
     yield
     refusal, values = None, {}
     try:

@@ -90,3 +90,11 @@ RUNTIMES = {
     "litert@1.2": Runtime("BUILTIN_REF", "BITTRUE_LITERT_1_2", False, _STRICTER_THAN_1_2),
     "single-rounding": Runtime("", strict=False, may_refuse=_STRICTER_THAN_MICRO),
 }
+
+# What runtimes of other formats answered elsewhere: they have tests of their own here.
+_OTHER = Runtime("")
+
+
+def runtime_of(numerics: str) -> Runtime:
+    """The runtime that a numerics, of this processor or of another one, reproduces."""
+    return RUNTIMES.get(numerics.removesuffix("@aarch64"), _OTHER)

@@ -24,6 +24,7 @@ _TABLES = {
     "onnxruntime-avx2": ("onnxruntime_avx2", "ONNXRUNTIME_AVX2"),
     "onnxruntime-defaults": ("onnxruntime_defaults", "ONNXRUNTIME_DEFAULTS"),
     "onnxruntime-avx2-defaults": ("onnxruntime_defaults", "ONNXRUNTIME_AVX2_DEFAULTS"),
+    "onnxruntime@aarch64": ("aarch64.onnxruntime", "ONNXRUNTIME_AARCH64"),
     "snps_caffe": ("snps_caffe", "SNPS_CAFFE"),
     "snps_caffe-ev": ("snps_caffe", "SNPS_CAFFE_EV"),
     "snps_caffe-sr": ("snps_caffe", "SNPS_CAFFE_SR"),

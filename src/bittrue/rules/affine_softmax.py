@@ -42,6 +42,13 @@ def _prepare_binary32(source: Pair, output: Pair, length: int) -> Prepared:
     }
 
 
+def _shares(rows: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Rounded to integers, ties to even; perhaps not finite."""
+    entries = prepared["exponentials"][rows - rows.max(axis=-1, keepdims=True) + 255]
+    with np.errstate(all="ignore"):
+        return np.asarray(np.rint(entries * prepared["factor"] / sum_in_order(entries)))
+
+
 def _apply_binary32(rows: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high: int) -> np.ndarray:
     """The factor is an integer; a product beyond binary32 counts as 0 in an unsigned result.
 
@@ -52,14 +59,30 @@ def _apply_binary32(rows: np.ndarray, prepared: Mapping[str, np.ndarray], low: i
     >>> [rule.apply(np.int64([[4]]), alone, *ends).tolist() for ends in ((0, 255), (-128, 127))]
     [[[7]], [[-128]]]
     """
-    entries = prepared["exponentials"][rows - rows.max(axis=-1, keepdims=True) + 255]
-    with np.errstate(all="ignore"):
-        shares = np.rint(entries * prepared["factor"] / sum_in_order(entries))
+    shares = _shares(rows, prepared)
     zero_point = prepared["output_zero_point"]
     if low < 0:
         return np.clip(fixed_point.wrap_s32(floats.truncate_to_s32(shares) + zero_point), low, high)
     # The low half of a conversion to 64 bits, whose value for all that does not fit has a low half of 0.
-    whole = np.where(np.abs(shares) < 2.0**63, shares, 0).astype(np.int64)
+    with np.errstate(all="ignore"):
+        whole = np.where(np.abs(shares) < 2.0**63, shares, 0).astype(np.int64)
+    return np.minimum((whole + zero_point) & 0xFFFFFFFF, high)
+
+
+def _apply_limited(rows: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high: int) -> np.ndarray:
+    """Conversions to 32 bits limit, and the zero point is added modulo 2^32.
+
+    >>> rule = RULES["binary32_table_even_limited"]
+    >>> rule.apply(np.int64([[4, 4, 1]]), rule.prepare((1.0, 0), (1 / 256, 0), 3), 0, 255).tolist()
+    [[125, 125, 6]]
+    >>> [rule.apply(np.int64([[4]]), rule.prepare((1.0, 0), (1 / 256, point), 1), 0, 255).tolist() for point in (0, 7)]
+    [[[255]], [[6]]]
+    """
+    shares = _shares(rows, prepared)
+    zero_point = prepared["output_zero_point"]
+    if low < 0:
+        return np.clip(fixed_point.wrap_s32(floats.saturate_to_s32(shares) + zero_point), low, high)
+    whole = np.clip(np.nan_to_num(shares.astype(np.float64), posinf=2.0**32), 0, 2**32 - 1).astype(np.int64)
     return np.minimum((whole + zero_point) & 0xFFFFFFFF, high)
 
 
@@ -114,6 +137,13 @@ RULES: dict[str, AffineSoftmaxRule] = {
         "maximum, k = max(0, f32(ln(f32(largest binary32 / length))) - 5) / scale in binary64; what does not fit "
         "becomes -2^31 as a signed integer, its low half as an unsigned one",
         "docs/facts/onnxruntime.md 3.5, verified by running",
+    ),
+    "binary32_table_even_limited": AffineSoftmaxRule(
+        _prepare_binary32,
+        _apply_limited,
+        "as binary32_table_even; what does not fit 32 bits, unsigned ones for unsigned results, is limited to them, "
+        "NaN becomes 0, and the output zero point is added modulo 2^32",
+        "docs/facts/onnxruntime.md 3.7 (aarch64), verified by running",
     ),
     "exact_even": AffineSoftmaxRule(
         _prepare_exact,

@@ -110,6 +110,51 @@ def _apply_quotient(
     return np.where(limited > np.float32(low), limited, np.float32(low)).astype(np.int64)
 
 
+# Ratios of scales that fixed point takes, the upper end excluded, and the shifts that it knows.
+_RATIOS, _SHIFTS = (2.0**-14, 256.0), (13, 31)
+
+
+def _prepare_22_bits(first: Pair, second: Pair, output: Pair) -> Prepared:
+    """The greater ratio becomes a number of 22 bits; a shift of 0 stands for scales that are left to binary32."""
+    f32 = np.float32
+    multipliers, shift = np.zeros(2), 0
+    with np.errstate(all="ignore"):
+        ratios = np.array([first[0], second[0]], f32) / f32(output[0])
+        # A NaN passes as the second one, and counts as 0.
+        if not np.any((ratios < _RATIOS[0]) | (ratios >= _RATIOS[1])) and ratios[0] == ratios[0]:
+            shift = 22 - int(np.frexp(np.fmax(*ratios))[1])
+            multipliers = np.rint(np.nan_to_num(ratios * f32(2.0**shift)))
+    known = _SHIFTS[0] <= shift <= _SHIFTS[1] and multipliers.max() < 2**22
+    return {
+        **_prepare_scales(first, second, output),
+        "multipliers": multipliers.astype(np.int64),
+        "shift": np.asarray(shift if known else 0, np.int64),
+    }
+
+
+def _apply_22_bits(a: np.ndarray, b: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high: int) -> np.ndarray:
+    """Fixed point, ties away from zero: a half, minus a half. Scales that are too far apart: binary32, ties to even.
+
+    >>> rule = RULES["22_bits_away"]
+    >>> rule.apply(np.int8([1, -1]), np.int8([0, 0]), rule.prepare((0.5, 0), (0.5, 0), (1.0, 0)), -128, 127).tolist()
+    [1, -1]
+    >>> apart = rule.prepare((0.5, 0), (2.0**-20, 0), (1.0, 0))
+    >>> rule.apply(np.int8([1, 3]), np.int8([0, 0]), apart, -128, 127).tolist()
+    [0, 2]
+    """
+    first, second, moved = prepared["zero_points"]
+    one, two = a.astype(np.int64) - first, b.astype(np.int64) - second
+    if shift := int(prepared["shift"]):
+        total = one * prepared["multipliers"][0] + two * prepared["multipliers"][1]
+        rounded = (total - (total < 0) + (1 << (shift - 1))) >> shift
+        return np.clip(rounded + moved, low, high)
+    f32, scales = np.float32, prepared["scales"]
+    with np.errstate(all="ignore"):
+        total = floats.fused_multiply_add(one.astype(f32), scales[0], two.astype(f32) * scales[1]) / scales[2]
+        limited = np.minimum(np.maximum(total, f32(low - moved)), f32(high - moved))
+        return np.nan_to_num(np.rint(limited + f32(moved))).astype(np.int64)
+
+
 def _prepare_exact(first: Pair, second: Pair, output: Pair) -> Prepared:
     check_scales(first[0], second[0], output[0])
     return _prepare_scales(first, second, output)
@@ -154,6 +199,16 @@ RULES: dict[str, AffineRule] = {
         "clamp(round_even(f32(output zero point + f32(fma(b - second zero point, t, f32((a - first zero point) * s)) / "
         "output scale)))), s and t the scales",
         "docs/facts/caffe2.md 2.2 (the rest), verified by running",
+    ),
+    "22_bits_away": AffineRule(
+        _prepare_22_bits,
+        _apply_22_bits,
+        "clamp(round_away((m (a - first zero point) + n (b - second zero point)) / 2^k) + output zero point), m and n "
+        "= round_even(2^k r), r = f32(scale / output scale), 2^21 <= 2^k times the greater r < 2^22; where that is not "
+        "below 2^22 rounded, an r is below 2^-14 or not below 256, or k is not 13 .. 31: round_even(f32(clamp("
+        "f32(fma(a - first zero point, s, f32((b - second zero point) t)) / output scale)) + output zero point)), s "
+        "and t the scales, NaN becomes 0",
+        "docs/facts/onnxruntime.md 3.7 (aarch64), verified by running",
     ),
     "exact_even": AffineRule(
         _prepare_exact,

@@ -23,6 +23,7 @@ class Change:
         when: conditions that a row must have.
         keeps: conditions under which a row stays what it is on x86-64.
         limit: how often the results are other ones all the same.
+        odd: whether the limit is about operands that no quantizer writes, and all else is exact.
     """
 
     operator: str
@@ -32,6 +33,7 @@ class Change:
     when: tuple[tuple[object, ...], ...] = ()
     keeps: tuple[tuple[object, ...], ...] = ()
     limit: str = ""
+    odd: bool = False
 
     def fits(self, row: Row) -> bool:
         """Whether the row is one of those that change."""
@@ -48,26 +50,32 @@ class Change:
             yield replace(row, when=(*row.when, *self.keeps), evidence=RUN)
         rules = {**row.rules, **{slot: after for slot, (_, after) in self.rules.items()}}
         limit = ". ".join(filter(None, (self.limit, row.limit)))
-        yield replace(row, rules=rules, evidence=RUN, limit=limit, inexact=row.inexact or bool(self.limit))
+        yield replace(
+            row, rules=rules, evidence=RUN, limit=limit, inexact=row.inexact or bool(self.limit and not self.odd)
+        )
 
 
-def changed(table: Numerics, changes: Iterable[Change]) -> tuple[Row, ...]:
+def changed(table: Numerics, changes: Iterable[Change], unseen_is_inexact: bool = False) -> tuple[Row, ...]:
     """The rows of a table for x86-64, each as the first change that fits it makes it.
 
-    Where none does, a row that was seen to differ is inexact, with how often it did.
+    Where none does, a row that was seen to differ is inexact, with how often it did; with `unseen_is_inexact` so is
+    one that follows rules and was in no model that ran there.
     """
     changes = tuple(changes)
     found: list[Row] = []
     for row in table.rows:
         change = next((change for change in changes if change.fits(row)), None)
-        found += [_counted(table.name, row)] if change is None else change.apply(row)
+        found += [_counted(table.name, row, unseen_is_inexact)] if change is None else change.apply(row)
     return tuple(found)
 
 
-def _counted(name: str, row: Row) -> Row:
+def _counted(name: str, row: Row, unseen_is_inexact: bool) -> Row:
     counts = on_aarch64().get(name, {}).get(identity(row), {})
     differ = counts.get("differ", 0)
-    if row.refuses or not differ:
+    if not row.refuses and not counts and row.rules and unseen_is_inexact:
+        limit = "no model with such a node was run on aarch64"
+    elif row.refuses or not differ:
         return row
-    limit = f"on aarch64 {differ} of {sum(counts.values())} models with such a node gave other bits"
+    else:
+        limit = f"on aarch64 {differ} of {sum(counts.values())} models with such a node gave other bits"
     return replace(row, limit=". ".join(filter(None, (limit, row.limit))), inexact=True)
