@@ -18,7 +18,7 @@ _EXTREME = {"extreme": "parts_in_16_lanes"}
 _LANES = f"compared on a processor with AVX-512, where vectors have 16 lanes; {SUBNORMAL}"
 _WRAPPED = (
     "without AVX-512 (run on AVX2), a row of s8 of more than 8,192 values is added up in 32 lanes of 16 bits, which "
-    "wrap; here all sums are exact"
+    "wrap (docs/facts/xnnpack.md 3.17); here all sums are exact"
 )
 _POOLS = (("counts_within", (1, 1), (1, 1)), ("windows_overlap",), CLAMPS)
 _NO_WINDOW = "a window does not fit the image: the delegate gives pixels that are no maximum or average of anything"
