@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..numerics import names
 from ..runtime import isas
 
 # The best instruction set of a processor for which ONNX Runtime was measured -> the numerics that has its bits there.
@@ -29,8 +30,12 @@ class Here:
     unsure: str = ""
 
     def with_options(self, integers: bool) -> str:
-        """The numerics where ``session.qdqisint8allowed`` is `integers`. Off is what sessions on x86-64 begin with."""
-        return self.numerics if integers else f"{self.numerics}{_DEFAULTS}"
+        """The numerics where ``session.qdqisint8allowed`` is `integers`.
+
+        Off is what sessions on x86-64 begin with; on Arm, where they begin with on, there is no numerics for it.
+        """
+        off = f"{self.numerics}{_DEFAULTS}"
+        return self.numerics if integers or off not in names() else off
 
 
 def processor_note(numerics: str) -> str:
