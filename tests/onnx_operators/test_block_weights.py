@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
-from support.onnx_models import HERE, cases, options
+from support.onnx_models import HERE, build, cases, check, options
 
 KINDS = {
     TensorProto.UINT2: (0, 3),
@@ -120,3 +120,26 @@ def test_random_models(request: pytest.FixtureRequest, tmp_path: Path) -> None:
             else:
                 assert ours.tobytes() == other.tobytes()
     assert replaced
+
+
+@pytest.mark.parametrize("shared", ["scale", "equal scale", "zero point"])
+def test_shared_scales(shared: str) -> None:
+    """Products whose scale another node reads stay; small equal constants are one, and zero points do not count."""
+    rng = np.random.default_rng(2)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "scale", "zero"], ["d"]),
+        helper.make_node("MatMul", ["x", "d"], ["y"]),
+        helper.make_node("DequantizeLinear", ["z", "scale" if shared == "scale" else "other", "zero"], ["e"]),
+    ]
+    constants = {
+        "w": rng.integers(0, 256, (40, 5)).astype(np.uint8),
+        "scale": np.float32(0.01),
+        "zero": np.uint8(120),
+        "other": np.float32(0.02 if shared == "zero point" else 0.01),
+    }
+    inputs = {"x": rng.standard_normal((3, 40)).astype(np.float32), "z": np.ones(3, np.uint8)}
+    used = {name: value for name, value in constants.items() if any(name in node.input for node in nodes)}
+    content, feeds = build(nodes, inputs, {"y": TensorProto.FLOAT, "e": TensorProto.FLOAT}, used, opset=17)
+    assert check(content, feeds) == "equal"
+    plan = bittrue.load(content).prepare(HERE).plan
+    assert any("block_product" in step.rules for step in plan.steps) == (shared == "zero point")

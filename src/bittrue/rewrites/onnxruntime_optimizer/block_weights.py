@@ -6,6 +6,8 @@ Rows are then allowed to become integers of 8 bits. Source: ONNX Runtime 1.31.1,
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from ...graph import Node, data_type
@@ -13,6 +15,7 @@ from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
 from .quantized_pairs import DEQUANTIZE, QUANTIZE, zero_point_index
+from .quantized_preparation import SMALL
 from .real_products import is_real_product
 
 _BITS = {"u2": 2, "s2": 2, "u4": 4, "s4": 4, "u8": 8, "s8": 8}
@@ -22,12 +25,23 @@ _ROWS_IN_8_BITS = 4
 
 
 def multiply_by_blocks(editor: Editor, shapes: Shapes) -> None:
-    """Replaces the products that alone read their weights."""
+    """Replaces the products that alone read their weights and these weights' scales; zero points may be shared."""
+    read = Counter(_content(editor, index) for node in editor.nodes() for index in node.inputs)
     for node in editor.nodes():
         if editor.alive(node) and is_real_product(editor, node):
             pair = editor.writer(node.inputs[1])
-            if pair is not None and pair.operator == DEQUANTIZE and _fits(editor, shapes, node, pair):
+            if pair is None or pair.operator != DEQUANTIZE or read[_content(editor, pair.inputs[1])] > 1:
+                continue
+            if _fits(editor, shapes, node, pair):
                 _replace(editor, node, pair)
+
+
+def _content(editor: Editor, index: int | None) -> object:
+    """The tensor, or what it holds: small equal constants are one to the runtime."""
+    if index is None or not editor.tensors[index].is_constant or editor.type(index) != "f32":
+        return index
+    value = editor.tensors[index].values()
+    return index if value.size > SMALL else (value.shape, value.tobytes())
 
 
 def join_biases(editor: Editor, shapes: Shapes) -> None:

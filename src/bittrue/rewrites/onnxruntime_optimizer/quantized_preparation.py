@@ -16,7 +16,7 @@ from .quantized_pairs import DEQUANTIZE, QUANTIZE, is_quantize, pair_attributes,
 # Never the same twice.
 _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
 # Constants of so many elements and of these types are compared by content, others by identity.
-_SMALL, _SHARED = 8, ("f16", "f32", "f64", "s32", "s64")
+SMALL, _SHARED = 8, ("f16", "f32", "f64", "s32", "s64")
 
 # What leaves the other operand as it is.
 _NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
@@ -124,7 +124,7 @@ def _key(editor: Editor, node: Node, free: bool, constants: bool) -> object:
         # With free sizes about, what follows from shapes is no constant to the runtime.
         computed = free and index is not None and not editor.tensors[index].is_constant
         value = None if computed else editor.value(index)
-        small = constants and value is not None and value.size <= _SMALL and editor.type(index) in _SHARED
+        small = constants and value is not None and value.size <= SMALL and editor.type(index) in _SHARED
         operands.append(index if not small or value is None else (editor.type(index), value.shape, value.tobytes()))
     types = tuple(map(editor.type, node.outputs))
     attributes = tuple(sorted((name, repr(value)) for name, value in node.attributes.items() if name not in _MARKS))
