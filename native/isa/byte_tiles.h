@@ -57,6 +57,7 @@ struct ByteTiles {
   }
 
   static constexpr ByteProduct product() { return {Bytes::kLanes, 4, run}; }
+  static constexpr PairProduct pair_product() { return {{Bytes::kLanes, 4, run}}; }
 };
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -19,6 +19,7 @@ namespace bittrue {
 
 // acc[r][n] = bias[n] + row_terms[r] + sum over segments s and bytes d of rows[s][r][d] * weights[n][s * depth + d],
 // modulo 2^32 as a signed number; out[r][n] = requantize(acc[r][n]).
+// With `pairs`, products of bytes 2i and 2i + 1 of a segment are added up first, and this sum is clamped to 16 bits.
 // Zero points of activations are already folded into `bias`, those of weights into `row_terms`.
 struct MatmulSpec {
   int64_t columns = 0;
@@ -29,6 +30,7 @@ struct MatmulSpec {
   bool row_terms = false;
   rules::Requantize requantize;  // the stored type is 8-bit
   bool sums = false;             // acc itself is the result: 32-bit numbers in place of the bytes of `out`
+  bool pairs = false;            // a factory gives null for what it does not add up so
 };
 
 // Rows that lie evenly: row r is position first + r of a grid of `width` positions per line. Line y, position x begins
@@ -235,6 +237,9 @@ struct ByteProduct {
   int64_t vectors = 1;  // of `lanes` that a panel has, at most
   void (*run)(const ByteRows& rows, const int8_t* panel, int64_t width) = nullptr;
 };
+
+// The same, but the sum of products 2i and 2i + 1 is clamped to 16 bits before it is added.
+struct PairProduct : ByteProduct {};
 
 // Products of rows of signed bytes with 16 columns of unsigned numbers of 4 or 8 bits, with a scale per block on both sides.
 // A step t multiplies 8 bytes in each of 4 lanes j, exactly: for all rows r and columns n,

@@ -244,9 +244,8 @@ inline void check_quantize_reals(Context& context) {
   }
 }
 
-inline void check_byte_product(Context& context) {
+inline void check_byte_product(Context& context, const ByteProduct& core, bool pairs) {
   Random& random = context.random;
-  const ByteProduct& core = context.cores.byte_product();
   for (int64_t i = 0; i < context.rounds(400); ++i) {
     const int64_t width = core.lanes * random.between(1, core.vectors), count = random.between(1, 27);
     const int64_t depth = random.one_in(20) ? 4 * random.between(500, 3000) : 4 * random.between(1, 20);
@@ -260,8 +259,12 @@ inline void check_byte_product(Context& context) {
     for (int64_t r = 0; r < count; ++r) {
       for (int64_t n = 0; n < width; ++n) {
         int32_t sum = 0;
-        for (int64_t k = 0; k < depth; ++k) {
-          sum += in[r * row_step + k] * static_cast<int8_t>(panel[(k / 4 * width + n) * 4 + k % 4]);
+        const auto product = [&](int64_t k) {
+          return in[r * row_step + k] * static_cast<int8_t>(panel[(k / 4 * width + n) * 4 + k % 4]);
+        };
+        for (int64_t k = 0; k < depth; k += 2) {
+          const int32_t pair = product(k) + product(k + 1);
+          sum += pairs ? std::clamp(pair, -32768, 32767) : pair;
         }
         expected[r * stride + n] = sum;
       }
@@ -279,6 +282,9 @@ inline void check_byte_product(Context& context) {
         std::to_string(count) + " rows, " + std::to_string(depth) + " by " + std::to_string(width));
   }
 }
+
+inline void check_byte_product(Context& context) { check_byte_product(context, context.cores.byte_product(), false); }
+inline void check_pair_product(Context& context) { check_byte_product(context, context.cores.pair_product(), true); }
 
 // A number of 4 or 8 bits: low half-bytes are the first of two, or bytes follow after 64.
 inline int block_number(const Exact<uint8_t>& numbers, bool bytes, int64_t step, int64_t lane, int64_t column,

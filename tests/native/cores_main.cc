@@ -32,6 +32,7 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   MatmulSpec spec;
   spec.row_terms = random.one_in(2);
   spec.sums = random.one_in(4);
+  spec.pairs = random.one_in(3);
   const bool wild = random.one_in(6);
   const int64_t reach = wild ? INT32_MAX : 20000;
   Exact<int32_t> bias(c.columns), terms(c.rows);
@@ -91,9 +92,12 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   for (int64_t r = 0; r < c.rows; ++r) {
     for (int64_t n = 0; n < c.columns; ++n) {
       uint32_t acc = static_cast<uint32_t>(bias[n]) + (spec.row_terms ? static_cast<uint32_t>(terms[r]) : 0);
-      for (int64_t k = 0; k < total; ++k) {
+      for (int64_t k = 0, pair = 0; k < total; ++k) {
         const int32_t x = pointers[k / c.depth * capacity + r][k % c.depth];
-        acc += static_cast<uint32_t>(x * weights[n * total + k]);
+        const int32_t product = x * weights[n * total + k];
+        pair = k % 2 == 0 ? product : std::clamp<int64_t>(pair + product, -32768, 32767);
+        if (!spec.pairs) acc += static_cast<uint32_t>(product);
+        if (spec.pairs && k % 2 != 0) acc += static_cast<uint32_t>(pair);
       }
       if (spec.sums) {
         std::memcpy(&expected[(r * c.columns + n) * 4], &acc, 4);
@@ -125,9 +129,10 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
     }
   });
   char text[120];
-  std::snprintf(text, sizeof text, "%lld x %lld x %lld*%lld grid %d row terms %d sums %d weights %d wild %d; ",
+  std::snprintf(text, sizeof text, "%lld x %lld x %lld*%lld grid %d row terms %d sums %d pairs %d weights %d wild %d; ",
                 static_cast<long long>(c.rows), static_cast<long long>(c.columns), static_cast<long long>(c.segments),
-                static_cast<long long>(c.depth), in_grid, spec.row_terms, spec.sums, static_cast<int>(kind), wild);
+                static_cast<long long>(c.depth), in_grid, spec.row_terms, spec.sums, spec.pairs, static_cast<int>(kind),
+                wild);
   const std::string description = text + describe(spec.requantize);
   for (const Exact<uint8_t>& out : outs) {
     std::vector<uint8_t> whole(out.count(), 0xa5);
@@ -555,6 +560,7 @@ constexpr CheckRow kChecks[] = {
     {"real_matmul", check_real_matmul},
     {"real_taps", check_real_taps},
     {"byte_product", check_byte_product},
+    {"pair_product", check_pair_product},
     {"block_product", check_block_product},
     {"real_taps_fused", check_real_taps_fused},
     {"real_plane", check_real_plane},

@@ -48,8 +48,25 @@ struct Bytes {
 #endif
 };
 
+#if !defined(__AVXVNNI__)
+struct Pairs {
+  using Vector = __m256i;
+  using Row = __m256i;
+  using Columns = __m256i;
+  static constexpr int64_t kLanes = 8;
+  static constexpr int kTileRows[] = {8, 4, 3, 2};
+
+  static Row row(const uint8_t* from) { return Bytes::broadcast(from); }
+  static Columns columns(const int8_t* from) { return load32(from); }
+  static Vector add(Vector sum, Row row, Columns columns) { return add_pairs(sum, row, columns); }
+};
+#endif
+
 }  // namespace
 
 const ByteProduct kByteProduct = ByteTiles<Bytes>::product();
+#if !defined(__AVXVNNI__)
+const PairProduct kPairProduct = ByteTiles<Pairs>::pair_product();
+#endif
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -1,9 +1,9 @@
-// Matrix product: tiles of 6 rows by 16 columns with the sums in registers, requantized while they are in the cache.
+// Matrix product: tiles of 6 rows (5 for pairs) by 16 columns with the sums in registers, requantized while they are in the cache.
 //
 // AVX2 has no exact 8-bit product (vpmaddubsw saturates: 2 * 255 * 127 > 32767), so both factors are widened to 16 bits
 // and vpmaddwd adds pairs: |2 * 255 * 128| < 2^31, and vpaddd adds modulo 2^32 as the contract says. Weights are widened
 // as they are loaded; rows are widened once for all panels into a buffer on the stack. With AVX-VNNI, vpdpbusd adds four
-// 8-bit products at once and rows are read where they are.
+// 8-bit products at once and rows are read where they are; so they are for pairs that are to saturate.
 #include <algorithm>
 
 #include "isa/avx2/cores.h"
@@ -13,40 +13,43 @@
 namespace bittrue::BITTRUE_ISA {
 namespace {
 
-constexpr int kRows = 6, kColumns = 16;
-#if defined(__AVXVNNI__)
-constexpr int kBytesOfDepth = 4;  // bytes of depth that one multiply-add takes
-constexpr int64_t kDepthStretch = INT64_MAX;
-#else
-constexpr int kBytesOfDepth = 2;
-constexpr int64_t kDepthStretch = 2048;  // bytes of depth that are widened, and summed, at once
-#endif
+constexpr int kMostRows = 6, kColumns = 16;
+constexpr int64_t kWidened = 2048;  // bytes of depth that are widened, and summed, at once
 
 // The sums of one tile on their way from the multiply-adds to the requantization.
 struct alignas(32) Tile {
-  int32_t sums[kRows][kColumns];
+  int32_t sums[kMostRows][kColumns];
 };
 
-#if defined(__AVXVNNI__)
-struct WideRows {};
-#else
 // Rows widened to 16 bits.
+template <bool in_place>
 struct alignas(32) WideRows {
-  int16_t values[kRows][kDepthStretch];
+  int16_t values[kMostRows][kWidened];
 };
+template <>
+struct WideRows<true> {};
 
-void widen(const uint8_t* from, int64_t count, int16_t* to) {
-  int64_t i = 0;
-  for (; i + 16 <= count; i += 16) store32(to + i, _mm256_cvtepu8_epi16(load16(from + i)));
-  for (; i + 4 <= count; i += 4) {
-    int32_t four;
-    std::memcpy(&four, from + i, sizeof four);
-    store8(to + i, _mm_cvtepu8_epi16(_mm_cvtsi32_si128(four)));
-  }
-}
+// Four products of every sum, as this set has them without widening.
+inline __m256i add_four(__m256i sum, __m256i x, __m256i w) {
+#if defined(__AVXVNNI__)
+  return _mm256_dpbusd_avx_epi32(sum, x, w);
+#else
+  return add_pairs(sum, x, w);
 #endif
+}
 
+// `in_place`: rows are read where they are, and add_four adds their products.
+template <bool in_place>
 class VectorMatmul final : public Matmul {
+#if defined(__AVXVNNI__)
+  static constexpr int kRows = kMostRows, kLanedSums = 8;
+#else
+  // Pairs need one register for ones, and one for what is between both multiplications.
+  static constexpr int kRows = in_place ? 5 : kMostRows, kLanedSums = in_place ? 6 : 8;
+#endif
+  static constexpr int kBytesOfDepth = in_place ? 4 : 2;  // bytes of depth that one multiply-add takes
+  static constexpr int64_t kDepthStretch = in_place ? INT64_MAX : kWidened;
+
  public:
   VectorMatmul(const MatmulSpec& spec, const int64_t* byte_columns)
       : columns_(spec.columns),
@@ -111,7 +114,7 @@ class VectorMatmul final : public Matmul {
   __attribute__((noinline)) void run_tiles(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const {
     const Store store = requantizer_.store();
     Tile tile;
-    WideRows wide;
+    WideRows<in_place> wide;
     for (int64_t first = 0; first < rows.count; first += kRows) {
       const int count = static_cast<int>(std::min<int64_t>(kRows, rows.count - first));
       const int64_t stretch = std::min(segments_ * depth_, kDepthStretch);
@@ -136,8 +139,8 @@ class VectorMatmul final : public Matmul {
   }
 
   // Products deeper than the buffer: stretch by stretch, the sums waiting in the tile.
-  __attribute__((noinline)) void multiply_deep(const MatmulRows& rows, int64_t first, int count, WideRows& wide,
-                                               int64_t panel, Tile& tile) const {
+  __attribute__((noinline)) void multiply_deep(const MatmulRows& rows, int64_t first, int count,
+                                               WideRows<in_place>& wide, int64_t panel, Tile& tile) const {
     const int64_t total = segments_ * depth_;
     for (int64_t begin = 0; begin < total; begin += kDepthStretch) {
       const int64_t end = std::min(total, begin + kDepthStretch);
@@ -146,23 +149,32 @@ class VectorMatmul final : public Matmul {
     }
   }
 
-  // Bytes [begin, end) of `count` rows, their segments one after the other.
-#if defined(__AVXVNNI__)
-  void widen_rows(const MatmulRows&, int64_t, int, int64_t, int64_t, WideRows&) const {}
-#else
-  void widen_rows(const MatmulRows& rows, int64_t first, int count, int64_t begin, int64_t end, WideRows& wide) const {
-    for (int64_t at = begin; at < end;) {
-      const int64_t segment = at / depth_, inside = at % depth_;
-      const int64_t size = std::min(depth_ - inside, end - at);
-      for (int r = 0; r < count; ++r) {
-        widen(rows.rows[segment * rows.capacity + first + r] + inside, size, wide.values[r] + (at - begin));
-      }
-      at += size;
+  static void widen(const uint8_t* from, int64_t count, int16_t* to) {
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) store32(to + i, _mm256_cvtepu8_epi16(load16(from + i)));
+    for (; i + 4 <= count; i += 4) {
+      int32_t four;
+      std::memcpy(&four, from + i, sizeof four);
+      store8(to + i, _mm_cvtepu8_epi16(_mm_cvtsi32_si128(four)));
     }
   }
-#endif
 
-  void multiply_any(const MatmulRows& rows, int64_t first, int count, const WideRows& wide, int64_t panel,
+  // Bytes [begin, end) of `count` rows, their segments one after the other.
+  void widen_rows(const MatmulRows& rows, int64_t first, int count, int64_t begin, int64_t end,
+                  WideRows<in_place>& wide) const {
+    if constexpr (!in_place) {
+      for (int64_t at = begin; at < end;) {
+        const int64_t segment = at / depth_, inside = at % depth_;
+        const int64_t size = std::min(depth_ - inside, end - at);
+        for (int r = 0; r < count; ++r) {
+          widen(rows.rows[segment * rows.capacity + first + r] + inside, size, wide.values[r] + (at - begin));
+        }
+        at += size;
+      }
+    }
+  }
+
+  void multiply_any(const MatmulRows& rows, int64_t first, int count, const WideRows<in_place>& wide, int64_t panel,
                     int64_t begin, int64_t end, Tile& tile) const {
     const auto with = [&](auto vectors) {
       switch (count) {
@@ -171,7 +183,7 @@ class VectorMatmul final : public Matmul {
         case 3: multiply<3, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
         case 4: multiply<4, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
         case 5: multiply<5, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
-        default: multiply<6, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
+        default: multiply<kRows, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
       }
     };
     if (width_of(panel) == kColumns) {
@@ -183,11 +195,11 @@ class VectorMatmul final : public Matmul {
 
   // Adds the products of depth [begin, end) to the tile, or to the bias when begin is 0.
   template <int count, int vectors>
-  __attribute__((noinline)) void multiply(const MatmulRows& rows, int64_t first, const WideRows& wide, int64_t panel,
-                                          int64_t begin, int64_t end, Tile& tile) const {
+  __attribute__((noinline)) void multiply(const MatmulRows& rows, int64_t first, const WideRows<in_place>& wide,
+                                          int64_t panel, int64_t begin, int64_t end, Tile& tile) const {
     constexpr int width = 8 * vectors;
     // Few sums would wait for one another: several depths are then summed side by side.
-    constexpr int lanes = count * vectors >= 8 ? 1 : count * vectors >= 4 ? 2 : 4;
+    constexpr int lanes = count * vectors >= kLanedSums ? 1 : count * vectors >= 4 ? 2 : 4;
     __m256i sums[lanes][count][vectors];
     unroll<count>([&](int r) __attribute__((always_inline)) {
       const __m256i term =
@@ -202,53 +214,52 @@ class VectorMatmul final : public Matmul {
     });
 
     const int8_t* weights = weights_.data() + panel * kColumns * segments_ * depth_ + begin * width;
-#if defined(__AVXVNNI__)
-    (void)wide;
-    (void)end;
-    for (int64_t segment = 0; segment < segments_; ++segment) {
-      const uint8_t* row[count];
-      unroll<count>([&](int r)
-                        __attribute__((always_inline)) { row[r] = rows.rows[segment * rows.capacity + first + r]; });
-      const auto step = [&](int64_t k, int lane) __attribute__((always_inline)) {
+    if constexpr (in_place) {
+      (void)wide;
+      (void)end;
+      for (int64_t segment = 0; segment < segments_; ++segment) {
+        const uint8_t* row[count];
+        unroll<count>([&](int r)
+                          __attribute__((always_inline)) { row[r] = rows.rows[segment * rows.capacity + first + r]; });
+        const auto step = [&](int64_t k, int lane) __attribute__((always_inline)) {
+          __m256i w[vectors];
+          unroll<vectors>([&](int v) __attribute__((always_inline)) { w[v] = load32(weights + 32 * v); });
+          weights += 32 * vectors;
+          unroll<count>([&](int r) __attribute__((always_inline)) {
+            const __m256i x = broadcast4(row[r] + k);
+            unroll<vectors>(
+                [&](int v) __attribute__((always_inline)) { sums[lane][r][v] = add_four(sums[lane][r][v], x, w[v]); });
+          });
+        };
+        int64_t k = 0;
+        for (; k + kBytesOfDepth * lanes <= depth_; k += kBytesOfDepth * lanes) {
+          unroll<lanes>([&](int lane) __attribute__((always_inline)) { step(k + kBytesOfDepth * lane, lane); });
+        }
+        if constexpr (lanes > 1) {
+          for (; k < depth_; k += kBytesOfDepth) step(k, 0);
+        }
+      }
+    } else {
+      const int16_t* row = wide.values[0];
+      const auto step = [&](int lane) __attribute__((always_inline)) {
         __m256i w[vectors];
-        unroll<vectors>([&](int v) __attribute__((always_inline)) { w[v] = load32(weights + 32 * v); });
-        weights += 32 * vectors;
+        unroll<vectors>([&](int v)
+                            __attribute__((always_inline)) { w[v] = _mm256_cvtepi8_epi16(load16(weights + 16 * v)); });
+        weights += 16 * vectors;
         unroll<count>([&](int r) __attribute__((always_inline)) {
-          const __m256i x = broadcast4(row[r] + k);
+          const __m256i x = broadcast4(row + r * kDepthStretch);
           unroll<vectors>([&](int v) __attribute__((always_inline)) {
-            sums[lane][r][v] = _mm256_dpbusd_avx_epi32(sums[lane][r][v], x, w[v]);
+            sums[lane][r][v] = _mm256_add_epi32(sums[lane][r][v], _mm256_madd_epi16(x, w[v]));
           });
         });
+        row += kBytesOfDepth;
       };
-      int64_t k = 0;
-      for (; k + kBytesOfDepth * lanes <= depth_; k += kBytesOfDepth * lanes) {
-        unroll<lanes>([&](int lane) __attribute__((always_inline)) { step(k + kBytesOfDepth * lane, lane); });
-      }
-      if constexpr (lanes > 1) {
-        for (; k < depth_; k += kBytesOfDepth) step(k, 0);
+      int64_t k = begin;
+      for (; k + kBytesOfDepth * lanes <= end; k += kBytesOfDepth * lanes) unroll<lanes>(step);
+      if constexpr (lanes > 2) {
+        for (; k < end; k += kBytesOfDepth) step(0);
       }
     }
-#else
-    const int16_t* row = wide.values[0];
-    const auto step = [&](int lane) __attribute__((always_inline)) {
-      __m256i w[vectors];
-      unroll<vectors>([&](int v)
-                          __attribute__((always_inline)) { w[v] = _mm256_cvtepi8_epi16(load16(weights + 16 * v)); });
-      weights += 16 * vectors;
-      unroll<count>([&](int r) __attribute__((always_inline)) {
-        const __m256i x = broadcast4(row + r * kDepthStretch);
-        unroll<vectors>([&](int v) __attribute__((always_inline)) {
-          sums[lane][r][v] = _mm256_add_epi32(sums[lane][r][v], _mm256_madd_epi16(x, w[v]));
-        });
-      });
-      row += kBytesOfDepth;
-    };
-    int64_t k = begin;
-    for (; k + kBytesOfDepth * lanes <= end; k += kBytesOfDepth * lanes) unroll<lanes>(step);
-    if constexpr (lanes > 2) {
-      for (; k < end; k += kBytesOfDepth) step(0);
-    }
-#endif
     unroll<count>([&](int r) __attribute__((always_inline)) {
       unroll<vectors>([&](int v) __attribute__((always_inline)) {
         __m256i sum = sums[0][r][v];
@@ -281,7 +292,12 @@ std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
   const int64_t panels = (spec.columns + kColumns - 1) / kColumns;
   AlignedArray<int64_t> columns(panels * kColumns);
   for (int64_t i = 0; i < panels * kColumns; ++i) columns.data()[i] = i < spec.columns ? i : -1;
-  return std::unique_ptr<Matmul>(new VectorMatmul(spec, columns.data()));
+#if defined(__AVXVNNI__)
+  return std::unique_ptr<Matmul>(spec.pairs ? nullptr : new VectorMatmul<true>(spec, columns.data()));
+#else
+  if (spec.pairs) return std::unique_ptr<Matmul>(new VectorMatmul<true>(spec, columns.data()));
+  return std::unique_ptr<Matmul>(new VectorMatmul<false>(spec, columns.data()));
+#endif
 }
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -39,6 +39,7 @@ constexpr Cores own_cores() {
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.real_matmul = &kRealMatmul;
   cores.byte_product = &kByteProduct;
+  cores.pair_product = &kPairProduct;
   cores.block_product = &kBlockProduct;
   return cores;
 #endif

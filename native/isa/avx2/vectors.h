@@ -24,6 +24,11 @@ static inline __m256i broadcast4(const void* p) {
   return _mm256_set1_epi32(value);
 }
 
+// Sums of two neighbouring products of unsigned bytes and signed ones, clamped to 16 bits, two of them added to every sum.
+static inline __m256i add_pairs(__m256i sum, __m256i x, __m256i w) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(x, w), _mm256_set1_epi16(1)));
+}
+
 // The first `count` (at most 16) bytes of v.
 static inline void store_part(uint8_t* p, __m128i v, int64_t count) {
   if (count >= 16) {

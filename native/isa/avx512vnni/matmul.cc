@@ -521,6 +521,8 @@ void VnniMatmul::run(const MatmulRows& rows, int64_t first_panel, int64_t last_p
 
 }  // namespace
 
-std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) { return std::unique_ptr<Matmul>(new VnniMatmul(spec)); }
+std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
+  return std::unique_ptr<Matmul>(spec.pairs ? nullptr : new VnniMatmul(spec));
+}
 
 }  // namespace bittrue::avx512vnni

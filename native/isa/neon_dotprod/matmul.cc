@@ -124,6 +124,7 @@ class VectorMatmul final : public Matmul {
 }  // namespace
 
 std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
+  if (spec.pairs) return nullptr;
   const int64_t panels = (spec.columns + kColumns - 1) / kColumns;
   AlignedArray<int64_t> columns(panels * kColumns);
   for (int64_t i = 0; i < panels * kColumns; ++i) columns.data()[i] = i < spec.columns ? i : -1;

@@ -45,8 +45,25 @@ struct Bytes {
   }
 };
 
+struct Pairs : Bytes {
+  static Vector add(Vector sum, Row row, Columns columns) {
+    const Words even = reinterpret_cast<Words>(row.even * columns.even);
+    const Words odd = reinterpret_cast<Words>(row.odd * columns.odd);
+    const Sums low = (reinterpret_cast<Sums>(even << 16) >> 16) + (reinterpret_cast<Sums>(odd << 16) >> 16);
+    const Sums high = (reinterpret_cast<Sums>(even) >> 16) + (reinterpret_cast<Sums>(odd) >> 16);
+    const Words both = reinterpret_cast<Words>(clamped(low)) + reinterpret_cast<Words>(clamped(high));
+    return reinterpret_cast<Sums>(reinterpret_cast<Words>(sum) + both);
+  }
+  static Sums clamped(Sums pair) {
+    constexpr int32_t kLow = -32768, kHigh = 32767;
+    const Sums below = pair<kLow, above = pair> kHigh;
+    return (pair & ~(below | above)) | (below & kLow) | (above & kHigh);
+  }
+};
+
 }  // namespace
 
 const ByteProduct kByteProduct = ByteTiles<Bytes>::product();
+const PairProduct kPairProduct = ByteTiles<Pairs>::pair_product();
 
 }  // namespace bittrue::portable

@@ -30,6 +30,17 @@ void dot4(const int16_t* row, const int16_t* weights, int64_t stride, int64_t co
   acc[3] += static_cast<uint32_t>(s3);
 }
 
+// The same, but sums of two products are clamped to 16 bits.
+void pairs4(const int16_t* row, const int16_t* weights, int64_t stride, int64_t count, uint32_t* acc) {
+  for (int n = 0; n < 4; ++n, weights += stride) {
+    int32_t total = 0;
+    for (int64_t d = 0; d < count; d += 2) {
+      total += std::clamp(row[d] * weights[d] + row[d + 1] * weights[d + 1], -32768, 32767);
+    }
+    acc[n] += static_cast<uint32_t>(total);
+  }
+}
+
 class PortableMatmul final : public Matmul {
  public:
   explicit PortableMatmul(const MatmulSpec& spec)
@@ -41,6 +52,7 @@ class PortableMatmul final : public Matmul {
         bias_(static_cast<size_t>(panels_ * kPanel)),
         row_terms_(spec.row_terms),
         sums_(spec.sums),
+        pairs_(spec.pairs),
         requantizer_(spec.sums ? unused_requantize() : spec.requantize) {
     std::copy(spec.weights, spec.weights + columns_ * total_, weights_.begin());
     std::copy(spec.bias, spec.bias + columns_, bias_.begin());
@@ -63,7 +75,8 @@ class PortableMatmul final : public Matmul {
           if (total_ > kDepthStretch) widen(rows, r, begin, end, wide);
           const int64_t last = std::min(kPanel, columns_ - panel * kPanel);
           for (int64_t n = 0; n < last; n += kTogether) {
-            dot4(wide, weights_.data() + (panel * kPanel + n) * total_ + begin, total_, end - begin, acc + n);
+            (pairs_ ? pairs4 : dot4)(wide, weights_.data() + (panel * kPanel + n) * total_ + begin, total_, end - begin,
+                                     acc + n);
           }
         }
         int32_t sums[kPanel];
@@ -93,7 +106,7 @@ class PortableMatmul final : public Matmul {
   int64_t columns_, depth_, total_, panels_;
   std::vector<int16_t> weights_;
   std::vector<int32_t> bias_;
-  bool row_terms_, sums_;
+  bool row_terms_, sums_, pairs_;
   Requantizer requantizer_;
 };
 

@@ -17,11 +17,13 @@ constexpr int64_t kComputedRate = 100;  // multiply-adds of one nanosecond, abou
 class ByteProducts final : public Kernel {
  public:
   ByteProducts(const Step& step, const CoreSet& cores, const ComputedProducts& products)
-      : p_(products), core_(cores.byte_product()), row_terms_(cores.row_terms()) {
+      : p_(products),
+        core_(adds_in_pairs(step) ? cores.pair_product() : cores.byte_product()),
+        row_terms_(cores.row_terms()) {
     const Operand &x = step.input(0), &w = step.input(1), &out = step.output();
     require(is_8bit(x.type) && is_8bit(w.type) && x.dense() && w.dense() && out.dense(),
             "no native kernel for these types");
-    require(step.rule("accumulate") == "s32_wrap", "sums are kept in 32 bits");
+    require(adds_in_pairs(step) || step.rule("accumulate") == "s32_wrap", "sums are kept in 32 bits");
     require(p_.depth <= int64_t{1} << 31 && p_.columns <= int64_t{1} << 31, "the matrices are very large");
     if (step.integers.count("late") != 0 && step.integer("late", 0, 1) != 0) {
       input_point_ = is_given(step, kInputPoint, x.type);

@@ -33,8 +33,11 @@ class GroupedConvolution final : public Kernel {
 };
 
 GroupedConvolution::GroupedConvolution(const Step& step, const CoreSet& cores, const Window& window, int64_t groups) {
-  SignedWeights weights = signed_weights(step.input(1), step.integer("weight_zero_point"));
-  if (weights.zero_point >= -128 && weights.zero_point <= 127) {
+  const bool pairs = adds_in_pairs(step);
+  SignedWeights weights = signed_weights(step.input(1), step.integer("weight_zero_point"), pairs);
+  // Zeros may not come between two products of a pair, nor zero points be one.
+  const bool apart = pairs && (window.in_c / groups % 2 != 0 || weights.zero_point != 0);
+  if (!apart && weights.zero_point >= -128 && weights.zero_point <= 127) {
     const int64_t filters = window.out_c / groups, joined = joined_groups(groups, filters);
     if (joined > 1) {
       weights = join_groups(weights, window.out_c, filters, window.taps(), window.in_c / groups, joined);
@@ -68,7 +71,7 @@ std::unique_ptr<Kernel> make_image_convolution(const Step& step, const CoreSet& 
   if (is_real_layer(step)) return make_real_conv2d(step, cores);
   const Window window = read_full_window(step, true);
   const Operand& filter = step.input(1);
-  if (!suits_matmul(step)) return make_general_conv2d(step, cores);
+  if (!suits_matmul(step, 0, 2, true)) return make_general_conv2d(step, cores);
   const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
   require(window.in_c % groups == 0 && window.out_c % groups == 0 && window.out_c > 0,
           "channels do not split into groups");
@@ -77,8 +80,10 @@ std::unique_ptr<Kernel> make_image_convolution(const Step& step, const CoreSet& 
               (rank == 4 || filter.shape[1] == window.filter_d) && filter.shape[rank - 3] == window.filter_h &&
               filter.shape[rank - 2] == window.filter_w && filter.shape[rank - 1] == window.in_c / groups,
           "the filter's shape differs");
+  require(!adds_in_pairs(step) || filter.shape[rank - 1] > 1 || window.out_c > groups, "single filters are exact");
   if (groups > 1) return std::make_unique<GroupedConvolution>(step, cores, window, groups);
-  return make_matmul_convolution(step, cores, window, signed_weights(filter, step.integer("weight_zero_point")),
+  return make_matmul_convolution(step, cores, window,
+                                 signed_weights(filter, step.integer("weight_zero_point"), adds_in_pairs(step)),
                                  biases(step, 2, window.out_c), step.requantize(window.out_c));
 }
 

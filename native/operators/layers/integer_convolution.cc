@@ -48,7 +48,8 @@ class IntegerConvolution final : public Kernel {
 std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet& cores) {
   require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
   const Operand &in = step.input(0), &filter = step.input(1);
-  require(step.rules.count("store") == 0 && step.rule("accumulate") == "s32_wrap" && is_8bit(in.type) &&
+  const bool pairs = adds_in_pairs(step);
+  require(step.rules.count("store") == 0 && (pairs || step.rule("accumulate") == "s32_wrap") && is_8bit(in.type) &&
               step.output().type == Type::s32,
           "no native kernel for these types");
   const Window window = read_full_window(step, true);
@@ -70,7 +71,7 @@ std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet
   // A row per filter, [channels][taps]: taken as rows first, then with the channels last.
   Operand rows = filter;
   rows.shape = {window.out_c, depth * taps};
-  const SignedWeights given = column_weights(rows, weight_zero_points(step, 6), true);
+  const SignedWeights given = column_weights(rows, weight_zero_points(step, 6), true, pairs);
   SignedWeights turned;
   turned.zero_point = given.zero_point;
   turned.moved.resize(static_cast<size_t>(filter.elements));
@@ -82,7 +83,11 @@ std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet
     }
   }
   turned.data = turned.moved.data();
-  const int64_t filters = window.out_c / groups, joined = joined_groups(groups, filters);
+  const int64_t filters = window.out_c / groups;
+  require(!pairs || depth > 1 || filters > 1, "single filters are exact");
+  // Zeros may not come between two products of a pair, nor zero points be one.
+  const bool apart = pairs && (depth % 2 != 0 || turned.zero_point != 0);
+  const int64_t joined = apart ? 1 : joined_groups(groups, filters);
   if (joined == 1 || turned.zero_point < -128 || turned.zero_point > 127) {
     return std::make_unique<IntegerConvolution>(step, cores, window, turned, groups, sums);
   }

@@ -40,8 +40,9 @@ class IntegerLayer final : public Kernel {
         finish_(std::move(finish)),
         row_terms_(cores.row_terms()) {
     const Operand &in = step.input(0), &out = step.output();
+    const bool pairs = adds_in_pairs(step);
     if (!requantized()) {
-      require(step.rule("accumulate") == "s32_wrap" && is_8bit(in.type), "no native kernel for these types");
+      require((pairs || step.rule("accumulate") == "s32_wrap") && is_8bit(in.type), "no native kernel for these types");
       require(out.type == (finish_.result == Result::reals ? Type::f32 : Type::s32),
               "no native kernel for these types");
     }
@@ -75,6 +76,7 @@ class IntegerLayer final : public Kernel {
     spec.bias = bias.data();
     spec.row_terms = weight_zero_point_ != 0;
     spec.sums = !requantized();
+    spec.pairs = pairs;
     if (requantized()) spec.requantize = step.requantize(columns_);
     matmul_ = cores.matmul(spec);
     block_ = std::min<int64_t>(std::max<int64_t>(rows_, 1), round_up(64, matmul_->tile_rows()));
@@ -226,7 +228,7 @@ ConstantMatrix constant_matrix(const Step& step) {
   const bool turned = step.integer("transpose_b", 0, 1) != 0;
   require(!turned || b.rank() == 2, "transposed batches");
   ConstantMatrix matrix;
-  matrix.weights = column_weights(b, weight_zero_points(step, kColumnPoints), turned);
+  matrix.weights = column_weights(b, weight_zero_points(step, kColumnPoints), turned, adds_in_pairs(step));
   matrix.depth = b.shape[b.rank() - (turned ? 1 : 2)];
   matrix.columns = b.shape[b.rank() - (turned ? 2 : 1)];
   require(a.rank() >= 1, "the shapes do not fit");

@@ -27,7 +27,8 @@ std::unique_ptr<Kernel> make_computed_product(const Step& step, const CoreSet& c
 
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores) {
   require(step.integer("late", 0, 1) == 0, "scales are known while running only");
-  require(step.rule("accumulate") == "s32_wrap" && is_8bit(step.input(0).type) && is_8bit(step.output().type),
+  require((adds_in_pairs(step) || step.rule("accumulate") == "s32_wrap") && is_8bit(step.input(0).type) &&
+              is_8bit(step.output().type),
           "no native kernel for these types");
   require_column_multipliers(step);
   if (step.input(1).constant == nullptr) return make_computed_product(step, cores, "quantized");

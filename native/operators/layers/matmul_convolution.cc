@@ -10,9 +10,10 @@
 namespace bittrue {
 namespace {
 
+constexpr int64_t kChunk = 16;
+
 // Fills `count` bytes that at least `room` bytes follow, which are written afterwards.
 void fill_before(uint8_t* target, int64_t count, int64_t room, uint8_t value) {
-  constexpr int64_t kChunk = 16;
   if (room < kChunk) {
     std::memset(target, value, static_cast<size_t>(count));
     return;
@@ -64,7 +65,8 @@ class MatmulConvolution final : public Kernel {
   int64_t copy_line() const { return window_.in_w * window_.in_c + gap(); }
   int64_t copy_bytes() const { return copies_ ? round_up(copy_lines() * copy_line() + gap() + kSlack, 64) : 0; }
   int64_t list_bytes() const { return grid_ ? 0 : round_up(segments_ * block_ * 8, 64); }
-  int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64); }
+  int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64) + unfolded_bytes(); }
+  int64_t unfolded_bytes() const { return unfolded_ == 0 ? 0 : round_up(block_ * (8 + unfolded_) + kChunk, 64); }
 
   // Zero points that are known while running only are spread in scratch memory.
   int64_t zero_bytes() const { return late() && rows_ == RowsOf::taps ? round_up(depth_, 64) : 0; }
@@ -74,15 +76,17 @@ class MatmulConvolution final : public Kernel {
   void correct(uint8_t* out, int64_t count, uint32_t zero_point) const;
   void find_rows(const Image& image, int64_t first, int64_t count, const uint8_t** rows) const;
   void find_taps(const Image& image, int64_t z, int64_t y, int64_t first_x, int64_t count, const uint8_t** rows) const;
+  const uint8_t* const* unfold(const uint8_t* const* rows, int64_t count, uint8_t* scratch) const;
 
-  // A segment of the padded copy may be read up to three bytes past its end.
+  // A segment of the padded copy may be read past its end: three bytes, or the rest of a chunk.
   static constexpr int64_t kSlack = 64;
 
   Window window_;
   RowsOf rows_;
   int64_t segments_, segment_, depth_, block_;  // bytes of a segment, and the same rounded up to four
   bool copies_ = false;
-  bool grid_ = false;  // the core finds the rows itself
+  int64_t unfolded_ = 0;  // bytes of a row whose segments are laid side by side, as pairs lie in two of them
+  bool grid_ = false;     // the core finds the rows itself
   int64_t in_pixel_, out_stride_;
   uint8_t in_zero_point_;
   int64_t zero_point_;  // of the weights
@@ -119,14 +123,18 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   const bool side_by_side = in_pixel_ == channels || (taps == 1 && segment_ == channels);
   copies_ = rows_ == RowsOf::lines && (window.padded() || segment_ != depth_ || !side_by_side);
   zeros_.assign(static_cast<size_t>(rows_ == RowsOf::taps ? depth_ : 0), in_zero_point_);
+  const bool pairs = adds_in_pairs(step);
+  if (pairs && segment_ % 2 != 0 && segments_ > 1) unfolded_ = round_up(segments_ * segment_, 4);
 
   // Weights that need no bytes between segments are used as they are.
-  std::vector<int8_t> packed(segment_ == depth_ ? 0 : static_cast<size_t>(window.out_c * segments_ * depth_), 0);
+  const int64_t used = unfolded_ == 0 ? segment_ : segments_ * segment_, wide = unfolded_ == 0 ? depth_ : unfolded_;
+  const int64_t parts = unfolded_ == 0 ? segments_ : 1;
+  std::vector<int8_t> packed(used == wide ? 0 : static_cast<size_t>(window.out_c * parts * wide), 0);
   std::vector<int32_t> folded(static_cast<size_t>(window.out_c));
   for (int64_t n = 0; n < window.out_c; ++n) {
     const int8_t* filter = weights.data + n * taps * channels;
-    for (int64_t s = 0; s < segments_ && segment_ != depth_; ++s) {
-      std::memcpy(packed.data() + (n * segments_ + s) * depth_, filter + s * segment_, static_cast<size_t>(segment_));
+    for (int64_t s = 0; s < parts && used != wide; ++s) {
+      std::memcpy(packed.data() + (n * parts + s) * wide, filter + s * used, static_cast<size_t>(used));
     }
     const int64_t count = taps * channels;
     const uint32_t factor = zero_point_factor(count, zero_point_, sum_of(filter, count));
@@ -135,13 +143,14 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   }
   MatmulSpec spec;
   spec.columns = window.out_c;
-  spec.segments = segments_;
-  spec.depth = depth_;
-  spec.weights = segment_ == depth_ ? weights.data : packed.data();
+  spec.segments = parts;
+  spec.depth = wide;
+  spec.weights = used == wide ? weights.data : packed.data();
   spec.bias = folded.data();
   spec.row_terms = zero_point_ != 0;
   spec.requantize = requantize;
   spec.sums = sums.wanted;
+  spec.pairs = pairs;
   matmul_ = cores.matmul(spec);
 
   // A list of rows is cheaper where several panels read it and there is one list only.
@@ -249,6 +258,22 @@ void MatmulConvolution::find_taps(const Image& image, int64_t z, int64_t y, int6
   }
 }
 
+// `count` rows of a block with their segments side by side. Chunks are copied whole: what is too much is written over by
+// the next segment, and behind the last one meets weights of zero.
+const uint8_t* const* MatmulConvolution::unfold(const uint8_t* const* rows, int64_t count, uint8_t* scratch) const {
+  auto** list = reinterpret_cast<const uint8_t**>(scratch);
+  uint8_t* target = scratch + block_ * 8;
+  for (int64_t r = 0; r < count; ++r, target += unfolded_) {
+    list[r] = target;
+    for (int64_t s = 0; s < segments_; ++s) {
+      const uint8_t* from = rows[s * block_ + r];
+      uint8_t* to = target + s * segment_;
+      for (int64_t i = 0; i < segment_; i += kChunk) std::memcpy(to + i, from + i, kChunk);
+    }
+  }
+  return list;
+}
+
 void MatmulConvolution::run(const Run& run) const {
   const int64_t pixels = window_.out_d * window_.out_h * window_.out_w;
   if (pixels == 0 || window_.out_c == 0) return;
@@ -302,6 +327,7 @@ void MatmulConvolution::run(const Run& run) const {
       if (zero_point_ != 0) {
         row_terms_(rows, block_, segments_, segment_, count, static_cast<int32_t>(-zero_point_), terms);
       }
+      if (unfolded_ != 0) part.rows = unfold(rows, count, scratch + worker_bytes() - unfolded_bytes());
       part.count = count;
       part.row_terms = terms;
       part.out = out + first * out_stride_;

@@ -297,7 +297,7 @@ std::unique_ptr<Kernel> make_tensor_products(const Step& step, const CoreSet& co
   const bool kept =
       step.text("form") == "sums" || (is_8bit(step.output().type) && step.bounded && step.magnitude <= kMostSum);
   if (bytes && kept && !products.transpose_a && step.input(1).constant == nullptr &&
-      step.rule("accumulate") == "s32_wrap") {
+      (adds_in_pairs(step) || step.rule("accumulate") == "s32_wrap")) {
     return make_computed_products(step, cores,
                                   {products.rows, products.depth, products.columns, products.transpose_b,
                                    products.right_matrices, products.left, products.right});

@@ -15,14 +15,14 @@ bool is_narrow(Type type) { return is_8bit(type) || type == Type::s4 || type == 
 namespace {
 
 template <class T>
-void move_weights(const T* data, int64_t count, int zero_point, SignedWeights* result) {
+void move_weights(const T* data, int64_t count, int zero_point, bool as_stored, SignedWeights* result) {
   int low = zero_point, high = zero_point;
   for (int64_t i = 0; i < count; ++i) {
     low = std::min(low, int{data[i]});
     high = std::max(high, int{data[i]});
   }
   // Differences that fit need no zero point at run time.
-  const bool fits = low - zero_point >= -128 && high - zero_point <= 127;
+  const bool fits = !as_stored && low - zero_point >= -128 && high - zero_point <= 127;
   const int by = fits ? zero_point : std::is_unsigned_v<T> ? 128 : 0;
   result->moved.resize(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) result->moved[i] = static_cast<int8_t>(data[i] - by);
@@ -32,7 +32,7 @@ void move_weights(const T* data, int64_t count, int zero_point, SignedWeights* r
 
 }  // namespace
 
-SignedWeights signed_weights(const Operand& weights, int64_t zero_point) {
+SignedWeights signed_weights(const Operand& weights, int64_t zero_point, bool as_stored) {
   require(weights.constant != nullptr, "weights are computed at run time");
   require(is_narrow(weights.type), "weights are not 8-bit");
   require(zero_point >= -255 && zero_point <= 255, "the weights' zero point is out of range");
@@ -40,16 +40,17 @@ SignedWeights signed_weights(const Operand& weights, int64_t zero_point) {
   const auto* data = static_cast<const int8_t*>(weights.constant);
   if (weights.type == Type::u8) {
     move_weights(static_cast<const uint8_t*>(weights.constant), weights.elements, static_cast<int>(zero_point),
-                 &result);
+                 as_stored, &result);
   } else if (zero_point != 0) {
-    move_weights(data, weights.elements, static_cast<int>(zero_point), &result);
+    move_weights(data, weights.elements, static_cast<int>(zero_point), as_stored, &result);
   } else {
     result.data = data;
   }
   return result;
 }
 
-SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& zero_points, bool turned) {
+SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& zero_points, bool turned,
+                             bool as_stored) {
   require(matrix.constant != nullptr, "weights are computed at run time");
   require(is_8bit(matrix.type) && matrix.rank() >= 2, "weights are no 8-bit matrix");
   const int64_t last = matrix.shape[matrix.rank() - 1], before = matrix.shape[matrix.rank() - 2];
@@ -78,13 +79,14 @@ SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& 
     whole.type = matrix.type;
     whole.elements = matrix.elements;
     whole.constant = packed.data();
-    result = signed_weights(whole, zero_points[0]);
+    result = signed_weights(whole, zero_points[0], as_stored);
     if (result.moved.empty()) {
       result.moved = std::move(packed);
       result.data = result.moved.data();
     }
     return result;
   }
+  require(!as_stored, "pairs of products with zero points per column");
   for (int64_t n = 0; n < columns; ++n) {
     for (int64_t k = 0; k < depth; ++k) {
       int8_t& weight = packed[n * depth + k];
@@ -131,7 +133,13 @@ const uint8_t* packed_rows(const uint8_t* data, int64_t rows, int64_t depth, int
   return copy;
 }
 
-bool suits_matmul(const Step& step, size_t source, size_t bias_input) {
+bool adds_in_pairs(const Step& step) {
+  if (step.rule("accumulate") != "s16_pairs_s32_wrap") return false;
+  require(step.input(0).type == Type::u8 && step.input(1).type == Type::s8, "pairs of products of other types");
+  return true;
+}
+
+bool suits_matmul(const Step& step, size_t source, size_t bias_input, bool pairs) {
   const Operand& weights = step.input(1);
   const bool narrow = is_narrow(weights.type);
   const bool bias = !step.has_input(bias_input) || step.input(bias_input).constant != nullptr;
@@ -143,7 +151,8 @@ bool suits_matmul(const Step& step, size_t source, size_t bias_input) {
   // The cores rescale all columns by one rule.
   const bool alike = step.rules.count("rescale_tail") == 0;
   return alike && is_8bit(type) && is_8bit(step.output().type) && narrow && weights.constant != nullptr && bias &&
-         zero_point >= -flip && zero_point <= 255 - flip && (proven || width == "s32_wrap");
+         zero_point >= -flip && zero_point <= 255 - flip &&
+         (proven || width == "s32_wrap" || (pairs && adds_in_pairs(step)));
 }
 
 uint8_t stored_zero_point(const Step& step, size_t source) {

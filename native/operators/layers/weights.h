@@ -21,12 +21,18 @@ struct SignedWeights {
 };
 
 // Constant s8, s4 or u8 weights of one step, valid as long as these. z is 0 whenever all differences fit 8 bits. NoKernel for anything else.
-SignedWeights signed_weights(const Operand& weights, int64_t zero_point);
+// `as_stored`: signed weights are not moved, as what saturates follows from them.
+SignedWeights signed_weights(const Operand& weights, int64_t zero_point, bool as_stored = false);
 
 // The same for a matrix [depth][columns] (leading dimensions of 1 are left out), turned into [columns][depth]; one zero point,
-// or one per column, which then must leave differences of 8 bits.
+// or one per column, which then must leave differences of 8 bits (and may not differ `as_stored`).
 // `turned` ones are [columns][depth] already.
-SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& zero_points, bool turned = false);
+SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& zero_points, bool turned = false,
+                             bool as_stored = false);
+
+// Whether a step adds products of u8 values and s8 weights, inputs 0 and 1, up in pairs of 16 bits (MatmulSpec::pairs).
+// NoKernel where it does so with other types.
+bool adds_in_pairs(const Step& step);
 
 // The zero points of weights that are operands: parameter `weight_zero_point`, array `weight_zero_points`, or where the
 // plan leaves them open the constant input `operand` (0 when it is absent).
@@ -58,8 +64,9 @@ inline int32_t folded_bias(int64_t bias, int64_t zero_point, uint32_t factor) {
 const uint8_t* packed_rows(const uint8_t* data, int64_t rows, int64_t depth, int64_t packed_depth, uint8_t* copy);
 
 // Whether a layer is one for the 8-bit cores: 8-bit activations, constant 8-bit (or narrower) weights, a constant bias or
-// none, a zero point that can be stored, and an accumulator of 32 bits that wraps (or never needs more).
-bool suits_matmul(const Step& step, size_t source = 0, size_t bias = 2);
+// none, a zero point that can be stored, and an accumulator of 32 bits that wraps (or never needs more). `pairs`: whether
+// it may add up pairs of 16 bits.
+bool suits_matmul(const Step& step, size_t source = 0, size_t bias = 2, bool pairs = false);
 
 // The zero point of the 8-bit input as native memory keeps it. NoKernel when it lies outside of the type, because then
 // padding could not be stored.

@@ -23,10 +23,14 @@ int64_t one_zero_point(const Operand& points, bool is_signed, int64_t direction)
 class QuantizedProjection final : public Projection {
  public:
   QuantizedProjection(const Step& step, const CoreSet& cores, const ProjectionPart& part, size_t scale)
-      : part_(part), core_(cores.byte_product()), quantize_(cores.quantize_reals()) {
+      : part_(part),
+        core_(step.rule("accumulate") == "s16_pairs_s32_wrap" ? cores.pair_product() : cores.byte_product()),
+        quantize_(cores.quantize_reals()) {
     const Operand &weights = step.input(part.input), &scales = step.input(scale), &points = step.input(scale + 1);
+    const std::string& sums = step.rule("accumulate");
+    const bool is_signed = weights.type == Type::s8, in_pairs = sums == "s16_pairs_s32_wrap";
     require(step.rule("dynamic_range") == "binary32_over_255_by_eights" && step.rule("quotient") == "binary32" &&
-                step.rule("to_integer") == "clamp_even" && step.rule("accumulate") == "s32_wrap" &&
+                step.rule("to_integer") == "clamp_even" && (in_pairs ? is_signed : sums == "s32_wrap") &&
                 step.rule("scale_back") == "binary32_product_of_scales",
             "no native rule for these slots");
     require(weights.constant != nullptr && scales.constant != nullptr && points.constant != nullptr &&
@@ -40,7 +44,6 @@ class QuantizedProjection final : public Projection {
     depth_ = round_up(part.depth, 4);
     most_ = core_.lanes * core_.vectors;
     width_ = round_up(part.columns, core_.lanes);
-    const bool is_signed = weights.type == Type::s8;
     const auto* bytes = static_cast<const uint8_t*>(weights.constant);
     std::vector<float> given(static_cast<size_t>(scales.elements));
     std::memcpy(given.data(), scales.constant, given.size() * sizeof(float));

@@ -12,7 +12,7 @@ from ..operators import Bound, Step, find
 from ..operators.core.geometry import SIDES
 from ..operators.core.role_quantization import at
 from ..operators.core.roles import position_of
-from ..operators.layers.integer_layers import is_plain
+from ..operators.layers.integer_layers import adds_exactly, is_plain
 from .channels_last import Layout, Rewrite, last_axis_of, last_shape, to_first, to_last
 
 
@@ -45,6 +45,9 @@ def _weights(step: Step, layout: Layout, index: int) -> tuple[np.ndarray, int] |
     points = step.arrays.get("weight_zero_points")
     if points is None:
         return value, int(step["weight_zero_point"])
+    if not adds_exactly(step):
+        # What is lost follows from weights as they are stored.
+        return None if np.ptp(points) else (value, int(points.flat[0]))
     centered = value.astype(np.int64) - points.reshape(-1, *(1,) * (value.ndim - 1))
     if centered.min(initial=0) < -128 or centered.max(initial=0) > 127:
         return None
@@ -59,6 +62,8 @@ def _exact_sums(step: Step, layout: Layout) -> tuple[Step, int | None]:
     """The step with an addend of binary32 numbers as a bias, where that is the same: no sum leaves what they hold."""
     addend, bound = step.arrays.get("addend"), step.accumulator
     if addend is None or step.rules["rescale"] != "binary32_add_multiply_even" or bound is None:
+        return step, None
+    if not adds_exactly(step):
         return step, None
     worst = bound.magnitude + int(np.abs(addend.astype(np.int64)).max(initial=0))
     if worst > _EXACT:
@@ -81,6 +86,13 @@ def _dilated(step: Step) -> bool:
     return any(step.parameters.get(f"dilation_{axis}", 1) != 1 for axis in "dhw")
 
 
+def _has_twin(step: Step, dtype: str) -> bool:
+    """Whether a convolution of an image of this type is done with channels last, too: exact sums, and those that lose
+    something in pairs of neighbours of u8 images, where taps count before channels.
+    """
+    return is_plain(step) or (dtype == "u8" and not {"open_factor", "requantize"} & {*step.arrays, *step.rules})
+
+
 def _conv(step: Step, layout: Layout) -> bool:
     if step["arithmetic"] != "integers":
         return False
@@ -91,11 +103,11 @@ def _rescaled_conv(step: Step, layout: Layout) -> bool:
     source, filters = _image_source(step, layout), step.inputs[1]
     bias = step.inputs[2] if len(step.inputs) > 2 else None
     if (
-        not is_plain(step)
+        source is None
+        or filters is None
+        or not _has_twin(step, layout.tensors[source].dtype)
         or step["late"]
         or _crops(step)
-        or source is None
-        or filters is None
         or (bias is not None and layout.value(bias) is None)
     ):
         return False
@@ -109,7 +121,10 @@ def _rescaled_conv(step: Step, layout: Layout) -> bool:
     step, addend = _exact_sums(step, layout)
     bias = bias if addend is None else addend
     groups, channels = step["groups"], value.shape[0]
-    single = groups > 1 and value.shape[1] == 1 and channels == groups and rank < 5
+    alone = groups > 1 and value.shape[1] == 1 and channels == groups
+    if alone and not adds_exactly(step):
+        return False
+    single = alone and rank < 5
     # [1, kh, kw, C] for a filter per channel, [O, taps..., C / groups] otherwise.
     turned = value.transpose((1, 2, 3, 0) if single else to_last(value.ndim))
     name = f"{layout.tensors[filters].name} (channels last)"
@@ -133,9 +148,11 @@ def _rescaled_conv(step: Step, layout: Layout) -> bool:
 def _conv_sums(step: Step, layout: Layout) -> bool:
     source, filters = _image_source(step, layout), step.inputs[1]
     points = step.inputs[6] if len(step.inputs) > 6 else None
-    if not is_plain(step) or source is None or filters is None or layout.value(filters) is None or _crops(step):
+    if source is None or filters is None or layout.value(filters) is None or _crops(step):
         return False
-    if (points is not None and layout.value(points) is None) or step["channels_last"]:
+    if not _has_twin(step, layout.tensors[source].dtype) or step["channels_last"]:
+        return False
+    if points is not None and layout.value(points) is None:
         return False
     rank = len(layout.shape(source))
     value = layout.value(filters)
