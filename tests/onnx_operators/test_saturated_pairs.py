@@ -13,7 +13,10 @@ import pytest
 
 import bittrue
 from support import emulated
-from support.onnx_models import KIND, MICROSOFT, Checks, check, integers, single, zero_point
+from support.onnx_models import HERE, KIND, MICROSOFT, Checks, check, integers, single, zero_point
+
+# Whether the runtime that is installed adds up in pairs here.
+PAIRS_HERE = HERE == "onnxruntime-avx2"
 
 
 def test_recorded_vectors(record_property: Callable[[str, object], None]) -> None:
@@ -137,3 +140,77 @@ def test_dynamic_quantize_lstm_saturates() -> None:
     for numerics, texts in recorded.items():
         found = bittrue.load(content).prepare(numerics).run(*feeds)["y0"]
         assert found.reshape(-1).tolist() == [float.fromhex(text) for text in texts]
+
+
+# Channels, filters, taps, groups, attributes: neighbours lie in one tap, in two taps of a line, or in two lines.
+CONVOLUTIONS = {
+    "lines": (4, 18, (3, 3), 1, {"pads": [1, 1, 1, 1]}),
+    "two lines": (3, 9, (3, 3), 1, {"pads": [1, 0, 1, 2], "strides": [2, 1]}),
+    "taps far apart": (5, 7, (3, 2), 1, {"dilations": [2, 3]}),
+    "wide taps": (260, 3, (2, 2), 1, {"pads": [1, 1, 0, 0]}),
+    "pixels": (7, 33, (1, 1), 1, {}),
+    "a line": (3, 5, (5,), 1, {"pads": [2, 2]}),
+    "groups": (12, 8, (3, 3), 4, {"pads": [1, 1, 1, 1]}),
+    "filters of one channel": (3, 6, (3, 3), 3, {}),
+}
+
+
+def natively(content: bytes, feeds: list[np.ndarray]) -> None:
+    """All instruction sets give the bytes of the reference, and those of the runtime where it has pairs, natively."""
+    check(content, feeds, numerics="onnxruntime-avx2", native=False, expected=None if PAIRS_HERE else dict)
+    model = bittrue.load(content)
+    (expected,) = model.prepare("onnxruntime-avx2", executor="reference").run(*feeds).values()
+    for isa in bittrue.isas():
+        session = model.prepare("onnxruntime-avx2", isa=isa)
+        assert "runs on the reference" not in str(session.plan)
+        assert "s16_pairs_s32_wrap" in str([step.rules for step in session.plan.steps])
+        (found,) = session.run(*feeds).values()
+        assert found.tobytes() == expected.tobytes(), isa
+
+
+@pytest.mark.parametrize("point", [0, -3])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_are_native(name: str, point: int) -> None:
+    channels, filters, taps, groups, attributes = CONVOLUTIONS[name]
+    rng = np.random.default_rng(channels)
+    inputs = {
+        "x": rng.choice(np.uint8([0, 200, 255]), (2, channels, *(9,) * len(taps))),
+        "x_scale": np.float32(0.5),
+        "x_zero": np.uint8(100),
+        "w": rng.integers(-128, 128, (filters, channels // groups, *taps), np.int8),
+        "w_scale": rng.uniform(0.01, 0.02, filters).astype(np.float32),
+        "w_zero": np.full(filters, point, np.int8),
+        "y_scale": np.float32(10),
+        "y_zero": np.uint8(128),
+        "b": rng.integers(-30000, 30000, filters, np.int32),
+    }
+    constants = [key for key in inputs if key != "x"]
+    natively(
+        *single("QLinearConv", inputs, [KIND[np.dtype(np.uint8)]], {"group": groups, **attributes}, constants=constants)
+    )
+
+
+# Shapes of both factors, and whether the second one is a constant.
+PRODUCTS = {
+    "a layer": ((5, 37), (37, 20), True),
+    "one row": ((1, 2051), (2051, 17), True),
+    "computed": ((2, 3, 26), (2, 26, 33), False),
+    "matrices": ((2, 3, 9), (2, 9, 4), True),
+}
+
+
+@pytest.mark.parametrize("operator", ["QLinearMatMul", "MatMulInteger"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_native(name: str, operator: str) -> None:
+    first, second, known = PRODUCTS[name]
+    rng = np.random.default_rng(len(name))
+    a, b = rng.choice(np.uint8([3, 255]), first), rng.choice(np.int8([-128, 5, 127]), second)
+    points = {"a_zero": np.uint8(100), "b_zero": np.int8(2)}
+    inputs, out = {"a": a, "b": b, **points}, np.int32
+    if operator == "QLinearMatMul":
+        scales = [np.float32(0.1), np.float32(0.2), np.float32(40)]
+        inputs = {"a": a, "as": scales[0], "az": points["a_zero"], "b": b, "bs": scales[1], "bz": points["b_zero"]}
+        inputs |= {"ys": scales[2], "yz": np.uint8(9)}
+        out = np.uint8
+    constants = [key for key in inputs if key != "a" and (known or key != "b")]
+    natively(*single(operator, inputs, [KIND[np.dtype(out)]], constants=constants))

@@ -166,19 +166,22 @@ class ByteProducts final : public Kernel {
     return to;
   }
 
+  // Rows of sums move together, and all of them are rescaled at once: the core prepares itself for every call.
   void finish(int32_t* sums, const int32_t* row_terms, const int32_t* terms, int64_t count, int64_t first_row,
               uint8_t* out) const {
-    for (int64_t r = 0; r < count; ++r, sums += width_) {
+    const int64_t columns = p_.columns;
+    for (int64_t r = 0; r < count; ++r) {
       const auto row = static_cast<uint32_t>(row_terms[r]);
-      for (int64_t n = 0; n < p_.columns; ++n) {
-        sums[n] = static_cast<int32_t>(static_cast<uint32_t>(sums[n]) + static_cast<uint32_t>(terms[n]) + row);
+      const int32_t* from = sums + r * width_;
+      int32_t* to = sums + r * columns;
+      for (int64_t n = 0; n < columns; ++n) {
+        to[n] = static_cast<int32_t>(static_cast<uint32_t>(from[n]) + static_cast<uint32_t>(terms[n]) + row);
       }
-      const int64_t at = (first_row + r) * p_.columns;
-      if (requantize_ != nullptr) {
-        requantize_(requantization_, sums, out + at, p_.columns);
-      } else {
-        std::memcpy(out + at * 4, sums, static_cast<size_t>(p_.columns) * 4);
-      }
+    }
+    if (requantize_ != nullptr) {
+      requantize_(requantization_, sums, out + first_row * columns, count * columns);
+    } else {
+      std::memcpy(out + first_row * columns * 4, sums, static_cast<size_t>(count * columns) * 4);
     }
   }
 

@@ -62,7 +62,9 @@ class DepthwisePairs final : public Kernel {
     const auto row = [&](int64_t task, int worker) {
       uint8_t* scratch = run.scratch + worker * worker_bytes();
       auto** taps = reinterpret_cast<const uint8_t**>(scratch);
-      auto* acc = reinterpret_cast<int32_t*>(scratch + round_up((window_.taps() + 1) * 8, 64));
+      auto* totals = reinterpret_cast<int32_t*>(scratch + round_up((window_.taps() + 1) * 8, 64));
+      auto* acc = totals + round_up(channels * 4, 64) / 4;
+      uint8_t* out = run.outputs[0] + task * window_.out_w * channels;
       const int64_t n = task / window_.out_h, y = task % window_.out_h;
       for (int64_t x = 0; x < window_.out_w; ++x) {
         int64_t count = 0;
@@ -75,10 +77,13 @@ class DepthwisePairs final : public Kernel {
             taps[count++] = inside ? run.inputs[0] + pixel * channels : zeros_.data();
           }
         }
-        accumulate(taps, count, acc, acc + round_up(channels * 4, 64) / 4);
-        requantize_row_(requantize_, acc, run.outputs[0] + (task * window_.out_w + x) * channels, channels);
-        table_.apply(run.outputs[0] + (task * window_.out_w + x) * channels, channels, 1, channels);
+        accumulate(taps, count, acc + x % together() * channels, totals);
+        // The core prepares itself for every call, so one multiplier meets a whole line.
+        if (x % together() + 1 == together()) {
+          requantize_row_(requantize_, acc, out + (x + 1 - together()) * channels, together() * channels);
+        }
       }
+      table_.apply(out, channels, window_.out_w, channels);
     };
     run.pool.parallel(
         rows, rows * window_.out_w * channels * window_.taps() / kPairRate < kWorthSharing ? 1 : run.pool.threads(),
@@ -86,7 +91,12 @@ class DepthwisePairs final : public Kernel {
   }
 
  private:
-  int64_t worker_bytes() const { return round_up((window_.taps() + 1) * 8, 64) + 2 * round_up(window_.in_c * 4, 64); }
+  // Pixels that are rescaled at once: a divisor of a line's.
+  int64_t together() const { return requantize_.multipliers.size() == 1 ? window_.out_w : 1; }
+  int64_t worker_bytes() const {
+    return round_up((window_.taps() + 1) * 8, 64) + round_up(window_.in_c * 4, 64) +
+           round_up(together() * window_.in_c * 4, 64);
+  }
 
   // Modulo 2^32, so unsigned.
   void accumulate(const uint8_t** taps, int64_t count, int32_t* acc, int32_t* totals) const {

@@ -16,7 +16,12 @@ void require_column_multipliers(const Step& step) {
           "multipliers differ by row");
 }
 
-// Both factors are computed.
+// Whether the second factor is not one matrix that is known.
+bool is_computed(const Step& step) {
+  return step.input(1).constant == nullptr || (step.input(1).rank() > 2 && matrices_of(step.input(1)) > 1);
+}
+
+// Both factors are computed, or the second one is several matrices.
 std::unique_ptr<Kernel> make_computed_product(const Step& step, const CoreSet& cores, const char* form) {
   require(!step.has_input(2), "addends of computed products");
   Step product = step;
@@ -31,7 +36,7 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores) {
               is_8bit(step.output().type),
           "no native kernel for these types");
   require_column_multipliers(step);
-  if (step.input(1).constant == nullptr) return make_computed_product(step, cores, "quantized");
+  if (is_computed(step)) return make_computed_product(step, cores, "quantized");
   const ConstantMatrix b = constant_matrix(step);
   return make_matmul_layer(step, cores, b.columns, b.depth, b.weights, column_addends(step, b.columns));
 }
@@ -45,7 +50,7 @@ std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
   const bool unscaled = step.rules.count("scale_back") == 0, late = unscaled && step.integer("late", 0, 1) != 0;
   const bool sums = unscaled && !late;
   const bool plain = step.integers.count("input_zero_point") != 0 && step.integers.count("weight_zero_point") != 0;
-  if (sums && plain && step.input(1).constant == nullptr) return make_computed_product(step, cores, "sums");
+  if (sums && plain && is_computed(step)) return make_computed_product(step, cores, "sums");
   if (late && step.input(1).constant == nullptr) {
     // Both zero points are read while running.
     require(!step.has_input(2) && step.integer("transpose_a", 0, 1) == 0, "addends of computed products");

@@ -296,8 +296,9 @@ std::unique_ptr<Kernel> make_tensor_products(const Step& step, const CoreSet& co
   const bool bytes = is_8bit(step.input(0).type) && is_8bit(step.input(1).type);
   const bool kept =
       step.text("form") == "sums" || (is_8bit(step.output().type) && step.bounded && step.magnitude <= kMostSum);
-  if (bytes && kept && !products.transpose_a && step.input(1).constant == nullptr &&
-      (adds_in_pairs(step) || step.rule("accumulate") == "s32_wrap")) {
+  const bool pairs = adds_in_pairs(step);
+  if (bytes && kept && !products.transpose_a &&
+      (pairs || (step.input(1).constant == nullptr && step.rule("accumulate") == "s32_wrap"))) {
     return make_computed_products(step, cores,
                                   {products.rows, products.depth, products.columns, products.transpose_b,
                                    products.right_matrices, products.left, products.right});
