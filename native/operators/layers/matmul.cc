@@ -51,7 +51,7 @@ std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
   const bool sums = unscaled && !late;
   const bool plain = step.integers.count("input_zero_point") != 0 && step.integers.count("weight_zero_point") != 0;
   if (sums && plain && is_computed(step)) return make_computed_product(step, cores, "sums");
-  if (late && step.input(1).constant == nullptr) {
+  if (late && is_computed(step)) {
     // Both zero points are read while running.
     require(!step.has_input(2) && step.integer("transpose_a", 0, 1) == 0, "addends of computed products");
     require(is_8bit(step.input(0).type) && is_8bit(step.input(1).type), "no native kernel for these types");
