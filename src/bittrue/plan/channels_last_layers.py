@@ -76,9 +76,7 @@ def _exact_sums(step: Step, layout: Layout) -> tuple[Step, int | None]:
 
 def _crops(step: Step) -> bool:
     """Whether negative pads leave something of the image out."""
-    return any(
-        step.parameters.get(before, 0) < 0 or step.parameters.get(after, 0) < 0 for before, after in SIDES.values()
-    )
+    return any(step[side] < 0 for sides in SIDES.values() for side in sides if side in step.parameters)
 
 
 def _dilated(step: Step) -> bool:
