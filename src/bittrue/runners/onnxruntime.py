@@ -306,10 +306,12 @@ def _layout_notes(layouts: Layouts | None) -> list[str]:
 
 
 def _arithmetic(settings: Settings) -> Numerics:
-    table = find_numerics(onnxruntime_here().with_options(settings.integers))
-    rewrites = _REWRITES.get(settings.level, table.rewrites)
-    # The numerics itself where a command line can name it.
-    return table if rewrites == table.rewrites else replace(table, rewrites=rewrites)
+    here = onnxruntime_here()
+    if settings.level in _REWRITES:
+        # Nothing is fused there, whatever is allowed.
+        return replace(find_numerics(here.numerics), rewrites=_REWRITES[settings.level])
+    # The numerics itself, which a command line can name.
+    return find_numerics(here.with_options(settings.integers))
 
 
 def _same_nodes(one: Sequence[Any], other: Sequence[Any]) -> bool:
