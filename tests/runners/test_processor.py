@@ -59,3 +59,10 @@ def test_users_are_told(command: str, softmax: Path, monkeypatch: pytest.MonkeyP
         output = " ".join(done.output.split())
         assert told in output
         assert ("this processor" in output) == bool(told)
+
+
+def test_default_sessions_have_numerics_where_their_bits_are_others() -> None:
+    for name in ("onnxruntime", "onnxruntime-avx2"):
+        assert processor.Here(name).with_options(integers=False) == f"{name}-defaults"
+    # On Arm default sessions are those that `onnxruntime@aarch64` means.
+    assert processor.Here("onnxruntime@aarch64").with_options(integers=False) == "onnxruntime@aarch64"

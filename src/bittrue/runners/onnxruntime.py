@@ -180,7 +180,10 @@ class OnnxRuntime(Runner):
             different += [name for name, value in group.items() if name in outputs and not _same(outputs[name], value)]
             for name, value in self._in_model_layout(opened, feeds, group).items():
                 found.setdefault(name, self._recorded(spool, name, value))
-        notes = [*filter(None, [onnxruntime_here().unsure])]
+        here = onnxruntime_here()
+        notes = [*filter(None, [here.unsure])]
+        if not self.settings.integers and here.with_options(integers=False) == here.numerics:
+            notes.append(f"session.qdqisint8allowed is 0, unlike what '{here.numerics}' means; no numerics has its bits")
         if different:
             notes.append(
                 "inner tensors are not shown: the optimised model, written and run again, gives other bytes for output "
