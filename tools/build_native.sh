@@ -10,4 +10,8 @@ shift || true
 cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -Dnanobind_DIR="$($python -m nanobind --cmake_dir)" \
   -DPython_EXECUTABLE="$(command -v "$python")" "$@" >/dev/null
 cmake --build "$folder" -j "${JOBS:-2}"
-cp "$folder"/_native*.so src/bittrue/
+# Not in place: processes may run what is there.
+for module in "$folder"/_native*.so; do
+  cp "$module" "src/bittrue/.${module##*/}"
+  mv "src/bittrue/.${module##*/}" "src/bittrue/${module##*/}"
+done

@@ -183,7 +183,7 @@ class OnnxRuntime(Runner):
         here = onnxruntime_here()
         notes = [*filter(None, [here.unsure])]
         if not self.settings.integers and here.with_options(integers=False) == here.numerics:
-            notes.append(f"session.qdqisint8allowed is 0, unlike what '{here.numerics}' means; no numerics has its bits")
+            notes.append(f"session.qdqisint8allowed is 0, whose bits no numerics has; '{here.numerics}' means 1")
         if different:
             notes.append(
                 "inner tensors are not shown: the optimised model, written and run again, gives other bytes for output "
