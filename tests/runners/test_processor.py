@@ -37,6 +37,9 @@ def test_sides(numerics: str, softmax: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert ours.numerics == theirs.numerics == numerics
     assert isinstance(ours, Ours)
     assert bool(ours.note) == (numerics != "onnxruntime")
+    if numerics != "onnxruntime@aarch64":
+        for side in open_sides([str(softmax), f"ort:{softmax}?integers=0"]):
+            assert side.numerics == f"{numerics}-defaults"
     # What is named stays, and so does what no runtime of this processor is compared with.
     named, _ = open_sides([f"{softmax}@onnxruntime", f"ort:{softmax}"])
     alone, other = open_sides([str(softmax), f"{softmax}@onnx"])

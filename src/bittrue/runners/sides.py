@@ -12,7 +12,7 @@
 ``ort:MODEL``
     ONNX Runtime as it is installed here. Options: level (disable, basic, extended, layout or all), disable (names of
     optimisers, separated by commas), threads, integers (1 or 0: ``session.qdqisint8allowed``; 1 by default, which is
-    what bittrue's numerics reproduce).
+    what the numerics reproduce that do not end in -defaults).
 ``openvino:MODEL``
     OpenVINO's CPU plugin as it is installed here. Options: tensors (outputs, or all: see `openvino.OpenVino`), threads.
 ``trace:DIR``
@@ -88,16 +88,16 @@ def open_side(text: str, weights: Any = None) -> Runner:
 def open_sides(texts: Sequence[str]) -> list[Runner]:
     """The runners of several sides that are compared. Errors as for `open_side`; then none is left open.
 
-    Where ONNX Runtime is among them, an ONNX model for which no numerics is named gets the one of this processor, so
-    that nothing is reported that only tells two processors apart.
+    Where ONNX Runtime is among them, an ONNX model for which no numerics is named gets the one of this processor
+    and its options, so that nothing is reported that only tells two processors apart.
     """
     with ExitStack() as stack:
         opened = []
         for text in texts:
             opened.append(open_side(text))
             stack.callback(opened[-1].close)
-        here = onnxruntime_here().numerics
-        if any(isinstance(runner, OnnxRuntime) for runner in opened):
+        if theirs := next((runner for runner in opened if isinstance(runner, OnnxRuntime)), None):
+            here = onnxruntime_here().with_options(theirs.settings.integers)
             for position, runner in enumerate(opened):
                 usual = isinstance(runner, Ours) and runner.format == "onnx" and not _numerics(runner.spec)[1]
                 if usual and isinstance(runner, Ours) and runner.numerics != here:
