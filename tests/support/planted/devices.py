@@ -90,7 +90,12 @@ RIGHT = PlantedDevice()
 
 PLANTED = (
     Planted("CONV_2D", ("rescale=q31_two_step_up_up",), {"rounding": two_step_up}),
-    Planted("CONV_2D", ("rescale=q31_one_step_up",), {"rounding": one_step_up}),
+    # Alike where no left shift leaves 32 bits.
+    Planted(
+        "CONV_2D",
+        ("rescale=q31_one_step_up", "rescale=q31_one_step_up_shift_wraps"),
+        {"rounding": one_step_up},
+    ),
     Planted("CONV_2D", ("rescale=q31_one_step_away",), {"rounding": one_step_away}),
     Planted("CONV_2D", ("rescale=binary32_multiply_even",), {"rounding": real_even}),
     Planted("CONV_2D", ("product with a 31-bit multiplier, floor", "exact product, floor"), {"rounding": floored}),

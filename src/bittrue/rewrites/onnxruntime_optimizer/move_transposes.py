@@ -15,7 +15,7 @@ from ...operators.movement.concatenation import data_inputs
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_shape
-from .push_transposes import push_once, turn_image
+from .push_transposes import push_once, turn_image, without
 
 _SUMS = ("mean", "sum", "reduce_prod")
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
@@ -77,9 +77,11 @@ def _sum_channels_last(editor: Editor, shapes: Shapes) -> None:
     moved = {node.index: node for node in tried.nodes() if node.operator in _SUMS}
     for node in sums:
         source, there = node.inputs[0], moved.get(node.index)
-        before = _summed_axes(editor, node, len(_CHANNELS_FIRST))
-        after = None if there is None else _summed_axes(tried, there, len(_CHANNELS_FIRST))
-        if source is not None and before and after == {_CHANNELS_FIRST[axis] for axis in before} != before:
+        if source is None or there is None or there.inputs[0] == source:
+            continue
+        before, after = (_summed_axes(e, n, len(_CHANNELS_FIRST)) for e, n in ((editor, node), (tried, there)))
+        # All axes but the first are the same ones behind a transposition, and are added up in another order.
+        if before and after == {_CHANNELS_FIRST[axis] for axis in before}:
             _sum_between(editor, node, source, before, _CHANNELS_FIRST)
 
 
@@ -96,19 +98,24 @@ def _is_integer_convolution(editor: Editor, shapes: Shapes, node: Node) -> bool:
 def _sum_between(editor: Editor, node: Node, source: int, axes: set[int], order: tuple[int, ...]) -> None:
     """The sum of what would be there without the transposition, with that behind it."""
     result, name = node.outputs[0], editor.tensors[node.outputs[0]].name
-    before = editor.computed(result, f"{name}/unturned", editor.type(result))
-    there, back = (editor.constant(np.array(to, np.int64), f"{name}/order", "s64") for to in (_inverse(order), order))
-    moved = np.array(sorted(order[axis] for axis in axes), np.int64)
+    moved = sorted(order[axis] for axis in axes)
+    behind = order if node.attributes.get("keep_dims") else without(order, moved)
+    trivial = behind == tuple(range(len(behind)))
+    before = result if trivial else editor.computed(result, f"{name}/unturned", editor.type(result))
+    there = editor.constant(np.array(_inverse(order), np.int64), f"{name}/order", "s64")
     turn = editor.writer(source)
     if turn is not None and _order(editor, turn) == order and turn.inputs[0] is not None:
         turned = turn.inputs[0]
     else:
         turned = editor.computed(source, f"{name}/turned", editor.type(source))
         editor.add(node, "transpose", (source, there), (turned,), source="Transpose", version=13)
-    editor.change(node, inputs=(turned, editor.constant(moved, f"{name}/axes", "s64")), outputs=(before,))
+    over = editor.constant(np.array(moved, np.int64), f"{name}/axes", "s64")
+    editor.change(node, inputs=(turned, over), outputs=(before,))
     if turn is not None and turn.operator == "transpose":
         _drop(editor, turn)
-    editor.add(node, "transpose", (before, back), (result,), source="Transpose", version=13)
+    if not trivial:
+        back = editor.constant(np.array(behind, np.int64), f"{name}/order", "s64")
+        editor.add(node, "transpose", (before, back), (result,), source="Transpose", version=13)
 
 
 def _stays_last(editor: Editor, node: Node, last: set[int]) -> bool:

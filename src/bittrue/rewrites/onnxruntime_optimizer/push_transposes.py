@@ -113,7 +113,7 @@ class _Pushes:
             units = self._units()
             leading = self._leading_on(units)
             for unit in units:
-                if self._assigned or self._is_without(unit):
+                if self._assigned or self._iswithout(unit):
                     self._ask(unit, leading)
 
     # -- the graph as the runtime sees it --------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class _Pushes:
         whole = node.attributes.get("defines") if self._whole else None
         return whole.split()[0] if isinstance(whole, str) else node.source
 
-    def _is_without(self, unit: _Unit) -> bool:
+    def _iswithout(self, unit: _Unit) -> bool:
         return any(map(self._has_none, self._nodes(unit)))
 
     def _has_none(self, node: Node) -> bool:
@@ -336,7 +336,7 @@ class _Pushes:
             return False
         new = sorted({order[axis] for axis in axes})
         operands = {1: self.editor.constant(np.array(new, np.int64), "axes", "s64")}
-        self._turn(node, self._moving(node), order, order if keeps else _without(order, new), operands)
+        self._turn(node, self._moving(node), order, order if keeps else without(order, new), operands)
         return True
 
     def _unsqueeze(self, node: Node, turn: Node, order: Order) -> bool:
@@ -354,7 +354,7 @@ class _Pushes:
         if self.shape(node.inputs[1]) != () or not isinstance(axis, int) or not -rank <= axis < rank:
             return False
         attributes: dict[str, Attribute] = {**node.attributes, "axis": order[axis]}
-        self._turn(node, self._moving(node), order, _without(order, [order[axis]]), attributes=attributes)
+        self._turn(node, self._moving(node), order, without(order, [order[axis]]), attributes=attributes)
         return True
 
     def _slice(self, node: Node, turn: Node, order: Order) -> bool:
@@ -594,7 +594,7 @@ def _inverse(order: Order) -> Order:
     return tuple(order.index(axis) for axis in range(len(order)))
 
 
-def _without(order: Order, gone: Sequence[int]) -> Order:
+def without(order: Order, gone: Sequence[int]) -> Order:
     """The order of the axes that are left when some of those before a transposition go."""
     left = [axis for axis in range(len(order)) if axis not in gone]
     return tuple(left.index(axis) for axis in order if axis not in gone)
