@@ -9,6 +9,7 @@ made of is remembered in $XDG_CACHE_HOME/bittrue/tidy, as ccache remembers objec
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -36,6 +37,7 @@ ARGUMENTS = (
 )
 
 
+@functools.cache  # most files include the same headers
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 

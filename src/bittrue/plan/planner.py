@@ -247,19 +247,26 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
     return lambda graph: functools.cache(functools.partial(shapes, graph))
 
 
+def _alike(shape: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes that both have, -1 for others."""
+    return tuple(a if a == b else -1 for a, b in zip(shape, other, strict=True))
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
 def _common(some: _State, others: _State) -> Settled:
     """What two walks with other free sizes say alike."""
     shapes = {
-        index: tuple(a if a == b else -1 for a, b in zip(shape, others.shapes[index], strict=True))
+        index: _alike(shape, others.shapes[index])
         for index, shape in some.shapes.items()
-        if len(others.shapes.get(index, (-1,) * (MAX_RANK + 1))) == len(shape)
+        if index in others.shapes and len(others.shapes[index]) == len(shape)
     }
     values = {
         index: some.values[index]
         for index in some.folded
-        if index in others.values
-        and some.values[index].shape == others.values[index].shape
-        and some.values[index].tobytes() == others.values[index].tobytes()
+        if index in others.values and _same(some.values[index], others.values[index])
     }
     return Settled(shapes, values)
 
@@ -277,17 +284,14 @@ def _loses_sizes(graph: Graph, settled: Settled) -> bool:
 
 def _agreed(settled: Settled, others: _State) -> Settled:
     """What a further walk does not contradict, as far as it comes."""
-    shapes = {
-        index: tuple(a if a == b else -1 for a, b in zip(shape, further, strict=True))
-        if len(further := others.shapes.get(index, (-1,) * (MAX_RANK + 1))) == len(shape)
-        else shape
-        for index, shape in settled.shapes.items()
-    }
+    shapes = dict(settled.shapes)
+    for index, shape in settled.shapes.items():
+        if index in others.shapes and len(others.shapes[index]) == len(shape):
+            shapes[index] = _alike(shape, others.shapes[index])
     values = {
         index: value
         for index, value in settled.values.items()
-        if index not in others.values
-        or (others.values[index].shape == value.shape and others.values[index].tobytes() == value.tobytes())
+        if index not in others.values or _same(value, others.values[index])
     }
     return Settled(shapes, values)
 

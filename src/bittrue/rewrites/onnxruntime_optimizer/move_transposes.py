@@ -82,7 +82,7 @@ def _sum_channels_last(editor: Editor, shapes: Shapes) -> None:
         before, after = (_summed_axes(e, n, len(_CHANNELS_FIRST)) for e, n in ((editor, node), (tried, there)))
         # All axes but the first are the same ones behind a transposition, and are added up in another order.
         if before and after == {_CHANNELS_FIRST[axis] for axis in before}:
-            _sum_between(editor, node, source, before, _CHANNELS_FIRST)
+            _sum_between(editor, node, source, before)
 
 
 def _is_code(editor: Editor, node: Node) -> bool:
@@ -95,27 +95,38 @@ def _is_integer_convolution(editor: Editor, shapes: Shapes, node: Node) -> bool:
     return len(known_shape(editor, shapes, node.inputs[1]) or ()) == len(_CHANNELS_FIRST)
 
 
-def _sum_between(editor: Editor, node: Node, source: int, axes: set[int], order: tuple[int, ...]) -> None:
+def _sum_between(editor: Editor, node: Node, source: int, axes: set[int]) -> None:
     """The sum of what would be there without the transposition, with that behind it."""
     result, name = node.outputs[0], editor.tensors[node.outputs[0]].name
-    moved = sorted(order[axis] for axis in axes)
-    behind = order if node.attributes.get("keep_dims") else without(order, moved)
+    moved = sorted(_CHANNELS_FIRST[axis] for axis in axes)
+    behind = _CHANNELS_FIRST if node.attributes.get("keep_dims") else without(_CHANNELS_FIRST, moved)
     trivial = behind == tuple(range(len(behind)))
     before = result if trivial else editor.computed(result, f"{name}/unturned", editor.type(result))
-    there = editor.constant(np.array(_inverse(order), np.int64), f"{name}/order", "s64")
-    turn = editor.writer(source)
-    if turn is not None and _order(editor, turn) == order and turn.inputs[0] is not None:
-        turned = turn.inputs[0]
-    else:
-        turned = editor.computed(source, f"{name}/turned", editor.type(source))
-        editor.add(node, "transpose", (source, there), (turned,), source="Transpose", version=13)
+    turn, turned = _turned_back(editor, node, source)
     over = editor.constant(np.array(moved, np.int64), f"{name}/axes", "s64")
     editor.change(node, inputs=(turned, over), outputs=(before,))
-    if turn is not None and turn.operator == "transpose":
+    if turn is not None:
         _drop(editor, turn)
     if not trivial:
         back = editor.constant(np.array(behind, np.int64), f"{name}/order", "s64")
         editor.add(node, "transpose", (before, back), (result,), source="Transpose", version=13)
+
+
+def _turned_back(editor: Editor, node: Node, source: int) -> tuple[Node | None, int]:
+    """The transposition before `node`, and an operand of it with channels last: what is transposed there, if it is the
+    same order and no constant, or `source` transposed anew.
+    """
+    turn = editor.writer(source)
+    if turn is None or turn.operator != "transpose":
+        turn = None
+    elif _order(editor, turn) == _CHANNELS_FIRST and editor.value(turn.inputs[0]) is None:
+        assert turn.inputs[0] is not None
+        return turn, turn.inputs[0]
+    name = editor.tensors[source].name
+    turned = editor.computed(source, f"{name}/turned", editor.type(source))
+    axes = editor.constant(np.array(_CHANNELS_LAST, np.int64), f"{name}/order", "s64")
+    editor.add(node, "transpose", (source, axes), (turned,), source="Transpose", version=13)
+    return turn, turned
 
 
 def _stays_last(editor: Editor, node: Node, last: set[int]) -> bool:
@@ -147,14 +158,7 @@ def _leads_to_last(editor: Editor, node: Node) -> bool:
 
 def _resample_between(editor: Editor, node: Node, source: int) -> None:
     """The same with transpositions before and behind it, or without the one that is there before it."""
-    turn = editor.writer(source)
-    if turn is None or _order(editor, turn) != _CHANNELS_FIRST or editor.value(turn.inputs[0]) is not None:
-        name = editor.tensors[source].name
-        turned = editor.computed(source, f"{name}/turned", editor.type(source))
-        axes = editor.constant(np.array(_CHANNELS_LAST, np.int64), f"{name}/order", "s64")
-        editor.add(node, "transpose", (source, axes), (turned,), source="Transpose", version=13)
-    else:
-        turned = turn.inputs[0]  # type: ignore[assignment]
+    turn, turned = _turned_back(editor, node, source)
     result = node.outputs[0]
     before = editor.computed(result, f"{editor.tensors[result].name}/unturned", editor.type(result))
     # What belonged to an axis belongs to the one that it came from.
@@ -164,7 +168,7 @@ def _resample_between(editor: Editor, node: Node, source: int) -> None:
     editor.change(node, inputs=(turned, *node.inputs[1:]), outputs=(before,), attributes=attributes)
     axes = editor.constant(np.array(_CHANNELS_FIRST, np.int64), f"{editor.tensors[result].name}/order", "s64")
     editor.add(node, "transpose", (before, axes), (result,), source="Transpose", version=13)
-    if turn is not None and turn.operator == "transpose":
+    if turn is not None:
         _drop(editor, turn)
 
 

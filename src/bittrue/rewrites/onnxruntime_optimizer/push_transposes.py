@@ -113,7 +113,7 @@ class _Pushes:
             units = self._units()
             leading = self._leading_on(units)
             for unit in units:
-                if self._assigned or self._iswithout(unit):
+                if self._assigned or self._is_without(unit):
                     self._ask(unit, leading)
 
     # -- the graph as the runtime sees it --------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class _Pushes:
         whole = node.attributes.get("defines") if self._whole else None
         return whole.split()[0] if isinstance(whole, str) else node.source
 
-    def _iswithout(self, unit: _Unit) -> bool:
+    def _is_without(self, unit: _Unit) -> bool:
         return any(map(self._has_none, self._nodes(unit)))
 
     def _has_none(self, node: Node) -> bool:
