@@ -9,14 +9,15 @@
 #include "core/share.h"
 #include "operators/core/finite.h"
 #include "operators/core/registry.h"
+#include "operators/core/sizes.h"
 
 namespace bittrue {
 namespace {
 
 constexpr int64_t kMostSize = int64_t{1} << 40;
 
-void require_real(const Operand& operand, int64_t elements) {
-  require(operand.type == Type::f32 && operand.dense() && operand.elements == elements,
+void require_real(const Operand& operand, std::initializer_list<int64_t> sizes) {
+  require(operand.type == Type::f32 && operand.dense() && operand.elements == elements_of(sizes),
           "no native kernel for these types");
 }
 
@@ -36,15 +37,13 @@ class CausalConvolution final : public Kernel {
         taps_(step.integer("taps", 1, 1 << 16)) {
     require(dilation_ <= int64_t{1} << 31, "taps lie very far apart");
     places_ = (taps_ - 1) * dilation_;
-    require(channels_ == 0 || taps_ <= kMostSize / channels_, "the operands are very large");
-    require_real(step.input(1), channels_ * taps_);
-    if (biased_) require_real(step.input(2), channels_);
+    require_real(step.input(1), {channels_, taps_});
+    if (biased_) require_real(step.input(2), {channels_});
     for (const auto& [operand, count] :
          {std::pair{&step.input(0), length_}, {&step.output(), length_}, {&step.output(1), places_}}) {
-      require(batch_ * channels_ == 0 || count <= kMostSize / (batch_ * channels_), "the operands are very large");
-      require_real(*operand, batch_ * channels_ * count);
+      require_real(*operand, {batch_, channels_, count});
     }
-    if (given_) require_real(step.input(3), batch_ * channels_ * places_);
+    if (given_) require_real(step.input(3), {batch_, channels_, places_});
   }
   int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
   std::string note() const override { return "taps in order"; }
@@ -123,19 +122,19 @@ class LinearAttention final : public Kernel {
     readers_ = heads_ / value_heads_;
     require(readers_ > 0 ? heads_ % value_heads_ == 0 : value_heads_ % heads_ == 0, "heads do not fit together");
     const int64_t places = batch_ * length_, states = batch_ * value_heads_ * size_ * value_size_;
-    require_real(step.input(kQuery), places * heads_ * size_);
-    require_real(step.input(kKey), places * key_heads_ * size_);
-    require_real(step.input(kValue), places * value_heads_ * value_size_);
-    require_real(step.output(0), places * std::max(heads_, value_heads_) * value_size_);
-    require_real(step.output(1), states);
-    if (given_) require_real(step.input(kState), states);
+    require_real(step.input(kQuery), {places, heads_, size_});
+    require_real(step.input(kKey), {places, key_heads_, size_});
+    require_real(step.input(kValue), {places, value_heads_, value_size_});
+    require_real(step.output(0), {places, std::max(heads_, value_heads_), value_size_});
+    require_real(step.output(1), {states});
+    if (given_) require_real(step.input(kState), {states});
     if (decays_) {
       decay_size_ = step.input(kDecay).elements == places * value_heads_ ? 1 : size_;
-      require_real(step.input(kDecay), places * value_heads_ * decay_size_);
+      require_real(step.input(kDecay), {places, value_heads_, decay_size_});
     }
     if (rated_) {
       rates_ = step.input(kRate).elements == places ? 1 : value_heads_;
-      require_real(step.input(kRate), places * rates_);
+      require_real(step.input(kRate), {places, rates_});
     }
   }
   int64_t scratch_bytes(int threads) const override { return threads * round_up(2 * value_size_ * 4, 64); }

@@ -6,6 +6,7 @@
 #include "core/kernel.h"
 #include "operators/core/finite.h"
 #include "operators/core/registry.h"
+#include "operators/core/sizes.h"
 
 namespace bittrue {
 namespace {
@@ -54,12 +55,14 @@ class Fold final : public Kernel {
       require(a.before >= 0 && a.before <= kMost, "a number of the geometry is out of range");
     }
     for (const FoldAxis& axis : axes_) {
-      pixels_ *= axis.image, taps_ *= axis.window, windows_ *= axis.count;
-      require(std::max({pixels_, taps_, windows_}) <= int64_t{1} << 40, "the operands are very large");
+      pixels_ = elements_of({pixels_, axis.image});
+      taps_ = elements_of({taps_, axis.window});
+      windows_ = elements_of({windows_, axis.count});
     }
     require(out.elements % pixels_ == 0, "the shapes do not fit");
     planes_ = out.elements / pixels_;
-    require(in.elements / windows_ == planes_ * taps_ && in.elements % windows_ == 0, "the shapes do not fit");
+    require(in.elements / windows_ == elements_of({planes_, taps_}) && in.elements % windows_ == 0,
+            "the shapes do not fit");
   }
   std::string note() const override { return "taps in order"; }
   bool tells_nan() const override { return true; }

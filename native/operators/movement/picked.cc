@@ -6,6 +6,7 @@
 
 #include "core/kernel.h"
 #include "operators/core/registry.h"
+#include "operators/core/sizes.h"
 #include "operators/movement/strided_copy.h"
 
 namespace bittrue {
@@ -82,8 +83,9 @@ class SetDiagonal final : public Kernel {
     columns_ = step.integer("columns", 0, kMost);
     item_ = type_bytes(out.type);
     const int64_t length = std::min(rows_, columns_);
-    require(diagonal.dense() && out.dense() && batch_ * rows_ * columns_ == out.elements, "the shapes do not fit");
-    require(diagonal.elements >= batch_ * length, "a diagonal is too short");
+    require(diagonal.dense() && out.dense() && elements_of({batch_, rows_, columns_}) == out.elements,
+            "the shapes do not fit");
+    require(diagonal.elements >= elements_of({batch_, length}), "a diagonal is too short");
     if (given_) {
       require_same_type(step.input(0), out);
       require(step.input(0).dense() && step.input(0).elements == out.elements, "the shapes do not fit");

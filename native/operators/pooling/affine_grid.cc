@@ -5,6 +5,7 @@
 #include "core/kernel.h"
 #include "core/share.h"
 #include "operators/core/registry.h"
+#include "operators/core/sizes.h"
 
 namespace bittrue {
 namespace {
@@ -27,8 +28,8 @@ class AffineGrid final : public Kernel {
       places_.push_back(places(sizes[axis], aligned));
     }
     int64_t pixels = 1;
-    for (const std::vector<float>& axis : places_) pixels *= static_cast<int64_t>(axis.size());
-    require(out.elements == batch_ * pixels * rank_, "the shapes do not fit");
+    for (const int64_t size : sizes) pixels = elements_of({pixels, size});
+    require(out.elements == elements_of({batch_, pixels, rank_}), "the shapes do not fit");
     width_ = static_cast<int64_t>(places_[0].size());
     lines_ = pixels / width_;
   }

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "operators/core/registry.h"
+#include "operators/core/sizes.h"
 #include "operators/movement/strided_copy.h"
 #include "operators/reduction/real_rows.h"
 
@@ -20,9 +21,10 @@ class Hardmax final : public Kernel {
     const Operand& in = step.input(0);
     constexpr int64_t kMost = int64_t{1} << 40;
     before_ = step.integer("before", 1, kMost), after_ = step.integer("after", 1, kMost);
-    require(in.elements > 0 && in.elements % (before_ * after_) == 0 && in.elements == step.output().elements,
+    const int64_t rows = elements_of({before_, after_});
+    require(in.elements > 0 && in.elements % rows == 0 && in.elements == step.output().elements,
             "the shapes do not fit");
-    length_ = in.elements / (before_ * after_);
+    length_ = in.elements / rows;
   }
   std::string note() const override { return "the first largest of rows"; }
 
@@ -117,7 +119,8 @@ class Segments final : public Kernel {
     slices_ = numbers.elements;
     require_same_type(in, out);
     require((numbers.type == Type::s32 || numbers.type == Type::s64) && numbers.dense(), "numbers are integers");
-    require(in.dense() && out.dense() && in.elements == slices_ * inner_ && out.elements == segments_ * inner_,
+    require(in.dense() && out.dense() && in.elements == elements_of({slices_, inner_}) &&
+                out.elements == elements_of({segments_, inner_}),
             "the shapes do not fit");
     wide_ = numbers.type == Type::s64;
     const std::string& how = step.text("reduction");
