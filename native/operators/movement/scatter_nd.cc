@@ -197,19 +197,13 @@ class ScatterAlong final : public ScatterForm {
     // What lies at different places along the axes before may be done in any order.
     for_rows(run, outer_, length_ * inner_, [&](int64_t part, int worker) {
       run.check(worker);
-      switch (how_) {
-        case Meeting::add: return put<Meeting::add>(run, part, out);
-        case Meeting::multiply: return put<Meeting::multiply>(run, part, out);
-        case Meeting::largest: return put<Meeting::largest>(run, part, out);
-        case Meeting::smallest: return put<Meeting::smallest>(run, part, out);
-        default: return put<Meeting::replace>(run, part, out);
-      }
+      return how_ == Meeting::replace ? put<true>(run, part, out) : put<false>(run, part, out);
     });
   }
 
  private:
   // Updates with one place along the axes before.
-  template <Meeting how>
+  template <bool kReplaces>
   bool put(const Run& run, int64_t part, T* out) const {
     const auto rank = static_cast<int64_t>(target_.size());
     const int64_t last = shape_.back(), dimension = target_[axis_], beside = axis_ == rank - 1 ? 0 : 1;
@@ -236,9 +230,9 @@ class ScatterAlong final : public ScatterForm {
         const int64_t p = place(run, first + i + k, dimension);
         if (p < 0) return false;
         T& to = out[at + p * stride + k * beside];
-        const T value = met<Value>(how, to, updates[first + i + k]);
-        if (how != Meeting::replace) defined &= Value::defined(value);
-        to = value;
+        const T update = updates[first + i + k];
+        to = kReplaces ? update : met<Value>(how_, to, update);
+        if constexpr (!kReplaces) defined &= Value::defined(to);
       }
     }
     return defined;

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError
@@ -276,7 +276,7 @@ class CompareResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; numbers that JSON has no words for are ``"nan"``, ``"inf"`` and ``"-inf"``."""
-        found: dict[str, Any] = plain({"format": FORMAT, "equal": self.equal, **asdict(self)})
+        found: dict[str, Any] = {"format": FORMAT, "equal": self.equal, **plain(self)}
         return found
 
     @classmethod

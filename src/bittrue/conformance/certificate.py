@@ -7,7 +7,7 @@ digest keeps together. Everything that is *said about* these answers can, and is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,7 @@ def _operator(
             for n, o in zip(new.cases, recorded.cases, strict=True)
         ),
     )
-    one, two = plain(asdict(recorded)), plain(asdict(new))
+    one, two = plain(recorded), plain(new)
     for name in one:
         if name != "cases" and one[name] != two[name]:
             problems.append(f"{title}: {name}: recorded {_short(one[name])}, worked out {_short(two[name])}")

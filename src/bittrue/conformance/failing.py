@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -201,7 +201,7 @@ def _fill(folder: Path, target: Path, failing: Failing, case: SuiteCase) -> None
     facts = {
         "inputs": {name: f"input{i}.npy" for i, name in enumerate(inputs)},
         "expected": {name: f"expected{i}.npy" for i, name in enumerate(wanted)},
-        **plain(asdict(failing)),
+        **plain(failing),
     }
     words = ["bittrue", "explain", str(target / f"model.{case.format}"), "--numerics", failing.numerics]
     for position, name in enumerate(inputs):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..compare.reading import read
@@ -414,7 +414,7 @@ class ConformResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        found: dict[str, Any] = plain({"format": FORMAT, "passed": self.passed, **asdict(self)})
+        found: dict[str, Any] = {"format": FORMAT, "passed": self.passed, **plain(self)}
         return found
 
     @classmethod

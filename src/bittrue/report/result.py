@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,21 @@ _RENDERERS = {".html": "html", ".md": "markdown", ".sarif": "sarif", ".xml": "ju
 
 
 def plain(data: Any) -> Any:
-    """Plain data as JSON has it: lists for tuples, and ``"nan"``, ``"inf"``, ``"-inf"`` for numbers that it lacks."""
-    if isinstance(data, Mapping):
-        return {key: plain(value) for key, value in data.items()}
+    """Plain data as JSON has it.
+
+    Objects stand for dataclasses and mappings, lists for tuples, and ``"nan"``, ``"inf"``, ``"-inf"`` for numbers that
+    it lacks.
+    """
+    if isinstance(data, float):
+        return data if math.isfinite(data) else str(data)
     if isinstance(data, list | tuple):
         return [plain(value) for value in data]
-    return str(data) if isinstance(data, float) and not math.isfinite(data) else data
+    # Most of what is left are texts and integers; asking for an abstract class takes longest.
+    if data is None or isinstance(data, str | int):
+        return data
+    if hasattr(type(data), "__dataclass_fields__"):
+        return {field.name: plain(getattr(data, field.name)) for field in fields(data)}
+    return {key: plain(value) for key, value in data.items()} if isinstance(data, Mapping) else data
 
 
 def rendered(data: Mapping[str, Any], ending: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from ...report.result import Result
+from ...report.result import Result, plain
 from .parts import Part
 
 FORMAT = "bittrue-identify-1"
@@ -176,12 +176,4 @@ class IdentifyResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON of the form ``bittrue-identify-1``."""
-        return {"format": FORMAT, "explained": self.explained, **_plain(asdict(self))}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(v) for v in value]
-    return value
+        return {"format": FORMAT, "explained": self.explained, **plain(self)}
