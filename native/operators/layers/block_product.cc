@@ -254,14 +254,7 @@ class IntegerBlocks final : public Panels {
       }
     }
     for (int half = 0; half < 2 && lanes() == 8; ++half) {
-      for (int64_t k = whole; k < blocks_; ++k) {
-        const int64_t one = k * fours + half * 4;
-        if (length_ == 32) {
-          add_step({one, one + 1, one + 2, one + 3}, {-1, -1, -1, -1});
-        } else {
-          add_pairs(k * 16 + half * 8);
-        }
-      }
+      add_rest(whole, half);
       end_part(whole > 0 ? half : -1, half);
     }
   }
@@ -290,15 +283,20 @@ class IntegerBlocks final : public Panels {
           }
         }
       }
-      for (int64_t k = whole; k < blocks_; ++k) {
-        const int64_t one = k * fours + half * 4;
-        if (length_ == 32) {
-          add_step({one, one + 1, one + 2, one + 3}, {-1, -1, -1, -1});
-        } else {
-          add_pairs(k * 16 + half * 8);
-        }
-      }
+      add_rest(whole, half);
       end_part(-1, half);
+    }
+  }
+
+  // Blocks that are left over from `whole` on.
+  void add_rest(int64_t whole, int half) {
+    for (int64_t k = whole; k < blocks_; ++k) {
+      const int64_t one = (k * length_ + half * 16) / 4;
+      if (length_ == 32) {
+        add_step({one, one + 1, one + 2, one + 3}, {-1, -1, -1, -1});
+      } else {
+        add_pairs(k * 16 + half * 8);
+      }
     }
   }
 
