@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -102,7 +102,7 @@ def memory_errors(function: Callable[P, R]) -> Callable[P, R]:
 
 def caller_level() -> int:
     """The `stacklevel` with which the calling function's warning names the nearest line outside of this package."""
-    folder = str(Path(__file__).parent)
+    folder = os.path.dirname(__file__)
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(folder):
         frame, level = frame.f_back, level + 1

@@ -20,14 +20,15 @@ import fcntl
 import io
 import os
 import re
-import shutil
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from .errors import InputError, OutputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "append_line",
@@ -114,6 +115,7 @@ def written(path: object) -> Iterator[IO[bytes]]:
         OutputError: it could not be written; what was there before still is.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> folder = Path(tempfile.mkdtemp())
     >>> with written(folder / "a") as file:
     ...     _ = file.write(b"all of it")
@@ -213,6 +215,8 @@ def written_folder(path: object, index: str, removes: Collection[str] = ()) -> I
     Raises:
         OutputError: it could not be written; an older folder is as it was.
     """
+    from pathlib import Path
+
     name = _path(path)
     with writing(name):
         target = os.path.realpath(name)
@@ -458,6 +462,8 @@ def _new_folder(name: str) -> int:
 def _remove(name: str) -> None:
     with suppress(OSError):
         if os.path.isdir(name):
+            import shutil
+
             shutil.rmtree(name, ignore_errors=True)
         else:
             os.unlink(name)

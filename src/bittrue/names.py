@@ -7,7 +7,6 @@ they begin alike or end alike.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from reprlib import Repr
@@ -150,17 +149,19 @@ def near(word: str, known: Iterable[str], most: int = 3) -> list[str]:
     >>> near("Int8Conv2D", ["add", "conv", "pad"])
     ['conv']
     """
+    from difflib import get_close_matches
+
     plain: dict[str, list[str]] = {}
     for name in dict.fromkeys(known):
         plain.setdefault(_plain(name), []).append(name)
     wanted = _plain(word)
     keys = [key for key in plain if len(wanted) > 2 and wanted in key]
     keys = keys[:most]
-    keys += [key for key in difflib.get_close_matches(wanted, plain, most, 0.65) if key not in keys]
+    keys += [key for key in get_close_matches(wanted, plain, most, 0.65) if key not in keys]
     if not keys and len(wanted) > 3:
         # Names of tensors are paths: a part of one may be what was meant.
         parts = {part: key for key in plain for part in _SEPARATORS.split(key)}
-        keys = [parts[part] for part in difflib.get_close_matches(wanted, parts, most, 0.75)]
+        keys = [parts[part] for part in get_close_matches(wanted, parts, most, 0.75)]
     if not keys:
         inner = [key for key in plain if len(key) > 2 and key in wanted]
         keys = sorted(inner, key=lambda key: -len(key))[:1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from .arithmetic.floats import round_away
 from .errors import InputError
 from .graph import DataType
 from .quantization import named_type, real_array
+from .records import dataclass
 
 _F32 = np.float32
 _TINY, _EPSILON = np.finfo(_F32).tiny, np.finfo(_F32).eps

@@ -85,4 +85,4 @@ def test_messages_of_both_forms() -> None:
 def test_companions(tmp_path: Path, model: str, beside: list[str], expected: str | None) -> None:
     for name in [model, *beside]:
         (tmp_path / name).touch()
-    assert companion(tmp_path / model) == (None if expected is None else tmp_path / expected)
+    assert companion(tmp_path / model) == (None if expected is None else str(tmp_path / expected))

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from .. import __version__
@@ -137,7 +136,7 @@ def evaluate(
         )
     given = {"model": _text(model), "data": _text(data), "recipe": _text(recipe)}
     if weights is None and not isinstance(model, bytes):
-        weights = companion(Path(model))
+        weights = companion(model)
     loaded = load(model, weights)
     source = data if isinstance(data, Source) else open_source(data, several_inputs(loaded))
     content = model if isinstance(model, bytes) else read_file(model)

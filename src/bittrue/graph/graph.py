@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from ..names import brief
+from ..records import dataclass
 from .types import DataType, data_type
 
 Attribute = bool | int | float | str | tuple[int, ...]

@@ -6,8 +6,7 @@ import importlib
 import mmap
 import os
 import re
-from glob import escape
-from pathlib import Path
+from glob import escape, glob
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import InputError, ModelFormatError
@@ -72,33 +71,35 @@ def read_symbol(source: Any, weights: Any = None) -> Symbol:
     return read_operators(as_bytes(content), None if learned is None else as_bytes(learned))
 
 
-def _contents(source: Any, weights: Any) -> tuple[Path | None, Any, Any, Any]:
+def _contents(source: Any, weights: Any) -> tuple[str | None, Any, Any, Any]:
     """The path, what is read there, where the weights come from, and what is read there."""
-    path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+    path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
     content = _content(source)
     if path is not None and weights is None:
         weights = companion(path)
     return path, content, weights, None if weights is None else _content(weights)
 
 
-def companion(path: Path) -> Path | None:
+def companion(path: str | os.PathLike[str]) -> str | None:
     """The file that holds the weights of the model at `path`, by the customs of its format; None when there is none.
 
-    >>> companion(Path("model.tflite")) is None
+    >>> companion("model.tflite") is None
     True
     """
-    if path.suffix == ".prototxt":
-        stems = dict.fromkeys((path.stem, path.stem.removesuffix("_deploy"), path.stem.removesuffix("-deploy")))
-        found = [path.with_name(f"{stem}.caffemodel{more}") for stem in stems for more in ("", ".h5")]
-    elif "predict_net" in path.name:
-        init = path.name.replace("predict_net", "init_net")
-        found = [path.with_name(init), *sorted(path.parent.glob(f"{escape(init.split('.')[0])}.pb*"))]
-    elif path.name.endswith("-symbol.json"):
-        stem = path.name.removesuffix("-symbol.json")
-        found = sorted(path.parent.glob(f"{escape(stem)}-[0-9][0-9][0-9][0-9].params"), reverse=True)
+    folder, name = os.path.split(path)
+    if name.endswith(".prototxt"):
+        stem = name.removesuffix(".prototxt")
+        stems = dict.fromkeys((stem, stem.removesuffix("_deploy"), stem.removesuffix("-deploy")))
+        found = [f"{stem}.caffemodel{more}" for stem in stems for more in ("", ".h5")]
+    elif "predict_net" in name:
+        init = name.replace("predict_net", "init_net")
+        found = [init, *sorted(glob(f"{escape(init.split('.')[0])}.pb*", root_dir=folder))]
+    elif name.endswith("-symbol.json"):
+        stem = name.removesuffix("-symbol.json")
+        found = sorted(glob(f"{escape(stem)}-[0-9][0-9][0-9][0-9].params", root_dir=folder), reverse=True)
     else:
         return None
-    return next((one for one in found if one.is_file()), None)
+    return next((one for one in (os.path.join(folder, name) for name in found) if os.path.isfile(one)), None)
 
 
 def _content(source: Any) -> Any:
@@ -119,7 +120,7 @@ def _content(source: Any) -> Any:
     return content
 
 
-def _read(source: object, path: Path | None, weights: object) -> ModelFile:
+def _read(source: object, path: str | None, weights: object) -> ModelFile:
     from .recognise import as_bytes, format_of
 
     content = as_bytes(source)
@@ -136,9 +137,11 @@ def _read(source: object, path: Path | None, weights: object) -> ModelFile:
             "BT-FILE-WEIGHTS", "this format holds its weights itself", place="weights", advice="pass the model alone"
         )
     if file_format == "onnx":
+        from pathlib import Path
+
         from .onnx import read_onnx
 
-        return read_onnx(content, None if path is None else path.parent)
+        return read_onnx(content, None if path is None else Path(path).parent)
     from .tflite import read_tflite
 
     return read_tflite(source)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 """Bounds-checked reading of FlatBuffers by a schema given as data.
 
-The `flatbuffers` library decodes numbers; this module decides first whether the bytes may be read at all. Every offset,
-vtable, field and vector is checked against the file, and the total work is bounded by the size of the file, because
-many offsets may point at one vector and a small file could otherwise ask for endless decoding.
+Every offset, vtable, field and vector is checked against the file before it is read, and the total work is bounded by
+the size of the file, because many offsets may point at one vector and a small file could otherwise ask for endless
+decoding.
 
 Layout facts (FlatBuffers internals page and `flatbuffers.table`, read): little endian; a table starts with a signed
 offset *back* to its vtable; a vtable is u16 size, u16 table size, then one u16 per field (0: absent); strings, vectors
@@ -12,36 +12,32 @@ and tables are reached by an unsigned offset counted from where it is stored; ve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from struct import Struct
 from typing import Any
 
 import numpy as np
-from flatbuffers import packer
 
 from ..errors import BittrueError, ModelFormatError, ResourceError
-
-_U8 = packer.uint8.unpack_from
-_U16 = packer.uint16.unpack_from
-_U32 = packer.uint32.unpack_from
-_I32 = packer.int32.unpack_from
+from ..records import dataclass
 
 # Schema name of a number type -> (decoder, bytes, numpy type of a vector). Bools are bytes; non-zero is true.
 NUMBERS: dict[str, tuple[Callable[..., Any], int, np.dtype]] = {
-    name: (number.unpack_from, number.size, np.dtype(numpy))
+    name: (Struct(number).unpack_from, Struct(number).size, np.dtype(numpy))
     for name, number, numpy in (
-        ("bool", packer.uint8, "u1"),
-        ("byte", packer.int8, "i1"),
-        ("ubyte", packer.uint8, "u1"),
-        ("short", packer.int16, "<i2"),
-        ("ushort", packer.uint16, "<u2"),
-        ("int", packer.int32, "<i4"),
-        ("uint", packer.uint32, "<u4"),
-        ("long", packer.int64, "<i8"),
-        ("ulong", packer.uint64, "<u8"),
-        ("float", packer.float32, "<f4"),
-        ("double", packer.float64, "<f8"),
+        ("bool", "<B", "u1"),
+        ("byte", "<b", "i1"),
+        ("ubyte", "<B", "u1"),
+        ("short", "<h", "<i2"),
+        ("ushort", "<H", "<u2"),
+        ("int", "<i", "<i4"),
+        ("uint", "<I", "<u4"),
+        ("long", "<q", "<i8"),
+        ("ulong", "<Q", "<u8"),
+        ("float", "<f", "<f4"),
+        ("double", "<d", "<f8"),
     )
 }
+_U8, _U16, _U32, _I32 = (NUMBERS[name][0] for name in ("ubyte", "ushort", "uint", "int"))
 
 ADVICE = "the file is truncated or corrupt: fetch or convert it again"
 

@@ -6,7 +6,7 @@ The protobuf is decoded by the `onnx` package (an extra: ``pip install "bittrue[
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Attribute, Graph, ModelFile, Tensor, data_type, find_disorder
+from ..records import dataclass
 from .onnx_checks import check_functions
 from .onnx_functions import EXPANDED, UNEXPANDED, expand
 from .onnx_operators import Arrange, Called, GraphBuilder, Source, check_schema, map_node

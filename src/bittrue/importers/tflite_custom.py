@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from ..errors import InvalidModelError
 from ..graph import Attribute
+from ..records import dataclass
 from .flexbuffer import Scalar, read_map
 
 _S32 = range(-(2**31), 2**31)

@@ -11,11 +11,11 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import ModelFormatError
+from ..records import dataclass
 from .flatbuffer import Field, FlatBuffer, Table, TableVector, parse_fields
 
 NAME = "TFLITE_METADATA"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ..graph import Attribute
+from ..records import dataclass
 from .flatbuffer import Field, parse_fields
 
 # name, underlying type, enumerators from 0 on.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
+
+from ..records import dataclass
 
 ABSENT = "-"
 # The condition that a node alone decides, without shapes and values.

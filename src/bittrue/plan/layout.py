@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from ..records import dataclass
 
 ALIGNMENT = 64
 # Tensors for which gaps are looked for.

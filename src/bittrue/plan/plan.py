@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -16,9 +16,8 @@ from ..graph import DataType, Graph, Quantization, data_type
 from ..names import brief
 from ..numerics import Numerics
 from ..operators import Step
-from .description import InlineArrays, plan_entry
+from ..records import dataclass
 from .inexact import inexact
-from .saving import save_plan
 from .text import plan_text
 
 
@@ -200,10 +199,14 @@ class Plan:
         Args:
             constants: the values of weights and other constants, too.
         """
+        from .description import InlineArrays, plan_entry
+
         return plan_entry(self, InlineArrays(constants))
 
     def save(self, path: object) -> None:
         """Write the plan to `path`; `bittrue.load_plan` reads it back."""
+        from .saving import save_plan
+
         save_plan(self, path)
 
     def __repr__(self) -> str:

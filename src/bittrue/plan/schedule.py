@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..errors import ModelFormatError
 from ..operators import Step
+from ..records import dataclass
 from .layout import Lifetime, layout
 from .plan import Plan
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ..errors import BittrueError
 from ..graph import Graph, Node
 from ..numerics import Numerics
 from ..operators import Step, ValueUnknown
+from ..records import dataclass
 from .plan import Source
 from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, _wanted, plan_source, rewritten_graph
 from .support import MAX_NODES, check_graph

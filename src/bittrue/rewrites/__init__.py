@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from glob import glob
+from os.path import dirname
 
 import numpy as np
 
 from ..errors import MISFITS, InvalidModelError
 from ..graph import Graph
+from ..records import dataclass
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ Shapes = Callable[[], Settled]
 @cache
 def _modules() -> dict[str, str]:
     """Rewrites and their modules, each in the room of the runtime whose way it is."""
-    return {path.stem: f"{__name__}.{path.parent.name}.{path.stem}" for path in Path(__file__).parent.glob("*/*.py")}
+    paths = (path.removesuffix(".py").split("/") for path in glob("*/*.py", root_dir=dirname(__file__)))
+    return {stem: f"{__name__}.{room}.{stem}" for room, stem in paths}
 
 
 def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes]) -> tuple[Graph, tuple[str, ...]]:

@@ -6,11 +6,11 @@ Sums are exact integers, so their order cannot matter; only widths can, once a s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import fixed_point
+from ..records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

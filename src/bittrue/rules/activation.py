@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import elementary, rational
+from ..records import dataclass
 
 _f32 = np.float32
 

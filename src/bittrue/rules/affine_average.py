@@ -6,12 +6,12 @@ Elements are looked up first, then added in row-major order of the window, in th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from ..arithmetic import steps
+from ..records import dataclass
 from .affine_sum import Pair, Prepared, check_scales, to_type
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from ..arithmetic import elementary, fixed_point, floats, tables
+from ..records import dataclass
 from .affine_sum import Pair, Prepared, check_scales
 from .softmax import sum_in_order
 

@@ -6,11 +6,11 @@ Real numbers are scale * (q - zero point).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import floats, steps
+from ..records import dataclass
 
 Prepared = dict[str, np.ndarray]
 Pair = tuple[float, int]

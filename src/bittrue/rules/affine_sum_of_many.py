@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..records import dataclass
 from .affine_sum import Pair, Prepared
 from .to_integer import clamp_of_s64
 

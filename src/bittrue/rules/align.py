@@ -7,11 +7,11 @@ real multiplier being scale / T (at most 1/2). One step of A is worth T / 2^left
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import fixed_point
+from ..records import dataclass
 from . import rescale
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from ..arithmetic import elementary
+from ..records import dataclass
 from .real_product import Layout, RealProductRule
 from .real_softmax import RealSoftmaxRule
 

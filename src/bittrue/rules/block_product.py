@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import floats
+from ..records import dataclass
 
 _F32 = np.float32
 # Lanes of sums held at a time.

@@ -7,13 +7,13 @@ apart, so examples are the same on every machine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
 import numpy as np
 
 from ..arithmetic import elementary, multiplier, tables
+from ..records import dataclass
 from . import (
     accumulate,
     activation_range,

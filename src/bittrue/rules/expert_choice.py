@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import elementary
 from ..arithmetic.heap import partial_sort
+from ..records import dataclass
 
 _F32 = np.float32
 _ZERO, _ONE = _F32(0), _F32(1)

@@ -6,9 +6,10 @@ Rows without the slot replace what is kept only by what is strictly beyond it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+
+from ..records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

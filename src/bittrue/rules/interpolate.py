@@ -7,11 +7,11 @@ second one. `apply` combines the four neighbours of each pixel.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic.floats import fused_multiply_add
+from ..records import dataclass
 
 Prepared = dict[str, np.ndarray]
 Corners = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -7,7 +7,7 @@ itself and the rule of the rest in the slot with `_tail` behind its name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

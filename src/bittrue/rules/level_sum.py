@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import fixed_point, floats
+from ..records import dataclass
 from . import rescale
 
 Prepared = dict[str, np.ndarray]

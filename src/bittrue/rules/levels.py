@@ -7,11 +7,11 @@ point of 0 is not added, so that zeros keep their sign.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import floats
+from ..records import dataclass
 
 _f32 = np.float32
 

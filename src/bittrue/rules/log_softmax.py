@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import elementary, fixed_point, floats, multiplier, transcendental
+from ..records import dataclass
 from . import rescale, softmax
 
 # F5 to F4 with 8 bits: 31 - 5 - 4 fractional bits go.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from ..arithmetic import fixed_point, floats, multiplier, steps
+from ..records import dataclass
 from . import rescale
 
 Prepared = dict[str, np.ndarray]

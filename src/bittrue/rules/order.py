@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import floats
+from ..records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

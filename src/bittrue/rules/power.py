@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import elementary, floats, rounded_functions
+from ..records import dataclass
 from . import plain_range
 
 Shape = tuple[int, ...]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic.narrow_float import FORMATS, nearest
+from ..records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

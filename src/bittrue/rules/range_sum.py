@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..records import dataclass
 from .range_levels import HALF, check_factors, narrowed
 
 Prepared = dict[str, np.ndarray]

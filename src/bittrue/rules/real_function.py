@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import circular, elementary, fused, fused_polynomials, rational, rounded_functions, tables
+from ..records import dataclass
 
 # The operator's parameters are named arguments.
 Function = Callable[..., np.ndarray]

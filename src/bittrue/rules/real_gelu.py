@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import elementary, fused, fused_polynomials, rational, rounded_functions
+from ..records import dataclass
 
 # Elements that the vector form takes at a time; blocks given to a rule begin at a multiple of it.
 LANES = 4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..arithmetic import elementary, fused, fused_polynomials
 from ..arithmetic.correct_rounding import decimal, in_digits, settle
+from ..records import dataclass
 
 _NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..arithmetic import elementary
 from ..arithmetic.correct_rounding import Exact, decimal, fraction, in_digits, settle
+from ..records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from ..arithmetic import elementary, fused_polynomials, rounded_functions
 from ..arithmetic.correct_rounding import fraction, settle
+from ..records import dataclass
 
 # (x, alpha, beta)
 Function = Callable[[np.ndarray, float, float], np.ndarray]

@@ -6,11 +6,12 @@ An alternative to the slots `scale_form` and `rescale` together, which form a mu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+
+from ..records import dataclass
 
 Prepared = dict[str, np.ndarray]
 

@@ -10,12 +10,12 @@ Write M for the encoded multiplier in [2^30, 2^31), e for its exponent: real mul
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arithmetic import fixed_point, floats, multiplier
+from ..records import dataclass
 from . import shift_count as shift_counts
 
 Prepared = dict[str, np.ndarray]

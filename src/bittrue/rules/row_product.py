@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import fixed_point, row_quantize
 from ..arithmetic.matmul import exact_matmul, product_type
+from ..records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import fixed_point
 from ..arithmetic.floats import round_away
+from ..records import dataclass
 
 _MOST_STEPS = 20
 _ONE = 1 << 30

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import fixed_point, powers, tables, transcendental
+from ..records import dataclass
 
 _SATURATED = 255  # first interval without a right end in the table
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from ..arithmetic import elementary, fixed_point, floats, multiplier, tables, transcendental
+from ..records import dataclass
 from . import rescale
 
 Prepared = dict[str, np.ndarray]

@@ -6,7 +6,7 @@ finite range), and reductions of everything with the first element.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

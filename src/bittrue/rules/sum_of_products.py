@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import floats
+from ..records import dataclass
 
 # The NaN of an invalid operation on x86; other machines clear the sign bit.
 _INVALID = np.uint32(0xFFC00000).view(np.float32)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..arithmetic import elementary, fixed_point, floats, multiplier, tables, transcendental
+from ..records import dataclass
 from . import rescale
 from .affine_sum import check_scales
 from .to_integer import clamp_even

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import tables
 from ..arithmetic.rounded_functions import FUNCTIONS
+from ..records import dataclass
 
 _F32 = np.float32
 _ONE = _F32(1)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import floats
+from ..records import dataclass
 
 Prepared = dict[str, np.ndarray]
 

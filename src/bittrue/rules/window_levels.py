@@ -6,11 +6,11 @@ Quantized values are added in binary32, one by one, row by row. Numbers that cou
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..arithmetic import floats
+from ..records import dataclass
 from .level_sum import Pair, integers, prepare_defined, rescaled
 
 _f32 = np.float32

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ..names import brief, distinct
 from ..operators import Step, find
 from ..plan import Plan
+from ..records import dataclass
 from ..visible import visible
 from .isa import native_module
 

@@ -7,9 +7,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -66,6 +68,8 @@ def in_order(
 
     def work(chunk: list[Item]) -> list[Result]:
         return size.timed(mine.work, chunk)
+
+    from concurrent.futures import ThreadPoolExecutor
 
     pool = ThreadPoolExecutor(len(workers), "bittrue-map", begin)
     pending: deque[Future[list[Result]]] = deque()

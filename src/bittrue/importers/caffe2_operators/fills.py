@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...graph import Quantization
+from ...records import dataclass
 from .base import Source
 
 # Elements of one constant.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from ...graph import Attribute, Node, Tensor
+from ...records import dataclass
 from ..mapping import Refusing
 from ..onnx_tensors import from_array
 

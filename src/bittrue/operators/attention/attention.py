@@ -26,12 +26,12 @@ cache, and lengths say where their last key is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...errors import RunError
 from ...graph import Attribute
+from ...records import dataclass
 from ...rules import attention, real_product, real_softmax
 from ...rules.attention import Attended, Head
 from ..core.base import Call, Lowered, Operand, Operator, Shape, Step

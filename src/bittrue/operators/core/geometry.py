@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 
 import numpy as np
 
 from ...graph import Attribute
+from ...records import dataclass
 from .base import Call, Shape, Step
 
 # Kernels keep strides, dilations and the padding before an image in 16 bits and refuse more.

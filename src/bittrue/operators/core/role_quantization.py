@@ -10,12 +10,12 @@ Absent ones are None, and left out at the end. With the attribute
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from ...graph import Attribute, Node, Quantization, Tensor
+from ...records import dataclass
 from .base import Call, Operator, Role, Step
 
 T = TypeVar("T")

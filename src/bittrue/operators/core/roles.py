@@ -8,11 +8,11 @@ I = C / groups, sums [N, spatial..., O]; a matrix product has no spatial axes. E
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...graph import Attribute
+from ...records import dataclass
 from .base import Operator, Role, Step
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...records import dataclass
 from ..core.base import Call, Lowered, Operator, Shape
 from .strided_view import reference, steps_of, strided
 

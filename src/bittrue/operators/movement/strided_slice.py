@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 
 import numpy as np
 
 from ...errors import ModelFormatError, RunError
+from ...records import dataclass
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded, fresh
 

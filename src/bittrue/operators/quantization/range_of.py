@@ -10,12 +10,12 @@ with 0 that holds them all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...errors import RunError
 from ...graph import Attribute
+from ...records import dataclass
 from ...rules.range_levels import SUM_LEVEL, Ends, reach
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from .range_operands import check_range, ends_of

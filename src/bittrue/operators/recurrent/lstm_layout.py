@@ -7,10 +7,9 @@ seen as such a list, too, with the weights of an auxiliary input at its end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ...records import dataclass
 from ..core.base import Call, Operand, Shape
 from .recurrent import check_states, need_shape
 

@@ -8,13 +8,13 @@ A sequence ends at its length: behind it, y is 0 and states stay; a sequence of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...errors import RunError
 from ...graph import Attribute
+from ...records import dataclass
 from ..core.base import Call, Shape, Step
 from ..core.stopping import check_stop
 

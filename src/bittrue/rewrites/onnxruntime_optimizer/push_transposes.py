@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...graph import Attribute, Node, data_type
 from ...operators import find
 from ...operators.movement.concatenation import data_inputs
+from ...records import dataclass
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import Sizes, known_sizes

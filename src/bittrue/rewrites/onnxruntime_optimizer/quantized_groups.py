@@ -8,11 +8,11 @@ Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operator
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...graph import Attribute, Node, data_type
+from ...records import dataclass
 from ..editing import Editor
 from .quantized_pairs import (
     DEQUANTIZE,

@@ -1,0 +1,115 @@
+"""`bittrue.records.dataclass` makes what the standard library's makes, and a first result needs no other."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bittrue
+from bittrue.records import dataclass
+
+KINDS: list[dict[str, bool]] = [{"frozen": True}, {"frozen": True, "eq": False}, {}, {"eq": False}]
+# Modules of the standard library, and one of the format's, that take milliseconds.
+HEAVY = "concurrent.futures difflib flatbuffers hashlib json logging pathlib shutil urllib zipfile"
+
+
+@dataclass(frozen=True)
+class Kept:
+    name: str
+    values: list[int] = dataclasses.field(default_factory=list)
+
+
+def both(options: dict[str, bool]) -> list[Any]:
+    """One class made by us, one by the standard library."""
+
+    def made(decorate: Callable[..., Any]) -> Any:
+        class Base:
+            first: int
+            second: tuple[int, ...] = (1,)
+
+        class Example(decorate(**options)(Base)):  # type: ignore[misc]
+            second: tuple[int, ...] = (2,)
+            third: dict[str, int] = dataclasses.field(default_factory=dict)
+
+            def twice(self) -> int:
+                return 2 * int(self.first)
+
+        return decorate(**options)(Example)
+
+    return [made(dataclass), made(dataclasses.dataclass)]
+
+
+def said(action: Callable[[], object]) -> object:
+    """The result, or the kind of error."""
+    try:
+        return action()
+    except Exception as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_classes_are_those_of_the_standard_library(options: dict[str, bool]) -> None:
+    ours, theirs = both(options)
+    for arguments, named in [
+        ((1,), {}),
+        ((1, (3,), {"a": 1}), {}),
+        ((), {"third": {}, "first": 5}),
+        ((), {}),
+        ((1, 2, 3, 4), {}),
+        ((1,), {"first": 1}),
+        ((1,), {"fourth": 1}),
+    ]:
+        made = [said(lambda kind=kind, a=arguments, n=named: vars(kind(*a, **n))) for kind in (ours, theirs)]
+        assert made[0] == made[1]
+    for action in (
+        lambda kind: repr(kind(1)),
+        lambda kind: kind(1) == kind(1),
+        lambda kind: kind(1) == kind(2),
+        lambda kind: kind(1) == 1,
+        lambda kind: kind(1).third is kind(1).third,
+        lambda kind: setattr(kind(1), "first", 2),
+        lambda kind: delattr(kind(1), "first"),
+        lambda kind: dataclasses.asdict(dataclasses.replace(kind(1), first=4)),
+        lambda kind: [field.name for field in dataclasses.fields(kind)],
+        lambda kind: kind.second,
+        lambda kind: kind.__match_args__,
+        lambda kind: kind(3).twice(),
+        lambda kind: len({kind(1, third=()), kind(1, third=())}),
+    ):
+        assert said(lambda a=action: a(ours)) == said(lambda a=action: a(theirs))
+
+
+def test_objects_are_copied_and_pickled() -> None:
+    kept = Kept("a", [1, 2])
+    assert pickle.loads(pickle.dumps(kept)) == copy.deepcopy(kept) == copy.copy(kept) == kept
+    assert hash(Kept("a", ())) == hash(Kept("a", ()))  # type: ignore[arg-type]
+
+
+def test_a_first_result_needs_little(tmp_path: Path) -> None:
+    """Its dataclasses are made by `bittrue.records`, and modules that take long to import are left alone."""
+    code = f"""
+import sys, numpy, dataclasses
+before = set(sys.modules)
+import bittrue
+session = bittrue.load(sys.argv[1]).prepare()
+session.run({{port.name: numpy.zeros(port.shape, port.dtype) for port in session.inputs}})
+loaded = set(sys.modules) - before
+ours = [vars(sys.modules[name]) for name in loaded if name.startswith("bittrue.")]
+kinds = {{k for names in ours for k in names.values() if isinstance(k, type) and k.__module__.startswith("bittrue.")}}
+slow = [k.__qualname__ for k in kinds if "__dataclass_params__" in vars(k) and k.__dataclass_params__.init]
+import json
+print(json.dumps([sorted(loaded & set("{HEAVY}".split())), slow]))
+"""
+    model = tmp_path / "model.tflite"
+    model.write_bytes(bittrue.demo_model())
+    done = subprocess.run([sys.executable, "-c", code, str(model)], check=True, capture_output=True, text=True)
+    assert json.loads(done.stdout) == [[], []]
