@@ -14,6 +14,9 @@ std::unique_ptr<Kernel> make_quantized_levels(const Step& step, const CoreSet& c
 
 std::unique_ptr<Kernel> make_table(const Step& step, const CoreSet& cores);
 
+// The array `entries`; values that `missing` marks leave the step to the reference, which names the first of them.
+std::unique_ptr<Kernel> make_partial_table(const Step& step);
+
 // 256 entries, one per value of the input's type.
 std::unique_ptr<Kernel> make_direct_table(const Step& step, const CoreSet& cores, const Array& entries);
 

@@ -47,6 +47,7 @@ std::unique_ptr<Kernel> not_negative(const Step& step, std::unique_ptr<Kernel> k
 }
 
 std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
+  if (step.has_array("missing")) return make_partial_table(step);
   const Type from = step.input(0).type;
   if (step.texts.count("dtype") == 0) {
     if (from != Type::f32 || step.output().type != Type::f32) return nullptr;
@@ -66,6 +67,7 @@ std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_rsqrt(const Step& step, const CoreSet& cores) {
+  if (step.has_array("missing")) return make_partial_table(step);
   if (step.texts.count("dtype") == 0) {
     if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
     return make_map<float, float>(step, [](float x) { return 1.0f / std::sqrt(x); });

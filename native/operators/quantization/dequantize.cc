@@ -7,11 +7,11 @@
 namespace bittrue {
 namespace {
 
-// One scale per position of an axis, each for `inner` neighbours.
+// One scale per position of an axis, each for `inner` neighbours. `narrow`: differences are numbers of 32 bits.
 template <class In>
 class DequantizeAxis final : public Kernel {
  public:
-  explicit DequantizeAxis(const Step& step) : parameters_(axis_parameters(step, step.input(0))) {
+  DequantizeAxis(const Step& step, bool narrow) : parameters_(axis_parameters(step, step.input(0))), narrow_(narrow) {
     require(step.input(0).elements == step.output().elements && step.input(0).dense() && step.output().dense(),
             "both sides must be dense");
     for (int32_t& zero_point : parameters_.zero_points) {
@@ -27,14 +27,29 @@ class DequantizeAxis final : public Kernel {
     for (int64_t o = 0; o < p.outer; ++o) {
       for (int64_t c = 0; c < p.dimension; ++c, in += p.inner, out += p.inner) {
         if (p.inner >= 64 || c % 1024 == 0) run.check();
-        for (int64_t i = 0; i < p.inner; ++i) out[i] = rules::binary64_multiply(in[i], p.scales[c], p.zero_points[c]);
+        if (narrow_) {
+          for (int64_t i = 0; i < p.inner; ++i) out[i] = rules::binary32_multiply(in[i], p.scales[c], p.zero_points[c]);
+        } else {
+          for (int64_t i = 0; i < p.inner; ++i) out[i] = rules::binary64_multiply(in[i], p.scales[c], p.zero_points[c]);
+        }
       }
     }
   }
 
  private:
   AxisParameters parameters_;
+  bool narrow_;
 };
+
+template <class In>
+std::unique_ptr<Kernel> make_dequantize_from(const Step& step, bool narrow) {
+  if (step.array("scales").count > 1) return std::make_unique<DequantizeAxis<In>>(step, narrow);
+  const AxisParameters p = axis_parameters(step, step.input(0));
+  const float scale = p.scales[0];
+  const int32_t zero_point = p.zero_points[0];
+  if (narrow) return make_map<In, float>(step, [=](In q) { return rules::binary32_multiply(q, scale, zero_point); });
+  return make_map<In, float>(step, [=](In q) { return rules::binary64_multiply(q, scale, zero_point); });
+}
 
 // One scale: vectors multiply and add, the scalars behind them multiply differences.
 std::unique_ptr<Kernel> make_lane_dequantize(const Step& step) {
@@ -73,26 +88,28 @@ std::unique_ptr<Kernel> make_dequantize(const Step& step, const CoreSet&) {
   if (!step.has_array("scales") || !(narrow || step.rule("dequantize") == "binary64_multiply")) return nullptr;
   const Type from = step.input(0).type;
   if (step.output().type != Type::f32) return nullptr;
-  if (narrow && (step.array("scales").count > 1 || !is_8bit(from))) return nullptr;
-  if (step.array("scales").count > 1) {
-    if (is_8bit(from)) return std::make_unique<DequantizeAxis<uint8_t>>(step);
-    if (from == Type::s4 || from == Type::s2) return std::make_unique<DequantizeAxis<int8_t>>(step);
-    return nullptr;
-  }
-  const AxisParameters p = axis_parameters(step, step.input(0));
-  const double scale = p.scales[0];
-  const int64_t zero_point = p.zero_points[0];
-  if (is_byte(from)) {
+  if (is_byte(from) && step.array("scales").count == 1) {
+    const AxisParameters p = axis_parameters(step, step.input(0));
+    const float scale = p.scales[0];
+    const int32_t zero_point = p.zero_points[0];
     std::array<float, 256> table;
     for (int byte = 0; byte < 256; ++byte) {
-      const int64_t q = value_of_byte(from, byte);
-      table[byte] = narrow ? rules::binary32_multiply(static_cast<int32_t>(q), p.scales[0], p.zero_points[0])
-                           : rules::binary64_multiply(q, scale, zero_point);
+      const auto q = static_cast<int32_t>(value_of_byte(from, byte));
+      table[byte] =
+          narrow ? rules::binary32_multiply(q, scale, zero_point) : rules::binary64_multiply(q, scale, zero_point);
     }
     return std::make_unique<WideTable<float>>(step, table);
   }
-  if (from != Type::s16) return nullptr;
-  return make_map<int16_t, float>(step, [=](int16_t q) { return rules::binary64_multiply(q, scale, zero_point); });
+  switch (from) {
+    case Type::s8:
+    case Type::u8: return make_dequantize_from<uint8_t>(step, narrow);
+    case Type::s4:
+    case Type::s2: return make_dequantize_from<int8_t>(step, narrow);
+    case Type::s16: return make_dequantize_from<int16_t>(step, narrow);
+    case Type::u16: return make_dequantize_from<uint16_t>(step, narrow);
+    case Type::s32: return make_dequantize_from<int32_t>(step, narrow);
+    default: return nullptr;
+  }
 }
 
 BITTRUE_OPERATOR(dequantize, make_dequantize)

@@ -8,6 +8,7 @@
 #include "operators/core/lanes.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
+#include "rules/center.h"
 #include "rules/quantize.h"
 
 namespace bittrue {
@@ -155,6 +156,74 @@ std::unique_ptr<Kernel> make_lane_rescaled(const Step& step) {
       step, [body](uint8_t q) { return body[q]; }, [tail](uint8_t q) { return tail[q]; });
 }
 
+rules::CenterRule center_of(const Step& step) {
+  rules::CenterRule found = rules::CenterRule::s32_wrap;
+  const auto slot = step.rules.find("center");
+  require(slot == step.rules.end() || rules::find_rule(slot->second, found), "no native rule for this slot");
+  return found;
+}
+
+// A multiplier and a zero point per position of one axis.
+template <class In, class Out>
+class RescaledSlices final : public Kernel {
+ public:
+  explicit RescaledSlices(const Step& step) : center_(center_of(step)) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.elements == out.elements && in.dense() && out.dense(), "both sides must be dense");
+    const int64_t axis = step.integer("axis", 0, in.rank() - 1);
+    dimension_ = in.shape[axis];
+    for (int64_t i = 0; i < axis; ++i) outer_ *= in.shape[i];
+    for (int64_t i = axis + 1; i < in.rank(); ++i) inner_ *= in.shape[i];
+    const Array& points = step.array("input_zero_points");
+    require(points.count == dimension_, "there must be one zero point per position of the axis");
+    in_flip_ = flip_of(in.type);
+    for (int64_t i = 0; i < dimension_; ++i) {
+      zero_points_.push_back(points.integer(i));
+      require(zero_points_[i] >= kLeastRounded && zero_points_[i] <= kMostRounded, "a zero point is out of range");
+    }
+    requantize_ = step.requantize(dimension_);
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const In*>(run.inputs[0]);
+    auto* out = reinterpret_cast<Out*>(run.outputs[0]);
+    constexpr int64_t kBlock = 4096;
+    const int64_t elements = outer_ * dimension_ * inner_;
+    run.pool.parallel((elements + kBlock - 1) / kBlock, [&](int64_t task, int) {
+      const int64_t last = std::min(elements, (task + 1) * kBlock);
+      for (int64_t i = task * kBlock; i < last;) {
+        const int64_t channel = i / inner_ % dimension_, end = std::min(last, (i / inner_ + 1) * inner_);
+        for (; i < end; ++i) {
+          const int64_t centered = rules::center(center_, int64_t{in[i]} - in_flip_, zero_points_[channel]);
+          out[i] = static_cast<Out>(rules::requantize(requantize_, centered, channel));
+        }
+      }
+    });
+  }
+
+ private:
+  rules::CenterRule center_;
+  rules::Requantize requantize_;
+  std::vector<int64_t> zero_points_;
+  int64_t outer_ = 1, dimension_ = 1, inner_ = 1;
+  int32_t in_flip_ = 0;
+};
+
+template <class In>
+std::unique_ptr<Kernel> rescaled_slices_from(const Step& step) {
+  const Type to = step.output().type;
+  if (is_8bit(to)) return std::make_unique<RescaledSlices<In, uint8_t>>(step);
+  if (to == Type::s16) return std::make_unique<RescaledSlices<In, int16_t>>(step);
+  return to == Type::s32 ? std::make_unique<RescaledSlices<In, int32_t>>(step) : nullptr;
+}
+
+std::unique_ptr<Kernel> make_rescaled_slices(const Step& step) {
+  const Type from = step.input(0).type;
+  if (is_8bit(from)) return rescaled_slices_from<uint8_t>(step);
+  if (from == Type::s16) return rescaled_slices_from<int16_t>(step);
+  return from == Type::s32 ? rescaled_slices_from<int32_t>(step) : nullptr;
+}
+
 }  // namespace
 
 AxisParameters axis_parameters(const Step& step, const Operand& operand) {
@@ -185,18 +254,18 @@ AxisParameters axis_parameters(const Step& step, const Operand& operand) {
 
 std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
   if (step.rules.count("lanes")) return make_lane_rescaled(step);
+  if (step.has_array("input_zero_points")) return make_rescaled_slices(step);
   const int64_t zero_point = step.integer("input_zero_point", kLeastRounded, kMostRounded);
   const Rescaling rescale = any_rescaling(step, step.rule("rescale"), "");
+  const rules::CenterRule center = center_of(step);
   if (rules::is_real(rescale.rule)) {
-    // Zero points are taken off real numbers there, which is the same for few bits.
-    require(is_8bit(step.input(0).type) || step.input(0).type == Type::s16, "no native kernel for these types");
-    require(zero_point >= -(int64_t{1} << 23) && zero_point <= int64_t{1} << 23, "a zero point is out of range");
     rules::Requantize requantize = requantization(step, rescale, kMostRounded);
     requantize.flip = 0;
-    return make_integer_map(step, cores, [=](int64_t q) { return rules::requantize(requantize, q - zero_point, 0); });
+    return make_integer_map(
+        step, cores, [=](int64_t q) { return rules::requantize(requantize, rules::center(center, q, zero_point), 0); });
   }
   const Storing store = storing(step);
-  return make_integer_map(step, cores, [=](int64_t q) { return store(rescale(arithmetic::wrap_s32(q - zero_point))); });
+  return make_integer_map(step, cores, [=](int64_t q) { return store(rescale(rules::center(center, q, zero_point))); });
 }
 
 static std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& cores) {
@@ -210,7 +279,8 @@ static std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& co
     if (to == Type::s16) return make_lane_quantize<int16_t>(step);
     return is_8bit(to) ? make_lane_quantize<uint8_t>(step) : nullptr;
   }
-  if (to == Type::s16) return make_real_quantize<int16_t>(step);
+  if (to == Type::s16 || to == Type::u16) return make_real_quantize<int16_t>(step);
+  if (to == Type::s32) return make_real_quantize<int32_t>(step);
   if (is_byte(to) || type_bytes(to) == 1) return make_real_quantize<uint8_t>(step);
   return nullptr;
 }
