@@ -14,8 +14,6 @@ from onnx import NodeProto, TensorProto, helper
 from support.attention_models import GENERATORS, HALVES, normal
 from support.onnx_models import MICROSOFT, Checks, build, check, needs_wide, single
 
-pytestmark = needs_wide
-
 
 @pytest.mark.parametrize("operator", GENERATORS)
 def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
@@ -34,6 +32,7 @@ def test_random_models_of_halves(request: pytest.FixtureRequest, operator: str) 
     assert "equal" in checks.outcomes
 
 
+@needs_wide
 @pytest.mark.parametrize("odd", [0.0, np.inf, -np.inf, np.nan])
 def test_many_keys_in_blocks(odd: float) -> None:
     """Heads of 1000 and 300 columns leave room for 50 keys."""

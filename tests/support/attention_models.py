@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from .floating_models import F32, Generator, Model
-from .onnx_models import MICROSOFT, single
+from .onnx_models import MICROSOFT, build, single
 
 _FLOAT = TensorProto.FLOAT
 
@@ -255,6 +255,108 @@ def group_query_attention(rng: np.random.Generator) -> Model:
     )
 
 
+def group_query_attention_with_caches(rng: np.random.Generator) -> Model:
+    """Caches of a window, caches of integers, keys of another layer, and queries that see all keys.
+
+    What a cache of a window gives behind its last key is not defined: it is cut off.
+    """
+    batch, key_heads, head = int(rng.integers(1, 4)), int(rng.integers(1, 3)), 8 * int(rng.integers(1, 9))
+    heads = key_heads * int(rng.integers(1, 4))
+    bits = int(rng.choice([0, 4, 8]))
+    if bits and rng.random() < 0.8:
+        # Rows of a cache of a window have a multiple of 16 bytes.
+        head = 128 // bits * int(rng.integers(1, 3))
+    form = str(rng.choice(["sliding", "full", "shared"], p=[0.5, 0.4, 0.1]))
+    before = rng.integers(0, 12, batch)
+    length = 1
+    if rng.random() < 0.5:
+        batch, length, before = 1, int(rng.integers(2, 9)), before[:1]
+    counts = before + length
+    total = int(counts.max())
+    window = int(rng.integers(1, 8)) if form == "sliding" or rng.random() < 0.2 else -1
+    room = total if form != "sliding" else window + int(rng.integers(0, 5))
+    attributes: dict[str, Any] = {"num_heads": heads, "kv_num_heads": key_heads, **_scale(rng)}
+    if window > 0:
+        attributes["local_window_size"] = window
+    elif rng.random() < 0.3:
+        attributes["causal"] = 0
+    if form == "sliding":
+        attributes["sliding_window_cache"] = 1
+    if rng.random() < 0.15:
+        attributes["softcap"] = float(rng.choice([5.0, -1.0]))
+    if rng.random() < 0.15:
+        attributes["smooth_softmax"] = 1
+    packed, turned = form != "shared" and rng.random() < 0.4, rng.random() < 0.3
+    if turned:
+        head = 16 * ((head + 15) // 16)
+        attributes |= {"do_rotary": 1, "rotary_interleaved": int(rng.integers(0, 2))}
+    new = 0 if form == "shared" else length
+
+    def past() -> np.ndarray:
+        sizes = (batch, key_heads, room)
+        if bits == 0:
+            return normal(rng, *sizes, head)
+        if bits == 8:
+            return rng.integers(-128, 128, (*sizes, head)).astype(np.int8)
+        return rng.integers(0, 256, (*sizes, head // 2)).astype(np.uint8)
+
+    width = (heads + 2 * key_heads if packed else heads) * head
+    inputs: dict[str, np.ndarray | None] = {
+        "q": normal(rng, batch, length, width),
+        "k": None if packed else normal(rng, batch, new, key_heads * head),
+        "v": None if packed else normal(rng, batch, new, key_heads * head),
+        "past_key": past(),
+        "past_value": past(),
+        "lengths": (counts - 1).astype(np.int32),
+        "total": np.asarray(total, np.int32),
+        "cos": normal(rng, 40, head // 2) if turned else None,
+        "sin": normal(rng, 40, head // 2) if turned else None,
+        "positions": None,
+        "added": None,
+        "sink": None,
+    }
+    if rng.random() < 0.3:
+        inputs["added"] = normal(rng, int(rng.choice([1, batch])), int(rng.choice([1, heads])), length, total)
+    if rng.random() < 0.1:
+        inputs["sink"] = normal(rng, heads)
+    kind = {0: _FLOAT, 4: TensorProto.UINT8, 8: TensorProto.INT8}[bits]
+    if bits:
+        per_column = rng.random() < 0.5
+        how = "PER_CHANNEL" if per_column else "PER_TENSOR"
+        attributes |= {"k_quant_type": how, "v_quant_type": how, "kv_cache_bit_width": bits}
+        for name in ("k_scale", "v_scale"):
+            scales = np.exp2(rng.uniform(-6, 0, (1, key_heads, 1, head) if per_column else 1)).astype(F32)
+            inputs[name] = np.where(rng.random(scales.shape) < 0.03, F32(0), scales)
+    if form != "sliding":
+        outputs = [_FLOAT, kind, kind]
+        # Behind shorter sequences, scores are not defined.
+        if rng.random() < 0.2 and len(set(counts.tolist())) == 1:
+            outputs.append(_FLOAT)
+            attributes["qk_output"] = int(rng.integers(1, 3))
+        constants = ["total", "cos", "sin"]
+        return single("GroupQueryAttention", inputs, outputs, attributes, domain=MICROSOFT, constants=constants)
+    return _of_window(inputs, attributes, counts, room, window, kind)
+
+
+def _of_window(
+    inputs: dict[str, np.ndarray | None],
+    attributes: dict[str, Any],
+    counts: np.ndarray,
+    room: int,
+    window: int,
+    kind: int,
+) -> Model:
+    step = room - window + 1
+    kept = min(int(one) if one <= room else int(one) - step * -(-(int(one) - room) // step) for one in counts)
+    names = [name if array is not None else "" for name, array in inputs.items()]
+    nodes = [helper.make_node("GroupQueryAttention", names, ["y", "k_all", "v_all"], domain=MICROSOFT, **attributes)]
+    nodes += [helper.make_node("Slice", [f"{one}_all", "zero", "kept", "axis"], [f"{one}_kept"]) for one in "kv"]
+    given = {name: array for name, array in inputs.items() if array is not None}
+    constants: dict[str, np.ndarray] = {name: given.pop(name) for name in ("total", "cos", "sin") if name in given}
+    constants |= {"zero": np.int64([0]), "kept": np.int64([kept]), "axis": np.int64([2])}
+    return build(nodes, given, {"y": _FLOAT, "k_kept": kind, "v_kept": kind}, constants)
+
+
 def attention_of_onnx(rng: np.random.Generator) -> Model:
     batch, queries, key_heads, head = int(rng.integers(1, 4)), size(rng), int(rng.integers(1, 4)), size(rng)
     heads = key_heads * int(rng.integers(1, 3))
@@ -303,14 +405,17 @@ def halves(generate: Generator) -> Generator:
     def generate_halves(rng: np.random.Generator) -> Model:
         content, feeds = generate(rng)
         model = onnx.load_from_string(content)
+        # Scales of a cache of integers stay.
+        whole = [value.name.endswith("_scale") for value in model.graph.input]
         for value in (*model.graph.input, *model.graph.output):
-            if value.type.tensor_type.elem_type == _FLOAT:
+            if value.type.tensor_type.elem_type == _FLOAT and not value.name.endswith("_scale"):
                 value.type.tensor_type.elem_type = TensorProto.FLOAT16
         for constant in model.graph.initializer:
             if constant.data_type == _FLOAT:
                 half = numpy_helper.to_array(constant).astype(np.float16)
                 constant.CopyFrom(numpy_helper.from_array(half, constant.name))
-        return model.SerializeToString(), [x.astype(np.float16) if x.dtype == F32 else x for x in feeds]
+        halved = [x if kept or x.dtype != F32 else x.astype(np.float16) for x, kept in zip(feeds, whole, strict=True)]
+        return model.SerializeToString(), halved
 
     return generate_halves
 
@@ -329,4 +434,8 @@ GENERATORS: dict[str, Generator] = {
 HALVES: dict[str, Generator] = {
     name: halves(GENERATORS[name])
     for name in ("Attention of ONNX", "GroupQueryAttention", "RotaryEmbedding", "RotaryEmbedding of ONNX")
+}
+CACHES: dict[str, Generator] = {
+    "f32": group_query_attention_with_caches,
+    "f16": halves(group_query_attention_with_caches),
 }

@@ -120,6 +120,7 @@ class Attention final : public Kernel {
     require(whole_ || inverse_ || rule == "binary32_blocks", "no native rule for this slot");
     require(step.real("cap") == 0.0 && step.integer("smooth", 0, 1) == 0 && !step.has_input(kSink),
             "scores that are capped, or sinks");
+    require(step.integer("cache_bits") == 0 && step.text("cache") != "sliding", "a cache of integers, or of a window");
     require(step.outputs.size() <= 3, "scores are asked for");
     batch_ = step.integer("batch"), queries_ = step.integer("queries"), fresh_ = step.integer("new");
     past_ = step.integer("past"), keys_ = step.integer("keys"), heads_ = step.integer("heads");
@@ -397,7 +398,7 @@ class Attention final : public Kernel {
 
   // The keys [first, end) that a query of a sequence in its place sees.
   void seen(const Head& head, int64_t row, int64_t& first, int64_t& end) const {
-    end = head.before + row + 1;
+    end = causal_ ? head.before + row + 1 : head.keys;
     if (whole_) end = std::min(end, head.keys);
     first = window_ >= 0 ? std::max<int64_t>(end - window_, 0) : 0;
   }
@@ -516,7 +517,7 @@ class Attention final : public Kernel {
       const int64_t count = std::min(rows, queries_ - row);
       int64_t reach = head.keys;
       for (int64_t r = 0; r < count; ++r) take(run, query_, head.b, head.n, row + r, own.q + r * size_);
-      if (placed_) reach = std::min(reach, head.before + row + count);
+      if (placed_ && causal_) reach = std::min(reach, head.before + row + count);
       std::fill_n(own.largest, count, kLowest);
       std::fill_n(own.sum, count, 0.0f);
       for (int64_t at = 0; at < reach; at += keys) {

@@ -62,6 +62,28 @@ ROWS: tuple[Row, ...] = tuple(
 _RUN = "run on x86-64 with AVX2 and FMA, one thread"
 _BLOCKS = f"{_RUN}: 270 random products with weights in blocks, every bit"
 
+# Bytes of the smallest second-level cache of these processors.
+_CACHE = 1 << 18
+
+
+def _attention(row: Row) -> tuple[Row, ...]:
+    """Blocks follow from the size of a cache: whether they are the same everywhere is said first."""
+    own = replace(
+        row,
+        rules={**row.rules, "real_softmax": "binary32_polynomial_8_lanes"},
+        evidence=f"{_RUN}: 1,500 random single-node models, every bit",
+        limit=attention.OTHERS,
+        inexact=False,
+    )
+    if row.rules["attention"].startswith("whole_rows"):
+        return (own,)
+    of_blocks = f"{attention.CACHE}, which few of these processors have"
+    return (
+        replace(own, when=(*row.when, ("attends_in_one_block", _CACHE))),
+        replace(own, limit=of_blocks, inexact=True),
+    )
+
+
 # Rows of real numbers that other vectors change.
 _REALS: tuple[Row, ...] = (
     tuple(
@@ -131,18 +153,7 @@ _REALS: tuple[Row, ...] = (
         for row in layers.ROWS
         if row.operator == "mixture_of_experts" and " u8 " in row.types[0]
     )
-    + tuple(
-        replace(
-            row,
-            rules={**row.rules, "real_softmax": "binary32_polynomial_8_lanes"},
-            evidence=f"{_RUN}: 1,065 random single-node models, every bit",
-            limit=row.limit.replace("1 MiB", "1 MiB, which few of these processors have"),
-            # Blocks follow from the size of a cache.
-            inexact=not row.rules["attention"].startswith("whole_rows"),
-        )
-        for row in attention.ROWS
-        if row.operator == "attention"
-    )
+    + tuple(one for row in attention.ROWS if row.operator == "attention" for one in _attention(row))
 )
 
 # Rewrites that ask how many channels a block has.

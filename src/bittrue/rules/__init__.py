@@ -27,6 +27,7 @@ _TABLES = {
     "quantized_bias": ("range_layer", "BIAS"),
     "block_product": ("block_product", "RULES"),
     "byte_products": ("byte_products", "RULES"),
+    "cached_product": ("cached_product", "RULES"),
     "cast": ("cast", "RULES"),
     "channel_parameters": ("channel_parameters", "RULES"),
     "cast_tail": ("cast", "RULES"),

@@ -25,6 +25,8 @@ _PLAIN: dict[str, Attribute] = {
     "key_columns": 0,
     "value_columns": 0,
     "cache": "pair",
+    "cache_bits": 0,
+    "cache_scales": False,
     "scores": "none",
     "blocks": "never",
 }
@@ -192,24 +194,56 @@ def _q_embed_layer_normalization(source: Source) -> None:
     _embedding(source, parts[:7], None, parts[7])
 
 
+_QUANTIZED = ("NONE", "PER_TENSOR", "PER_CHANNEL")
+
+
+def _cache_bits(source: Source) -> int:
+    """Bits of the integers that the cache holds; 0: it holds real numbers."""
+    kinds = [source.text(f"{which}_quant_type", "NONE") for which in "kv"]
+    bits = source.integer("kv_cache_bit_width", 0)
+    if kinds[0] not in _QUANTIZED or kinds[0] != kinds[1]:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"keys are quantized '{kinds[0]}', values '{kinds[1]}'")
+    if bits not in ((0,) if kinds[0] == "NONE" else (4, 8)):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'kv_cache_bit_width' is {bits} for a cache '{kinds[0]}'")
+    if not bits:
+        return 0
+    wanted = "s8" if bits == 8 else "u8"
+    if source.type(3) != wanted or source.type(4) != wanted:
+        raise source.invalid("BT-NODE-TYPE", f"a cache of {bits} bits is {source.type(3)}, expected {wanted}")
+    source.tensor(12), source.tensor(13)
+    return bits
+
+
+def _check_cache(source: Source, sliding: bool, bits: int) -> None:
+    """What the runtime refuses, and where it would read beyond the new keys."""
+    given = len(source.outputs) > 2 and all(source.outputs[1:3])
+    if not given and (source.present(3) or bits):
+        raise source.invalid("BT-NODE-OUTPUT", "past keys and values need the outputs with all of them")
+    if not sliding:
+        return
+    source.tensor(3), source.tensor(4)
+    if source.integer("local_window_size", -1) < 1:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "'sliding_window_cache' needs a 'local_window_size'")
+    if any(source.outputs[3:]):
+        raise source.invalid("BT-NODE-OUTPUT", "a cache of a window gives no scores")
+
+
 def _group_query_attention(source: Source) -> None:
     """Queries and keys are turned first, where the node asks for it."""
-    refused = {"k_quant_type": "NONE", "v_quant_type": "NONE"}
-    for name, usual in refused.items():
-        if source.text(name, usual) != usual:
-            raise source.unsupported("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is not read", "keep the cache in f32")
-    _refuse(source, "kv_cache_bit_width", "sliding_window_cache")
+    bits, sliding = _cache_bits(source), source.integer("sliding_window_cache", 0) == 1
+    _check_cache(source, sliding, bits)
     source.real("qk_norm_epsilon", 1e-6)
     if source.present(14) or source.present(15):
         raise source.invalid("BT-NODE-INPUT", "weights of norms have no kernel", "normalize queries and keys before")
-    if source.present(12) or source.present(13):
-        raise source.unsupported("BT-ONNX-ATTRIBUTE", "scales of the cache are not read", "keep the cache in f32")
     source.tensor(5), source.tensor(6)
     heads, key_heads = source.integer("num_heads", 0), source.integer("kv_num_heads", 0)
     scores = {0: "none", 1: "masked", 2: "softmax"}
-    form = source.integer("qk_output", 0)
-    if form not in scores or source.integer("causal", 1) != 1:
-        raise source.unsupported("BT-ONNX-ATTRIBUTE", "only causal attention with a known 'qk_output' is read")
+    form, causal = source.integer("qk_output", 0), source.flag("causal", True)
+    window = max(-1, _short(source, "local_window_size", -1))
+    if form not in scores:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'qk_output' is {form}, expected 0, 1 or 2")
+    if not causal and source.integer("local_window_size", -1) != -1:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "'local_window_size' asks for causal attention")
     if form and not any(source.outputs[3:]):
         raise source.invalid("BT-NODE-OUTPUT", "'qk_output' needs the output with the scores")
     query, key, value, past_key, past_value, lengths, total, added, sink = source.ordered(*range(7), 10, 11)
@@ -222,17 +256,22 @@ def _group_query_attention(source: Source) -> None:
         "heads": heads,
         "key_heads": key_heads,
         "scale": _finite(source, "scale", 0.0),
-        "causal": True,
-        "window": max(-1, _short(source, "local_window_size", -1)),
-        "cap": max(0.0, _finite(source, "softcap", 0.0)),
+        "causal": causal,
+        "window": window,
+        "cap": _finite(source, "softcap", 0.0),
         "smooth": source.flag("smooth_softmax", False, False),
-        "cache": "placed",
+        "cache": "sliding" if sliding else "placed",
+        "cache_bits": bits,
+        "cache_scales": source.text("k_quant_type", "NONE") == "PER_CHANNEL",
         "scores": scores[form],
         "blocks": "placed",
     }
     source.flag("rotary_interleaved", False, False)
     inputs = [query, key, value, None, None, added, past_key, past_value, lengths, total, sink]
-    source.emit("attention", source.type(0), attributes, inputs=inputs)
+    if bits:
+        inputs += source.ordered(12, 13)
+    cache = source.type(3) if bits else source.type(0)
+    source.emit("attention", [source.type(0), cache, cache, source.type(0)], attributes, inputs=inputs)
 
 
 def _attention_of_onnx(source: Source) -> None:

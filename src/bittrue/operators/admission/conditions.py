@@ -168,11 +168,25 @@ def attends_alone(call: Call) -> bool:
 
 
 def attends_in_plain(call: Call) -> bool:
-    """Attention to several keys by scores as they are, without caps and sinks, that gives no scores."""
+    """Causal attention to several keys by scores as they are, without caps and sinks, that gives no scores."""
     from ..attention import attention
 
     plain = not call.attribute("cap") and not call.attribute("smooth") and not call.has(attention.SINK)
-    return plain and len(call.outputs) == 3 and call.integers(attention.TOTAL, "length")[0] > 1
+    return (
+        plain
+        and bool(call.attribute("causal"))
+        and len(call.outputs) == 3
+        and call.integers(attention.TOTAL, "length")[0] > 1
+    )
+
+
+def attends_in_one_block(call: Call, cache: int) -> bool:
+    """Blocks of queries and of keys as a second-level cache of so many bytes has them hold all of them."""
+    from ..attention import attention
+
+    sizes = attention.sizes_of(call)
+    both = sizes.size + sizes.value_size
+    return sizes.keys <= cache // (16 * both) and sizes.queries <= min(both, cache // (16 * both))
 
 
 def window_is_image(call: Call) -> bool:
@@ -465,6 +479,7 @@ def counts_within(call: Call, inputs: tuple[int, int], outputs: tuple[int, int])
 
 CONDITIONS: dict[str, Callable[..., bool]] = {
     "attends_alone": attends_alone,
+    "attends_in_one_block": attends_in_one_block,
     "attends_in_plain": attends_in_plain,
     "attribute_is": attribute_is,
     "bias_beyond": bias_beyond,

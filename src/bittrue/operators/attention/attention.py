@@ -1,7 +1,8 @@
 """attention: softmax(scale * q k^T + what hides keys) v for every head of queries, and the cache of keys and values.
 
 Operands: query, key, value, bias of these, mask, what is added to scores, past keys, past values, lengths, the length
-of the cache, sinks. Queries [B, S, N * H] or [B, N, S, H]; where there are no keys, all three lie side by side in one
+of the cache, sinks, scales of keys and of values in a cache of integers: one number, or one per column of every head.
+Queries [B, S, N * H] or [B, N, S, H]; where there are no keys, all three lie side by side in one
 tensor. Results: [B, S, N * V] (or [B, N, S, V] where queries have four axes), keys and values with the past ones, and
 the scores.
 
@@ -18,7 +19,9 @@ that see no key have weights of 0. With `half`, which stands at widened operands
 `smooth`: a score of 0 without value takes part.
 `key_columns`, `value_columns`: of three in one tensor; 0: heads of values are like those of keys.
 `cache`: ``"stacked"``: keys and values in one tensor, ``"pair"``, or ``"placed"``: sequences begin at the front of the
-cache, and lengths say where their last key is.
+cache, and lengths say where their last key is; ``"sliding"``: so, but it holds no more than the last keys.
+`cache_bits`: of the integers in a placed cache, 8, or 4 in pairs (8 more than they count); 0: it is real.
+`cache_scales`: every column of every head has its own.
 `scores`: which ones are the fourth result, as `rules.attention.Attended` names them.
 `blocks`: when the runtime may go by blocks of keys, for conditions of rows.
 """
@@ -32,16 +35,33 @@ import numpy as np
 from ...errors import RunError
 from ...graph import Attribute
 from ...records import dataclass
-from ...rules import attention, real_product, real_softmax
+from ...rules import attention, cached_product, real_product, real_softmax
 from ...rules.attention import Attended, Head
 from ..core.base import Call, Lowered, Operand, Operator, Shape, Step
 from ..core.stopping import check_stop
-from . import masks
+from . import cache, masks
 
-QUERY, KEY, VALUE, BIAS, MASK, ADDED, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, SINK = range(11)
-_CACHES = ("stacked", "pair", "placed")
+(
+    QUERY,
+    KEY,
+    VALUE,
+    BIAS,
+    MASK,
+    ADDED,
+    PAST_KEY,
+    PAST_VALUE,
+    LENGTHS,
+    TOTAL,
+    SINK,
+    KEY_SCALES,
+    VALUE_SCALES,
+) = range(13)
+_CACHES = ("stacked", "pair", "placed", "sliding")
+# Sequences of their own lengths.
+_PLACED = ("placed", "sliding")
 _MASKS, _INTEGERS = ("s32", "bool", "f32"), ("s32", "s64")
 _TYPES = {MASK: _MASKS, LENGTHS: _INTEGERS, TOTAL: _INTEGERS}
+_OF_CACHE = {0: "f32", 4: "u8", 8: "s8"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +85,8 @@ def _columns(call: Call, operand: Operand, heads: int) -> int:
     return operand.shape[2] // heads
 
 
-def _sizes(call: Call) -> Sizes:
+def sizes_of(call: Call) -> Sizes:
+    """What operands and attributes say; a typed error where they do not fit together."""
     query = call.input(QUERY, "query")
     call.rank(query, 3, 4)
     heads, key_heads = int(call.attribute("heads")), int(call.attribute("key_heads"))
@@ -116,18 +137,19 @@ def _sizes(call: Call) -> Sizes:
 
 
 def _cache_sizes(call: Call, batch: int, heads: int, size: int, value_size: int, new: int) -> tuple[int, int]:
-    cache = call.attribute("cache")
-    if cache not in _CACHES:
-        raise call.invalid("BT-NODE-ATTRIBUTE", f"attribute 'cache' is '{cache}'")
+    kind, bits = call.attribute("cache"), int(call.attribute("cache_bits"))
+    if kind not in _CACHES or bits not in _OF_CACHE or (bits and kind not in _PLACED):
+        raise call.invalid("BT-NODE-ATTRIBUTE", f"attribute 'cache' is '{kind}' of {bits} bits")
     past = 0
     if call.has(PAST_KEY):
         operand = call.input(PAST_KEY)
         past = operand.shape[-2] if operand.rank > 1 else -1
+        each = 2 if bits == 4 else 1
         wanted = {
-            PAST_KEY: (2, batch, heads, past, size) if cache == "stacked" else (batch, heads, past, size),
-            PAST_VALUE: (batch, heads, past, value_size),
+            PAST_KEY: (2, batch, heads, past, size) if kind == "stacked" else (batch, heads, past, size // each),
+            PAST_VALUE: (batch, heads, past, value_size // each),
         }
-        for position in (PAST_KEY,) if cache == "stacked" else (PAST_KEY, PAST_VALUE):
+        for position in (PAST_KEY,) if kind == "stacked" else (PAST_KEY, PAST_VALUE):
             if call.input(position, "past").shape != wanted[position]:
                 found = list(call.input(position).shape)
                 raise call.invalid(
@@ -135,15 +157,27 @@ def _cache_sizes(call: Call, batch: int, heads: int, size: int, value_size: int,
                 )
     elif call.has(PAST_VALUE):
         raise call.invalid("BT-ATTENTION-CACHE", "past values come without past keys")
-    if cache != "placed":
+    if kind not in _PLACED:
         return past, past + new
+    if size % 8 or value_size != size:
+        raise call.invalid("BT-ATTENTION-HEADS", f"heads of {size} numbers, expected multiples of 8")
     queries = call.input(QUERY).shape[-2]
-    if new != queries:
-        raise call.invalid("BT-ATTENTION-CACHE", f"{new} keys and {queries} queries do not enter a cache together")
     total = call.integers(TOTAL, "length")
     if len(total) != 1 or total[0] < 1:
         raise call.invalid("BT-ATTENTION-CACHE", f"the length of the cache is {total}")
-    return past, max(past, total[0])
+    if new != queries and (new or kind == "sliding" or not call.has(PAST_KEY) or total[0] > past):
+        raise call.invalid("BT-ATTENTION-CACHE", f"{new} keys and {queries} queries do not enter a cache together")
+    if kind == "sliding" and past < int(call.attribute("window")):
+        raise call.invalid("BT-ATTENTION-CACHE", f"{past} places do not hold a window of {call.attribute('window')}")
+    if kind == "sliding" and bits and size * bits % 128:
+        raise call.invalid(
+            "BT-ATTENTION-HEADS", f"rows of {size} numbers of {bits} bits, expected multiples of 16 bytes"
+        )
+    if bits:
+        for position in (KEY_SCALES, VALUE_SCALES):
+            if call.input(position, "scales").size != (heads * size if call.attribute("cache_scales") else 1):
+                raise call.invalid("BT-ATTENTION-CACHE", f"there are {call.input(position).size} scales of the cache")
+    return past, past if kind == "sliding" else max(past, total[0])
 
 
 def _broadcasts(call: Call, position: int, shape: Shape) -> None:
@@ -168,18 +202,20 @@ def _check_mask(call: Call, s: Sizes) -> None:
 
 def infer(call: Call) -> list[Shape]:
     """The result, keys and values for the next call, and scores."""
-    call.expect((1, 11), None)
+    call.expect((1, 13), None)
+    bits = _OF_CACHE.get(int(call.attribute("cache_bits")), "f32")
+    types = {**_TYPES, PAST_KEY: (bits,), PAST_VALUE: (bits,)}
     for position, operand in enumerate(call.inputs):
-        if operand is not None and operand.dtype not in _TYPES.get(position, ("f32",)):
+        if operand is not None and operand.dtype not in types.get(position, ("f32",)):
             raise call.invalid("BT-NODE-TYPE", f"input {position} ('{operand.name}') is {operand.dtype}")
-    s = _sizes(call)
+    s = sizes_of(call)
     columns = s.heads * s.size + s.key_heads * (s.size + s.value_size)
     if call.has(BIAS) and call.input(BIAS).shape != (columns,):
         raise call.invalid("BT-BIAS-LENGTH", f"bias has shape {list(call.input(BIAS).shape)}, expected [{columns}]")
     if call.has(MASK):
         _check_mask(call, s)
     if call.has(ADDED):
-        keys = call.integers(TOTAL, "length")[0] if call.attribute("cache") == "placed" else s.keys
+        keys = call.integers(TOTAL, "length")[0] if call.attribute("cache") in _PLACED else s.keys
         _broadcasts(call, ADDED, (s.batch, s.heads, s.queries, keys))
     if call.has(LENGTHS) and call.input(LENGTHS).size != s.batch:
         raise call.invalid("BT-ATTENTION-LENGTHS", f"there are {call.input(LENGTHS).size} lengths for {s.batch} rows")
@@ -193,10 +229,11 @@ def infer(call: Call) -> list[Shape]:
     if call.attribute("cache") == "stacked":
         shapes: list[Shape] = [result, (2, s.batch, s.key_heads, s.keys, s.size)]
     else:
+        each = 2 if call.attribute("cache_bits") == 4 else 1
         shapes = [
             result,
-            (s.batch, s.key_heads, s.keys, s.size),
-            (s.batch, s.key_heads, s.keys, s.value_size),
+            (s.batch, s.key_heads, s.keys, s.size // each),
+            (s.batch, s.key_heads, s.keys, s.value_size // each),
             (s.batch, s.heads, s.queries, s.keys),
         ]
     return shapes[: len(call.outputs)]
@@ -204,12 +241,12 @@ def infer(call: Call) -> list[Shape]:
 
 def lower(call: Call) -> Lowered:
     """Sizes, and the scale as a binary32 number."""
-    s = _sizes(call)
+    s = sizes_of(call)
     scale = np.float32(call.attribute("scale"))
     if scale == 0:
         size = np.float64(s.size) if call.attribute("wide_scale") else np.float32(s.size)
         scale = np.float32(1 / np.sqrt(size))
-    names = ("last_sees_all", "begins_with_mask", "smooth", "cache", "scores")
+    names = ("last_sees_all", "begins_with_mask", "smooth", "cache", "cache_bits", "scores")
     parameters: dict[str, Attribute] = {name: call.attribute(name) for name in names}
     halves = bool(call.attribute("begins_with_mask") and call.node.attributes.get("half"))
     real = np.float16 if halves else np.float32
@@ -232,7 +269,7 @@ def lower(call: Call) -> Lowered:
         "size": s.size,
         "value_size": s.value_size,
         "by_heads": call.input(QUERY).rank == 4,
-        "first": call.attribute("cache") == "placed" and call.integers(TOTAL, "length")[0] == s.queries,
+        "first": call.attribute("cache") in _PLACED and call.integers(TOTAL, "length")[0] == s.queries,
     }
     scores = s.batch * s.heads * s.queries * s.keys
     cached = s.batch * s.key_heads * s.keys * (s.size + s.value_size)
@@ -271,16 +308,6 @@ def _joined(past: np.ndarray | None, new: np.ndarray) -> np.ndarray:
     return new if past is None else np.concatenate([past, new], axis=2)
 
 
-def _placed(past: np.ndarray | None, new: np.ndarray, keys: int, before: np.ndarray) -> np.ndarray:
-    """A cache of `keys` places: for each sequence its past keys and then the new ones."""
-    cache = np.zeros((*new.shape[:2], keys, new.shape[3]), np.float32)
-    for row, count in enumerate(before):
-        if past is not None:
-            cache[row, :, :count] = past[row, :, :count]
-        cache[row, :, count : count + new.shape[2]] = new[row]
-    return cache
-
-
 def _additions(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
     """What is added to scores [B, N, S, T]: additions, then what hides masked and later keys."""
     shape = (step["batch"], step["heads"], step["queries"], step["keys"])
@@ -311,8 +338,8 @@ def _later(step: Step, lengths: np.ndarray | None) -> np.ndarray | None:
 
 def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
     """Head by head."""
-    inputs = [*inputs, *[None] * (11 - len(inputs))]
-    if step["cache"] == "placed":
+    inputs = [*inputs, *[None] * (13 - len(inputs))]
+    if step["cache"] in _PLACED:
         return _of_placed(step, inputs)
     q, k, v = _projections(step, inputs)
     past_key, past_value = inputs[PAST_KEY], inputs[PAST_VALUE]
@@ -351,67 +378,93 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
     results = _attend(step, head)
     if len(step.outputs) == 1:
         return [_result(step, results)]
-    cache = [np.stack([k, v])] if step["cache"] == "stacked" else [k, v]
-    return [_result(step, results), *cache, _scores(step, results)][: len(step.outputs)]
+    held = [np.stack([k, v])] if step["cache"] == "stacked" else [k, v]
+    return [_result(step, results), *held, _scores(step, results)][: len(step.outputs)]
 
 
-def _of_placed(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
-    """Every sequence has its own number of keys; those of a cache that is not used yet are 0."""
-    q, k, v = _projections(step, inputs)
-    lengths, added, sinks = inputs[LENGTHS], inputs[ADDED], inputs[SINK]
+def _places(step: Step, inputs: Sequence[np.ndarray | None]) -> cache.Places:
+    """Rows of every sequence; a typed error where lengths do not fit them."""
+    lengths, added = inputs[LENGTHS], inputs[ADDED]
     assert lengths is not None
     counts, queries = lengths.reshape(-1).astype(np.int64) + 1, step["queries"]
+    sliding = step["cache"] == "sliding"
     begins = inputs[PAST_KEY] is None or step["first"]
-    before = np.zeros_like(counts) if begins else counts - queries
-    most = step["keys"] if added is None or added.shape[-1] == 1 else min(step["keys"], added.shape[-1])
-    if (before < 0).any() or (counts > most).any() or (counts < 1).any() or (before > step["past"]).any():
+    most = counts.max(initial=1) if sliding else step["keys"]
+    if added is not None and added.shape[-1] != 1:
+        most = min(most, added.shape[-1])
+    found = cache.full(counts, queries, step["new"], begins)
+    past = np.zeros_like(counts) if sliding else found.taken
+    early = counts - queries if sliding else found.before
+    if (early < 0).any() or (counts > most).any() or (counts < 1).any() or (past > step["past"]).any():
         raise RunError(
             "BT-ATTENTION-LENGTHS",
             f"lengths {lengths.reshape(-1).tolist()} do not fit {queries} queries and a cache of {step['keys']}",
             place=step.place,
         )
-    k, v = (
-        _placed(past, new, step["keys"], before)
-        for past, new in zip(inputs[PAST_KEY : PAST_VALUE + 1], (k, v), strict=True)
-    )
+    return cache.of_window(counts, queries, step["past"], step["window"]) if sliding else found
+
+
+def _of_placed(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+    """Every sequence has its own number of keys; those of a cache that is not used yet are 0."""
+    q, *new = _projections(step, inputs)
+    added, sinks, bits, queries = inputs[ADDED], inputs[SINK], step["cache_bits"], step["queries"]
+    places = _places(step, inputs)
+    past, scales = list(inputs[PAST_KEY : PAST_VALUE + 1]), []
+    if bits:
+        scales = [cache.scales_of(step, np.asarray(inputs[position])) for position in (KEY_SCALES, VALUE_SCALES)]
+        new = [cache.quantized(x, scale, bits) for x, scale in zip(new, scales, strict=True)]
+        past = [None if x is None else cache.numbers(x, bits) for x in past]
+    rows = int((places.taken + step["new"]).max(initial=0)) if step["cache"] == "sliding" else step["keys"]
+    # Bytes that hold nothing are 0.
+    k, v = (cache.joined(one, x, places, rows, -8 if bits == 4 else 0) for one, x in zip(past, new, strict=True))
     if added is not None:
         added = np.broadcast_to(added, (step["batch"], step["heads"], queries, added.shape[-1]))
     whole = step.rules["attention"] == "whole_rows"
 
     def head(b: int, n: int, key_head: int) -> Head:
-        count = counts[b]
-        end = before[b] + 1 + np.arange(queries)
+        count, hidden = places.counts[b], places.hidden[b]
+        end = places.before[b] + 1 + np.arange(queries)
+        if not step["causal"]:
+            end = np.full_like(end, count)
         if whole:
             end = np.minimum(end, count)
         first = np.maximum(end - step["window"], 0) if step["window"] >= 0 else np.zeros_like(end)
         sink = 0.0 if step["smooth"] else None
         return Head(
             q[b, n],
-            k[b, key_head, :count],
-            v[b, key_head, :count],
+            k[b, key_head, :count].astype(np.float32, copy=False),
+            v[b, key_head, :count].astype(np.float32, copy=False),
             step["scale"],
-            added=() if added is None else (added[b, n, :, :count],),
+            added=() if added is None else (added[b, n, :, hidden : hidden + count],),
             first=first,
             end=end,
             cap=step["cap"],
             sink=sink if sinks is None else float(sinks[n]),
         )
 
-    results = _attend(step, head)
-    return [_result(step, results), k, v, _scores(step, results)][: len(step.outputs)]
+    results = _attend(step, head, scales)
+    held = [cache.packed(cache.for_next_call(x, places, step["keys"]), bits or 8) for x in (k, v)]
+    return [_result(step, results), *held, _scores(step, results)][: len(step.outputs)]
 
 
-def _attend(step: Step, head: Callable[[int, int, int], Head]) -> list[Attended]:
+def _attend(step: Step, head: Callable[[int, int, int], Head], scales: Sequence[np.ndarray] = ()) -> list[Attended]:
+    """`scales`: of the keys and values of a cache of integers."""
     rule = attention.RULES[step.rules["attention"]]
-    product = real_product.RULES[step.rules["real_product"]]
+    product = real_product.RULES[step.rules["real_product"]] if not scales else None
     softmax = real_softmax.RULES[step.rules["real_softmax"]]
     shared = step["heads"] // step["key_heads"]
     found = []
     for b in range(step["batch"]):
         for n in range(step["heads"]):
             check_stop()
-            found.append(rule.apply(head(b, n, n // shared), product, softmax))
+            own = product or _cached_product(step, scales, n // shared)
+            found.append(rule.apply(head(b, n, n // shared), own, softmax))
     return found
+
+
+def _cached_product(step: Step, scales: Sequence[np.ndarray], key_head: int) -> real_product.RealProductRule:
+    keys, values = (one if one.ndim == 1 else one[key_head, 0] for one in scales)
+    return cached_product.RULES[step.rules["cached_product"]].of(keys, values, keys.size > 1 or step["cache_bits"] == 4)
 
 
 def _result(step: Step, found: list[Attended]) -> np.ndarray:
@@ -433,7 +486,7 @@ def _scores(step: Step, found: list[Attended]) -> np.ndarray:
 
 OPERATOR = Operator(
     "attention",
-    ("attention", "real_product", "real_softmax"),
+    ("attention", "cached_product", "real_product", "real_softmax"),
     infer,
     lower,
     reference,

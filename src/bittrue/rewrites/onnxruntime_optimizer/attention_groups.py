@@ -204,6 +204,8 @@ def _replace(
         "key_columns": 0,
         "value_columns": 0,
         "cache": "stacked",
+        "cache_bits": 0,
+        "cache_scales": False,
         "scores": "none",
         "blocks": "never",
     }

@@ -1,0 +1,74 @@
+"""GroupQueryAttention with caches of integers, caches of a window, keys of another layer: random one-node models.
+
+Stems: attention.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from support.attention_models import CACHES, normal
+from support.onnx_models import MICROSOFT, WIDE, Checks, check, single
+
+# Kernels of AVX-512 for caches of integers were not run.
+pytestmark = pytest.mark.skipif(WIDE, reason="numerics onnxruntime marks caches of integers as inexact")
+
+
+@pytest.mark.parametrize("numbers", CACHES)
+def test_random_models(request: pytest.FixtureRequest, numbers: str) -> None:
+    checks = Checks(request, usual=25)
+    for rng in checks:
+        checks.add(*CACHES[numbers](rng))
+    assert "equal" in checks.outcomes
+
+
+_QUANTIZED = {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR", "kv_cache_bit_width": 8}
+_SLIDING = {"sliding_window_cache": 1, "local_window_size": 3}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "change"),
+    [
+        ({**_QUANTIZED, "v_quant_type": "PER_CHANNEL"}, {}),
+        ({**_QUANTIZED, "kv_cache_bit_width": 2}, {}),
+        ({**_QUANTIZED, "kv_cache_bit_width": 4}, {}),
+        ({**_QUANTIZED, "k_quant_type": "PER_CHANNEL", "v_quant_type": "PER_CHANNEL"}, {}),
+        (_QUANTIZED, {"k_scale": None, "v_scale": None}),
+        ({"kv_cache_bit_width": 8}, {}),
+        ({"causal": 0, "local_window_size": 3}, {}),
+        ({"causal": 2}, {}),
+        ({"sliding_window_cache": 1}, {}),
+        ({**_SLIDING, "local_window_size": 5}, {}),
+        (_SLIDING, {"past_key": None, "past_value": None}),
+        ({"qk_output": 3}, {}),
+    ],
+)
+def test_what_the_runtime_refuses(attributes: dict[str, Any], change: dict[str, np.ndarray | None]) -> None:
+    rng = np.random.default_rng(3)
+    quantized = "k_quant_type" in attributes
+    past = normal(rng, 1, 1, 4, 16)
+    inputs: dict[str, np.ndarray | None] = {
+        **{name: normal(rng, 1, 1, 16) for name in ("q", "k", "v")},
+        "past_key": np.rint(past).astype(np.int8) if quantized else past,
+        "past_value": np.rint(past).astype(np.int8) if quantized else past,
+        "lengths": np.int32([4]),
+        "total": np.asarray(5, np.int32),
+        **dict.fromkeys(("cos", "sin", "positions", "added", "sink")),
+        "k_scale": np.float32([0.1]),
+        "v_scale": np.float32([0.1]),
+        **change,
+    }
+    kind = TensorProto.INT8 if quantized else TensorProto.FLOAT
+    model = single(
+        "GroupQueryAttention",
+        inputs,
+        [TensorProto.FLOAT, kind, kind],
+        {"num_heads": 1, "kv_num_heads": 1, **attributes},
+        domain=MICROSOFT,
+        constants=["total"],
+    )
+    assert check(*model) == "refused"
