@@ -1,6 +1,6 @@
 """add, sub, mul, div, neg, abs, sign, maximum, minimum, remainder, shift,
 bitwise_and, bitwise_or, bitwise_xor, bitwise_not, equal, less, greater, less_equal,
-greater_equal, not_equal, not_finite, cumsum against ONNX Runtime.
+greater_equal, not_equal, not_finite, cumsum, cumprod against ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -98,6 +98,17 @@ def cumulative(rng: np.random.Generator) -> Case:
     return "CumSum", {"x": x, "axis": axis}, [kind(dtype)], attributes, opset(rng, 11)
 
 
+def cumulative_product(rng: np.random.Generator) -> Case:
+    dtype = one_type(rng, "f4 f8 i4 i8 u4 u8")
+    x = numbers(rng, shape(rng, 1, 4), dtype)
+    if dtype.kind == "f":
+        # Zeros times infinities are NaN, whose sign is open.
+        x = np.where(np.isfinite(x), x, dtype.type(-0.0))
+    axis = np.array(rng.integers(-x.ndim, x.ndim), one_type(rng, "i4 i8"))
+    attributes = {name: int(rng.integers(2)) for name in ("exclusive", "reverse")}
+    return "CumProd", {"x": x, "axis": axis}, [kind(dtype)], attributes, 26
+
+
 BUILDERS: tuple[Builder, ...] = (
     *(binary(name, f"{INTEGERS} f8") for name in ("Add", "Sub", "Mul")),
     division("Div", f"{INTEGERS} f8"),
@@ -119,6 +130,7 @@ BUILDERS: tuple[Builder, ...] = (
     unary("IsNaN", "f4 f8", 13, BOOL),
     is_infinite,
     cumulative,
+    cumulative_product,
     unary("Sqrt", "f8"),
 )
 
@@ -129,7 +141,7 @@ def test_random_models(request: pytest.FixtureRequest, number: int) -> None:
     for rng in checks:
         op_type, inputs, outputs, attributes, version = BUILDERS[number](rng)
         names = list(inputs)[1:]
-        constants = names if op_type == "CumSum" or rng.random() < 0.3 else []
+        constants = names if op_type in ("CumSum", "CumProd") or rng.random() < 0.3 else []
         content, feeds = single(op_type, inputs, outputs, attributes, opset=version, constants=constants)
         checks.add(content, feeds)
     assert "equal" in checks.outcomes

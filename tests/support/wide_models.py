@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 
 from .contributed_models import elements
 from .floating_models import Generator, Model, partner, shape_of, wild
-from .onnx_models import single
+from .onnx_models import build, single
 
 _WIDTHS = (
     (np.uint8, np.int8),
@@ -57,8 +57,23 @@ def power(rng: np.random.Generator) -> Model:
     return single("Pow", inputs, [helper.np_dtype_to_tensor_dtype(kind)], opset=15)
 
 
+def not_finite(rng: np.random.Generator) -> Model:
+    """Numbers of 8 bits, which only casts bring into a model."""
+    kinds = [TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2, TensorProto.FLOAT8E5M2FNUZ]
+    kind = kinds[rng.integers(len(kinds))]
+    x = wild(rng, shape_of(rng))
+    attributes = {f"detect_{sign}": int(rng.integers(2)) for sign in ("positive", "negative") if rng.random() < 0.5}
+    nan = rng.random() < 0.5
+    nodes = [
+        helper.make_node("Cast", ["x"], ["narrow"], to=kind, saturate=int(rng.integers(2))),
+        helper.make_node("IsNaN" if nan else "IsInf", ["narrow"], ["y"], **({} if nan else attributes)),
+    ]
+    return build(nodes, {"x": x}, {"y": TensorProto.BOOL}, opset=20)
+
+
 GENERATORS: dict[str, Generator] = {
     "BitCast": bit_cast,
+    "IsNaN, IsInf": not_finite,
     "MatMul": product,
     "Pow": power,
     "ReduceMax, ReduceMin": extreme_of_truth_values,

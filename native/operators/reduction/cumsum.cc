@@ -1,4 +1,5 @@
-// cumsum: running sums along one axis, element by element from +0, or from the first element; integers wrap.
+// cumsum and cumprod: running sums and products along one axis, element by element from +0 or 1, or from the first
+// element; integers wrap.
 #include "core/kernel.h"
 #include "operators/core/registry.h"
 #include "operators/movement/strided_copy.h"
@@ -6,11 +7,11 @@
 namespace bittrue {
 namespace {
 
-// Sum is an unsigned type for integers, so that sums wrap.
-template <class Sum>
-class CumSum final : public Kernel {
+// Number is an unsigned type for integers, so that sums wrap.
+template <class Number, bool kProduct>
+class Running final : public Kernel {
  public:
-  CumSum(int64_t outer, int64_t dimension, int64_t inner, const Step& step)
+  Running(int64_t outer, int64_t dimension, int64_t inner, const Step& step)
       : outer_(outer),
         dimension_(dimension),
         inner_(inner),
@@ -21,8 +22,8 @@ class CumSum final : public Kernel {
   }
 
   void run(const Run& run) const override {
-    const Sum* x = reinterpret_cast<const Sum*>(run.inputs[0]);
-    Sum* out = reinterpret_cast<Sum*>(run.outputs[0]);
+    const auto* x = reinterpret_cast<const Number*>(run.inputs[0]);
+    auto* out = reinterpret_cast<Number*>(run.outputs[0]);
     run.pool.parallel(outer_, [&](int64_t o, int worker) {
       const int64_t first = o * dimension_ * inner_;
       for (int64_t i = 0; i < dimension_; ++i) {
@@ -31,10 +32,10 @@ class CumSum final : public Kernel {
         const int64_t before = row + (reverse_ ? inner_ : -inner_);
         for (int64_t k = 0; k < inner_; ++k) {
           if (i == 0) {
-            out[row + k] = exclusive_ ? Sum{0} : from_first_ ? x[row + k] : Sum{0} + x[row + k];
+            out[row + k] = exclusive_ ? kNeutral : from_first_ ? x[row + k] : joined(kNeutral, x[row + k]);
           } else {
-            // Exclusive sums end one element earlier.
-            out[row + k] = out[before + k] + x[(exclusive_ ? before : row) + k];
+            // Exclusive ones end one element earlier.
+            out[row + k] = joined(out[before + k], x[(exclusive_ ? before : row) + k]);
           }
         }
       }
@@ -42,20 +43,19 @@ class CumSum final : public Kernel {
   }
 
  private:
+  static constexpr Number kNeutral = kProduct ? 1 : 0;
+  static Number joined(Number a, Number b) { return kProduct ? a * b : a + b; }
+
   int64_t outer_, dimension_, inner_;
   bool exclusive_, reverse_, from_first_;
 };
 
-template <class Sum>
-std::unique_ptr<Kernel> make(const Step& step, int64_t outer, int64_t dimension, int64_t inner) {
-  return std::make_unique<CumSum<Sum>>(outer, dimension, inner, step);
-}
-
-std::unique_ptr<Kernel> make_cumsum(const Step& step, const CoreSet&) {
+template <bool kProduct>
+std::unique_ptr<Kernel> make(const Step& step, const CoreSet&) {
   const Operand &in = step.input(0), &out = step.output();
   require_same_type(in, out);
   require(in.dense() && out.dense() && in.shape == out.shape && in.rank() >= 1, "the shapes do not fit");
-  const int64_t axis = step.integer("axis", 0, in.rank() - 1);
+  const int64_t axis = step.integer("axis", 0, in.rank() - 1), dimension = in.shape[axis];
   int64_t outer = 1, inner = 1;
   for (int64_t a = 0; a < in.rank() && in.elements != 0; ++a) {
     if (a < axis) outer *= in.shape[a];
@@ -63,14 +63,17 @@ std::unique_ptr<Kernel> make_cumsum(const Step& step, const CoreSet&) {
   }
   if (in.elements == 0) outer = 0;
   switch (in.type) {
-    case Type::s32: return make<uint32_t>(step, outer, in.shape[axis], inner);
-    case Type::s64: return make<uint64_t>(step, outer, in.shape[axis], inner);
-    case Type::f32: return make<float>(step, outer, in.shape[axis], inner);
+    case Type::s32:
+    case Type::u32: return std::make_unique<Running<uint32_t, kProduct>>(outer, dimension, inner, step);
+    case Type::s64:
+    case Type::u64: return std::make_unique<Running<uint64_t, kProduct>>(outer, dimension, inner, step);
+    case Type::f32: return std::make_unique<Running<float, kProduct>>(outer, dimension, inner, step);
     default: return nullptr;
   }
 }
 
-BITTRUE_OPERATOR(cumsum, make_cumsum)
+BITTRUE_OPERATOR(cumsum, make<false>)
+BITTRUE_OPERATOR(cumprod, make<true>)
 
 }  // namespace
 }  // namespace bittrue

@@ -272,15 +272,28 @@ def _saturated(total: np.ndarray, dtype: np.dtype) -> np.ndarray:
     )
 
 
-def _of_integers(first: Callable[[np.ndarray], np.ndarray], operation: np.ufunc) -> Reduction:
+def _of_integers(
+    first: Callable[[np.ndarray], np.ndarray],
+    operation: np.ufunc,
+    last: Callable[[np.ndarray], np.ndarray] = np.asarray,
+) -> Reduction:
     def reduction(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
-        if not rows.shape[1]:
-            return np.full(rows.shape[0], operation.identity, rows.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = operation.accumulate(first(rows.astype(np.float64)), axis=1)[:, -1]
-        return _saturated(total if divisor is None else total / divisor, rows.dtype)
+        total: np.ndarray = np.full(rows.shape[0], float(operation.identity))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if rows.shape[1]:
+                total = operation.accumulate(first(rows.astype(np.float64)), axis=1)[:, -1]
+                total = total if divisor is None else total / divisor
+            return _saturated(last(total), rows.dtype)
 
     return reduction
+
+
+def _log_sum_exp_of_integers(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
+    """Powers of differences are integers, too: 1 for the largest ones, 0 for the others."""
+    largest = rows.max(axis=1, initial=np.iinfo(rows.dtype).min)
+    with np.errstate(divide="ignore"):
+        logarithm = np.log((rows == largest[:, None]).sum(axis=1).astype(np.float64))
+    return _saturated(logarithm + largest.astype(np.float64), rows.dtype)
 
 
 RULES: dict[str, RealSumRule] = {
@@ -321,9 +334,13 @@ RULES: dict[str, RealSumRule] = {
             "sum": _of_integers(np.asarray, np.add),
             "sum_square": _of_integers(np.square, np.add),
             "l1": _of_integers(np.abs, np.add),
+            "l2": _of_integers(np.square, np.add, np.sqrt),
+            "log_sum": _of_integers(np.asarray, np.add, np.log),
+            "log_sum_exp": _log_sum_exp_of_integers,
             "prod": _of_integers(np.asarray, np.multiply),
         },
-        "of integers: one after the other in binary64, the fraction dropped, limited to the type",
+        "of integers: one after the other in binary64, roots and logarithms of that, the fraction dropped, limited to "
+        "the type; powers below 1 are 0",
         "what a runtime's reductions of integers give; verified by running",
     ),
 }

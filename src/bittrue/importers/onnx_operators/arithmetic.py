@@ -44,9 +44,12 @@ def _is_infinite(source: Source) -> None:
     source.emit("not_finite", "bool", {"nan": False, **signs})
 
 
-def _cumulative_sum(source: Source) -> None:
-    attributes = {name: source.flag(name, False) for name in ("exclusive", "reverse")}
-    source.emit("cumsum", source.type(0), attributes)
+def _cumulative(operator: str) -> Mapper:
+    def mapper(source: Source) -> None:
+        attributes = {name: source.flag(name, False) for name in ("exclusive", "reverse")}
+        source.emit(operator, source.type(0), attributes)
+
+    return mapper
 
 
 def _gated_add(source: Source) -> None:
@@ -67,7 +70,8 @@ MAPPERS: Mappers = {
     ("", "BitwiseNot"): same_type("bitwise_not"),
     ("", "BitwiseOr"): same_type("bitwise_or"),
     ("", "BitwiseXor"): same_type("bitwise_xor"),
-    ("", "CumSum"): _cumulative_sum,
+    ("", "CumProd"): _cumulative("cumprod"),
+    ("", "CumSum"): _cumulative("cumsum"),
     ("", "Div"): same_type("div"),
     ("", "Equal"): fixed_type("equal", "bool"),
     ("", "Greater"): fixed_type("greater", "bool"),

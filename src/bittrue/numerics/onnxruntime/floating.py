@@ -59,15 +59,10 @@ EXACT: tuple[Row, ...] = (
             {"real_sum": "binary64_trunc_saturate"},
             _RUN,
             where=_INTEGERS,
-            when=when,
             requires=(("axes_exist", 1),),
             limit=_LARGE_SUMS,
         )
-        for stem, when in (
-            ("sum", (("attribute_is", "before", None, "square", "abs"), ("attribute_is", "after", None))),
-            ("mean", ()),
-            ("reduce_prod", ()),
-        )
+        for stem in REDUCTIONS
     ),
 )
 

@@ -13,6 +13,7 @@ HALF = ("attribute_is", "half", True)
 _SIGNED = ("s8", "s16", "s32", "s64")
 _REAL = ("f32", "f64")
 _ZEROS = "of zeros with different signs, the runtime takes the first or the second one by its vectors' lanes"
+_EIGHT = ("f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz")
 _UNSIGNED = ("u8", "u32", "u64")
 
 ROWS: tuple[Row, ...] = (
@@ -78,13 +79,21 @@ ROWS: tuple[Row, ...] = (
         Row(stem, ("T T -> bool",), {}, "run", where=(*INTEGERS, *_REAL))
         for stem in ("less", "less_equal", "greater", "greater_equal")
     ),
-    Row("not_finite", ("T -> bool",), {}, "run", where=(*_REAL, "f16", "bf16")),
+    Row("not_finite", ("T -> bool",), {}, "run", where=(*_REAL, "f16", "bf16", *_EIGHT)),
     Row(
         "cumsum",
         ("T s32|s64 -> T",),
         {"start": "first_element"},
         "run",
         where=(*_REAL, "s32", "s64"),
+        requires=(("rank_within", 1, 0, 1),),
+    ),
+    Row(
+        "cumprod",
+        ("T s32|s64 -> T",),
+        {"start": "first_element"},
+        "run: 500 random single-node models, every bit",
+        where=(*_REAL, "s32", "s64", "u32", "u64"),
         requires=(("rank_within", 1, 0, 1),),
     ),
 )

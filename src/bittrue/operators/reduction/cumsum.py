@@ -1,8 +1,8 @@
-"""cumsum: running sums along one axis."""
+"""cumsum and cumprod: running sums and products along one axis."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -37,20 +37,27 @@ def lower(call: Call) -> Lowered:
     )
 
 
-def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Sums begin at +0, or at the first element by the slot `start`, and go element by element; integers wrap."""
-    x, axis = np.moveaxis(inputs[0], step["axis"], 0), step["axis"]
-    if step["reverse"]:
-        x = x[::-1]
-    with np.errstate(all="ignore"):
-        # x + 0 first: a sum that begins at +0 is never -0. Exclusive sums begin at +0 in every rule.
-        begun = x if "start" in step.rules and not step["exclusive"] else x + x.dtype.type(0)
-        sums = np.add.accumulate(begun, axis=0, dtype=x.dtype)
-    if step["exclusive"]:
-        sums = np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])
-    if step["reverse"]:
-        sums = sums[::-1]
-    return [np.ascontiguousarray(np.moveaxis(sums, 0, axis))]
+def _running(operation: np.ufunc) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
+    def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """From 0 or 1 on, or from the first element by the slot `start`, element by element; integers wrap."""
+        x, axis = np.moveaxis(inputs[0], step["axis"], 0), step["axis"]
+        neutral = x.dtype.type(operation.identity)
+        if step["reverse"]:
+            x = x[::-1]
+        with np.errstate(all="ignore"):
+            # x + 0 first: a sum that begins at +0 is never -0. What leaves its own element out does so in every rule.
+            begun = x if "start" in step.rules and not step["exclusive"] else operation(x, neutral)
+            found = operation.accumulate(begun, axis=0, dtype=x.dtype)
+        if step["exclusive"]:
+            found = np.concatenate([np.full_like(found[:1], neutral), found[:-1]])
+        if step["reverse"]:
+            found = found[::-1]
+        return [np.ascontiguousarray(np.moveaxis(found, 0, axis))]
+
+    return reference
 
 
-OPERATOR = Operator("cumsum", ("start",), infer, lower, reference, "running sums along one axis")
+OPERATORS = (
+    Operator("cumsum", ("start",), infer, lower, _running(np.add), "running sums along one axis"),
+    Operator("cumprod", ("start",), infer, lower, _running(np.multiply), "running products along one axis"),
+)
