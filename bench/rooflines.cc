@@ -178,7 +178,7 @@ void add_cores(const std::string& isa, std::vector<Measured>& all) {
     std::vector<float>& result = kept(std::vector<float>(kRow));
     // Nine multiply-adds are in each exponential.
     add("softmax", "row of 1,024 binary32", 9.0 * kRow, 8.0 * kRow,
-        [&cores, &in, &result] { cores.softmax_row()(in.data(), result.data(), kRow, 16); });
+        [&cores, &in, &result] { cores.softmax_rows().row(in.data(), result.data(), kRow, 16); });
   }
   {
     const RealMatmul& core = cores.real_matmul();

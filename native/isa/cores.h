@@ -156,9 +156,16 @@ using QuantizeReals = void (*)(const QuantizeSpec& spec, const float* in, uint8_
 // binary32_fused_polynomials of gelu), or (by_quotient) that of rules/recurrence, at in[i]; out may be in.
 enum class RealFunction : uint8_t { exp, logistic, tanh, erf, gelu, gelu_tanh, logistic_by_quotient, tanh_by_quotient };
 using RealFunctionCore = void (*)(RealFunction function, const float* in, float* out, int64_t count);
-// out[i] = e[i] * f32(1 / sum of e), e[i] = exp(in[i] - max), by the rule binary32_polynomial_16_lanes, or _8_lanes. False
-// where a sum is NaN. count is at least 1, lanes is 16 or 8, out does not overlap in.
-using SoftmaxRow = bool (*)(const float* in, float* out, int64_t count, int lanes);
+// Softmax by the rules binary32_polynomial_16_lanes and _8_lanes; `lanes` is 16 or 8, count is at least 1.
+struct SoftmaxRows {
+  // The largest of all; where one is NaN, any.
+  float (*largest)(const float* in, int64_t count) = nullptr;
+  // out[i] = exp(in[i] - largest), `largest` no less than in[i], and their sum in lanes; some NaN from NaN. out may be in,
+  // or null.
+  float (*powers)(const float* in, float* out, int64_t count, float largest, int lanes) = nullptr;
+  // out[i] = e[i] * f32(1 / sum of e) of these powers. False where the sum is NaN. out may be in.
+  bool (*row)(const float* in, float* out, int64_t count, int lanes) = nullptr;
+};
 // Rows of `count` numbers, one behind the other, less their mean and over their deviation, by the rule binary32_lanes:
 // lanes (`fused` to the end) give fma((x - mean) * (1 / deviation), scale, bias), the other orders
 // (x - mean) / deviation * scale + bias; without a bias the product alone. Rows that are not centred have the mean 0.

@@ -169,17 +169,54 @@ inline void check_halves(Context& context) {
   }
 }
 
-inline void check_softmax_row(Context& context) {
+// One number after the other.
+struct OneByOne {
+  Exact<float> powers, shares;
+  float largest, sum;
+
+  OneByOne(const Exact<float>& in, int64_t count, int lanes) : powers(count), shares(count), largest(in[0]) {
+    for (int64_t i = 1; i < count; ++i) largest = std::max(largest, in[i]);
+    float lane[16] = {}, half[8];
+    for (int64_t i = 0; i < count; ++i) {
+      const float apart = in[i] - largest;
+      twin::real_function(RealFunction::exp, &apart, &powers[i], 1);
+      if (lanes == 8 && std::nearbyint(static_cast<double>(apart) * 0x1.715476p0) < -126) powers[i] = 0.0f;
+      lane[i % lanes] += powers[i];
+    }
+    for (int l = 0; l < 8; ++l) half[l] = lanes == 8 ? lane[l] : lane[8 + l] + lane[l];
+    sum = ((half[0] + half[1]) + (half[2] + half[3])) + ((half[4] + half[5]) + (half[6] + half[7]));
+    for (int64_t i = 0; i < count; ++i) shares[i] = powers[i] * (1.0f / sum);
+  }
+};
+
+inline void check_softmax_rows(Context& context) {
   Random& random = context.random;
-  const SoftmaxRow core = context.cores.softmax_row();
-  for (int64_t round = 0; round < context.rounds(200); ++round) {
+  const SoftmaxRows& core = context.cores.softmax_rows();
+  for (int64_t round = 0; round < context.rounds(300); ++round) {
     const int64_t count = random.pick(kCounts);
-    Exact<float> in(count), out(count), expected(count);
-    for (int64_t i = 0; i < count; ++i) in[i] = random.one_in(50) ? -INFINITY : real_number(random);
+    Exact<float> in(count), out(count);
+    // Some rows far apart, where powers end.
+    const float far = random.one_in(3) ? 20.0f : 1.0f;
+    for (int64_t i = 0; i < count; ++i) in[i] = random.one_in(50) ? -INFINITY : far * real_number(random);
+    in[random.between(0, count - 1)] = real_number(random);
+    if (random.one_in(20)) in[random.between(0, count - 1)] = random.one_in(2) ? NAN : INFINITY;
     const int lanes = random.one_in(2) ? 16 : 8;
-    const bool same =
-        twin::softmax_row(in.data(), expected.data(), count, lanes) == core(in.data(), out.data(), count, lanes);
-    expect_equal_rows(context, same, out, expected, count, "softmax");
+    const OneByOne expected(in, count, lanes);
+    const bool defined = expected.sum == expected.sum, in_place = random.one_in(2);
+    if (in_place) std::copy(in.data(), in.data() + count, out.data());
+    const bool found = core.row(in_place ? out.data() : in.data(), out.data(), count, lanes);
+    if (defined) {
+      expect_equal_rows(context, found, out, expected.shares, count, "softmax");
+      const float largest = core.largest(in.data(), count);
+      Exact<float> sums(3), expected_sums(3);
+      sums[0] = largest, expected_sums[0] = expected.largest;
+      sums[1] = core.powers(in.data(), nullptr, count, largest, lanes), expected_sums[1] = expected.sum;
+      sums[2] = core.powers(in.data(), out.data(), count, largest, lanes), expected_sums[2] = expected.sum;
+      expect_equal_rows(context, true, out, expected.powers, count, "powers");
+      expect_equal_rows(context, true, sums, expected_sums, 3, "sums of powers");
+    } else {
+      expect_equal_rows(context, !found, out, out, count, "softmax of NaN");
+    }
   }
 }
 

@@ -547,7 +547,7 @@ constexpr CheckRow kChecks[] = {
     {"scaled_product", check_scaled_product},
     {"quantize_reals", check_quantize_reals},
     {"real_function", check_real_function},
-    {"softmax_row", check_softmax_row},
+    {"softmax_rows", check_softmax_rows},
     {"widen_halves", check_halves},
     {"narrow_to_halves", check_halves},
     {"normalize_rows", check_normalize_rows},

@@ -21,7 +21,7 @@ constexpr Cores own_cores() {
   cores.requantize_row = requantize_row;
   cores.quantize_reals = quantize_reals;
   cores.real_function = real_function;
-  cores.softmax_row = softmax_row;
+  cores.softmax_rows = &kSoftmaxRows;
   cores.widen_halves = widen_halves;
   cores.narrow_to_halves = narrow_to_halves;
   cores.normalize_rows = normalize_rows;

@@ -67,50 +67,9 @@ Spread spread_of(const Operand& operand, int64_t batch, int64_t heads, int64_t q
   return {steps[0], steps[1], steps[2], steps[3]};
 }
 
-// 16 lanes in vectors that every processor has.
-typedef float Four __attribute__((vector_size(16)));
-
-Four four_at(const float* from) {
-  Four value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
-// Sums of 16 or 8 lanes as softmax folds them.
-template <int kLanes>
-float sum_of_lanes(const float* from, int64_t count) {
-  Four sums[kLanes / 4] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int v = 0; v < kLanes / 4; ++v) sums[v] += four_at(from + i + 4 * v);
-  }
-  float lane[kLanes], half[8];
-  std::memcpy(lane, sums, sizeof lane);
-  for (int l = 0; i < count; ++i, ++l) lane[l] += from[i];
-  for (int l = 0; l < 8; ++l) half[l] = kLanes == 8 ? lane[l] : lane[kLanes - 8 + l] + lane[l];
-  return ((half[0] + half[1]) + (half[2] + half[3])) + ((half[4] + half[5]) + (half[6] + half[7]));
-}
-
-float largest_of(const float* from, int64_t count) {
-  const Four first = from[0] - Four{};
-  Four most[4] = {first, first, first, first};
-  int64_t i = 0;
-  for (; i + 16 <= count; i += 16) {
-    for (int v = 0; v < 4; ++v) {
-      const Four x = four_at(from + i + 4 * v);
-      most[v] = most[v] < x ? x : most[v];
-    }
-  }
-  float lane[16];
-  std::memcpy(lane, most, sizeof lane);
-  for (; i < count; ++i) lane[0] = std::max(lane[0], from[i]);
-  return *std::max_element(lane, lane + 16);
-}
-
 class Attention final : public Kernel {
  public:
-  Attention(const Step& step, const CoreSet& cores)
-      : core_(cores.real_matmul()), softmax_(cores.softmax_row()), function_(cores.real_function()) {
+  Attention(const Step& step, const CoreSet& cores) : core_(cores.real_matmul()), softmax_(cores.softmax_rows()) {
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     lanes_ = softmax_lanes(step);
     require(lanes_ != 0, "no native rule for this slot");
@@ -477,7 +436,7 @@ class Attention final : public Kernel {
         std::fill(weights + end, weights + head.keys, 0.0f);
         if (blind[r]) {
           std::fill(weights, weights + head.keys, 0.0f);
-        } else if (end > first && !softmax_(line + first, weights + first, end - first, lanes_)) {
+        } else if (end > first && !softmax_.row(line + first, weights + first, end - first, lanes_)) {
           return false;
         }
         if (!store(weights, head.keys)) return false;
@@ -493,21 +452,6 @@ class Attention final : public Kernel {
       }
     }
     return true;
-  }
-
-  // exp(scores - largest), in place, and their sum.
-  float powers(float* scores, int64_t count, float largest) const {
-    constexpr int64_t kTogether = 256;
-    float apart[kTogether];
-    for (int64_t t = 0; t < count; t += kTogether) {
-      const int64_t some = std::min(kTogether, count - t);
-      float* to = scores + t;
-      for (int64_t i = 0; i < some; ++i) apart[i] = to[i] - largest;
-      function_(RealFunction::exp, apart, to, some);
-      // As softmax_row does it.
-      for (int64_t i = 0; lanes_ == 8 && i < some; ++i) to[i] = apart[i] < -0x1.5ebb820000000p+6f ? 0.0f : to[i];
-    }
-    return lanes_ == 8 ? sum_of_lanes<8>(scores, count) : sum_of_lanes<16>(scores, count);
   }
 
   bool in_blocks(const Run& run, const Head& head) const {
@@ -558,12 +502,12 @@ class Attention final : public Kernel {
           if (at + t < first || at + t >= end) line[t] = kLowest;
         }
       }
-      const float found = largest_of(line, keys), before = own.largest[r];
+      const float found = softmax_.largest(line, keys), before = own.largest[r];
       if (inverse_ && found == kLowest) {
         std::fill_n(line, keys, 0.0f);
         continue;
       }
-      const float largest = std::max(before, found), sum = powers(line, keys, largest);
+      const float largest = std::max(before, found), sum = softmax_.powers(line, line, keys, largest, lanes_);
       own.largest[r] = largest;
       if (at == 0) {
         own.sum[r] = sum;
@@ -608,7 +552,7 @@ class Attention final : public Kernel {
       std::fill_n(out, value_size_, 0.0f);
       return true;
     }
-    const float sum = powers(scores, head.keys, largest), by = sum > 0.0f ? 1.0f / sum : 0.0f;
+    const float sum = softmax_.powers(scores, scores, head.keys, largest, lanes_), by = sum > 0.0f ? 1.0f / sum : 0.0f;
     for (int64_t t = 0; t < head.keys; ++t) {
       const float* v = head.v + t * value_size_;
       for (int64_t i = 0; i < value_size_; ++i) own.total[i] += scores[t] * v[i];
@@ -618,8 +562,7 @@ class Attention final : public Kernel {
   }
 
   const RealMatmul& core_;
-  SoftmaxRow softmax_;
-  RealFunctionCore function_;
+  const SoftmaxRows& softmax_;
   bool whole_ = true, half_ = false, inverse_ = false, causal_ = false, last_sees_all_ = false,
        begins_with_mask_ = false;
   bool strided_ = false, by_heads_ = false, begins_ = false, stacked_ = false, placed_ = false, has_past_ = false;

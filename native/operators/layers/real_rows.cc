@@ -20,10 +20,7 @@ namespace {
 class RealSoftmaxAlong final : public Kernel {
  public:
   RealSoftmaxAlong(const Step& step, const CoreSet& cores, bool logarithm)
-      : row_(cores.softmax_row()),
-        function_(cores.real_function()),
-        logarithm_(logarithm),
-        lanes_(softmax_lanes(step)) {
+      : core_(cores.softmax_rows()), logarithm_(logarithm), lanes_(softmax_lanes(step)) {
     require_reals(step);
     require(lanes_ != 0, "no native rule for this slot");
     const std::vector<int64_t>& view = step.list("view");
@@ -32,9 +29,7 @@ class RealSoftmaxAlong final : public Kernel {
     require(outer_ * length_ * inner_ == step.input(0).elements && step.output().elements == step.input(0).elements,
             "the view does not fit");
   }
-  int64_t scratch_bytes(int threads) const override {
-    return inner_ == 1 && !logarithm_ ? 0 : threads * worker_bytes();
-  }
+  int64_t scratch_bytes(int threads) const override { return inner_ == 1 ? 0 : threads * worker_bytes(); }
   bool packs(size_t input) const override { return input != 0; }
 
   void run(const Run& run) const override {
@@ -42,38 +37,30 @@ class RealSoftmaxAlong final : public Kernel {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     for_rows(run, outer_ * inner_, length_, [&](int64_t row, int worker) {
-      if (inner_ == 1 && !logarithm_) return row_(in + row * length_, out + row * length_, length_, lanes_);
+      if (inner_ == 1) return one(in + row * length_, out + row * length_);
       const int64_t at = row / inner_ * length_ * inner_ + row % inner_;
       auto* own = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
       for (int64_t i = 0; i < length_; ++i) own[i] = in[at + i * inner_];
-      const bool defined = logarithm_ ? logarithms(own, own + length_) : row_(own, own + length_, length_, lanes_);
-      for (int64_t i = 0; i < length_; ++i) out[at + i * inner_] = own[length_ + i];
+      const bool defined = one(own, own);
+      for (int64_t i = 0; i < length_; ++i) out[at + i * inner_] = own[i];
       return defined;
     });
   }
 
  private:
-  int64_t worker_bytes() const { return round_up(length_ * 8, 64); }
+  int64_t worker_bytes() const { return round_up(length_ * 4, 64); }
 
-  // (x - max) - log(sum of exp(x - max)), sums in lanes; `row` is overwritten. False for what is no number.
-  bool logarithms(float* row, float* out) const {
-    float largest = row[0], lanes[16] = {};
-    for (int64_t i = 1; i < length_; ++i) largest = row[i] > largest ? row[i] : largest;
-    for (int64_t i = 0; i < length_; ++i) out[i] = row[i] - largest;
-    function_(RealFunction::exp, out, row, length_);
-    for (int64_t i = 0; i < length_; i += lanes_) {
-      for (int64_t lane = 0; lane < std::min<int64_t>(lanes_, length_ - i); ++lane) lanes[lane] += row[i + lane];
-    }
-    for (int lane = 0; lane < 8 && lanes_ == 16; ++lane) lanes[lane] = lanes[8 + lane] + lanes[lane];
-    const float first = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
-    const float total = first + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
-    const float logarithm = arithmetic::log(total);
-    for (int64_t i = 0; i < length_; ++i) out[i] -= logarithm;
+  // False for what is no number.
+  bool one(const float* in, float* out) const {
+    if (!logarithm_) return core_.row(in, out, length_, lanes_);
+    const float largest = core_.largest(in, length_);
+    // Powers so small that 8 lanes leave them out change no sum that is 1 or more.
+    const float logarithm = arithmetic::log(core_.powers(in, nullptr, length_, largest, lanes_));
+    for (int64_t i = 0; i < length_; ++i) out[i] = (in[i] - largest) - logarithm;
     return logarithm == logarithm;
   }
 
-  SoftmaxRow row_;
-  RealFunctionCore function_;
+  const SoftmaxRows& core_;
   bool logarithm_;
   int lanes_;
   int64_t outer_ = 0, length_ = 0, inner_ = 0;
