@@ -358,6 +358,7 @@ void in_turn(Program& program, double deadline, int64_t seen, const Function& fu
     struct Given {
       Program& program;
       ~Given() {
+        program.give_back();
         program.undo();
         program.turn().give();
       }
@@ -377,6 +378,10 @@ void run_alone(Program& program, int steps, double deadline, int64_t seen, const
     program.forget();
     after();
   });
+}
+
+void lend_or_write(Program& program, int tensor, const Buffer& value) {
+  if (!program.lend(tensor, value.data())) program.write(tensor, value.data());
 }
 
 void write(Program& program, const Bound& inputs) {
@@ -404,7 +409,13 @@ void move(Program& program, const nb::list& given, const nb::list& wanted) {
 void run_whole(Program& program, const nb::list& given, const nb::list& wanted, int steps, double deadline,
                int64_t seen) {
   const Bound inputs = read_bound(program, given, false), outputs = read_bound(program, wanted, true);
-  run_alone(program, steps, deadline, seen, [&] { write(program, inputs); }, [&] { read(program, outputs); });
+  run_alone(
+      program, steps, deadline, seen,
+      [&] {
+        for (const auto& [tensor, value] : inputs) lend_or_write(program, tensor, value);
+        for (const auto& [tensor, value] : outputs) program.lend(tensor, value.data());
+      },
+      [&] { read(program, outputs); });
 }
 
 // Whether an array is `samples` values of the operand, one after the other along the first axis.
@@ -425,7 +436,11 @@ bool run_one(Program& program, int input, nb::handle x, int output, nb::handle y
   wanted.must_take(y, true);
   check_bytes(program.operand(output), wanted);
   run_alone(
-      program, steps, deadline, seen, [&] { program.write(input, given.data()); },
+      program, steps, deadline, seen,
+      [&] {
+        lend_or_write(program, input, given);
+        program.lend(output, wanted.data());
+      },
       [&] { program.read(output, wanted.data()); });
   return true;
 }

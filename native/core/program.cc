@@ -264,8 +264,46 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
     }
     watches_.push_back(std::move(watch));
   }
+  find_places(steps);
   // Constants were borrowed.
   for (TensorSpec& tensor : tensors_) tensor.operand.constant = nullptr;
+}
+
+// Of dense binary32 tensors that are the whole of their memory. Integers are not among them: they may be places, which a
+// kernel checks before it uses them, and the caller's memory may change meanwhile.
+void Program::find_places(const std::vector<ProgramStep>& steps) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const TensorSpec &tensor = tensors_[i], &root = tensors_[tensor.root];
+    const bool own = tensor.offset == root.offset && dimension(tensor.operand) == dimension(root.operand);
+    if (tensor.given == tensor.wanted || tensor.home != Home::arena || root.home != Home::arena || !own ||
+        tensor.operand.type != Type::f32 || !tensor.operand.dense() || tensor.operand.elements == 0) {
+      continue;
+    }
+    std::vector<bool> inside(tensors_.size());
+    bool alone = true;
+    Places places;
+    for (size_t k = 0; k < tensors_.size(); ++k) {
+      const TensorSpec& other = tensors_[k];
+      if (other.home != Home::arena || other.root != tensor.root) continue;
+      inside[k] = true;
+      alone =
+          alone && (k == i || !(other.given || other.wanted)) && other.offset >= root.offset && end(other) <= end(root);
+      places.emplace_back(&addresses_[k], addresses_[k]);
+    }
+    for (size_t s = 0; s < steps.size(); ++s) {
+      Operands& operands = operands_[s];
+      for (size_t k = 0; k < operands.inputs.size(); ++k) {
+        const int index = steps[s].inputs[k];
+        if (index >= 0 && inside[index]) places.emplace_back(&operands.inputs[k], operands.inputs[k]);
+      }
+      for (size_t k = 0; k < operands.outputs.size(); ++k) {
+        if (!inside[steps[s].outputs[k]]) continue;
+        alone = alone && !tensor.given;
+        places.emplace_back(&operands.outputs[k], operands.outputs[k]);
+      }
+    }
+    if (alone) places_.emplace(static_cast<int>(i), std::move(places));
+  }
 }
 
 void Program::check_step(const ProgramStep& step) const {
@@ -368,8 +406,29 @@ void Program::write(int tensor, const void* value) {
 void Program::read(int tensor, void* value) const {
   const Operand& operand = tensors_.at(tensor).operand;
   if (addresses_[tensor] == nullptr) throw std::invalid_argument("the tensor has no memory");
+  if (addresses_[tensor] == value) return;
   copy_rows(addresses_[tensor], operand.row_stride, static_cast<uint8_t*>(value), operand.row_bytes(),
             row_count(operand), operand.row_bytes(), flip_of(operand.type) != 0);
+}
+
+bool Program::lend(int tensor, void* memory) {
+  constexpr uintptr_t kMemoryAlignment = 16;
+  const auto found = places_.find(tensor);
+  if (found == places_.end() || reinterpret_cast<uintptr_t>(memory) % kMemoryAlignment != 0 ||
+      std::find(lent_.begin(), lent_.end(), tensor) != lent_.end()) {
+    return false;
+  }
+  const uint8_t* own = addresses_[tensor];
+  lent_.push_back(tensor);
+  for (auto& [place, address] : found->second) *place = static_cast<uint8_t*>(memory) + (address - own);
+  return true;
+}
+
+void Program::give_back() {
+  for (const int tensor : lent_) {
+    for (auto& [place, address] : places_[tensor]) *place = address;
+  }
+  lent_.clear();
 }
 
 void Program::set(const Values& values) {

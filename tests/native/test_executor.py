@@ -13,7 +13,7 @@ import pytest
 
 import bittrue
 from bittrue.plan.passes import PASSES, make_schedule
-from support.build import T, chain, single
+from support.build import G, T, chain, several, single
 from support.differential import random_values
 from support.native import needs_native, same
 from support.shared import SHARED, needs_shared
@@ -123,6 +123,53 @@ def test_results_are_fresh_arrays(demo: bittrue.Model) -> None:
     first[...] = 0
     (second,) = session.run(*feed).values()
     same("second run", second, kept)
+
+
+def _real_graphs() -> dict[str, G]:
+    x, m, y, z = (T("f32", (2, 300)) for _ in range(4))
+    flat, other = T("f32", (600,)), T("f32", (600,))
+    shape = T("s32", (1,), data=np.int32([600]))
+    joined = T("f32", (4, 300))
+    relu, absolute = ("RELU", None, [x], [m]), ("ABS", ("AbsOptions", {}), [m], [y])
+    return {
+        "one step": G([relu]),
+        "two steps": G([relu, absolute]),
+        "result elsewhere named": G([relu, ("RESHAPE", None, [m, shape], [flat])]),
+        "one memory for two results": G([relu, ("RESHAPE", None, [m, shape], [flat])], outputs=[m, flat]),
+        "one result twice": G([relu], outputs=[m, m]),
+        "input elsewhere named": G([("RESHAPE", None, [x, shape], [flat]), ("RELU", None, [flat], [other])]),
+        "result read again": G([relu, absolute], outputs=[m, y]),
+        "parts of a result": G(
+            [
+                relu,
+                ("ABS", ("AbsOptions", {}), [x], [z]),
+                ("CONCATENATION", ("ConcatenationOptions", {"axis": 0}), [m, z], [joined]),
+            ],
+            outputs=[joined, z],
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", _real_graphs())
+def test_steps_use_real_arrays_where_they_lie(name: str) -> None:
+    """No input changes, no result has another's memory, whatever shares memory inside."""
+    model = bittrue.load(several(_real_graphs()[name]))
+    session, reference = model.prepare(), model.prepare(executor="reference")
+    assert not session.missing
+    rng = np.random.default_rng(3)
+    kept: list[tuple[np.ndarray, np.ndarray]] = []
+    for offset in (0, 1, 4):
+        memory = rng.standard_normal(700).astype(np.float32)
+        x = memory[offset : offset + 600].reshape(2, 300)
+        x.flags.writeable = False
+        before = memory.copy()
+        results = list(session.run(x).values())
+        same("input", memory, before)
+        kept += zip(results, reference.run(x).values(), strict=True)
+        assert not any(np.shares_memory(value, x) for value in results)
+    for i, (value, expected) in enumerate(kept):
+        same("result", value, expected)
+        assert not any(np.shares_memory(value, other) for other, _ in kept[:i])
 
 
 def test_inputs_that_are_not_contiguous(demo: bittrue.Model) -> None:
