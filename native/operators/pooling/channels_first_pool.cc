@@ -2,10 +2,13 @@
 // of whole images.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "core/share.h"
+#include "operators/core/finite.h"
 #include "operators/layers/spatial_axis.h"
 #include "operators/pooling/pools.h"
 
@@ -55,30 +58,104 @@ class PlanePool : public Kernel {
     return image + (deep * h_.dimension + at) * w_.dimension;
   }
 
+  // What the windows of a line see, one element after the other: parts of lines of the image between borders.
+  int64_t seen() const { return (w_.out - 1) * w_.stride + (w_.taps - 1) * w_.dilation + 1; }
+  int64_t seen_bytes(int64_t element) const { return round_up(seen() * element, 64); }
+  // body(line of the image, count), each of them from where windows see it on, for the lines that output line y meets.
+  template <class Element, class Body>
+  void for_seen(const Element* image, int64_t y, const Body& body) const {
+    const int64_t first = std::max<int64_t>(0, -w_.before), count = inside();
+    for (int64_t i = 0; i < line_taps() && count > 0; ++i) {
+      const Element* from = line(image, y, i);
+      if (from != nullptr) body(from + first, count);
+    }
+  }
+  int64_t border() const { return std::min(seen(), std::max<int64_t>(0, w_.before)); }
+  int64_t inside() const {
+    return std::max<int64_t>(0, std::min(w_.dimension, seen() - w_.before) - std::max<int64_t>(0, -w_.before));
+  }
+  // out[n] = all taps of window n, joined one after the other.
+  template <class Element, class Join>
+  void across(const Element* __restrict x, Element* __restrict out, const Join& join) const {
+    const int64_t dilation = w_.dilation, stride = w_.stride, count = w_.out;
+    if (stride == 2 && dilation == 1 && w_.taps == 2) {
+      for (int64_t n = 0; n < count; ++n) out[n] = join(x[2 * n], x[2 * n + 1]);
+    } else if (stride == 2 && dilation == 1 && w_.taps == 3) {
+      for (int64_t n = 0; n < count; ++n) out[n] = join(join(x[2 * n], x[2 * n + 1]), x[2 * n + 2]);
+    } else if (stride == 1) {
+      std::copy_n(x, count, out);
+      for (int64_t j = 1; j < w_.taps; ++j) {
+        for (int64_t n = 0; n < count; ++n) out[n] = join(out[n], x[j * dilation + n]);
+      }
+    } else {
+      for (int64_t n = 0; n < count; ++n) {
+        Element value = x[n * stride];
+        for (int64_t j = 1; j < w_.taps; ++j) value = join(value, x[n * stride + j * dilation]);
+        out[n] = value;
+      }
+    }
+  }
+
   SpatialAxis d_, h_, w_;
   int64_t images_ = 0;
 };
 
-// The first of equal values stays, and NaN never wins.
+// The first of equal values stays, and NaN never wins. Where only zeros of both signs could be equal and are not there, the
+// lines of a window are compared first, side by side.
 template <class Element>
 class MaxPlanes final : public PlanePool {
  public:
   explicit MaxPlanes(const Step& step) : PlanePool(step) {}
+  int64_t scratch_bytes(int threads) const override { return threads * seen_bytes(sizeof(Element)); }
   std::string note() const override { return "largest of windows"; }
 
   void run(const Run& run) const override {
-    for_images<Element>(run, [&](const Element* in, Element* out, int) {
+    for_images<Element>(run, [&](const Element* in, Element* out, int worker) {
+      if (any_negative_zero(in, d_.dimension * h_.dimension * w_.dimension)) {
+        in_order(in, out);
+        return;
+      }
+      auto* most = reinterpret_cast<Element*>(run.scratch + worker * seen_bytes(sizeof(Element)));
+      std::fill_n(most, seen(), kLowest);
       for (int64_t y = 0; y < lines(); ++y, out += w_.out) {
-        std::fill(out, out + w_.out, std::numeric_limits<Element>::lowest());
-        for (int64_t i = 0; i < line_taps(); ++i) {
-          const Element* from = line(in, y, i);
-          if (from != nullptr) take(from, out);
-        }
+        Element* to = most + border();
+        std::fill_n(to, inside(), kLowest);
+        for_seen(in, y, [&](const Element* __restrict from, int64_t count) {
+          for (int64_t n = 0; n < count; ++n) to[n] = larger(to[n], from[n]);
+        });
+        across(most, out, larger);
       }
     });
   }
 
  private:
+  static constexpr Element kLowest = std::numeric_limits<Element>::lowest();
+
+  static Element larger(Element first, Element other) { return first < other ? other : first; }
+
+  static bool any_negative_zero(const Element* from, int64_t count) {
+    if constexpr (std::is_same_v<Element, float>) {
+      uint32_t found = 0;
+      for (int64_t i = 0; i < count; ++i) {
+        uint32_t bits;
+        std::memcpy(&bits, from + i, sizeof bits);
+        found |= static_cast<uint32_t>(bits == 0x80000000u);
+      }
+      return found != 0;
+    }
+    return false;
+  }
+
+  void in_order(const Element* in, Element* out) const {
+    for (int64_t y = 0; y < lines(); ++y, out += w_.out) {
+      std::fill_n(out, w_.out, kLowest);
+      for (int64_t i = 0; i < line_taps(); ++i) {
+        const Element* from = line(in, y, i);
+        if (from != nullptr) take(from, out);
+      }
+    }
+  }
+
   void take(const Element* from, Element* out) const {
     for (int64_t j = 0; j < w_.taps; ++j) {
       const Element* x = from + j * w_.dilation - w_.before;
@@ -140,28 +217,34 @@ class AveragePlanes final : public PlanePool {
   void run(const Run& run) const override {
     std::atomic<bool> finite{true};
     for_images<float>(run, [&](const float* in, float* out, int worker) {
-      float check = 0.0f;
+      auto* seen_sums = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
+      if (columns_) std::fill_n(seen_sums, seen(), 0.0f);
+      int64_t counted = -1;  // the taps of lines that divisors are for
+      float* divisors = seen_sums + seen();
+      for (int64_t y = 0; y < lines() && !lanes_; ++y) {
+        float* to = out + y * w_.out;
+        if (columns_) {
+          sum_columns(in, y, seen_sums, to);
+        } else {
+          sum_in_order(in, y, to);
+        }
+        for (int64_t x = 0; x < w_.out && rows_[y] != counted; ++x) {
+          divisors[x] = static_cast<float>(rows_[y] * widths_[x]);
+        }
+        counted = rows_[y];
+        for (int64_t x = 0; x < w_.out; ++x) to[x] /= divisors[x];
+      }
       if (lanes_) {
         *out = sum_lanes(in, d_.dimension * h_.dimension * w_.dimension) / static_cast<float>(rows_[0] * widths_[0]);
-        check = *out * 0.0f;
-      } else {
-        auto* column = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
-        for (int64_t y = 0; y < lines(); ++y, out += w_.out) {
-          sum_line(in, y, column, out);
-          for (int64_t x = 0; x < w_.out; ++x) {
-            out[x] /= static_cast<float>(rows_[y] * widths_[x]);
-            check += out[x] * 0.0f;
-          }
-        }
       }
-      if (!(check == 0.0f)) finite.store(false, std::memory_order_relaxed);
+      if (!all_finite(out, lines() * w_.out)) finite.store(false, std::memory_order_relaxed);
     });
     // Signs and payloads of NaN are the reference's to tell.
     if (!finite.load(std::memory_order_relaxed)) throw Undefined();
   }
 
  private:
-  int64_t worker_bytes() const { return columns_ ? round_up(w_.out * 4, 64) : 0; }
+  int64_t worker_bytes() const { return round_up((seen() + w_.out) * 4, 64); }
 
   // Taps that count, by output: all; those up to the end of the padding; or those inside of the image.
   static std::vector<int64_t> counts(const SpatialAxis& axis, bool padding, bool full, int64_t after) {
@@ -177,26 +260,25 @@ class AveragePlanes final : public PlanePool {
     return result;
   }
 
-  void sum_line(const float* in, int64_t y, float* column, float* out) const {
-    if (!columns_) {
-      for (int64_t i = 0; i < line_taps(); ++i) {
-        for (int64_t j = 0; j < w_.taps; ++j) add(line(in, y, i), j, i == 0 && j == 0, out);
-      }
-      return;
-    }
-    for (int64_t j = 0; j < w_.taps; ++j) {
-      float* sums = j == 0 ? out : column;
-      for (int64_t i = 0; i < line_taps(); ++i) add(line(in, y, i), j, i == 0, sums);
-      if (j == 0) continue;
-      for (int64_t n = 0; n < w_.out; ++n) out[n] += column[n];
+  // Zeros of the padding change nothing.
+  void sum_columns(const float* in, int64_t y, float* columns, float* out) const {
+    float* to = columns + border();
+    std::fill_n(to, inside(), 0.0f);
+    for_seen(in, y, [&](const float* __restrict from, int64_t count) {
+      for (int64_t n = 0; n < count; ++n) to[n] += from[n];
+    });
+    across(columns, out, [](float sum, float x) { return sum + x; });
+  }
+
+  void sum_in_order(const float* in, int64_t y, float* out) const {
+    std::fill_n(out, w_.out, 0.0f);
+    for (int64_t i = 0; i < line_taps(); ++i) {
+      const float* from = line(in, y, i);
+      for (int64_t j = 0; j < w_.taps && from != nullptr; ++j) add(from + j * w_.dilation - w_.before, j, out);
     }
   }
 
-  // Adds tap j of a line to all sums, which begin with 0 where it is the `first`; zeros of the padding change nothing.
-  void add(const float* from, int64_t j, bool first, float* sums) const {
-    if (first) std::fill(sums, sums + w_.out, 0.0f);
-    if (from == nullptr) return;
-    const float* x = from + j * w_.dilation - w_.before;
+  void add(const float* x, int64_t j, float* sums) const {
     if (w_.stride == 1) {
       for (int64_t n = w_.first[j]; n < w_.last[j]; ++n) sums[n] += x[n];
     } else {
