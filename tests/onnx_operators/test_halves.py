@@ -16,7 +16,7 @@ from support.differential import assert_same
 from support.fused_models import optimised
 from support.half_chains import half_chain
 from support.half_models import fed, halved
-from support.onnx_models import HERE, build, cases, needs_wide, run_runtime
+from support.onnx_models import HERE, build, cases, integers, needs_wide, run_runtime
 from support.quantized_graphs import GraphMaker
 from support.real_graphs import RealGraphMaker
 
@@ -766,3 +766,20 @@ def test_shapes_behind_windows_of_free_images() -> None:
     model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
     for image in images:
         assert _check(model.SerializeToString(), [image])
+
+
+@pytest.mark.parametrize("operator", ["Add", "Mul"])
+def test_pairs_of_constants_of_16_bits(request: pytest.FixtureRequest, operator: str) -> None:
+    """Level 1 makes them integers before anybody asks what a dequantization reads: its binary16 result stays."""
+    for rng in cases(request, usual=30):
+        kind = np.dtype(rng.choice([np.uint16, np.int16]))
+        shape = (int(rng.choice([1, 4])), 8) if rng.random() < 0.5 else (8,)
+        scale, point = np.float16(2.0 ** rng.uniform(-13, -6)), integers(rng, (), kind)
+        constants = {"w": _halves(rng, *shape), "scale": np.asarray(scale), "point": np.asarray(point)}
+        pair = [
+            helper.make_node("QuantizeLinear", ["w", "scale", "point"], ["q"]),
+            helper.make_node("DequantizeLinear", ["q", "scale", "point"], ["d"]),
+        ]
+        nodes = [*pair, helper.make_node(operator, ["x", "d"], ["y"])]
+        feeds = {"x": _halves(rng, 4, 8)}
+        assert _check(*build(nodes, feeds, {"y": TensorProto.FLOAT16}, constants, opset=21))

@@ -10,7 +10,7 @@ from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
 from .fuse_quantized import mark_computed_weights
-from .inserted_casts import Casts, has_halves, is_cast
+from .inserted_casts import Casts, fold_known, has_halves, is_cast
 from .real_products import join_transposed_twice
 
 
@@ -22,8 +22,12 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor = Editor(graph, shapes)
-    if not has_halves(editor, graph.nodes) and sum(map(is_cast, graph.nodes)) < 2:
+    halves = has_halves(editor, graph.nodes)
+    if not halves and sum(map(is_cast, graph.nodes)) < 2:
         return graph, ()
+    if halves:
+        # Level 1 has done so where `cast_halves` left the graph as it was.
+        fold_known(editor)
     join_transposed_twice(editor, shapes)
     casts = Casts(editor, shapes)
     casts.insert()
