@@ -39,6 +39,25 @@ def test_recorded_calls(executor: str, record_property: Callable[[str, object], 
     assert len(result.outcomes) == 77
 
 
+@pytest.mark.parametrize("executor", ["auto", "reference"])
+def test_recorded_calls_of_quantize_asym(executor: str) -> None:
+    """Ties and what is next to them, NaN and infinities, ranges of the data, of one value, and the wrong way round."""
+    result = replay(RECORDED.with_name("mxnet_asymmetric"), executor=executor)
+    assert [str(o.first or o.refusal) for o in result.outcomes if not o.equal] == []
+    assert len(result.outcomes) == 28
+
+
+def test_quantize_asym_of_other_ranks() -> None:
+    """The runtime's process ends."""
+    net = Network()
+    node = net.add("_contrib_quantize_asym", "q", [net.variable("x")])
+    model = bittrue.load(net.symbol([node, 0, 0]), net.weights())
+    assert model.prepare(shapes={"x": (1, 2, 3)}).run(np.zeros((1, 2, 3), np.float32))["q_output"].dtype == np.uint8
+    for shape in ((6,), (2, 3), (1, 1, 2, 3)):
+        with pytest.raises(BittrueError, match="of other than three axes"):
+            model.prepare(shapes={"x": shape})
+
+
 def test_recorded_networks() -> None:
     """Networks that MXNet's quantizer made: calibrated with scales per channel, and not calibrated at all."""
     result = replay(RECORDED.with_name("mxnet_models"))

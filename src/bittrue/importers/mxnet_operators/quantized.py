@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...graph import Attribute
 from .base import Mappers, Source
 from .layers import range_of
@@ -67,6 +69,30 @@ def _quantize_v2(source: Source) -> None:
         _quantized(source, low, high, dtype, "2")
 
 
+def _quantize_asym(source: Source) -> None:
+    """u8 by a scale and a shift, which are given beside it: what recurrent layers read."""
+    source.expect(1)
+    source.type(0)
+    if calibrated(source):
+        low, high = (source.end(source.real(f"{end}_calib_range"), f"{end}_calib") for end in ("min", "max"))
+    else:
+        low, high = range_of("values", source, source.inputs[:1], ["_low", "_high"])
+    most = source.end(255, "most")
+
+    def of_two(stem: str, one: int, two: int, name: str) -> int:
+        (found,) = source.emit(stem, [one, two], ["f32"], [name], {"activation": "none", "broadcasts": True})
+        return found
+
+    scale = of_two("div", most, of_two("sub", high, low, "_span"), "_scale")
+    shift = of_two("sub", most, of_two("mul", high, scale, "_scaled_high"), "_shift")
+    moved = of_two("add", of_two("mul", source.inputs[0], scale, "_scaled"), shift, "_moved")
+    one, zero = (source.builder.constant(v, f"{source.label}_{v}") for v in (np.float32(1), np.uint8(0)))
+    whole = {"axis": -1, "block_size": 0}
+    (output,) = source.emit("quantize", [moved, one, zero], ["u8"], ["_output"], whole)
+    source.keeps_shape(output, 0)
+    source.give(output, scale, shift)
+
+
 def _dequantize(source: Source) -> None:
     source.expect(3)
     source.text("out_type", "float32", ("float32",))
@@ -97,6 +123,7 @@ def _requantize(source: Source) -> None:
 MAPPERS: Mappers = {
     "_contrib_dequantize": _dequantize,
     "_contrib_quantize": _quantize,
+    "_contrib_quantize_asym": _quantize_asym,
     "_contrib_quantize_v2": _quantize_v2,
     "_contrib_requantize": _requantize,
 }

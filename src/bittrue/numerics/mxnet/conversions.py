@@ -15,6 +15,14 @@ ROWS = (
         when=(("attribute_is", "version", "1"),),
     ),
     Row("quantize", ("f32 f32 f32 -> s8|u8",), {"range_quantize": "binary32_half_levels_even"}, _RUN),
+    Row(
+        "quantize",
+        ("f32 f32 u8 -> u8",),
+        {"zero_points": "used", "quotient": "binary32", "to_integer": "clamp_even"},
+        "run: 300 random ranges, 180 000 numbers that are ties or next to one, NaN and infinities",
+        when=(("input_rank", 0, 3),),
+    ),
+    Row("quantize", ("f32 f32 u8 -> u8",), refuses="of other than three axes it takes the runtime's process down"),
     Row("dequantize", ("s8|u8 f32 f32 -> f32",), {"range_dequantize": "binary32_half_level_step"}, _RUN),
     Row(
         "quantize",
