@@ -244,7 +244,7 @@ int64_t magnitude(const std::array<int64_t, 256>& values) {
 }
 
 static std::unique_ptr<Kernel> make_add(const Step& step, const CoreSet& cores) {
-  if (step.rules.count("level_sum")) return make_add_levels(step);
+  if (step.rules.count("level_sum") || step.rules.count("levels")) return make_add_levels(step);
   return step.text("form") == "plain" ? make_plain_zip<Plus>(step) : make_quantized(step, cores, false);
 }
 

@@ -34,7 +34,9 @@ int64_t magnitude(const std::array<int64_t, 256>& values);
 // add, form "affine": in affine_add.cc.
 std::unique_ptr<Kernel> make_affine_add(const Step& step);
 
-// add, slot `level_sum`: in quantization/stored_values.cc.
+// add, slots `level_sum` and `levels`: in quantization/stored_values.cc; whatever holds the operands: in
+// level_functions.cc.
 std::unique_ptr<Kernel> make_add_levels(const Step& step);
+std::unique_ptr<Kernel> make_sum_of_levels(const Step& step);
 
 }  // namespace bittrue

@@ -1,37 +1,82 @@
 // clip: raised to a lower end, then lowered to an upper end, both of them operands of one element.
+#include <algorithm>
+#include <limits>
+
 #include "operators/core/registry.h"
 #include "operators/elementwise/logistic.h"
+#include "operators/quantization/level_kernel.h"
 
 namespace bittrue {
 namespace {
 
-// An end: the constant input, or the parameter where the input is absent.
-double end_of(const Step& step, size_t input, const char* parameter) {
-  if (!step.has_input(input)) return step.real(parameter);
+const Operand* end_operand(const Step& step, size_t input) {
+  if (!step.has_input(input)) return nullptr;
   const Operand& operand = step.input(input);
   require(operand.constant != nullptr && operand.elements == 1, "an end is known while running only");
-  if (operand.type == Type::f32) return static_cast<double>(*static_cast<const float*>(operand.constant));
-  return static_cast<double>(operand.integers()[0]);
+  return &operand;
+}
+
+// An end: the constant input, or the parameter where the input is absent.
+float real_end(const Step& step, size_t input, const char* parameter) {
+  const Operand* operand = end_operand(step, input);
+  return operand ? *static_cast<const float*>(operand->constant) : static_cast<float>(step.real(parameter));
+}
+
+int64_t integer_end(const Step& step, size_t input, const char* parameter) {
+  const Operand* operand = end_operand(step, input);
+  return operand ? operand->integers()[0] : step.integer(parameter);
+}
+
+// Real numbers that become whole ones of 8 bits.
+class Converted final : public LevelKernel {
+ public:
+  explicit Converted(const Step& step) : LevelKernel(step, 1) {
+    require(is_8bit(step.output().type), "no native kernel for these types");
+  }
+
+ private:
+  bool levels(const float* const* in, float* out, int64_t count) const override {
+    std::copy_n(in[0], count, out);
+    return true;
+  }
+};
+
+template <class T>
+std::unique_ptr<Kernel> clip_integers(const Step& step, int64_t low, int64_t high) {
+  const auto least = static_cast<T>(low), most = static_cast<T>(high);
+  return make_map<T, T>(step, [least, most](T q) {
+    const T raised = q < least ? least : q;
+    return raised > most ? most : raised;
+  });
 }
 
 std::unique_ptr<Kernel> make_clip(const Step& step, const CoreSet& cores) {
   if (step.has_array("table")) return make_level_table(step, cores);
   const Type type = step.input(0).type;
+  if (step.texts.count("dtype")) return std::make_unique<Converted>(step);
   require(step.output().type == type, "no native kernel for these types");
-  const double low = end_of(step, 1, "low"), high = end_of(step, 2, "high");
   if (type == Type::f32) {
-    const auto least = static_cast<float>(low), most = static_cast<float>(high);
+    const float least = real_end(step, 1, "low"), most = real_end(step, 2, "high");
     return make_map<float, float>(step, [least, most](float x) {
       const float raised = x < least ? least : x;
       return raised > most ? most : raised;
     });
   }
-  if (!is_8bit(type)) return nullptr;
-  const auto least = static_cast<int64_t>(low), most = static_cast<int64_t>(high);
-  return make_integer_map(step, cores, [least, most](int64_t q) {
-    const int64_t raised = q < least ? least : q;
-    return raised > most ? most : raised;
-  });
+  const int64_t least = integer_end(step, 1, "low"), most = integer_end(step, 2, "high");
+  switch (type) {
+    case Type::s8:
+    case Type::u8:
+      return make_integer_map(step, cores, [least, most](int64_t q) {
+        const int64_t raised = q < least ? least : q;
+        return raised > most ? most : raised;
+      });
+    case Type::s16: return clip_integers<int16_t>(step, least, most);
+    case Type::u16: return clip_integers<uint16_t>(step, least, most);
+    case Type::s32: return clip_integers<int32_t>(step, least, most);
+    case Type::u32: return clip_integers<uint32_t>(step, least, most);
+    case Type::s64: return clip_integers<int64_t>(step, least, most);
+    default: return nullptr;
+  }
 }
 
 BITTRUE_OPERATOR(clip, make_clip)

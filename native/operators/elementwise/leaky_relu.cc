@@ -18,6 +18,7 @@ std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) 
     require(step.rule("slope") == "scaled_unless_above_zero", "no native rule for this slot");
     return make_map<float, float>(step, [=](float x) { return x > 0 ? x : x * alpha; });
   }
+  if (step.texts.count("form")) return make_leaky_levels(step, cores);
   if (step.has_array("table")) return make_level_table(step, cores);
   const Rescaling identity = rescaling(step, "identity_"), slope = rescaling(step, "alpha_");
   const Storing store = storing(step);

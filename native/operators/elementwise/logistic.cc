@@ -15,7 +15,7 @@ namespace bittrue {
 namespace {
 
 std::unique_ptr<Kernel> make_sigmoid(const Step& step, const CoreSet& cores, bool tanh) {
-  if (step.rules.count("levels")) return make_level_table(step, cores);
+  if (step.rules.count("levels")) return make_logistic_levels(step, cores);
   if (step.has_array("table")) return make_table(step, cores);
   if (auto kernel = make_polynomial(step, cores, tanh ? RealFunction::tanh : RealFunction::logistic)) return kernel;
   if (step.input(0).type == Type::f32 && step.output().type == Type::f32) {

@@ -9,8 +9,11 @@ namespace bittrue {
 // A table of values that are kept in binary32 or 8 bits.
 std::unique_ptr<Kernel> make_level_table(const Step& step, const CoreSet& cores);
 
-// The same, or real numbers that become quantized values of 8 bits.
+// The same, or quantized values that real numbers hold: in level_functions.cc.
 std::unique_ptr<Kernel> make_quantized_levels(const Step& step, const CoreSet& cores);
+std::unique_ptr<Kernel> make_rectified_levels(const Step& step, const CoreSet& cores);
+std::unique_ptr<Kernel> make_leaky_levels(const Step& step, const CoreSet& cores);
+std::unique_ptr<Kernel> make_logistic_levels(const Step& step, const CoreSet& cores);
 
 std::unique_ptr<Kernel> make_table(const Step& step, const CoreSet& cores);
 

@@ -9,7 +9,7 @@ namespace bittrue {
 namespace {
 
 std::unique_ptr<Kernel> make_relu(const Step& step, const CoreSet& cores) {
-  if (step.rules.count("levels")) return make_level_table(step, cores);
+  if (step.rules.count("levels")) return make_rectified_levels(step, cores);
   if (!step.arrays.empty()) return make_rescaled(step, cores);
   if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
   const auto low = step.reals.find("low"), high = step.reals.find("high");

@@ -68,43 +68,6 @@ std::unique_ptr<Kernel> from_table(const Step& step, const CoreSet& cores) {
   return std::make_unique<WideTable<float>>(step, table);
 }
 
-// Quantized values of real numbers times the reciprocal of the scale; a number that is none leaves the step to the
-// reference.
-class RealToLevels final : public CheckedBlockKernel {
- public:
-  RealToLevels(const Step& step, bool even)
-      : CheckedBlockKernel(step, {sizeof(float)}, 1),
-        limits_(limits_of(step)),
-        factor_(static_cast<float>(1.0 / step.real("output_scale"))),
-        addend_(static_cast<int32_t>(whole(step.real("output_zero_point"), "a zero point is out of range"))),
-        even_(even) {
-    require(step.input(0).type == Type::f32, "no native kernel for these types");
-    require(step.real("input_scale") == 1 && step.real("input_zero_point") == 0, "the input is quantized");
-  }
-
- private:
-  bool defined(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
-    const auto* source = reinterpret_cast<const float*>(in[0]);
-    return even_ ? apply(source, out, count, nearest_even) : apply(source, out, count, nearest_away);
-  }
-
-  template <class Nearest>
-  bool apply(const float* source, uint8_t* out, int64_t count, Nearest nearest) const {
-    bool all = true;
-    for (int64_t i = 0; i < count; ++i) {
-      const float product = source[i] * factor_;
-      all &= product == product;
-      out[i] = limits_.stored(nearest(not_far(product == product ? product : 0.0f)) + addend_);
-    }
-    return all;
-  }
-
-  Limits limits_;
-  float factor_;
-  int32_t addend_;
-  bool even_;
-};
-
 // Finish: uint8_t operator()(int64_t sum) const.
 template <class Finish>
 class SumOfTables final : public BlockKernel {
@@ -326,18 +289,12 @@ std::unique_ptr<Kernel> make_level_table(const Step& step, const CoreSet& cores)
   return step.has_array("table") ? from_table(step, cores) : nullptr;
 }
 
-std::unique_ptr<Kernel> make_quantized_levels(const Step& step, const CoreSet& cores) {
-  if (step.has_array("table")) return from_table(step, cores);
-  const std::string& rule = step.rule("levels");
-  const bool even = rule == "binary32_multiply_even";
-  require(even || rule == "binary32_multiply_away", "no native rule for this slot");
-  return std::make_unique<RealToLevels>(step, even);
-}
-
 std::unique_ptr<Kernel> make_add_levels(const Step& step) {
-  require(is_8bit(step.input(0).type) && is_8bit(step.input(1).type), "operands are not 8-bit");
-  require(step.input(0).shape == step.output().shape && step.input(1).shape == step.output().shape,
-          "operands have other shapes");
+  const Operand &first = step.input(0), &second = step.input(1), &out = step.output();
+  const bool bytes = is_8bit(first.type) && is_8bit(second.type) && is_8bit(out.type);
+  if (!bytes || first.shape != out.shape || second.shape != out.shape || step.rules.count("levels")) {
+    return make_sum_of_levels(step);
+  }
   const std::string& rule = step.rule("level_sum");
   if (rule == "q31_left_20_two_step") return sum_by_shifts(step);
   require(rule == "binary32_of_21_bits_away", "no native rule for this slot");
