@@ -357,6 +357,39 @@ def _of_window(
     return build(nodes, given, {"y": _FLOAT, "k_kept": kind, "v_kept": kind}, constants)
 
 
+def decoder_masked_attention(rng: np.random.Generator) -> Model:
+    batch, heads, head = int(rng.integers(1, 4)), int(rng.integers(1, 4)), size(rng)
+    room = int(rng.integers(1, 12))
+    past, cached = int(rng.integers(0, room)), rng.random() < 0.6
+    keys = past + 1 if cached else room
+    attributes: dict[str, Any] = {"num_heads": heads, **_scale(rng)}
+    if rng.random() < 0.3:
+        attributes["mask_filter_value"] = float(rng.choice([-1.0, -3.4028234663852886e38]))
+    width = heads * head
+    of_keys = (batch, 1, width) if cached else (batch, heads, keys, head)
+    inputs: dict[str, np.ndarray | None] = {
+        "q": normal(rng, batch, 1, width),
+        "k": normal(rng, *of_keys),
+        "v": normal(rng, *of_keys),
+        "mask": _mask(rng, batch, 1, keys, "k") if rng.random() < 0.95 else np.ones(batch, np.int32),
+        "added": _added(rng, batch, heads, 1, keys) if cached or rng.random() < 0.03 else None,
+        "past_key": normal(rng, batch, heads, room, head) if cached else None,
+        "past_value": normal(rng, batch, heads, room, head) if cached else None,
+        "past": np.int32([past]) if cached else None,
+        "beams": np.array([1], np.int32) if rng.random() < 0.2 else None,
+        "places": None,
+        "bias": normal(rng, 3 * width) if rng.random() < 0.4 else None,
+    }
+    if cached:
+        attributes["past_present_share_buffer"] = 1
+    outputs = [_FLOAT] * (3 if cached else 1)
+    if cached and rng.random() < 0.2:
+        attributes["output_qk"] = 1
+        outputs.append(_FLOAT)
+    constants = ["past"] if rng.random() < 0.8 else []
+    return single("DecoderMaskedMultiHeadAttention", inputs, outputs, attributes, domain=MICROSOFT, constants=constants)
+
+
 def attention_of_onnx(rng: np.random.Generator) -> Model:
     batch, queries, key_heads, head = int(rng.integers(1, 4)), size(rng), int(rng.integers(1, 4)), size(rng)
     heads = key_heads * int(rng.integers(1, 3))
@@ -423,6 +456,7 @@ def halves(generate: Generator) -> Generator:
 GENERATORS: dict[str, Generator] = {
     "Attention": attention,
     "Attention of ONNX": attention_of_onnx,
+    "DecoderMaskedMultiHeadAttention": decoder_masked_attention,
     "EmbedLayerNormalization": embedding,
     "GroupQueryAttention": group_query_attention,
     "MultiHeadAttention": multi_head_attention,

@@ -194,6 +194,73 @@ def _q_embed_layer_normalization(source: Source) -> None:
     _embedding(source, parts[:7], None, parts[7])
 
 
+def _decoder_masked_attention(source: Source) -> None:
+    """One query per sequence: over a cache that the new key enters, or over keys that are all there (no past ones).
+
+    The bias is that of queries alone in the latter case.
+    """
+    if source.present(9):
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "caches of beams are not read", "export without beam search")
+    heads, dtype = source.integer("num_heads", 0), source.type(0)
+    shared, cached = source.integer("past_present_share_buffer", 0), source.present(5)
+    names = (source.outputs + [""] * 4)[:4]
+    if cached and not (shared == 1 and source.present(7) and all(names[1:3])):
+        raise source.invalid("BT-NODE-INPUT", "a cache needs 'past_present_share_buffer', its length and its outputs")
+    if not cached and (shared or any(names[1:3]) or source.present(4)):
+        raise source.invalid("BT-NODE-INPUT", "keys without past ones have no cache and no additions to scores")
+    if bool(source.integer("output_qk", 0)) != bool(names[3]):
+        raise source.invalid("BT-NODE-OUTPUT", "'output_qk' and the output with the scores come together")
+
+    def one(value: int, name: str) -> int:
+        return source.constant(np.array([value], np.int64), name)
+
+    def step(operator: str, kind: str, inputs: list[int | None], name: str, **attributes: Attribute) -> int:
+        return source.emit(operator, kind, attributes, inputs=inputs, outputs=[source.temporary(kind, name)])[0]
+
+    query, key, value = (source.tensor(i) and source.inputs[i] for i in range(3))
+    if source.present(10):
+        width = step("shape", "s64", [query], "width", of="dimensions", start=2, end=3)
+        begin = one(0, "first")
+        parts = [query, key, value] if cached else [query]
+        for number, part in enumerate(parts):
+            end = step("add", "s64", [begin, width], f"end{number}", activation="none")
+            own = step("slice_axes", dtype, [source.inputs[10], begin, end, one(0, "axis")], f"bias{number}")
+            parts[number], begin = step("add", dtype, [part, own], f"biased{number}", activation="none"), end
+        query, key, value = parts if cached else (*parts, key, value)
+    if cached:
+        by_heads, after = source.constant(np.array([0, heads, 1, -1]), "by_heads"), one(1, "after")
+        place = step("convert", "s64", source.ordered(7), "place", saturate=True, round_mode="up")
+        end = step("add", "s64", [place, after], "end", activation="none")
+        batch = step("shape", "s64", [query], "batch", of="dimensions", start=0, end=1)
+        scalar = step("squeeze", "s64", [place], "position")
+        places = step("fill", "s64", [batch, scalar], "places")
+        held: list[int] = []
+        for new, past, name in ((key, 5, names[1]), (value, 6, names[2])):
+            row = step("reshape", dtype, [new, by_heads], f"row{past}", zeros="copied")
+            put: dict[str, Attribute] = {"axis": 2, "circular": False}
+            source.tensor(past)
+            (whole,) = source.emit(
+                "tensor_scatter", dtype, put, inputs=[source.inputs[past], row, places], outputs=[name]
+            )
+            held.append(step("slice_axes", dtype, [whole, one(0, "front"), end, one(2, "along")], f"seen{past}"))
+        key, value = held
+    mask = None
+    if source.present(3):
+        # Of two axes, and of no others.
+        order = source.constant(np.arange(2), "order")
+        mask = step("transpose", source.type(3), [source.inputs[3], order], "mask")
+    attributes: dict[str, Attribute] = {
+        **_PLAIN,
+        "heads": heads,
+        "key_heads": heads,
+        "scale": _finite(source, "scale", 0.0),
+        "mask_value": source.real("mask_filter_value", -10000.0),
+        "scores": "masked",
+    }
+    inputs = [query, key, value, None, mask, source.inputs[4] if source.present(4) else None]
+    source.emit("attention", dtype, attributes, inputs=inputs, outputs=[names[0], "", "", names[3]])
+
+
 _QUANTIZED = ("NONE", "PER_TENSOR", "PER_CHANNEL")
 
 
@@ -437,6 +504,7 @@ MAPPERS: Mappers = {
     ("", "Attention"): _attention_of_onnx,
     ("", "RotaryEmbedding"): _rotary_embedding,
     (MICROSOFT, "Attention"): _attention,
+    (MICROSOFT, "DecoderMaskedMultiHeadAttention"): _decoder_masked_attention,
     (MICROSOFT, "EmbedLayerNormalization"): _embed_layer_normalization,
     (MICROSOFT, "GatedRMSNorm"): _gated_rms_norm,
     (MICROSOFT, "GroupQueryAttention"): _group_query_attention,
