@@ -429,8 +429,9 @@ def _answers(slot: str, rule: Any) -> bytes:
         return b"".join(result.tobytes() for result in results)
     if slot == "real_sum":
         rows = numbers(3, (20, 50))
-        of_integers = "l2" not in rule.reductions
-        sums = rule.reductions["sum"](rows.astype(np.int64) if of_integers else rows, None, Way())
+        of_integers = rule is real_sum.RULES["binary64_trunc_saturate"]
+        packets = Way("packets", 50 * np.arange(20))
+        sums = rule.reductions["sum"](rows.astype(np.int64) if of_integers else rows, None, packets)
         return np.asarray(sums, np.float64).tobytes()
     if slot == "real_normalization":
         rows = rule.by_rows(numbers(4, (9, 30)), None, None, 1e-5, True, "layer")[0]

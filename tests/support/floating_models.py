@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from .onnx_models import KIND, MICROSOFT, integers, run_runtime, single
 
@@ -129,8 +129,8 @@ def reduction(op: str, draw: Callable[..., np.ndarray] = reals, kinds: tuple[Any
     def generate(rng: np.random.Generator) -> Model:
         dtype = kinds[rng.integers(len(kinds))]
         shape = shape_of(rng, 1, 4, 12)
-        if dtype == F32:
-            x = draw(rng, shape)
+        if np.dtype(dtype).kind == "f":
+            x = draw(rng, shape).astype(dtype)
         else:
             x = (
                 integers(rng, shape, dtype)
@@ -145,7 +145,7 @@ def reduction(op: str, draw: Callable[..., np.ndarray] = reals, kinds: tuple[Any
         axes = np.where(rng.random(count) < 0.3, axes - len(shape), axes)
         given = rng.random() < 0.85
         attributes: dict[str, Any] = {"keepdims": int(rng.integers(2))}
-        kind = {np.dtype(np.int64): _INT64}.get(x.dtype) or KIND[x.dtype]
+        kind = helper.np_dtype_to_tensor_dtype(x.dtype)
         if opset >= (13 if op == "ReduceSum" else 18):
             if rng.random() < 0.2:
                 attributes["noop_with_empty_axes"] = int(rng.integers(2))
@@ -344,11 +344,12 @@ def _fused_matmul(rng: np.random.Generator) -> Model:
 def pool(op: str) -> Generator:
     def generate(rng: np.random.Generator) -> Model:
         rank = int(rng.choice([1, 2, 2, 3]))
-        dtype = rng.choice([F32, F32, np.int8, np.uint8]) if op == "MaxPool" else F32
+        dtype = rng.choice([F32, F32, np.float64, np.int8, np.uint8]) if op == "MaxPool" else F32
         taps = tuple(int(v) for v in rng.integers(1, 4, rank))
         sizes = tuple(int(v) for v in rng.integers(4, 10 if rank < 3 else 7, rank))
         shape = (int(rng.integers(1, 3)), int(rng.integers(1, 20)), *sizes)
-        x = reals(rng, shape) if dtype == F32 else integers(rng, shape, dtype)
+        real = np.dtype(dtype).kind == "f"
+        x = reals(rng, shape).astype(dtype) if real else integers(rng, shape, dtype)
         opset = int(rng.choice([12, 19, 22])) if op != "LpPool" else int(rng.choice([18, 22]))
         attributes = {
             **window_attributes(rng, taps, True, dilated=opset >= 19 or op == "MaxPool"),
@@ -356,7 +357,7 @@ def pool(op: str) -> Generator:
         }
         if rng.random() < 0.4 and not attributes.get("auto_pad", "").startswith("SAME"):
             attributes["ceil_mode"] = 1
-        outputs = [KIND[np.dtype(dtype)]]
+        outputs = [helper.np_dtype_to_tensor_dtype(np.dtype(dtype))]
         if op == "MaxPool" and rng.random() < 0.4:
             outputs.append(_INT64)
             if rng.random() < 0.5:
@@ -538,16 +539,16 @@ GENERATORS: Mapping[str, Generator] = {
     "Pow": _pow,
     "QuickGelu": unary("QuickGelu", small, domain=MICROSOFT, alpha=(0.5, 2)),
     "Reciprocal": unary("Reciprocal"),
-    "ReduceL1": reduction("ReduceL1", kinds=(F32, F32, _I32)),
-    "ReduceL2": reduction("ReduceL2", kinds=(F32, F32, _I32, _I64)),
+    "ReduceL1": reduction("ReduceL1", kinds=(F32, np.float64, F32, _I32)),
+    "ReduceL2": reduction("ReduceL2", kinds=(F32, np.float64, F32, _I32, _I64)),
     "ReduceLogSum": reduction("ReduceLogSum", positive, kinds=(F32, F32, _I32, _I64)),
     "ReduceLogSumExp": reduction("ReduceLogSumExp", kinds=(F32, F32, _I32, _I64)),
     "ReduceMax": reduction("ReduceMax", kinds=(F32, F32, _I32, _I64, np.int8, np.uint8)),
-    "ReduceMean": reduction("ReduceMean", kinds=(F32, F32, F32, _I32)),
+    "ReduceMean": reduction("ReduceMean", kinds=(F32, np.float64, F32, F32, _I32)),
     "ReduceMin": reduction("ReduceMin", kinds=(F32, F32, _I32, _I64, np.int8, np.uint8)),
-    "ReduceProd": reduction("ReduceProd", kinds=(F32, F32, _I32, _I64)),
-    "ReduceSum": reduction("ReduceSum", kinds=(F32, F32, _I32, _I64)),
-    "ReduceSumSquare": reduction("ReduceSumSquare", kinds=(F32, F32, _I32)),
+    "ReduceProd": reduction("ReduceProd", kinds=(F32, np.float64, F32, _I32, _I64)),
+    "ReduceSum": reduction("ReduceSum", kinds=(F32, np.float64, F32, _I32, _I64)),
+    "ReduceSumSquare": reduction("ReduceSumSquare", kinds=(F32, np.float64, F32, _I32)),
     "Relu": unary("Relu"),
     "Round": unary("Round"),
     "Selu": unary("Selu", small, alpha=(0.5, 2), gamma=(0.5, 2)),

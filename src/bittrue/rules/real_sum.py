@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -156,20 +157,21 @@ def _prod(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
 
 def _in_order(rows: np.ndarray, operation: np.ufunc = np.add) -> np.ndarray:
     if not rows.shape[1]:
-        return np.full(rows.shape[0], operation.identity, np.float32)
+        return np.full(rows.shape[0], operation.identity, rows.dtype)
     return np.asarray(operation.accumulate(rows, axis=1)[:, -1])
 
 
-def _packets(rows: np.ndarray, start: int, operation: np.ufunc = np.add) -> np.ndarray:
-    """Rows whose first element is `start` elements behind a boundary of 4: whole packets in two sets that take turns,
-    (l0 + l2) + (l1 + l3), then what stands before the first boundary, then what stands behind the last one.
+def _packets(rows: np.ndarray, start: int, operation: np.ufunc = np.add, width: int = 4) -> np.ndarray:
+    """Rows whose first element is `start` elements behind a boundary of a packet of `width`: whole packets in two sets
+    that take turns, halves upon halves (of four: (l0 + l2) + (l1 + l3)), then what stands before the first boundary,
+    then what stands behind the last one.
     """
     count = rows.shape[1]
-    first = min(-start % 4, count)
-    whole = (count - first) // 4
+    first = min(-start % width, count)
+    whole = (count - first) // width
     if not whole:
         return _in_order(rows, operation)
-    packets = rows[:, first : first + 4 * whole].reshape(-1, whole, 4)
+    packets = rows[:, first : first + width * whole].reshape(-1, whole, width)
     paired = whole // 2 * 2
     total = packets[:, 0]
     if whole > 1:
@@ -180,19 +182,21 @@ def _packets(rows: np.ndarray, start: int, operation: np.ufunc = np.add) -> np.n
         total = operation(total, other)
         if whole > paired:
             total = operation(total, packets[:, -1])
-    result = operation(operation(total[:, 0], total[:, 2]), operation(total[:, 1], total[:, 3]))
-    for i in (*range(first), *range(first + 4 * whole, count)):
+    while total.shape[1] > 1:
+        total = operation(*np.split(total, 2, axis=1))
+    result = total[:, 0]
+    for i in (*range(first), *range(first + width * whole, count)):
         result = operation(result, rows[:, i])
     return np.asarray(result)
 
 
-def aligned_packets(rows: np.ndarray, starts: np.ndarray, operation: np.ufunc = np.add) -> np.ndarray:
-    """Sums of rows by packets of 4, as every row's start in memory has it."""
-    out = np.empty(rows.shape[0], np.float32)
-    for start in range(4):
-        chosen = starts % 4 == start
+def aligned_packets(rows: np.ndarray, starts: np.ndarray, operation: np.ufunc = np.add, width: int = 4) -> np.ndarray:
+    """Sums of rows by packets, as every row's start in memory has it."""
+    out = np.empty(rows.shape[0], rows.dtype)
+    for start in range(width):
+        chosen = starts % width == start
         if chosen.any():
-            out[chosen] = _packets(rows[chosen], start, operation)
+            out[chosen] = _packets(rows[chosen], start, operation, width)
     return out
 
 
@@ -216,24 +220,25 @@ def _fours(rows: np.ndarray) -> np.ndarray:
     return total
 
 
-def _ordered(rows: np.ndarray, way: Way, operation: np.ufunc = np.add) -> np.ndarray:
+def _ordered(rows: np.ndarray, way: Way, operation: np.ufunc = np.add, width: int = 4) -> np.ndarray:
+    """Packets of two leave fours in order."""
     with np.errstate(all="ignore"):
         if way.order == "lanes":
             return _lanes(rows)
         if way.order == "columns":
             columns = rows.reshape(rows.shape[0], -1, way.width)
             return _in_order(np.add.accumulate(columns, axis=1)[:, -1])
-        if way.order == "fours":
+        if way.order == "fours" and width == 4:
             return _fours(rows)
         if way.order == "packets" and way.starts is not None:
-            return aligned_packets(rows, way.starts, operation)
+            return aligned_packets(rows, way.starts, operation, width)
         if way.order == "runs" and way.starts is not None:
-            runs = aligned_packets(rows.reshape(-1, way.width), way.starts.reshape(-1))
+            runs = aligned_packets(rows.reshape(-1, way.width), way.starts.reshape(-1), width=width)
             return _in_order(runs.reshape(rows.shape[0], -1))
         return _in_order(rows, operation)
 
 
-def _ordered_sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
+def _ordered_sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way, width: int = 4) -> np.ndarray:
     """Sums are divided, or multiplied by a reciprocal.
 
     >>> row = np.float32([[2**24, 1, 1, 1, -(2**24)]])
@@ -241,12 +246,12 @@ def _ordered_sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.n
     >>> [RULES["binary32_packets_4"].reductions["sum"](row, None, w).tolist() for w in (Way(), way)]
     [[0.0], [2.0]]
     """
-    total = _ordered(rows, way)
+    total = _ordered(rows, way, width=width)
     if divisor is None:
         return total
-    by = np.asarray(divisor, np.float32)
+    by = np.asarray(divisor, total.dtype)
     with np.errstate(all="ignore"):
-        return np.asarray(total * (np.float32(1) / by) if way.by_reciprocal else total / by)
+        return np.asarray(total * (total.dtype.type(1) / by) if way.by_reciprocal else total / by)
 
 
 def _power(x: np.ndarray, exponent: float) -> np.ndarray:
@@ -327,6 +332,18 @@ RULES: dict[str, RealSumRule] = {
         "one summand after the other, or as the operator says: packets of 4 in two sets that take turns, (l0 + l2) + "
         "(l1 + l3), then what is not aligned; lanes of 4; columns or runs first; fours",
         "a linear algebra library and a library of vector kernels for x86-64, read; verified by running",
+        ordered=True,
+    ),
+    "binary64_packets_2": RealSumRule(
+        {
+            "sum": partial(_ordered_sum, width=2),
+            "sum_square": lambda rows, divisor, way: _ordered(rows * rows, way, width=2),
+            "l1": lambda rows, divisor, way: _ordered(np.abs(rows), way, width=2),
+            "l2": lambda rows, divisor, way: np.sqrt(_ordered(rows * rows, way, width=2)),
+            "prod": lambda rows, divisor, way: _ordered(rows, way, np.multiply, 2),
+        },
+        "of binary64 numbers: as binary32_packets_4 with packets of 2, l0 + l1; fours are added in order",
+        "what a runtime's reductions of binary64 numbers give on x86-64; verified by running",
         ordered=True,
     ),
     "binary64_trunc_saturate": RealSumRule(

@@ -217,7 +217,7 @@ def _decoder_masked_attention(source: Source) -> None:
     def step(operator: str, kind: str, inputs: list[int | None], name: str, **attributes: Attribute) -> int:
         return source.emit(operator, kind, attributes, inputs=inputs, outputs=[source.temporary(kind, name)])[0]
 
-    query, key, value = (source.tensor(i) and source.inputs[i] for i in range(3))
+    query, key, value = (None if source.tensor(i) is None else source.inputs[i] for i in range(3))
     if source.present(10):
         width = step("shape", "s64", [query], "width", of="dimensions", start=2, end=3)
         begin = one(0, "first")

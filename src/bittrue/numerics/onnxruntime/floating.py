@@ -80,7 +80,15 @@ _SUMMED = ("f32 f32 f32|- -> f32", "f32 f32 f32|- - - - - - - f32 -> f32")
 ROWS: tuple[Row, ...] = (
     *EXACT,
     Row("clip", ("T T|- T|- -> T",), {}, _RUN, where=CLIPPED, requires=(("ends_in_order", 6),)),
-    Row("max_pool", _POOL_TYPES, {}, _RUN, where=("f32",), requires=(("same_padding_adds", 1 << 16),), limit=_MAXIMA),
+    Row(
+        "max_pool",
+        _POOL_TYPES,
+        {},
+        _RUN,
+        where=("f32", "f64"),
+        requires=(("same_padding_adds", 1 << 16),),
+        limit=_MAXIMA,
+    ),
     Row("max_pool", _POOL_TYPES, {}, _RUN, where=("s8", "u8")),
     *(Row(stem, _ONE, _POLYNOMIALS, _MACHINE, limit=_OTHER_MACHINES) for stem in ("erf", "exp", "logistic", "tanh")),
     Row(
@@ -115,6 +123,10 @@ ROWS: tuple[Row, ...] = (
     *(Row(stem, _ONE, _SOFTMAX, _MACHINE, limit=_OTHER_MACHINES) for stem in ("softmax", "log_softmax")),
     Row("add_n", ("f32... -> f32",), _SUM, _RUN),
     *(Row(stem, ("f32 s64|- -> f32",), _SUM, _RUN, requires=(("axes_exist", 1),)) for stem in REDUCTIONS),
+    *(
+        Row(stem, ("f64 s64|- -> f64",), {"real_sum": "binary64_packets_2"}, _RUN, requires=(("axes_exist", 1),))
+        for stem in REDUCTIONS
+    ),
     Row("average_pool", _ONE, _SUM, _RUN, requires=(("same_padding_adds", 18),)),
     Row("lp_pool", _ONE, _SUM, _RUN),
     Row(

@@ -88,7 +88,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rows = row_major(x, step["axes"])
     reduce = real_sum.RULES[step.rules["real_sum"]].reductions["sum" if kind == "mean" else kind]
     way = _way(kind, x.shape, step["axes"], rows.shape)
-    out = np.empty(rows.shape[0], x.dtype if x.dtype.kind == "i" else np.float32)
+    # What has fewer bits is widened.
+    out = np.empty(rows.shape[0], x.dtype if x.dtype.kind == "i" or x.dtype.itemsize > 4 else np.float32)
     if kind in ("sum", "mean") and way.order != "packets" and x.dtype.kind == "f":
         # Sums begin with 0, which only -0 alone shows.
         rows = rows + x.dtype.type(0)
