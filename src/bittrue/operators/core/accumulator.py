@@ -92,11 +92,14 @@ def proven_bound(call: Call, weight_sums: np.ndarray | int, span: int, bias: Ope
 
     Triangle inequality: every partial sum in any order stays below it, too.
     """
-    # Python integers: zero points of 32 bits take sums far beyond 64.
-    magnitude = np.atleast_1d(np.asarray(weight_sums, np.int64)).astype(object) * span
+    sums = np.atleast_1d(np.asarray(weight_sums, np.int64))
+    # Zero points of 32 bits take sums far beyond 64: Python's integers, then.
+    fits = int(sums.max(initial=1)) * span < 1 << 62 and (bias is None or bias.dtype == "s32")
+    number = np.int64 if fits else object
+    magnitude = sums.astype(number) * span
     if bias is not None:
         magnitude = magnitude + (
-            -bias.type.minimum if bias.value is None else abs(bias.value.reshape(-1).astype(object))
+            -bias.type.minimum if bias.value is None else abs(bias.value.reshape(-1).astype(number))
         )
     worst = int(magnitude.max(initial=0))
     return Bound(worst, worst > accumulate.RULES[call.rules["accumulate"]].limit)
