@@ -9,6 +9,8 @@ import pytest
 
 import bittrue
 
+from . import guarded
+
 needs_native = pytest.mark.skipif(not bittrue.isas(), reason="bittrue runs from its sources, without the C++ core")
 
 # Operators for which some step of some test fell back to the reference, and all that ran natively.
@@ -26,13 +28,15 @@ def check_native(
     """Trace the session's plan natively on every instruction set and compare each tensor after the last feed set."""
     for isa in bittrue.isas() if isas is None else isas:
         for count in threads:
-            native = bittrue.Session(session.plan, executor="native", isa=isa, threads=count)
+            with guarded.results():
+                native = bittrue.Session(session.plan, executor="native", isa=isa, threads=count)
             values: Mapping[str, np.ndarray] = {}
             outputs: Mapping[str, np.ndarray] = {}
             for feed in feeds:
                 values = native.trace(*feed)
                 # A run between two traces would change the state.
-                outputs = {} if _stateful(session) else native.run(*feed)
+                with guarded.results():
+                    outputs = {} if _stateful(session) else native.run(*map(guarded.copied, feed))
             _note(native)
             assert list(values) == list(expected)
             for name, value in values.items():
