@@ -130,3 +130,19 @@ def test_fused_multiply_add() -> None:
     c = (-a.astype(np.float64) * b * rng.choice([1, 0.5, 1 + 2.0**-30, 1e-3], 4000)).astype(np.float32)
     expected = [exact.fused_multiply_add(*map(float, v)) for v in zip(a, b, c, strict=True)]
     assert floats.fused_multiply_add(a, b, c).tolist() == expected
+
+
+def test_fused_multiply_add_of_binary64() -> None:
+    """Against fractions, where sums cancel, where they are subnormal, and where parts leave the range."""
+    rng = np.random.default_rng(9)
+    spread = np.where(np.arange(3000) % 5 == 0, rng.integers(-560, 560, 3000), rng.integers(-40, 40, 3000))
+    a, b = (rng.standard_normal(3000) * 2.0**spread for _ in range(2))
+    with np.errstate(all="ignore"):
+        c = -a * b * rng.choice([1, 0.5, 1 + 2.0**-52, 1e-3, 0], 3000)
+        c = np.where(np.isfinite(c), c, 1.0)
+
+    expected = [exact.fused_multiply_add_64(*map(float, v)) for v in zip(a, b, c, strict=True)]
+    assert floats.fused_multiply_add_64(a, b, c).tolist() == expected
+    odd = [(0.0, -1.0, -0.0), (np.inf, 2.0, 1.0), (1.0, 1.0, -np.inf), (-1.0, 1.0, 1.0)]
+    found = [floats.fused_multiply_add_64(*v).item() for v in odd]
+    assert str(found) == "[-0.0, inf, -inf, 0.0]"

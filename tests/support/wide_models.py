@@ -33,6 +33,30 @@ def product(rng: np.random.Generator) -> Model:
     return single("MatMul", inputs, [helper.np_dtype_to_tensor_dtype(kind)])
 
 
+def product_of_doubles(rng: np.random.Generator) -> Model:
+    """MatMul, or Gemm with all that it has; a quarter of them has several blocks of terms."""
+    large = rng.random() < 0.25
+    rows, depth, columns = (int(rng.integers(1, most)) for most in ((6, 300, 80) if large else (12, 20, 20)))
+    constants = ["b", "c"] if rng.random() < 0.5 else []
+    if rng.random() < 0.5:
+        lead = shape_of(rng, most=4)[:2]
+        a = rng.standard_normal((*lead, rows, depth) if rng.random() < 0.9 else depth)
+        b = rng.standard_normal((*(lead if rng.random() < 0.5 else ()), depth, columns))
+        b = b if rng.random() < 0.9 else b.reshape(-1)[:depth]
+        return single("MatMul", {"a": a, "b": b}, [TensorProto.DOUBLE], constants=constants)
+    turned = [int(rng.integers(2)) for _ in range(2)]
+    inputs = {
+        "a": rng.standard_normal((depth, rows) if turned[0] else (rows, depth)),
+        "b": rng.standard_normal((columns, depth) if turned[1] else (depth, columns)),
+    }
+    if rng.random() < 0.6:
+        shapes = [(columns,), (rows, columns), (rows, 1), (1,)]
+        inputs["c"] = rng.standard_normal(shapes[rng.integers(4)])
+    attributes = {"transA": turned[0], "transB": turned[1]}
+    factors = {"alpha": float(rng.choice([1, 0.3])), "beta": float(rng.choice([1, 1, 0.5, 0]))}
+    return single("Gemm", inputs, [TensorProto.DOUBLE], {**attributes, **factors}, constants=constants)
+
+
 def extreme_of_truth_values(rng: np.random.Generator) -> Model:
     shape = shape_of(rng, most=4)
     inputs = {"x": rng.random(shape) < 0.5, "axes": rng.permutation(len(shape))[: rng.integers(0, len(shape) + 1)]}
@@ -75,6 +99,7 @@ GENERATORS: dict[str, Generator] = {
     "BitCast": bit_cast,
     "IsNaN, IsInf": not_finite,
     "MatMul": product,
+    "MatMul, Gemm": product_of_doubles,
     "Pow": power,
     "ReduceMax, ReduceMin": extreme_of_truth_values,
     "Ceil, Floor, Round, Sign": rounding,

@@ -385,6 +385,15 @@ def fused_multiply_add(a: float, b: float, c: float) -> float:
     return nearest_binary(Fraction(a) * Fraction(b) + Fraction(c))
 
 
+def fused_multiply_add_64(a: float, b: float, c: float) -> float:
+    """See floats.fused_multiply_add_64; finite arguments."""
+    total = Fraction(a) * Fraction(b) + Fraction(c)
+    try:
+        return float(total)
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
+
+
 def add_to_odd(a: float, b: float) -> float:
     """a + b of finite numbers: the neighbour with an odd last bit where the sum is no binary64 number."""
     total = Fraction(a) + Fraction(b)

@@ -65,7 +65,7 @@ def products(
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     left = np.broadcast_to(a, (*batch, *a.shape[-2:]))
     right = np.broadcast_to(b, (*batch, *b.shape[-2:]))
-    out = np.empty((*batch, a.shape[-2], b.shape[-1]), np.float32)
+    out = np.empty((*batch, a.shape[-2], b.shape[-1]), np.float64 if a.dtype == np.float64 else np.float32)
     for index in np.ndindex(*batch):
         out[index] = rule.apply(left[index], right[index], c, alpha, beta, layout)
     return out
@@ -113,7 +113,7 @@ def _one_product(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: floa
 _PACKED_DEPTH, _DEPTH, _COLUMNS = 256, 128, 128
 
 
-def block_depth(columns: int, depth: int, layout: Layout) -> int:
+def block_depth(columns: int, depth: int, layout: Layout, wide: int = _COLUMNS) -> int:
     """Terms that are summed from 0 on before their sum is added to the result.
 
     >>> [block_depth(n, 700, Layout()) for n in (7, 20, 64, 65, 1000)], block_depth(7, 700, Layout(packed=True))
@@ -121,7 +121,7 @@ def block_depth(columns: int, depth: int, layout: Layout) -> int:
     """
     if layout.packed or layout.split:
         return layout.split or _PACKED_DEPTH
-    found, wide = _DEPTH, _COLUMNS
+    found = _DEPTH
     if columns < depth and not layout.turned_a:
         while wide > 16 and wide // 2 >= columns:
             found *= 2
@@ -237,6 +237,25 @@ def _fused_blocks_quietly(
     return total
 
 
+def _fused_blocks_of_64(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout
+) -> np.ndarray:
+    """Nothing is packed, and single rows and columns are like others."""
+    fused, columns = floats.fused_multiply_add_64, b.shape[1]
+    zero = c is None or beta == 0
+    with np.errstate(all="ignore"):
+        total = (
+            np.zeros((a.shape[0], columns)) if zero else np.broadcast_to(np.asarray(c), (a.shape[0], columns)) * beta
+        )
+        by = block_depth(columns, a.shape[1], replace(layout, packed=False), _COLUMNS // 2)
+        for begin in range(0, a.shape[1], by):
+            part = np.zeros_like(total)
+            for k in range(begin, min(begin + by, a.shape[1])):
+                part = fused(a[:, k : k + 1], b[k : k + 1], part)
+            total = part * alpha if zero and begin == 0 else fused(part, alpha, total)
+    return np.asarray(total)
+
+
 RULES: dict[str, RealProductRule] = {
     "rounded_once": RealProductRule(
         _rounded_once,
@@ -256,5 +275,11 @@ RULES: dict[str, RealProductRule] = {
         "as binary32_fused_blocks, with 8 lanes where the operator asks for fused ones, and blocks of 8 channels",
         "the same library's kernels for 256-bit vectors, read; verified by running",
         blocked_channels=8,
+    ),
+    "binary64_fused_blocks": RealProductRule(
+        _fused_blocks_of_64,
+        "of binary64 numbers: blocks of 128 terms (256 up to 32 columns, 512 up to 16, where there are more terms than "
+        "columns), each a chain of fused multiply-adds from 0 on, s = fma(block, alpha, s), s = beta * c at first",
+        "a library of matrix kernels for x86-64; verified by running",
     ),
 }

@@ -145,6 +145,13 @@ ROWS: tuple[Row, ...] = (
         Row(stem, ("f32 f32 f32|- -> f32",), _PRODUCT, _MACHINE, limit=_THREADS)
         for stem in ("conv_transpose", "matmul")
     ),
+    Row(
+        "matmul",
+        ("f64 f64 f64|- -> f64",),
+        {"real_product": "binary64_fused_blocks"},
+        "run on x86-64 with AVX2 and FMA, one thread: 500 random single-node models, every bit",
+        limit=f"{_OTHER_MACHINES}; {_TWO_NANS}",
+    ),
     Row("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), _NORMAL, _RUN),
     Row("group_normalization", ("f32 f32 f32 -> f32",), _NORMAL, _RUN),
     Row(

@@ -82,7 +82,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     Matrices on the left that meet a single one are one matrix.
     """
     if not math.prod(step["output_shape"]):
-        return [np.zeros(step["output_shape"], np.float32)]
+        return [np.zeros(step["output_shape"], inputs[0].dtype)]
     a, b = (
         operand.swapaxes(-1, -2) if operand.ndim > 1 and step[f"transpose_{side}"] else operand
         for operand, side in zip(inputs[:2], "ab", strict=True)
