@@ -76,14 +76,15 @@ def weight_sums(weights: np.ndarray, zero_point: int, axis: int = 0) -> np.ndarr
     sums = np.zeros(matrix.shape[0] if axis == 0 else matrix.shape[1], np.int64)
     rows = max(1, _BLOCK // max(1, matrix.shape[1]))
     for first in range(0, matrix.shape[0], rows):
-        block = matrix[first : first + rows].astype(work)
+        block = matrix[first : first + rows]
         if zero_point:
-            block -= work.type(zero_point)
-        np.abs(block, out=block)
+            block = block.astype(work) - work.type(zero_point)
+        # The magnitude of a type's least number fits without a sign.
+        magnitudes = np.abs(block).view(f"u{block.itemsize}")
         if axis == 0:
-            sums[first : first + rows] = block.sum(axis=1, dtype=np.int64)
+            sums[first : first + rows] = magnitudes.sum(axis=1, dtype=np.int64)
         else:
-            sums += block.sum(axis=0, dtype=np.int64)
+            sums += magnitudes.sum(axis=0, dtype=np.int64)
     return sums
 
 
