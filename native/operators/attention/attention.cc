@@ -114,7 +114,8 @@ class Attention final : public Kernel {
     const int threads = small ? 1 : run.pool.threads();
     run.pool.parallel(batch_ * key_heads_, threads, [&](int64_t task, int) {
       const int64_t b = task / key_heads_, n = task % key_heads_, before = placed_ ? first_new(lengths[b]) : past_;
-      join(run, key_, kPastKey, 0, b, n, before, keys + task * keys_ * size_);
+      if (!lies_ready(key_)) join(run, key_, kPastKey, 0, b, n, before, keys + task * keys_ * size_);
+      if (lies_ready(value_)) return;
       join(run, value_, stacked_ ? kPastKey : kPastValue, stacked_ ? batch_ * key_heads_ * past_ * size_ : 0, b, n,
            before, values + task * keys_ * value_size_);
     });
@@ -125,7 +126,9 @@ class Attention final : public Kernel {
       head.b = b, head.n = n;
       head.keys = placed_ ? lengths[b] + 1 : keys_;
       head.before = placed_ ? first_new(lengths[b]) : past_;
-      head.k = keys + key_head * keys_ * size_, head.v = values + key_head * keys_ * value_size_;
+      const int64_t kn = key_head % key_heads_;
+      head.k = lies_ready(key_) ? key_.at(run, b, kn, 0) : keys + key_head * keys_ * size_;
+      head.v = lies_ready(value_) ? value_.at(run, b, kn, 0) : values + key_head * keys_ * value_size_;
       head.scratch = run.scratch + cache_bytes() + worker * worker_bytes();
       head.worker = worker;
       const bool right = whole_                      ? whole_rows(run, head)
@@ -265,6 +268,10 @@ class Attention final : public Kernel {
   }
 
   // -- the cache
+  // Whether an operand's rows of a head are all keys or values, side by side.
+  bool lies_ready(const Heads& from) const {
+    return !biased_ && !has_past_ && !gives_cache_ && fresh_ == keys_ && from.row == from.size;
+  }
   int64_t first_new(int64_t length) const { return begins_ || !has_past_ ? 0 : length + 1 - queries_; }
 
   void check_lengths(const int32_t* lengths) const {
@@ -308,22 +315,30 @@ class Attention final : public Kernel {
   }
 
   // -- what hides keys
-  bool is_later(int64_t row, int64_t key) const {
-    return causal_ && key > row + past_ && !(last_sees_all_ && row == queries_ - 1);
-  }
-
-  float mask_at(const Run& run, int64_t b, int64_t n, int64_t row, int64_t key) const {
-    const int64_t at = b * mask_.batch + n * mask_.head + row * mask_.row + key * mask_.key;
-    if (mask_type_ == Type::f32) return reinterpret_cast<const float*>(run.inputs[kMask])[at];
-    if (mask_type_ == Type::boolean) return run.inputs[kMask][at] != 0 ? 0.0f : mask_value_;
-    const auto* marks = reinterpret_cast<const int32_t*>(run.inputs[kMask]);
-    if (!ends_) return marks[at] > 0 ? 0.0f : mask_value_;
-    return key >= marks[b] || (starts_ && key < marks[batch_ + b]) ? mask_value_ : 0.0f;
-  }
-
-  float hiding(const Run& run, const Head& head, int64_t row, int64_t key) const {
-    if (is_later(row, key)) return lowest_;
-    return masked_ ? mask_at(run, head.b, head.n, row, key) : 0.0f;
+  // What is added to a row's scores of the keys [from, from + count).
+  void hiding(const Run& run, const Head& head, int64_t row, int64_t from, int64_t count, float* to) const {
+    if (!masked_) {
+      std::fill_n(to, count, 0.0f);
+    } else if (ends_) {
+      const auto* marks = reinterpret_cast<const int32_t*>(run.inputs[kMask]);
+      const int64_t end = marks[head.b], start = starts_ ? marks[batch_ + head.b] : 0;
+      for (int64_t t = 0; t < count; ++t) to[t] = from + t >= end || from + t < start ? mask_value_ : 0.0f;
+    } else {
+      const int64_t at = head.b * mask_.batch + head.n * mask_.head + row * mask_.row + from * mask_.key;
+      const int64_t step = mask_.key;
+      if (mask_type_ == Type::f32) {
+        const float* marks = reinterpret_cast<const float*>(run.inputs[kMask]) + at;
+        for (int64_t t = 0; t < count; ++t) to[t] = marks[t * step];
+      } else if (mask_type_ == Type::boolean) {
+        const uint8_t* marks = run.inputs[kMask] + at;
+        for (int64_t t = 0; t < count; ++t) to[t] = marks[t * step] != 0 ? 0.0f : mask_value_;
+      } else {
+        const int32_t* marks = reinterpret_cast<const int32_t*>(run.inputs[kMask]) + at;
+        for (int64_t t = 0; t < count; ++t) to[t] = marks[t * step] > 0 ? 0.0f : mask_value_;
+      }
+    }
+    const int64_t later = causal_ && !(last_sees_all_ && row == queries_ - 1) ? row + past_ + 1 : from + count;
+    for (int64_t t = std::max<int64_t>(later - from, 0); t < count; ++t) to[t] = lowest_;
   }
 
   // Numbers as they are stored on the way; false where one is not finite.
@@ -337,22 +352,23 @@ class Attention final : public Kernel {
 
   // What the sums of a row's scores begin with; true where the query sees no key.
   bool begin_row(const Run& run, const Head& head, int64_t row, float* to) const {
+    hiding(run, head, row, 0, head.keys, to);
     bool blind = true;
-    for (int64_t t = 0; t < head.keys; ++t) {
-      to[t] = hiding(run, head, row, t);
-      blind = blind && to[t] <= lowest_;
-    }
+    for (int64_t t = 0; t < head.keys; ++t) blind &= to[t] <= lowest_;
     return blind;
   }
 
-  void hide(const Run& run, const Head& head, int64_t row, int64_t from, int64_t count, float* scores) const {
+  // `begin` is memory for as many numbers.
+  void hide(const Run& run, const Head& head, int64_t row, int64_t from, int64_t count, float* scores,
+            float* begin) const {
     if (added_) {
       const auto* added = reinterpret_cast<const float*>(run.inputs[kAdded]) + head.b * addition_.batch +
                           head.n * addition_.head + row * addition_.row + from * addition_.key;
       for (int64_t t = 0; t < count; ++t) scores[t] += added[t * addition_.key];
     }
     if (begins_with_mask_ || placed_ || (!masked_ && !causal_)) return;
-    for (int64_t t = 0; t < count; ++t) scores[t] += hiding(run, head, row, from + t);
+    hiding(run, head, row, from, count, begin);
+    for (int64_t t = 0; t < count; ++t) scores[t] += begin[t];
   }
 
   // The keys [first, end) that a query of a sequence in its place sees.
@@ -429,7 +445,7 @@ class Attention final : public Kernel {
       }
       for (int64_t r = 0; r < count; ++r) {
         float *line = own.scores + r * head.keys, *weights = own.weights + r * head.keys;
-        hide(run, head, row + r, 0, head.keys, line);
+        hide(run, head, row + r, 0, head.keys, line, own.begin);
         int64_t first = 0, end = head.keys;
         if (placed_) seen(head, row + r, first, end);
         std::fill(weights, weights + first, 0.0f);
@@ -494,7 +510,7 @@ class Attention final : public Kernel {
     if (!score(scores, own.q, count, count, k, own.keys, keys, {}, own.scores, own.products)) return false;
     for (int64_t r = 0; r < count; ++r) {
       float *line = own.scores + r * keys, *total = own.total + r * value_size_;
-      hide(run, head, row + r, at, keys, line);
+      hide(run, head, row + r, at, keys, line, own.begin);
       if (placed_) {
         int64_t first = 0, end = 0;
         seen(head, row + r, first, end);
@@ -542,7 +558,7 @@ class Attention final : public Kernel {
       scores[t] = sum * scale_;
     }
     if (!all_finite(scores, head.keys)) return false;
-    hide(run, head, 0, 0, head.keys, scores);
+    hide(run, head, 0, 0, head.keys, scores, own.begin);
     for (int64_t t = 0; t < head.keys; ++t) {
       if (t < first || t >= end) scores[t] = kLowest;
       largest = std::max(largest, scores[t]);
