@@ -100,14 +100,15 @@ struct RealTiles {
     return true;
   }
 
-  // All rows, in tiles of `kRows`; the last ones by smaller tiles.
+  // All rows, in tiles of `kRows`; the last ones by smaller tiles, by two of one height rather than a high and a low one.
   template <int kRows, int kVectors, bool kPlaced = false>
   static bool tiles(const RealRows& rows, int64_t first, const float* panel) {
+    constexpr int kNext = kRows > 4 ? 4 : kRows / 2, kTwo = 2 * kNext > kRows ? 2 * kNext : 0;
     bool finite = true;
-    for (; first + kRows <= rows.count; first += kRows) {
+    for (; first + kRows <= rows.count && rows.count - first != kTwo; first += kRows) {
       finite &= tile<kRows, kVectors, kPlaced>(rows, first, panel, rows.sums + first * rows.stride);
     }
-    if constexpr (kRows > 1) finite &= tiles<(kRows > 4 ? 4 : kRows / 2), kVectors, kPlaced>(rows, first, panel);
+    if constexpr (kRows > 1) finite &= tiles<kNext, kVectors, kPlaced>(rows, first, panel);
     return finite;
   }
 

@@ -24,6 +24,8 @@ namespace bittrue {
 namespace {
 
 constexpr int64_t kLoopRows = 36;       // filters whose sums are held at a time: a multiple of every tile's height
+constexpr int64_t kFewTerms = 256;      // of a sum that leaves most of the time to memory,
+constexpr int64_t kFewRows = 12;        // and how many filters are then worked on at a time
 constexpr int64_t kLoopRate = 16;       // multiply-adds of one nanosecond, about
 constexpr int64_t kLoopWidth = 1024;    // columns of a tile
 constexpr int64_t kLoopFrames = 65536;  // numbers of a tile's frames, about
@@ -254,11 +256,13 @@ class OrderedReals final : public Kernel {
   // All filters and lines of a tile, straight into the output. False where a result is no finite number.
   bool lines(const Run& run, const Tile& tile, const Worker& worker, int index) const {
     const int64_t pitch = frame_.pitch(), width = f_.w.out, group = kLoopColumns / width + 1;
+    // Short sums take less time than writing them does, for which few lines at a time are best.
+    const int64_t step = f_.terms <= kFewTerms ? kFewRows : kLoopRows;
     bool finite = true;
     for (int64_t y = 0; y < tile.lines; y += group) {
       run.check(index);
-      for (int64_t m = tile.low; m < tile.end; m += kLoopRows) {
-        RealRows product = product_of(run, tile, worker, m, std::min(kLoopRows, tile.end - m));
+      for (int64_t m = tile.low; m < tile.end; m += step) {
+        RealRows product = product_of(run, tile, worker, m, std::min(step, tile.end - m));
         product.stride = f_.positions;
         for (int64_t line = y; line < std::min(y + group, tile.lines); ++line) {
           const int64_t at = first_of(tile, m) + (tile.y + line) * width;
