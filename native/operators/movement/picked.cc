@@ -174,25 +174,39 @@ class Unpool final : public Kernel {
   std::string note() const override { return "elements put at positions"; }
 
   void run(const Run& run) const override {
-    switch (item_) {
-      case 1: return put<1>(run);
-      case 2: return put<2>(run);
-      case 4: return put<4>(run);
-      case 8: return put<8>(run);
-      default: return put<0>(run);
-    }
+    if (wide_) return put_at<int64_t>(run);
+    put_at<int32_t>(run);
   }
 
  private:
-  template <int kItem>
+  template <class Place>
+  void put_at(const Run& run) const {
+    switch (item_) {
+      case 1: return put<Place, 1>(run);
+      case 2: return put<Place, 2>(run);
+      case 4: return put<Place, 4>(run);
+      case 8: return put<Place, 8>(run);
+      default: return put<Place, 0>(run);
+    }
+  }
+
+  template <class Place, int kItem>
   void put(const Run& run) const {
+    constexpr int64_t kTogether = int64_t{1} << 20;
     const auto item = static_cast<size_t>(kItem == 0 ? item_ : kItem);
-    std::memset(run.outputs[0], zero_[0], static_cast<size_t>(elements_) * item);
-    for (int64_t i = 0; i < count_; ++i) {
-      if (i % (int64_t{1} << 20) == 0) run.check();
-      const int64_t at = position(run.inputs[1], wide_, i);
-      if (at < 0 || at >= elements_) throw Undefined();
-      std::memcpy(run.outputs[0] + static_cast<size_t>(at) * item, run.inputs[0] + static_cast<size_t>(i) * item, item);
+    const auto* places = reinterpret_cast<const Place*>(run.inputs[1]);
+    const uint8_t* from = run.inputs[0];
+    uint8_t* to = run.outputs[0];
+    const auto elements = static_cast<uint64_t>(elements_);
+    std::memset(to, zero_[0], static_cast<size_t>(elements_) * item);
+    for (int64_t first = 0; first < count_; first += kTogether) {
+      run.check();
+      const int64_t end = std::min(count_, first + kTogether);
+      for (int64_t i = first; i < end; ++i) {
+        const auto at = static_cast<uint64_t>(int64_t{places[i]});  // what is negative lies outside, too
+        if (at >= elements) throw Undefined();
+        std::memcpy(to + at * item, from + static_cast<size_t>(i) * item, item);
+      }
     }
   }
 
