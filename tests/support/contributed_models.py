@@ -180,8 +180,48 @@ def unique(rng: np.random.Generator) -> Model:
     return single("Unique", {"x": x}, [_FLOAT, TensorProto.INT64, TensorProto.INT64], domain=MICROSOFT)
 
 
+def product_of_16_bits(rng: np.random.Generator) -> Model:
+    rows, depth, columns = _some(rng), _some(rng), _some(rng)
+    lead = shape_of(rng, 0, 2, 4)
+    inputs = {
+        "a": elements(rng, (*lead, rows, depth), np.int16),
+        "b": elements(rng, (*(lead if rng.random() < 0.5 else ()), depth, columns), np.int16),
+    }
+    return single("MatMulInteger16", inputs, [TensorProto.INT32], domain=MICROSOFT)
+
+
+def unfold(rng: np.random.Generator) -> Model:
+    x = elements(rng, shape_of(rng, most=4), rng.choice([np.float32, np.float64, np.int32, np.int64]))
+    axis = int(rng.integers(-x.ndim, x.ndim))
+    size = int(rng.integers(1, x.shape[axis] + (2 if rng.random() < 0.05 else 1)))
+    return _moved("UnfoldTensor", x, {}, dim=axis, size=size, step=int(rng.integers(1, 4)))
+
+
+def ban_repeats(rng: np.random.Generator) -> Model:
+    batch, length, words = _some(rng, 4), _some(rng, 14), _some(rng, 6)
+    low = -1 if rng.random() < 0.03 else 0
+    inputs = {"tokens": rng.integers(low, words, (batch, length)), "scores": normal(rng, batch, words)}
+    return single("NGramRepeatBlock", inputs, [_FLOAT], {"ngram_size": _some(rng, 5)}, domain=MICROSOFT)
+
+
+def crop_and_resize(rng: np.random.Generator) -> Model:
+    images, channels, regions = _some(rng, 4), _some(rng, 4), _some(rng, 5)
+    corners = rng.uniform(-0.1, 1.1, (regions, 4)) if rng.random() < 0.5 else rng.integers(0, 5, (regions, 4)) / 4
+    inputs = {
+        "x": normal(rng, images, channels, _some(rng), _some(rng)),
+        "regions": corners.astype(F32),
+        "images": rng.integers(0, images, regions).astype(np.int32),
+        "size": rng.integers(1, 7, 2).astype(np.int32),
+    }
+    attributes: dict[str, Any] = {"mode": str(rng.choice(["bilinear", "nearest"]))}
+    if rng.random() < 0.5:
+        attributes["extrapolation_value"] = 2.5
+    return single("CropAndResize", inputs, [_FLOAT], attributes, domain=MICROSOFT, constants=["size"])
+
+
 GENERATORS: dict[str, Generator] = {
     "CausalConvWithState": causal_conv,
+    "CropAndResize": crop_and_resize,
     "ExpandDims": expand_dims,
     "GatedAdd": gated_add,
     "GatedRMSNorm": gated_rms_norm,
@@ -189,7 +229,10 @@ GENERATORS: dict[str, Generator] = {
     "LinearAttention": linear_attention,
     "LinearAttentionGate": linear_attention_gate,
     "MRotaryEmbedding": rotary_embedding_of_images,
+    "MatMulInteger16": product_of_16_bits,
+    "NGramRepeatBlock": ban_repeats,
     "Pad": pad,
     "Range": range_of,
+    "UnfoldTensor": unfold,
     "Unique": unique,
 }

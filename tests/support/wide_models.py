@@ -57,6 +57,12 @@ def product_of_doubles(rng: np.random.Generator) -> Model:
     return single("Gemm", inputs, [TensorProto.DOUBLE], {**attributes, **factors}, constants=constants)
 
 
+def sum_of_doubles(rng: np.random.Generator) -> Model:
+    shape = shape_of(rng, most=4)
+    inputs = {f"x{i}": rng.standard_normal(partner(rng, shape)) for i in range(int(rng.integers(1, 5)))}
+    return single("Sum", inputs, [TensorProto.DOUBLE])
+
+
 def extreme_of_truth_values(rng: np.random.Generator) -> Model:
     shape = shape_of(rng, most=4)
     inputs = {"x": rng.random(shape) < 0.5, "axes": rng.permutation(len(shape))[: rng.integers(0, len(shape) + 1)]}
@@ -100,6 +106,7 @@ GENERATORS: dict[str, Generator] = {
     "IsNaN, IsInf": not_finite,
     "MatMul": product,
     "MatMul, Gemm": product_of_doubles,
+    "Sum": sum_of_doubles,
     "Pow": power,
     "ReduceMax, ReduceMin": extreme_of_truth_values,
     "Ceil, Floor, Round, Sign": rounding,

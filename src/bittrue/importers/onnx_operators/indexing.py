@@ -217,6 +217,30 @@ def _gather_block_quantized(source: Source) -> None:
     source.emit("gather", source.type(2), {**attributes, "bits": source.integer("bits", 4)})
 
 
+def _unfold(source: Source) -> None:
+    attributes: dict[str, Attribute] = {
+        "axis": source.integer("dim", -1),
+        "size": source.integer("size", 0),
+        "stride": source.integer("step", 1),
+    }
+    source.emit("unfold", source.type(0), attributes)
+
+
+def _ban_repeats(source: Source) -> None:
+    source.emit("ban_repeats", source.type(1), {"size": source.integer("ngram_size", 0)})
+
+
+def _crop_and_resize(source: Source) -> None:
+    mode = source.text("mode", "bilinear")
+    if mode not in ("bilinear", "nearest"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither bilinear nor nearest")
+    attributes: dict[str, Attribute] = {
+        "nearest": mode == "nearest",
+        "outside": source.real("extrapolation_value", 0.0),
+    }
+    source.emit("crop_and_resize", source.type(0), attributes)
+
+
 MAPPERS: Mappers = {
     ("", "ArgMax"): _position("arg_max"),
     ("", "ArgMin"): _position("arg_min"),
@@ -245,4 +269,7 @@ MAPPERS: Mappers = {
     (MICROSOFT, "GatherND"): _gather_nd,
     (MICROSOFT, "Unique"): _unique_in_order,
     ("", "Upsample"): _resize,
+    (MICROSOFT, "CropAndResize"): _crop_and_resize,
+    (MICROSOFT, "NGramRepeatBlock"): _ban_repeats,
+    (MICROSOFT, "UnfoldTensor"): _unfold,
 }

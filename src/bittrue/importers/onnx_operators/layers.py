@@ -46,6 +46,16 @@ def _matmul_integer(source: Source) -> None:
     _product(source, (0, 1, None, None, 2, None, 3), 2, "s32", {})
 
 
+def _matmul_integer_16(source: Source) -> None:
+    """Products of wider numbers, whose sums wrap."""
+    attributes: dict[str, Attribute] = {"saturate": True, "round_mode": "up"}
+    wide = [
+        source.emit("convert", "s32", attributes, inputs=[given], outputs=[source.temporary("s32", name)])[0]
+        for given, name in zip(source.ordered(0, 1), ("left", "right"), strict=True)
+    ]
+    source.emit("matmul", "s32", inputs=wide)
+
+
 def _matmul_integer_to_float(source: Source) -> None:
     _product(source, (0, 1, 6, 2, 4, 3, 5), 4, "f32", {})
 
@@ -245,6 +255,7 @@ MAPPERS: Mappers = {
     (MICROSOFT, "DynamicQuantizeMatMul"): _dynamic_quantize_matmul,
     (MICROSOFT, "MatMulBnb4"): _matmul_bnb4,
     (MICROSOFT, "MatMulNBits"): _matmul_n_bits,
+    (MICROSOFT, "MatMulInteger16"): _matmul_integer_16,
     (MICROSOFT, "MatMulIntegerToFloat"): _matmul_integer_to_float,
     (MICROSOFT, "MoE"): _moe,
     (MICROSOFT, "QGemm"): _qgemm,

@@ -82,6 +82,13 @@ ROWS: tuple[Row, ...] = (
     Row("clip", ("T T|- T|- -> T",), {}, _RUN, where=CLIPPED, requires=(("ends_in_order", 6),)),
     Row(
         "max_pool",
+        ("f64 -> f64",),
+        evidence="run: NOT_IMPLEMENTED when the model is loaded",
+        when=(("attribute_is", "kernel", ()),),
+        refuses="ONNX Runtime's CPU provider has no kernel for GlobalMaxPool of f64",
+    ),
+    Row(
+        "max_pool",
         _POOL_TYPES,
         {},
         _RUN,
@@ -122,6 +129,13 @@ ROWS: tuple[Row, ...] = (
     ),
     *(Row(stem, _ONE, _SOFTMAX, _MACHINE, limit=_OTHER_MACHINES) for stem in ("softmax", "log_softmax")),
     Row("add_n", ("f32... -> f32",), _SUM, _RUN),
+    Row(
+        "add_n",
+        ("f64... -> f64",),
+        {"real_sum": "binary64_packets_2"},
+        _RUN,
+        when=(("attribute_is", "mean", False),),
+    ),
     *(Row(stem, ("f32 s64|- -> f32",), _SUM, _RUN, requires=(("axes_exist", 1),)) for stem in REDUCTIONS),
     *(
         Row(stem, ("f64 s64|- -> f64",), {"real_sum": "binary64_packets_2"}, _RUN, requires=(("axes_exist", 1),))

@@ -142,4 +142,7 @@ ROWS: tuple[Row, ...] = (
         where=("f32", "f64", "s8", "s64"),
         limit="cutting an empty tensor along an axis ends the runtime's process",
     ),
+    Row("unfold", ("T -> T",), {}, "run", where=("f32", "f64", "s32", "u32", "s64", "u64")),
+    Row("ban_repeats", ("s64 f32 -> f32",), {}, "run: random models, every bit"),
+    Row("crop_and_resize", ("f32 f32 s32 s32 -> f32",), {}, "run: random models, every bit"),
 )
