@@ -39,16 +39,26 @@ else:
         return cls
 
 
+class _Factory:
+    """Stands for the default of a field that is made anew for each object, as signatures show it."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
+
+
 def _init(members: tuple[Field[Any], ...]) -> Any:
     """`__init__`, with one argument for each field."""
-    names: dict[str, Any] = {"_missing": MISSING}
+    names: dict[str, Any] = {"_factory": _FACTORY}
     arguments, lines = ["self"], ["_held = self.__dict__"]
     for field in members:
         name = value = field.name
         if field.default_factory is not MISSING:
             names[f"_make_{name}"] = field.default_factory
-            arguments.append(f"{name}=_missing")
-            value = f"_make_{name}() if {name} is _missing else {name}"
+            arguments.append(f"{name}=_factory")
+            value = f"_make_{name}() if {name} is _factory else {name}"
         elif field.default is not MISSING:
             names[f"_default_{name}"] = field.default
             arguments.append(f"{name}=_default_{name}")

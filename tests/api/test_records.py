@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import json
 import pickle
 import subprocess
@@ -48,6 +49,11 @@ def both(options: dict[str, bool]) -> list[Any]:
     return [made(dataclass), made(dataclasses.dataclass)]
 
 
+def bare(kind: Any) -> list[inspect.Parameter]:
+    """The arguments of a class without annotations."""
+    return [p.replace(annotation=p.empty) for p in inspect.signature(kind).parameters.values()]
+
+
 def said(action: Callable[[], object]) -> object:
     """The result, or the kind of error."""
     try:
@@ -81,6 +87,7 @@ def test_classes_are_those_of_the_standard_library(options: dict[str, bool]) -> 
         lambda kind: dataclasses.asdict(dataclasses.replace(kind(1), first=4)),
         lambda kind: [field.name for field in dataclasses.fields(kind)],
         lambda kind: kind.second,
+        lambda kind: str(inspect.signature(kind).replace(parameters=bare(kind), return_annotation=str)),
         lambda kind: kind.__match_args__,
         lambda kind: kind(3).twice(),
         lambda kind: len({kind(1, third=()), kind(1, third=())}),
