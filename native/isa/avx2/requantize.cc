@@ -144,13 +144,10 @@ class Proof {
 
   __attribute__((noinline)) bool holds(Group* group) const {
     const auto greatest = static_cast<int32_t>(choice_.greatest);
-    Intervals positive, negative;
     AlignedArray<Step> steps(choice_.high - choice_.low + 1);
     int64_t count = 0;
     for (int value = choice_.low + 1; value <= choice_.high; ++value) {
-      Step& step = steps.data()[count++];
-      if (!find(value, greatest, step)) return false;
-      narrow(value, step, &positive, &negative);
+      if (!find(value, greatest, steps.data()[count++])) return false;
     }
     // The ends of the range are a step of their own.
     Step& ends = steps.data()[count++];
@@ -162,14 +159,22 @@ class Proof {
     stored<form>(choice_, store_, group_, ends.at, ends.value_at);
 
     for (int i = 0; i < 16; ++i) {
-      if (form == Form::line) {
-        positive.least[i] = negative.least[i] = std::max(positive.least[i], negative.least[i]);
-        positive.limit[i] = negative.limit[i] = std::min(positive.limit[i], negative.limit[i]);
-      }
       // Rounded down, so that the rest is not negative: that and the order of the offsets keep the line monotone.
       const auto high = static_cast<float>(slope_[i]);
       group->slope[i] = static_cast<double>(high) > slope_[i] ? std::nextafterf(high, 0.0f) : high;
       group->slope_rest[i] = static_cast<float>(slope_[i] - static_cast<double>(group->slope[i]));
+    }
+    // Most columns need no other offsets than the exact form has.
+    if (agrees(steps.data(), count, *group)) return true;
+    Intervals positive, negative;
+    for (int value = choice_.low + 1; value <= choice_.high; ++value) {
+      narrow(value, steps.data()[value - choice_.low - 1], &positive, &negative);
+    }
+    for (int i = 0; i < 16; ++i) {
+      if (form == Form::line) {
+        positive.least[i] = negative.least[i] = std::max(positive.least[i], negative.least[i]);
+        positive.limit[i] = negative.limit[i] = std::min(positive.limit[i], negative.limit[i]);
+      }
       group->offset[i] = positive.middle(i, slope_[i]);
       group->offset_negative[i] = negative.middle(i, slope_[i]);
       const bool empty = !(positive.least[i] < positive.limit[i]) || !(negative.least[i] < negative.limit[i]);
@@ -181,30 +186,33 @@ class Proof {
  private:
   // Looks for the step up to `value` near where the slope puts it.
   bool find(int value, int32_t greatest, Step& step) const {
-    const __m256d target = _mm256_set1_pd(value - choice_.zero_point - choice_.flip - 0.5);
+    const int rescaled = value - choice_.zero_point - choice_.flip;
+    const float* offset = form == Form::line || rescaled > 0 ? group_.offset : group_.offset_negative;
     const __m256d most = _mm256_set1_pd(greatest), least = _mm256_set1_pd(-greatest);
     const __m128i one = _mm_set1_epi32(1), highest = _mm_set1_epi32(greatest);
     for (int i = 0; i < 16; i += 4) {
+      const __m256d target = _mm256_sub_pd(_mm256_set1_pd(rescaled), _mm256_cvtps_pd(_mm_load_ps(offset + i)));
       const __m256d place = _mm256_mul_pd(target, _mm256_load_pd(inverse_ + i));
       // The conversion rounds down, as all here.
       const __m128i before = _mm256_cvtpd_epi32(_mm256_min_pd(_mm256_max_pd(place, least), most));
       store16(step.before + i, before);
       store16(step.at + i, _mm_min_epi32(_mm_add_epi32(before, one), highest));
     }
-    if (evaluate(value, greatest, step) == 0) return true;
+    int missing = evaluate(value, greatest, step);
+    if (missing == 0) return true;
     // A few columns have their step beside it.
     alignas(32) int32_t places[16];
     std::copy_n(step.before, 16, places);
     for (const int shift : {-1, 1, -2, 2}) {
-      const int missing = evaluate(value, greatest, step);
-      if (missing == 0) return true;
       for (int i = 0; i < 16; ++i) {
         if ((missing >> i & 1) == 0) continue;
         step.before[i] = std::clamp(places[i] + shift, -greatest, greatest);
         step.at[i] = std::clamp(places[i] + shift + 1, -greatest, greatest);
       }
+      missing = evaluate(value, greatest, step);
+      if (missing == 0) return true;
     }
-    return evaluate(value, greatest, step) == 0;
+    return false;
   }
 
   // Computes both sides; a bit for every column whose step is not between them.
@@ -322,15 +330,20 @@ void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& gro
     group.left[i] = s.left;
     double& addend = group.addend[quarter][lane];
     double& addend_negative = group.addend_negative[quarter][lane];
+    const double eps = s.eps ? std::ldexp(1.0, -(s.right + 1)) : 0;
+    group.offset[i] = static_cast<float>(0.5 + eps);
+    group.offset_negative[i] = static_cast<float>(0.5 - eps);
     if (is_line(form)) {
       line_addends(s, greatest, int64_t{r.zero_point} + r.flip, &addend, &addend_negative);
     } else {
-      const double eps = s.eps ? std::ldexp(1.0, -(s.right + 1)) : 0;
       addend = 0.5 + eps;
       addend_negative = 0.5 - eps;
     }
     // Ties toward plus infinity at the second step do not depend on the sign.
-    if (r.rescale == RescaleRule::q31_two_step_up_up) addend_negative = addend;
+    if (r.rescale == RescaleRule::q31_two_step_up_up) {
+      addend_negative = addend;
+      group.offset_negative[i] = group.offset[i];
+    }
   }
 }
 

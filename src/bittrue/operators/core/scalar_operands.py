@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .base import Call
+from .base import Call, Shape, same_shape
 from .late import Values
 
 
@@ -22,6 +22,15 @@ def check_scalars(call: Call, scales: Iterable[int], zero_points: Iterable[int])
                 "BT-QUANT-AXIS",
                 f"{role} '{operand.name}' has shape {list(operand.shape)}, expected one value for the whole tensor",
             )
+
+
+def unary_shape(call: Call) -> list[Shape]:
+    """`infer` of x, then scale and zero point of x and of the result where these are operands: the shape of x."""
+    if len(call.inputs) < 4:
+        return same_shape(call)
+    call.expect((4, 5))
+    check_scalars(call, [position for position in (1, 3) if call.has(position)], (2, 4))
+    return [call.input(0).shape]
 
 
 def pair(values: Values, scale: int, zero_point: int) -> tuple[float, int]:

@@ -23,8 +23,9 @@ from ..core.accumulator import multiplier_arrays
 from ..core.base import Call, Lowered, Operator, Step
 from ..core.elementwise import blockwise
 from ..core.roles import OPERAND_UNARY
+from ..core.scalar_operands import unary_shape
 from . import level_functions
-from .logistic import infer, operands_lowered, read_table, table_lowered, with_table
+from .logistic import operands_lowered, read_table, table_lowered, with_table
 
 
 def _bent(x: np.ndarray, alpha: np.float32) -> np.ndarray:
@@ -139,7 +140,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 OPERATOR = Operator(
     "leaky_relu",
     ("center", "scale_form", "rescale", "shift_count", "sign", "slope", "slope_rescale", "store", "table"),
-    infer,
+    unary_shape,
     lower,
     reference,
     "x where x >= 0, else alpha * x",

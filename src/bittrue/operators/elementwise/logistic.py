@@ -16,12 +16,12 @@ import numpy as np
 from ...arithmetic import elementary, fused, tables
 from ...graph import DATA_TYPES, Attribute
 from ...rules import real_function, sigmoid, table, table_function
-from ..core.base import Call, Function, Lowered, Operator, Role, Shape, Step, same_shape
+from ..core.base import Call, Function, Lowered, Operator, Role, Step, same_shape
 from ..core.elementwise import blockwise
 from ..core.functions import LOGISTIC, TANH
 from ..core.late import Prepared, Values, prepare_late, prepare_now
 from ..core.roles import OPERAND_UNARY
-from ..core.scalar_operands import check_scalars, pair
+from ..core.scalar_operands import pair, unary_shape
 from . import level_functions
 
 _FUNCTIONS: dict[str, tables.Function] = {"logistic": tables.logistic, "tanh": elementary.tanh}
@@ -50,15 +50,6 @@ def table_lowered(call: Call, function: tables.Function) -> Lowered:
 
 # The real function that the operator's table has under a rule, for what is known of the step.
 FunctionOf = Callable[[table.TableRule, Mapping[str, Any]], Any]
-
-
-def infer(call: Call) -> list[Shape]:
-    """The shape of x; scales and zero points may be operands."""
-    if len(call.inputs) < 4:
-        return same_shape(call)
-    call.expect((4, 5))
-    check_scalars(call, [position for position in (1, 3) if call.has(position)], (2, 4))
-    return [call.input(0).shape]
 
 
 def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values, function: FunctionOf) -> Prepared:
@@ -154,7 +145,7 @@ def _operator(
     return Operator(
         stem,
         ("table", "table_function", "sigmoid", "real_function", *(("levels",) if roles else ())),
-        infer if roles else same_shape,
+        unary_shape if roles else same_shape,
         partial(lower, function=stem),
         partial(reference, function=stem),
         function.text,

@@ -13,9 +13,9 @@ from ..core.base import Call, Lowered, Operator, Step
 from ..core.elementwise import blockwise
 from ..core.functions import IDENTITY
 from ..core.roles import OPERAND_UNARY
+from ..core.scalar_operands import unary_shape
 from ..quantization.quantize import rescale_blocks, rescale_input
 from . import level_functions
-from .logistic import infer
 
 _INTERVALS = {
     "relu": (0.0, None),
@@ -90,7 +90,7 @@ def limits(step: Step, values: Sequence[np.ndarray | None]) -> tuple[float, floa
 OPERATOR = Operator(
     "relu",
     ("scale_form", "rescale", "shift_count", "store", "activation_range", "input_range", "levels"),
-    infer,
+    unary_shape,
     lower,
     reference,
     "clamp to an interval: max(x, 0), min(max(x, 0), 6) and others",

@@ -19,7 +19,8 @@ from ..core.base import Call, Lowered, Operand, Operator, Role, Shape, Step, sam
 from ..core.elementwise import blockwise, in_lanes
 from ..core.functions import IDENTITY
 from ..core.indexing import MAX_DIMENSION
-from ..elementwise import level_functions, logistic
+from ..core.scalar_operands import unary_shape
+from ..elementwise import level_functions
 from . import quantize_in_reals, quantize_operands, quantize_ranges
 
 _ROLES = (Role("output", -1, 1, 2), Role("input", 0, 3, 4))
@@ -128,7 +129,7 @@ def infer(call: Call) -> list[Shape]:
         return quantize_ranges.infer(call)
     if quantize_in_reals.asked(call):
         return quantize_in_reals.infer(call)
-    return logistic.infer(call) if len(call.inputs) > 3 else quantize_operands.infer(call)
+    return unary_shape(call) if len(call.inputs) > 3 else quantize_operands.infer(call)
 
 
 def lower(call: Call) -> Lowered:
