@@ -223,6 +223,16 @@ def _transformers() -> Iterator[Base]:
     yield _made("GroupQueryAttention", pairs, [_F32] * 3, num_heads=2, kv_num_heads=1, do_rotary=1, softcap=5.0,
                 rotary_interleaved=1, local_window_size=1, smooth_softmax=0, constants=("total", *turned),
                 **ours)  # fmt: skip
+    held = {"pk": x[None].astype(np.int8), "pv": x[None].astype(np.int8)}
+    scales = {**dict.fromkeys(("cos", "sin", "p", "a", "h")), "ks": np.float32([0.1]), "vs": np.float32([0.1])}
+    yield _made("GroupQueryAttention", {**dict.fromkeys("qkv", x), **held, **numbers, **scales},
+                [_F32, TensorProto.INT8, TensorProto.INT8], num_heads=1, kv_num_heads=1, causal=1, qk_norm_epsilon=0.5,
+                k_quant_type="PER_TENSOR", v_quant_type="PER_TENSOR", kv_cache_bit_width=8, sliding_window_cache=0,
+                constants=("total",), **ours)  # fmt: skip
+    decoded = {"q": x[:, :1], "k": x[:, :1], "v": x[:, :1], "m": None, "a": None, "pk": x[None], "pv": x[None]}
+    yield _made("DecoderMaskedMultiHeadAttention", {**decoded, "past": np.int32([1])}, [_F32] * 3, num_heads=1,
+                mask_filter_value=-10000.0, scale=0.5, past_present_share_buffer=1, output_qk=0, constants=("past",),
+                **ours)  # fmt: skip
     yield _made("RotaryEmbedding", {"x": x, "p": np.int64([0]), **turned}, [_F32], interleaved=1, num_heads=1,
                 scale=1.0, rotary_embedding_dim=0, constants=tuple(turned), **ours)  # fmt: skip
     ids, tables = np.int32([[1, 0]]), {"words": x[0], "places": x[0], "kinds": x[0]}
@@ -245,6 +255,13 @@ def _fused() -> Iterator[Base]:
     yield _made("FusedGemm", {"a": x, "b": x, "c": x[0]}, [_F32], alpha=1.0, beta=1.0, transA=0, transB=1,
                 activation="Relu", **ours)  # fmt: skip
     yield _made("Trilu", {"x": x}, [_F32], upper=1, **ours)
+    yield _made("CumProd", {"x": x, "a": np.int64(0)}, [_F32], exclusive=1, reverse=1, opset=26)
+    yield _made("UnfoldTensor", {"x": x}, [_F32], dim=1, size=2, step=1, **ours)
+    yield _made("NGramRepeatBlock", {"t": np.int64([[0, 1, 0]]), "s": x[:1]}, [_F32], ngram_size=2, **ours)
+    yield _made("MatMulInteger16", {"a": x.astype(np.int16), "b": x.astype(np.int16)}, [_S32], **ours)
+    crop = {"r": np.float32([[0, 0, 1, 1]]), "i": np.int32([0]), "size": np.int32([2, 2])}
+    yield _made("CropAndResize", {"x": x[None, None], **crop}, [_F32], mode="bilinear", extrapolation_value=1.5,
+                constants=("size",), **ours)  # fmt: skip
     image = np.linspace(-3, 5, 16 * 16, dtype=wide).reshape(1, 16, 4, 4)
     place = np.linspace(-1, 1, 8, dtype=wide).reshape(1, 2, 2, 2)
     yield _made("GridSample", {"x": image, "g": place}, [_F32], mode="bilinear", padding_mode="zeros", align_corners=0,

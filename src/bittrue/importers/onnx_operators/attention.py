@@ -204,7 +204,7 @@ def _decoder_masked_attention(source: Source) -> None:
     heads, dtype = source.integer("num_heads", 0), source.type(0)
     shared, cached = source.integer("past_present_share_buffer", 0), source.present(5)
     names = (source.outputs + [""] * 4)[:4]
-    if cached and not (shared == 1 and source.present(7) and all(names[1:3])):
+    if cached and not (shared and source.present(7) and all(names[1:3])):
         raise source.invalid("BT-NODE-INPUT", "a cache needs 'past_present_share_buffer', its length and its outputs")
     if not cached and (shared or any(names[1:3]) or source.present(4)):
         raise source.invalid("BT-NODE-INPUT", "keys without past ones have no cache and no additions to scores")
