@@ -59,10 +59,16 @@ EXACT: tuple[Row, ...] = (
             {"real_sum": "binary64_trunc_saturate"},
             _RUN,
             where=_INTEGERS,
+            when=when,
             requires=(("axes_exist", 1),),
             limit=_LARGE_SUMS,
         )
-        for stem in REDUCTIONS
+        for stem, when in (
+            ("sum", (("attribute_is", "before", None, "square", "abs"), ("attribute_is", "after", None))),
+            ("sum", ()),
+            ("mean", ()),
+            ("reduce_prod", ()),
+        )
     ),
 )
 
@@ -87,14 +93,9 @@ ROWS: tuple[Row, ...] = (
         when=(("attribute_is", "kernel", ()),),
         refuses="ONNX Runtime's CPU provider has no kernel for GlobalMaxPool of f64",
     ),
-    Row(
-        "max_pool",
-        _POOL_TYPES,
-        {},
-        _RUN,
-        where=("f32", "f64"),
-        requires=(("same_padding_adds", 1 << 16),),
-        limit=_MAXIMA,
+    *(
+        Row("max_pool", _POOL_TYPES, {}, _RUN, where=where, requires=(("same_padding_adds", 1 << 16),), limit=_MAXIMA)
+        for where in (("f32",), ("f64",))
     ),
     Row("max_pool", _POOL_TYPES, {}, _RUN, where=("s8", "u8")),
     *(Row(stem, _ONE, _POLYNOMIALS, _MACHINE, limit=_OTHER_MACHINES) for stem in ("erf", "exp", "logistic", "tanh")),
