@@ -87,7 +87,7 @@ def _quantize_asym(source: Source) -> None:
     shift = of_two("sub", most, of_two("mul", high, scale, "_scaled_high"), "_shift")
     moved = of_two("add", of_two("mul", source.inputs[0], scale, "_scaled"), shift, "_moved")
     one, zero = (source.builder.constant(v, f"{source.label}_{v}") for v in (np.float32(1), np.uint8(0)))
-    whole = {"axis": -1, "block_size": 0}
+    whole: dict[str, Attribute] = {"axis": -1, "block_size": 0, "version": "asymmetric"}
     (output,) = source.emit("quantize", [moved, one, zero], ["u8"], ["_output"], whole)
     source.keeps_shape(output, 0)
     source.give(output, scale, shift)
