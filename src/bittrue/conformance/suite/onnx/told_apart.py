@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from ....graph import data_type
+from ....rules.quantize import DEQUANTIZE
+from ....rules.real_function import RULES as FUNCTIONS
 from ..draft import Draft, generator
-from ..onnx_layers import AIMED, TYPES, Layer, aimed, weight_point
+from ..onnx_aiming import separating
+from ..onnx_layers import AIMED, TYPES, Layer, aimed, weight_point, window_counts
 from ..onnx_model import one_node
 from ..onnx_pairs import Codes, quantized
 from .qlinear_conv import draft as convolution
@@ -39,6 +42,7 @@ def further(operator: str, types: str) -> Iterator[Draft]:
         yield from _curves(operator, types)
     elif operator in _SOFTMAX:
         yield _lowest(operator, types)
+        yield _alone(operator, types)
     elif operator in (*_WHOLE, *_WINDOWS):
         yield from _averages(operator, types)
     elif operator in (*_CONVOLUTIONS, *_MATRICES):
@@ -47,6 +51,8 @@ def further(operator: str, types: str) -> Iterator[Draft]:
         yield _long_sum(operator, types)
     elif operator in ("QDQ Relu", "QDQ MaxPool"):
         yield from _real(operator, types)
+        if operator == "QDQ MaxPool":
+            yield from _dilated(operator, types)
     elif operator in ("QuantizeLinear", "DequantizeLinear") and types in ("s8", "u8"):
         yield _uneven_blocks(operator, types)
 
@@ -103,33 +109,65 @@ def _one_part(operator: str, types: str) -> Draft:
 
 
 def _curves(operator: str, types: str) -> Iterator[Draft]:
-    kind = data_type(types)
-    rows: tuple[tuple[str, float, int, float, int, str], ...] = (
-        # Found by search: a reciprocal gives another code.
-        ("near ties", 0.0423, _middle(types), 0.00127, kind.minimum, "last bits of binary32 decide"),
-        (
-            "codes",
-            0.05,
-            kind.maximum,
-            1 / 256,
-            _middle(types),
-            "the highest quantized value lies where the function is steep",
-        ),
-    )
+    kind, middle = data_type(types), _middle(types)
+    steep = "the highest quantized value lies where the function is steep"
+    rows: list[tuple[str, float, int, float, int, str]] = [("codes", 0.05, kind.maximum, 1 / 256, middle, steep)]
     if operator == "QDQ Tanh":
-        middle = _middle(types)
-        rows = (
-            # Found by search: functions that are off in their last bits, an exact tie, and an operand off in its last.
-            ("near ties", 0.0064, middle, 0.00281, middle, "last bits of the function decide"),
-            ("ties", 0.004, middle - 26, 0.004632941912859678, middle, "a quotient that binary32 rounds to a tie"),
-            ("near ties", 0.004, middle - 26, 0.005839289166033268, middle, "last bits of the operand decide"),
-            ("saturation", 0.05, middle, 1e-10, middle + 20, "quotients beyond 32 bits"),
-        )
+        rows += [("near ties", *chosen, "last bits decide") for chosen in _decisive(operator, types)]
+        rows.append(("saturation", 0.05, middle, 1e-10, middle + 20, "quotients beyond 32 bits"))
+    else:
+        # Found by search: a reciprocal gives another code.
+        rows.insert(0, ("near ties", 0.0423, middle, 0.00127, kind.minimum, "last bits of binary32 decide"))
     for aim, x_scale, zx, y_scale, zy, note in rows:
         elements = generator(operator, types, "further", x_scale).permutation(_every(types))
         elements = np.append(elements, elements[:3])
         content, inputs = quantized(operator, types, [Codes(elements, x_scale, zx)], (elements.shape, y_scale, zy))
         yield Draft(aim, content, inputs, note)
+
+
+def _decisive(operator: str, types: str) -> Iterator[tuple[float, int, float, int]]:
+    """Scales and zero points of operand and result for which the last bits of an operand, of its function or of the
+    quotient decide: some element's quotient is a tie of the runtime's, or next to one.
+    """
+    kind, middle = data_type(types), _middle(types)
+    axes = (
+        np.array([0.0041, 0.0064, 0.0173], np.float32),
+        np.array([middle - 26, middle + 41]),
+        _every(types).astype(np.int64)[::3],
+        np.arange(0.5, 60, 3),
+        np.arange(-1, 2),
+        np.array([middle, middle + 37, middle - 62]),
+    )
+    x_scale, zx, x, tie, step, zy = (part.reshape(-1) for part in np.meshgrid(*axes, indexing="ij"))
+    functions = {name: rule.functions["tanh"] for name, rule in FUNCTIONS.items() if "tanh" in rule.functions}
+    real = functions["binary32_fused_polynomials"](DEQUANTIZE["binary32_multiply"](x, x_scale, zx))
+    with np.errstate(divide="ignore"):
+        nearest = (np.abs(real) / tie).astype(np.float32)
+    # A neighbour of binary32 is a neighbour of its bits.
+    y_scale = (nearest.view(np.int32) + step.astype(np.int32)).view(np.float32)
+    kept = nearest > 1e-5
+    x_scale, zx, x, real, y_scale, zy = (part[kept] for part in (x_scale, zx, x, real, y_scale, zy))
+
+    def stored(value: np.ndarray, first: int | np.ndarray = 0) -> np.ndarray:
+        return np.clip(np.rint(value + np.float32(first)) + zy - first, kind.minimum, kind.maximum)
+
+    quotient = real / y_scale
+    answers = [stored(quotient), stored(quotient, zy), stored(real * (np.float32(1) / y_scale))]
+    answers.append(stored(real.astype(np.float64) / y_scale))
+    answers += [np.clip(rounded(quotient) + zy, kind.minimum, kind.maximum) for rounded in (_away, _up)]
+    for dequantize in DEQUANTIZE.values():
+        operand = dequantize(x, x_scale, zx).astype(np.float32)
+        answers += [stored(function(operand) / y_scale) for function in functions.values()]
+    for index in separating(answers, 12, generator(operator, types, "decisive"), 3, np.zeros(0, np.int64)):
+        yield float(x_scale[index]), int(zx[index]), float(y_scale[index]), int(zy[index])
+
+
+def _away(value: np.ndarray) -> np.ndarray:
+    return np.copysign(np.floor(np.abs(value) + 0.5), value)
+
+
+def _up(value: np.ndarray) -> np.ndarray:
+    return np.floor(value + 0.5)
 
 
 def _lowest(operator: str, types: str) -> Draft:
@@ -142,6 +180,16 @@ def _lowest(operator: str, types: str) -> Draft:
     operand, result = Codes(lowest.astype(kind.numpy), 0.5, kind.minimum), (lowest.shape, 1 / 256, kind.minimum)
     content, inputs = quantized(operator, types, [operand], result, {"axis": -1}, more=more)
     return Draft("codes", content, inputs, "the lowest quantized value, and shares of 0")
+
+
+def _alone(operator: str, types: str) -> Draft:
+    """Rows of one element: the runtime's exponential of it times the result's steps leaves binary32."""
+    kind, middle = data_type(types), _middle(types)
+    more: dict[str, Any] = {} if operator.startswith("QDQ") else {"opset": 13}
+    elements = np.array([[kind.minimum], [middle], [kind.maximum]], kind.numpy)
+    operand, result = Codes(elements, 0.1, middle), (elements.shape, 1 / 256, middle)
+    content, inputs = quantized(operator, types, [operand], result, {"axis": -1}, more=more)
+    return Draft("saturation", content, inputs, "rows of one element, zero point in the middle")
 
 
 def _averages(operator: str, types: str) -> Iterator[Draft]:
@@ -200,6 +248,9 @@ def _layers(operator: str, types: str) -> Iterator[Draft]:
         random = generator(operator, types, "further", number)
         yield _form(operator, aimed(types, near, random, operator in (*_CONVOLUTIONS, *_GEMM)))
     if operator in _GEMM:
+        # The specification's sums of integers are those without a bias.
+        for number, wanted in enumerate(one for one in AIMED if one.aim == "near ties"):
+            yield _form(operator, aimed(types, wanted, generator(operator, types, "no bias", number), False))
         for size in (4, 5):
             # Number 1: weights lie transposed, and nothing but the numbers says so.
             yield product(operator, _square(operator, types, size), 1)
@@ -311,6 +362,21 @@ def _real(operator: str, types: str) -> Iterator[Draft]:
             inputs,
             f"every quantized value, scales {x_scale:.8g} to {y_scale:.8g}, zero points {zx}, {zy}",
         )
+
+
+def _dilated(operator: str, types: str) -> Iterator[Draft]:
+    """Windows whose taps lie apart, by another distance along each axis."""
+    kind, point = data_type(types), _middle(types) + 9
+    rows: tuple[tuple[tuple[int, ...], dict[str, Any]], ...] = (
+        ((1, 3, 9, 11), {"kernel_shape": [3, 2], "dilations": [2, 3]}),
+        ((1, 2, 8, 9), {"kernel_shape": [2, 3], "dilations": [3, 2], "strides": [2, 1], "pads": [1, 2, 0, 1]}),
+    )
+    for number, (shape, attributes) in enumerate(rows):
+        random = generator(operator, types, "dilated", number)
+        elements = random.integers(kind.minimum, kind.maximum, shape, kind.numpy, True)
+        result = ((*shape[:2], *window_counts(shape[2:], attributes)), 0.5, point)
+        content, inputs = quantized(operator, types, [Codes(elements, 0.5, point)], result, attributes)
+        yield Draft("padding" if "pads" in attributes else "shapes", content, inputs, f"{list(shape)}, {attributes}")
 
 
 def _uneven_blocks(operator: str, types: str) -> Draft:
