@@ -68,11 +68,17 @@ inline void fill_bytes(Random& random, Exact<uint8_t>& bytes) {
 }
 
 constexpr rules::RescaleRule kRescaleRules[] = {
-    rules::RescaleRule::q31_two_step_up_away,   rules::RescaleRule::q31_two_step_up_up,
-    rules::RescaleRule::q31_one_step_up,        rules::RescaleRule::q15_one_step_up,
-    rules::RescaleRule::binary64_multiply_away, rules::RescaleRule::binary32_multiply_even,
-    rules::RescaleRule::q31_one_step_up_wrap,   rules::RescaleRule::q31_shift_or_one_step_up,
+    rules::RescaleRule::q31_two_step_up_away,
+    rules::RescaleRule::q31_two_step_up_up,
+    rules::RescaleRule::q31_one_step_up,
+    rules::RescaleRule::q15_one_step_up,
+    rules::RescaleRule::binary64_multiply_away,
+    rules::RescaleRule::binary32_multiply_even,
+    rules::RescaleRule::q31_one_step_up_wrap,
+    rules::RescaleRule::q31_shift_or_one_step_up,
     rules::RescaleRule::q31_one_step_away,
+    rules::RescaleRule::binary32_add_multiply_even,
+    rules::RescaleRule::binary32_add_multiply_twice_even,
 };
 constexpr rules::StoreRule kStoreRules[] = {rules::StoreRule::zero_point_then_clamp,
                                             rules::StoreRule::clamp_then_zero_point};
@@ -98,6 +104,14 @@ inline rules::Multiplier some_multiplier(Random& random, rules::RescaleRule rule
         0.5, 1.5,          0.5 - 0x1p-54, 1.5 - 0x1p-52, 0.0, std::ldexp(1.0, m.exponent), std::ldexp(1.0, -60),
         1e9, 0x1.fffffep-9};
     m.factor = random.pick(factors);
+  }
+  if (rules::traits(rule).has(rules::kAddend)) {
+    const auto most = static_cast<int64_t>(std::min(size, 2147483647.0));
+    m.addend = static_cast<int32_t>(extreme && random.one_in(4) ? INT32_MIN : random.between(-most, most));
+  }
+  if (rules::traits(rule).has(rules::kSecond)) {
+    m.second = static_cast<float>(std::exp2(static_cast<double>(random.between(-300, 300)) / 100));
+    m.factor /= static_cast<double>(m.second);
   }
   return m;
 }

@@ -57,7 +57,7 @@ def network(
 
 
 # Operators that have no kernel for some of these layers: blobs of real numbers, channels first.
-ON_REFERENCE = frozenset("average_pool conv conv_transpose div max_pool resize_linear softmax".split())
+ON_REFERENCE = frozenset("average_pool conv conv_transpose div max_pool resize_linear".split())
 
 
 def run(model: ModelFile, feeds: Sequence[np.ndarray], numerics: str = "snps_caffe") -> np.ndarray:

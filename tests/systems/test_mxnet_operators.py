@@ -55,6 +55,7 @@ def test_random_calls_are_the_oracle(request: pytest.FixtureRequest, operator: s
             {"executor": "reference"},
             {"executor": "native"},
             {"executor": "reference", "constant": False},
+            {"executor": "native", "constant": False},
         ):
             found = _run(call, len(wanted), **options)
             for got, want in zip(found, wanted, strict=True):
@@ -112,8 +113,10 @@ def test_large_tensors_run_natively() -> None:
     ranges = {"min_data": pool["min_data"], "max_data": pool["max_data"]}
     normalized = {"data": data["rhs"], **statistics, **ranges}
     calls.append(Call("_contrib_quantized_batch_norm", normalized, add.attributes))
-    for call in calls:
-        model = _load(call, 1, True)
+    # Ranges that every run brings, too.
+    both = ("_contrib_quantized_elemwise_add", "_contrib_quantized_elemwise_mul")
+    for call, constant in [(call, True) for call in calls] + [(call, False) for call in calls if call.operator in both]:
+        model = _load(call, 1, constant)
         session = model.prepare(executor="native", threads=3)
         assert "runs on the reference" not in str(session.plan), f"{call.operator} {call.attributes}"
         feeds = {port.name: call.operands[port.name] for port in session.inputs}

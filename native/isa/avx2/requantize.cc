@@ -76,6 +76,10 @@ Form choose(const rules::Requantize& r, double greatest) {
   const auto is_byte = [](int64_t value) { return value >= 0 && value <= 255; };
   const auto is_small = [](int64_t value) { return value >= -32768 && value <= 32767; };
   if (!is_byte(low) || !is_byte(high) || !is_small(r.zero_point) || !is_small(r.flip)) return Form::scalar;
+  if (r.rescale == RescaleRule::binary32_add_multiply_even ||
+      r.rescale == RescaleRule::binary32_add_multiply_twice_even) {
+    return Form::binary32;
+  }
   if (!rules::has_vector_form(r.rescale)) return Form::scalar;
   if (r.rescale == RescaleRule::binary64_multiply_away) return Form::binary64;
   if (r.rescale == RescaleRule::binary32_multiply_even) return Form::binary32;
@@ -323,6 +327,8 @@ void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& gro
     const int quarter = 2 * (i / 8) + (is_line(form) ? i % 2 : i % 8 / 4);
     const int lane = is_line(form) ? i % 8 / 2 : i % 4;
     group.slope[i] = static_cast<float>(m.factor);
+    group.slope_rest[i] = m.second;
+    group.offset[i] = static_cast<float>(m.addend);
     group.scale[quarter][lane] = m.factor;
     Straight s;
     if (form == Form::binary64 || form == Form::binary32 || !straight(r.rescale, m, s)) continue;

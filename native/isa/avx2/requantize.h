@@ -174,8 +174,11 @@ static inline __m128i binary64_4(__m128i acc, const Group& group, int quarter) {
   return _mm256_cvttpd_epi32(_mm256_add_pd(product, half));
 }
 
+// The rules with an addend and a second factor, which others have as 0 and 1.
 static inline __m256i binary32_8(__m256i acc, const Group& group, int vector) {
-  const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), _mm256_load_ps(group.slope + 8 * vector));
+  const __m256 sum = _mm256_add_ps(_mm256_cvtepi32_ps(acc), _mm256_load_ps(group.offset + 8 * vector));
+  const __m256 product = _mm256_mul_ps(_mm256_mul_ps(sum, _mm256_load_ps(group.slope + 8 * vector)),
+                                       _mm256_load_ps(group.slope_rest + 8 * vector));
   // The conversion gives -2^31 for everything that does not fit; from 2^31 up the rule gives 2^31 - 1.
   const __m256 over = _mm256_cmp_ps(product, _mm256_set1_ps(0x1p31f), _CMP_GE_OQ);
   return _mm256_xor_si256(_mm256_cvtps_epi32(product), _mm256_castps_si256(over));

@@ -21,6 +21,7 @@ class DepthwisePairs final : public Kernel {
       : window_(window),
         requantize_(step.requantize(window.out_c)),
         requantize_row_(cores.requantize_row()),
+        sum_rows_(cores.sum_rows()),
         table_(step, cores) {
     const int64_t channels = window.in_c, taps = window.taps();
     const Operand& filter = step.input(1);
@@ -66,15 +67,17 @@ class DepthwisePairs final : public Kernel {
       auto* acc = totals + round_up(channels * 4, 64) / 4;
       uint8_t* out = run.outputs[0] + task * window_.out_w * channels;
       const int64_t n = task / window_.out_h, y = task % window_.out_h;
+      const int64_t top = y * window_.stride_h - window_.pad_top;
       for (int64_t x = 0; x < window_.out_w; ++x) {
         int64_t count = 0;
+        const int64_t left = x * window_.stride_w - window_.pad_left;
         for (int64_t i = 0; i < window_.filter_h; ++i) {
+          const int64_t at_y = top + i * window_.dilation_h;
+          const bool there = at_y >= 0 && at_y < window_.in_h;
+          const uint8_t* line = run.inputs[0] + (there ? n * window_.in_h + at_y : 0) * window_.in_w * channels;
           for (int64_t j = 0; j < window_.filter_w; ++j) {
-            const int64_t at_y = y * window_.stride_h - window_.pad_top + i * window_.dilation_h;
-            const int64_t at_x = x * window_.stride_w - window_.pad_left + j * window_.dilation_w;
-            const bool inside = at_y >= 0 && at_y < window_.in_h && at_x >= 0 && at_x < window_.in_w;
-            const int64_t pixel = inside ? (n * window_.in_h + at_y) * window_.in_w + at_x : 0;
-            taps[count++] = inside ? run.inputs[0] + pixel * channels : zeros_.data();
+            const int64_t at_x = left + j * window_.dilation_w;
+            taps[count++] = there && at_x >= 0 && at_x < window_.in_w ? line + at_x * channels : zeros_.data();
           }
         }
         accumulate(taps, count, acc + x % together() * channels, totals);
@@ -98,41 +101,50 @@ class DepthwisePairs final : public Kernel {
            round_up(together() * window_.in_c * 4, 64);
   }
 
-  // Modulo 2^32, so unsigned.
   void accumulate(const uint8_t** taps, int64_t count, int32_t* acc, int32_t* totals) const {
     const int64_t channels = window_.in_c;
-    auto* sums = reinterpret_cast<uint32_t*>(acc);
-    std::copy(start_.begin(), start_.end(), acc);
-    std::fill(totals, totals + channels, 0);
     taps[count] = zeros_.data();
+    int64_t from = 0;
+    for (; from + kBlock <= channels; from += kBlock) add_pairs(taps, count, from, kBlock, acc + from);
+    if (from < channels) add_pairs(taps, count, from, channels - from, acc + from);
+    if (weight_zero_point_ == 0) return;
+    sum_rows_(taps, count, totals, channels);
+    // Modulo 2^32, so unsigned.
+    const auto zero_point = static_cast<uint32_t>(weight_zero_point_);
+    auto* sums = reinterpret_cast<uint32_t*>(acc);
+    for (int64_t c = 0; c < channels; ++c) sums[c] -= static_cast<uint32_t>(totals[c]) * zero_point;
+  }
+
+  // Sums of a block of channels over all taps. Always inlined, so that whole blocks have a known size.
+  __attribute__((always_inline)) inline void add_pairs(const uint8_t* const* taps, int64_t count, int64_t from,
+                                                       int64_t size, int32_t* acc) const {
+    uint32_t sums[kBlock] = {};
+    int16_t words[kBlock];
     for (int64_t k = 0; k < count; k += 2) {
-      const int16_t* one = weights_.data() + k * channels;
-      add_pair(taps[k], taps[k + 1], one, one + channels, channels, sums);
-      add_total(taps[k], channels, totals);
-      // The tap that an odd number lacks has no zero point.
-      if (k + 1 < count) add_total(taps[k + 1], channels, totals);
+      const int16_t *one = weights_.data() + k * window_.in_c + from, *two = one + window_.in_c;
+      const uint8_t *first = taps[k] + from, *second = taps[k + 1] + from;
+      // In 16 bits throughout: products of 0..255 and -128..127 fit, and a sum that leaves them has the other sign than
+      // both products.
+      for (int64_t i = 0; i < size; ++i) {
+        const auto left = static_cast<int16_t>(first[i] * one[i]), right = static_cast<int16_t>(second[i] * two[i]);
+        const auto sum = static_cast<int16_t>(static_cast<uint16_t>(left) + static_cast<uint16_t>(right));
+        const auto beyond = static_cast<int16_t>((left ^ sum) & (right ^ sum));
+        const auto end = static_cast<int16_t>((left >> 15) ^ 0x7fff);
+        words[i] = beyond < 0 ? end : sum;
+      }
+      for (int64_t i = 0; i < size; ++i) sums[i] += static_cast<uint32_t>(int32_t{words[i]});
     }
-    const int32_t zero_point = weight_zero_point_;
-    for (int64_t c = 0; c < channels; ++c) sums[c] -= static_cast<uint32_t>(totals[c] * zero_point);
-  }
-
-  // Products of 0..255 and -128..127 fit 16 bits.
-  static void add_pair(const uint8_t* __restrict first, const uint8_t* __restrict second, const int16_t* __restrict one,
-                       const int16_t* __restrict two, int64_t channels, uint32_t* __restrict sums) {
-    for (int64_t c = 0; c < channels; ++c) {
-      const auto left = static_cast<int16_t>(first[c] * one[c]), right = static_cast<int16_t>(second[c] * two[c]);
-      const int32_t sum = left + right, above = sum > -32768 ? sum : -32768;
-      sums[c] += static_cast<uint32_t>(above < 32767 ? above : 32767);
+    for (int64_t i = 0; i < size; ++i) {
+      acc[i] = static_cast<int32_t>(sums[i] + static_cast<uint32_t>(start_[static_cast<size_t>(from + i)]));
     }
   }
 
-  static void add_total(const uint8_t* __restrict tap, int64_t channels, int32_t* __restrict totals) {
-    for (int64_t c = 0; c < channels; ++c) totals[c] += tap[c];
-  }
+  static constexpr int64_t kBlock = 32;
 
   Window window_;
   rules::Requantize requantize_;
   RequantizeRow requantize_row_;
+  SumRows sum_rows_;
   FusedTable table_;
   std::vector<uint8_t> zeros_;     // a pixel of zero points
   std::vector<int16_t> weights_;   // [taps][channels], less 128

@@ -1,5 +1,6 @@
-// add, mul and batch_normalization of 8-bit operands whose ranges are known, in binary32.
+// add, mul and batch_normalization of 8-bit operands with ranges, in binary32.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +11,8 @@
 #include "core/kernel.h"
 #include "operators/core/blocks.h"
 #include "operators/elementwise/operand_pairs.h"
+#include "operators/layers/range_numbers.h"
+#include "operators/quantization/ranges.h"
 
 namespace bittrue {
 namespace {
@@ -33,28 +36,90 @@ inline int32_t nearest(float value) {
 
 inline float clamped(float value, float low, float high) { return std::min(std::max(value, low), high); }
 
-// Function: Out operator()(uint8_t, uint8_t) const, on stored bytes of operands of the same shape.
-template <class Out, class Function>
-class Pairs final : public BlockKernel {
+// Make(run) makes Out operator()(uint8_t, uint8_t) const for one run, on stored bytes of operands of the same shape.
+template <class Out, class Make>
+class Pairs final : public Kernel {
  public:
-  Pairs(const Step& step, Function function) : BlockKernel(step, {1, 1}, sizeof(Out)), function_(std::move(function)) {
-    require(is_8bit(step.input(0).type) && is_8bit(step.input(1).type), "no native kernel for these types");
+  Pairs(const Step& step, Make make)
+      : blocks_({&step.input(0), &step.input(1)}, step.output()), make_(std::move(make)) {
+    require(is_8bit(step.input(0).type) && is_8bit(step.input(1).type) && type_bytes(step.output().type) == sizeof(Out),
+            "no native kernel for these types");
+  }
+
+  void run(const Run& run) const override {
+    const auto function = make_(run);
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      const uint8_t *first = in[0], *second = in[1];
+      auto* target = reinterpret_cast<Out*>(out);
+      for (int64_t i = 0; i < count; ++i) target[i] = function(first[i], second[i]);
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+
+ private:
+  Blocks blocks_;
+  Make make_;
+};
+
+template <class Out, class Make>
+std::unique_ptr<Kernel> make_pairs(const Step& step, Make make) {
+  return std::make_unique<Pairs<Out, Make>>(step, std::move(make));
+}
+
+// The largest magnitude of a range that the inputs at `position` and behind it hold; a range that is not finite has no
+// meaning.
+float finite_reach(const Run& run, int position) {
+  for (int i = position; i < position + 2; ++i) {
+    if (!std::isfinite(*reinterpret_cast<const float*>(run.inputs[i]))) throw Undefined();
+  }
+  return reach(run, position);
+}
+
+constexpr int kFirstRange = 8, kSecondRange = 10;
+
+// Two factors that the plan holds, or that follow from the ranges of a run.
+class SumFactors {
+ public:
+  explicit SumFactors(const Step& step) : late_(step.integer("late", 0, 1) != 0) {
+    if (!late_) {
+      const Array& factors = step.array("factors");
+      require(step.inputs.size() == 2 && factors.count == 2, "two operands are needed");
+      known_ = {finite(factors.real(0)), finite(factors.real(1))};
+      return;
+    }
+    require(step.inputs.size() == kSecondRange + 2, "two ranges are needed");
+    for (size_t i = kFirstRange; i < step.inputs.size(); ++i) require_end(step.input(i));
+    first_ = level(step.input(0).type), second_ = level(step.input(1).type);
+    calibrated_ = step.integer("calibrated", 0, 1) != 0;
+    output_ = step.output().type == Type::s32 ? 2147483648.0f : level(step.output().type);
+    if (!calibrated_) return;
+    const auto low = static_cast<float>(step.real("minimum")), high = static_cast<float>(step.real("maximum"));
+    require(std::isfinite(low) && std::isfinite(high), "the range of the result is not finite");
+    output_ = output_ / std::max(std::fabs(low), std::fabs(high));
+  }
+
+  std::array<float, 2> of(const Run& run) const {
+    if (!late_) return known_;
+    const float first = finite_reach(run, kFirstRange), second = finite_reach(run, kSecondRange);
+    std::array<float, 2> found;
+    if (calibrated_) {
+      found = {output_ / (first_ / first), output_ / (second_ / second)};
+    } else {
+      const float total = first + second;
+      found = {first * output_ / (total * first_), second * output_ / (total * second_)};
+    }
+    for (const float factor : found) {
+      if (!(std::fabs(factor) < kLargestFactor)) throw Undefined();
+    }
+    return found;
   }
 
  private:
-  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
-    const uint8_t *first = in[0], *second = in[1];
-    auto* target = reinterpret_cast<Out*>(out);
-    for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i]);
-  }
-
-  Function function_;
+  bool late_, calibrated_ = false;
+  std::array<float, 2> known_{};
+  // Levels of the operands; those of the result, or with a given range how many there are to a unit.
+  float first_ = 1, second_ = 1, output_ = 1;
 };
-
-template <class Out, class Function>
-std::unique_ptr<Kernel> make_pairs(const Step& step, Function function) {
-  return std::make_unique<Pairs<Out, Function>>(step, std::move(function));
-}
 
 // f32(q * factor), or that as an s8 number.
 template <bool kNarrowed>
@@ -67,22 +132,71 @@ struct Part {
   }
 };
 
-template <class First, class Second>
-std::unique_ptr<Kernel> make_sum(const Step& step, First first, Second second) {
+template <bool kFirstNarrowed, bool kSecondNarrowed>
+std::unique_ptr<Kernel> make_sum(const Step& step) {
+  const SumFactors factors(step);
+  const int32_t one_flip = flip_of(step.input(0).type), other_flip = flip_of(step.input(1).type);
+  const auto parts = [=](const Run& run) {
+    const std::array<float, 2> found = factors.of(run);
+    return std::make_pair(Part<kFirstNarrowed>{one_flip, found[0]}, Part<kSecondNarrowed>{other_flip, found[1]});
+  };
   if (step.output().type == Type::s32) {
-    return make_pairs<int32_t>(step, [=](uint8_t a, uint8_t b) {
-      // Numbers of 2^23 and more are whole; below, adding 2^23 with the sign leaves what is nearest.
-      const float sum = first(a) + second(b), unit = std::copysign(8388608.0f, sum);
-      const float whole = std::fabs(sum) < 8388608.0f ? (sum + unit) - unit : sum;
-      return static_cast<int32_t>(clamped(whole, -2147483648.0f, 2147483520.0f));
+    return make_pairs<int32_t>(step, [=](const Run& run) {
+      return [both = parts(run)](uint8_t a, uint8_t b) {
+        // Numbers of 2^23 and more are whole; below, adding 2^23 with the sign leaves what is nearest.
+        const float sum = both.first(a) + both.second(b), unit = std::copysign(8388608.0f, sum);
+        const float whole = std::fabs(sum) < 8388608.0f ? (sum + unit) - unit : sum;
+        return static_cast<int32_t>(clamped(whole, -2147483648.0f, 2147483520.0f));
+      };
     });
   }
+  require(is_8bit(step.output().type), "no native kernel for these types");
   const int32_t flip = flip_of(step.output().type);
   const float low = static_cast<float>(-flip), high = static_cast<float>(255 - flip);
-  return make_pairs<uint8_t>(step, [=](uint8_t a, uint8_t b) {
-    return static_cast<uint8_t>(nearest(clamped(first(a) + second(b), low, high)) + flip);
+  return make_pairs<uint8_t>(step, [=](const Run& run) {
+    return [=, both = parts(run)](uint8_t a, uint8_t b) {
+      return static_cast<uint8_t>(nearest(clamped(both.first(a) + both.second(b), low, high)) + flip);
+    };
   });
 }
+
+// A factor that the plan holds, or that follows from the ranges of a run.
+class ProductFactor {
+ public:
+  explicit ProductFactor(const Step& step) : late_(step.integer("late", 0, 1) != 0), output_(step.output().type) {
+    if (!late_) {
+      const Array& factor = step.array("factor");
+      require(step.inputs.size() == 2 && factor.count == 1, "one factor is needed");
+      known_ = finite(factor.real(0));
+      return;
+    }
+    require(step.inputs.size() == kSecondRange + 2, "two ranges are needed");
+    for (size_t i = kFirstRange; i < step.inputs.size(); ++i) require_end(step.input(i));
+    if (output_ != Type::s8) return;
+    const auto low = static_cast<float>(step.real("minimum")), high = static_cast<float>(step.real("maximum"));
+    require(step.integer("calibrated", 0, 1) != 0 && std::isfinite(low) && std::isfinite(high),
+            "the range of the result is not finite");
+    known_ = 127.5f / std::max(std::fabs(low), std::fabs(high));
+  }
+
+  float of(const Run& run) const {
+    if (!late_) return known_;
+    const float one = 127.5f / finite_reach(run, kFirstRange), other = 127.5f / finite_reach(run, kSecondRange);
+    float found = 1;
+    if (output_ == Type::f32) {
+      found = static_cast<float>(1.0 / static_cast<double>(one) / static_cast<double>(other));
+    } else if (output_ == Type::s8) {
+      found = known_ / one / other;
+    }
+    if (!(std::fabs(found) < kLargestFactor)) throw Undefined();
+    return found;
+  }
+
+ private:
+  bool late_;
+  Type output_;
+  float known_ = 1;
+};
 
 // The number that a stored byte stands for, as the rule takes it: u8 numbers are halved first.
 struct Signed {
@@ -152,37 +266,36 @@ class RangedNormalization final : public Kernel {
 
 std::unique_ptr<Kernel> make_ranged_add(const Step& step) {
   require(step.rule("range_sum") == "binary32_two_products_even", "no native rule for this slot");
-  require(step.integer("late", 0, 1) == 0, "ranges are known while running only");
-  const Array &factors = step.array("factors"), &narrowed = step.array("narrowed");
-  require(step.inputs.size() == 2 && factors.count == 2 && narrowed.count == 2, "two operands are needed");
-  require(step.output().type == Type::s32 || is_8bit(step.output().type), "no native kernel for these types");
-  const float one = finite(factors.real(0)), other = finite(factors.real(1));
-  const int32_t flip = flip_of(step.input(0).type), turned = flip_of(step.input(1).type);
-  const bool first = narrowed.integer(0) != 0, second = narrowed.integer(1) != 0;
-  if (first) return make_sum(step, Part<true>{flip, one}, Part<false>{turned, other});
-  if (second) return make_sum(step, Part<false>{flip, one}, Part<true>{turned, other});
-  return make_sum(step, Part<false>{flip, one}, Part<false>{turned, other});
+  // Of two types the u8 operand is narrowed.
+  const Type first = step.input(0).type, second = step.input(1).type;
+  if (first == second) return make_sum<false, false>(step);
+  return first == Type::u8 ? make_sum<true, false>(step) : make_sum<false, true>(step);
 }
 
 std::unique_ptr<Kernel> make_ranged_mul(const Step& step) {
   require(step.rule("range_product") == "binary32_truncate_low_bits", "no native rule for this slot");
-  require(step.integer("late", 0, 1) == 0, "ranges are known while running only");
-  require(step.inputs.size() == 2 && step.input(0).type == Type::s8 && step.input(1).type == Type::s8,
-          "no native kernel for these types");
+  require(step.input(0).type == Type::s8 && step.input(1).type == Type::s8, "no native kernel for these types");
+  const ProductFactor factors(step);
   const auto product = [](uint8_t a, uint8_t b) { return (a - 128) * (b - 128); };
-  const Array& factors = step.array("factor");
-  require(factors.count == 1, "one factor is needed");
-  if (step.output().type == Type::s32) return make_pairs<int32_t>(step, product);
-  const float factor = finite(factors.real(0));
+  if (step.output().type == Type::s32) {
+    return make_pairs<int32_t>(step, [=](const Run& run) {
+      factors.of(run);
+      return product;
+    });
+  }
   if (step.output().type == Type::f32) {
-    return make_pairs<float>(step, [=](uint8_t a, uint8_t b) { return static_cast<float>(product(a, b)) * factor; });
+    return make_pairs<float>(step, [=](const Run& run) {
+      return [=, factor = factors.of(run)](uint8_t a, uint8_t b) { return static_cast<float>(product(a, b)) * factor; };
+    });
   }
   require(step.output().type == Type::s8, "no native kernel for these types");
-  return make_pairs<uint8_t>(step, [=](uint8_t a, uint8_t b) {
-    const float real = static_cast<float>(product(a, b)) * factor;
-    // What does not fit 32 bits becomes -2^31, whose low bits are 0.
-    const int32_t whole = std::fabs(real) < 2147483648.0f ? static_cast<int32_t>(real) : 0;
-    return static_cast<uint8_t>((static_cast<uint32_t>(whole) + 128u) & 255u);
+  return make_pairs<uint8_t>(step, [=](const Run& run) {
+    return [=, factor = factors.of(run)](uint8_t a, uint8_t b) {
+      const float real = static_cast<float>(product(a, b)) * factor;
+      // What does not fit 32 bits becomes -2^31, whose low bits are 0.
+      const int32_t whole = std::fabs(real) < 2147483648.0f ? static_cast<int32_t>(real) : 0;
+      return static_cast<uint8_t>((static_cast<uint32_t>(whole) + 128u) & 255u);
+    };
   });
 }
 

@@ -31,7 +31,8 @@ enum class QuantizeRule {
 template <class Out, QuantizeRule kRule>
 class QuantizeReal final : public Kernel {
  public:
-  explicit QuantizeReal(const Step& step) : parameters_(axis_parameters(step, step.output())) {
+  QuantizeReal(const Step& step, const CoreSet& cores)
+      : parameters_(axis_parameters(step, step.output())), quantize_(cores.quantize_reals()) {
     if (kRule >= QuantizeRule::reciprocal_away_sum) {
       for (float& scale : parameters_.scales) scale = 1.0f / scale;
     }
@@ -45,6 +46,7 @@ class QuantizeReal final : public Kernel {
     low_ = static_cast<int32_t>(step.integer("low", kLeastRounded, kMostRounded));
     high_ = static_cast<int32_t>(step.integer("high", kLeastRounded, kMostRounded));
     flip_ = flip_of(step.output().type);
+    bytes_ = is_8bit(step.output().type) && low_ >= -flip_ && low_ <= high_ && high_ <= 255 - flip_;
   }
 
   void run(const Run& run) const override {
@@ -68,11 +70,27 @@ class QuantizeReal final : public Kernel {
       Out* target = out + row * p.inner;
       const float scale = p.scales[channel];
       const int32_t zero_point = p.zero_points[channel];
+      if (bytes_ && by_core(source + first, run.outputs[0] + row * p.inner + first, last - first, scale, zero_point)) {
+        return;
+      }
       for (int64_t i = first; i < last; ++i) target[i] = stored(source[i], scale, zero_point);
     });
   }
 
  private:
+  // False where the core has no such rule, or not its bytes for these numbers.
+  bool by_core(const float* in, uint8_t* out, int64_t count, float scale, int32_t zero_point) const {
+    if (kRule != QuantizeRule::divide_even || zero_point < -65536 || zero_point > 65536) return false;
+    // What does not fit 32 bits, or is no number, has a meaning of its own.
+    const float most = scale * 1073741824.0f;
+    int32_t usual = 1;
+    for (int64_t i = 0; i < count; ++i) usual &= static_cast<int32_t>(std::fabs(in[i]) <= most);
+    if (usual == 0) return false;
+    quantize_(
+        {scale, static_cast<float>(low_ - zero_point), static_cast<float>(high_ - zero_point), zero_point + flip_}, in,
+        out, count);
+    return true;
+  }
   Out stored(float x, float scale, int32_t zero_point) const {
     // Unsigned, because a plan's limits may be those of 32 bits.
     return static_cast<Out>(static_cast<uint32_t>(quantized(x, scale, zero_point)) + static_cast<uint32_t>(flip_));
@@ -92,27 +110,31 @@ class QuantizeReal final : public Kernel {
   }
 
   AxisParameters parameters_;  // scales are reciprocals where the rule multiplies
+  QuantizeReals quantize_;
+  bool bytes_ = false;
   int32_t low_ = 0, high_ = 0, flip_ = 0;
 };
 
 template <class Out>
-std::unique_ptr<Kernel> make_real_quantize(const Step& step) {
+std::unique_ptr<Kernel> make_real_quantize(const Step& step, const CoreSet& cores) {
   const std::string& rule = step.rule("quantize");
-  if (rule == "binary32_divide_away") return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away>>(step);
+  if (rule == "binary32_divide_away")
+    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away>>(step, cores);
   if (rule == "binary32_divide_away_limited") {
-    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_limited>>(step);
+    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_limited>>(step, cores);
   }
   if (rule == "binary32_divide_away_sum") {
-    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_sum>>(step);
+    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_sum>>(step, cores);
   }
-  if (rule == "binary32_divide_even") return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_even>>(step);
+  if (rule == "binary32_divide_even")
+    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_even>>(step, cores);
   if (rule == "binary32_reciprocal_away_sum") {
-    return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_away_sum>>(step);
+    return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_away_sum>>(step, cores);
   }
   if (rule == "binary32_reciprocal_even")
-    return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_even>>(step);
+    return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_even>>(step, cores);
   require(rule == "binary32_reciprocal_fused_even", "no native rule for this slot");
-  return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_fused_even>>(step);
+  return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_fused_even>>(step, cores);
 }
 
 // One scale: vectors multiply by its reciprocal, the scalars behind them divide.
@@ -279,9 +301,9 @@ static std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& co
     if (to == Type::s16) return make_lane_quantize<int16_t>(step);
     return is_8bit(to) ? make_lane_quantize<uint8_t>(step) : nullptr;
   }
-  if (to == Type::s16 || to == Type::u16) return make_real_quantize<int16_t>(step);
-  if (to == Type::s32) return make_real_quantize<int32_t>(step);
-  if (is_byte(to) || type_bytes(to) == 1) return make_real_quantize<uint8_t>(step);
+  if (to == Type::s16 || to == Type::u16) return make_real_quantize<int16_t>(step, cores);
+  if (to == Type::s32) return make_real_quantize<int32_t>(step, cores);
+  if (is_byte(to) || type_bytes(to) == 1) return make_real_quantize<uint8_t>(step, cores);
   return nullptr;
 }
 

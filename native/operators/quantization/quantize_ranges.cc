@@ -1,8 +1,10 @@
 // quantize and dequantize of tensors with a range: real numbers, quantized values, and sums that have a range.
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
+#include "arithmetic/floats.h"
 #include "operators/core/blocks.h"
 #include "operators/quantization/quantize.h"
 #include "operators/quantization/ranges.h"
@@ -62,6 +64,33 @@ struct Scaled {
   }
 };
 
+// sign(x) * min(f32(f32(|x| * scale) + 1/2), 127) without its fraction, as it is stored; NaN becomes 0.
+inline uint8_t by_magnitude(float x, float scale) {
+  const float moved = std::fabs(x) * scale + 0.5f;
+  const auto size = static_cast<int32_t>(moved < 127.0f ? moved : 127.0f);
+  return static_cast<uint8_t>((x > 0 ? size : x < 0 ? -size : 0) + 128);
+}
+
+float end(const Run& run, int position) { return *reinterpret_cast<const float*>(run.inputs[position]); }
+
+// s8 as above; u8 from the low end on, ties up, and only the low bits of what is outside of the range.
+std::unique_ptr<Kernel> make_plain_codes(const Step& step) {
+  if (step.output().type == Type::s8) {
+    return make_ranged_map<float, uint8_t>(step, [](const Run& run) {
+      const float scale = 127.0f / reach(run, 1);
+      return [=](float x) { return by_magnitude(x, scale); };
+    });
+  }
+  require(step.output().type == Type::u8, "no native kernel for these types");
+  return make_ranged_map<float, uint8_t>(step, [](const Run& run) {
+    const float low = end(run, 1);
+    const auto scale = static_cast<float>(255.0 / static_cast<double>(end(run, 2) - low));
+    return [=](float x) {
+      return static_cast<uint8_t>(arithmetic::truncate_to_s32(static_cast<double>((x - low) * scale) + 0.5));
+    };
+  });
+}
+
 // scale(run, levels of the result): the factor of one run.
 template <class In, class Scale>
 std::unique_ptr<Kernel> make_codes(const Step& step, float extra, Scale scale) {
@@ -78,27 +107,44 @@ std::unique_ptr<Kernel> make_codes(const Step& step, float extra, Scale scale) {
 
 std::unique_ptr<Kernel> make_quantize_by_ranges(const Step& step) {
   if (step.rules.count("range_requantize")) {
-    require(step.rule("range_requantize") == "binary32_product_even", "no native rule for this slot");
+    const std::string& rule = step.rule("range_requantize");
     require(step.inputs.size() == 5 && step.input(0).type == Type::s32, "no native kernel for these types");
+    if (rule == "binary32_two_products_away") {
+      require(step.output().type == Type::s8, "no native kernel for these types");
+      return make_ranged_map<int32_t, uint8_t>(step, [](const Run& run) {
+        const float unit = reach(run, 3) / 2147483648.0f, scale = 127.0f / reach(run, 1);
+        return [=](int32_t acc) { return by_magnitude(static_cast<float>(acc) * unit, scale); };
+      });
+    }
+    require(rule == "binary32_product_even", "no native rule for this slot");
     return make_codes<int32_t>(step, 0.0f, [](const Run& run, float levels) {
       return reach(run, 3) / 2147483648.0f * (levels / reach(run, 1));
     });
   }
   const std::string& rule = step.rule("range_quantize");
+  require(step.inputs.size() == 3 && step.input(0).type == Type::f32, "no native kernel for these types");
+  if (rule == "binary32_symmetric_away_or_affine_up") return make_plain_codes(step);
   const bool half = rule == "binary32_half_levels_even";
   require(half || rule == "binary32_whole_levels_even", "no native rule for this slot");
-  require(step.inputs.size() == 3 && step.input(0).type == Type::f32, "no native kernel for these types");
   return make_codes<float>(step, half ? 0.5f : 0.0f,
                            [](const Run& run, float levels) { return levels / reach(run, 1); });
 }
 
 std::unique_ptr<Kernel> make_dequantize_by_ranges(const Step& step) {
-  require(step.rule("range_dequantize") == "binary32_half_level_step", "no native rule for this slot");
+  const std::string& rule = step.rule("range_dequantize");
   const Type type = step.input(0).type;
   require(step.inputs.size() == 3 && is_8bit(type) && step.output().type == Type::f32,
           "no native kernel for these types");
   const int32_t flip = flip_of(type);
-  const float levels = type == Type::s8 ? 127.5f : 255.5f;
+  if (rule == "binary32_whole_level_step_or_affine" && type == Type::u8) {
+    return make_ranged_map<uint8_t, float>(step, [](const Run& run) {
+      const float low = end(run, 1), unit = (end(run, 2) - low) / 255.0f;
+      return [=](uint8_t stored) { return static_cast<float>(stored) * unit + low; };
+    });
+  }
+  const bool whole = rule == "binary32_whole_level_step_or_affine";
+  require(whole || rule == "binary32_half_level_step", "no native rule for this slot");
+  const float levels = whole ? 127.0f : type == Type::s8 ? 127.5f : 255.5f;
   return make_ranged_map<uint8_t, float>(step, [=](const Run& run) {
     const float unit = reach(run, 1) / levels;
     return [=](uint8_t stored) { return static_cast<float>(stored - flip) * unit; };

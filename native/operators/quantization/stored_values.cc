@@ -14,6 +14,7 @@
 #include "operators/elementwise/add.h"
 #include "operators/elementwise/logistic.h"
 #include "operators/pooling/pools.h"
+#include "operators/quantization/level_kernel.h"
 #include "rules/rescale.h"
 
 namespace bittrue {
@@ -163,11 +164,52 @@ std::unique_ptr<Kernel> sum_of_21_bits(const Step& step) {
   });
 }
 
-enum class Average { two_step, even, away, equal_scales };
+// How many taps of a window count, down and across.
+class WindowCounts {
+ public:
+  WindowCounts(const Step& step, const Window& window) : window_(window), padding_(step.text("counted") == "padded") {
+    require(padding_ || step.text("counted") == "inside", "no native count");
+    for (int64_t y = 0; y < window.out_h; ++y) require(rows(y) > 0, "a window is empty");
+    for (int64_t x = 0; x < window.out_w; ++x) require(columns(x) > 0, "a window is empty");
+  }
+
+  int64_t rows(int64_t y) const {
+    const Window& w = window_;
+    return count(y, w.stride_h, w.pad_top, w.filter_h, w.in_h, w.pad_bottom);
+  }
+  int64_t columns(int64_t x) const {
+    const Window& w = window_;
+    return count(x, w.stride_w, w.pad_left, w.filter_w, w.in_w, w.pad_right);
+  }
+
+ private:
+  int64_t count(int64_t at, int64_t stride, int64_t before, int64_t taps, int64_t dimension, int64_t after) const {
+    const int64_t start = at * stride - before, end = std::min(start + taps, dimension + after);
+    return padding_ ? end - start : std::min(end, dimension) - std::max<int64_t>(start, 0);
+  }
+
+  Window window_;
+  bool padding_;
+};
+
+// What the plan would have encoded: a significand of 31 bits, ties away from zero.
+rules::Multiplier encoded(double real) {
+  int exponent = 0;
+  const double significand = std::round(std::frexp(real, &exponent) * 2147483648.0);
+  require(significand < 2147483648.0, "the multiplier has no fixed-point form");
+  return {exponent < -31 ? 0 : static_cast<int64_t>(significand), exponent < -31 ? 0 : exponent, 0.0};
+}
+
+int64_t divide_away(int64_t value, int64_t count) {
+  return value > 0 ? (value + count / 2) / count : (value - count / 2) / count;
+}
+
+enum class Average { two_step, even, away, equal_scales, quotient };
 
 class AverageOfLevels final : public Kernel {
  public:
-  explicit AverageOfLevels(const Step& step) : window_(read_window(step)), limits_(limits_of(step)) {
+  explicit AverageOfLevels(const Step& step)
+      : window_(read_window(step)), counts_(step, window_), limits_(limits_of(step)) {
     const std::string& rule = step.rule("window_levels");
     const bool even = rule == "binary32_over_product_even", away = rule == "binary32_over_product_away";
     require(even || away || rule == "q31_two_step_then_away", "no native rule for this slot");
@@ -186,12 +228,10 @@ class AverageOfLevels final : public Kernel {
     require(input > 1e-30 && output > 1e-30 && input < 1e30 && output < 1e30, "a scale is out of range");
     input_scale_ = static_cast<float>(input), output_scale_ = static_cast<float>(output);
     require(std::isfinite(input_scale_ / output_scale_), "a scale is out of range");
-    padding_counts_ = step.text("counted") == "padded";
-    require(padding_counts_ || step.text("counted") == "inside", "no native count");
     rule_ = even ? Average::even : away ? Average::away : input == output ? Average::equal_scales : Average::two_step;
-    if (rule_ == Average::two_step) encode(input / output);
-    for (int64_t y = 0; y < window_.out_h; ++y) require(rows(y) > 0, "a window is empty");
-    for (int64_t x = 0; x < window_.out_w; ++x) require(columns(x) > 0, "a window is empty");
+    if (rule_ == Average::two_step) multiplier_ = encoded(input / output);
+    // |sum - zero point * count| < 2^10 * 2^14.
+    require(multiplier_.exponent <= 7, "a sum leaves 32 bits");
   }
 
   int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
@@ -213,34 +253,6 @@ class AverageOfLevels final : public Kernel {
  private:
   int64_t worker_bytes() const { return round_up(std::max<int64_t>(1, window_.in_c) * 4, 64); }
 
-  // What the plan would have encoded: a significand of 31 bits, ties away from zero.
-  void encode(double real) {
-    int exponent = 0;
-    const double significand = std::round(std::frexp(real, &exponent) * 2147483648.0);
-    require(significand < 2147483648.0, "the multiplier has no fixed-point form");
-    multiplier_ = {exponent < -31 ? 0 : static_cast<int64_t>(significand), exponent < -31 ? 0 : exponent, 0.0};
-    // |sum - zero point * count| < 2^10 * 2^14.
-    require(multiplier_.exponent <= 7, "a sum leaves 32 bits");
-  }
-
-  int64_t count(int64_t at, int64_t stride, int64_t before, int64_t taps, int64_t dimension, int64_t after) const {
-    const int64_t start = at * stride - before, end = std::min(start + taps, dimension + after);
-    return padding_counts_ ? end - start : std::min(end, dimension) - std::max<int64_t>(start, 0);
-  }
-
-  int64_t rows(int64_t y) const {
-    const Window& w = window_;
-    return count(y, w.stride_h, w.pad_top, w.filter_h, w.in_h, w.pad_bottom);
-  }
-  int64_t columns(int64_t x) const {
-    const Window& w = window_;
-    return count(x, w.stride_w, w.pad_left, w.filter_w, w.in_w, w.pad_right);
-  }
-
-  static int64_t divide_away(int64_t value, int64_t count) {
-    return value > 0 ? (value + count / 2) / count : (value - count / 2) / count;
-  }
-
   void one(const uint8_t* image, int64_t y, int64_t x, int32_t* sums, uint8_t* out) const {
     const int64_t channels = window_.in_c;
     std::fill(sums, sums + channels, 0);
@@ -254,7 +266,7 @@ class AverageOfLevels final : public Kernel {
         for (int64_t c = 0; c < channels; ++c) sums[c] += tap[c];
       }
     }
-    const int64_t taps = rows(y) * columns(x);
+    const int64_t taps = counts_.rows(y) * counts_.columns(x);
     const int64_t flipped = static_cast<int64_t>(flip_) * inside, moved = flipped + input_zero_point_ * taps;
     const float factor = input_scale_ / (output_scale_ * static_cast<float>(taps));
     for (int64_t c = 0; c < channels; ++c) {
@@ -274,13 +286,136 @@ class AverageOfLevels final : public Kernel {
   }
 
   Window window_;
+  WindowCounts counts_;
   Limits limits_;
   Average rule_ = Average::even;
   rules::Multiplier multiplier_{};
   float input_scale_ = 1, output_scale_ = 1;
   int64_t input_zero_point_ = 0, output_zero_point_ = 0;
   int32_t flip_ = 0;
-  bool padding_counts_ = false;
+};
+
+// The same of quantized values that real numbers hold, which are added up in binary32, row by row.
+class AverageOfReals final : public Kernel {
+ public:
+  explicit AverageOfReals(const Step& step) : window_(window_of(step)), counts_(step, window_), store_(step) {
+    const std::string& rule = step.rule("window_levels");
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.type == Type::f32 && in.dense() && out.dense() && window_.in_c == window_.out_c,
+            "no native kernel for these types");
+    require(window_.dilation_h == 1 && window_.dilation_w == 1, "windows have gaps");
+    item_ = type_bytes(out.type);
+    const double input = step.real("input_scale"), output = step.real("output_scale");
+    input_scale_ = static_cast<float>(input), output_scale_ = static_cast<float>(output);
+    input_zero_point_ = whole(step.real("input_zero_point"), "a zero point is out of range");
+    output_zero_point_ = whole(step.real("output_zero_point"), "a zero point is out of range");
+    if (rule == "binary32_over_product_even") {
+      rule_ = Average::even;
+    } else if (rule == "binary32_over_product_away") {
+      rule_ = Average::away;
+    } else if (rule == "binary32_quotient") {
+      rule_ = Average::quotient;
+    } else {
+      require(rule == "q31_two_step_then_away", "no native rule for this slot");
+      rule_ = input == output ? Average::equal_scales : Average::two_step;
+      require(input > 1e-30 && output > 1e-30 && input < 1e30 && output < 1e30, "a scale is out of range");
+      if (rule_ == Average::two_step) multiplier_ = encoded(input / output);
+      require(multiplier_.exponent <= 30, "a sum leaves 32 bits");
+    }
+  }
+
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+  std::string note() const override { return "sums of rows"; }
+
+  void run(const Run& run) const override {
+    std::atomic<bool> all{true};
+    const int64_t rows = window_.batch * window_.out_h, channels = window_.in_c;
+    const auto row = [&](int64_t task, int worker) {
+      auto* sums = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
+      const int64_t n = task / window_.out_h, y = task % window_.out_h;
+      const auto* image = reinterpret_cast<const float*>(run.inputs[0]) + n * window_.in_h * window_.in_w * channels;
+      for (int64_t x = 0; x < window_.out_w; ++x) {
+        add_up(image, y, x, sums);
+        const bool defined = finish(counts_.rows(y) * counts_.columns(x), sums);
+        uint8_t* out = run.outputs[0] + (task * window_.out_w + x) * channels * item_;
+        if (!store_.store(sums, out, channels) || !defined) all.store(false, std::memory_order_relaxed);
+      }
+    };
+    run.pool.parallel(rows, rows * window_.out_w * channels * window_.taps() < 40000 ? 1 : run.pool.threads(), row);
+    if (!all.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  // Planes of channels that come first are images of one channel.
+  static Window window_of(const Step& step) {
+    if (step.integer("channels_last", 0, 1) != 0) return read_window(step);
+    Operand in = step.input(0), out = step.output();
+    for (Operand* operand : {&in, &out}) {
+      require(operand->rank() == 4 && operand->dense(), "images have four axes");
+      const std::vector<int64_t>& shape = operand->shape;
+      operand->shape = {shape[0] * shape[1], shape[2], shape[3], 1};
+    }
+    Step planes = step;
+    planes.inputs[0] = &in, planes.outputs[0] = &out;
+    return read_window(planes);
+  }
+  int64_t worker_bytes() const { return round_up(std::max<int64_t>(1, window_.in_c) * 4, 64); }
+
+  void add_up(const float* image, int64_t y, int64_t x, float* sums) const {
+    const int64_t channels = window_.in_c;
+    std::fill(sums, sums + channels, 0.0f);
+    const int64_t top = y * window_.stride_h - window_.pad_top, left = x * window_.stride_w - window_.pad_left;
+    for (int64_t line = std::max<int64_t>(top, 0); line < std::min(top + window_.filter_h, window_.in_h); ++line) {
+      const int64_t end = std::min(left + window_.filter_w, window_.in_w);
+      for (int64_t column = std::max<int64_t>(left, 0); column < end; ++column) {
+        const float* tap = image + (line * window_.in_w + column) * channels;
+        for (int64_t c = 0; c < channels; ++c) sums[c] += tap[c];
+      }
+    }
+  }
+
+  // False where a sum has no defined average.
+  bool finish(int64_t taps, float* sums) const {
+    const int64_t channels = window_.in_c;
+    const auto count = static_cast<float>(taps), moved = static_cast<float>(input_zero_point_ * taps);
+    if (rule_ == Average::quotient) {
+      for (int64_t c = 0; c < channels; ++c) sums[c] = sums[c] / count;
+      return true;
+    }
+    if (rule_ == Average::even || rule_ == Average::away) {
+      const float factor = input_scale_ / (output_scale_ * count), offset = static_cast<float>(output_zero_point_);
+      for (int64_t c = 0; c < channels; ++c) {
+        const float product = (sums[c] - moved) * factor;
+        sums[c] = (rule_ == Average::even ? rules::whole_even(product) : rules::whole_away(product)) + offset;
+      }
+      return true;
+    }
+    bool all = true;
+    for (int64_t c = 0; c < channels; ++c) {
+      const float total = std::trunc(sums[c]);
+      const bool fits = std::fabs(total) < 2147483648.0f;
+      all &= fits;
+      int64_t acc = fits ? static_cast<int64_t>(total) : 0;
+      if (rule_ == Average::two_step) {
+        acc -= input_zero_point_ * taps;
+        const bool inside = std::abs(acc) <= INT32_MAX >> std::max(multiplier_.exponent, 0);
+        all &= inside;
+        acc = divide_away(inside ? rules::q31_two_step_up_away(acc, multiplier_) : 0, taps) + output_zero_point_;
+      } else {
+        acc = divide_away(acc, taps);
+      }
+      sums[c] = static_cast<float>(acc);
+    }
+    return all;
+  }
+
+  Window window_;
+  WindowCounts counts_;
+  LevelStore store_;
+  Average rule_ = Average::quotient;
+  rules::Multiplier multiplier_{};
+  float input_scale_ = 1, output_scale_ = 1;
+  int64_t input_zero_point_ = 0, output_zero_point_ = 0, item_ = 1;
 };
 
 }  // namespace
@@ -301,6 +436,11 @@ std::unique_ptr<Kernel> make_add_levels(const Step& step) {
   return sum_of_21_bits(step);
 }
 
-std::unique_ptr<Kernel> make_average_of_levels(const Step& step) { return std::make_unique<AverageOfLevels>(step); }
+std::unique_ptr<Kernel> make_average_of_levels(const Step& step) {
+  if (is_8bit(step.input(0).type) && is_8bit(step.output().type) && step.rule("window_levels") != "binary32_quotient") {
+    return std::make_unique<AverageOfLevels>(step);
+  }
+  return std::make_unique<AverageOfReals>(step);
+}
 
 }  // namespace bittrue

@@ -384,6 +384,7 @@ std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet& cores) {
   const Type from = step.input(0).type, to = step.output().type;
   if (step.rules.count("affine_softmax")) return make_quantized_softmax(step);
   if (step.rules.count("real_softmax")) return make_real_softmax(step, cores, false);
+  if (step.rules.count("levels")) return make_level_softmax(step);
   const std::string& rule = step.rule("softmax");
   if (rule == "exp_f5_sum_f12_reciprocal_away" && is_8bit(from)) {
     if (is_8bit(to)) return std::make_unique<ByDifference<uint8_t, Softmax>>(step);

@@ -18,6 +18,9 @@ inline int softmax_lanes(const Step& step) {
   return rule == "binary32_polynomial_16_lanes" ? 16 : rule == "binary32_polynomial_8_lanes" ? 8 : 0;
 }
 
+// The slot `levels`.
+std::unique_ptr<Kernel> make_level_softmax(const Step& step);
+
 // The slot `affine_softmax`.
 std::unique_ptr<Kernel> make_quantized_softmax(const Step& step);
 
