@@ -71,7 +71,7 @@ def _attention(row: Row) -> tuple[Row, ...]:
     own = replace(
         row,
         rules={**row.rules, "real_softmax": "binary32_polynomial_8_lanes"},
-        evidence=f"{_RUN}: 1,500 random single-node models, every bit",
+        evidence=f"{_RUN}: 1,065 random single-node models, every bit",
         limit=attention.OTHERS,
         inexact=False,
     )

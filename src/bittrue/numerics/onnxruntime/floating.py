@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..table import Row
 
 _RUN = "run: 500 random single-node models, every bit"
+_WIDE_RUN = "run: 100 random single-node models, every bit"
 _MACHINE = "run on x86-64 with AVX-512 and FMA, one thread: 500 random single-node models, every bit"
 _OTHER_MACHINES = "other processors have other kernels, whose last bits differ"
 _THREADS = (
@@ -134,12 +135,12 @@ ROWS: tuple[Row, ...] = (
         "add_n",
         ("f64... -> f64",),
         {"real_sum": "binary64_packets_2"},
-        _RUN,
+        _WIDE_RUN,
         when=(("attribute_is", "mean", False),),
     ),
     *(Row(stem, ("f32 s64|- -> f32",), _SUM, _RUN, requires=(("axes_exist", 1),)) for stem in REDUCTIONS),
     *(
-        Row(stem, ("f64 s64|- -> f64",), {"real_sum": "binary64_packets_2"}, _RUN, requires=(("axes_exist", 1),))
+        Row(stem, ("f64 s64|- -> f64",), {"real_sum": "binary64_packets_2"}, _WIDE_RUN, requires=(("axes_exist", 1),))
         for stem in REDUCTIONS
     ),
     Row("average_pool", _ONE, _SUM, _RUN, requires=(("same_padding_adds", 18),)),
@@ -164,7 +165,7 @@ ROWS: tuple[Row, ...] = (
         "matmul",
         ("f64 f64 f64|- -> f64",),
         {"real_product": "binary64_fused_blocks"},
-        "run on x86-64 with AVX2 and FMA, one thread: 500 random single-node models, every bit",
+        "run on x86-64 with AVX2 and FMA, one thread: 200 random single-node models, every bit",
         limit=f"{_OTHER_MACHINES}; {_TWO_NANS}",
     ),
     Row("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), _NORMAL, _RUN),

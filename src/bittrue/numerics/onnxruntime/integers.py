@@ -92,7 +92,7 @@ ROWS: tuple[Row, ...] = (
         "cumprod",
         ("T s32|s64 -> T",),
         {"start": "first_element"},
-        "run: 500 random single-node models, every bit",
+        "run: 60 random single-node models, every bit",
         where=(*_REAL, "s32", "s64", "u32", "u64"),
         requires=(("rank_within", 1, 0, 1),),
     ),
