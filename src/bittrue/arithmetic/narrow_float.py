@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
-
-from ..records import dataclass
 
 F64 = npt.NDArray[np.float64]
 
