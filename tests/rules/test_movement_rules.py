@@ -25,7 +25,7 @@ CASES = {
             {_SATURATE: [3000000000], _LOW: [3000000000], _HALVES: [3000000000 - 2**32], _AWAY: [3000000000]},
         ),
         ((np.array([300.0]), -128, 127), {_SATURATE: [127], _LOW: [300], _HALVES: [300], _AWAY: [300]}),
-        ((np.array([np.nan]), -128, 127), {_SATURATE: [127], _LOW: [-(2**31)], _HALVES: [0], _AWAY: [-(2**31)]}),
+        ((np.array([np.nan]), -128, 127), {_SATURATE: [127], _LOW: [-(2**31)], _HALVES: [-(2**31)], _AWAY: [-(2**31)]}),
         ((np.array([-1.75]), -128, 127), {_SATURATE: [-1], _LOW: [-1], _HALVES: [-1], _AWAY: [-2]}),
     ],
     "shift": [

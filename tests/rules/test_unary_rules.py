@@ -127,13 +127,13 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     "square_root": (_square_root, {"binary32_divide_trunc": [0, 5, 5, 6, 20]}),
     # 32 steps of 1/32 are 1; 18.47 and 14.3 round down, the zero point -1 is added, 0 gives the maximum
     "inverse_root": (_inverse_root, {"q31_newton_away": [127, 31, 17, 13, 3]}),
-    # as s32, before the low bits are taken: NaN and infinities are -2^31, in halves 2^31 - 2^31
+    # as s32, before the low bits are taken: NaN and infinities are -2^31, in halves infinity is 2^31 - 2^31
     "cast": (
         _cast,
         {
             "round_away_low_bits": [3, -3, 128, 128, -129, -129, -(2**31), -(2**31), -(2**31)],
             "truncate_low_bits": [2, -2, 127, 128, -128, -129, -(2**31), -(2**31), -(2**31)],
-            "truncate_low_bits_by_halves": [2, -2, 127, 128, -128, -129, 0, 0, -(2**31)],
+            "truncate_low_bits_by_halves": [2, -2, 127, 128, -128, -129, -(2**31), 0, -(2**31)],
             "truncate_saturate_nan_maximum": [2, -2, 127, 127, -128, -128, 127, 127, -128],
         },
     ),
