@@ -1,4 +1,4 @@
-// Scalar twins of src/bittrue/rules/center.py. Differences in binary32 and binary64 are whole numbers, too.
+// Scalar twins of src/bittrue/rules/center.py. Differences in binary32 and binary64 are integers, too.
 #pragma once
 
 #include <cstdint>

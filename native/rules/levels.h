@@ -6,8 +6,8 @@
 
 namespace bittrue::rules {
 
-// Whole numbers from real ones of any size; NaN and infinities pass through, zeros keep their sign. Numbers from 2^23 on
-// are whole.
+// Integers from real numbers of any size; NaN and infinities pass through, zeros keep their sign. Numbers from 2^23 on
+// are integers.
 inline float whole_away(float x) {
   // The float below one half keeps numbers below a tie there.
   const float moved = x + std::copysign(0x1.fffffep-2f, x), size = std::fabs(moved);

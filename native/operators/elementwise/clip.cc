@@ -27,7 +27,7 @@ int64_t integer_end(const Step& step, size_t input, const char* parameter) {
   return operand ? operand->integers()[0] : step.integer(parameter);
 }
 
-// Real numbers that become whole ones of 8 bits.
+// Real numbers that become integers of 8 bits.
 class Converted final : public LevelKernel {
  public:
   explicit Converted(const Step& step) : LevelKernel(step, 1) {

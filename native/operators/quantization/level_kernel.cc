@@ -1,6 +1,7 @@
 #include "operators/quantization/level_kernel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 

@@ -1,9 +1,6 @@
 // Kernels of quantized values that real numbers or 8 bits hold (src/bittrue/operators/quantization/level_storage.py).
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <initializer_list>
 #include <string>
 #include <vector>
 

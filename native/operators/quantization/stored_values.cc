@@ -204,6 +204,22 @@ int64_t divide_away(int64_t value, int64_t count) {
   return value > 0 ? (value + count / 2) / count : (value - count / 2) / count;
 }
 
+// Sums by channel over what a window without gaps holds of an image, row by row; how many pixels that are.
+template <class Sample, class Sum>
+int64_t add_taps(const Window& w, const Sample* image, int64_t y, int64_t x, Sum* sums) {
+  std::fill(sums, sums + w.in_c, Sum{0});
+  const int64_t top = y * w.stride_h - w.pad_top, left = x * w.stride_w - w.pad_left;
+  const int64_t first = std::max<int64_t>(left, 0), end = std::min(left + w.filter_w, w.in_w);
+  int64_t inside = 0;
+  for (int64_t line = std::max<int64_t>(top, 0); line < std::min(top + w.filter_h, w.in_h); ++line) {
+    for (int64_t column = first; column < end; ++column, ++inside) {
+      const Sample* tap = image + (line * w.in_w + column) * w.in_c;
+      for (int64_t c = 0; c < w.in_c; ++c) sums[c] += tap[c];
+    }
+  }
+  return inside;
+}
+
 enum class Average { two_step, even, away, equal_scales, quotient };
 
 class AverageOfLevels final : public Kernel {
@@ -218,7 +234,7 @@ class AverageOfLevels final : public Kernel {
     require(is_8bit(in.type) && in.dense() && out.dense() && window_.in_c == window_.out_c,
             "no native kernel for these types");
     require(window_.dilation_h == 1 && window_.dilation_w == 1, "windows have gaps");
-    // Sums and what is subtracted from them are whole numbers that binary32 holds.
+    // Sums and what is subtracted from them are integers that binary32 holds.
     require(window_.filter_h <= 128 && window_.filter_w <= 128, "a window is too large");
     flip_ = flip_of(in.type);
     input_zero_point_ = whole(step.real("input_zero_point"), "a zero point is out of range");
@@ -254,20 +270,9 @@ class AverageOfLevels final : public Kernel {
   int64_t worker_bytes() const { return round_up(std::max<int64_t>(1, window_.in_c) * 4, 64); }
 
   void one(const uint8_t* image, int64_t y, int64_t x, int32_t* sums, uint8_t* out) const {
-    const int64_t channels = window_.in_c;
-    std::fill(sums, sums + channels, 0);
-    const int64_t top = y * window_.stride_h - window_.pad_top, left = x * window_.stride_w - window_.pad_left;
-    int32_t inside = 0;
-    for (int64_t line = std::max<int64_t>(top, 0); line < std::min(top + window_.filter_h, window_.in_h); ++line) {
-      const int64_t end = std::min(left + window_.filter_w, window_.in_w);
-      for (int64_t column = std::max<int64_t>(left, 0); column < end; ++column) {
-        ++inside;
-        const uint8_t* tap = image + (line * window_.in_w + column) * channels;
-        for (int64_t c = 0; c < channels; ++c) sums[c] += tap[c];
-      }
-    }
+    const int64_t channels = window_.in_c, inside = add_taps(window_, image, y, x, sums);
     const int64_t taps = counts_.rows(y) * counts_.columns(x);
-    const int64_t flipped = static_cast<int64_t>(flip_) * inside, moved = flipped + input_zero_point_ * taps;
+    const int64_t flipped = flip_ * inside, moved = flipped + input_zero_point_ * taps;
     const float factor = input_scale_ / (output_scale_ * static_cast<float>(taps));
     for (int64_t c = 0; c < channels; ++c) {
       int64_t level;
@@ -335,7 +340,7 @@ class AverageOfReals final : public Kernel {
       const int64_t n = task / window_.out_h, y = task % window_.out_h;
       const auto* image = reinterpret_cast<const float*>(run.inputs[0]) + n * window_.in_h * window_.in_w * channels;
       for (int64_t x = 0; x < window_.out_w; ++x) {
-        add_up(image, y, x, sums);
+        add_taps(window_, image, y, x, sums);
         const bool defined = finish(counts_.rows(y) * counts_.columns(x), sums);
         uint8_t* out = run.outputs[0] + (task * window_.out_w + x) * channels * item_;
         if (!store_.store(sums, out, channels) || !defined) all.store(false, std::memory_order_relaxed);
@@ -360,19 +365,6 @@ class AverageOfReals final : public Kernel {
     return read_window(planes);
   }
   int64_t worker_bytes() const { return round_up(std::max<int64_t>(1, window_.in_c) * 4, 64); }
-
-  void add_up(const float* image, int64_t y, int64_t x, float* sums) const {
-    const int64_t channels = window_.in_c;
-    std::fill(sums, sums + channels, 0.0f);
-    const int64_t top = y * window_.stride_h - window_.pad_top, left = x * window_.stride_w - window_.pad_left;
-    for (int64_t line = std::max<int64_t>(top, 0); line < std::min(top + window_.filter_h, window_.in_h); ++line) {
-      const int64_t end = std::min(left + window_.filter_w, window_.in_w);
-      for (int64_t column = std::max<int64_t>(left, 0); column < end; ++column) {
-        const float* tap = image + (line * window_.in_w + column) * channels;
-        for (int64_t c = 0; c < channels; ++c) sums[c] += tap[c];
-      }
-    }
-  }
 
   // False where a sum has no defined average.
   bool finish(int64_t taps, float* sums) const {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "arithmetic/elementary.h"
+#include "core/share.h"
 #include "operators/quantization/level_kernel.h"
 #include "operators/reduction/softmax.h"
 
@@ -50,7 +51,7 @@ class LevelSoftmax final : public Kernel {
   }
 
  private:
-  int64_t worker_bytes() const { return (length_ * 8 + 63) / 64 * 64; }
+  int64_t worker_bytes() const { return round_up(length_ * 8, 64); }
 
   // False where the sum is no number.
   bool shares(float* values) const {

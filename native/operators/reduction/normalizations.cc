@@ -158,15 +158,14 @@ class GivenNormalization final : public Kernel {
       const float deviation = std::sqrt(reals(run, 4)[c] + epsilon_);
       const float scale = reals(run, 1)[c], bias = reals(run, 2)[c], mean = reals(run, 3)[c];
       float* out = results(run, 0) + plane * inner_;
-      // Which of several NaN is kept depends on the order inside of vectors.
-      if (std::isnan(deviation + scale + bias + mean)) return false;
+      // Not with NaN among the parameters: which of several is kept depends on the order inside of vectors.
       if (line_) {
         const float factor = 1.0f / deviation * scale, shift = bias - mean * factor;
         if (std::isnan(factor + shift)) return false;
         for (int64_t i = 0; i < inner_; ++i) out[i] = in[i] * factor + shift;
       } else {
         const float factor = scale / deviation;
-        if (std::isnan(factor)) return false;
+        if (std::isnan(factor + mean + bias)) return false;
         for (int64_t i = 0; i < inner_; ++i) out[i] = factor * (in[i] - mean) + bias;
       }
       return true;

@@ -56,6 +56,15 @@ def round_even(x: npt.ArrayLike) -> Floats:
     return np.asarray(np.rint(_float_array(x)))
 
 
+def _sum_and_rest(
+    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """a + b, and what rounding took from it."""
+    total = np.asarray(a + b)
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
 def add_to_odd(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """a + b in binary64, rounded to odd: an inexact sum becomes the one of its two neighbours whose last bit is 1.
 
@@ -67,10 +76,7 @@ def add_to_odd(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.float64]:
     (True, True)
     """
     with np.errstate(all="ignore"):
-        a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-        total = np.asarray(a + b)
-        back = total - a
-        lost = (a - (total - back)) + (b - back)
+        total, lost = _sum_and_rest(np.asarray(a, np.float64), np.asarray(b, np.float64))
         # Where something was lost, the sum is no neighbour of infinity: it goes to the odd neighbour on that side.
         wrong = (lost != 0) & np.isfinite(total)
         if wrong.any():
@@ -103,14 +109,6 @@ def _halves(x: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.ND
     upper = _SPLIT * x
     upper = upper - (upper - x)
     return upper, x - upper
-
-
-def _sum_and_rest(
-    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    total = a + b
-    back = total - a
-    return total, (a - (total - back)) + (b - back)
 
 
 def fused_multiply_add_64(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> npt.NDArray[np.float64]:

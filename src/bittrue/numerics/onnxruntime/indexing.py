@@ -143,6 +143,6 @@ ROWS: tuple[Row, ...] = (
         limit="cutting an empty tensor along an axis ends the runtime's process",
     ),
     Row("unfold", ("T -> T",), {}, "run", where=("f32", "f64", "s32", "u32", "s64", "u64")),
-    Row("ban_repeats", ("s64 f32 -> f32",), {}, "run: random models, every bit"),
-    Row("crop_and_resize", ("f32 f32 s32 s32 -> f32",), {}, "run: random models, every bit"),
+    Row("ban_repeats", ("s64 f32 -> f32",), {}, "run: 200 random models, every bit"),
+    Row("crop_and_resize", ("f32 f32 s32 s32 -> f32",), {}, "run: 200 random models, every bit"),
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ...records import dataclass
 from ..core.base import Step
 from ..core.packed import unpacked
 
