@@ -358,7 +358,6 @@ void in_turn(Program& program, double deadline, int64_t seen, const Function& fu
     struct Given {
       Program& program;
       ~Given() {
-        program.give_back();
         program.undo();
         program.turn().give();
       }

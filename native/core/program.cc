@@ -414,21 +414,12 @@ void Program::read(int tensor, void* value) const {
 bool Program::lend(int tensor, void* memory) {
   constexpr uintptr_t kMemoryAlignment = 16;
   const auto found = places_.find(tensor);
-  if (found == places_.end() || reinterpret_cast<uintptr_t>(memory) % kMemoryAlignment != 0 ||
-      std::find(lent_.begin(), lent_.end(), tensor) != lent_.end()) {
-    return false;
-  }
+  if (found == places_.end() || reinterpret_cast<uintptr_t>(memory) % kMemoryAlignment != 0) return false;
+  const auto& [first, home] = found->second.front();
+  if (*first != home) return false;  // lent already
   const uint8_t* own = addresses_[tensor];
-  lent_.push_back(tensor);
   for (auto& [place, address] : found->second) *place = static_cast<uint8_t*>(memory) + (address - own);
   return true;
-}
-
-void Program::give_back() {
-  for (const int tensor : lent_) {
-    for (auto& [place, address] : places_[tensor]) *place = address;
-  }
-  lent_.clear();
 }
 
 void Program::set(const Values& values) {
@@ -446,6 +437,10 @@ void Program::keep() {
 }
 
 void Program::undo() {
+  // All of them: the child of a fork finds a run as its thread was when it was gone, perhaps between two of them.
+  for (auto& [tensor, places] : places_) {
+    for (auto& [place, address] : places) *place = address;
+  }
   if (kept_) set(kept_values_);
   kept_ = false;
 }

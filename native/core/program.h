@@ -82,15 +82,14 @@ class Program {
   // Copies a tensor's value in or out, in the plan's own type and dense.
   void write(int tensor, const void* value);
   void read(int tensor, void* value) const;
-  // Lets the steps of a run use the caller's memory for an input or an output, instead of a copy, until `give_back`; `read`
+  // Lets the steps of a run use the caller's memory for an input or an output, instead of a copy, until `undo`; `read`
   // knows of it. False, and nothing is done, where that cannot be: elements that are stored otherwise, memory that other
   // values share or that lies at an odd address.
   bool lend(int tensor, void* memory);
-  void give_back();
   // Variables back to their first value.
   void reset();
   // Remembers the variables at the beginning of a run; `undo` brings them back when it is not finished, `forget` says
-  // that it is.
+  // that it is. Lent memory ends with `undo` in both cases.
   void keep();
   void undo();
   void forget() { kept_ = false; }
@@ -121,7 +120,6 @@ class Program {
   // The places that name a tensor's memory, with its address in the arena.
   using Places = std::vector<std::pair<uint8_t**, uint8_t*>>;
   std::map<int, Places> places_;  // of tensors whose memory may be the caller's
-  std::vector<int> lent_;
   // Tensors of a step in which a NaN means that the reference does it: its inputs, or its outputs.
   struct NanWatch {
     std::vector<int> before, after;
