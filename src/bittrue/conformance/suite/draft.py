@@ -58,3 +58,17 @@ def distinct(types: str, shape: Sequence[int], *words: object) -> np.ndarray:
     if 1 < size < span:
         quantized[-1] = kind.maximum
     return drawn.permutation(quantized).reshape(tuple(shape)).astype(kind.numpy)
+
+
+def values_of_sum(total: int, count: int, low: int, high: int, random: np.random.Generator) -> np.ndarray:
+    """Quantized values in no order whose sum is `total`."""
+    values = np.full(count, total // count, np.int64)
+    values[: total - int(values.sum())] += 1
+    for _ in range(count):
+        i, k = (int(v) for v in random.integers(0, count, 2))
+        room = int(min(high - values[i], values[k] - low))
+        if i != k and room > 0:
+            by = int(random.integers(0, room + 1))
+            values[i] += by
+            values[k] -= by
+    return random.permutation(values)

@@ -5,6 +5,7 @@ share.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -369,6 +370,35 @@ def wide_products(label: str, random: np.random.Generator) -> Layer:
         np.array([w_kind.minimum], w_kind.numpy),
         1.0,
         int(x_kind.minimum),
+    )
+
+
+def saturating_pairs(
+    label: str,
+    x_shape: tuple[int, ...],
+    w_shape: tuple[int, ...],
+    random: np.random.Generator,
+    attributes: Mapping[str, Any] | None = None,
+) -> Layer:
+    """Products of neighbours whose sum leaves 16 bits; processors without VNNI saturate u8 by s8 there."""
+    x_kind, w_kind = (data_type(name) for name in TYPES[label])
+    zw = 0 if w_kind.minimum else 128
+    x = random.choice([x_kind.maximum, x_kind.maximum - 1, x_kind.minimum], x_shape, p=[0.5, 0.3, 0.2])
+    w = random.choice([127, 126, -127, -128], w_shape) + zw
+    return Layer(
+        "saturation",
+        "sums of two products leave 16 bits (numerics onnxruntime-avx2 saturates u8 by s8)",
+        *TYPES[label],
+        x.astype(x_kind.numpy),
+        w.astype(w_kind.numpy),
+        None,
+        2.0**-5,
+        0 if x_kind.minimum else 3,
+        np.array([2.0**-6], np.float32),
+        np.array([zw], w_kind.numpy),
+        2.0**4,
+        0 if x_kind.minimum else 128,
+        dict(attributes or {}),
     )
 
 

@@ -47,6 +47,11 @@ def filter_sizes(call: Call, transposed: bool = False) -> tuple[int, int, Shape]
     return apart["O"], apart["I"], shape[spatial:behind]
 
 
+def image_layout(call: Call, groups: int) -> dict[str, Attribute]:
+    """Parameters of a step of images with channels last: groups, and the order of the filters' axes."""
+    return {"groups": groups, "channels_last": True, "filter_layout": filter_layout(call)}
+
+
 def check_image(call: Call) -> None:
     """A typed error for images without two axes, without channels, or whose channels are not last."""
     source, (filters, *_) = call.input(0), filter_sizes(call)

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...graph import Attribute
 from ...rules import accumulate, lanes
 from ..core.accumulator import (
     finish_accumulator,
@@ -29,7 +28,7 @@ from ..core.lanes import stored_in_lanes
 from ..core.roles import turned
 from ..core.spatial import padded, sliding
 from . import hybrid_layers
-from .conv_geometry import check_image, convolution_windows, filter_layout, filter_sizes
+from .conv_geometry import check_image, convolution_windows, filter_sizes, image_layout
 from .integer_layers import check_weight_scales
 from .window_sums import depthwise_sums
 
@@ -43,10 +42,6 @@ def check(call: Call) -> None:
     if len(call.inputs) == 3 and not call.has(2):
         raise call.invalid("BT-NODE-INPUT", "input 2 (bias) is named, but absent", "leave the input out altogether")
     check_image(call)
-
-
-def _layout(call: Call, groups: int) -> dict[str, Attribute]:
-    return {"groups": groups, "channels_last": True, "filter_layout": filter_layout(call)}
 
 
 def lower(call: Call) -> Lowered:
@@ -71,7 +66,7 @@ def lower(call: Call) -> Lowered:
         parameters={
             **spatial_parameters(windows),
             **fused_range(call),
-            **_layout(call, groups),
+            **image_layout(call, groups),
             "input_zero_point": source.zero_point,
             "weight_zero_point": weight_zero_point,
             **({"body": lanes.RULES[call.rules["lanes"]].body(channels)} if "lanes" in call.rules else {}),
@@ -100,7 +95,7 @@ def lower_hybrid(call: Call) -> Lowered:
             "this kernel goes by the attribute and would leave outputs unwritten or write beyond them",
         )
     lowered = hybrid_layers.lower_windows(call, vertical, horizontal, "asymmetric", -1, groups)
-    return replace(lowered, parameters={**lowered.parameters, **_layout(call, groups)})
+    return replace(lowered, parameters={**lowered.parameters, **image_layout(call, groups)})
 
 
 def _lost(

@@ -10,13 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...graph import Attribute
 from ..core.accumulator import fused_range, multiplier_arrays, proven_bound, signed_span, stored_type, weight_sums
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import spatial_bytes, spatial_parameters
 from ..core.roles import turned
 from . import hybrid_layers, integer_conv
-from .conv_geometry import check_image, convolution_windows, filter_layout
+from .conv_geometry import check_image, convolution_windows, image_layout
 from .integer_layers import check_bias_type, check_weight_scales
 
 # The order of the filters' axes.
@@ -27,10 +26,6 @@ def check(call: Call) -> None:
     """A typed error unless a bias is named, and for what `check_image` refuses."""
     call.expect(3)
     check_image(call)
-
-
-def _layout(call: Call, groups: int) -> dict[str, Attribute]:
-    return {"groups": groups, "channels_last": True, "filter_layout": filter_layout(call)}
 
 
 def lower(call: Call) -> Lowered:
@@ -52,7 +47,7 @@ def lower(call: Call) -> Lowered:
         parameters={
             **spatial_parameters(windows),
             **fused_range(call),
-            **_layout(call, groups),
+            **image_layout(call, groups),
             "input_zero_point": source.zero_point,
             "weight_zero_point": weight_zero_point,
         },
@@ -92,7 +87,7 @@ def lower_hybrid(call: Call) -> Lowered:
     else:
         mode = "asymmetric" if differ else "symmetric"
         lowered = hybrid_layers.lower_windows(call, vertical, horizontal, mode, 0, groups)
-    return replace(lowered, parameters={**lowered.parameters, **_layout(call, groups)})
+    return replace(lowered, parameters={**lowered.parameters, **image_layout(call, groups)})
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

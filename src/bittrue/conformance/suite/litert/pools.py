@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....rules import activation_range
-from ..draft import Draft, generator
+from ..draft import Draft, generator, values_of_sum
 from ..tflite import Operand, one_operator
 from .layer_rescaling import tied
 
@@ -147,26 +147,12 @@ def _ties(types: str) -> Iterator[Draft]:
                 near = (whole, 0, -1, low, high - 1, 1, whole, -2)[column]
                 whole = near if low <= near < high else whole
                 total = whole * count + rests[channel % len(rests)]
-                block = _of_sum(total, count, low, high, random)
+                block = values_of_sum(total, count, low, high, random)
                 x[0, :, column * width : (column + 1) * width, channel] = block.reshape(height, width)
         pool = Pool((1, height, across * width, channels), (height, width), (height, width), "VALID")
         note = f"sums of {count} that are halves, beside halves, and whole"
         points = _points(types)
         yield _draft("AVERAGE_POOL_2D", types, pool, x, points[number % len(points)], "ties", note)
-
-
-def _of_sum(total: int, count: int, low: int, high: int, random: np.random.Generator) -> Array:
-    """Quantized values in no order whose sum is `total`."""
-    values = np.full(count, total // count, np.int64)
-    values[: total - int(values.sum())] += 1
-    for _ in range(count):
-        i, k = (int(v) for v in random.integers(0, count, 2))
-        room = int(min(high - values[i], values[k] - low))
-        if i != k and room > 0:
-            by = int(random.integers(0, room + 1))
-            values[i] += by
-            values[k] -= by
-    return random.permutation(values)
 
 
 def _long(types: str) -> Iterator[Draft]:

@@ -11,7 +11,7 @@ import numpy as np
 from ....rules import mean
 from .. import aiming
 from ..aiming import Rescaling
-from ..draft import Draft, generator
+from ..draft import Draft, generator, values_of_sum
 from ..tflite import Operand, one_operator
 
 OPERATORS = {"MEAN": ("s8", "u8", "s16"), "SUM": ("s8", "u8")}
@@ -182,7 +182,7 @@ def _chosen(
     some = aiming.uncommon(ways)
     best = some[aiming.cover(ways[:, some, None], results)]
     sums = np.concatenate([every[best], random.choice(every, results - len(best))])
-    x = np.stack([_of_sum(int(s) + count * points[0], count, low, high, random) for s in sums], axis=1)
+    x = np.stack([values_of_sum(int(s) + count * points[0], count, low, high, random) for s in sums], axis=1)
     note = f"{count} summands, {what}"
     shape = (1, count, results) if _parts(count) == 1 else (1, _parts(count), -1, results)
     axes = tuple(range(1, len(shape) - 1))
@@ -235,20 +235,6 @@ def _means(
     return ways
 
 
-def _of_sum(total: int, count: int, low: int, high: int, random: np.random.Generator) -> Array:
-    """Quantized values in no order whose sum is `total`."""
-    values = np.full(count, total // count, np.int64)
-    values[: total - int(values.sum())] += 1
-    for _ in range(count):
-        i, k = (int(v) for v in random.integers(0, count, 2))
-        room = int(min(high - values[i], values[k] - low))
-        if i != k and room > 0:
-            by = int(random.integers(0, room + 1))
-            values[i] += by
-            values[k] -= by
-    return random.permutation(values)
-
-
 def _saturated(operator: str, types: str) -> Iterator[Draft]:
     """Results at both ends, one inside, one beyond, and far beyond."""
     low, high = _RANGES[types]
@@ -265,7 +251,7 @@ def _saturated(operator: str, types: str) -> Iterator[Draft]:
         sums = [round((code - points[1]) * step) for code in sorted(quantized)]
         ends = count * (low - points[0]), count * (high - points[0])
         sums = sorted({min(max(s, ends[0]), ends[1]) for s in (*sums, *ends)})
-        x = np.stack([_of_sum(s + count * points[0], count, low, high, random) for s in sums], axis=0)
+        x = np.stack([values_of_sum(s + count * points[0], count, low, high, random) for s in sums], axis=0)
         note = f"results up to the ends and beyond, zero points {points[0]} and {points[1]}"
         yield _draft(operator, types, x, (1,), False, (first, output), points, "saturation", note)
 

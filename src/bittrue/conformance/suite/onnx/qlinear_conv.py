@@ -10,7 +10,19 @@ import numpy as np
 
 from ....graph import data_type
 from ..draft import Draft, generator
-from ..onnx_layers import AIMED, IMAGES, TYPES, Layer, aimed, image, long_sums, output_shape, usual, wide_products
+from ..onnx_layers import (
+    AIMED,
+    IMAGES,
+    TYPES,
+    Layer,
+    aimed,
+    image,
+    long_sums,
+    output_shape,
+    saturating_pairs,
+    usual,
+    wide_products,
+)
 from ..onnx_model import OnnxModel, declared
 
 OPERATORS = {"QLinearConv": ("s8", "u8", "u8u8"), "QDQ Conv": ("s8", "u8", "u8u8")}
@@ -43,7 +55,8 @@ def _layers(operator: str, types: str) -> Iterator[Layer]:
     for number, geometry in enumerate(IMAGES):
         random = generator(operator, types, "picture", number)
         yield image(types, geometry, random, biased=number % 3 != 2, per_channel=number % 2 == 0)
-    yield _pairs(operator, types)
+    pairs = generator(operator, types, "pairs")
+    yield saturating_pairs(types, (1, 12, 3, 4), (5, 12, 2, 2), pairs, {"kernel_shape": [2, 2]})
     yield _one_pair(operator, types)
     long = long_sums(types, generator(operator, types, "long sums"), True)
     for layer in (long, wide_products(types, generator(operator, types, "wide products"))):
@@ -53,30 +66,6 @@ def _layers(operator: str, types: str) -> Iterator[Layer]:
     for number, (x_shape, w_shape, attributes) in enumerate(_USUAL):
         random = generator(operator, types, "usual", number)
         yield usual(types, x_shape, w_shape, random, attributes=attributes)
-
-
-def _pairs(operator: str, types: str) -> Layer:
-    """Products of neighbours whose sum leaves 16 bits; processors without VNNI saturate u8 by s8 there."""
-    random = generator(operator, types, "pairs")
-    x_kind, w_kind = (data_type(name) for name in TYPES[types])
-    zw = 0 if w_kind.minimum else 128
-    x = random.choice([x_kind.maximum, x_kind.maximum - 1, x_kind.minimum], (1, 12, 3, 4), p=[0.5, 0.3, 0.2])
-    w = random.choice([127, 126, -127, -128], (5, 12, 2, 2)) + zw
-    return Layer(
-        "saturation",
-        "sums of two products leave 16 bits (numerics onnxruntime-avx2 saturates u8 by s8)",
-        *TYPES[types],
-        x.astype(x_kind.numpy),
-        w.astype(w_kind.numpy),
-        None,
-        2.0**-5,
-        0 if x_kind.minimum else 3,
-        np.array([2.0**-6], np.float32),
-        np.array([zw], w_kind.numpy),
-        2.0**4,
-        0 if x_kind.minimum else 128,
-        {"kernel_shape": [2, 2]},
-    )
 
 
 def _one_pair(operator: str, types: str) -> Layer:

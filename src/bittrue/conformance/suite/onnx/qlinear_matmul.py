@@ -13,7 +13,18 @@ import numpy as np
 
 from ....graph import data_type
 from ..draft import Draft, between, generator
-from ..onnx_layers import AIMED, TYPES, Layer, aimed, long_sums, point, usual, weight_point, wide_products
+from ..onnx_layers import (
+    AIMED,
+    TYPES,
+    Layer,
+    aimed,
+    long_sums,
+    point,
+    saturating_pairs,
+    usual,
+    weight_point,
+    wide_products,
+)
 from ..onnx_model import MICROSOFT, OnnxModel, declared
 
 OPERATORS = dict.fromkeys(("QLinearMatMul", "QGemm", "QDQ MatMul", "QDQ Gemm"), ("s8", "u8", "u8u8"))
@@ -45,7 +56,8 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     for number, (x, w, note) in enumerate(shapes):
         random = generator(operator, types, "shapes", number)
         yield draft(operator, _random_sums(operator, types, x, w, note, random), number)
-    yield draft(operator, _pairs(operator, types), 0)
+    pairs = saturating_pairs(types, (6, 50), (9, 50), generator(operator, types, "pairs"))
+    yield draft(operator, pairs, 0)
     yield draft(operator, _one_pair(types), 0)
     for back in (True,) if biased else (True, False):
         yield draft(operator, long_sums(types, generator(operator, types, "long sums", int(back)), back), 0)
@@ -80,28 +92,6 @@ def _random_sums(
         np.full(w_scale.shape, zw, w_kind.numpy),
         2.0**-3,
         point(TYPES[types][0], between(random, 0.3, 0.7)),
-    )
-
-
-def _pairs(operator: str, types: str) -> Layer:
-    random = generator(operator, types, "pairs")
-    x_kind, w_kind = (data_type(name) for name in TYPES[types])
-    zw = 0 if w_kind.minimum else 128
-    x = random.choice([x_kind.maximum, x_kind.maximum - 1, x_kind.minimum], (6, 50), p=[0.5, 0.3, 0.2])
-    w = random.choice([127, 126, -127, -128], (9, 50)) + zw
-    return Layer(
-        "saturation",
-        "sums of two products leave 16 bits (numerics onnxruntime-avx2 saturates u8 by s8)",
-        *TYPES[types],
-        x.astype(x_kind.numpy),
-        w.astype(w_kind.numpy),
-        None,
-        2.0**-5,
-        0 if x_kind.minimum else 3,
-        np.array([2.0**-6], np.float32),
-        np.array([zw], w_kind.numpy),
-        2.0**4,
-        0 if x_kind.minimum else 128,
     )
 
 
