@@ -78,7 +78,7 @@ PARAMETERS = {
 
 
 def _real_function(rule: Any) -> list[list[str]]:
-    x = np.float32([-1.5, 0.75, 20.0])
+    x = np.array([-1.5, 0.75, 20.0], rule.type)
     with np.errstate(all="ignore"):
         answers = {name: rule.functions[name](x, **PARAMETERS.get(name, {})) for name in sorted(rule.functions)}
     return [[_short(v) for v in answer] for answer in answers.values()]
@@ -234,6 +234,15 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.759b88p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
                 ["-0x1.9f01b8p-4", "0x1.2e90cap-1", "0x1.400000p+4"],
                 ["-0x1.cf6f96p-1", "0x1.453240p-1", "0x1.000000p+0"],
+            ],
+            # cos, exp, log, logistic, sin, tanh
+            "binary64_in_pairs": [
+                ["0x1.21bd54fc5f9a3p-4", "0x1.769fec655211ep-1", "0x1.a1e043964a83fp-2"],
+                ["0x1.c8f87724b5c1dp-3", "0x1.0ef9db467dcf8p+1", "0x1.ceb088b68e804p+28"],
+                ["nan", "-0x1.269621134db92p-2", "0x1.7f7427b73e391p+1"],
+                ["0x1.759b8355a1bb0p-3", "0x1.5bbd4f7a323ecp-1", "0x1.ffffffee4b79ap-1"],
+                ["-0x1.feb7a9b2c6d8bp-1", "0x1.5cffc16bf8f0dp-1", "0x1.d36d8f55d3ce0p-1"],
+                ["-0x1.cf6f9786df576p-1", "0x1.45323e552f228p-1", "0x1.000000p+0"],
             ],
             # softplus
             "binary32_log_of_sum": [["0x1.9c7e98p-3", "0x1.2309fap+0", "0x1.400000p+4"]],

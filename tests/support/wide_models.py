@@ -87,6 +87,14 @@ def power(rng: np.random.Generator) -> Model:
     return single("Pow", inputs, [helper.np_dtype_to_tensor_dtype(kind)], opset=15)
 
 
+def function(rng: np.random.Generator) -> Model:
+    """Functions of binary64 numbers; angles of all sizes."""
+    op = str(rng.choice(["Cos", "Exp", "Log", "Sigmoid", "Sin", "Tanh"]))
+    x = wild(rng, shape_of(rng, 0, 3)).astype(np.float64) * rng.choice([1, 1, 1e3, 1e-3])
+    x += rng.standard_normal(x.shape) * 1e-9
+    return single(op, {"x": np.asarray(x)}, [TensorProto.DOUBLE])
+
+
 def not_finite(rng: np.random.Generator) -> Model:
     """Numbers of 8 bits, which only casts bring into a model."""
     kinds = [TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2, TensorProto.FLOAT8E5M2FNUZ]
@@ -110,4 +118,5 @@ GENERATORS: dict[str, Generator] = {
     "Pow": power,
     "ReduceMax, ReduceMin": extreme_of_truth_values,
     "Ceil, Floor, Round, Sign": rounding,
+    "Cos, Exp, Log, Sigmoid, Sin, Tanh": function,
 }

@@ -6,23 +6,34 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ..arithmetic import circular, elementary, fused, fused_polynomials, rational, rounded_functions, tables
+from ..arithmetic import (
+    circular,
+    elementary,
+    fused,
+    fused_polynomials,
+    rational,
+    rational_wide,
+    rounded_functions,
+    tables,
+)
 from ..records import dataclass
 
 # The operator's parameters are named arguments.
 Function = Callable[..., np.ndarray]
 LANES = 4
+_BINARY32, _BINARY64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class RealFunctionRule:
-    """`functions`: stem of the operator to what it computes, binary32 to binary32, for a vector that ends where the
-    tensor ends, or after a multiple of LANES.
+    """`functions`: stem of the operator to what it computes, `type` to `type`, for a vector that ends where the tensor
+    ends, or after a multiple of LANES.
     """
 
     functions: Mapping[str, Function]
     formula: str
     source: str
+    type: np.dtype = _BINARY32
 
 
 def _elu(x: np.ndarray) -> np.ndarray:
@@ -43,16 +54,23 @@ def _between(x: np.ndarray) -> np.ndarray:
     return np.where(lowered < _ZERO, _ZERO, lowered)
 
 
-def _grouped(name: str) -> Function:
-    """Whole groups of four by `arithmetic/rational`, the rest of a vector by the C library's function."""
-    group = getattr(rational, name)
-    rest = getattr(elementary, name, None) or getattr(circular, name)
-
+def _in_groups(group: Function, rest: Function, lanes: int) -> Function:
     def apply(x: np.ndarray) -> np.ndarray:
-        whole = x.size // LANES * LANES
+        whole = x.size // lanes * lanes
         return np.concatenate([group(x[:whole]), rest(x[whole:])])
 
     return apply
+
+
+def _grouped(name: str) -> Function:
+    """Whole groups of four by `arithmetic/rational`, the rest of a vector by the C library's function."""
+    rest = getattr(elementary, name, None) or getattr(circular, name)
+    return _in_groups(getattr(rational, name), rest, LANES)
+
+
+def _in_pairs(name: str) -> Function:
+    """The same of binary64 numbers, whose groups are pairs."""
+    return _in_groups(getattr(rational_wide, name), getattr(rational_wide, f"library_{name}"), 2)
 
 
 _exp, _log1p = _grouped("exp"), _grouped("log1p")
@@ -179,6 +197,13 @@ RULES: dict[str, RealFunctionRule] = {
         "exponential, logarithms, circle functions and their inverses of arithmetic/rational in fours, the C library's"
         " for the rest; tangent, hyperbolic functions and their inverses of arithmetic/circular",
         "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
+    ),
+    "binary64_in_pairs": RealFunctionRule(
+        {name: _in_pairs(name) for name in ("cos", "exp", "log", "logistic", "sin", "tanh")},
+        "the functions of arithmetic/rational_wide in pairs, with the C library's for what is left: logistic(x) = 1 / "
+        "(1 + e^-|x|) for x > 0, else 1 less that; every operation rounded to binary64",
+        "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
+        _BINARY64,
     ),
     "binary32_log_of_sum": RealFunctionRule(
         {"softplus": _softplus_of_sum},

@@ -12,6 +12,7 @@ _THREADS = (
     f"{_OTHER_MACHINES}; several threads cut large matrices, which can change the blocks of a sum; in whole graphs the "
     "runtime joins products and convolutions with sums and normalizations, which changes the order of additions"
 )
+_LIBRARY = "the last element of an odd number of them has what this machine's C library gives"
 _TWO_NANS = "of two NaN operands the runtime may keep the other one"
 _NAN = "NaN: the result depends on vectors in the runtime"
 _MAXIMA = f"{_NAN}; so do the sign of a largest 0 and what a window of -infinity alone gives"
@@ -108,6 +109,10 @@ ROWS: tuple[Row, ...] = (
         when=(("attribute_is", "log_of_sum", True),),
     ),
     *(Row(stem, _ONE, _SINGLE, _RUN) for stem in _SINGLES),
+    *(
+        Row(stem, ("f64 -> f64",), {"real_function": "binary64_in_pairs"}, _RUN, limit=_LIBRARY)
+        for stem in ("cos", "exp", "log", "logistic", "sin", "tanh")
+    ),
     Row("mish", _ONE, _SINGLE, _MACHINE, limit=_OTHER_MACHINES),
     Row("gelu", _ONE, _POLYNOMIALS, _MACHINE, when=(QUICK_GELU,), limit=_OTHER_MACHINES),
     Row("gelu", _ONE, {"real_gelu": "binary32_fused_polynomials"}, _MACHINE, limit=_OTHER_MACHINES),
