@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import bittrue
 from support.onnx_models import KIND, MICROSOFT, Checks, integers, odd_scale, scale, single, zero_point
 
 U8, S8 = np.uint8, np.int8
@@ -53,3 +54,32 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
         content, feeds = single("QGemm", inputs, [kind], attributes, domain=MICROSOFT, constants=constants)
         checks.add(content, feeds)
     assert set(checks.outcomes) == {"equal", "refused"}
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("addend", [(), (9,), (5, 1), (5, 9)])
+def test_products_are_native(addend: tuple[int, ...], transposed: bool) -> None:
+    """Addends that differ by row, and transposed factors: every kernel gives the reference's bytes."""
+    rng = np.random.default_rng(len(addend))
+    for known in (True, False):
+        inputs: dict[str, np.ndarray | None] = {
+            "a": integers(rng, (7, 5) if transposed else (5, 7), U8),
+            "a_scale": scale(rng),
+            "a_zero": zero_point(rng, U8),
+            "b": integers(rng, (9, 7), S8),
+            "b_scale": scale(rng, (9,)),
+            "b_zero": zero_point(rng, S8, (9,)),
+            "c": rng.integers(-1000, 1000, addend).astype(np.int32),
+        }
+        constants = [name for name in inputs if name != "a" and (known or name not in "bc")]
+        attributes = {"transA": int(transposed), "transB": 1}
+        content, feeds = single(
+            "QGemm", inputs, [KIND[np.dtype(np.float32)]], attributes, domain=MICROSOFT, constants=constants
+        )
+        model = bittrue.load(content)
+        (expected,) = model.prepare("onnxruntime", executor="reference").run(*feeds).values()
+        for isa in bittrue.isas():
+            session = model.prepare("onnxruntime", isa=isa)
+            assert "runs on the reference" not in str(session.plan)
+            (found,) = session.run(*feeds).values()
+            assert found.tobytes() == expected.tobytes(), isa

@@ -189,3 +189,64 @@ def test_random_models_with_dynamic_scales(request: pytest.FixtureRequest) -> No
         idle = ("BT-BIAS-LENGTH", "BT-QUANT-AXIS") if 0 in result else ()
         checks.add(content, feeds, may_refuse=idle)
     assert set(checks.outcomes) == {"equal", "refused"}
+
+
+def natively(content: bytes, feeds: list[np.ndarray], numerics: str) -> None:
+    """Every instruction set gives the bytes of the reference by kernels of its own."""
+    model = bittrue.load(content)
+    expected = model.prepare(numerics, executor="reference").run(*feeds)
+    for isa in bittrue.isas():
+        session = model.prepare(numerics, isa=isa, threads=2)
+        assert "runs on the reference" not in str(session.plan)
+        for name, found in session.run(*feeds).items():
+            assert found.tobytes() == expected[name].tobytes(), isa
+
+
+@pytest.mark.parametrize("numerics", ["onnxruntime", "onnxruntime-avx2", "onnx"])
+def test_products_with_points_of_rows_and_columns_are_native(request: pytest.FixtureRequest, numerics: str) -> None:
+    """Whatever is known while running only, and whatever rows, columns and matrices have of their own."""
+    rng = np.random.default_rng(request.config.option.seed)
+    for _ in range(40):
+        first, second = (rng.choice([U8, S8]), rng.choice([U8, S8])) if numerics == "onnx" else _PAIRS[rng.integers(3)]
+        m, k, n = int(rng.integers(1, 60)), int(rng.integers(1, 50)), int(rng.integers(1, 70))
+        batch = (int(rng.integers(1, 4)),) * int(rng.integers(3))
+        left, right = (*batch, m, k), [(k, n), (*batch, k, n)][rng.integers(2)]
+        several = (n,) if len(right) == 2 and rng.random() < 0.7 else ()
+        inputs: Inputs = {
+            "a": integers(rng, left, first),
+            "b": integers(rng, right, second),
+            "a_zero": zero_point(rng, first, (m,) if numerics == "onnx" and not batch and rng.random() < 0.5 else ()),
+            "b_zero": zero_point(rng, second, several),
+        }
+        late = [name for name in inputs if rng.random() < 0.5]
+        operator, domain = "MatMulInteger", ""
+        kind: type[np.generic] = np.int32
+        if numerics != "onnx" and rng.random() < 0.5:
+            operator, domain, kind = "MatMulIntegerToFloat", MICROSOFT, np.float32
+            scales = {
+                "a_scale": scale(rng),
+                "b_scale": scale(rng, ((), (n,))[int(len(right) == 2 and rng.random() < 0.5)]),
+            }
+            inputs = {
+                "a": inputs["a"],
+                "b": inputs["b"],
+                **scales,
+                "a_zero": inputs["a_zero"],
+                "b_zero": inputs["b_zero"],
+            }
+            if rng.random() < 0.5:
+                inputs["bias"] = rng.standard_normal(n).astype(np.float32)
+        elif numerics != "onnx" and rng.random() < 0.5:
+            operator, kind, late = "QLinearMatMul", first, [name for name in ("a", "b") if rng.random() < 0.7]
+            inputs = {
+                "a": inputs["a"],
+                "a_scale": scale(rng),
+                "a_zero": inputs["a_zero"],
+                "b": inputs["b"],
+                "b_scale": scale(rng, several),
+                "b_zero": inputs["b_zero"],
+                "y_scale": scale(rng) * np.float32(16 * k),
+                "y_zero": zero_point(rng, first),
+            }
+        known = [name for name in inputs if name not in (late or ["a"])]
+        natively(*single(operator, inputs, [KIND[np.dtype(kind)]], domain=domain, constants=known), numerics)

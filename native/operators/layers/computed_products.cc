@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <string>
 
 #include "core/share.h"
+#include "operators/layers/integer_finish.h"
 #include "operators/layers/weights.h"
 
 namespace bittrue {
@@ -13,193 +14,339 @@ namespace {
 constexpr int64_t kComputedRows = 24;   // of one task: a multiple of most tiles' heights
 constexpr int64_t kComputedRate = 100;  // multiply-adds of one nanosecond, about
 
-// A weight is a byte as it is kept less 128. The sums of columns, which fold zero points, are those of a row of ones.
+// Zero points of bytes as native memory keeps them: the plan's, or those of an operand that is read while running.
+class BytePoints {
+ public:
+  // Parameter `name`, or the array of this name with an s behind it; `operand` holds those of late steps.
+  BytePoints(const Step& step, const std::string& name, size_t operand, Type type) {
+    const bool late = step.integers.count("late") != 0 && step.integer("late", 0, 1) != 0;
+    if (late && step.has_input(operand)) {
+      const Operand& given = step.input(operand);
+      require(given.dense() && given.type == type, "late zero points have another form");
+      operand_ = operand;
+      count = given.elements;
+    } else if (!late && step.has_array(name + "s")) {
+      const Array& given = step.array(name + "s");
+      for (count = 0; count < given.count; ++count) keep(given.integer(count), type);
+    } else {
+      // An absent one is 0 in the plan's numbers.
+      keep(late ? 0 : step.integer(name.c_str()), type);
+    }
+    require(count > 0, "there are no zero points");
+  }
+
+  int32_t at(const Run& run, int64_t i) const {
+    return known_.empty() ? run.inputs[operand_][i % count] : known_[i % count];
+  }
+  bool is_operand(size_t input) const { return known_.empty() && input == operand_; }
+
+  int64_t count = 1;
+
+ private:
+  void keep(int64_t point, Type type) {
+    require(point >= -(1 << 16) && point <= 1 << 16, "a zero point is out of range");
+    known_.push_back(static_cast<int32_t>(point + flip_of(type)));
+  }
+
+  size_t operand_ = 0;
+  std::vector<int32_t> known_;
+};
+
+// Integers that are added to the sums of every matrix.
+struct ByteAddends {
+  bool given = false;
+  int64_t by_row = 0, by_column = 0;  // elements from one row or column to the next
+
+  ByteAddends(const Step& step, int64_t rows, int64_t columns) {
+    if (!step.has_input(ProductOperands::kAddend)) return;
+    const Operand& c = step.input(ProductOperands::kAddend);
+    if (c.type == Type::f32) return;
+    require(c.type == Type::s32 && c.dense(), "addends of another type");
+    const int64_t wide = c.rank() == 0 ? 1 : c.shape.back(), high = c.elements / std::max<int64_t>(1, wide);
+    require((wide == 1 || wide == columns) && (high == 1 || (high == rows && c.rank() == 2)),
+            "addends of another form");
+    given = true;
+    by_column = wide == 1 ? 0 : 1;
+    by_row = high == 1 ? 0 : wide;
+  }
+};
+
+// With w as weights less their zero points as they are kept, and zero points zx of a row and zw of a column, a sum is
+//   sum x w + [addend + zx (K zw - sum w)] - zw sum x:
+// the brackets of every column are found when a run begins. A weight is a byte as it is kept less 128.
 class ByteProducts final : public Kernel {
  public:
-  ByteProducts(const Step& step, const CoreSet& cores, const ComputedProducts& products)
-      : p_(products),
+  ByteProducts(const Step& step, const CoreSet& cores, const ProductSizes& products)
+      : p_(joined(step, products)),
         core_(adds_in_pairs(step) ? cores.pair_product() : cores.byte_product()),
-        row_terms_(cores.row_terms()) {
+        row_terms_(cores.row_terms()),
+        row_points_(step, "input_zero_point", ProductOperands::kRowPoint, step.input(0).type),
+        column_points_(step, "weight_zero_point", ProductOperands::kColumnPoints, step.input(1).type),
+        addends_(step, p_.rows, p_.columns),
+        finish_(step, p_.columns) {
     const Operand &x = step.input(0), &w = step.input(1), &out = step.output();
-    require(is_8bit(x.type) && is_8bit(w.type) && x.dense() && w.dense() && out.dense(),
-            "no native kernel for these types");
+    using Result = IntegerFinish::Result;
+    require(is_8bit(x.type) && is_8bit(w.type), "no native kernel for these types");
     require(adds_in_pairs(step) || step.rule("accumulate") == "s32_wrap", "sums are kept in 32 bits");
     require(p_.depth <= int64_t{1} << 31 && p_.columns <= int64_t{1} << 31, "the matrices are very large");
-    if (step.integers.count("late") != 0 && step.integer("late", 0, 1) != 0) {
-      input_point_ = is_given(step, kInputPoint, x.type);
-      weight_point_ = is_given(step, kWeightPoint, w.type);
-      points_ = {flip_of(x.type), flip_of(w.type) - 128};
-    } else {
-      points_ = {step.integer("input_zero_point", -(1 << 16), 1 << 16) + flip_of(x.type),
-                 step.integer("weight_zero_point", -(1 << 16), 1 << 16) + flip_of(w.type) - 128};
-    }
-    const std::string& form = step.text("form");
-    if (form == "sums") {
-      require(out.type == Type::s32, "sums are kept in 32 bits");
-    } else {
-      require(form == "quantized" && is_8bit(out.type) && step.bounded &&
-                  step.magnitude <= std::numeric_limits<int32_t>::max(),
-              "no native form");
+    require(row_points_.count == 1 || row_points_.count == p_.rows || row_points_.count == p_.left_matrices * p_.rows,
+            "one zero point, or one per row, is needed");
+    require(column_points_.count == 1 || column_points_.count == p_.columns ||
+                column_points_.count == p_.right_matrices * p_.columns,
+            "one zero point, or one per column, is needed");
+    if (finish_.result == Result::bytes) {
+      require(is_8bit(out.type) && step.rules.count("rescale_tail") == 0, "no native kernel for these types");
       requantize_ = cores.requantize_row();
       requantization_ = step.requantize(p_.columns);
-      require(requantization_.multipliers.size() == 1, "one multiplier is needed");
+    } else {
+      require(out.type == (finish_.result == Result::reals ? Type::f32 : Type::s32),
+              "no native kernel for these types");
     }
     depth_ = round_up(p_.depth, 4);
     most_ = core_.lanes * core_.vectors;
     width_ = round_up(p_.columns, core_.lanes);
     ones_.assign(static_cast<size_t>(depth_), 1);
+    if (w.constant == nullptr) return;
+    constant_ = true;
+    kept_.resize(static_cast<size_t>(p_.right_matrices * width_ * depth_));
+    kept_sums_.resize(static_cast<size_t>(p_.right_matrices * width_));
+    for (int64_t i = 0; i < p_.right_matrices * panels(); ++i) {
+      pack(static_cast<const uint8_t*>(w.constant), w.type == Type::s8 ? 0 : 0x80, i, kept_.data(), kept_sums_.data());
+    }
   }
 
   int64_t scratch_bytes(int threads) const override { return shared_bytes() + threads * worker_bytes(); }
-  std::string note() const override { return "matmul, packed while running"; }
+  bool packs(size_t input) const override { return input == 1 && constant_; }
+  std::string note() const override { return constant_ ? "matmul" : "matmul, packed while running"; }
 
   void run(const Run& run) const override {
-    ZeroPoints points = points_;
-    if (input_point_) points.input = run.inputs[kInputPoint][0];
-    if (weight_point_) points.weight = run.inputs[kWeightPoint][0] - 128;
-    auto* packed = reinterpret_cast<int8_t*>(run.scratch);
-    auto* terms = reinterpret_cast<int32_t*>(run.scratch + packed_bytes());
-    const int64_t panels = (p_.columns + most_ - 1) / most_, matrices = static_cast<int64_t>(p_.left.size());
-    const int threads =
-        matrices * p_.rows * p_.columns * p_.depth / kComputedRate < kWorthSharing ? 1 : run.pool.threads();
-    run.pool.parallel(p_.right_matrices * panels, threads, [&](int64_t task, int) {
-      const int64_t matrix = task / panels, first = task % panels * most_;
-      pack(run.inputs[1] + matrix * p_.depth * p_.columns, first, points,
-           packed + matrix * width_ * depth_ + first * depth_, terms + matrix * width_ + first);
+    const int threads = p_.work() / kComputedRate < kWorthSharing ? 1 : run.pool.threads();
+    Shared shared;
+    uint8_t* at = run.scratch;
+    const auto take = [&](int64_t bytes) {
+      uint8_t* from = at;
+      at += round_up(bytes, 64);
+      return from;
+    };
+    const int64_t columns = p_.right_matrices * width_;
+    shared.bases = reinterpret_cast<int32_t*>(take(columns * 4));
+    shared.corrections = reinterpret_cast<uint32_t*>(take(columns * 4));
+    shared.points = reinterpret_cast<int32_t*>(take(columns * 4));
+    shared.factors = finish_.find_factors(run, p_.columns, reinterpret_cast<float*>(take(p_.columns * 4)));
+    shared.addends = finish_.find_addends(run);
+    auto* sums = constant_ ? nullptr : reinterpret_cast<int32_t*>(take(columns * 4));
+    auto* packed = constant_ ? nullptr : reinterpret_cast<int8_t*>(take(columns * depth_));
+    shared.packed = constant_ ? kept_.data() : packed;
+    run.pool.parallel(p_.right_matrices * panels(), threads, [&](int64_t task, int) {
+      if (!constant_) pack(run.inputs[1], 0x80, task, packed, sums);
+      fold(run, task, constant_ ? kept_sums_.data() : sums, shared);
     });
+    for (int64_t n = 0; n < column_points_.count; ++n) shared.moved |= column_points_.at(run, n) != 128;
     const int64_t blocks = (p_.rows + kComputedRows - 1) / kComputedRows;
-    run.pool.parallel(matrices * blocks, threads, [&](int64_t task, int worker) {
-      const int64_t matrix = task / blocks, first = task % blocks * kComputedRows,
-                    count = std::min(kComputedRows, p_.rows - first);
-      uint8_t* scratch = run.scratch + shared_bytes() + worker * worker_bytes();
-      auto* sums = reinterpret_cast<int32_t*>(scratch);
-      auto* row_terms = reinterpret_cast<int32_t*>(scratch + round_up(kComputedRows * width_ * 4, 64));
-      auto** pointers = reinterpret_cast<const uint8_t**>(row_terms + round_up(kComputedRows, 16));
-      const uint8_t* data = run.inputs[0] + (p_.left[matrix] * p_.rows + first) * p_.depth;
-      if (depth_ != p_.depth) data = widen(data, count, scratch + worker_bytes() - copy_bytes());
-      ByteRows rows;
-      rows.rows = data;
-      rows.row_step = depth_;
-      rows.count = count;
-      rows.depth = depth_;
-      rows.stride = width_;
-      const int8_t* right = packed + p_.right[matrix] * width_ * depth_;
-      for (int64_t c = 0; c < width_; c += most_) {
-        rows.sums = sums + c;
-        core_.run(rows, right + c * depth_, std::min(most_, width_ - c));
-      }
-      if (points.weight != 0) {
-        for (int64_t r = 0; r < count; ++r) pointers[r] = data + r * depth_;
-        row_terms_(pointers, kComputedRows, 1, p_.depth, count, static_cast<int32_t>(-points.weight), row_terms);
-      } else {
-        std::fill_n(row_terms, count, 0);
-      }
-      finish(sums, row_terms, terms + p_.right[matrix] * width_, count, matrix * p_.rows + first, run.outputs[0]);
+    run.pool.parallel(p_.matrices() * blocks, threads, [&](int64_t task, int worker) {
+      const int64_t first = task % blocks * kComputedRows;
+      block(run, shared, task / blocks, first, std::min(kComputedRows, p_.rows - first),
+            run.scratch + shared_bytes() + worker * worker_bytes());
     });
   }
 
  private:
-  // Of the bytes as they are kept, weights less 128.
-  struct ZeroPoints {
-    int64_t input, weight;
+  // What all tasks read: of every column of every matrix on the right, and of every column.
+  struct Shared {
+    const int8_t* packed = nullptr;
+    int32_t *bases = nullptr, *points = nullptr;
+    uint32_t* corrections = nullptr;
+    const float *factors = nullptr, *addends = nullptr;
+    bool moved = false;  // a zero point of weights is not 0
   };
-  static constexpr size_t kInputPoint = 4, kWeightPoint = 6;  // operands of late zero points
 
-  static bool is_given(const Step& step, size_t input, Type type) {
-    if (!step.has_input(input)) return false;
-    const Operand& point = step.input(input);
-    require(point.elements == 1 && point.dense() && point.type == type, "late zero points have another form");
-    return true;
+  // Matrices that all meet the same one are one of more rows.
+  static ProductSizes joined(const Step& step, ProductSizes p) {
+    const Operand* c = step.has_input(ProductOperands::kAddend) ? &step.input(ProductOperands::kAddend) : nullptr;
+    const bool by_row = c != nullptr && c->rank() == 2 && c->shape[0] > 1;
+    if (p.right_matrices > 1 || p.transpose_a || by_row || p.left_matrices != p.matrices()) return p;
+    p.rows *= p.left_matrices;
+    p.left_matrices = 1;
+    p.left = p.right = {0};
+    return p;
   }
 
-  int64_t packed_bytes() const { return round_up(p_.right_matrices * width_ * depth_, 64); }
-  int64_t shared_bytes() const { return packed_bytes() + round_up(p_.right_matrices * width_ * 4, 64); }
-  int64_t copy_bytes() const { return depth_ == p_.depth ? 0 : round_up(kComputedRows * depth_, 64); }
+  int64_t panels() const { return (p_.columns + most_ - 1) / most_; }
+  int64_t shared_bytes() const {
+    const int64_t columns = p_.right_matrices * width_;
+    return (constant_ ? 3 : 4) * round_up(columns * 4, 64) + round_up(p_.columns * 4, 64) +
+           (constant_ ? 0 : round_up(columns * depth_, 64));
+  }
+  // Rows that are turned or filled up.
+  int64_t copy_bytes() const {
+    return depth_ == p_.depth && !p_.transpose_a ? 0 : round_up(kComputedRows * depth_, 64);
+  }
   int64_t worker_bytes() const {
     return round_up(kComputedRows * width_ * 4, 64) + round_up(kComputedRows, 16) * 4 +
            round_up(kComputedRows * 8, 64) + copy_bytes();
   }
 
-  // Columns from `first` on, at most a panel of them, [depth / 4][width][4], and what they add to their sums.
-  void pack(const uint8_t* matrix, int64_t first, const ZeroPoints& points, int8_t* to, int32_t* terms) const {
+  // Panel i % panels of matrix i / panels, [depth / 4][width][4], and the sums of its columns. `flip` makes bytes signed.
+  void pack(const uint8_t* right, uint8_t flip, int64_t i, int8_t* packed, int32_t* sums) const {
+    const uint8_t* matrix = right + i / panels() * p_.depth * p_.columns;
+    const int64_t first = i % panels() * most_;
     const int64_t wide = std::min(most_, width_ - first), used = std::min(wide, p_.columns - first);
+    int8_t* to = packed + i / panels() * width_ * depth_ + first * depth_;
     auto* target = reinterpret_cast<uint8_t*>(to);
     for (int64_t k = 0; k < p_.depth; k += 4, target += 4 * wide) {
-      if (p_.turned || p_.depth - k < 4) {
+      if (p_.transpose_b || p_.depth - k < 4) {
         std::memset(target, 0, static_cast<size_t>(4 * wide));
         for (int64_t n = 0; n < used; ++n) {
-          for (int64_t i = 0; i < std::min<int64_t>(4, p_.depth - k); ++i) {
+          for (int64_t j = 0; j < std::min<int64_t>(4, p_.depth - k); ++j) {
             const uint8_t byte =
-                p_.turned ? matrix[(first + n) * p_.depth + k + i] : matrix[(k + i) * p_.columns + first + n];
-            target[4 * n + i] = byte ^ 0x80;
+                p_.transpose_b ? matrix[(first + n) * p_.depth + k + j] : matrix[(k + j) * p_.columns + first + n];
+            target[4 * n + j] = byte ^ flip;
           }
         }
         continue;
       }
       const uint8_t *a = matrix + k * p_.columns + first, *b = a + p_.columns, *c = b + p_.columns, *d = c + p_.columns;
       for (int64_t n = 0; n < used; ++n) {
-        target[4 * n] = a[n] ^ 0x80;
-        target[4 * n + 1] = b[n] ^ 0x80;
-        target[4 * n + 2] = c[n] ^ 0x80;
-        target[4 * n + 3] = d[n] ^ 0x80;
+        target[4 * n] = a[n] ^ flip;
+        target[4 * n + 1] = b[n] ^ flip;
+        target[4 * n + 2] = c[n] ^ flip;
+        target[4 * n + 3] = d[n] ^ flip;
       }
       std::memset(target + 4 * used, 0, static_cast<size_t>(4 * (wide - used)));
     }
+    // Those of a row of ones.
     ByteRows rows;
     rows.rows = ones_.data();
     rows.count = 1;
     rows.depth = depth_;
-    rows.sums = terms;
+    rows.sums = sums + i / panels() * width_ + first;
     rows.stride = wide;
     core_.run(rows, to, wide);
-    for (int64_t n = 0; n < wide; ++n) {
-      terms[n] = folded_bias(0, points.input, zero_point_factor(p_.depth, points.weight, terms[n]));
+  }
+
+  // What the columns of such a panel add to their sums.
+  void fold(const Run& run, int64_t i, const int32_t* sums, const Shared& shared) const {
+    const int64_t matrix = i / panels(), first = i % panels() * most_, end = std::min(p_.columns, first + most_);
+    const int64_t row_point = row_points_.count == 1 ? row_points_.at(run, 0) : 0;
+    const bool adds = addends_.given && addends_.by_row == 0;
+    const auto* addends = reinterpret_cast<const int32_t*>(adds ? run.inputs[ProductOperands::kAddend] : nullptr);
+    for (int64_t n = first; n < end; ++n) {
+      const int64_t at = matrix * width_ + n;
+      shared.points[at] = column_points_.at(run, matrix * p_.columns + n) - 128;
+      shared.corrections[at] = zero_point_factor(p_.depth, shared.points[at], sums[at]);
+      shared.bases[at] = folded_bias(adds ? addends[n * addends_.by_column] : 0, row_point, shared.corrections[at]);
     }
   }
 
-  // Rows with bytes behind them that meet weights of zero.
-  const uint8_t* widen(const uint8_t* from, int64_t count, uint8_t* to) const {
+  // `count` rows of a matrix of the output.
+  void block(const Run& run, const Shared& shared, int64_t matrix, int64_t first, int64_t count,
+             uint8_t* scratch) const {
+    auto* sums = reinterpret_cast<int32_t*>(scratch);
+    auto* row_sums = reinterpret_cast<int32_t*>(scratch + round_up(kComputedRows * width_ * 4, 64));
+    auto** pointers = reinterpret_cast<const uint8_t**>(row_sums + round_up(kComputedRows, 16));
+    const int64_t right = p_.right[matrix] * width_;
+    const uint8_t* data = run.inputs[0] + p_.left[matrix] * p_.rows * p_.depth;
+    data = copy_bytes() == 0 ? data + first * p_.depth
+                             : arranged(data, first, count, scratch + worker_bytes() - copy_bytes());
+    ByteRows rows;
+    rows.rows = data;
+    rows.row_step = depth_;
+    rows.count = count;
+    rows.depth = depth_;
+    rows.stride = width_;
+    for (int64_t c = 0; c < width_; c += most_) {
+      rows.sums = sums + c;
+      core_.run(rows, shared.packed + (right + c) * depth_, std::min(most_, width_ - c));
+    }
+    if (shared.moved) {
+      for (int64_t r = 0; r < count; ++r) pointers[r] = data + r * depth_;
+      row_terms_(pointers, kComputedRows, 1, p_.depth, count, -1, row_sums);
+    }
+    // Rows of sums move together, as the core that rescales them prepares itself for every call.
+    const int64_t columns = p_.columns, row = matrix * p_.rows + first;
     for (int64_t r = 0; r < count; ++r) {
-      std::memcpy(to + r * depth_, from + r * p_.depth, static_cast<size_t>(p_.depth));
-      std::memset(to + r * depth_ + p_.depth, 0, static_cast<size_t>(depth_ - p_.depth));
+      int32_t* to = sums + r * columns;
+      complete(run, shared, right, p_.left[matrix] * p_.rows + first + r, first + r,
+               shared.moved ? static_cast<uint32_t>(row_sums[r]) : 0, sums + r * width_, to);
+      if (finish_.result == IntegerFinish::Result::reals) {
+        finish_.reals([=](int64_t n) { return to[n]; }, columns, shared.factors, shared.addends,
+                      run.outputs[0] + (row + r) * columns * 4);
+      } else if (requantize_ != nullptr && requantization_.multipliers.size() > 1) {
+        requantize_(requantization_, to, run.outputs[0] + (row + r) * columns, columns);
+      }
+    }
+    if (finish_.result == IntegerFinish::Result::sums) {
+      std::memcpy(run.outputs[0] + row * columns * 4, sums, static_cast<size_t>(count * columns) * 4);
+    } else if (requantize_ != nullptr && requantization_.multipliers.size() == 1) {
+      requantize_(requantization_, sums, run.outputs[0] + row * columns, count * columns);
+    }
+  }
+
+  // The sums of one row: `point` is its place among the zero points of rows, `place` that in its matrix, `row_sum` less the
+  // sum of its bytes. `to` may overlap `from`, but never lies behind it.
+  void complete(const Run& run, const Shared& shared, int64_t right, int64_t point, int64_t place, uint32_t row_sum,
+                const int32_t* from, int32_t* to) const {
+    const int64_t columns = p_.columns;
+    const int32_t *bases = shared.bases + right, *points = shared.points + right;
+    const uint32_t* corrections = shared.corrections + right;
+    const bool apart = column_points_.count > 1;
+    const uint32_t term = apart || !shared.moved ? 0 : row_sum * static_cast<uint32_t>(points[0]);
+    for (int64_t n = 0; n < columns; ++n) {
+      to[n] = static_cast<int32_t>(static_cast<uint32_t>(from[n]) + static_cast<uint32_t>(bases[n]) + term);
+    }
+    if (apart && shared.moved) {
+      for (int64_t n = 0; n < columns; ++n) {
+        to[n] = static_cast<int32_t>(static_cast<uint32_t>(to[n]) + row_sum * static_cast<uint32_t>(points[n]));
+      }
+    }
+    if (row_points_.count > 1) {
+      const auto own = static_cast<uint32_t>(row_points_.at(run, point));
+      for (int64_t n = 0; n < columns; ++n) {
+        to[n] = static_cast<int32_t>(static_cast<uint32_t>(to[n]) + own * corrections[n]);
+      }
+    }
+    if (addends_.by_row != 0) {
+      const auto* addends =
+          reinterpret_cast<const int32_t*>(run.inputs[ProductOperands::kAddend]) + place * addends_.by_row;
+      for (int64_t n = 0; n < columns; ++n) {
+        to[n] =
+            static_cast<int32_t>(static_cast<uint32_t>(to[n]) + static_cast<uint32_t>(addends[n * addends_.by_column]));
+      }
+    }
+  }
+
+  // Rows side by side, with bytes behind them that meet weights of zero.
+  const uint8_t* arranged(const uint8_t* matrix, int64_t first, int64_t count, uint8_t* to) const {
+    for (int64_t r = 0; r < count; ++r) {
+      uint8_t* row = to + r * depth_;
+      if (p_.transpose_a) {
+        for (int64_t k = 0; k < p_.depth; ++k) row[k] = matrix[k * p_.rows + first + r];
+      } else {
+        std::memcpy(row, matrix + (first + r) * p_.depth, static_cast<size_t>(p_.depth));
+      }
+      std::memset(row + p_.depth, 0, static_cast<size_t>(depth_ - p_.depth));
     }
     return to;
   }
 
-  // Rows of sums move together, and all of them are rescaled at once: the core prepares itself for every call.
-  void finish(int32_t* sums, const int32_t* row_terms, const int32_t* terms, int64_t count, int64_t first_row,
-              uint8_t* out) const {
-    const int64_t columns = p_.columns;
-    for (int64_t r = 0; r < count; ++r) {
-      const auto row = static_cast<uint32_t>(row_terms[r]);
-      const int32_t* from = sums + r * width_;
-      int32_t* to = sums + r * columns;
-      for (int64_t n = 0; n < columns; ++n) {
-        to[n] = static_cast<int32_t>(static_cast<uint32_t>(from[n]) + static_cast<uint32_t>(terms[n]) + row);
-      }
-    }
-    if (requantize_ != nullptr) {
-      requantize_(requantization_, sums, out + first_row * columns, count * columns);
-    } else {
-      std::memcpy(out + first_row * columns * 4, sums, static_cast<size_t>(count * columns) * 4);
-    }
-  }
-
-  ComputedProducts p_;
+  ProductSizes p_;
   const ByteProduct& core_;
   RowTerms row_terms_;
+  BytePoints row_points_, column_points_;
+  ByteAddends addends_;
+  IntegerFinish finish_;
   RequantizeRow requantize_ = nullptr;
   rules::Requantize requantization_;
-  ZeroPoints points_ = {0, 0};
-  bool input_point_ = false, weight_point_ = false;
   int64_t depth_ = 0, most_ = 0, width_ = 0;
+  bool constant_ = false;
   std::vector<uint8_t> ones_;
+  std::vector<int8_t> kept_;  // constant columns, and their sums
+  std::vector<int32_t> kept_sums_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_computed_products(const Step& step, const CoreSet& cores,
-                                               const ComputedProducts& products) {
+std::unique_ptr<Kernel> make_computed_products(const Step& step, const CoreSet& cores, const ProductSizes& products) {
   return std::make_unique<ByteProducts>(step, cores, products);
 }
 

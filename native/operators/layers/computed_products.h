@@ -1,25 +1,15 @@
-// Products of matrices of bytes of which both are computed.
+// Products of matrices of bytes: of what is computed, of several matrices, and where rows and columns have zero points or
+// addends of their own.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <vector>
 
-#include "core/kernel.h"
+#include "operators/layers/tensor_products.h"
 
 namespace bittrue {
 
-// [rows, depth] times [depth, columns] (`turned`: [columns, depth]), for each matrix of the output.
-struct ComputedProducts {
-  int64_t rows, depth, columns;
-  bool turned;
-  int64_t right_matrices;
-  std::vector<int64_t> left, right;  // matrix of input 0 and of input 1
-};
-
-// A step of matmul with 8-bit operands, sums as they are or requantized to bytes with one multiplier. NoKernel for
+// A step of matmul with 8-bit operands whose sums are the result, or are requantized to bytes, or made real. NoKernel for
 // others.
-std::unique_ptr<Kernel> make_computed_products(const Step& step, const CoreSet& cores,
-                                               const ComputedProducts& products);
+std::unique_ptr<Kernel> make_computed_products(const Step& step, const CoreSet& cores, const ProductSizes& products);
 
 }  // namespace bittrue

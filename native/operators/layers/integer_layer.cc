@@ -2,30 +2,15 @@
 #include "operators/layers/integer_layer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "core/share.h"
+#include "operators/layers/integer_finish.h"
 
 namespace bittrue {
 namespace {
 
-constexpr size_t kNone = SIZE_MAX;
-
-enum class Result : uint8_t { bytes, sums, reals };
-
-// How the sums become the result; requantized ones are the core's.
-struct IntegerFinish {
-  Result result = Result::sums;
-  std::vector<float> factors;  // known ones: one per column
-  // Operands that are read while running, kNone where there are none: binary32 scales of rows (one) and of columns (one, or
-  // one per column), a binary32 addend per column.
-  size_t row_scale = kNone, column_scales = kNone, addends = kNone;
-  bool one_column_scale = false;
-  // Addends and products are rounded once, products of row scales (one) before them.
-  bool fused = false;
-  float first_factor = 1.0f;
-};
+constexpr size_t kNone = IntegerFinish::kNone;
 
 // Where the zero point of the rows is known while running only, what it folds into the bias is added to the sums.
 class IntegerLayer final : public Kernel {
@@ -43,7 +28,7 @@ class IntegerLayer final : public Kernel {
     const bool pairs = adds_in_pairs(step);
     if (!requantized()) {
       require((pairs || step.rule("accumulate") == "s32_wrap") && is_8bit(in.type), "no native kernel for these types");
-      require(out.type == (finish_.result == Result::reals ? Type::f32 : Type::s32),
+      require(out.type == (finish_.result == IntegerFinish::Result::reals ? Type::f32 : Type::s32),
               "no native kernel for these types");
     }
     require(in.dense() && out.dense() && depth > 0, "both sides must be dense");
@@ -83,20 +68,14 @@ class IntegerLayer final : public Kernel {
   }
 
   int64_t scratch_bytes(int threads) const override { return copy_bytes() + factor_bytes() + threads * worker_bytes(); }
-  bool packs(size_t input) const override {
-    return input != 0 && input != zero_point_ && input != finish_.row_scale && input != finish_.column_scales &&
-           input != finish_.addends;
-  }
+  bool packs(size_t input) const override { return input != 0 && input != zero_point_ && !finish_.reads(input); }
   std::string note() const override { return "matmul"; }
 
   void run(const Run& run) const override {
     if (rows_ == 0 || columns_ == 0) return;
     const uint8_t* data = packed_rows(run.inputs[0], rows_, depth_, packed_depth_, run.scratch);
     auto* own = reinterpret_cast<float*>(run.scratch + copy_bytes());
-    const float* factors = finish_.factors.empty() ? own : finish_.factors.data();
-    if (finish_.result == Result::reals && finish_.factors.empty()) find_factors(run, own);
-    const float* addends =
-        finish_.addends == kNone ? nullptr : reinterpret_cast<const float*>(run.inputs[finish_.addends]);
+    const float *factors = finish_.find_factors(run, columns_, own), *addends = finish_.find_addends(run);
     const uint32_t zero_point = zero_point_ == kNone ? 0 : run.inputs[zero_point_][0];
 
     const int64_t panels = matmul_->panels(), blocks = (rows_ + block_ - 1) / block_;
@@ -130,43 +109,25 @@ class IntegerLayer final : public Kernel {
 
  private:
   int64_t copy_bytes() const { return depth_ == packed_depth_ ? 0 : round_up(rows_ * packed_depth_, 64); }
-  bool requantized() const { return finish_.result == Result::bytes; }
-  int64_t factor_bytes() const {
-    return finish_.result == Result::reals && finish_.factors.empty() ? round_up(columns_ * 4, 64) : 0;
-  }
+  bool requantized() const { return finish_.result == IntegerFinish::Result::bytes; }
+  int64_t factor_bytes() const { return finish_.late() ? round_up(columns_ * 4, 64) : 0; }
   int64_t worker_bytes() const { return round_up(block_ * 8, 64) + round_up(block_ * 4, 64); }
-
-  void find_factors(const Run& run, float* factors) const {
-    const float row = *reinterpret_cast<const float*>(run.inputs[finish_.row_scale]);
-    const auto* columns = reinterpret_cast<const float*>(run.inputs[finish_.column_scales]);
-    for (int64_t n = 0; n < columns_; ++n) factors[n] = row * columns[finish_.one_column_scale ? 0 : n];
-  }
 
   // `rows` rows of sums become the result where they lie.
   void finish(uint8_t* out, int64_t rows, uint32_t zero_point, const float* factors, const float* addends) const {
-    if (requantized() || (finish_.result == Result::sums && zero_point == 0)) return;
+    if (requantized() || (finish_.result == IntegerFinish::Result::sums && zero_point == 0)) return;
     auto* sums = reinterpret_cast<int32_t*>(out);
     const uint32_t* corrections = corrections_.data();
     for (int64_t r = 0; r < rows; ++r, sums += columns_) {
-      if (finish_.result == Result::sums) {
+      if (finish_.result == IntegerFinish::Result::sums) {
         for (int64_t n = 0; n < columns_; ++n) {
           sums[n] = static_cast<int32_t>(static_cast<uint32_t>(sums[n]) + zero_point * corrections[n]);
         }
         continue;
       }
       // Both have four bytes.
-      auto* reals = reinterpret_cast<uint8_t*>(sums);
-      for (int64_t n = 0; n < columns_; ++n) {
-        const auto sum = static_cast<int32_t>(static_cast<uint32_t>(sums[n]) + zero_point * corrections[n]);
-        float real = static_cast<float>(sum);
-        if (finish_.fused) {
-          real = std::fma(real * finish_.first_factor, factors[n], addends == nullptr ? 0.0f : addends[n]);
-        } else {
-          real *= factors[n];
-          if (addends != nullptr) real += addends[n];
-        }
-        std::memcpy(reals + 4 * n, &real, 4);
-      }
+      finish_.reals([=](int64_t n) { return static_cast<uint32_t>(sums[n]) + zero_point * corrections[n]; }, columns_,
+                    factors, addends, reinterpret_cast<uint8_t*>(sums));
     }
   }
 
@@ -179,48 +140,6 @@ class IntegerLayer final : public Kernel {
   std::unique_ptr<Matmul> matmul_;
 };
 
-// Which operands of matmul hold what.
-constexpr size_t kAddend = 2, kRowScale = 3, kRowPoint = 4, kColumnScales = 5, kColumnPoints = 6, kResultScale = 7;
-
-// How sums become real numbers: factors of the plan, or operands that are read while running.
-IntegerFinish real_finish(const Step& step, int64_t columns) {
-  const std::string& rule = step.rule("scale_back");
-  require(rule == "binary32_product_of_scales" || rule == "binary32_rows_then_fused", "no native rule for this slot");
-  require(step.integer("b_scale_first", 0, 1) == 0 && step.integer("first_in_multiplier", 0, 1) != 0 &&
-              step.integer("second_in_multiplier", 0, 1) != 0,
-          "scales of another form");
-  IntegerFinish finish;
-  finish.result = Result::reals;
-  finish.fused = rule == "binary32_rows_then_fused";
-  require(!finish.fused || step.integer("late", 0, 1) == 0, "scales of another form");
-  if (step.integer("late", 0, 1) == 0) {
-    const Array &first = step.array("first_scale"), &second = step.array("second_scale");
-    require(first.count == 1 || first.count == columns, "one factor, or one per column, is needed");
-    require(second.count == 1 || second.count == columns, "one factor, or one per column, is needed");
-    require(!finish.fused || first.count == 1, "one factor of rows is needed");
-    if (finish.fused) finish.first_factor = static_cast<float>(first.real(0));
-    for (int64_t n = 0; n < columns; ++n) {
-      const float factor = finish.fused ? 1.0f : static_cast<float>(first.real(first.count == 1 ? 0 : n));
-      finish.factors.push_back(factor * static_cast<float>(second.real(second.count == 1 ? 0 : n)));
-      require(std::isfinite(finish.factors.back()), "a factor is not finite");
-    }
-  } else {
-    const Operand &row = step.input(kRowScale), &own = step.input(kColumnScales);
-    require(row.type == Type::f32 && own.type == Type::f32 && row.elements == 1 &&
-                (own.elements == 1 || own.elements == columns) && !step.has_input(kResultScale) &&
-                step.real("alpha") == 1.0,
-            "scales of another form");
-    finish.row_scale = kRowScale;
-    finish.column_scales = kColumnScales;
-    finish.one_column_scale = own.elements == 1;
-  }
-  if (step.has_input(kAddend) && step.input(kAddend).type == Type::f32) {
-    require(step.input(kAddend).elements == columns, "one addend per column is needed");
-    finish.addends = kAddend;
-  }
-  return finish;
-}
-
 }  // namespace
 
 ConstantMatrix constant_matrix(const Step& step) {
@@ -228,7 +147,8 @@ ConstantMatrix constant_matrix(const Step& step) {
   const bool turned = step.integer("transpose_b", 0, 1) != 0;
   require(!turned || b.rank() == 2, "transposed batches");
   ConstantMatrix matrix;
-  matrix.weights = column_weights(b, weight_zero_points(step, kColumnPoints), turned, adds_in_pairs(step));
+  matrix.weights =
+      column_weights(b, weight_zero_points(step, ProductOperands::kColumnPoints), turned, adds_in_pairs(step));
   matrix.depth = b.shape[b.rank() - (turned ? 1 : 2)];
   matrix.columns = b.shape[b.rank() - (turned ? 2 : 1)];
   require(a.rank() >= 1, "the shapes do not fit");
@@ -243,8 +163,8 @@ ConstantMatrix constant_matrix(const Step& step) {
 }
 
 std::vector<int64_t> column_addends(const Step& step, int64_t columns) {
-  if (!step.has_input(kAddend)) return std::vector<int64_t>(static_cast<size_t>(columns), 0);
-  const Operand& addend = step.input(kAddend);
+  if (!step.has_input(ProductOperands::kAddend)) return std::vector<int64_t>(static_cast<size_t>(columns), 0);
+  const Operand& addend = step.input(ProductOperands::kAddend);
   require(addend.rank() < 2 || addend.shape[0] == 1, "addends differ by row");
   std::vector<int64_t> values = addend.integers();
   if (values.size() == 1) values.assign(static_cast<size_t>(columns), values[0]);
@@ -255,21 +175,20 @@ std::vector<int64_t> column_addends(const Step& step, int64_t columns) {
 std::unique_ptr<Kernel> make_matmul_layer(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth,
                                           const SignedWeights& weights, const std::vector<int64_t>& bias) {
   IntegerFinish finish;
-  finish.result = Result::bytes;
+  finish.result = IntegerFinish::Result::bytes;
   return std::make_unique<IntegerLayer>(step, cores, columns, depth, weights, bias, kNone, std::move(finish));
 }
 
 std::unique_ptr<Kernel> make_integer_layer(const Step& step, const CoreSet& cores) {
   require(!step.has_array("input_zero_points"), "zero points differ by row");
   const ConstantMatrix b = constant_matrix(step);
-  IntegerFinish finish;
-  if (step.rules.count("scale_back") != 0) finish = real_finish(step, b.columns);
+  IntegerFinish finish(step, b.columns);
   const bool real_addends = finish.addends != kNone;
   const std::vector<int64_t> addends =
       real_addends ? std::vector<int64_t>(static_cast<size_t>(b.columns), 0) : column_addends(step, b.columns);
-  const bool late = step.integer("late", 0, 1) != 0;
+  const bool late = step.integer("late", 0, 1) != 0 && step.has_input(ProductOperands::kRowPoint);
   return std::make_unique<IntegerLayer>(step, cores, b.columns, b.depth, b.weights, addends,
-                                        late && step.has_input(kRowPoint) ? kRowPoint : kNone, std::move(finish));
+                                        late ? ProductOperands::kRowPoint : kNone, std::move(finish));
 }
 
 }  // namespace bittrue

@@ -1,4 +1,5 @@
-// ProductSizes of tensors, a step of matmul: rows times constant 8-bit columns as a layer; computed operands by 16-bit products, binary32 in order.
+// Products of tensors, a step of matmul: rows times constant 8-bit columns as a layer; other bytes as computed products,
+// wider integers by 16-bit products, binary32 in order.
 #include <algorithm>
 #include <cstring>
 
@@ -35,26 +36,24 @@ std::vector<int64_t> matching(const Operand& operand, const Operand& out) {
   return result;
 }
 
-namespace {
-
-// [..., rows, depth] times [..., depth, columns], and which of the operands' matrices belong together.
-struct ProductSizes {
-  int64_t rows, depth, columns;
-  bool transpose_a, transpose_b;
-  int64_t left_matrices, right_matrices;
-  std::vector<int64_t> left, right;  // per matrix of the output
-
-  int64_t matrices() const { return static_cast<int64_t>(left.size()); }
-  int64_t work() const { return matrices() * rows * depth * columns; }
-};
-
 ProductSizes read_products(const Step& step) {
-  const Operand &x = step.input(0), &y = step.input(1), &out = step.output();
-  require(x.rank() >= 2 && y.rank() >= 2 && out.rank() == std::max(x.rank(), y.rank()), "matrices have two axes");
+  Operand x = step.input(0), y = step.input(1), out = step.output();
   require(x.dense() && y.dense() && out.dense(), "all operands must be dense");
   require(x.elements > 0 && y.elements > 0 && out.elements > 0, "there is nothing to do");
+  require(x.rank() >= 1 && y.rank() >= 1, "matrices have two axes");
   ProductSizes p;
-  p.transpose_a = step.integer("transpose_a", 0, 1) != 0, p.transpose_b = step.integer("transpose_b", 0, 1) != 0;
+  p.transpose_a = step.integer("transpose_a", 0, 1) != 0 && x.rank() > 1;
+  p.transpose_b = step.integer("transpose_b", 0, 1) != 0 && y.rank() > 1;
+  // Vectors are matrices of one row, or one column.
+  if (x.rank() == 1) {
+    x.shape.insert(x.shape.begin(), 1);
+    out.shape.insert(out.shape.end() - (y.rank() > 1 ? 1 : 0), 1);
+  }
+  if (y.rank() == 1) {
+    y.shape.push_back(1);
+    out.shape.push_back(1);
+  }
+  require(out.rank() == std::max(x.rank(), y.rank()), "matrices have two axes");
   const int64_t *left = x.shape.data() + x.rank() - 2, *right = y.shape.data() + y.rank() - 2;
   p.rows = left[p.transpose_a], p.depth = left[!p.transpose_a], p.columns = right[!p.transpose_b];
   require(
@@ -65,6 +64,8 @@ ProductSizes read_products(const Step& step) {
   p.left_matrices = matrices_of(x), p.right_matrices = matrices_of(y);
   return p;
 }
+
+namespace {
 
 class IntegerProducts final : public Kernel {
  public:
@@ -293,15 +294,10 @@ std::unique_ptr<Kernel> make_tensor_products(const Step& step, const CoreSet& co
     return make_matmul_layer(step, cores, products.columns, products.depth, columns_as_weights(step, products),
                              biases(step, 2, products.columns));
   }
-  const bool bytes = is_8bit(step.input(0).type) && is_8bit(step.input(1).type);
-  const bool kept =
-      step.text("form") == "sums" || (is_8bit(step.output().type) && step.bounded && step.magnitude <= kMostSum);
-  const bool pairs = adds_in_pairs(step);
-  if (bytes && kept && !products.transpose_a &&
-      (pairs || (step.input(1).constant == nullptr && step.rule("accumulate") == "s32_wrap"))) {
-    return make_computed_products(step, cores,
-                                  {products.rows, products.depth, products.columns, products.transpose_b,
-                                   products.right_matrices, products.left, products.right});
+  const bool sums = adds_in_pairs(step) || step.rule("accumulate") == "s32_wrap";
+  const bool stored = step.text("form") == "sums" || is_8bit(step.output().type);
+  if (sums && stored && is_8bit(step.input(0).type) && is_8bit(step.input(1).type)) {
+    return make_computed_products(step, cores, products);
   }
   return std::make_unique<IntegerProducts>(step, cores, products);
 }

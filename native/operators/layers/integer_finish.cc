@@ -1,0 +1,47 @@
+#include "operators/layers/integer_finish.h"
+
+namespace bittrue {
+
+IntegerFinish::IntegerFinish(const Step& step, int64_t columns) {
+  using Of = ProductOperands;
+  if (step.rules.count("store") != 0) {
+    result = Result::bytes;
+    return;
+  }
+  if (step.rules.count("scale_back") == 0) return;
+  const std::string& rule = step.rule("scale_back");
+  require(rule == "binary32_product_of_scales" || rule == "binary32_rows_then_fused", "no native rule for this slot");
+  require(step.integer("b_scale_first", 0, 1) == 0 && step.integer("first_in_multiplier", 0, 1) != 0 &&
+              step.integer("second_in_multiplier", 0, 1) != 0,
+          "scales of another form");
+  result = Result::reals;
+  fused = rule == "binary32_rows_then_fused";
+  require(!fused || step.integer("late", 0, 1) == 0, "scales of another form");
+  if (step.integer("late", 0, 1) == 0) {
+    const Array &first = step.array("first_scale"), &second = step.array("second_scale");
+    require(first.count == 1 || first.count == columns, "one factor, or one per column, is needed");
+    require(second.count == 1 || second.count == columns, "one factor, or one per column, is needed");
+    require(!fused || first.count == 1, "one factor of rows is needed");
+    if (fused) first_factor = static_cast<float>(first.real(0));
+    for (int64_t n = 0; n < columns; ++n) {
+      const float factor = fused ? 1.0f : static_cast<float>(first.real(first.count == 1 ? 0 : n));
+      factors.push_back(factor * static_cast<float>(second.real(second.count == 1 ? 0 : n)));
+      require(std::isfinite(factors.back()), "a factor is not finite");
+    }
+  } else {
+    const Operand &row = step.input(Of::kRowScale), &own = step.input(Of::kColumnScales);
+    require(row.type == Type::f32 && own.type == Type::f32 && row.elements == 1 &&
+                (own.elements == 1 || own.elements == columns) && !step.has_input(Of::kResultScale) &&
+                step.real("alpha") == 1.0,
+            "scales of another form");
+    row_scale = Of::kRowScale;
+    column_scales = Of::kColumnScales;
+    one_column_scale = own.elements == 1;
+  }
+  if (step.has_input(Of::kAddend) && step.input(Of::kAddend).type == Type::f32) {
+    require(step.input(Of::kAddend).elements == columns, "one addend per column is needed");
+    addends = Of::kAddend;
+  }
+}
+
+}  // namespace bittrue
