@@ -321,16 +321,21 @@ def test_extremes_against_a_loop() -> None:
                 first = next(x for x in row if x == (max(row) if sign > 0 else min(row)))
             found = extreme.RULES["nan_else_first"].apply(row[None], sign)
             assert found.tobytes() == first.tobytes(), (row, sign)
-            last = first if np.isnan(first) else next(x for x in row[::-1] if x == first)
-            found = extreme.RULES["nan_else_last"].apply(row[None], sign)
-            assert found.tobytes() == last.tobytes(), (row, sign)
+            if len(row) == 2:
+                last = first if np.isnan(first) else next(x for x in row[::-1] if x == first)
+                pairs, in_vectors = np.stack([row, row]), np.array([False, True])
+                found = extreme.RULES["nan_else_last_in_vectors"].apply(pairs, sign, in_vectors)
+                assert found.tobytes() == first.tobytes() + last.tobytes(), (row, sign)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_extremes_are_told_apart(sign: int) -> None:
     row = np.float32([[np.nan, 1, 2], [0.0, -0.0, -0.0], [1, np.nan, 0]])
-    results = {rule.apply(row, sign).tobytes() for rule in extreme.RULES.values() if not rule.in_parts}
-    assert len(results) == len(extreme.RULES) - 1
+    rules = [rule for rule in extreme.RULES.values() if not (rule.in_parts or rule.in_vectors)]
+    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 2
+    pairs, in_vectors = np.float32([[np.nan, 1], [1, np.nan], [0.0, -0.0], [0.0, -0.0]]), np.array([False] * 3 + [True])
+    found = extreme.RULES["nan_else_last_in_vectors"].apply(pairs, sign, in_vectors).tobytes()
+    assert found not in {rule.apply(pairs, sign).tobytes() for rule in rules}
     assert extreme.RULES["nan_else_first"].apply(row[:, :0], sign).tolist() == [-sign * np.inf] * 3
     # The last zero lies in an earlier lane.
     zeros = np.full((1, 32), -sign, np.float32)

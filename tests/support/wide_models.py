@@ -95,6 +95,20 @@ def function(rng: np.random.Generator) -> Model:
     return single(op, {"x": np.asarray(x)}, [TensorProto.DOUBLE])
 
 
+def extremes(rng: np.random.Generator) -> Model:
+    """Many zeros of both signs, and operands that are broadcast along any axes."""
+    kind = rng.choice([np.dtype(np.float32), np.dtype(np.float64)])
+    shape = tuple(int(rng.choice([1, 2, 3, 4, 5, 7, 8, 13])) for _ in range(int(rng.integers(0, 5))))
+    operands = {}
+    for name in ("x", "y", "z")[: 2 + (rng.random() < 0.2)]:
+        own = tuple(1 if rng.random() < 0.3 else size for size in shape)[int(rng.integers(0, len(shape) + 1)) :]
+        size = own if rng.random() < 0.6 else shape
+        operands[name] = np.asarray(rng.choice([0.0, -0.0, -0.0, 0.0, 1, -1], size), kind)
+    constants = ["y"] if rng.random() < 0.3 else []
+    outputs = [helper.np_dtype_to_tensor_dtype(kind)]
+    return single(str(rng.choice(["Max", "Min"])), operands, outputs, constants=constants)
+
+
 def not_finite(rng: np.random.Generator) -> Model:
     """Numbers of 8 bits, which only casts bring into a model."""
     kinds = [TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2, TensorProto.FLOAT8E5M2FNUZ]
@@ -115,6 +129,7 @@ GENERATORS: dict[str, Generator] = {
     "MatMul": product,
     "MatMul, Gemm": product_of_doubles,
     "Sum": sum_of_doubles,
+    "Max, Min": extremes,
     "Pow": power,
     "ReduceMax, ReduceMin": extreme_of_truth_values,
     "Ceil, Floor, Round, Sign": rounding,

@@ -1,6 +1,10 @@
 // maximum and minimum of the stored numbers: without a rule, a NaN on either side, or two equal zeros, give the second;
-// with nan_else_last, the first NaN is the result; with nan_else_first, two equal zeros give the first as well; with
-// first_unless_beyond, both give the first.
+// with nan_else_first, the first NaN is the result, and two equal zeros give the first as well; with
+// nan_else_last_in_vectors, they give the second in vectors of four; with first_unless_beyond, NaN and zeros give the first.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "operators/core/registry.h"
 #include "operators/core/zip.h"
 
@@ -20,6 +24,61 @@ std::unique_ptr<Kernel> make_stored(const Step& step, const Choose& choose) {
   }
 }
 
+// Behind a kernel that takes the second of two equal zeros: outside of vectors it is the first. Vectors of four begin at
+// multiples of four among `together_` neighbouring results.
+class OutsideOfVectors final : public Kernel {
+ public:
+  OutsideOfVectors(const Step& step, std::unique_ptr<Kernel> inner, size_t first)
+      : inner_(std::move(inner)),
+        first_(first),
+        elements_(step.output().elements),
+        together_(step.integer("together", 1, std::max<int64_t>(elements_, 1))) {
+    require(step.output().dense() && step.input(0).dense() && step.input(1).dense(), "no native kernel for strides");
+    shape_ = step.output().shape;
+    strides_.assign(shape_.size(), 0);
+    const auto& own = step.input(first).shape;
+    int64_t stride = 1;
+    for (size_t axis = own.size(); axis-- > 0; stride *= own[axis]) {
+      if (own[axis] != 1) strides_[axis + shape_.size() - own.size()] = stride;
+    }
+  }
+
+  int64_t scratch_bytes(int threads) const override { return inner_->scratch_bytes(threads); }
+
+  void run(const Run& run) const override {
+    inner_->run(run);
+    const int64_t parts = elements_ / together_;
+    const int64_t each = std::max<int64_t>(1, kTask / together_);
+    run.pool.parallel((parts + each - 1) / each, [&](int64_t task, int) {
+      for (int64_t part = task * each; part < std::min(parts, (task + 1) * each); ++part) {
+        const int64_t begin = part * together_, end = begin + together_;
+        const int64_t vectors = std::min(end, (begin + kLanes - 1) / kLanes * kLanes);
+        mend(run, begin, vectors);
+        mend(run, vectors + (end - vectors) / kLanes * kLanes, end);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kLanes = 4, kTask = 8192;
+
+  void mend(const Run& run, int64_t begin, int64_t end) const {
+    const auto* first = reinterpret_cast<const float*>(run.inputs[first_]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    for (int64_t i = begin; i < end; ++i) {
+      if (out[i] != 0.0f) continue;
+      int64_t place = 0, rest = i;
+      for (size_t axis = shape_.size(); axis-- > 0; rest /= shape_[axis]) place += rest % shape_[axis] * strides_[axis];
+      if (first[place] == 0.0f) out[i] = first[place];
+    }
+  }
+
+  std::unique_ptr<Kernel> inner_;
+  size_t first_;
+  int64_t elements_, together_;
+  std::vector<int64_t> shape_, strides_;
+};
+
 template <class Compare>
 std::unique_ptr<Kernel> make_chosen(const Step& step) {
   if (step.input(0).type != step.output().type) return nullptr;
@@ -28,12 +87,15 @@ std::unique_ptr<Kernel> make_chosen(const Step& step) {
     return make_stored(step, [](auto a, auto b) { return Compare()(b, a) ? b : a; });
   }
   const bool first = step.rule("extreme") == "nan_else_first";
-  require(first || step.rule("extreme") == "nan_else_last", "no native rule for this slot");
+  require(first || step.rule("extreme") == "nan_else_last_in_vectors", "no native rule for this slot");
   if (step.input(0).type != Type::f32) return nullptr;
-  return make_zip<float, float>(step, [first, exchanged = step.integer("exchanged", 0, 1) != 0](float x, float y) {
+  const bool exchanged = step.integer("exchanged", 0, 1) != 0;
+  auto chosen = make_zip<float, float>(step, [first, exchanged](float x, float y) {
     const float a = exchanged ? y : x, b = exchanged ? x : y;
     return a != a || (b == b && (Compare()(a, b) || (first && a == b))) ? a : b;
   });
+  if (first) return chosen;
+  return std::make_unique<OutsideOfVectors>(step, std::move(chosen), exchanged ? size_t{1} : size_t{0});
 }
 
 struct LargerOf {

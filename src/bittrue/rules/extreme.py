@@ -17,7 +17,8 @@ class ExtremeRule:
     """`apply(rows, sign)`: one value per row of a two-dimensional array, the largest for sign 1, else the smallest.
 
     `of_nothing`: it takes rows without elements; other rules leave them to the operator.
-    `exchanges`: of two operands, a first one of one element along the last axis is taken second.
+    `exchanges`: of two operands, a first one that is one element for all results worked on at once is taken second.
+    `in_vectors`: of two operands, it is also told which rows lie in vectors of 16 bytes, `apply(rows, sign, vectors)`.
     `in_parts`: it is also told how many elements of a row lie side by side, `apply(rows, sign, length)`.
     """
 
@@ -25,6 +26,7 @@ class ExtremeRule:
     formula: str
     of_nothing: bool = False
     exchanges: bool = False
+    in_vectors: bool = False
     in_parts: bool = False
 
 
@@ -58,15 +60,16 @@ def _nan_else_first(rows: np.ndarray, sign: int) -> np.ndarray:
     return rows[np.arange(len(rows)), best]
 
 
-def _nan_else_last(rows: np.ndarray, sign: int) -> np.ndarray:
-    """The first NaN of a row, else the last of its extreme values.
+def _nan_else_last_in_vectors(pairs: np.ndarray, sign: int, vectors: np.ndarray) -> np.ndarray:
+    """The first NaN of two numbers, else the one beyond the other; of equal ones the second in vectors, else the first.
 
-    >>> RULES["nan_else_last"].apply(np.float32([[3, np.nan, 1], [0, -0.0, -1]]), 1).tolist()
-    [nan, -0.0]
+    >>> pairs = np.float32([[3, np.nan], [0, -0.0], [0, -0.0]])
+    >>> RULES["nan_else_last_in_vectors"].apply(pairs, 1, np.array([True, True, False])).tolist()
+    [nan, -0.0, 0.0]
     """
-    first, backwards = (part.argmax(axis=1) if sign > 0 else part.argmin(axis=1) for part in (rows, rows[:, ::-1]))
-    best = np.where(np.isnan(rows).any(axis=1), first, rows.shape[1] - 1 - backwards)
-    return rows[np.arange(len(rows)), best]
+    first, second = pairs[:, 0], pairs[:, 1]
+    beyond = first > second if sign > 0 else first < second
+    return np.where(np.isnan(first) | ~np.isnan(second) & (beyond | (first == second) & ~vectors), first, second)
 
 
 def _first_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
@@ -127,10 +130,12 @@ RULES: dict[str, ExtremeRule] = {
     "first_unless_beyond": ExtremeRule(
         _first_unless_beyond, "kept = x0; kept = kept < x ? x : kept for the others in row-major order (> for minima)"
     ),
-    "nan_else_last": ExtremeRule(
-        _nan_else_last,
-        "the first NaN, else kept = x0; kept = x >= kept ? x : kept for the others in row-major order (<= for minima)",
+    "nan_else_last_in_vectors": ExtremeRule(
+        _nan_else_last_in_vectors,
+        "of two operands the first NaN, else the one beyond the other (below it for minima), of equal ones the second "
+        "in whole vectors of 16 bytes and the first elsewhere",
         exchanges=True,
+        in_vectors=True,
     ),
     "nan_else_first": ExtremeRule(
         _nan_else_first,

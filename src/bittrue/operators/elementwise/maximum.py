@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 import numpy as np
 
+from ...graph import Attribute
 from ...rules import extreme
-from ..core.base import Call, Lowered, Operator, Step, broadcast_shape
+from ..core.base import Call, Lowered, Operator, Shape, Step, broadcast_shape
 from ..core.elementwise import blockwise
 
 
+def _together(first: Shape, second: Shape) -> tuple[int, bool]:
+    """How many neighbouring results are worked on at once, and whether the first operand is one element for them.
+
+    They reach over the last axes in which either operand is broadcast as it is in the last one. Axes of one element in
+    both count where only one operand has them.
+    """
+    shared, sizes = min(len(first), len(second)), list(zip_longest(first[::-1], second[::-1], fillvalue=1))
+    last = max(shared - 1, 0)
+    start = next((i for i, pair in enumerate(sizes[:last]) if pair != (1, 1)), last)
+    single = [size == 1 for size in sizes[start]] if sizes else [True, True]
+    counts = []
+    for side in range(2):
+        count = max(sizes[start]) if sizes else 1
+        for i, pair in enumerate(sizes[start + 1 :], start + 1):
+            if pair == (1, 1) and i < shared:
+                continue
+            if (pair[side] == 1) != single[side]:
+                break
+            count *= max(pair)
+        counts.append(count)
+    return min(counts), single[0]
+
+
 def lower(call: Call) -> Lowered:
-    """Whether operands change places: where the rule says so, a first one of one element along the last axis does."""
+    """Whether operands change places, and for vectors how many results are worked on at once: by the rule."""
     rule = extreme.RULES.get(call.rules.get("extreme", ""))
-    shape = call.output.shape
-    axis = next((axis for axis in reversed(range(len(shape))) if shape[axis] != 1), None)
-    sizes = (1,) * (len(shape) - call.input(0).rank) + call.input(0).shape
-    return Lowered({"exchanged": rule is not None and rule.exchanges and (axis is None or sizes[axis] == 1)})
+    together, single = _together(call.input(0).shape, call.input(1).shape)
+    more: dict[str, Attribute] = {"together": together} if rule is not None and rule.in_vectors else {}
+    return Lowered({"exchanged": rule is not None and rule.exchanges and single, **more})
+
+
+def _in_vectors(size: int, together: int, lanes: int) -> np.ndarray:
+    """Which results lie in whole vectors, which begin at multiples of `lanes`, among those worked on at once."""
+    place = np.arange(size)
+    begin = place - place % together
+    first = -(-begin // lanes) * lanes
+    return (place >= first) & (place < first + (begin + together - first) // lanes * lanes)
 
 
 def _choose(comparison: Callable[[np.ndarray, np.ndarray], np.ndarray], sign: int) -> Callable[..., list[np.ndarray]]:
@@ -26,14 +59,18 @@ def _choose(comparison: Callable[[np.ndarray, np.ndarray], np.ndarray], sign: in
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         first, second = inputs[::-1] if step["exchanged"] else inputs
         rule = extreme.RULES[step.rules["extreme"]] if "extreme" in step.rules else None
+        marks: list[np.ndarray] = []
+        if rule is not None and rule.in_vectors:
+            shape = np.broadcast_shapes(first.shape, second.shape)
+            marks = [_in_vectors(math.prod(shape), step["together"], 16 // first.itemsize).reshape(shape)]
 
-        def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        def block(a: np.ndarray, b: np.ndarray, *marked: np.ndarray) -> np.ndarray:
             if rule is not None:
-                return rule.apply(np.stack([a, b], axis=1), sign)
+                return rule.apply(np.stack([a, b], axis=1), sign, *(mark != 0 for mark in marked))
             with np.errstate(invalid="ignore"):
                 return np.where(comparison(a, b), a, b)
 
-        return [blockwise(block, [first, second], first.dtype, first.dtype)]
+        return [blockwise(block, [first, second, *marks], first.dtype, first.dtype)]
 
     return reference
 
