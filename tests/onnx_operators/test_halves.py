@@ -737,6 +737,29 @@ def test_biases_between_pairs(large: bool) -> None:
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, constants, opset=21))
 
 
+def test_sums_that_the_next_one_reads(request: pytest.FixtureRequest) -> None:
+    """Between the parts of one operator nothing is rounded; what another operator of the same kind reads is."""
+    ran = 0
+    for rng in cases(request, usual=12):
+        ones: dict[str, np.ndarray] = {k: rng.standard_normal(16).astype(np.float16) for k in ("gamma", "beta", "row")}
+        feeds = {name: rng.standard_normal((2, 3, 16)).astype(np.float16) for name in "ab"}
+        known, nodes = list(feeds), []
+        feeds["gate"] = rng.standard_normal((2, 3, 1)).astype(np.float16)
+        for i in range(int(rng.integers(2, 5))):
+            kind = str(rng.choice(["SkipSimplifiedLayerNormalization", "SkipLayerNormalization", "GatedAdd"]))
+            sum_of, result = [str(rng.choice(known[-2:])), str(rng.choice(known))], [f"y{i}"]
+            if kind == "GatedAdd":
+                sum_of.append("gate")
+            else:
+                sum_of += ["gamma"] if "Simplified" in kind else ["gamma", "beta"]
+                sum_of += ["row"] * int(rng.integers(2))
+                result += ["", "", f"sum{i}"]
+            nodes.append(helper.make_node(kind, sum_of, result, domain="com.microsoft"))
+            known += [name for name in result if name]
+        ran += _check(*build(nodes, feeds, dict.fromkeys(known[2:], TensorProto.FLOAT16), ones))
+    assert ran > 8
+
+
 def test_sequences_between_nodes_without_a_kernel() -> None:
     """Their elements are rounded, though what comes before and behind is widened."""
     x = np.random.default_rng(5).standard_normal((2, 3, 16)).astype(np.float16)

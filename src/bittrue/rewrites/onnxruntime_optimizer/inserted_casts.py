@@ -121,15 +121,18 @@ class Casts:
         # Between the parts of one operator nothing is rounded.
         for result in kept:
             cast = editor.writer(result)
-            before = None if cast is None else editor.writer(cast.inputs[0])
-            if cast is None or before is None or before.source not in _WIDENING or editor.type(result) != _HALF:
+            wide = None if cast is None else cast.inputs[0]
+            before = editor.writer(wide)
+            if cast is None or wide is None or before is None or editor.type(result) != _HALF:
                 continue
             for reader, _ in editor.readers(result):
                 again = reader.outputs[0]
-                inside = [after for after, _ in editor.readers(again)]
-                if is_cast(reader) and again in kept and all(_is_part(before, after) for after in inside):
-                    assert cast.inputs[0] is not None
-                    editor.replace_reads(again, cast.inputs[0])
+                if not is_cast(reader) or again not in kept:
+                    continue
+                for after, position in editor.readers(again):
+                    if _is_part(before, after):
+                        editor.redirect(after, position, wide)
+                if not editor.readers(again):
                     editor.remove(reader)
             if not editor.readers(result) and result not in editor.results:
                 editor.remove(cast)
@@ -273,8 +276,8 @@ def has_kernel(node: Node) -> bool:
 
 
 def _is_part(one: Node, other: Node) -> bool:
-    """Whether both nodes are of one operator of the file: a sum, and what normalizes it."""
-    return one.operator == "add" and one.source == other.source
+    """Whether both nodes are of one operator of the file: a sum, and what normalizes it or adds a row before that."""
+    return "skipped" in one.attributes and one.source == other.source and other.attributes.get("skipped") != "sequence"
 
 
 def _group(dtype: str) -> str:
