@@ -88,6 +88,8 @@ def _real_softmax(rule: Any) -> list[list[str]]:
     rows = np.float32([[1, 0.5, -3, 0.1]])
     # Sums of more than 8 elements in another order.
     long = (np.arange(22, dtype=np.float32) * np.float32(0.37) % np.float32(5))[None]
+    if rule is rules("real_softmax")["binary64_in_pairs"]:
+        rows, long = rows.astype(np.float64), long.astype(np.float64)
     results = [rule.softmax(long, 1.0)[:, :1], rule.softmax(rows, 1.0)]
     try:
         results += [rule.softmax(rows, 0.5), rule.log_softmax(rows)]
@@ -318,6 +320,12 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.f814f6p-2", "0x1.31bdbap-2", "0x1.277150p-7", "0x1.99e388p-3"],
                 ["0x1.f814f6p-2", "0x1.31bdbap-2", "0x1.277150p-7", "0x1.99e388p-3"],
                 ["-0x1.6adf10p-1", "-0x1.356f88p+0", "-0x1.2d5be2p+2", "-0x1.9bd5eep+0"],
+            ],
+            "binary64_in_pairs": [
+                ["0x1.2782f1c342852p-9"],
+                ["0x1.f814f6df90187p-2", "0x1.31bdba34343acp-2", "0x1.27714f9ae94e1p-7", "0x1.99e388dec8c49p-3"],
+                ["0x1.f814f6df90187p-2", "0x1.31bdba34343acp-2", "0x1.27714f9ae94e1p-7", "0x1.99e388dec8c49p-3"],
+                ["-0x1.6adf0f7d7f1ccp-1", "-0x1.356f87bebf8e6p+0", "-0x1.2d5be1efafe3ap+2", "-0x1.9bd5ee1ebf8e6p+0"],
             ],
             "binary32_polynomial_8_lanes": [
                 ["0x1.2782f0p-9"],

@@ -95,6 +95,25 @@ def function(rng: np.random.Generator) -> Model:
     return single(op, {"x": np.asarray(x)}, [TensorProto.DOUBLE])
 
 
+def shares(rng: np.random.Generator) -> Model:
+    """Softmax and its logarithm of binary64 numbers, of single rows and of many."""
+    opset, shape = int(rng.choice([10, 12, 13, 21])), shape_of(rng, 1, 3, 12 if rng.random() < 0.7 else 40)
+    x = rng.standard_normal(shape) * np.exp2(rng.uniform(-3, 6))
+    axis = {"axis": int(rng.integers(-len(shape), len(shape)))}
+    return single(str(rng.choice(["Softmax", "LogSoftmax"])), {"x": x}, [TensorProto.DOUBLE], axis, opset=opset)
+
+
+def power_of_reals(rng: np.random.Generator) -> Model:
+    """Where one of both may be binary64."""
+    base, exponent = (np.dtype(t) for t in rng.choice(["f8 f8", "f8 f4", "f8 i4", "f8 i8", "f4 f8", "f4 f4"]).split())
+    shape = shape_of(rng, most=5)
+    x = wild(rng, shape).astype(base) if rng.random() < 0.5 else np.asarray(np.abs(rng.standard_normal(shape)), base)
+    y = rng.choice([2, 3, 0.5, -1, 2, 3, 1, 0, 1.7, -2.5], partner(rng, shape) if rng.random() < 0.6 else ())
+    outputs = [helper.np_dtype_to_tensor_dtype(base)]
+    constants = ["y"] if rng.random() < 0.5 else []
+    return single("Pow", {"x": x, "y": np.asarray(y).astype(exponent)}, outputs, opset=15, constants=constants)
+
+
 def extremes(rng: np.random.Generator) -> Model:
     """Many zeros of both signs, and operands that are broadcast along any axes."""
     kind = rng.choice([np.dtype(np.float32), np.dtype(np.float64)])
@@ -129,8 +148,10 @@ GENERATORS: dict[str, Generator] = {
     "MatMul": product,
     "MatMul, Gemm": product_of_doubles,
     "Sum": sum_of_doubles,
+    "LogSoftmax, Softmax": shares,
     "Max, Min": extremes,
     "Pow": power,
+    "Pow of reals": power_of_reals,
     "ReduceMax, ReduceMin": extreme_of_truth_values,
     "Ceil, Floor, Round, Sign": rounding,
     "Cos, Exp, Log, Sigmoid, Sin, Tanh": function,

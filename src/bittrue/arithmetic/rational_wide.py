@@ -231,3 +231,21 @@ library_sin, library_cos = _library(math.sin, -math.nan), _library(math.cos, -ma
 def library_logistic(x: F64) -> F64:
     """As `logistic`, with the C library's exponential."""
     return _logistic(x, library_exp)
+
+
+def library_power(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> F64:
+    """The C library's x^y in binary64, element by element, with broadcasting."""
+
+    def one(base: float, exponent: float) -> float:
+        try:
+            return math.pow(base, exponent)
+        except ValueError:
+            if base != 0:
+                return -math.nan
+        except OverflowError:
+            pass
+        return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
+
+    a, b = np.broadcast_arrays(x, y)
+    pairs = zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), strict=True)
+    return np.array([one(base, exponent) for base, exponent in pairs], np.float64).reshape(a.shape)

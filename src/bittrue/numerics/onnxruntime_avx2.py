@@ -93,7 +93,7 @@ _REALS: tuple[Row, ...] = (
             evidence="run on x86-64 with AVX2 and FMA, one thread: 500 random single-node models, every bit",
         )
         for row in floating.ROWS
-        if "real_softmax" in row.rules
+        if "binary32" in row.rules.get("real_softmax", "")
     )
     + tuple(
         replace(

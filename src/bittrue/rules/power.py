@@ -1,4 +1,4 @@
-"""Slot `power`: x^y of real numbers, in binary32."""
+"""Slot `power`: x^y of real numbers, in binary32 but where a rule says something else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arithmetic import elementary, floats, rounded_functions
+from ..arithmetic import elementary, floats, rational_wide, rounded_functions
 from ..records import dataclass
 from . import plain_range
 
@@ -17,12 +17,14 @@ Shape = tuple[int, ...]
 @dataclass(frozen=True, eq=False)
 class PowerRule:
     """`apply(x, y, alone)`; `alone(x's shape, y's shape, result's shape)` says whether the rule treats y, an only
-    exponent or one for every row, on its own.
+    exponent or one for every row, on its own. `as_stored`: operands keep their types and shapes, others come as vectors
+    of binary32.
     """
 
     apply: Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
     alone: Callable[[Shape, Shape, Shape], bool]
     formula: str
+    as_stored: bool = False
 
 
 def _one_of_another_shape(x: Shape, y: Shape, result: Shape) -> bool:
@@ -34,7 +36,10 @@ def _one_for_rows(x: Shape, y: Shape, result: Shape) -> bool:
 
 
 def _one_for_each_row(x: Shape, y: Shape, result: Shape) -> bool:
-    return set(y[-1:]) <= {1} and bool(result) and result[-1] > 1
+    # Last axes of one element in both count for nothing while both have another one.
+    while min(len(x), len(y)) > 1 and x[-1] == y[-1] == 1:
+        x, y = x[:-1], y[:-1]
+    return set(y[-1:]) <= {1} and not set(x[-1:]) <= {1}
 
 
 def _rounded_once(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:
@@ -57,6 +62,20 @@ def _products_or_library(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarra
             return elementary.power(x, y)
         square = x * x
         return np.where(y == 2, square, np.where(y == 3, square * x, elementary.power(x, y)))
+
+
+def _products_or_wide_library(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:
+    """Squares and cubes are products in the type of x.
+
+    >>> _products_or_wide_library(np.float64([0.1, 2]), np.float64([3]), True).tolist()
+    [0.0010000000000000002, 8.0]
+    """
+    with np.errstate(all="ignore"):
+        found = rational_wide.library_power(x, y).astype(x.dtype)
+        if not alone:
+            return found
+        square = x * x
+        return np.where(y == 2, square, np.where(y == 3, square * x, found))
 
 
 def _library(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:
@@ -133,11 +152,19 @@ RULES: dict[str, PowerRule] = {
         "f32(x * x) for an exponent of 2 that a row has for all its elements, f32(f32(x * x) * x) for one of 3, else "
         "the C library's power in binary32",
     ),
+    "binary64_products_or_library": PowerRule(
+        _products_or_wide_library,
+        _one_for_each_row,
+        "x * x for an exponent of 2 that a row has for all its elements, x * x * x for one of 3, in the type of x; "
+        "else the C library's power in binary64, rounded to that type",
+        as_stored=True,
+    ),
     "integers_by_binary64": PowerRule(
         _of_integers,
         _one_for_each_row,
         "x * x for an exponent of 2 that a row has for all its elements, x * x * x for one of 3, both wrapping; else "
         "the C library's power in binary64 without its fraction, the type's lowest value where that does not fit",
+        as_stored=True,
     ),
     "finite_products_or_library": PowerRule(
         _finite_products_or_library,

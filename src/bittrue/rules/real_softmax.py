@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ..arithmetic import elementary, fused, fused_polynomials
+from ..arithmetic import elementary, fused, fused_polynomials, rational_wide
 from ..arithmetic.correct_rounding import decimal, in_digits, settle
 from ..records import dataclass
 
@@ -17,10 +17,11 @@ _NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
 
 @dataclass(frozen=True, eq=False)
 class RealSoftmaxRule:
-    """`softmax(rows, beta)` and `log_softmax(rows)` for rows [rows, elements] of binary32 or binary16, one or more
-    elements each; the result has the type of the rows.
+    """`softmax(rows, beta)` and `log_softmax(rows)` for rows [rows, elements] of binary32 or binary16, or of binary64
+    where the rule says so, one or more elements each; the result has the type of the rows.
 
     Attributes:
+        whole: it must see all rows at once.
         powers: differences [rows, elements] to their exponentials and the sums of rows [rows, 1], for attention, which
             divides by these sums later on.
     """
@@ -30,6 +31,7 @@ class RealSoftmaxRule:
     formula: str
     source: str
     powers: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+    whole: bool = False
 
 
 def _largest(rows: np.ndarray) -> np.ndarray:
@@ -201,6 +203,55 @@ def _log_softmax_one_set(rows: np.ndarray, width: int) -> np.ndarray:
         return np.asarray(differences - elementary.log(_sums_of_one_set(fused_polynomials.exp(differences), width)))
 
 
+def _sums_of_pairs(rows: np.ndarray) -> np.ndarray:
+    """Sums of rows in 2 lanes, added to each other, then to what is left; a single row has four sets of lanes in turn,
+    which are added up as 0 + (1 + (2 + 3)).
+    """
+    sets = 4 if len(rows) == 1 else 1
+    whole = rows.shape[1] // 2 * 2
+    pairs = rows[:, :whole].reshape(len(rows), -1, 2).transpose(1, 0, 2)
+    lanes = list(pairs[:sets])
+    for i in range(sets, len(pairs)):
+        lanes[i % sets] = lanes[i % sets] + pairs[i]
+    while len(lanes) > 1:
+        lanes[-2:] = [lanes[-2] + lanes[-1]]
+    total = lanes[0][:, 0] + lanes[0][:, 1] if lanes else np.zeros(len(rows))
+    for place in range(whole, rows.shape[1]):
+        total = total + rows[:, place]
+    return np.asarray(total[:, None])
+
+
+def _powers_in_pairs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The differences from the largest number and their exponentials; rows lie behind each other."""
+    differences = rows - rows.max(axis=1, keepdims=True)
+    flat = differences.reshape(-1)
+    whole = flat.size // 2 * 2
+    powers = np.concatenate([rational_wide.exp(flat[:whole]), rational_wide.library_exp(flat[whole:])])
+    return differences, powers.reshape(rows.shape)
+
+
+def _softmax_in_pairs(rows: np.ndarray, beta: float) -> np.ndarray:
+    """beta must be 1.
+
+    >>> RULES["binary64_in_pairs"].softmax(np.float64([[0, 0, 0, 0]]), 1.0).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+    with np.errstate(all="ignore"):
+        powers = _powers_in_pairs(rows)[1]
+        return np.asarray(powers / _sums_of_pairs(powers))
+
+
+def _log_softmax_in_pairs(rows: np.ndarray) -> np.ndarray:
+    """(x - max) - log(sum of exp(x - max)).
+
+    >>> RULES["binary64_in_pairs"].log_softmax(np.float64([[0, 0]])).tolist()
+    [[-0.6931471805599453, -0.6931471805599453]]
+    """
+    with np.errstate(all="ignore"):
+        differences, powers = _powers_in_pairs(rows)
+        return np.asarray(differences - rational_wide.library_log(_sums_of_pairs(powers)[:, 0])[:, None])
+
+
 RULES: dict[str, RealSoftmaxRule] = {
     "binary32_in_order": RealSoftmaxRule(
         _softmax,
@@ -237,5 +288,13 @@ RULES: dict[str, RealSoftmaxRule] = {
         "below -126",
         "the same library on processors with vectors of 256 bits; verified by running",
         powers=partial(_powers_in_one_set, width=8),
+    ),
+    "binary64_in_pairs": RealSoftmaxRule(
+        _softmax_in_pairs,
+        _log_softmax_in_pairs,
+        "e = exp(x - max) of arithmetic/rational_wide, an odd last one of all by the C library; s = sums of e in 2 "
+        "lanes (of a single row in four sets of them in turn), then what is left; e / s, (x - max) - log(s)",
+        "one runtime's kernel and a linear algebra library, read; verified by running",
+        whole=True,
     ),
 }

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from ..arithmetic import elementary
+from ..arithmetic import elementary, rational_wide
 from ..arithmetic.correct_rounding import Exact, decimal, fraction, in_digits, settle
 from ..records import dataclass
 
@@ -258,12 +258,22 @@ def _power(x: np.ndarray, exponent: float) -> np.ndarray:
     return elementary.power(x, np.full_like(x, exponent))
 
 
-def _ordered_log_sum_exp(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
+def _ordered_log_sum_exp(
+    rows: np.ndarray,
+    divisor: np.ndarray | None,
+    way: Way,
+    exp: Callable[[np.ndarray], np.ndarray] = elementary.exp,
+    log: Callable[[np.ndarray], np.ndarray] = elementary.log,
+) -> np.ndarray:
     with np.errstate(all="ignore"):
         largest = rows.max(axis=1, keepdims=True, initial=-np.inf)
-        shift = np.where(np.isfinite(largest), largest, np.float32(0))
-        total = _in_order(elementary.exp(rows - shift))
-        return np.asarray(elementary.log(total) + shift[:, 0])
+        shift = np.where(np.isfinite(largest), largest, rows.dtype.type(0))
+        total = _in_order(exp(rows - shift))
+        return np.asarray(log(total) + shift[:, 0])
+
+
+def _library_exp(x: np.ndarray) -> np.ndarray:
+    return rational_wide.library_exp(x.reshape(-1)).reshape(x.shape)
 
 
 def _saturated(total: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -340,9 +350,12 @@ RULES: dict[str, RealSumRule] = {
             "sum_square": lambda rows, divisor, way: _ordered(rows * rows, way, width=2),
             "l1": lambda rows, divisor, way: _ordered(np.abs(rows), way, width=2),
             "l2": lambda rows, divisor, way: np.sqrt(_ordered(rows * rows, way, width=2)),
+            "log_sum": lambda rows, divisor, way: rational_wide.library_log(_ordered(rows, way, width=2)),
+            "log_sum_exp": partial(_ordered_log_sum_exp, exp=_library_exp, log=rational_wide.library_log),
             "prod": lambda rows, divisor, way: _ordered(rows, way, np.multiply, 2),
         },
-        "of binary64 numbers: as binary32_packets_4 with packets of 2, l0 + l1; fours are added in order",
+        "of binary64 numbers: as binary32_packets_4 with packets of 2, l0 + l1; fours are added in order; "
+        "exponentials and logarithms by the C library",
         "what a runtime's reductions of binary64 numbers give on x86-64; verified by running",
         ordered=True,
     ),

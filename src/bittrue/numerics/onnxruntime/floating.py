@@ -119,6 +119,13 @@ ROWS: tuple[Row, ...] = (
     Row("power", ("f32 f32|s32|s64 -> f32",), {"power": "binary32_products_or_library"}, _RUN),
     Row(
         "power",
+        ("f32 f64 -> f32", f"f64 {_EXPONENTS} -> f64"),
+        {"power": "binary64_products_or_library"},
+        "run: 500 random single-node models, every bit",
+        limit="powers of binary64 numbers are those of this machine's C library",
+    ),
+    Row(
+        "power",
         (f"s32 {_EXPONENTS} -> s32", f"s64 {_EXPONENTS} -> s64"),
         {"power": "integers_by_binary64"},
         _RUN,
@@ -135,6 +142,10 @@ ROWS: tuple[Row, ...] = (
         inexact=True,
     ),
     *(Row(stem, _ONE, _SOFTMAX, _MACHINE, limit=_OTHER_MACHINES) for stem in ("softmax", "log_softmax")),
+    *(
+        Row(stem, ("f64 -> f64",), {"real_softmax": "binary64_in_pairs"}, _RUN, limit=f"{_NAN}; {_LIBRARY}")
+        for stem in ("softmax", "log_softmax")
+    ),
     Row("add_n", ("f32... -> f32",), _SUM, _RUN),
     Row(
         "add_n",
@@ -145,7 +156,14 @@ ROWS: tuple[Row, ...] = (
     ),
     *(Row(stem, ("f32 s64|- -> f32",), _SUM, _RUN, requires=(("axes_exist", 1),)) for stem in REDUCTIONS),
     *(
-        Row(stem, ("f64 s64|- -> f64",), {"real_sum": "binary64_packets_2"}, _WIDE_RUN, requires=(("axes_exist", 1),))
+        Row(
+            stem,
+            ("f64 s64|- -> f64",),
+            {"real_sum": "binary64_packets_2"},
+            _WIDE_RUN,
+            requires=(("axes_exist", 1),),
+            limit="exponentials and logarithms are those of this machine's C library",
+        )
         for stem in REDUCTIONS
     ),
     Row("average_pool", _ONE, _SUM, _RUN, requires=(("same_padding_adds", 18),)),

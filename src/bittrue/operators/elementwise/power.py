@@ -56,8 +56,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     base, exponent = inputs
     if "power" not in step.rules:
         return [_of_integers(step, base, exponent)]
-    apply, alone, real = power.RULES[step.rules["power"]].apply, step["one_exponent"], np.dtype(np.float32)
-    if base.dtype.kind == "i":
+    rule, alone, real = power.RULES[step.rules["power"]], step["one_exponent"], np.dtype(np.float32)
+    apply = rule.apply
+    if rule.as_stored:
         return [np.ascontiguousarray(apply(base, exponent, alone))]
     return [blockwise(lambda x, y: apply(x, y, alone), [base, np.asarray(exponent, np.float32)], real, real)]
 

@@ -158,15 +158,15 @@ def lower_log_softmax(call: Call) -> Lowered:
     )
 
 
-def _in_rows(step: Step, x: np.ndarray, function: Function) -> list[np.ndarray]:
-    """`function` of some rows at a time."""
+def _in_rows(step: Step, x: np.ndarray, function: Function, whole: bool = False) -> list[np.ndarray]:
+    """`function` of some rows at a time, or of all."""
     dtype = DATA_TYPES[step["dtype"]].numpy
     if not x.size:
         return [np.empty(x.shape, dtype)]
     view = np.moveaxis(x.reshape(step["view"]), 1, 2)
     rows = np.ascontiguousarray(view).reshape(-1, step["view"][1])
     out = np.empty(rows.shape, dtype)
-    per_block = max(1, BLOCK // rows.shape[1])
+    per_block = len(rows) if whole else max(1, BLOCK // rows.shape[1])
     for begin in range(0, len(rows), per_block):
         check_stop()
         try:
@@ -230,7 +230,7 @@ def reference_softmax(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
         rule = softmax.RULES[step.rules["softmax"]]
         return _in_rows(step, x, _stored(step, lambda rows: rule.apply(rows, step.arrays, step["bits"])))
     real = real_softmax.RULES[step.rules["real_softmax"]]
-    return _in_rows(step, x, lambda rows: real.softmax(rows, step["beta"]))
+    return _in_rows(step, x, lambda rows: real.softmax(rows, step["beta"]), real.whole)
 
 
 def reference_log_softmax(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -238,7 +238,8 @@ def reference_log_softmax(step: Step, inputs: Sequence[np.ndarray]) -> list[np.n
     if "log_softmax" in step.rules:
         rule = log_softmax.RULES[step.rules["log_softmax"]]
         return _in_rows(step, inputs[0], _stored(step, lambda rows: rule.apply(rows, step.arrays)))
-    return _in_rows(step, inputs[0], real_softmax.RULES[step.rules["real_softmax"]].log_softmax)
+    real = real_softmax.RULES[step.rules["real_softmax"]]
+    return _in_rows(step, inputs[0], real.log_softmax, real.whole)
 
 
 OPERATORS = (
