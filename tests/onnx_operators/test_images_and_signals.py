@@ -191,7 +191,8 @@ def affine_grid(rng: np.random.Generator) -> Model:
 
 def mel_weights(rng: np.random.Generator) -> Model:
     samples, bands = int(rng.integers(16, 600)), int(rng.integers(1, 40))
-    rate, kind = int(rng.choice([8000, 16000, 44100, rng.integers(1000, 9000)])), int(rng.choice([1, 1, 11]))
+    rate = int(rng.choice([8000, 16000, 44100, rng.integers(1000, 9000)]))
+    kind = int(rng.choice([1, 1, 11, 2, 3, 5, 6, 12, 13]))
     low = F32(rng.uniform(0, rate / 4))
     counts = {name: np.array(value, I64) for name, value in (("bands", bands), ("samples", samples), ("rate", rate))}
     operands = {**counts, "low": np.array(low), "high": np.array(F32(rng.uniform(float(low), rate / 2)))}

@@ -249,7 +249,9 @@ def _log_softmax_in_pairs(rows: np.ndarray) -> np.ndarray:
     """
     with np.errstate(all="ignore"):
         differences, powers = _powers_in_pairs(rows)
-        return np.asarray(differences - rational_wide.library_log(_sums_of_pairs(powers)[:, 0])[:, None])
+        # A sum that is NaN counts as the least one.
+        sums = np.fmax(_sums_of_pairs(powers)[:, 0], np.float64(np.float32(1e-20)))
+        return np.asarray(differences - rational_wide.library_log(sums)[:, None])
 
 
 RULES: dict[str, RealSoftmaxRule] = {

@@ -40,7 +40,7 @@ EXACT: tuple[Row, ...] = (
     Row("leaky_relu", _ONE, {"slope": "scaled_below_zero"}, _RUN),
     Row("thresholded_relu", _ONE, {}, _RUN),
     Row("hardmax", _ONE, {}, _RUN, limit=_NAN),
-    Row("shrink", ("T -> T",), {}, _RUN, where=("s8", "u8", "s16", "u16", "s32", "u32", "s64", "f32", "f64")),
+    Row("shrink", ("T -> T",), {}, _RUN, where=("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64")),
     Row("prelu", ("f32 f32 -> f32",), {}, _RUN),
     *(
         Row(

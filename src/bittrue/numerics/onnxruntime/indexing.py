@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table import Row
-from .movement import COMMON
+from .movement import COMMON, INTEGERS
 
 _NAN = "NaN: which position the runtime names depends on its loops"
 _ORDER = "sorted=0 leaves the order of results open: here they are sorted"
@@ -108,7 +108,7 @@ ROWS: tuple[Row, ...] = (
     Row("affine_grid", ("f32 s64 -> f32",), {}, "run: 300 random models, every bit"),
     Row(
         "mel_weights",
-        ("s32|s64 s32|s64 s32|s64 f32 f32 -> f32|f64",),
+        (f"s32|s64 s32|s64 s32|s64 f32 f32 -> f32|f64|{'|'.join(INTEGERS)}",),
         {},
         "run: 300 random models, every bit",
         limit="the C library's logarithms and powers of binary64 numbers are those of the machine",

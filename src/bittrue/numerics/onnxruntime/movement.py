@@ -23,7 +23,7 @@ _ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("squeeze", "s64|-", EVERY),
     ("expand_dims", _POSITIONS, EVERY),
     ("identity", "", (*EVERY, *NARROW)),
-    ("transpose", "s64|-", (*EVERY, *NARROW, "u4", "s4")),
+    ("transpose", "s64|-", (*EVERY, *NARROW, "u4", "s4", "u2", "s2")),
     ("slice_axes", "s64 s64 s64|- s64|-", EVERY),
     ("slice_axes", "s32 s32 s32|- s32|-", EVERY),
     ("split", "s64|-", EVERY),
@@ -84,7 +84,7 @@ MOVED: tuple[Row, ...] = (
     Row("select", ("bool T T -> T",), {}, _MOVED, where=("u8", "s8", "s32", "s64", "u32")),
     Row("select", ("bool T T -> T",), {"choice": "one_unless_zero"}, _MOVED, where=("f32", "f64")),
     Row("select", ("bool f16 f16 -> f16",), {"choice": "one_unless_zero"}, _MOVED, limit=QUIET),
-    Row("fill", ("s64 T -> T",), {}, _MOVED, where=COMMON),
+    Row("fill", ("s64 T -> T",), {}, _MOVED, where=EVERY),
     Row(
         "scatter_nd",
         (f"T {_POSITIONS} T -> T",),
