@@ -187,12 +187,20 @@ using PeakMultiplyAdds = int64_t (*)(int64_t rounds);
 // sums[r][n] = the sum over segments s and elements k < depth of rows[s][r][k] * panel[s * depth + k][n], for n < width:
 // binary32, from +0 on, one term after the other in this order, each product and each sum rounded. A segment whose first
 // row is null is left out for all rows.
+// Where a panel begins, and where its sums go.
+struct RealSpot {
+  int64_t panel = 0, out = 0;
+};
+inline constexpr RealSpot kOnlySpot;
+
 struct RealRows {
   const float* const* rows = nullptr;  // [segments][capacity]
   int64_t capacity = 0, count = 0, segments = 1, depth = 0;
   float* sums = nullptr;
   int64_t stride = 0;  // floats from one row of sums to the next
   // Of run_in_parts:
+  const RealSpot* spots = &kOnlySpot;  // panels that all rows meet
+  int64_t spot_count = 1;
   int64_t part = 1;               // terms of a sum
   float factor = 1;               // of such a sum
   const float* begins = nullptr;  // what the results begin with, row by row; null: what `sums` holds

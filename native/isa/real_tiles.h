@@ -14,7 +14,7 @@ namespace bittrue::BITTRUE_ISA {
 
 // One term of a sum with two roundings.
 struct TwoRoundings {
-  static constexpr bool kFromSums = false, kInParts = false;
+  static constexpr bool kFromSums = false;
   template <class Vector>
   static Vector add(Vector sum, Vector x, Vector w) {
     return sum + x * w;
@@ -22,11 +22,10 @@ struct TwoRoundings {
 };
 
 // `Vector` is a vector of floats as the compiler's extension makes them. `Term` adds a product to a sum; sums begin with
-// +0, or with what lies where they go; those in parts begin with +0 again and again, and each part is added there.
+// +0, or with what lies where they go; those of parts begin with +0, and are added to it.
 template <class Vector, class Term = TwoRoundings>
 struct RealTiles {
   static constexpr int64_t kLanes = sizeof(Vector) / sizeof(float);
-  static constexpr float kInfinity = __builtin_inff();
 
   static Vector load(const float* from) {
     Vector value;
@@ -39,9 +38,22 @@ struct RealTiles {
     return Vector{};
   }
 
-  template <int kRows, int kVectors, bool kPlaced>
-  __attribute__((noinline)) static bool tile(const RealRows& rows, int64_t first, const float* panel, float* out) {
-    Vector sums[kRows][kVectors], odd[kVectors] = {};
+  // sums[r][v] += x[r][k] * weights[v] for one term.
+  template <int kRows, int kVectors>
+  __attribute__((always_inline)) static void add_term(const float* const (&x)[kRows], int64_t k, const float* weights,
+                                                      Vector (&sums)[kRows][kVectors]) {
+    Vector w[kVectors];
+    unroll<kVectors>([&](int v) __attribute__((always_inline)) { w[v] = load(weights + v * kLanes); });
+    unroll<kRows>([&](int r) __attribute__((always_inline)) {
+      const Vector value = x[r][k] - Vector{};
+      unroll<kVectors>([&](int v) __attribute__((always_inline)) { sums[r][v] = Term::add(sums[r][v], value, w[v]); });
+    });
+  }
+
+  template <int kRows, int kVectors>
+  __attribute__((noinline)) static void tile(const RealRows& rows, int64_t first, const float* panel) {
+    float* out = rows.sums + first * rows.stride;
+    Vector sums[kRows][kVectors];
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
       unroll<kVectors>([&](int v)
                            __attribute__((always_inline)) { sums[r][v] = begin(out + r * rows.stride + v * kLanes); });
@@ -52,63 +64,102 @@ struct RealTiles {
       const float* x[kRows];
       unroll<kRows>([&](int r) __attribute__((always_inline)) { x[r] = at[r]; });
       const float* weights = panel;
-      for (int64_t k = 0, end = rows.depth; k < rows.depth;) {
-        if constexpr (Term::kInParts) end = std::min(k + rows.part, rows.depth);
-        for (; k < end; ++k, weights += kVectors * kLanes) {
-          if constexpr (kPlaced) weights = panel + rows.places[k];
-          Vector w[kVectors];
-          unroll<kVectors>([&](int v) __attribute__((always_inline)) { w[v] = load(weights + v * kLanes); });
-          unroll<kRows>([&](int r) __attribute__((always_inline)) {
-            const Vector value = x[r][k] - Vector{};
-            unroll<kVectors>([&](int v)
-                                 __attribute__((always_inline)) { sums[r][v] = Term::add(sums[r][v], value, w[v]); });
-          });
-        }
-        if constexpr (Term::kInParts) {
-          const bool begun = k > rows.part || rows.begins == nullptr, done = k == rows.depth;
-          const int64_t stride = begun ? rows.stride : rows.begins_stride;
-          const float* from = begun ? out : rows.begins + first * stride;
-          const Vector low = (done ? rows.low : -kInfinity) - Vector{},
-                       high = (done ? rows.high : kInfinity) - Vector{};
-          // Adding -0 changes nothing.
-          const bool bare = from == kNothing.numbers && rows.factor == 1.0f, biased = done && rows.biases != nullptr;
-          unroll<kRows>([&](int r) __attribute__((always_inline)) {
-            const Vector bias = (biased ? rows.biases[first + r] : -0.0f) - Vector{};
-            unroll<kVectors>([&](int v) __attribute__((always_inline)) {
-              Vector value = sums[r][v];
-              if (!bare) value = Term::add(load(from + r * stride + v * kLanes), value, rows.factor - Vector{});
-              value = value + bias;
-              odd[v] += value - value;  // 0, or NaN for ever
-              value = value < low ? low : value;
-              value = value > high ? high : value;
-              std::memcpy(out + r * rows.stride + v * kLanes, &value, sizeof(Vector));
-              sums[r][v] = Vector{};
-            });
-          });
-        }
-      }
+      for (int64_t k = 0; k < rows.depth; ++k, weights += kVectors * kLanes) add_term(x, k, weights, sums);
     }
-    if constexpr (Term::kInParts) {
-      for (int v = 1; v < kVectors; ++v) odd[0] += odd[v];
-      return is_nought(odd[0]);
-    }
-    unroll<kRows>([&](int r) __attribute__((always_inline)) {
-      unroll<kVectors>([&](int v) __attribute__((always_inline)) {
-        std::memcpy(out + r * rows.stride + v * kLanes, &sums[r][v], sizeof(Vector));
-      });
-    });
-    return true;
+    store_tile(sums, out, rows.stride);
   }
 
-  // All rows, in tiles of `kRows`; the last ones by smaller tiles, by two of one height rather than a high and a low one.
-  template <int kRows, int kVectors, bool kPlaced = false>
-  static bool tiles(const RealRows& rows, int64_t first, const float* panel) {
-    constexpr int kNext = kRows > 4 ? 4 : kRows / 2, kTwo = 2 * kNext > kRows ? 2 * kNext : 0;
-    bool finite = true;
-    for (; first + kRows <= rows.count && rows.count - first != kTwo; first += kRows) {
-      finite &= tile<kRows, kVectors, kPlaced>(rows, first, panel, rows.sums + first * rows.stride);
+  template <int kRows, int kVectors>
+  __attribute__((always_inline)) static void store_tile(const Vector (&sums)[kRows][kVectors], float* out,
+                                                        int64_t stride) {
+    unroll<kRows>([&](int r) __attribute__((always_inline)) {
+      unroll<kVectors>([&](int v) __attribute__((always_inline)) {
+        std::memcpy(out + r * stride + v * kLanes, &sums[r][v], sizeof(Vector));
+      });
+    });
+  }
+
+  // Terms [begin, end) of some rows at every spot. False where a result is no finite number.
+  template <int kRows, int kVectors, bool kPlaced>
+  __attribute__((noinline)) static bool part(const RealRows& rows, int64_t first, const float* panel, int64_t begin,
+                                             int64_t end) {
+    const bool begun = begin > 0 || rows.begins == nullptr;
+    const int64_t stride = begun ? rows.stride : rows.begins_stride;
+    const float* const starts = (begun ? rows.sums : rows.begins) + first * stride;
+    float* const outs = rows.sums + first * rows.stride;
+    const float* x[kRows];
+    unroll<kRows>([&](int r) __attribute__((always_inline)) { x[r] = rows.rows[first + r]; });
+    Vector odd = {};
+    for (const RealSpot *spot = rows.spots, *last = spot + rows.spot_count; spot != last; ++spot) {
+      Vector sums[kRows][kVectors];
+      unroll<kRows>([&](int r) __attribute__((always_inline)) {
+        unroll<kVectors>([&](int v) __attribute__((always_inline)) { sums[r][v] = Vector{}; });
+      });
+      const float* const own = panel + spot->panel;
+      const auto at = [&](int64_t k) __attribute__((always_inline)) {
+        return kPlaced ? own + rows.places[k] : own + k * (kVectors * kLanes);
+      };
+      for (int64_t k = begin; k < end; ++k) add_term(x, k, at(k), sums);
+      const float* const from = starts + (stride == 0 ? 0 : spot->out);
+      const Vector factor = rows.factor - Vector{};
+      unroll<kRows>([&](int r) __attribute__((always_inline)) {
+        unroll<kVectors>([&](int v) __attribute__((always_inline)) {
+          sums[r][v] = Term::add(load(from + r * stride + v * kLanes), sums[r][v], factor);
+        });
+      });
+      if (end == rows.depth) odd += limit(rows, first, sums);
+      store_tile(sums, outs + spot->out, rows.stride);
     }
-    if constexpr (kRows > 1) finite &= tiles<kNext, kVectors, kPlaced>(rows, first, panel);
+    return is_nought(odd);
+  }
+
+  // Adds biases and keeps results within their limits; 0, or NaN where one is no finite number.
+  template <int kRows, int kVectors>
+  __attribute__((always_inline)) static Vector limit(const RealRows& rows, int64_t first,
+                                                     Vector (&sums)[kRows][kVectors]) {
+    const float* biases = rows.biases == nullptr ? kNothing.numbers : rows.biases + first;
+    const Vector low = rows.low - Vector{}, high = rows.high - Vector{};
+    Vector odd = {};
+    unroll<kRows>([&](int r) __attribute__((always_inline)) {
+      const Vector bias = biases[r] - Vector{};
+      unroll<kVectors>([&](int v) __attribute__((always_inline)) {
+        Vector value = sums[r][v] + bias;
+        odd += value - value;
+        value = value < low ? low : value;
+        sums[r][v] = value > high ? high : value;
+      });
+    });
+    return odd;
+  }
+
+  // tile(rows, first): all rows, in tiles of `kRows`; the last ones by smaller tiles, by two of one height rather than a
+  // high and a low one.
+  template <int kRows, class Tile>
+  __attribute__((always_inline)) static void in_tiles(int64_t count, int64_t first, const Tile& tile) {
+    constexpr int kNext = kRows > 4 ? 4 : kRows / 2, kTwo = 2 * kNext > kRows ? 2 * kNext : 0;
+    for (; first + kRows <= count && count - first != kTwo; first += kRows) {
+      tile(std::integral_constant<int, kRows>{}, first);
+    }
+    if constexpr (kRows > 1) in_tiles<kNext>(count, first, tile);
+  }
+
+  template <int kRows, int kVectors>
+  static void tiles(const RealRows& rows, const float* panel) {
+    in_tiles<kRows>(rows.count, 0, [&](auto height, int64_t first) __attribute__((always_inline)) {
+      tile<height.value, kVectors>(rows, first, panel);
+    });
+  }
+
+  // Part by part, so that the rows' terms and the panel's stay in the first cache.
+  template <int kRows, int kVectors, bool kPlaced>
+  static bool parts(const RealRows& rows, const float* panel) {
+    bool finite = true;
+    for (int64_t begin = 0; begin < rows.depth; begin += rows.part) {
+      const int64_t end = std::min(begin + rows.part, rows.depth);
+      in_tiles<kRows>(rows.count, 0, [&](auto height, int64_t first) __attribute__((always_inline)) {
+        finite &= part<height.value, kVectors, kPlaced>(rows, first, panel, begin, end);
+      });
+    }
     return finite;
   }
 

@@ -75,28 +75,36 @@ inline void check_real_matmul(Context& context) {
                                 std::to_string(count) + " rows of " + std::to_string(segments) + " times " +
                                     std::to_string(depth) + " times " + std::to_string(width));
     if (pointers[0] == nullptr) continue;
-    fill_reals(random, sums);
+    // Several panels, whose sums lie side by side.
+    const int64_t panels = random.between(1, 3), wide = panels * width + random.between(0, 2);
+    Exact<float> several(panels * depth * width), begins((count - 1) * (wide + 1) + panels * width), biases(count);
+    Exact<float> made((count - 1) * wide + panels * width);
+    for (Exact<float>* numbers : {&several, &begins, &biases, &made}) fill_reals(random, *numbers);
+    std::vector<RealSpot> spots;
+    for (int64_t p = 0; p < panels; ++p) spots.push_back({p * depth * width, p * width});
+    rows.spots = spots.data();
+    rows.spot_count = panels;
+    rows.sums = made.data();
+    rows.stride = wide;
     rows.segments = 1;
     rows.part = random.between(1, depth + 3);
     rows.factor = random.one_in(2) ? 1.0f : 0.3f;
-    Exact<float> begins((count - 1) * (stride + 1) + width), biases(count);
-    fill_reals(random, begins);
-    fill_reals(random, biases);
-    if (random.one_in(2)) rows.begins = begins.data(), rows.begins_stride = stride + 1;
+    if (random.one_in(2)) rows.begins = begins.data(), rows.begins_stride = wide + 1;
     if (random.one_in(3)) rows.begins = kNothing.numbers, rows.begins_stride = 0;
     if (random.one_in(2)) rows.biases = biases.data();
     if (random.one_in(2)) rows.low = random.one_in(2) ? 0.0f : -1.5f;
     if (random.one_in(2)) rows.high = 6.0f;
-    std::copy_n(sums.data(), sums.count(), expected.data());
+    expected.assign(made.data(), made.data() + made.count());
     bool finite = true;
     for (int64_t r = 0; r < count; ++r) {
-      for (int64_t n = 0; n < width; ++n) {
-        float& total = expected[r * stride + n];
-        if (rows.begins != nullptr) total = rows.begins[r * rows.begins_stride + n];
+      for (int64_t n = 0; n < panels * width; ++n) {
+        float& total = expected[r * wide + n];
+        if (rows.begins != nullptr) total = rows.begins[r * rows.begins_stride + (rows.begins_stride == 0 ? 0 : n)];
+        const float* own = several.data() + n / width * depth * width + n % width;
         for (int64_t k = 0; k < depth; k += rows.part) {
           float part = 0;
           for (int64_t i = k; i < std::min(depth, k + rows.part); ++i) {
-            part = std::fma(pointers[r][i], panel[i * width + n], part);
+            part = std::fma(pointers[r][i], own[i * width], part);
           }
           total = std::fma(part, rows.factor, total);
         }
@@ -105,24 +113,31 @@ inline void check_real_matmul(Context& context) {
         total = limited(total, rows.low, rows.high);
       }
     }
-    Exact<float> again(sums.count());
-    std::copy_n(sums.data(), sums.count(), again.data());
-    const uint8_t right = finite, told = core.run_in_parts(rows, panel.data(), width);
-    const std::string text = std::to_string(depth) + " terms in parts of " + std::to_string(rows.part);
+    Exact<float> again(made.count());
+    std::copy_n(made.data(), made.count(), again.data());
+    const uint8_t right = finite, told = core.run_in_parts(rows, several.data(), width);
+    const std::string text = std::to_string(depth) + " terms in parts of " + std::to_string(rows.part) + ", " +
+                             std::to_string(panels) + " panels";
     context.report.expect_equal(&told, &right, 1, text + ", finite");
-    if (finite) context.report.expect_equal(sums.data(), expected.data(), sums.count(), text);
+    if (finite) context.report.expect_equal(made.data(), expected.data(), made.count(), text);
     if (width > core.lanes * RealMatmul::kPlacedVectors) continue;
     // The same terms, apart and in another order.
     std::vector<int64_t> places;
+    const int64_t apart_floats = (depth - 1) * (width + 3) + width;
     for (int64_t k = 0; k < depth; ++k) places.push_back((depth - 1 - k) * (width + 3));
-    Exact<float> apart((depth - 1) * (width + 3) + width);
+    Exact<float> apart(panels * apart_floats);
     fill_reals(random, apart);
-    for (int64_t k = 0; k < depth; ++k) std::copy_n(panel.data() + k * width, width, apart.data() + places[k]);
+    for (int64_t p = 0; p < panels; ++p) {
+      spots[p].panel = p * apart_floats;
+      for (int64_t k = 0; k < depth; ++k) {
+        std::copy_n(several.data() + (p * depth + k) * width, width, apart.data() + spots[p].panel + places[k]);
+      }
+    }
     rows.places = places.data();
     rows.sums = again.data();
     const uint8_t told_again = core.run_placed(rows, apart.data(), width);
     context.report.expect_equal(&told_again, &right, 1, text + ", placed, finite");
-    if (finite) context.report.expect_equal(again.data(), expected.data(), sums.count(), text + ", placed");
+    if (finite) context.report.expect_equal(again.data(), expected.data(), again.count(), text + ", placed");
   }
 }
 

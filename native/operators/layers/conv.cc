@@ -23,13 +23,12 @@
 namespace bittrue {
 namespace {
 
-constexpr int64_t kLoopRows = 36;       // filters whose sums are held at a time: a multiple of every tile's height
-constexpr int64_t kFewTerms = 256;      // of a sum that leaves most of the time to memory,
-constexpr int64_t kFewRows = 12;        // and how many filters are then worked on at a time
+constexpr int64_t kLoopRows = 36;       // filters that are worked on together: a multiple of most tiles' height
 constexpr int64_t kLoopRate = 16;       // multiply-adds of one nanosecond, about
 constexpr int64_t kLoopWidth = 1024;    // columns of a tile
 constexpr int64_t kLoopFrames = 65536;  // numbers of a tile's frames, about
 constexpr int64_t kLoopPacked = 16384;  // numbers of panels that are packed together, about
+constexpr int64_t kLoopSpots = 64;      // that one call works on
 constexpr int64_t kLoopColumns = 512;   // of panels that are worked on together, about
 
 // The order of a product without blocks of its own.
@@ -256,30 +255,41 @@ class OrderedReals final : public Kernel {
   // All filters and lines of a tile, straight into the output. False where a result is no finite number.
   bool lines(const Run& run, const Tile& tile, const Worker& worker, int index) const {
     const int64_t pitch = frame_.pitch(), width = f_.w.out, group = kLoopColumns / width + 1;
-    // Short sums take less time than writing them does, for which few lines at a time are best.
-    const int64_t step = f_.terms <= kFewTerms ? kFewRows : kLoopRows;
     bool finite = true;
     for (int64_t y = 0; y < tile.lines; y += group) {
       run.check(index);
-      for (int64_t m = tile.low; m < tile.end; m += step) {
-        RealRows product = product_of(run, tile, worker, m, std::min(step, tile.end - m));
+      for (int64_t m = tile.low; m < tile.end; m += kLoopRows) {
+        RealRows product = product_of(run, tile, worker, m, std::min(kLoopRows, tile.end - m));
+        const int64_t at = first_of(tile, m) + (tile.y + y) * width;
+        product.sums = reinterpret_cast<float*>(run.outputs[0]) + at;
         product.stride = f_.positions;
-        for (int64_t line = y; line < std::min(y + group, tile.lines); ++line) {
-          const int64_t at = first_of(tile, m) + (tile.y + line) * width;
-          for (int64_t x = 0, next = 0; x < width; x = next) {
-            const int64_t wide = width_at(width - x), begin = std::min(x, width - wide);
-            next = x + wide;
-            product.sums = reinterpret_cast<float*>(run.outputs[0]) + at + begin;
-            if (f_.begins) product.begins = f_.begin(run) + at + begin, product.begins_stride = f_.positions;
-            finite &= core_.run_placed(product, worker.frames + line * pitch + begin, wide);
+        if (f_.begins) product.begins = f_.begin(run) + at, product.begins_stride = f_.positions;
+        RealSpot spots[kLoopSpots];
+        product.spots = spots;
+        const auto multiply = [&](int64_t wide, int64_t begin, int64_t end) {
+          product.spot_count = 0;
+          for (int64_t line = 0; line < std::min(group, tile.lines - y); ++line) {
+            for (int64_t x = begin; x < end; x += wide) {
+              spots[product.spot_count++] = {line * pitch + x, line * width + x};
+              if (product.spot_count < kLoopSpots) continue;
+              finite &= core_.run_placed(product, worker.frames + y * pitch, wide);
+              product.spot_count = 0;
+            }
           }
-        }
+          if (product.spot_count > 0) finite &= core_.run_placed(product, worker.frames + y * pitch, wide);
+        };
+        const int64_t wide = width_at(width);
+        int64_t left = width;
+        while (left >= wide && width_at(left) == wide) left -= wide;
+        multiply(wide, 0, width - left);
+        // Those at the ends of lines may begin before others have ended, whose sums they make again.
+        if (left > 0) multiply(width_at(left), width - width_at(left), width);
       }
     }
     return finite;
   }
 
-  // Two vectors have the highest tiles; no single one is left over.
+  // Two vectors have the highest tiles; no single one is left over where there are tiles of three.
   int64_t width_at(int64_t left) const {
     const int64_t vectors = (left + core_.lanes - 1) / core_.lanes;
     return std::min<int64_t>(vectors == 3 ? 3 : std::min<int64_t>(vectors, 2), most_ / core_.lanes) * core_.lanes;
@@ -301,20 +311,27 @@ class OrderedReals final : public Kernel {
         });
       }
     }
-    const bool one_line = !fours && (frame_.pitch() == f_.w.out || tile.lines == 1);
     bool finite = true;
-    int64_t direct = 0;  // columns that went straight into the output
-    for (int64_t p = 0; p < columns; p += most_) {
-      const int64_t used = std::min(most_, columns - p), wide = round_up(used, core_.lanes);
+    for (int64_t p = 0; fours && p < columns; p += most_) {
+      const int64_t wide = round_up(std::min(most_, columns - p), core_.lanes);
       const float* panel = bare_ ? worker.packed + p * f_.terms : worker.frames + first + p;
-      if (fours) {
-        float* sums = worker.sums + p;
-        add_fours(
-            *worker.pointers, [&](int64_t k) { return panel + (bare_ ? k * wide : places_[k]); }, f_.terms, wide, sums);
-        finite &= add_to_all(sums, f_.added ? *product.biases : -0.0f, wide, sums);
-        f_.limits.apply(sums, wide);
-        continue;
-      }
+      float* sums = worker.sums + p;
+      add_fours(
+          *worker.pointers, [&](int64_t k) { return panel + (bare_ ? k * wide : places_[k]); }, f_.terms, wide, sums);
+      finite &= add_to_all(sums, f_.added ? *product.biases : -0.0f, wide, sums);
+      f_.limits.apply(sums, wide);
+    }
+    const bool one_line = frame_.pitch() == f_.w.out || tile.lines == 1;
+    int64_t direct = 0;  // columns that went straight into the output
+    RealSpot spots[kLoopSpots];
+    product.spots = spots;
+    for (int64_t p = 0, next = 0; p < columns && !fours; p = next) {
+      const int64_t used = std::min(most_, columns - p), wide = round_up(used, core_.lanes);
+      // Panels of a width that are parts of the frames go together; those that are packed stay in the cache one by one.
+      product.spot_count = bare_ || used < most_ ? 1 : std::min((columns - p) / most_, kLoopSpots);
+      for (int64_t i = 0; i < product.spot_count; ++i) spots[i] = {i * most_, i * most_};
+      next = p + product.spot_count * most_;
+      const float* panel = bare_ ? worker.packed + p * f_.terms : worker.frames + first + p;
       const bool whole = one_line && used == wide;
       const int64_t place = tile.y * f_.w.out + tile.x + first + p;
       product.sums = whole ? out + place : worker.sums + p;
@@ -323,7 +340,7 @@ class OrderedReals final : public Kernel {
         product.begins = whole ? begin + place : nullptr;
         product.begins_stride = f_.positions;
       }
-      if (whole) direct = p + used;
+      if (whole) direct = std::min(next, columns);
       finite &= (bare_ ? core_.run_in_parts : core_.run_placed)(product, panel, wide);
     }
     for (int64_t r = 0; r < count && direct < columns; ++r) {
