@@ -2,7 +2,9 @@
 // every tap of a filter is the same plane elsewhere. With strides, a frame has a plane for each remainder of a place.
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "core/share.h"
@@ -19,22 +21,65 @@ constexpr int64_t kFrameFloats = 6144;   // numbers of a frame, about: it stays 
 constexpr int64_t kPlaneOutputs = 8192;  // of one task, about
 constexpr int64_t kPlaneRate = 8;        // outputs of one tap in a nanosecond
 constexpr int64_t kWideLine = 64;        // narrower lines run on into the gaps between them
+constexpr int64_t kMostSums = 1 << 24;   // numbers of a plane whose windows are added up
 constexpr int64_t kPlaneLanes = 16;      // numbers behind a frame that may be read
+
+// A frame for windows that meet all lines and columns in steps of one and give lines as wide as the image's: a copy of the
+// plane per column of taps, without gaps between its lines. Columns that a tap would find at the other end of the line
+// before or behind are zeros there.
+class EvenFrame {
+ public:
+  EvenFrame(const SpatialAxis& h, const SpatialAxis& w) : h_(h), w_(w) {
+    const int64_t reach = std::max(std::abs(shift(w, 0)), std::abs(shift(w, w.taps - 1)));
+    const int64_t below = h.out - 1 + shift(h, h.taps - 1) - (h.dimension - 1);
+    lead_ = std::max<int64_t>(0, h.before) * w.dimension + reach;
+    plane_ = h.dimension * w.dimension;
+    size_ = lead_ + plane_ + std::max<int64_t>(0, below) * w.dimension + reach;
+    fits_ =
+        h.stride == 1 && w.stride == 1 && w.out == w.dimension && w.out < kWideLine && size_ <= kFrameFloats / w.taps;
+    for (int64_t i = 0; i < h.taps && fits_; ++i) {
+      for (int64_t j = 0; j < w.taps; ++j) {
+        offsets_.push_back(j * size_ + lead_ + shift(h, i) * w.dimension + shift(w, j));
+      }
+    }
+  }
+
+  bool fits() const { return fits_; }
+  int64_t floats() const { return w_.taps * size_; }
+  int64_t offset(int64_t tap) const { return offsets_[tap]; }
+
+  void fill(const float* plane, float* to, bool around) const {
+    for (int64_t j = 0; j < w_.taps; ++j, to += size_) {
+      if (around) std::fill_n(to, lead_, 0.0f), std::fill(to + lead_ + plane_, to + size_, 0.0f);
+      std::memcpy(to + lead_, plane, static_cast<size_t>(plane_) * 4);
+      const int64_t moved = shift(w_, j), out = std::min(std::abs(moved), w_.dimension);
+      float* line = to + lead_ + (moved < 0 ? w_.dimension - out : 0);
+      for (int64_t y = 0; y < h_.dimension && out > 0; ++y, line += w_.dimension) std::fill_n(line, out, 0.0f);
+    }
+  }
+
+ private:
+  static int64_t shift(const SpatialAxis& axis, int64_t tap) { return tap * axis.dilation - axis.before; }
+
+  SpatialAxis h_, w_;
+  int64_t lead_ = 0, plane_ = 0, size_ = 0;
+  bool fits_ = false;
+  std::vector<int64_t> offsets_;
+};
 
 class PlaneConvolution final : public Kernel {
  public:
-  PlaneConvolution(const Step& step, const CoreSet& cores, const RealConvolutionForm& form)
+  // `kept` are the filters where they are constants.
+  PlaneConvolution(const CoreSet& cores, const RealConvolutionForm& form, std::vector<float> kept)
       : core_(cores.real_plane()),
         f_(form),
+        even_frame_(form.h, form.w),
+        even_(even_frame_.fits() && form.order != RealConvolutionForm::Order::fours),
         tile_w_(std::min<int64_t>(form.w.out, 4096)),
-        tile_h_(lines_of_tile(form, tile_w_)),
-        frame_(form.h, form.w, tile_h_, tile_w_) {
+        tile_h_(even_ ? form.h.out : lines_of_tile(form, tile_w_)),
+        frame_(form.h, form.w, tile_h_, tile_w_),
+        kept_(std::move(kept)) {
     require(frame_floats() <= int64_t{1} << 24, "a frame is very large");
-    const Operand& filters = step.input(1);
-    if (filters.constant != nullptr) {
-      kept_.resize(static_cast<size_t>(filters.elements));
-      std::memcpy(kept_.data(), filters.constant, kept_.size() * 4);
-    }
   }
 
   int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
@@ -56,7 +101,7 @@ class PlaneConvolution final : public Kernel {
     run.pool.parallel((planes * tiles + together - 1) / together, threads, [&](int64_t task, int worker) {
       const Worker mine = place(run.scratch + worker * worker_bytes());
       bool right = true;
-      std::fill_n(mine.frame + frame_.floats(), kPlaneLanes, 0.0f);
+      std::fill_n(mine.frame + frame_floats() - kPlaneLanes, kPlaneLanes, 0.0f);
       for (int64_t i = task * together; i < std::min(planes * tiles, (task + 1) * together); ++i) {
         // Planes of a single tile leave the zeros around them as they are.
         const bool around = tiles > 1 || i == task * together;
@@ -80,8 +125,8 @@ class PlaneConvolution final : public Kernel {
     const int64_t fit = kFrameFloats / (rows.slots() * columns.slots() * columns.size);
     return std::min(form.h.out, std::max<int64_t>({fit, 8 * (rows.size - 1), 1}));
   }
-  int64_t frame_floats() const { return frame_.floats() + kPlaneLanes; }
-  bool runs_on() const { return f_.w.out < kWideLine && f_.order != RealConvolutionForm::Order::fours; }
+  int64_t frame_floats() const { return (even_ ? even_frame_.floats() : frame_.floats()) + kPlaneLanes; }
+  bool runs_on() const { return !even_ && f_.w.out < kWideLine && f_.order != RealConvolutionForm::Order::fours; }
   int64_t sums_bytes() const { return runs_on() ? round_up(tile_h_ * frame_.pitch() * 4, 64) : 0; }
   int64_t worker_bytes() const { return round_up(f_.terms * 8, 64) + round_up(frame_floats() * 4, 64) + sums_bytes(); }
   Worker place(uint8_t* scratch) const {
@@ -89,7 +134,7 @@ class PlaneConvolution final : public Kernel {
     w.inputs = reinterpret_cast<const float**>(scratch);
     w.frame = reinterpret_cast<float*>(scratch + round_up(f_.terms * 8, 64));
     w.sums = w.frame + round_up(frame_floats(), 16);
-    for (int64_t t = 0; t < f_.terms; ++t) w.inputs[t] = w.frame + frame_.offset(t);
+    for (int64_t t = 0; t < f_.terms; ++t) w.inputs[t] = w.frame + (even_ ? even_frame_.offset(t) : frame_.offset(t));
     return w;
   }
 
@@ -98,7 +143,12 @@ class PlaneConvolution final : public Kernel {
     const int64_t lines = std::min(tile_h_, f_.h.out - y0), used = std::min(tile_w_, f_.w.out - x0);
     const int64_t pitch = frame_.pitch(), filter = plane % f_.groups * f_.filters;
     const bool fours = f_.order == RealConvolutionForm::Order::fours;
-    frame_.fill(f_.at(run, 0) + plane * f_.plane(), y0, x0, worker.frame, around);
+    const float* image = f_.at(run, 0) + plane * f_.plane();
+    if (even_) {
+      even_frame_.fill(image, worker.frame, around);
+    } else {
+      frame_.fill(image, y0, x0, worker.frame, around);
+    }
     bool finite = true;
     for (int64_t m = 0; m < f_.filters; ++m) {
       const int64_t first = (plane * f_.filters + m) * f_.positions + y0 * f_.w.out + x0;
@@ -111,6 +161,7 @@ class PlaneConvolution final : public Kernel {
       rows.taps = f_.terms, rows.lines = lines, rows.step = pitch, rows.count = used;
       rows.out = out, rows.out_step = f_.w.out;
       if (begin == nullptr) rows.bias = bias, rows.low = f_.limits.low, rows.high = f_.limits.high;
+      if (even_) rows.lines = 1, rows.count = f_.positions;
       if (runs_on()) rows.lines = 1, rows.count = (lines - 1) * pitch + used, rows.out = worker.sums;
       if (!fours) finite &= core_(rows);
       for (int64_t y = 0; y < lines && runs_on(); ++y) {
@@ -136,6 +187,8 @@ class PlaneConvolution final : public Kernel {
 
   RealPlane core_;
   RealConvolutionForm f_;
+  EvenFrame even_frame_;
+  bool even_;
   int64_t tile_w_, tile_h_;
   ImageFrame frame_;
   std::vector<float> kept_;
@@ -148,7 +201,17 @@ std::unique_ptr<Kernel> make_plane_convolution(const Step& step, const CoreSet& 
   const bool single_chain = form.order == RealConvolutionForm::Order::blocks && form.terms <= form.split;
   if (form.depth > 1 || form.block > 1 || form.filters > kPlaneFilters || form.is_volume()) return nullptr;
   if (form.order != RealConvolutionForm::Order::fours && !single_chain) return nullptr;
-  return std::make_unique<PlaneConvolution>(step, cores, form);
+  const Operand& filters = step.input(1);
+  std::vector<float> kept(static_cast<size_t>(filters.constant == nullptr ? 0 : filters.elements));
+  if (!kept.empty()) std::memcpy(kept.data(), filters.constant, kept.size() * 4);
+  return std::make_unique<PlaneConvolution>(cores, form, std::move(kept));
+}
+
+std::unique_ptr<Kernel> make_plane_sums(const CoreSet& cores, const RealConvolutionForm& form) {
+  const FrameAxis lines(form.h, form.h.out), columns(form.w, form.w.out);
+  if (form.is_volume() || lines.slots() * lines.size * columns.slots() * columns.size > kMostSums) return nullptr;
+  // A product with 1 is exact.
+  return std::make_unique<PlaneConvolution>(cores, form, std::vector<float>(static_cast<size_t>(form.terms), 1.0f));
 }
 
 }  // namespace bittrue

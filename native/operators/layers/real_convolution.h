@@ -17,6 +17,7 @@ struct RealConvolutionForm {
   // Sums of `split` terms, added up; a single row in fours; a single column in 8 lanes.
   enum class Order { blocks, fours, lanes };
 
+  RealConvolutionForm() = default;
   // NoKernel for what does not fit together.
   explicit RealConvolutionForm(const Step& step);
 
@@ -68,6 +69,9 @@ inline void take_every(const float* from, int64_t stride, int64_t count, float* 
 
 // Filters of one channel, a few of them per channel: null for other convolutions.
 std::unique_ptr<Kernel> make_plane_convolution(const Step& step, const CoreSet& cores, const RealConvolutionForm& form);
+
+// Sums over windows, tap by tap in the order of memory, without a filter: null for what has no frames.
+std::unique_ptr<Kernel> make_plane_sums(const CoreSet& cores, const RealConvolutionForm& form);
 
 // Images of so few positions that they are the rows of the product: null for other convolutions.
 std::unique_ptr<Kernel> make_few_positions(const Step& step, const CoreSet& cores, const RealConvolutionForm& form);

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
 #include "core/share.h"
 #include "operators/core/finite.h"
+#include "operators/layers/real_convolution.h"
 #include "operators/layers/spatial_axis.h"
 #include "operators/pooling/pools.h"
 
@@ -61,37 +63,77 @@ class PlanePool : public Kernel {
   // What the windows of a line see, one element after the other: parts of lines of the image between borders.
   int64_t seen() const { return (w_.out - 1) * w_.stride + (w_.taps - 1) * w_.dilation + 1; }
   int64_t seen_bytes(int64_t element) const { return round_up(seen() * element, 64); }
-  // body(line of the image, count), each of them from where windows see it on, for the lines that output line y meets.
-  template <class Element, class Body>
-  void for_seen(const Element* image, int64_t y, const Body& body) const {
-    const int64_t first = std::max<int64_t>(0, -w_.before), count = inside();
-    for (int64_t i = 0; i < line_taps() && count > 0; ++i) {
-      const Element* from = line(image, y, i);
-      if (from != nullptr) body(from + first, count);
+  // to[n] = `start`, joined with what each line that output line y meets has there, from where windows see it on.
+  template <class Element, class Join>
+  void down(const Element* image, int64_t y, Element start, Element* to, const Join& join) const {
+    const int64_t count = inside(), first = std::max<int64_t>(0, -w_.before);
+    const int64_t deep = y / h_.out * d_.stride - d_.before, tall = y % h_.out * h_.stride - h_.before;
+    const Element* found[3];
+    int lines = 0;
+    bool begun = false;
+    const auto join_found = [&] {
+      if (lines == 3) join_lines<3>(found, count, begun, start, to, join);
+      if (lines == 2) join_lines<2>(found, count, begun, start, to, join);
+      if (lines == 1) join_lines<1>(found, count, begun, start, to, join);
+      begun |= lines > 0, lines = 0;
+    };
+    for (int64_t i = 0, z = deep; i < d_.taps && count > 0; ++i, z += d_.dilation) {
+      if (z < 0 || z >= d_.dimension) continue;
+      for (int64_t j = 0, at = tall; j < h_.taps; ++j, at += h_.dilation) {
+        if (at < 0 || at >= h_.dimension) continue;
+        found[lines++] = image + (z * h_.dimension + at) * w_.dimension + first;
+        if (lines == 3) join_found();
+      }
+    }
+    join_found();
+    if (!begun) std::fill_n(to, count, start);
+  }
+  // What is begun goes on from `to`.
+  template <int kLines, class Element, class Join>
+  static void join_lines(const Element* const* lines, int64_t count, bool begun, Element start, Element* __restrict to,
+                         const Join& join) {
+    const Element *a = lines[0], *b = lines[kLines > 1 ? 1 : 0], *c = lines[kLines > 2 ? 2 : 0];
+    const auto joined = [&](Element value, int64_t n) __attribute__((always_inline)) {
+      value = join(value, a[n]);
+      if (kLines > 1) value = join(value, b[n]);
+      if (kLines > 2) value = join(value, c[n]);
+      return value;
+    };
+    if (begun) {
+      for (int64_t n = 0; n < count; ++n) to[n] = joined(to[n], n);
+    } else {
+      for (int64_t n = 0; n < count; ++n) to[n] = joined(start, n);
     }
   }
   int64_t border() const { return std::min(seen(), std::max<int64_t>(0, w_.before)); }
   int64_t inside() const {
     return std::max<int64_t>(0, std::min(w_.dimension, seen() - w_.before) - std::max<int64_t>(0, -w_.before));
   }
-  // out[n] = all taps of window n, joined one after the other.
-  template <class Element, class Join>
-  void across(const Element* __restrict x, Element* __restrict out, const Join& join) const {
+  // out[n] = finish(all taps of window n, joined one after the other, n).
+  template <class Element, class Join, class Finish>
+  void across(const Element* __restrict x, Element* __restrict out, const Join& join, const Finish& finish) const {
     const int64_t dilation = w_.dilation, stride = w_.stride, count = w_.out;
-    if (stride == 2 && dilation == 1 && w_.taps == 2) {
-      for (int64_t n = 0; n < count; ++n) out[n] = join(x[2 * n], x[2 * n + 1]);
-    } else if (stride == 2 && dilation == 1 && w_.taps == 3) {
-      for (int64_t n = 0; n < count; ++n) out[n] = join(join(x[2 * n], x[2 * n + 1]), x[2 * n + 2]);
+    const auto two = [&](const Element* at) __attribute__((always_inline)) { return join(at[0], at[1]); };
+    const bool close = dilation == 1;
+    if (close && stride == 2 && w_.taps == 2) {
+      for (int64_t n = 0; n < count; ++n) out[n] = finish(two(x + 2 * n), n);
+    } else if (close && stride == 2 && w_.taps == 3) {
+      for (int64_t n = 0; n < count; ++n) out[n] = finish(join(two(x + 2 * n), x[2 * n + 2]), n);
+    } else if (close && stride == 1 && w_.taps == 2) {
+      for (int64_t n = 0; n < count; ++n) out[n] = finish(two(x + n), n);
+    } else if (close && stride == 1 && w_.taps == 3) {
+      for (int64_t n = 0; n < count; ++n) out[n] = finish(join(two(x + n), x[n + 2]), n);
     } else if (stride == 1) {
       std::copy_n(x, count, out);
       for (int64_t j = 1; j < w_.taps; ++j) {
         for (int64_t n = 0; n < count; ++n) out[n] = join(out[n], x[j * dilation + n]);
       }
+      for (int64_t n = 0; n < count; ++n) out[n] = finish(out[n], n);
     } else {
       for (int64_t n = 0; n < count; ++n) {
         Element value = x[n * stride];
         for (int64_t j = 1; j < w_.taps; ++j) value = join(value, x[n * stride + j * dilation]);
-        out[n] = value;
+        out[n] = finish(value, n);
       }
     }
   }
@@ -118,12 +160,8 @@ class MaxPlanes final : public PlanePool {
       auto* most = reinterpret_cast<Element*>(run.scratch + worker * seen_bytes(sizeof(Element)));
       std::fill_n(most, seen(), kLowest);
       for (int64_t y = 0; y < lines(); ++y, out += w_.out) {
-        Element* to = most + border();
-        std::fill_n(to, inside(), kLowest);
-        for_seen(in, y, [&](const Element* __restrict from, int64_t count) {
-          for (int64_t n = 0; n < count; ++n) to[n] = larger(to[n], from[n]);
-        });
-        across(most, out, larger);
+        down(in, y, kLowest, most + border(), Larger());
+        across(most, out, Larger(), [](Element value, int64_t) { return value; });
       }
     });
   }
@@ -131,7 +169,9 @@ class MaxPlanes final : public PlanePool {
  private:
   static constexpr Element kLowest = std::numeric_limits<Element>::lowest();
 
-  static Element larger(Element first, Element other) { return first < other ? other : first; }
+  struct Larger {
+    Element operator()(Element first, Element other) const { return first < other ? other : first; }
+  };
 
   static bool any_negative_zero(const Element* from, int64_t count) {
     if constexpr (std::is_same_v<Element, float>) {
@@ -188,7 +228,7 @@ void require_order(const Step& step) {
 // Sums over windows, zeros outside of the image, by the number of taps that count.
 class AveragePlanes final : public PlanePool {
  public:
-  explicit AveragePlanes(const Step& step) : PlanePool(step) {
+  AveragePlanes(const Step& step, const CoreSet& cores) : PlanePool(step) {
     require_real_images(step);
     require_order(step);
     const std::string& order = step.text("order");
@@ -210,12 +250,22 @@ class AveragePlanes final : public PlanePool {
       for (const int64_t row : rows) rows_.push_back(plane * row);
     }
     widths_ = counts(w_, padding, full, step.integer("pad_right"));
+    if (columns_ || lanes_) return;
+    RealConvolutionForm form;
+    form.d = d_, form.h = h_, form.w = w_;
+    form.batch = images_, form.depth = form.filters = 1;
+    form.positions = lines() * w_.out, form.terms = form.split = form.taps();
+    sums_ = make_plane_sums(cores, form);
   }
-  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+  int64_t scratch_bytes(int threads) const override {
+    const int64_t own = threads * worker_bytes();
+    return sums_ == nullptr ? own : std::max(own, sums_->scratch_bytes(threads));
+  }
   std::string note() const override { return "sums of windows"; }
 
   void run(const Run& run) const override {
     std::atomic<bool> finite{true};
+    if (sums_ != nullptr) sums_->run(run);
     for_images<float>(run, [&](const float* in, float* out, int worker) {
       auto* seen_sums = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
       if (columns_) std::fill_n(seen_sums, seen(), 0.0f);
@@ -223,16 +273,20 @@ class AveragePlanes final : public PlanePool {
       float* divisors = seen_sums + seen();
       for (int64_t y = 0; y < lines() && !lanes_; ++y) {
         float* to = out + y * w_.out;
-        if (columns_) {
-          sum_columns(in, y, seen_sums, to);
-        } else {
-          sum_in_order(in, y, to);
-        }
         for (int64_t x = 0; x < w_.out && rows_[y] != counted; ++x) {
           divisors[x] = static_cast<float>(rows_[y] * widths_[x]);
         }
         counted = rows_[y];
-        for (int64_t x = 0; x < w_.out; ++x) to[x] /= divisors[x];
+        const auto divide = [&](float sum, int64_t x) { return sum / divisors[x]; };
+        if (columns_) {
+          // Zeros of the padding change nothing.
+          const auto add = [](float sum, float x) { return sum + x; };
+          down(in, y, 0.0f, seen_sums + border(), add);
+          across(seen_sums, to, add, divide);
+        } else {
+          if (sums_ == nullptr) sum_in_order(in, y, to);
+          for (int64_t x = 0; x < w_.out; ++x) to[x] = divide(to[x], x);
+        }
       }
       if (lanes_) {
         *out = sum_lanes(in, d_.dimension * h_.dimension * w_.dimension) / static_cast<float>(rows_[0] * widths_[0]);
@@ -260,16 +314,6 @@ class AveragePlanes final : public PlanePool {
     return result;
   }
 
-  // Zeros of the padding change nothing.
-  void sum_columns(const float* in, int64_t y, float* columns, float* out) const {
-    float* to = columns + border();
-    std::fill_n(to, inside(), 0.0f);
-    for_seen(in, y, [&](const float* __restrict from, int64_t count) {
-      for (int64_t n = 0; n < count; ++n) to[n] += from[n];
-    });
-    across(columns, out, [](float sum, float x) { return sum + x; });
-  }
-
   void sum_in_order(const float* in, int64_t y, float* out) const {
     std::fill_n(out, w_.out, 0.0f);
     for (int64_t i = 0; i < line_taps(); ++i) {
@@ -287,6 +331,7 @@ class AveragePlanes final : public PlanePool {
   }
 
   bool columns_ = false, lanes_ = false;
+  std::unique_ptr<Kernel> sums_;  // of whole planes in order; null: line by line
   std::vector<int64_t> rows_, widths_;
 };
 
@@ -411,9 +456,9 @@ std::unique_ptr<Kernel> make_max_of_planes(const Step& step) {
   return std::make_unique<MaxPlanes<float>>(step);
 }
 
-std::unique_ptr<Kernel> make_average_of_planes(const Step& step) {
+std::unique_ptr<Kernel> make_average_of_planes(const Step& step, const CoreSet& cores) {
   if (is_whole(step) && step.text("order") != "columns") return std::make_unique<GlobalAverage>(step);
-  return std::make_unique<AveragePlanes>(step);
+  return std::make_unique<AveragePlanes>(step, cores);
 }
 
 }  // namespace bittrue

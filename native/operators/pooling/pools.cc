@@ -14,7 +14,7 @@ std::unique_ptr<Kernel> make_average_pool(const Step& step, const CoreSet& cores
   if (step.rules.count("rescale") || step.rules.count("mean")) return nullptr;  // scales of this run
   if (step.rules.count("window_levels")) return make_average_of_levels(step);
   if (step.integer("channels_last", 0, 1) == 0) {
-    return step.rules.count("real_sum") ? make_average_of_planes(step) : nullptr;
+    return step.rules.count("real_sum") ? make_average_of_planes(step, cores) : nullptr;
   }
   if (step.rules.count("real_sum")) return nullptr;
   if (step.rules.count("affine_average")) return make_affine_average(step);

@@ -16,6 +16,6 @@ std::unique_ptr<Kernel> make_average_of_levels(const Step& step);
 
 // Channels first: largest elements of 8-bit integers and real numbers, averages of real numbers.
 std::unique_ptr<Kernel> make_max_of_planes(const Step& step);
-std::unique_ptr<Kernel> make_average_of_planes(const Step& step);
+std::unique_ptr<Kernel> make_average_of_planes(const Step& step, const CoreSet& cores);
 
 }  // namespace bittrue
