@@ -1,6 +1,8 @@
 // What the cores of every instruction set of this processor reach, and the rates that bound them, as JSON lines:
 //   rooflines [ROUNDS]
 // Processor time of this thread; all take turns in every round, and the best round of each counts.
+//   rooflines count INDEX CALLS
+// Calls one core so often, where somebody else counts (bench/instructions.py); the portable set is among them.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -170,6 +172,54 @@ void add_cores(const std::string& isa, std::vector<Measured>& all) {
     add("element-wise", "sum of 16,384 bytes", kCount, 3.0 * kCount,
         [&core, &first, &second, &out] { core.run(first.data(), second.data(), out.data(), kCount); });
   }
+  {
+    MulSpec spec;
+    spec.first_zero_point = 120;
+    spec.second_zero_point = 131;
+    spec.requantize = requantize(1, 1 << 15);
+    const Elementwise& core = *kept(cores.mul(spec));
+    add("element-wise", "product of 16,384 bytes", kCount, 3.0 * kCount,
+        [&core, &first, &second, &out] { core.run(first.data(), second.data(), out.data(), kCount); });
+  }
+  {
+    FusedSumSpec spec;
+    spec.first_scale = 0.37f;
+    spec.second_scale = 0.81f;
+    spec.addend = 3.0f;
+    spec.is_signed = true;
+    const Elementwise& core = *kept(cores.fused_sum(spec));
+    add("element-wise", "sum of 16,384 bytes in binary32", kCount, 3.0 * kCount,
+        [&core, &first, &second, &out] { core.run(first.data(), second.data(), out.data(), kCount); });
+  }
+  {
+    ScaledProductSpec spec;
+    spec.first_zero_point = -8;
+    spec.second_zero_point = 3;
+    spec.factor = 0.007f;
+    spec.is_signed = true;
+    const Elementwise& core = *kept(cores.scaled_product(spec));
+    add("element-wise", "product of 16,384 bytes in binary32", kCount, 3.0 * kCount,
+        [&core, &first, &second, &out] { core.run(first.data(), second.data(), out.data(), kCount); });
+  }
+  {
+    const std::vector<float>& in = kept(reals(kCount));
+    const QuantizeSpec& spec = kept(QuantizeSpec{0.05f, -128, 127, 128});
+    add("quantization", "16,384 binary32", kCount, 5.0 * kCount,
+        [&cores, &spec, &in, &out] { cores.quantize_reals()(spec, in.data(), out.data(), kCount); });
+  }
+  {
+    // 9 rows of 1,024 of these bytes.
+    constexpr int64_t kTaps = 9, kRow = 1024;
+    std::vector<const uint8_t*>& taps = kept(std::vector<const uint8_t*>());
+    for (int64_t t = 0; t < kTaps; ++t) taps.push_back(first.data() + t * kRow);
+    std::vector<int32_t>& sums = kept(std::vector<int32_t>(kRow));
+    add("pool", "largest of 9 rows of 1,024 bytes", kTaps * kRow, (kTaps + 1) * kRow,
+        [&cores, &taps, &out] { cores.max_rows()(taps.data(), kTaps, out.data(), kRow, 0, 255); });
+    add("pool", "sums of 9 rows of 1,024 bytes", kTaps * kRow, (kTaps + 4) * kRow,
+        [&cores, &taps, &sums] { cores.sum_rows()(taps.data(), kTaps, sums.data(), kRow); });
+    add("row terms", "9 rows of 1,024 bytes", kTaps * kRow, kTaps * kRow,
+        [&cores, &taps, &sums] { cores.row_terms()(taps.data(), kTaps, 1, kRow, kTaps, 3, sums.data()); });
+  }
   add("element-wise", "16,384 bytes through a table", kCount, 2.0 * kCount,
       [&cores, &first, &second, &out] { cores.lookup()(second.data(), first.data(), out.data(), kCount); });
   {
@@ -229,10 +279,20 @@ void add_reads(std::vector<Measured>& all) {
 
 int main(int argc, char** argv) {
   using namespace bittrue;  // NOLINT
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 30;
+  const bool count = argc > 3;
+  const int rounds = argc > 1 && !count ? std::atoi(argv[1]) : 30;
   std::vector<Measured> all;
   for (const std::string& isa : CoreSet::available()) {
-    if (isa != "portable") add_cores(isa, all);
+    if (count || isa != "portable") add_cores(isa, all);
+  }
+  if (count) {
+    const auto index = static_cast<size_t>(std::atoi(argv[2]));
+    if (index >= all.size()) return 1;
+    const Measured& m = all[index];
+    for (int calls = std::atoi(argv[3]); calls > 0; --calls) m.run();
+    std::printf("{\"isa\": \"%s\", \"core\": \"%s\", \"shape\": \"%s\", \"work\": %.0f}\n", m.isa.c_str(),
+                m.core.c_str(), m.shape.c_str(), m.work);
+    return 0;
   }
   add_reads(all);
   constexpr int64_t kRounds = 10000;

@@ -1,9 +1,8 @@
 // Addition of two 8-bit tensors: both operands aligned exactly, the sum requantized.
 //
-// An aligned operand is a function of one byte. It is formed as q * high + ((q * low + half) >> 22), q being the stored
-// value minus the zero point: one vpmaddwd multiplies q by a number below 2^22, as q * (number mod 128) + (q * 128) *
-// (number / 128), for |q * 128| < 2^15. The constants follow from the multiplier and are then compared with the rule's
-// own result for all 256 bytes; where no constants give these, the sums are looked up byte by byte.
+// An aligned operand is formed as portable::AlignedFormula says: one vpmaddwd multiplies q by a number below 2^22, as
+// q * (number mod 128) + (q * 128) * (number / 128), for |q * 128| < 2^15. Where no constants give the rule's results, the
+// sums are looked up byte by byte.
 #if !defined(__AVXVNNI__)
 
 #include <algorithm>
@@ -22,59 +21,29 @@ struct AlignedOperands {
   int64_t first[256], second[256];
 };
 
-enum class Shape : uint8_t {
-  exact,      // low is 0: the product needs no rounding
-  symmetric,  // of |q|, then with q's sign: rules that round ties away from zero
-  plain,
-  table,
-};
+using portable::AlignedFormula;
+using Shape = AlignedFormula::Shape;
 
 struct Aligned {
-  Shape shape = Shape::table;
+  Shape shape = Shape::none;
   int32_t high = 0, low = 0;  // as pairs of 16-bit words
   int32_t half = 0;
   int16_t zero_point = 0;
   int32_t table[256];
 };
 
-constexpr int kFraction = 22;
 constexpr int64_t kBlock = 256;
 
-int64_t formula(Shape shape, int64_t q, int64_t high, int64_t low, int64_t half) {
-  if (shape == Shape::symmetric && q < 0) return -formula(shape, -q, high, low, half);
-  return q * high + ((q * low + half) >> kFraction);
-}
-
-bool gives(const int64_t* values, int64_t zero_point, Shape shape, int64_t high, int64_t low, int64_t half) {
-  for (int64_t q = 0; q < 256; ++q) {
-    if (formula(shape, q - zero_point, high, low, half) != values[q]) return false;
-  }
-  return true;
-}
-
-// The slope is within 2^-23 of the multiplier, negated when subtracting; what is left is where to round, on which the
-// two-step rules' first step has its own opinion.
-void find_formula(const int64_t* values, int32_t zero_point, double slope, Aligned& aligned) {
+void take_formula(const AlignedFormula& formula, const int64_t* values, int32_t zero_point, Aligned& aligned) {
   for (int q = 0; q < 256; ++q) aligned.table[q] = static_cast<int32_t>(values[q]);
-  if (zero_point < 0 || zero_point > 255 || !(std::abs(slope) < 0x1p21)) return;
-  aligned.zero_point = static_cast<int16_t>(zero_point);
-  const int64_t total = std::llround(slope * (1 << kFraction));
-  const int64_t high = total >> kFraction, low = total & ((1 << kFraction) - 1);
   const auto pair = [](int64_t number) {
     return static_cast<int32_t>(static_cast<uint32_t>(number >> 7) << 16 | static_cast<uint32_t>(number & 127));
   };
-  for (const Shape shape : {Shape::exact, Shape::symmetric, Shape::plain}) {
-    for (int step = 0; step <= 2 * kFraction; ++step) {
-      // 1/2, and 1/2 +- 2^-2, 2^-3, ...
-      const int64_t half = (1 << 21) + (step == 0 ? 0 : (step % 2 == 0 ? -1 : 1) * ((1 << 21) >> ((step + 1) / 2)));
-      if ((shape == Shape::exact && low != 0) || !gives(values, zero_point, shape, high, low, half)) continue;
-      aligned.shape = shape;
-      aligned.high = pair(high);
-      aligned.low = pair(low);
-      aligned.half = static_cast<int32_t>(half);
-      return;
-    }
-  }
+  aligned.shape = formula.shape;
+  aligned.zero_point = static_cast<int16_t>(zero_point);
+  aligned.high = pair(formula.high);
+  aligned.low = pair(formula.low);
+  aligned.half = static_cast<int32_t>(formula.half);
 }
 
 // 8 aligned values of 8 pairs (q, q * 128).
@@ -82,7 +51,8 @@ template <Shape shape>
 inline __m256i align8(__m256i pairs, __m256i high, __m256i low, __m256i half) {
   if constexpr (shape == Shape::exact) return _mm256_madd_epi16(pairs, high);
   const __m256i factor = shape == Shape::symmetric ? _mm256_abs_epi16(pairs) : pairs;
-  const __m256i rounded = _mm256_srai_epi32(_mm256_add_epi32(_mm256_madd_epi16(factor, low), half), kFraction);
+  const __m256i rounded =
+      _mm256_srai_epi32(_mm256_add_epi32(_mm256_madd_epi16(factor, low), half), AlignedFormula::kFraction);
   const __m256i sum = _mm256_add_epi32(_mm256_madd_epi16(factor, high), rounded);
   // The pair's sign is that of q * 128.
   return shape == Shape::symmetric ? _mm256_sign_epi32(sum, pairs) : sum;
@@ -91,7 +61,7 @@ inline __m256i align8(__m256i pairs, __m256i high, __m256i low, __m256i half) {
 // Adds the aligned values of `count` bytes, a multiple of 16, to acc, in the order that pack() undoes.
 template <Shape shape>
 void accumulate(const Aligned& aligned, const uint8_t* in, int64_t count, int32_t* acc) {
-  if constexpr (shape == Shape::table) {
+  if constexpr (shape == Shape::none) {
     for (int64_t i = 0; i < count; ++i) {
       int32_t& sum = acc[i / 16 * 16 + accumulator_of_byte(static_cast<int>(i % 16))];
       sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(aligned.table[in[i]]));
@@ -115,7 +85,7 @@ void accumulate_any(const Aligned& aligned, const uint8_t* in, int64_t count, in
     case Shape::exact: return accumulate<Shape::exact>(aligned, in, count, acc);
     case Shape::symmetric: return accumulate<Shape::symmetric>(aligned, in, count, acc);
     case Shape::plain: return accumulate<Shape::plain>(aligned, in, count, acc);
-    case Shape::table: return accumulate<Shape::table>(aligned, in, count, acc);
+    case Shape::none: return accumulate<Shape::none>(aligned, in, count, acc);
   }
 }
 
@@ -125,10 +95,10 @@ class VectorAdd final : public Elementwise {
  public:
   VectorAdd(const AddSpec& spec, const AlignedOperands& operands, const Choice& choice)
       : requantizer_(spec.requantize, choice, kFirstColumn, 1) {
-    const double up = std::ldexp(1.0, spec.left), second_up = spec.subtract ? -up : up;
-    find_formula(operands.first, spec.first_zero_point, portable::real_multiplier(spec.align, spec.first) * up, first_);
-    find_formula(operands.second, spec.second_zero_point,
-                 portable::real_multiplier(spec.align, spec.second) * second_up, second_);
+    AlignedFormula formulas[2];
+    portable::aligned_formulas(spec, operands.first, operands.second, formulas);
+    take_formula(formulas[0], operands.first, spec.first_zero_point, first_);
+    take_formula(formulas[1], operands.second, spec.second_zero_point, second_);
   }
 
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {

@@ -83,13 +83,15 @@ class VectorDepthwise final : public Depthwise {
     const int64_t first = std::max<int64_t>(0, std::min(block * kChannels, channels_ - kChannels));
     const int64_t size = std::min(channels_, kChannels);
     int32_t sums[kChunk][kChannels];
+    const Store store = requantizer_.store();
+    const Group& group = requantizer_.group(block);
     for (int64_t x = 0; x < out_width_; x += kChunk) {
       const int64_t count = std::min(kChunk, out_width_ - x);
       add_taps(table, block, first, x, count, sums);
       with_form(requantizer_.form(), [&](auto form) {
         for (int64_t p = 0; p < count; ++p) {
-          store_part(out + (x + p) * channels_ + first,
-                     requantize16<form.value>(sums[p], requantizer_.group(block), requantizer_), size);
+          store_part(out + (x + p) * channels_ + first, requantize16<form.value>(sums[p], group, store, requantizer_),
+                     size);
         }
       });
     }

@@ -40,6 +40,7 @@ class VectorMatmul final : public Matmul {
   bool takes_grids() const override { return false; }
 
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override {
+    const Store store = requantizer_.store();
     with_form(requantizer_.form(), [&](auto form) {
       int32_t sums[kRows][kColumns];
       for (int64_t first = 0; first < rows.count; first += kRows) {
@@ -55,10 +56,10 @@ class VectorMatmul final : public Matmul {
             std::memcpy(rows.out + (first + r) * rows.out_stride + panel * kColumns * 4, sums[r],
                         static_cast<size_t>(std::min<int64_t>(kColumns, columns_ - panel * kColumns)) * 4);
           }
+          const Group& group = requantizer_.group(panel);
           for (int64_t r = 0; r < count && !sums_; ++r) {
             store_part(rows.out + (first + r) * rows.out_stride + panel * kColumns,
-                       requantize16<form.value>(sums[r], requantizer_.group(panel), requantizer_),
-                       columns_ - panel * kColumns);
+                       requantize16<form.value>(sums[r], group, store, requantizer_), columns_ - panel * kColumns);
           }
         }
       }

@@ -16,20 +16,37 @@ Form form_of(RescaleRule rule) {
     case RescaleRule::q15_one_step_up: return Form::one_step;
     case RescaleRule::binary64_multiply_away: return Form::binary64;
     case RescaleRule::binary32_multiply_even: return Form::binary32;
+    case RescaleRule::binary32_add_multiply_even:
+    case RescaleRule::binary32_add_multiply_twice_even: return Form::binary32_after_sum;
     default: return Form::scalar;
   }
 }
 
-// The narrowing of one-step results is modulo 2^32, which is part of the q15 rule and must not happen in the q31 one.
-bool fits(RescaleRule rule, const rules::Multiplier& m) {
+// The narrowing of one-step results is modulo 2^32, which is part of the q15 rule and must not happen in the q31 one. No
+// product is NaN.
+bool fits(Form form, RescaleRule rule, const rules::Multiplier& m) {
   const bool multiplier = m.multiplier >= 0 && m.multiplier <= INT32_MAX && m.exponent >= -100;
-  switch (rule) {
-    case RescaleRule::q31_two_step_up_away:
-    case RescaleRule::q31_two_step_up_up: return multiplier && m.exponent <= 100;
-    case RescaleRule::q31_one_step_up: return multiplier && m.exponent <= 0;
-    case RescaleRule::q15_one_step_up: return multiplier && m.exponent <= 14 && m.exponent >= -47;
-    case RescaleRule::binary64_multiply_away:
-    case RescaleRule::binary32_multiply_even: return std::isfinite(m.factor);
+  switch (form) {
+    case Form::two_step_away:
+    case Form::two_step_up: return multiplier && m.exponent <= 100;
+    case Form::one_step:
+      return multiplier &&
+             (rule == RescaleRule::q31_one_step_up ? m.exponent <= 0 : m.exponent <= 14 && m.exponent >= -47);
+    case Form::binary64: return std::isfinite(m.factor);
+    case Form::binary32: return std::isfinite(static_cast<float>(m.factor));
+    case Form::binary32_after_sum:
+      return std::isfinite(static_cast<float>(m.factor)) && std::isfinite(m.second) && m.second != 0;
+    default: return false;
+  }
+}
+
+bool is_plain(Form form, RescaleRule rule, const rules::Multiplier& m) {
+  switch (form) {
+    case Form::two_step_away:
+    case Form::two_step_up: return m.exponent < 0;
+    case Form::one_step: return m.exponent < 0 && (rule == RescaleRule::q31_one_step_up || m.multiplier <= INT16_MAX);
+    case Form::binary64:
+    case Form::binary32: return std::abs(m.factor) <= 0.25;
     default: return false;
   }
 }
@@ -41,12 +58,16 @@ Choice::Choice(const rules::Requantize& r) {
   const auto is_byte = [](int64_t value) { return value >= 0 && value <= 255; };
   const auto is_small = [](int64_t value) { return value >= -32768 && value <= 32767; };
   if (!is_byte(least) || !is_byte(most) || !is_small(r.zero_point) || !is_small(r.flip)) return;
+  const Form found = form_of(r.rescale);
+  bool plain = std::abs(r.zero_point + r.flip) <= 8192;
   for (size_t i = 0; i < r.multipliers.size(); ++i) {
-    if (!fits(r.rescale, r.multipliers.data()[i])) return;
+    const rules::Multiplier& m = r.multipliers.data()[i];
+    if (!fits(found, r.rescale, m)) return;
+    plain = plain && is_plain(found, r.rescale, m);
   }
-  form = form_of(r.rescale);
+  form = plain ? static_cast<Form>(static_cast<int>(found) - static_cast<int>(Form::two_step_away)) : found;
   zero_point = r.zero_point;
-  flip = r.flip;
+  flip = plain ? r.flip + r.zero_point : r.flip;
   if (r.store == StoreRule::clamp_then_zero_point) {
     first_low = r.low - r.zero_point;
     first_high = r.high - r.zero_point;
@@ -56,15 +77,22 @@ Choice::Choice(const rules::Requantize& r) {
 }
 
 void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& group) const {
+  const bool short_multiplier = r.rescale == RescaleRule::q15_one_step_up;
   for (int i = 0; i < 16; ++i) {
     group.columns[i] = columns[i];
     if (columns[i] < 0 || form == Form::scalar) continue;
     const rules::Multiplier& m = r.multipliers.data()[r.multipliers.size() == 1 ? 0 : columns[i]];
     group.factor[i] = m.factor;
     group.factor32[i] = static_cast<float>(m.factor);
+    group.addend[i] = static_cast<float>(m.addend);
+    group.second[i] = m.second;
     group.multiplier[i] = static_cast<int32_t>(m.multiplier);
-    if (form == Form::one_step) {
-      const int right = (r.rescale == RescaleRule::q15_one_step_up ? 15 : 31) - m.exponent;
+    if (form == Form::plain_one_step) {
+      // Below 2^-31 the rule counts as 2^-31.
+      group.right[i] = short_multiplier || m.exponent > -31 ? m.exponent : -31;
+      if (short_multiplier) group.multiplier[i] <<= 16;
+    } else if (form == Form::one_step) {
+      const int right = (short_multiplier ? 15 : 31) - m.exponent;
       group.right[i] = -(right > 62 ? 62 : right);
     } else {
       group.left[i] = m.exponent > 0 ? m.exponent : 0;

@@ -10,11 +10,18 @@ constexpr Cores own_cores() {
   cores.isa = "neon-dotprod";
   cores.matmul = make_matmul;
   cores.depthwise = make_depthwise;
+  cores.add = make_add;
+  cores.mul = make_mul;
+  cores.fused_sum = make_fused_sum;
+  cores.scaled_product = make_scaled_product;
   cores.max_rows = max_rows;
   cores.sum_rows = sum_rows;
+  cores.row_terms = row_terms;
   cores.lookup = lookup;
   cores.requantize_row = requantize_row;
+  cores.peak_multiply_adds = peak_multiply_adds;
   cores.byte_product = &kByteProduct;
+  cores.block_product = &kBlockProduct;
   return cores;
 }
 

@@ -13,4 +13,23 @@ namespace bittrue::portable {
 // first[q] = A(q) and second[q] = sign * B(q) for every stored byte q.
 void aligned_values(const AddSpec& spec, int64_t* first, int64_t* second);
 
+// An aligned operand is a function of one byte, q * high + ((q * low + half) >> 22), q being the stored value minus the
+// zero point, for most numbers.
+struct AlignedFormula {
+  enum class Shape : uint8_t {
+    exact,      // low is 0: the product needs no rounding
+    symmetric,  // of |q|, then with q's sign: rules that round ties away from zero
+    plain,
+    none,
+  };
+  static constexpr int kFraction = 22;
+
+  Shape shape = Shape::none;
+  int64_t high = 0, low = 0, half = 0;  // 0 <= low < 2^22, 0 <= half <= 2^22
+};
+
+// The formulas of both operands: constants that follow from the multipliers and give the rule's own result for all 256
+// bytes of `values`, as above. Slopes are below 2^21, zero points bytes; `none` where that is not so, or nothing fits.
+void aligned_formulas(const AddSpec& spec, const int64_t* first, const int64_t* second, AlignedFormula* formulas);
+
 }  // namespace bittrue::portable
