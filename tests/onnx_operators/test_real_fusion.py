@@ -165,3 +165,41 @@ def test_biases_before_skipping_normalizations_of_the_file(turned: bool) -> None
         # Else product and vector are one product.
         given.type.tensor_type.shape.dim[0].dim_param = "batch"
     assert check(model.SerializeToString(), feeds) == "equal"
+
+
+@pytest.mark.parametrize("dims", [("n", 16, 12, 12), ("n", 16, "h", "w"), (2, 16, 12, 12), (2, 16, "h", 12)])
+@pytest.mark.parametrize("between", ["Neg", "Relu", "stride", "pool", "group"])
+def test_sums_of_images_of_free_sizes(dims: tuple[int | str, ...], between: str) -> None:
+    """A convolution begins with the other image only where both are known to have the same sizes."""
+    rng = np.random.default_rng(3)
+    constants = {name: rng.standard_normal((16, 16, 3, 3)).astype(np.float32) for name in "uvw"}
+    constants |= {"b": rng.standard_normal(16).astype(np.float32), "rows": np.array([0, 4, -1])}
+    constants |= {"one": np.ones(4, np.float32), "zero": np.zeros(4, np.float32)}
+    step = 2 if between == "stride" else 1
+    moved = {
+        "group": [
+            helper.make_node("Shape", ["a"], ["sizes"]),
+            helper.make_node("Reshape", ["a", "rows"], ["r"]),
+            helper.make_node("InstanceNormalization", ["r", "one", "zero"], ["i"]),
+            helper.make_node("Reshape", ["i", "sizes"], ["m"]),
+        ],
+        "stride": [helper.make_node("Conv", ["a", "u"], ["m"], pads=[1] * 4, strides=[2, 2])],
+        "pool": [helper.make_node("MaxPool", ["a"], ["m"], kernel_shape=[3, 3], pads=[1] * 4)],
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["a"], pads=[1] * 4),
+        *moved.get(between, [helper.make_node(between, ["a"], ["m"])]),
+        helper.make_node("Conv", ["a", "u"], ["left"], pads=[1] * 4, strides=[step] * 2),
+        helper.make_node("Conv", ["m", "v", "b"], ["right"], pads=[1] * 4),
+        helper.make_node("Add", ["left", "right"], ["y"]),
+    ]
+    x = rng.standard_normal((2, 16, 12, 12)).astype(np.float32)
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)
+    model = onnx.load_from_string(content)
+    for place, size in zip(model.graph.input[0].type.tensor_type.shape.dim, dims, strict=True):
+        if isinstance(size, str):
+            place.dim_param = size
+    content = model.SerializeToString()
+    theirs = run_runtime(content, feeds)
+    assert isinstance(theirs, dict)
+    assert_same("y", bittrue.load(content).prepare(HERE).run(*feeds)["y"], theirs["y"])

@@ -6,6 +6,8 @@ Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operator
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Mapping
+
 import numpy as np
 
 from ...graph import Attribute, Node
@@ -13,10 +15,12 @@ from ...operators.layers.conv_geometry import ADDEND
 from ...operators.layers.real_conv import can_block
 from .. import Shapes
 from ..editing import Editor
-from .free_dimensions import UNKNOWN, known_shape, known_sizes
+from .free_dimensions import UNKNOWN, Sizes, known_shape, known_sizes
 
 _POOLS, _GLOBAL_POOLS = ("MaxPool", "AveragePool"), ("GlobalMaxPool", "GlobalAveragePool")
 ACTIVATIONS = ("Gelu", "HardSigmoid", "HardSwish", "QuickGelu", "Relu", "Sigmoid", "Tanh")
+# Of each axis the tensor that its size follows from, and how often it has been halved.
+Origin = tuple[tuple[int, int], ...]
 # What only goes with the convolution whose result nothing else reads.
 FINISHES = ("LeakyRelu", "Clip")
 # Versions of convolutions that begin with a sum; later ones do not.
@@ -25,8 +29,9 @@ _VERSIONS = (1, 11)
 
 def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
     """Sums with what a convolution computes, and batch normalizations behind blocks of `block` channels."""
-    # Tensors in blocks, and those among them that a convolution without a sum in it computes.
-    blocked: set[int] = set()
+    # Tensors in blocks, and what their sizes follow from.
+    blocked: dict[int, Origin] = {}
+    sizes = known_sizes(editor, shapes)
     for planned in editor.nodes():
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or len(node.outputs) != 1 or editor.type(node.outputs[0]) != "f32":
@@ -35,35 +40,40 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
         inside = bool(images) and all(index in blocked for index in images)
         if node.source == "Conv":
             if _is_plain(node) and is_blocked(editor, node, block):
-                blocked.update(node.outputs)
+                blocked[node.outputs[0]] = _of_windows(editor, node, blocked)
         elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and (inside or _is_given(editor, node))):
             shape = known_shape(editor, shapes, node.inputs[0])
             if shape is not None and len(shape) == 4 and shape[1] > 0 and shape[1] % block == 0:
-                blocked.update(node.outputs)
+                blocked[node.outputs[0]] = _of_windows(editor, node, blocked)
         elif node.source in ("Add", "Sum") and inside and len(node.inputs) == 2:
             if _same_shape(editor, shapes, node):
-                _begin_with(editor, node, (1, 0), bias=False)
-                blocked.update(node.outputs)
+                origin = _of(node.inputs[0], blocked)
+                if _same_sizes(sizes, node, blocked):
+                    _begin_with(editor, node, (1, 0), bias=False)
+                blocked[node.outputs[0]] = origin
         elif node.source in (*ACTIVATIONS, "Mul") and inside:
             if len(node.inputs) == 1 or _same_shape(editor, shapes, node):
-                blocked.update(node.outputs)
+                blocked[node.outputs[0]] = _of(node.inputs[0], blocked)
         elif inside and enlarges(editor, node):
             if node.operator == "resize_linear":
                 editor.change(node, attributes={**node.attributes, "blocks": True})
-            blocked.update(node.outputs)
+            blocked[node.outputs[0]] = (_of(node.inputs[0], blocked)[0], *_own(node)[1:])
         elif node.source in FINISHES and node.inputs[0] in blocked:
             conv = editor.writer(node.inputs[0])
             constant = all(editor.value(index) is not None for index in node.inputs[1:] if index is not None)
             if conv is not None and _is_plain(conv) and editor.only_reader(conv) is node and constant:
-                blocked.update(node.outputs)
-        elif node.source == "Mul" and not blocked.isdisjoint(node.inputs):
+                blocked[node.outputs[0]] = _of(node.inputs[0], blocked)
+        elif node.source == "Mul" and not blocked.keys().isdisjoint(node.inputs):
+            origin = next(blocked[index] for index in node.inputs if index in blocked)
             if _scale_channels(editor, shapes, node):
-                blocked.update(node.outputs)
+                blocked[node.outputs[0]] = origin
         elif node.source == "Concat" and inside and node.attributes.get("axis") == 1:
             if all((known_shape(editor, shapes, i) or (0, 1))[1] % block == 0 for i in node.inputs):
-                blocked.update(node.outputs)
-        elif node.source == "BatchNormalization" and node.inputs[0] in blocked and _as_convolution(editor, node):
-            blocked.update(node.outputs)
+                blocked[node.outputs[0]] = _of(node.inputs[0], blocked)
+        elif node.source == "BatchNormalization" and node.inputs[0] in blocked:
+            origin = _of(node.inputs[0], blocked)
+            if _as_convolution(editor, node):
+                blocked[node.outputs[0]] = origin
     sizes = known_sizes(editor, shapes)
     for node in editor.nodes():
         if editor.alive(node) and node.source == "Add" and editor.type(node.outputs[0]) == "f32":
@@ -75,6 +85,46 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
 def _is_given(editor: Editor, node: Node) -> bool:
     """Whether nothing computes a node's image: it is put into blocks for global pools, too."""
     return node.inputs[0] is not None and editor.writer(node.inputs[0]) is None
+
+
+def _own(node: Node) -> Origin:
+    return ((node.outputs[0], 0),) * 4
+
+
+def _of(index: int | None, blocked: Mapping[int, Origin]) -> Origin:
+    assert index is not None
+    return blocked[index]
+
+
+def _of_windows(editor: Editor, node: Node, blocked: Mapping[int, Origin]) -> Origin:
+    """The image's, where padding makes up for the windows' size; strides of 2 halve it. Else the result's own."""
+    image = blocked.get(-1 if node.inputs[0] is None else node.inputs[0])
+    if image is None:
+        return _own(node)
+    weights = editor.value(node.inputs[1]) if node.operator == "conv" else None
+    kernel = _numbers(node, "kernel", _numbers(node, "kernel_shape", np.shape(weights)[2:]))
+    strides, dilations = (_numbers(node, name, (1, 1)) for name in ("strides", "dilations"))
+    pads, found = _numbers(node, "pads", (0, 0, 0, 0)), list(_own(node))
+    found[:2] = image[:2]
+    for axis in range(len(kernel)):
+        whole = str(node.attributes.get("auto_pad", "")).startswith("SAME")
+        whole = whole or pads[axis] + pads[axis + 2] + 1 == kernel[axis]
+        if whole and dilations[axis] == 1 and strides[axis] in (1, 2):
+            start, halved = image[axis + 2]
+            found[axis + 2] = start, halved + strides[axis] - 1
+    return tuple(found)
+
+
+def _numbers(node: Node, name: str, absent: tuple[int, ...]) -> tuple[int, ...]:
+    found = node.attributes.get(name)
+    return found if found and isinstance(found, tuple) else absent
+
+
+def _same_sizes(sizes: Callable[[int | None], Sizes | None], node: Node, blocked: Mapping[int, Origin]) -> bool:
+    """Whether the runtime knows that both images have the same sizes: by number, by symbol, or by their origin."""
+    left, right = (sizes(index) or (UNKNOWN,) * 4 for index in node.inputs)
+    origins = (_of(index, blocked) for index in node.inputs)
+    return all(a == b != UNKNOWN or one == two for a, b, one, two in zip(left, right, *origins, strict=True))
 
 
 def _same_shape(editor: Editor, shapes: Shapes, node: Node) -> bool:
@@ -119,7 +169,7 @@ def enlarges(editor: Editor, node: Node) -> bool:
 
 
 def _begin_with(
-    editor: Editor, total: Node, others: tuple[int, int], *, bias: bool, besides: set[int] | None = None
+    editor: Editor, total: Node, others: tuple[int, int], *, bias: bool, besides: Container[int] | None = None
 ) -> None:
     """The first operand that a convolution computes for this sum alone: its sums begin with the other operand."""
     for position, other in enumerate(others):
