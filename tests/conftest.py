@@ -107,12 +107,6 @@ def pytest_collection() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
-    """What is left ends with the process: pytest would look through all of it ten times."""
-    gc.freeze()
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests in turns are chosen; every worker process gets an equal part of the long tests, and begins with them."""
     if not config.option.deep and not any("::" in argument for argument in config.args):
