@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.onnx_models import KIND, MICROSOFT, Checks, integers, odd_scale, scale, single, zero_point
+from support.onnx_models import KIND, MICROSOFT, Checks, integers, natively, odd_scale, scale, single, zero_point
 
 U8, S8 = np.uint8, np.int8
 
@@ -103,3 +103,41 @@ def test_random_integer_models(request: pytest.FixtureRequest) -> None:
         )
         checks.add(content, feeds)
     assert set(checks.outcomes) == {"equal", "refused"}
+
+
+@pytest.mark.parametrize("numerics", ["onnxruntime", "onnx"])
+@pytest.mark.parametrize("taps", [(3,), (2, 3), (1, 1), (2, 1, 3)])
+@pytest.mark.parametrize("groups", [1, 2, 6])
+def test_computed_filters_are_native(taps: tuple[int, ...], groups: int, numerics: str) -> None:
+    """Filters, bias and zero points that only running tells, padding, strides and dilations: sums, and bytes."""
+    rng = np.random.default_rng(10 * groups + len(taps))
+    attributes: dict[str, Any] = {
+        "group": groups,
+        "strides": [int(v) for v in rng.integers(1, 3, len(taps))],
+        "dilations": [int(v) for v in rng.integers(1, 3, len(taps))],
+        "pads": [int(v) for v in rng.integers(0, 3, 2 * len(taps))],
+    }
+    for first, second in ((U8, U8), (U8, S8), (S8, S8)):
+        x = integers(rng, (2, 6, *(int(v) for v in rng.integers(6, 12, len(taps)))), first)
+        w = integers(rng, (12, 6 // groups, *taps), second)
+        zeros = {"x_zero": zero_point(rng, first), "w_zero": zero_point(rng, second)}
+        inputs: dict[str, Any] = {"x": x, "w": w, **zeros}
+        for known in ([], ["x_zero"], ["w"]):
+            content, feeds = single("ConvInteger", inputs, [KIND[np.dtype(np.int32)]], attributes, constants=known)
+            natively(content, feeds, numerics)
+        if numerics == "onnx":
+            continue
+        inputs = {
+            "x": x,
+            "x_scale": scale(rng),
+            "x_zero": zeros["x_zero"],
+            "w": w,
+            "w_scale": scale(rng, (12,)),
+            "w_zero": zero_point(rng, second, (12,)),
+            "y_scale": scale(rng) * np.float32(100),
+            "y_zero": zero_point(rng, first),
+            "bias": rng.integers(-(2**12), 2**12, 12).astype(np.int32),
+        }
+        for late in (("x", "w"), ("x", "w", "bias"), ("x",)):
+            constants = [name for name in inputs if name not in late]
+            natively(*single("QLinearConv", inputs, [KIND[np.dtype(first)]], attributes, constants=constants))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bittrue
-from support.onnx_models import KIND, MICROSOFT, Checks, integers, odd_scale, scale, single, zero_point
+from support.onnx_models import KIND, MICROSOFT, Checks, integers, natively, odd_scale, scale, single, zero_point
 
 U8, S8 = np.uint8, np.int8
 Inputs = dict[str, "np.ndarray | None"]
@@ -189,17 +189,6 @@ def test_random_models_with_dynamic_scales(request: pytest.FixtureRequest) -> No
         idle = ("BT-BIAS-LENGTH", "BT-QUANT-AXIS") if 0 in result else ()
         checks.add(content, feeds, may_refuse=idle)
     assert set(checks.outcomes) == {"equal", "refused"}
-
-
-def natively(content: bytes, feeds: list[np.ndarray], numerics: str) -> None:
-    """Every instruction set gives the bytes of the reference by kernels of its own."""
-    model = bittrue.load(content)
-    expected = model.prepare(numerics, executor="reference").run(*feeds)
-    for isa in bittrue.isas():
-        session = model.prepare(numerics, isa=isa, threads=2)
-        assert "runs on the reference" not in str(session.plan)
-        for name, found in session.run(*feeds).items():
-            assert found.tobytes() == expected[name].tobytes(), isa
 
 
 @pytest.mark.parametrize("numerics", ["onnxruntime", "onnxruntime-avx2", "onnx"])

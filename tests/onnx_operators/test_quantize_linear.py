@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 import bittrue
 from bittrue.arithmetic.narrow_float import FORMATS
-from support.onnx_models import MICROSOFT, Checks, check, scale, single
+from support.onnx_models import MICROSOFT, Checks, check, integers, natively, scale, single, zero_point
 from support.onnx_narrow import run_memory
 from support.onnx_vectors import check_vector, vectors
 
@@ -277,3 +277,22 @@ def test_output_dtype_and_zero_point_agree() -> None:
 @pytest.mark.parametrize("folder", vectors("quantizelinear.*"))
 def test_vectors_of_the_specification(folder: Any) -> None:
     check_vector(folder)
+
+
+@pytest.mark.parametrize("target", [np.uint8, np.int8, np.uint16, np.int16])
+def test_scales_of_this_run_are_native(target: type[np.generic]) -> None:
+    """Scales and zero points that only running tells: one, one per slice of each axis, and in blocks; both ways."""
+    rng = np.random.default_rng(np.dtype(target).itemsize)
+    shape = (6, 40, 9)
+    whole = (((), {}), ((6,), {"axis": 0}), ((40,), {"axis": 1}), ((9,), {"axis": 2}))
+    for places_of, attributes in (*whole, ((6, 8, 9), {"axis": 1, "block_size": 5})):
+        scales, zero = scale(rng, places_of), zero_point(rng, target, places_of)
+        real = (rng.standard_normal(shape) * 100).astype(np.float32)
+        quantized = integers(rng, shape, target)
+        ways = [("DequantizeLinear", quantized, np.float32), ("QuantizeLinear", real, target)]
+        # In blocks the runtime quantizes by another rule.
+        for operator, x, kind in ways[: 1 if "block_size" in attributes else 2]:
+            for known in ([], ["zero"], ["scale"]):
+                inputs: dict[str, np.ndarray | None] = {"x": x, "scale": scales, "zero": zero}
+                kinds = [helper.np_dtype_to_tensor_dtype(np.dtype(kind))]
+                natively(*single(operator, inputs, kinds, attributes, constants=known))

@@ -291,6 +291,17 @@ class Checks:
         self._waiting, self.outcomes = [], self.outcomes + found
 
 
+def natively(content: bytes, feeds: list[np.ndarray], numerics: str = "onnxruntime") -> None:
+    """Every instruction set gives the bytes of the reference by kernels of its own."""
+    model = bittrue.load(content)
+    expected = model.prepare(numerics, executor="reference").run(*feeds)
+    for isa in bittrue.isas():
+        session = model.prepare(numerics, isa=isa, threads=2)
+        assert "runs on the reference" not in str(session.plan)
+        for name, found in session.run(*feeds).items():
+            assert found.tobytes() == expected[name].tobytes(), isa
+
+
 def scale(rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> np.ndarray:
     """Positive binary32 scales over a few binades, a third of them round numbers, which make ties."""
     smooth = np.exp2(rng.uniform(-10, 2, size))

@@ -128,6 +128,20 @@ _LIMITED = {"output_scale": 0.3, "saturate": "Unsigned_8bit"}
         ("Sigmoid", "sigmoid_param", {**_LIMITED, "input_scale": 0.2}, 1),
         ("Concat", "concat_param", {**_LIMITED, "input_scale": [0.2, 0.3]}, 2),
         ("Power", "power_param", {"scale": 0.1, "shift": 0.25}, 1),
+        ("ResizeBilinear", "resize_bilinear_param", {**_LIMITED, "output_height": 50, "output_width": 31}, 1),
+        (
+            "ResizeBilinear",
+            "resize_bilinear_param",
+            {"output_height": 20, "output_width": 90, "align_corners": True},
+            1,
+        ),
+        (
+            "SpatialBatchingPooling",
+            "spatial_batching_pooling_param",
+            {"kernel_size": 3, "pad_t": 1, "pad_l": 1, "pad_b": 0, "pad_r": 1, "spatial_batching_h": 2, "batch_h": 15}
+            | {"spatial_batching_w": 3, "batch_w": 11, "ceil_mode": False},
+            1,
+        ),
     ],
 )
 @pytest.mark.parametrize("dtype", ["s8", "u8"])

@@ -55,17 +55,22 @@ class BytePoints {
 // Integers that are added to the sums of every matrix.
 struct ByteAddends {
   bool given = false;
-  int64_t by_row = 0, by_column = 0;  // elements from one row or column to the next
+  int64_t by_row = 0, by_column = 0, by_matrix = 0;  // elements from one to the next
 
-  ByteAddends(const Step& step, int64_t rows, int64_t columns) {
+  ByteAddends(const Step& step, const ProductSizes& p) {
     if (!step.has_input(ProductOperands::kAddend)) return;
     const Operand& c = step.input(ProductOperands::kAddend);
     if (c.type == Type::f32) return;
     require(c.type == Type::s32 && c.dense(), "addends of another type");
-    const int64_t wide = c.rank() == 0 ? 1 : c.shape.back(), high = c.elements / std::max<int64_t>(1, wide);
-    require((wide == 1 || wide == columns) && (high == 1 || (high == rows && c.rank() == 2)),
-            "addends of another form");
     given = true;
+    if (p.apart) {
+      require(c.elements == p.right_matrices * p.columns, "one addend per column is needed");
+      by_column = 1, by_matrix = p.columns;
+      return;
+    }
+    const int64_t wide = c.rank() == 0 ? 1 : c.shape.back(), high = c.elements / std::max<int64_t>(1, wide);
+    require((wide == 1 || wide == p.columns) && (high == 1 || (high == p.rows && c.rank() == 2)),
+            "addends of another form");
     by_column = wide == 1 ? 0 : 1;
     by_row = high == 1 ? 0 : wide;
   }
@@ -82,7 +87,7 @@ class ByteProducts final : public Kernel {
         row_terms_(cores.row_terms()),
         row_points_(step, "input_zero_point", ProductOperands::kRowPoint, step.input(0).type),
         column_points_(step, "weight_zero_point", ProductOperands::kColumnPoints, step.input(1).type),
-        addends_(step, p_.rows, p_.columns),
+        addends_(step, p_),
         finish_(step, p_.columns) {
     const Operand &x = step.input(0), &w = step.input(1), &out = step.output();
     using Result = IntegerFinish::Result;
@@ -97,7 +102,7 @@ class ByteProducts final : public Kernel {
     if (finish_.result == Result::bytes) {
       require(is_8bit(out.type) && step.rules.count("rescale_tail") == 0, "no native kernel for these types");
       requantize_ = cores.requantize_row();
-      requantization_ = step.requantize(p_.columns);
+      read_requantizations(step);
     } else {
       require(out.type == (finish_.result == Result::reals ? Type::f32 : Type::s32),
               "no native kernel for these types");
@@ -171,6 +176,20 @@ class ByteProducts final : public Kernel {
     return p;
   }
 
+  void read_requantizations(const Step& step) {
+    const int64_t count = p_.apart ? p_.right_matrices : 1;
+    const rules::Requantize all = step.requantize(count * p_.columns);
+    if (count == 1 || all.multipliers.size() == 1) {
+      requantizations_ = {all};
+      return;
+    }
+    requantizations_.assign(static_cast<size_t>(count), all);
+    for (int64_t i = 0; i < count; ++i) {
+      const auto first = all.multipliers.begin() + i * p_.columns;
+      requantizations_[static_cast<size_t>(i)].multipliers.assign(first, first + p_.columns);
+    }
+  }
+
   int64_t panels() const { return (p_.columns + most_ - 1) / most_; }
   int64_t shared_bytes() const {
     const int64_t columns = p_.right_matrices * width_;
@@ -229,7 +248,10 @@ class ByteProducts final : public Kernel {
     const int64_t matrix = i / panels(), first = i % panels() * most_, end = std::min(p_.columns, first + most_);
     const int64_t row_point = row_points_.count == 1 ? row_points_.at(run, 0) : 0;
     const bool adds = addends_.given && addends_.by_row == 0;
-    const auto* addends = reinterpret_cast<const int32_t*>(adds ? run.inputs[ProductOperands::kAddend] : nullptr);
+    const int32_t* addends = nullptr;
+    if (adds) {
+      addends = reinterpret_cast<const int32_t*>(run.inputs[ProductOperands::kAddend]) + matrix * addends_.by_matrix;
+    }
     for (int64_t n = first; n < end; ++n) {
       const int64_t at = matrix * width_ + n;
       shared.points[at] = column_points_.at(run, matrix * p_.columns + n) - 128;
@@ -264,6 +286,8 @@ class ByteProducts final : public Kernel {
     }
     // Rows of sums move together, as the core that rescales them prepares itself for every call.
     const int64_t columns = p_.columns, row = matrix * p_.rows + first;
+    const rules::Requantize& requantization =
+        requantizations_[requantizations_.size() == 1 ? 0 : static_cast<size_t>(p_.right[matrix])];
     for (int64_t r = 0; r < count; ++r) {
       int32_t* to = sums + r * columns;
       complete(run, shared, right, p_.left[matrix] * p_.rows + first + r, first + r,
@@ -271,14 +295,14 @@ class ByteProducts final : public Kernel {
       if (finish_.result == IntegerFinish::Result::reals) {
         finish_.reals([=](int64_t n) { return to[n]; }, columns, shared.factors, shared.addends,
                       run.outputs[0] + (row + r) * columns * 4);
-      } else if (requantize_ != nullptr && requantization_.multipliers.size() > 1) {
-        requantize_(requantization_, to, run.outputs[0] + (row + r) * columns, columns);
+      } else if (requantize_ != nullptr && requantization.multipliers.size() > 1) {
+        requantize_(requantization, to, run.outputs[0] + (row + r) * columns, columns);
       }
     }
     if (finish_.result == IntegerFinish::Result::sums) {
       std::memcpy(run.outputs[0] + row * columns * 4, sums, static_cast<size_t>(count * columns) * 4);
-    } else if (requantize_ != nullptr && requantization_.multipliers.size() == 1) {
-      requantize_(requantization_, sums, run.outputs[0] + row * columns, count * columns);
+    } else if (requantize_ != nullptr && requantization.multipliers.size() == 1) {
+      requantize_(requantization, sums, run.outputs[0] + row * columns, count * columns);
     }
   }
 
@@ -336,7 +360,7 @@ class ByteProducts final : public Kernel {
   ByteAddends addends_;
   IntegerFinish finish_;
   RequantizeRow requantize_ = nullptr;
-  rules::Requantize requantization_;
+  std::vector<rules::Requantize> requantizations_ = {{}};  // one, or one per matrix on the right
   int64_t depth_ = 0, most_ = 0, width_ = 0;
   bool constant_ = false;
   std::vector<uint8_t> ones_;

@@ -1,9 +1,16 @@
-// conv of integers with channels last: the sums of a convolution, one matrix product per group.
+// conv of integers: with channels last the sums of a convolution, one matrix product per group; with channels first all of
+// an image's windows side by side, times filters that need not be known.
 #include "operators/layers/integer_convolution.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
+#include "core/share.h"
+#include "operators/layers/computed_products.h"
+#include "operators/layers/integer_finish.h"
 #include "operators/layers/matmul_convolution.h"
+#include "operators/layers/spatial_axis.h"
 
 namespace bittrue {
 namespace {
@@ -43,10 +50,114 @@ class IntegerConvolution final : public Kernel {
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 
+// Images with channels first: a row per window [channels][taps], where positions outside of the image hold the zero point,
+// times the filters of its group; what they give, [positions][filters], is turned.
+class UnfoldedConvolution final : public Kernel {
+ public:
+  UnfoldedConvolution(const Step& step, const CoreSet& cores)
+      : d_(read_spatial_axis(step, 'd')), h_(read_spatial_axis(step, 'h')), w_(read_spatial_axis(step, 'w')) {
+    const Operand &in = step.input(0), &filter = step.input(1), &out = step.output();
+    require(!adds_in_pairs(step), "pairs of products of computed filters");
+    require(is_8bit(in.type) && is_8bit(filter.type) && in.dense() && filter.dense() && out.dense(),
+            "no native kernel for these types");
+    operands_ = step.inputs.size();
+    require(operands_ <= kMostOperands && in.elements > 0 && filter.elements > 0 && out.elements > 0,
+            "there is nothing to do");
+    const int64_t channels = in.shape[1], filters = out.shape[1], groups = step.integer("groups", 1, channels);
+    require(channels % groups == 0 && filters % groups == 0 && in.shape[0] == out.shape[0],
+            "channels do not split into groups");
+    depth_ = channels / groups;
+    terms_ = depth_ * d_.taps * h_.taps * w_.taps;
+    require(filter.shape[0] == filters && filter.shape[1] == depth_ && filter.elements == filters * terms_,
+            "the filter's shape differs");
+    const bool late = step.integer("late", 0, 1) != 0;
+    reads_point_ = late && step.has_input(ProductOperands::kRowPoint);
+    point_ = (late ? 0 : step.integer("input_zero_point")) + flip_of(in.type);
+    require(point_ >= 0 && point_ <= 255, "padding cannot be stored");
+    p_.rows = d_.out * h_.out * w_.out, p_.depth = terms_, p_.columns = filters / groups;
+    p_.transpose_b = p_.apart = true;
+    p_.left_matrices = in.shape[0] * groups, p_.right_matrices = groups;
+    for (int64_t i = 0; i < p_.left_matrices; ++i) {
+      p_.left.push_back(i);
+      p_.right.push_back(i % groups);
+    }
+    require(p_.matrices() * p_.rows <= (int64_t{1} << 31) / terms_, "the windows are very large");
+    bytes_ = type_bytes(out.type);
+    products_ = make_computed_products(step, cores, p_);
+  }
+
+  int64_t scratch_bytes(int threads) const override {
+    return window_bytes() + result_bytes() + products_->scratch_bytes(threads);
+  }
+  bool packs(size_t input) const override { return products_->packs(input); }
+  std::string note() const override { return "windows side by side, " + products_->note(); }
+
+  void run(const Run& run) const override {
+    const auto outside = static_cast<uint8_t>(reads_point_ ? run.inputs[ProductOperands::kRowPoint][0] : point_);
+    const int64_t lines = d_.out * h_.out;
+    run.pool.parallel(p_.matrices() * lines, [&](int64_t task, int) {
+      const int64_t line = task % lines;
+      unfold(run.inputs[0] + task / lines * depth_ * plane(), line / h_.out, line % h_.out, outside,
+             run.scratch + task * w_.out * terms_);
+    });
+    std::array<uint8_t*, kMostOperands> inputs{};
+    std::copy_n(run.inputs, operands_, inputs.begin());
+    inputs[0] = run.scratch;
+    uint8_t* results = run.scratch + window_bytes();
+    products_->run({inputs.data(), &results, results + result_bytes(), run.pool});
+    run.pool.parallel(p_.matrices() * p_.columns, [&](int64_t task, int) {
+      const int64_t filter = task % p_.columns;
+      const uint8_t* from = results + (task / p_.columns * p_.rows * p_.columns + filter) * bytes_;
+      uint8_t* to = run.outputs[0] + task * p_.rows * bytes_;
+      for (int64_t i = 0; i < p_.rows; ++i) {
+        std::memcpy(to + i * bytes_, from + i * p_.columns * bytes_, static_cast<size_t>(bytes_));
+      }
+    });
+  }
+
+ private:
+  static constexpr size_t kMostOperands = 9;
+
+  int64_t plane() const { return d_.dimension * h_.dimension * w_.dimension; }
+  int64_t window_bytes() const { return round_up(p_.matrices() * p_.rows * terms_, 64); }
+  int64_t result_bytes() const { return round_up(p_.matrices() * p_.rows * p_.columns * bytes_, 64); }
+
+  // The windows of one line of outputs.
+  void unfold(const uint8_t* image, int64_t z, int64_t y, uint8_t outside, uint8_t* to) const {
+    const auto is_inside = [](const SpatialAxis& axis, int64_t place, int64_t tap) {
+      return place >= axis.first[tap] && place < axis.last[tap];
+    };
+    const auto line = [](const SpatialAxis& axis, int64_t place, int64_t tap) {
+      return place * axis.stride + tap * axis.dilation - axis.before;
+    };
+    for (int64_t c = 0; c < depth_; ++c, image += plane()) {
+      for (int64_t i = 0; i < d_.taps; ++i) {
+        for (int64_t j = 0; j < h_.taps; ++j) {
+          const bool inside = is_inside(d_, z, i) && is_inside(h_, y, j);
+          const int64_t at = inside ? (line(d_, z, i) * h_.dimension + line(h_, y, j)) * w_.dimension : 0;
+          for (int64_t k = 0; k < w_.taps; ++k, ++to) {
+            const int64_t first = inside ? w_.first[k] : 0, last = inside ? w_.last[k] : 0;
+            for (int64_t x = 0; x < first; ++x) to[x * terms_] = outside;
+            for (int64_t x = first; x < last; ++x) to[x * terms_] = image[at + line(w_, x, k)];
+            for (int64_t x = last; x < w_.out; ++x) to[x * terms_] = outside;
+          }
+        }
+      }
+    }
+  }
+
+  SpatialAxis d_, h_, w_;
+  ProductSizes p_{};
+  std::unique_ptr<Kernel> products_;
+  size_t operands_ = 0;
+  int64_t depth_ = 0, terms_ = 0, point_ = 0, bytes_ = 0;
+  bool reads_point_ = false;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet& cores) {
-  require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
+  if (step.integer("channels_last", 0, 1) == 0) return std::make_unique<UnfoldedConvolution>(step, cores);
   const Operand &in = step.input(0), &filter = step.input(1);
   const bool pairs = adds_in_pairs(step);
   require(step.rules.count("store") == 0 && (pairs || step.rule("accumulate") == "s32_wrap") && is_8bit(in.type) &&

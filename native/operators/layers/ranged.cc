@@ -214,13 +214,26 @@ class RangedNormalization final : public Kernel {
  public:
   explicit RangedNormalization(const Step& step) {
     const Operand &in = step.input(0), &out = step.output();
-    require(step.inputs.size() == 1 && is_8bit(in.type) && out.type == Type::s8 && in.dense() && out.dense() &&
-                in.rank() >= 2 && in.shape == out.shape,
+    late_ = step.integer("late", 0, 1) != 0;
+    require(step.inputs.size() == (late_ ? 7 : 1) && is_8bit(in.type) && out.type == Type::s8 && in.dense() &&
+                out.dense() && in.rank() >= 2 && in.shape == out.shape,
             "no native kernel for these operands");
     last_ = step.integer("channels_last", 0, 1) != 0;
     channels_ = last_ ? in.shape.back() : in.shape[1];
     rows_ = channels_ == 0 ? 0 : last_ ? in.elements / channels_ : in.shape[0] * channels_;
     inner_ = rows_ == 0 ? 0 : in.elements / rows_;
+    if (late_) {
+      for (size_t i = 1; i < 5; ++i) {
+        const Operand& own = step.input(i);
+        require(own.type == Type::f32 && own.dense() && own.elements == channels_, "a number per channel is needed");
+      }
+      require_end(step.input(5));
+      require_end(step.input(6));
+      require(step.integer("calibrated", 0, 1) != 0, "the range of the result must be given");
+      epsilon_ = step.real("epsilon");
+      reach_ = std::max(std::fabs(finite(step.real("minimum"))), std::fabs(finite(step.real("maximum"))));
+      return;
+    }
     const Array &factors = step.array("factor"), &summands = step.array("summand");
     require(factors.count == channels_ && summands.count == channels_, "a factor per channel is needed");
     for (int64_t c = 0; c < channels_; ++c) {
@@ -229,17 +242,25 @@ class RangedNormalization final : public Kernel {
     }
   }
 
+  int64_t scratch_bytes(int) const override { return late_ ? 8 * channels_ : 0; }
+
   void run(const Run& run) const override {
+    const float *all = factors_.data(), *added = summands_.data();
+    if (late_) {
+      auto* own = reinterpret_cast<float*>(run.scratch);
+      prepare(run, own, own + channels_);
+      all = own, added = own + channels_;
+    }
     const auto row = [&](int64_t number, int) {
       const uint8_t* source = run.inputs[0] + number * inner_;
       uint8_t* target = run.outputs[0] + number * inner_;
       // Bytes may be written over anything as far as the compiler knows, so the count is at hand.
       const int64_t count = inner_;
       if (last_) {
-        const float *factors = factors_.data(), *summands = summands_.data();
+        const float *factors = all, *summands = added;
         for (int64_t i = 0; i < count; ++i) target[i] = normalized(source[i], factors[i], summands[i]);
       } else {
-        const float factor = factors_[number % channels_], summand = summands_[number % channels_];
+        const float factor = all[number % channels_], summand = added[number % channels_];
         for (int64_t i = 0; i < count; ++i) target[i] = normalized(source[i], factor, summand);
       }
     };
@@ -256,7 +277,23 @@ class RangedNormalization final : public Kernel {
     return static_cast<uint8_t>(nearest(clamped(moved, -128.0f, 127.0f)) + 128);
   }
 
-  bool last_ = false;
+  // Statistics and ranges of this run, as the rule prepares them. Throws Undefined where they give no factor.
+  void prepare(const Run& run, float* factors, float* summands) const {
+    const auto operand = [&](size_t i) { return reinterpret_cast<const float*>(run.inputs[i]); };
+    const float *gamma = operand(1), *beta = operand(2), *mean = operand(3), *variance = operand(4);
+    if (!std::isfinite(*operand(5)) || !std::isfinite(*operand(6))) throw Undefined();
+    const float span = reach(run, 5), twice = std::sqrt(1.0f + static_cast<float>(epsilon_));
+    for (int64_t c = 0; c < channels_; ++c) {
+      const auto inverse = static_cast<float>(1.0 / std::sqrt(static_cast<double>(variance[c]) + epsilon_));
+      summands[c] = (beta[c] - mean[c] * gamma[c] * inverse) * 127.5f / reach_;
+      factors[c] = gamma[c] * inverse * span / reach_ / twice;
+      if (!(std::fabs(factors[c]) < kLargestFactor && std::fabs(summands[c]) < kLargestFactor)) throw Undefined();
+    }
+  }
+
+  bool last_ = false, late_ = false;
+  double epsilon_ = 0;
+  float reach_ = 0;  // of the result's range
   // A row is a plane of one channel, or with channels last the channels of one place.
   int64_t channels_ = 0, rows_ = 0, inner_ = 0;
   std::vector<float> factors_, summands_;
@@ -301,7 +338,6 @@ std::unique_ptr<Kernel> make_ranged_mul(const Step& step) {
 
 std::unique_ptr<Kernel> make_ranged_normalization(const Step& step) {
   require(step.rule("range_normalization") == "binary32_epsilon_twice_even", "no native rule for this slot");
-  require(step.integer("late", 0, 1) == 0, "ranges are known while running only");
   if (step.input(0).type == Type::s8) return std::make_unique<RangedNormalization<Signed>>(step);
   return std::make_unique<RangedNormalization<Halved>>(step);
 }

@@ -18,6 +18,7 @@ struct ProductSizes {
   bool transpose_a, transpose_b;  // [..., depth, rows], [..., columns, depth]
   int64_t left_matrices, right_matrices;
   std::vector<int64_t> left, right;  // per matrix of the output
+  bool apart = false;  // the columns of every matrix on the right have multipliers and addends of their own
 
   int64_t matrices() const { return static_cast<int64_t>(left.size()); }
   int64_t work() const { return matrices() * rows * depth * columns; }

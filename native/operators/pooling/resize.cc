@@ -1,5 +1,6 @@
 // resize_linear with channels last and positions that follow from the sizes.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -8,6 +9,7 @@
 #include "operators/core/registry.h"
 #include "operators/movement/strided_copy.h"
 #include "operators/pooling/resize.h"
+#include "operators/quantization/level_kernel.h"
 
 namespace bittrue {
 namespace {
@@ -299,6 +301,92 @@ class Bilinear final : public Kernel {
   Positions<typename Rule::Weight> rows_, columns_;
 };
 
+// Quantized values that binary32 or 8 bits hold, any number of them behind both axes: binary32_differences of what they are,
+// or of the real numbers that they stand for, then stored by the slot `levels`.
+class LevelBilinear final : public Kernel {
+ public:
+  explicit LevelBilinear(const Step& step)
+      : load_(step.input(0)),
+        store_(step),
+        in_bytes_(type_bytes(step.input(0).type)),
+        out_bytes_(type_bytes(step.output().type)) {
+    const Operand &in = step.input(0), &out = step.output();
+    const std::string& rule = step.rule("interpolate");
+    require(rule == "binary32_differences_unlimited" || rule == "binary32_differences", "no native rule for this slot");
+    const auto first = static_cast<size_t>(step.integer("first_axis", 0, in.rank() - 2));
+    require(in.rank() == out.rank() && in.dense() && out.dense(), "the shapes do not fit");
+    images_ = out.elements == 0 ? 0 : 1;
+    for (size_t i = 0; i < in.shape.size(); ++i) {
+      if (i == first || i == first + 1) continue;
+      require(in.shape[i] == out.shape[i], "the shapes do not fit");
+      (i < first ? images_ : inner_) *= in.shape[i];
+    }
+    in_h_ = in.shape[first], in_w_ = in.shape[first + 1], out_h_ = out.shape[first], out_w_ = out.shape[first + 1];
+    constexpr float kFar = 1e9f;
+    rows_ = read_positions<float>(step, "y", in_h_, out_h_, -kFar, kFar);
+    columns_ = read_positions<float>(step, "x", in_w_, out_w_, -kFar, kFar);
+    if (step.rules.count("levels") == 0) return;
+    levels_ = std::make_unique<rules::Levels>(levels_of(step));
+    if (levels_->rule != rules::Levels::Rule::whole) {
+      real_ = std::make_unique<rules::RealLevels>(real_levels_of(step, "input"));
+    }
+  }
+
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+  std::string note() const override { return "separable"; }
+
+  void run(const Run& run) const override {
+    const int64_t width = in_w_ * inner_, out_width = out_w_ * inner_;
+    std::atomic<bool> defined{true};
+    run.pool.parallel(images_ * out_h_, [&](int64_t task, int worker) {
+      auto* top = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
+      float *bottom = top + width, *out = bottom + width;
+      const auto& entry = rows_.entries[task % out_h_];
+      const uint8_t* image = run.inputs[0] + task / out_h_ * in_h_ * width * in_bytes_;
+      const float *low = row(image, entry.low, top), *high = row(image, entry.high, bottom);
+      blend(low, high, entry.weight, out);
+      if (levels_ != nullptr) levels_->apply(out, out_width);
+      bool all = store_.store(out, run.outputs[0] + task * out_width * out_bytes_, out_width);
+      // Which of several NaN stays is the reference's to tell.
+      for (int64_t i = 0; i < out_width; ++i) all &= out[i] == out[i];
+      if (!all) defined.store(false, std::memory_order_relaxed);
+    });
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  int64_t worker_bytes() const { return round_up((2 * in_w_ + out_w_) * inner_ * 4, 64); }
+
+  const float* row(const uint8_t* image, int64_t y, float* buffer) const {
+    const int64_t width = in_w_ * inner_;
+    const float* loaded = load_.load(image + y * width * in_bytes_, buffer, width);
+    if (real_ == nullptr) return loaded;
+    if (loaded != buffer) std::copy_n(loaded, width, buffer);
+    real_->apply(buffer, width);
+    return buffer;
+  }
+
+  void blend(const float* low, const float* high, float weight, float* out) const {
+    const int64_t inner = inner_;
+    for (const auto& entry : columns_.entries) {
+      const int64_t left = entry.low * inner, right = entry.high * inner;
+      for (int64_t c = 0; c < inner; ++c) {
+        const float top = low[left + c] + (low[right + c] - low[left + c]) * entry.weight;
+        const float bottom = high[left + c] + (high[right + c] - high[left + c]) * entry.weight;
+        *out++ = top + (bottom - top) * weight;
+      }
+    }
+  }
+
+  LevelLoad load_;
+  LevelStore store_;
+  int64_t in_bytes_, out_bytes_;
+  int64_t images_ = 1, inner_ = 1, in_h_ = 0, in_w_ = 0, out_h_ = 0, out_w_ = 0;
+  Positions<float> rows_, columns_;
+  std::unique_ptr<rules::Levels> levels_;
+  std::unique_ptr<rules::RealLevels> real_;
+};
+
 template <bool kAway>
 std::unique_ptr<Kernel> make_ten_bits(const Step& step) {
   switch (step.input(0).type) {
@@ -314,6 +402,7 @@ std::unique_ptr<Kernel> make_ten_bits(const Step& step) {
 
 std::unique_ptr<Kernel> make_resize_linear(const Step& step, const CoreSet& cores) {
   if (step.rules.count("weighted")) return make_weighted_resize(step, cores);
+  if (step.texts.count("dtype") != 0) return std::make_unique<LevelBilinear>(step);
   require(step.integer("first_axis") == 1, "channels are not last");
   const std::string& rule = step.rule("interpolate");
   const Type type = step.input(0).type;

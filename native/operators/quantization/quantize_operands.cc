@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "arithmetic/narrow_float.h"
+#include "core/share.h"
 #include "operators/core/registry.h"
 #include "operators/quantization/dynamic_scale.h"
 #include "operators/quantization/quantize.h"
@@ -21,14 +22,17 @@ struct Slices {
   int64_t rows = 1, length = 1, per_axis = 1;  // rows of one position of the axes before the scales' one
   int64_t dimension = 1, block = 1, inner = 1;
   bool apart = false, blocked = false;
+  // The plan's; late ones are operands, whose zero points have the type `points`.
   std::vector<float> scales;
   std::vector<int32_t> zero_points;
+  bool late = false, has_points = false, zero_only = false;
+  Type points = Type::other;
+  int64_t count = 1;
 
-  explicit Slices(const Step& step) {
-    require(step.integer("late", 0, 1) == 0, "scales are computed");
+  // `stored`: the type of the integers.
+  Slices(const Step& step, Type stored) : late(step.integer("late", 0, 1) != 0), points(stored) {
     const Operand& in = step.input(0);
     require(in.elements == step.output().elements && in.dense() && step.output().dense(), "both sides must be dense");
-    const Array &given = step.array("scales"), &points = step.array("zero_points");
     const int64_t axis = step.integer("axis", -1, in.rank() - 1);
     int64_t outer = 1;
     block = step.integer("block_size", 0, int64_t{1} << 40);
@@ -41,18 +45,39 @@ struct Slices {
       for (int64_t i = axis + 1; i < in.rank(); ++i) inner *= in.shape[i];
     }
     if (!blocked) block = 1;
-    const int64_t blocks = (dimension + block - 1) / block, count = blocked ? outer * blocks * inner : dimension;
-    require(given.type == Type::f32 && given.count == count && points.count == count, "one scale per slice is needed");
+    const int64_t blocks = (dimension + block - 1) / block;
+    count = blocked ? outer * blocks * inner : dimension;
     apart = axis >= 0 && (blocked ? inner > 1 : inner == 1);
     per_axis = apart && !blocked ? 1 : apart || !blocked ? dimension : blocks;
     rows = outer * per_axis;
     length = !apart && blocked ? block : apart && !blocked ? dimension : inner;
+    if (late) {
+      read_operands(step);
+      return;
+    }
+    const Array &given = step.array("scales"), &own = step.array("zero_points");
+    require(given.type == Type::f32 && given.count == count && own.count == count, "one scale per slice is needed");
     for (int64_t i = 0; i < count; ++i) {
       scales.push_back(static_cast<float>(given.real(i)));
-      const int64_t point = points.integer(i);
+      const int64_t point = own.integer(i);
       require(point >= -65536 && point <= 65536, "a zero point is out of range");
       zero_points.push_back(static_cast<int32_t>(point));
     }
+  }
+
+  int64_t scratch_bytes() const { return late ? round_up(4 * count, 64) : 0; }
+  const float* scales_of(const Run& run) const {
+    return late ? reinterpret_cast<const float*>(run.inputs[1]) : scales.data();
+  }
+  // Throws Undefined where one must be 0 and is not.
+  const int32_t* points_of(const Run& run) const {
+    if (!late) return zero_points.data();
+    auto* found = reinterpret_cast<int32_t*>(run.scratch);
+    for (int64_t i = 0; i < count; ++i) {
+      found[i] = has_points ? point(run.inputs[2], i) : 0;
+      if (zero_only && found[i] != 0) throw Undefined();
+    }
+    return found;
   }
 
   // body(first element, its scale, count) for stretches of one scale, or of consecutive ones where `apart`.
@@ -83,6 +108,33 @@ struct Slices {
       for (int64_t i = group * together; i < last; ++i) task(i, worker);
     });
   }
+
+ private:
+  void read_operands(const Step& step) {
+    const Operand& given = step.input(1);
+    require(given.type == Type::f32 && given.dense() && given.elements == count, "one scale per slice is needed");
+    const std::string& rule = step.rule("zero_points");
+    require(rule == "used" || rule == "zero", "no native rule for this slot");
+    zero_only = rule == "zero";
+    has_points = step.has_input(2);
+    if (!has_points) return;
+    const Operand& own = step.input(2);
+    require(own.type == points && own.dense() && own.elements == count, "one zero point per slice is needed");
+    require(is_8bit(points) || points == Type::s16 || points == Type::u16 || points == Type::s4 || points == Type::s2 ||
+                points == Type::s32,
+            "no native kernel for these types");
+  }
+
+  int32_t point(const uint8_t* from, int64_t i) const {
+    switch (points) {
+      case Type::s16: return reinterpret_cast<const int16_t*>(from)[i];
+      case Type::u16: return reinterpret_cast<const uint16_t*>(from)[i];
+      case Type::s32: return reinterpret_cast<const int32_t*>(from)[i];
+      case Type::s4:
+      case Type::s2: return reinterpret_cast<const int8_t*>(from)[i];
+      default: return from[i] - flip_of(points);
+    }
+  }
 };
 
 template <class Out>
@@ -100,7 +152,8 @@ Out quantize_one(float x, float scale, float low, float high, int32_t zero_point
 template <class Out>
 class QuantizeByOperands final : public Kernel {
  public:
-  QuantizeByOperands(const Step& step, const CoreSet& cores) : slices_(step), quantize_(cores.quantize_reals()) {
+  QuantizeByOperands(const Step& step, const CoreSet& cores)
+      : slices_(step, step.output().type), quantize_(cores.quantize_reals()) {
     require(step.rule("quotient") == "binary32" && step.rule("to_integer") == "clamp_even" &&
                 step.rules.count("to_integer_tail") == 0 && step.rules.count("narrow") == 0,
             "no native rule for these slots");
@@ -113,28 +166,31 @@ class QuantizeByOperands final : public Kernel {
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
     auto* out = reinterpret_cast<Out*>(run.outputs[0]);
+    const float* scales = slices_.scales_of(run);
+    const int32_t* zero_points = slices_.points_of(run);
     slices_.run(run.pool, [&](int64_t first, int64_t slice, int64_t count) {
       if (slices_.apart) {
-        for (int64_t i = 0; i < count; ++i) out[first + i] = one(in[first + i], slice + i);
+        for (int64_t i = 0; i < count; ++i)
+          out[first + i] = one(in[first + i], scales[slice + i], zero_points[slice + i]);
         return;
       }
       if constexpr (sizeof(Out) == 1) {
-        const int32_t zero_point = slices_.zero_points[slice];
-        const QuantizeSpec spec{slices_.scales[slice], static_cast<float>(low_ - zero_point),
+        const int32_t zero_point = zero_points[slice];
+        const QuantizeSpec spec{scales[slice], static_cast<float>(low_ - zero_point),
                                 static_cast<float>(high_ - zero_point), zero_point + flip_};
         quantize_(spec, in + first, out + first, count);
       } else {
-        for (int64_t i = first; i < first + count; ++i) out[i] = one(in[i], slice);
+        for (int64_t i = first; i < first + count; ++i) out[i] = one(in[i], scales[slice], zero_points[slice]);
       }
     });
   }
-  bool packs(size_t input) const override { return input != 0; }
+  int64_t scratch_bytes(int) const override { return slices_.scratch_bytes(); }
+  bool packs(size_t input) const override { return input != 0 && !slices_.late; }
 
  private:
-  Out one(float x, int64_t slice) const {
-    const int32_t zero_point = slices_.zero_points[slice];
-    return quantize_one<Out>(x, slices_.scales[slice], static_cast<float>(low_ - zero_point),
-                             static_cast<float>(high_ - zero_point), zero_point + flip_);
+  Out one(float x, float scale, int32_t zero_point) const {
+    return quantize_one<Out>(x, scale, static_cast<float>(low_ - zero_point), static_cast<float>(high_ - zero_point),
+                             zero_point + flip_);
   }
 
   Slices slices_;
@@ -154,39 +210,47 @@ struct AsHalf {
 template <class In, class Out>
 class DequantizeByOperands final : public Kernel {
  public:
-  explicit DequantizeByOperands(const Step& step) : slices_(step) {
+  explicit DequantizeByOperands(const Step& step)
+      : slices_(step, step.input(0).type), flip_(flip_of(step.input(0).type)) {
     for (const float scale : slices_.scales) require(std::isfinite(scale), "a scale is not finite");
-    for (int32_t& zero_point : slices_.zero_points) {
+    for (const int32_t zero_point : slices_.zero_points) {
       require(sizeof(In) < 4 || zero_point == 0, "differences may leave 32 bits");
-      zero_point += flip_of(step.input(0).type);
     }
+    slices_.zero_only = slices_.zero_only || sizeof(In) == 4;
   }
 
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const In*>(run.inputs[0]);
     auto* out = reinterpret_cast<typename Out::Kind*>(run.outputs[0]);
+    const float* all = slices_.scales_of(run);
+    const int32_t *points = slices_.points_of(run), flip = flip_;
+    for (int64_t i = 0; slices_.late && i < slices_.count; ++i) {
+      if (!std::isfinite(all[i])) throw Undefined();
+    }
     slices_.run(run.pool, [&](int64_t first, int64_t slice, int64_t count) {
-      const float* scales = slices_.scales.data() + slice;
-      const int32_t* zero_points = slices_.zero_points.data() + slice;
+      const float* scales = all + slice;
+      const int32_t* zero_points = points + slice;
       const In* source = in + first;
       auto* target = out + first;
       if (slices_.apart) {
         for (int64_t i = 0; i < count; ++i) {
-          target[i] = Out::keep(rules::binary32_multiply(source[i], scales[i], zero_points[i]));
+          target[i] = Out::keep(rules::binary32_multiply(source[i], scales[i], zero_points[i] + flip));
         }
         return;
       }
       const float scale = *scales;
-      const int32_t zero_point = *zero_points;
+      const int32_t zero_point = *zero_points + flip;
       for (int64_t i = 0; i < count; ++i) {
         target[i] = Out::keep(rules::binary32_multiply(source[i], scale, zero_point));
       }
     });
   }
-  bool packs(size_t input) const override { return input != 0; }
+  int64_t scratch_bytes(int) const override { return slices_.scratch_bytes(); }
+  bool packs(size_t input) const override { return input != 0 && !slices_.late; }
 
  private:
   Slices slices_;
+  int32_t flip_;
 };
 
 // The extremes of all numbers first; NaN, whose place would matter, is left to the reference.
@@ -265,7 +329,9 @@ std::unique_ptr<Kernel> make_dequantize_by_operands(const Step& step) {
     case Type::s2:
     case Type::s4: return dequantize_to<int8_t>(step);
     // Zero points of integers are integers.
-    case Type::bytes1: return step.array("zero_points").type == Type::s64 ? dequantize_to<uint8_t>(step) : nullptr;
+    case Type::bytes1:
+      require(step.has_array("zero_points"), "scales are computed");
+      return step.array("zero_points").type == Type::s64 ? dequantize_to<uint8_t>(step) : nullptr;
     case Type::s16: return dequantize_to<int16_t>(step);
     case Type::u16: return dequantize_to<uint16_t>(step);
     case Type::s32: return dequantize_to<int32_t>(step);
