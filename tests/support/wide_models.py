@@ -103,6 +103,29 @@ def shares(rng: np.random.Generator) -> Model:
     return single(str(rng.choice(["Softmax", "LogSoftmax"])), {"x": x}, [TensorProto.DOUBLE], axis, opset=opset)
 
 
+def normalization(rng: np.random.Generator) -> Model:
+    """Of binary64 numbers."""
+    kind, shape = TensorProto.DOUBLE, shape_of(rng, 1, 4, 9 if rng.random() < 0.7 else 40)
+    x = rng.standard_normal(shape) * np.exp2(rng.uniform(-3, 3))
+    op = str(rng.choice(["LayerNormalization", "RMSNormalization", "LpNormalization", "BatchNormalization"]))
+    axis = int(rng.integers(-len(shape), len(shape)))
+    if op == "LpNormalization":
+        return single(op, {"x": x}, [kind], {"axis": axis, "p": int(rng.integers(1, 3))})
+    if op == "BatchNormalization":
+        channels = shape[1] if len(shape) > 1 else 1
+        parts = {name: rng.standard_normal(channels) for name in ("scale", "bias", "mean")}
+        variance = {"variance": np.square(rng.standard_normal(channels))}
+        constants = [*parts, *variance] if rng.random() < 0.5 else []
+        return single(op, {"x": x, **parts, **variance}, [kind], opset=15, constants=constants)
+    row = shape[axis:] if rng.random() < 0.7 else tuple(1 if rng.random() < 0.5 else size for size in shape)
+    inputs = {"x": x, "scale": rng.standard_normal(row)}
+    if op == "LayerNormalization" and rng.random() < 0.6:
+        inputs["bias"] = rng.standard_normal(row)
+    outputs = [kind, TensorProto.FLOAT, TensorProto.FLOAT][: int(rng.integers(1, 4)) if op[0] == "L" else 1]
+    attributes = {"axis": axis, "epsilon": float(rng.choice([1e-5, 1e-3]))}
+    return single(op, inputs, outputs, attributes, opset=23 if op[0] == "R" else 17)
+
+
 def power_of_reals(rng: np.random.Generator) -> Model:
     """Where one of both may be binary64."""
     base, exponent = (np.dtype(t) for t in rng.choice(["f8 f8", "f8 f4", "f8 i4", "f8 i8", "f4 f8", "f4 f4"]).split())
@@ -150,6 +173,7 @@ GENERATORS: dict[str, Generator] = {
     "Sum": sum_of_doubles,
     "LogSoftmax, Softmax": shares,
     "Max, Min": extremes,
+    "Normalizations": normalization,
     "Pow": power,
     "Pow of reals": power_of_reals,
     "ReduceMax, ReduceMin": extreme_of_truth_values,

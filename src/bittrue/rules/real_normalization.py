@@ -274,7 +274,7 @@ def _layer_in_binary64(
     deviation = np.sqrt(squares - mean * mean + np.float64(epsilon) if centred else squares + np.float64(epsilon))
     result = (wide - mean[:, None]) / deviation[:, None] * scale
     result = result + bias if centred else result
-    return result.astype(np.float32), mean.astype(np.float32), (1 / deviation).astype(np.float32)
+    return result.astype(x.dtype), mean.astype(np.float32), (1 / deviation).astype(np.float32)
 
 
 def _rows_in_lanes(
@@ -310,6 +310,23 @@ def _rows_in_lanes(
         inverse = _ONE / np.sqrt(aligned_packets(apart * apart, 0 * starts) / count + small)
         factor = inverse[:, None] * by
         return x * factor + (add - mean[:, None] * factor), mean, inverse
+
+
+def _rows_running(
+    x: Rows, scale: np.ndarray | None, bias: np.ndarray | None, epsilon: float, centred: bool, kind: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Layers of binary64 numbers by running means, whose mean and deviation are binary32.
+
+    >>> x = np.float64([[1, 2, 3, 4, 5, 6, 7, 8]])
+    >>> RULES["binary64_running"].by_rows(x, None, None, 0.0, True, "layer")[2].tolist()
+    [0.4364357888698578]
+    """
+    small, by = np.float32(epsilon), np.asarray(_ONE if scale is None else scale)
+    with np.errstate(all="ignore"):
+        if kind == "broadcast":
+            return _layer_in_binary64(x, by, np.asarray(_ONE * 0 if bias is None else bias), small, centred)
+        result, mean, inverse = _layer(x, by, bias, small, centred, True, False)
+        return result, mean.astype(np.float32), inverse.astype(np.float32)
 
 
 def _given_as_line(
@@ -368,6 +385,21 @@ _ROUNDED_ONCE = RealNormalizationRule(
     "the whole formula as a real number, rounded once to binary32, ties to even",
     "the definition of correct rounding; fractions and decimal arithmetic with 260 digits",
 )
+_LANES = RealNormalizationRule(
+    _rows_in_lanes,
+    _given_as_line,
+    _length_in_order,
+    _across_running,
+    "layer: mean from binary64 sums in 4 lanes, squared differences by fused multiply-adds in 8 lanes, fma((x - "
+    "mean) "
+    "(1 / deviation), scale, bias); short or summed rows by running means; broadcast scales in binary64, "
+    "rounded once at the end, by mean of squares less square of mean; instance and group: sums in packets "
+    "of 4, "
+    "x factor + shift, or mean of squares less square of mean; given: x f32(scale / deviation) + shift; length: "
+    "sums in "
+    "order; across: sums of a moving window, correctly rounded power",
+    "kernels of one runtime and its libraries for x86-64, read; verified by running",
+)
 RULES: dict[str, RealNormalizationRule] = {
     "rounded_once": _ROUNDED_ONCE,
     "binary32_difference": replace(
@@ -377,19 +409,11 @@ RULES: dict[str, RealNormalizationRule] = {
         "real numbers, rounded once",
         source="a runtime's kernel for channels in planes; verified by running",
     ),
-    "binary32_lanes": RealNormalizationRule(
-        _rows_in_lanes,
-        _given_as_line,
-        _length_in_order,
-        _across_running,
-        "layer: mean from binary64 sums in 4 lanes, squared differences by fused multiply-adds in 8 lanes, fma((x - "
-        "mean) "
-        "(1 / deviation), scale, bias); short or summed rows by running means; broadcast scales in binary64, "
-        "rounded once at the end, by mean of squares less square of mean; instance and group: sums in packets "
-        "of 4, "
-        "x factor + shift, or mean of squares less square of mean; given: x f32(scale / deviation) + shift; length: "
-        "sums in "
-        "order; across: sums of a moving window, correctly rounded power",
-        "kernels of one runtime and its libraries for x86-64, read; verified by running",
+    "binary32_lanes": _LANES,
+    "binary64_running": replace(
+        _LANES,
+        by_rows=_rows_running,
+        formula="of binary64 numbers, layers: running means, or with broadcast scales mean of squares less square of "
+        "mean; (x - mean) / deviation scale + bias; given: x (scale / deviation) + shift; length: sums in order",
     ),
 }

@@ -192,6 +192,17 @@ ROWS: tuple[Row, ...] = (
         limit=f"{_OTHER_MACHINES}; {_TWO_NANS}",
     ),
     Row("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), _NORMAL, _RUN),
+    *(
+        Row(stem, types, {"real_normalization": "binary64_running"}, "run: 300 random single-node models, every bit")
+        for stem, types in (
+            ("batch_normalization", ("f64 f64 f64 f64 f64 -> f64",)),
+            (
+                "layer_normalization",
+                tuple(types.replace("f32 f32 f32|- -> f32", "f64 f64 f64|- -> f64") for types in _LAYERS),
+            ),
+            ("lp_normalization", ("f64 -> f64",)),
+        )
+    ),
     Row("group_normalization", ("f32 f32 f32 -> f32",), _NORMAL, _RUN),
     Row(
         "layer_normalization",

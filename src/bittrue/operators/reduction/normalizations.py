@@ -152,7 +152,8 @@ def reference_layer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
     count = math.prod(x.shape[axis:])
     few = (*x.shape[:axis], *(1,) * (x.ndim - axis))
     if not x.size:
-        return [x.copy(), np.zeros(few, x.dtype), np.zeros(few, x.dtype)][: len(step.outputs)]
+        nothing = np.zeros(few, np.float32 if x.dtype == np.float64 else x.dtype)
+        return [x.copy(), nothing, nothing.copy()][: len(step.outputs)]
     parts = [
         None if i >= len(inputs) or inputs[i] is None else np.broadcast_to(inputs[i], x.shape).reshape(-1, count)
         for i in (1, 2)

@@ -149,7 +149,7 @@ def _drop(editor: Editor, node: Node) -> None:
 
 def _has_normalization(editor: Editor, dtype: str) -> bool:
     """Of binary16 numbers only where the operator set has layer normalization."""
-    return dtype == "f32" or (dtype == "f16" and editor.graph.version >= NORMALIZATION)
+    return dtype in ("f32", "f64") or (dtype == "f16" and editor.graph.version >= NORMALIZATION)
 
 
 def join_root_mean_square(editor: Editor, shapes: Shapes) -> None:
@@ -158,7 +158,9 @@ def join_root_mean_square(editor: Editor, shapes: Shapes) -> None:
         if not editor.alive(quotient) or quotient.source != "Div":
             continue
         parts, scaled, x = _root(editor, quotient), only(editor, quotient, "Mul"), quotient.inputs[0]
-        if parts is None or scaled is None or x is None or parts[0].inputs[0] != x or editor.type(x) != "f32":
+        if parts is None or scaled is None or x is None or parts[0].inputs[0] != x:
+            continue
+        if editor.type(x) not in ("f32", "f64"):
             continue
         scale = _vector(editor, shapes, scaled)
         if scale is not None and _last_axis(editor, shapes, parts[1]):

@@ -40,7 +40,8 @@ def is_real_product(editor: Editor, node: Node) -> bool:
     """Whether a node is a matrix product of real numbers, and no part of the file's attention or Einsum."""
     if "heads_apart" in node.attributes or node.source == "Einsum":
         return False
-    return node.operator == "matmul" and editor.type(node.inputs[0]) == editor.type(node.inputs[1]) == "f32"
+    types = [editor.type(index) for index in node.inputs[:2]]
+    return node.operator == "matmul" and types in (["f32", "f32"], ["f64", "f64"])
 
 
 def join_transpositions(editor: Editor, shapes: Shapes, gemm: Node) -> bool:
@@ -180,7 +181,9 @@ def _factor(editor: Editor, shapes: Shapes, constant: Values, node: Node | None)
     for position in (0, 1) if node.source == "Mul" else (1,):
         value = constant(node.inputs[position])
         other = known_shape(editor, shapes, node.inputs[1 - position])
-        if value is None or value.dtype != np.float32 or value.size != 1 or value.ndim > len(other or ()):
+        if value is None or value.dtype not in (np.float32, np.float64) or value.size != 1:
+            continue
+        if value.ndim > len(other or ()):
             continue
         number = _F32(value.reshape(-1)[0])
         with np.errstate(all="ignore"):
@@ -206,7 +209,9 @@ def _merge(editor: Editor, shapes: Shapes, constant: Values, product: Node) -> N
         left += [turn, scaled]
         inputs[position] = source
         if turn is not None:
-            again = editor.computed(turn.outputs[0], f"{editor.tensors[turn.outputs[0]].name}/unscaled", "f32")
+            again = editor.computed(
+                turn.outputs[0], f"{editor.tensors[turn.outputs[0]].name}/unscaled", editor.type(source)
+            )
             editor.add(
                 turn, "transpose", (source, *turn.inputs[1:]), (again,), dict(turn.attributes), version=turn.version
             )
