@@ -20,6 +20,7 @@ class GatherBlocks final : public Kernel {
     const Operand &data = step.input(0), &positions = step.input(1), &scales = step.input(kBlockScales);
     const Operand& out = step.output();
     require(step.rule("dequantize") == "binary32_multiply", "no native rule for this slot");
+    require(step.integer("floats", 0, 1) == 0, "no native kernel for these types");
     require(scales.type == Type::f32 && out.type == Type::f32, "no native kernel for these types");
     // Unsigned numbers of 4 bits are bytes.
     require(data.type == Type::u8 || (bits_ == 8 && (data.type == Type::s4 || data.type == Type::bytes1)),

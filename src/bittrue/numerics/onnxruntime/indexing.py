@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table import Row
-from .movement import COMMON, INTEGERS
+from .movement import COMMON, INTEGERS, NARROW
 
 _NAN = "NaN: which position the runtime names depends on its loops"
 _ORDER = "sorted=0 leaves the order of results open: here they are sorted"
@@ -20,7 +20,14 @@ ROWS: tuple[Row, ...] = (
         "run: 3000 random single-node models, every bit",
         where=("u8", "u4", "s4"),
         when=(("attribute_is", "batch_dims", None),),
-        limit="data of 8-bit and 4-bit floats is refused",
+    ),
+    Row(
+        "gather",
+        ("T s32|s64 f32 -> f32",),
+        {"dequantize": "binary32_multiply"},
+        "run: 300 random single-node models, every bit",
+        where=(*NARROW, "f4e2m1"),
+        when=(("attribute_is", "batch_dims", None),),
     ),
     *(
         Row(stem, ("T s64 -> s64",), {}, "run", where=_ARG, requires=(("has_elements", 0),), limit=_NAN)
