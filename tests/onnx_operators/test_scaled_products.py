@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from support.onnx_models import Checks, build
+import bittrue
+from support.differential import assert_same
+from support.onnx_models import HERE, Checks, build, run_runtime
 
 
 def test_random_factors(request: pytest.FixtureRequest) -> None:
@@ -30,3 +33,33 @@ def test_random_factors(request: pytest.FixtureRequest) -> None:
             nodes.append(helper.make_node("Div", ["q", "s"], ["y"]))
         content, feeds = build(nodes, given, {"y": TensorProto.FLOAT}, constants)
         checks.add(content, feeds)
+
+
+def test_factors_behind_sizes_that_a_file_keeps() -> None:
+    """A Reshape to a size that was free for the exporter: how many axes its result has is known all the same."""
+    rng = np.random.default_rng(6)
+    constants = {
+        "rows": np.array([3, -1, 8]),
+        "parts": np.array([-1, 4, 3, 8]),
+        "s": np.array([0.59], np.float32),
+    }
+    nodes = [
+        helper.make_node("Reshape", ["a", "rows"], ["r"]),
+        helper.make_node("Transpose", ["r"], ["t"], perm=[1, 0, 2]),
+        helper.make_node("Reshape", ["t", "parts"], ["p"]),
+        helper.make_node("Transpose", ["p"], ["k"], perm=[0, 1, 3, 2]),
+        helper.make_node("Mul", ["k", "s"], ["m"]),
+        helper.make_node("Mul", ["q", "s"], ["n"]),
+        helper.make_node("MatMul", ["n", "m"], ["y"]),
+    ]
+    given = {"a": rng.normal(size=(3, 2, 32)).astype(np.float32), "q": rng.normal(size=(2, 4, 9, 8)).astype(np.float32)}
+    content, feeds = build(nodes, given, {"y": TensorProto.FLOAT}, constants)
+    model = onnx.load_from_string(content)
+    for value, names in zip(model.graph.input, (("points", "batch"), ("batch",)), strict=True):
+        for place, name in zip(value.type.tensor_type.shape.dim, names, strict=False):
+            place.dim_param = name
+    content = model.SerializeToString()
+    theirs = run_runtime(content, feeds)
+    assert isinstance(theirs, dict)
+    session = bittrue.load(content).prepare(HERE, shapes={name: value.shape for name, value in given.items()})
+    assert_same("y", session.run(*feeds)["y"], theirs["y"])

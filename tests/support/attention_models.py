@@ -467,7 +467,15 @@ GENERATORS: dict[str, Generator] = {
 }
 HALVES: dict[str, Generator] = {
     name: halves(GENERATORS[name])
-    for name in ("Attention of ONNX", "GroupQueryAttention", "RotaryEmbedding", "RotaryEmbedding of ONNX")
+    for name in (
+        "Attention",
+        "Attention of ONNX",
+        "EmbedLayerNormalization",
+        "GroupQueryAttention",
+        "MultiHeadAttention",
+        "RotaryEmbedding",
+        "RotaryEmbedding of ONNX",
+    )
 }
 CACHES: dict[str, Generator] = {
     "f32": group_query_attention_with_caches,

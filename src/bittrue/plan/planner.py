@@ -39,9 +39,9 @@ MAX_RANK = 32
 Peek = Callable[[int], "np.ndarray | None"]
 
 
-# For free sizes, each with its successor: small ones that broadcast with nothing by chance, then larger ones, since
-# windows may not fit into these.
-_SIZES = (2, 64, 1000)
+# For free sizes, in pairs: small ones that broadcast with nothing by chance, then larger ones, since windows may not
+# fit into these; at last two that most sizes divide which a file keeps beside free ones.
+_SIZES = ((2, 3), (64, 65), (1000, 1001), (120, 240))
 # More than windows step at once, in all layers together: so far apart, other sizes have other numbers of windows.
 _FAR = 65
 
@@ -232,10 +232,10 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
         free = any(-1 in (graph.tensors[i].shape_signature or ()) for i in graph.inputs)
         written = {index for node in graph.nodes for index in node.outputs}
         found = Settled({}, {})
-        for size in _SIZES:
+        for size, other in _SIZES:
             try:
                 some = walk(graph, size)
-                settled = _common(some, walk(graph, size + 1) if free else some)
+                settled = _common(some, walk(graph, other) if free else some)
                 if free and _loses_sizes(graph, settled):
                     settled = _agreed(settled, walk(graph, size + _FAR))
             except ResourceError:

@@ -55,7 +55,7 @@ def _short(source: Source, name: str, default: int) -> int:
     return value
 
 
-def _of_projection(source: Source, qkv: int, mask: int, past: int, added: int | None, heads: int) -> None:
+def _of_projection(source: Source, dtype: str, qkv: int, mask: int, past: int, added: int | None, heads: int) -> None:
     """Attention over one tensor of queries, keys and values side by side."""
     sizes = source.integers("qkv_hidden_sizes") if source.op_type == "Attention" else None
     if sizes is not None and (len(sizes) != 3 or min(sizes) < 1 or sizes[0] != sizes[1]):
@@ -72,7 +72,7 @@ def _of_projection(source: Source, qkv: int, mask: int, past: int, added: int | 
         "cache": "stacked",
     }
     operands = [source.inputs[p] if p is not None and source.present(p) else None for p in (mask, added, past)]
-    source.emit("attention", "f32", attributes, inputs=[qkv, None, None, None, *operands])
+    source.emit("attention", dtype, attributes, inputs=[qkv, None, None, None, *operands])
 
 
 def _attention(source: Source) -> None:
@@ -82,10 +82,11 @@ def _attention(source: Source) -> None:
         raise source.invalid("BT-NODE-INPUT", "past keys and additions to scores do not go together")
     heads, sizes = source.integer("num_heads", 0), source.integers("qkv_hidden_sizes")
     values = sizes[2] if sizes is not None and len(sizes) == 3 else 0
-    projected = source.temporary("f32", "projected")
+    dtype = source.type(0)
+    projected = source.temporary(dtype, "projected")
     operands = source.ordered(0, 1, 2)
-    (qkv,) = source.emit("matmul", "f32", {"heads_apart": (heads, values)}, inputs=operands, outputs=[projected])
-    _of_projection(source, qkv, 3, 4, 5, heads)
+    (qkv,) = source.emit("matmul", dtype, {"heads_apart": (heads, values)}, inputs=operands, outputs=[projected])
+    _of_projection(source, dtype, qkv, 3, 4, 5, heads)
 
 
 def _q_attention(source: Source) -> None:
@@ -97,7 +98,7 @@ def _q_attention(source: Source) -> None:
         inputs=source.ordered(0, 1, 2, 3, 6, 4, 7),
         outputs=[source.temporary("f32", "projected")],
     )
-    _of_projection(source, qkv, 5, 8, None, source.integer("num_heads", 0))
+    _of_projection(source, "f32", qkv, 5, 8, None, source.integer("num_heads", 0))
 
 
 def _multi_head_attention(source: Source) -> None:
@@ -119,8 +120,10 @@ def _multi_head_attention(source: Source) -> None:
     source.emit("attention", source.type(0), attributes, inputs=source.ordered(0, 1, 2, 3, 4, 5, 6, 7))
 
 
-def _embedding(source: Source, parts: Sequence[int | None], positions: int | None, mask: int | None) -> None:
-    """The sum of rows of up to three tables, normalized: words, positions (of their own, or 0, 1, 2 ...), segments.
+def _embedding(
+    source: Source, dtype: str, parts: Sequence[int | None], positions: int | None, mask: int | None
+) -> None:
+    """The sum of rows of up to three tables of `dtype`, normalized: words, positions (given, or 0, 1, 2 ...), segments.
 
     Outputs: the result, how many marks of each sequence are 1, the sum.
     """
@@ -134,25 +137,25 @@ def _embedding(source: Source, parts: Sequence[int | None], positions: int | Non
     rows: dict[str, Attribute] = {"axis": 0, "batch_dims": 0, "from_either_end": False}
     names = (source.outputs + [""] * 3)[:3]
 
-    def emit(operator: str, dtype: str, inputs: Sequence[int | None], name: str, **attributes: Attribute) -> int:
-        outputs = [source.temporary(dtype, name)]
-        return source.emit(operator, dtype, attributes, inputs=inputs, outputs=outputs)[0]
+    def emit(operator: str, kind: str, inputs: Sequence[int | None], name: str, **attributes: Attribute) -> int:
+        outputs = [source.temporary(kind, name)]
+        return source.emit(operator, kind, attributes, inputs=inputs, outputs=outputs)[0]
 
     def one(value: int, name: str) -> int:
         return source.constant(np.array([value], np.int64), name)
 
-    word = emit("gather", "f32", [words, ids], "words", **rows)
+    word = emit("gather", dtype, [words, ids], "words", **rows)
     if positions is None:
         length = emit("shape", "s64", [ids], "length", of="dimensions", start=1, end=2)
-        place = emit("slice_axes", "f32", [places, one(0, "first"), length, one(0, "axis")], "places")
+        place = emit("slice_axes", dtype, [places, one(0, "first"), length, one(0, "axis")], "places")
     else:
-        place = emit("gather", "f32", [places, positions], "places", **rows)
-    total = names[2] or source.temporary("f32", "sum")
-    first = source.temporary("f32", "placed") if segments is not None else total
-    (sum_of,) = source.emit("add", "f32", plain, inputs=[word, place], outputs=[first])
+        place = emit("gather", dtype, [places, positions], "places", **rows)
+    total = names[2] or source.temporary(dtype, "sum")
+    first = source.temporary(dtype, "placed") if segments is not None else total
+    (sum_of,) = source.emit("add", dtype, plain, inputs=[word, place], outputs=[first])
     if segments is not None:
-        segment = emit("gather", "f32", [kinds, segments], "segments", **rows)
-        (sum_of,) = source.emit("add", "f32", plain, inputs=[sum_of, segment], outputs=[total])
+        segment = emit("gather", dtype, [kinds, segments], "segments", **rows)
+        (sum_of,) = source.emit("add", dtype, plain, inputs=[sum_of, segment], outputs=[total])
     attributes: dict[str, Attribute] = {
         "axis": -1,
         "epsilon": epsilon,
@@ -160,7 +163,7 @@ def _embedding(source: Source, parts: Sequence[int | None], positions: int | Non
         "summed": False,
         "embedded": True,
     }
-    source.emit("layer_normalization", "f32", attributes, inputs=[sum_of, scale, bias], outputs=names[:1])
+    source.emit("layer_normalization", dtype, attributes, inputs=[sum_of, scale, bias], outputs=names[:1])
     if not names[1]:
         return
     if mask is None:
@@ -178,7 +181,7 @@ def _embed_layer_normalization(source: Source) -> None:
     if len(source.outputs) < 2:
         raise source.invalid("BT-NODE-ARITY", "the second output, which may be without a name, is missing")
     parts = source.ordered(*range(9))
-    _embedding(source, parts[:7], parts[8], parts[7])
+    _embedding(source, source.type(2), parts[:7], parts[8], parts[7])
 
 
 def _q_embed_layer_normalization(source: Source) -> None:
@@ -191,7 +194,7 @@ def _q_embed_layer_normalization(source: Source) -> None:
         name = source.temporary("f32", f"real{position}")
         attributes: dict[str, Attribute] = {"axis": 1, "block_size": 0, "domain": MICROSOFT}
         (parts[position],) = source.emit("dequantize", "f32", attributes, inputs=operands, outputs=[name])
-    _embedding(source, parts[:7], None, parts[7])
+    _embedding(source, "f32", parts[:7], None, parts[7])
 
 
 def _decoder_masked_attention(source: Source) -> None:
