@@ -9,6 +9,7 @@ namespace bittrue::neon_dotprod {
 namespace {
 
 constexpr int64_t kChannels = 16;
+constexpr int kPixels = 4;      // whose sums stay in registers
 constexpr int64_t kChunk = 16;  // output pixels whose sums wait for requantization
 
 class VectorDepthwise final : public Depthwise {
@@ -87,7 +88,9 @@ class VectorDepthwise final : public Depthwise {
     const Group& group = requantizer_.group(block);
     for (int64_t x = 0; x < out_width_; x += kChunk) {
       const int64_t count = std::min(kChunk, out_width_ - x);
-      add_taps(table, block, first, x, count, sums);
+      int64_t p = 0;
+      for (; p + kPixels <= count; p += kPixels) add_taps<kPixels>(table, block, first, x + p, sums + p);
+      for (; p < count; ++p) add_taps<1>(table, block, first, x + p, sums + p);
       with_form(requantizer_.form(), [&](auto form) {
         for (int64_t p = 0; p < count; ++p) {
           store_part(out + (x + p) * channels_ + first, requantize16<form.value>(sums[p], group, store, requantizer_),
@@ -98,31 +101,34 @@ class VectorDepthwise final : public Depthwise {
   }
 
   // The sums of `count` output pixels from x.
+  template <int count>
   __attribute__((noinline)) void add_taps(const uint8_t* const* table, int64_t block, int64_t first, int64_t x,
-                                          int64_t count, int32_t (*sums)[kChannels]) const {
-    const int32_t* bias = bias_.data() + block * kChannels;
-    for (int64_t p = 0; p < count; ++p) {
-      int32x4_t sum0 = vld1q_s32(bias), sum1 = vld1q_s32(bias + 4), sum2 = vld1q_s32(bias + 8),
-                sum3 = vld1q_s32(bias + 12);
-      const int16_t* weights = weights_.data() + block * taps_h_ * taps_w_ * kChannels;
-      for (int64_t i = 0; i < taps_h_; ++i) {
-        const uint8_t* const* pixel = table + i * columns_ + (x + p) * stride_w_;
-        for (int64_t j = 0; j < taps_w_; ++j, weights += kChannels) {
-          const uint8x16_t bytes = vld1q_u8(pixel[j * dilation_w_] + first);
+                                          int32_t (*result)[kChannels]) const {
+    int32x4_t sums[count][4];
+    unroll<count>([&](int p) __attribute__((always_inline)) {
+      unroll<4>([&](int v) __attribute__((always_inline)) {
+        sums[p][v] = vld1q_s32(bias_.data() + block * kChannels + 4 * v);
+      });
+    });
+    const int16_t* weights = weights_.data() + block * taps_h_ * taps_w_ * kChannels;
+    for (int64_t i = 0; i < taps_h_; ++i) {
+      const uint8_t* const* pixel = table + i * columns_ + x * stride_w_;
+      for (int64_t j = 0; j < taps_w_; ++j, weights += kChannels, pixel += dilation_w_) {
+        const int16x8_t w0 = vld1q_s16(weights), w1 = vld1q_s16(weights + 8);
+        unroll<count>([&](int p) __attribute__((always_inline)) {
+          const uint8x16_t bytes = vld1q_u8(pixel[p * stride_w_] + first);
           const int16x8_t lower = vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(bytes)));
           const int16x8_t upper = vreinterpretq_s16_u16(vmovl_high_u8(bytes));
-          const int16x8_t w0 = vld1q_s16(weights), w1 = vld1q_s16(weights + 8);
-          sum0 = vmlal_s16(sum0, vget_low_s16(lower), vget_low_s16(w0));
-          sum1 = vmlal_high_s16(sum1, lower, w0);
-          sum2 = vmlal_s16(sum2, vget_low_s16(upper), vget_low_s16(w1));
-          sum3 = vmlal_high_s16(sum3, upper, w1);
-        }
+          sums[p][0] = vmlal_s16(sums[p][0], vget_low_s16(lower), vget_low_s16(w0));
+          sums[p][1] = vmlal_high_s16(sums[p][1], lower, w0);
+          sums[p][2] = vmlal_s16(sums[p][2], vget_low_s16(upper), vget_low_s16(w1));
+          sums[p][3] = vmlal_high_s16(sums[p][3], upper, w1);
+        });
       }
-      vst1q_s32(sums[p], sum0);
-      vst1q_s32(sums[p] + 4, sum1);
-      vst1q_s32(sums[p] + 8, sum2);
-      vst1q_s32(sums[p] + 12, sum3);
     }
+    unroll<count>([&](int p) __attribute__((always_inline)) {
+      unroll<4>([&](int v) __attribute__((always_inline)) { vst1q_s32(result[p] + 4 * v, sums[p][v]); });
+    });
   }
 
   int64_t channels_, taps_h_, taps_w_, stride_h_, stride_w_, dilation_h_, dilation_w_, width_, out_width_, pad_left_;
