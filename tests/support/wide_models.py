@@ -73,7 +73,7 @@ def extreme_of_truth_values(rng: np.random.Generator) -> Model:
 
 def rounding(rng: np.random.Generator) -> Model:
     x = wild(rng, shape_of(rng)).astype(np.float64) * rng.choice([1, 1e10, 0.5])
-    return single(str(rng.choice(["Ceil", "Floor", "Round", "Sign"])), {"x": x}, [TensorProto.DOUBLE])
+    return single(str(rng.choice(["Ceil", "Floor", "Relu", "Round", "Sign"])), {"x": x}, [TensorProto.DOUBLE])
 
 
 def power(rng: np.random.Generator) -> Model:
@@ -177,6 +177,6 @@ GENERATORS: dict[str, Generator] = {
     "Pow": power,
     "Pow of reals": power_of_reals,
     "ReduceMax, ReduceMin": extreme_of_truth_values,
-    "Ceil, Floor, Round, Sign": rounding,
+    "Ceil, Floor, Relu, Round, Sign": rounding,
     "Cos, Exp, Log, Sigmoid, Sin, Tanh": function,
 }

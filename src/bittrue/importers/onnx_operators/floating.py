@@ -46,7 +46,7 @@ def _reciprocal(source: Source) -> None:
 
 def _relu(source: Source) -> None:
     dtype = source.type(0)
-    if dtype in ("f32", "f16"):
+    if dtype in ("f32", "f16", "f64"):
         source.emit("relu", dtype, {"activation": "relu"})
         return
     zero = source.constant(np.zeros((), source.tensor(0).type.numpy), "zero")

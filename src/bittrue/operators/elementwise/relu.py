@@ -72,12 +72,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return level_functions.reference(step, inputs, "relu")
     if step.arrays:
         return [rescale_blocks(step, inputs[0])]
-    low, high = np.float32(step["low"]), np.float32(step.parameters.get("high", np.inf))  # type: ignore[arg-type]
+    real = np.promote_types(inputs[0].dtype, np.float32)
+    low, high = real.type(step["low"]), real.type(step.parameters.get("high", np.inf))  # type: ignore[arg-type]
 
     def one(x: np.ndarray) -> np.ndarray:
         return np.where(x < low, low, np.where(x > high, high, x))
 
-    return [blockwise(one, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
+    return [blockwise(one, [inputs[0]], real, real)]
 
 
 def limits(step: Step, values: Sequence[np.ndarray | None]) -> tuple[float, float] | None:
