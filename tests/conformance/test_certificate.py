@@ -20,6 +20,8 @@ from bittrue.errors import InputError
 from support.changed_answers import Planted, above, only
 
 OPERATORS = ("SQUEEZE", "LOGISTIC")
+# All of SQUEEZE; LOGISTIC without those near ties, which tell more arithmetics apart than a certificate needs.
+AIMS = ("shapes", "random", "codes", "ties", "rejects")
 
 
 def _odd(case: Any, outputs: Any) -> Any:
@@ -57,7 +59,7 @@ def timeless(result: ConformResult) -> Any:
 
 
 def run(device: Planted, **more: Any) -> ConformResult:
-    return conform(device, operators=OPERATORS, **{"demo": False, "repeat": 1, **more})
+    return conform(device, operators=OPERATORS, **{"demo": False, "repeat": 1, "aims": AIMS, **more})
 
 
 @pytest.fixture(scope="module")

@@ -212,7 +212,7 @@ def _reduced(failing: Failing | None, cases: Sequence[SuiteCase]) -> list[str]:
     if case is None:
         return [f"{failing.identity}: there is no such case"]
     try:
-        changed = replace(case, inputs=reduced_inputs(failing, case))
+        changed = case.fed(reduced_inputs(failing, case))
         output = Expected(changed, (failing.numerics,)).outputs(failing.numerics)[failing.output]
         # Too few indices are a part of the tensor and no number: `item` says so.
         wanted = output[failing.element].item()

@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from .. import numerics as numerics_tables
-from ..api import Session
+from ..api import Model, Session
 from ..compare.segments import Segment, segments
 from ..errors import BittrueError
 from ..numerics import Numerics
 from ..plan import Plan
+from ..plan.first_plan import first_plan
 from ..plan.planner import rewritten_graph
 from .suite import SuiteCase
 
@@ -41,16 +42,40 @@ class Arithmetic:
         return self.session.plan
 
 
+class Prepared:
+    """What runs one model under each numerics, made when it is asked for; cases of the same model can share it."""
+
+    def __init__(self) -> None:
+        # Most numerics compute a model as others do: what runs it is made once for them.
+        self._sessions: dict[object, Session] = {}
+        self._found: dict[str, Session | BittrueError] = {}
+
+    def session(self, case: SuiteCase, name: str) -> Session | BittrueError:
+        """For the case's model and one numerics, or why that cannot run it."""
+        if name not in self._found:
+            try:
+                plan = planned(case.model, numerics_tables.find(name))
+                key = plan_key(plan)
+                if key not in self._sessions:
+                    self._sessions[key] = Session(plan)
+                self._found[name] = self._sessions[key]
+            except BittrueError as error:
+                self._found[name] = error
+        return self._found[name]
+
+
 class Expected:
     """The answers of all numerics to one case, worked out when they are asked for.
 
     Args:
         case: one whose model bittrue can read.
         names: the numerics to look at; all when empty.
+        prepared: that of another case of the same model.
     """
 
-    def __init__(self, case: SuiteCase, names: Sequence[str] = ()) -> None:
+    def __init__(self, case: SuiteCase, names: Sequence[str] = (), prepared: Prepared | None = None) -> None:
         self.case = case
+        self._prepared = prepared or Prepared()
         self._names = tuple(names) or numerics_tables.distinct()
         self._answers: dict[int, Outputs | BittrueError] = {}
 
@@ -67,18 +92,13 @@ class Expected:
     @cached_property
     def _planned(self) -> tuple[tuple[Arithmetic, ...], Mapping[str, BittrueError]]:
         refusals: dict[str, BittrueError] = {}
-        groups: dict[object, tuple[list[str], Session]] = {}
+        groups: dict[int, tuple[list[str], Session]] = {}
         for name in self._names:
-            try:
-                # Most numerics compute it as others do: what runs it is made once for them.
-                plan = self.case.model.prepare(name, executor="reference").plan
-                key = plan_key(plan)
-                if key not in groups:
-                    groups[key] = [], Session(plan)
-            except BittrueError as error:
-                refusals[name] = error
-                continue
-            groups[key][0].append(name)
+            session = self._prepared.session(self.case, name)
+            if isinstance(session, BittrueError):
+                refusals[name] = session
+            else:
+                groups.setdefault(id(session), ([], session))[0].append(name)
         found = []
         for names, session in groups.values():
             steps = session.plan.steps
@@ -110,6 +130,7 @@ class Expected:
         key = id(chosen)
         if key not in self._answers:
             try:
+                chosen.session.reset()
                 self._answers[key] = chosen.session.run(dict(self.case.inputs))
             except BittrueError as error:
                 self._answers[key] = error
@@ -128,6 +149,15 @@ class Expected:
             except BittrueError:
                 continue
         return tuple(found)
+
+
+def planned(model: Model, numerics: Numerics) -> Plan:
+    """The model's first graph as `Model.prepare` plans it, without anything that runs it.
+
+    Raises:
+        BittrueError: the numerics cannot run it.
+    """
+    return first_plan(model.graph, numerics, shapes={}, notes=model.notes, graphs=model.graphs)
 
 
 def same_bytes(one: Outputs, two: Outputs) -> bool:

@@ -17,7 +17,7 @@ from ..explain import explain_element
 from ..files import scratch_bytes, written_folder
 from ..report.result import plain
 from .devices.base import Device
-from .expected import Expected, Outputs
+from .expected import Expected, Outputs, Prepared
 from .formats.exporter import npy
 from .result import Change, Failing
 from .suite import SuiteCase
@@ -110,7 +110,7 @@ def reduce_failing(failing: Failing, case: SuiteCase, device: Device) -> Failing
     for name, value in case.inputs.items():
         point = ports[name].zero_point if name in ports else None
         neutral[name] = np.full_like(value, 0 if point is None else point)
-    spent = [0, 0.0]
+    spent, prepared = [0, 0.0], Prepared()
 
     def fails(kept: list[tuple[str, int, int]]) -> tuple[float, float] | None:
         """Expected and got at the element, where these blocks of inputs alone keep their values."""
@@ -120,14 +120,14 @@ def reduce_failing(failing: Failing, case: SuiteCase, device: Device) -> Failing
         for name, start, stop in kept:
             inputs[name].reshape(-1)[start:stop] = case.inputs[name].reshape(-1)[start:stop]
         # Devices that hold recorded answers have none to this.
-        changed = replace(case, identity=f"{case.identity}/reduced", inputs=inputs)
+        changed = case.fed(inputs, f"{case.identity}/reduced")
         answer = device.answer(changed)
         spent[0] += 1
         spent[1] += answer.seconds
         if answer.status != "outputs":
             return None
         try:
-            wanted = Expected(changed, (failing.numerics,)).outputs(failing.numerics)
+            wanted = Expected(changed, (failing.numerics,), prepared).outputs(failing.numerics)
         except BittrueError:
             return None
         if misfit(answer.outputs, wanted):
@@ -195,7 +195,7 @@ def _fill(folder: Path, target: Path, failing: Failing, case: SuiteCase) -> None
     scratch_bytes(folder / f"model.{case.format}", case.content)
     for position, value in enumerate(inputs.values()):
         scratch_bytes(folder / f"input{position}.npy", npy(value))
-    wanted = Expected(replace(case, inputs=inputs), (failing.numerics,)).outputs(failing.numerics)
+    wanted = Expected(case.fed(inputs), (failing.numerics,)).outputs(failing.numerics)
     for position, value in enumerate(wanted.values()):
         scratch_bytes(folder / f"expected{position}.npy", npy(value))
     facts = {

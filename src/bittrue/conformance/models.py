@@ -17,7 +17,7 @@ from ..files import read_file
 from ..quantization import quantize
 from ..runners.inputs import input_sets
 from ..samples import demo_digits, demo_model
-from .expected import Expected
+from .expected import Expected, Prepared
 from .result import ModelResult
 from .suite import SuiteCase
 from .verdicts import Record, deviation_of, digest_of_all, misfit
@@ -73,10 +73,8 @@ class ModelFile:
         else:
             seeds = self.seeds or (() if self.files else range(8))
             sets = [(s.values, s.description) for s in input_sets(session.inputs, self.files, seeds)]
-        cases = [
-            SuiteCase(f"model/{i:03d}", "model", "model", self.name, "random", model.format, self.content, values)
-            for i, (values, _) in enumerate(sets)
-        ]
+        first = SuiteCase("model/000", "model", "model", self.name, "random", model.format, self.content, {})
+        cases = [first.fed(values, f"model/{i:03d}") for i, (values, _) in enumerate(sets)]
         return cases, [text for _, text in sets]
 
 
@@ -106,9 +104,9 @@ def model_results(
 def _result(model: ModelFile, texts: Sequence[str], records: Sequence[Record], numerics: str) -> ModelResult:
     alive = list((numerics,) if numerics else numerics_tables.distinct())
     counts: Counter[str] = Counter()
-    text = ""
+    text, prepared = "", Prepared()
     for record in records:
-        outcome, said = _outcome(record, alive)
+        outcome, said = _outcome(record, alive, prepared)
         counts[outcome] += 1
         text = text or said
     matches = tuple(alive) if set(counts) <= {"exact"} and counts else ()
@@ -124,21 +122,21 @@ def _result(model: ModelFile, texts: Sequence[str], records: Sequence[Record], n
     )
 
 
-def _outcome(record: Record, alive: list[str]) -> tuple[str, str]:
+def _outcome(record: Record, alive: list[str], prepared: Prepared) -> tuple[str, str]:
     """The outcome of one run; numerics that are not exact leave `alive`."""
     if record.status != "outputs":
         alive.clear()
         return ("skipped" if record.status == "refused" else record.status), record.text
     before = list(alive)
     if before:
-        expected = Expected(record.case, before)
+        expected = Expected(record.case, before, prepared)
         alive[:] = [name for one in expected.matching(record.outputs) for name in one.names]
         alive.sort(key=before.index)
     if alive:
         return "exact", ""
     for name in before or numerics_tables.distinct():
         try:
-            wanted = Expected(record.case, (name,)).outputs(name)
+            wanted = Expected(record.case, (name,), prepared).outputs(name)
         except BittrueError:
             continue
         wrong = misfit(record.outputs, wanted)
@@ -157,9 +155,10 @@ def reproduces(model: ModelFile, result: ModelResult) -> str:
     cases, texts = model.cases()
     if tuple(texts) != result.inputs or digest_of_all([c.inputs for c in cases]) != result.inputs_sha256:
         return "other inputs: their SHA-256 differs"
+    prepared = Prepared()
     for name in result.matches:
         try:
-            outputs = [Expected(case, (name,)).outputs(name) for case in cases]
+            outputs = [Expected(case, (name,), prepared).outputs(name) for case in cases]
         except BittrueError as error:
             return f"numerics {name} cannot run it: {error.message}"
         if digest_of_all(outputs) != result.outputs_sha256:

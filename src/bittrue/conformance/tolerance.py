@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import resources
 from itertools import combinations
@@ -201,7 +201,7 @@ def searched(case: SuiteCase, number: int) -> SuiteCase:
         else:
             # Indices, conditions, real numbers: only values that are known to be valid.
             inputs[name] = random.permutation(value.reshape(-1)).reshape(value.shape)
-    return replace(case, inputs={name: inputs[name] for name in case.inputs})
+    return case.fed({name: inputs[name] for name in case.inputs})
 
 
 def recomputed(suite: Suite, tolerance: Tolerance, sums: bool = True) -> list[str]:

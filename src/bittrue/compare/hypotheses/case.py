@@ -29,6 +29,8 @@ Values = Mapping[str, np.ndarray]
 _OVERHEAD, _FASTER, BUDGET, _PER_SECOND = 4_000_000, 16, 6_000_000_000, 400_000_000
 # What a search for causes that no numerics has may cost unless something else is asked for.
 SECONDS = 20.0
+# Multiply-accumulates that NumPy has done before the native executor is prepared.
+_LITTLE = 1 << 14
 # Plans of hypotheses that are kept, beside that of none: pairs come one after the other.
 _KEPT = 4
 
@@ -72,6 +74,11 @@ class Hypothesis:
     result: Callable[[np.ndarray, Plan], np.ndarray | None] | None = None
     slots: tuple[Slot, ...] = ()
     aliases: tuple[Cause, ...] = ()
+
+
+def quickest(plan: Plan) -> str:
+    """The executor that has run a plan once first: preparing the native one takes longer than little work."""
+    return "reference" if plan.work <= _LITTLE else "auto"
 
 
 @dataclass(frozen=True)
@@ -250,7 +257,7 @@ class Case:
         elif ways:
             found = self._layer(hypotheses, plan, position, given, layers.Ways(**ways))
         else:
-            found = prepared.run(given, "reference" if any(h.reference for h in hypotheses) else "auto")
+            found = prepared.run(given, "reference" if any(h.reference for h in hypotheses) else quickest(plan))
         for hypothesis in hypotheses:
             if hypothesis.result is not None and found is not None:
                 found = hypothesis.result(found, plan)

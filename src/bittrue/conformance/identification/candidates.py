@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, combinations
 
 import numpy as np
 
 from ... import numerics as numerics_tables
 from ...api import Session
+from ...compare.hypotheses.case import quickest
 from ...compare.hypotheses.rows import Place, place_of, users_of, with_rules
 from ...compare.hypotheses.rows import Slot as ChangedSlot
 from ...errors import BittrueError
@@ -17,7 +19,7 @@ from ...numerics import Numerics
 from ...plan import Plan
 from ...plan.planner import rewritten_graph
 from ...rules import rules
-from ..expected import Outputs, plan_key
+from ..expected import Outputs, plan_key, planned
 from ..suite import SuiteCase
 
 
@@ -72,7 +74,7 @@ class Candidate:
         place = self.changes[0].place
         return users_of([ChangedSlot(place, c.slot, c.rule, c.instead) for c in self.changes if c.place == place])
 
-    @property
+    @cached_property
     def table(self) -> Numerics:
         found = numerics_tables.find(self.name)
         changes: dict[Place, dict[str, str]] = {}
@@ -184,7 +186,7 @@ def _single_changes(base: Candidate, cases: Sequence[SuiteCase]) -> list[tuple[C
 def _places(case: SuiteCase, table: Numerics) -> dict[Place, Mapping[str, str]]:
     """The rows by which a numerics computes a case."""
     try:
-        plan = case.model.prepare(table).plan
+        plan = planned(case.model, table)
         graph, _ = rewritten_graph(case.model.graph, table)
     except BittrueError:
         return {}
@@ -194,7 +196,7 @@ def _places(case: SuiteCase, table: Numerics) -> dict[Place, Mapping[str, str]]:
 
 def _prepared(candidate: Candidate, case: SuiteCase) -> tuple[object, Plan] | None:
     try:
-        plan = case.model.prepare(candidate.table, executor="reference").plan
+        plan = planned(case.model, candidate.table)
     except _refusals(candidate):
         return None
     return plan_key(plan), plan
@@ -208,7 +210,7 @@ def _refusals(candidate: Candidate) -> type[Exception]:
 def _run(plan: Plan, case: SuiteCase, refusals: type[Exception]) -> Outputs | None:
     with np.errstate(all="ignore"):
         try:
-            return Session(plan).run(dict(case.inputs))
+            return Session(plan, executor=quickest(plan)).run(dict(case.inputs))
         except refusals:
             return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,20 @@ class SuiteCase:
         from ...api import load
 
         return load(self.content)
+
+    def fed(self, inputs: Mapping[str, np.ndarray], identity: str = "") -> SuiteCase:
+        """The same model, which is read once for both, with other inputs.
+
+        Args:
+            inputs: values by input name.
+            identity: that of this case when empty.
+
+        Raises:
+            BittrueError: bittrue cannot read the model.
+        """
+        found = replace(self, inputs=inputs, identity=identity or self.identity)
+        found.__dict__["model"] = self.model
+        return found
 
     @cached_property
     def sha256(self) -> str:
