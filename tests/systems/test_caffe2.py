@@ -15,6 +15,7 @@ from bittrue.conformance.recorded import caffe2_case
 from bittrue.conformance.recorded.replay import replay
 from bittrue.conformance.recorded.vectors import read_vectors
 from support.caffe2_nets import add, argument, classifier, fill, new
+from support.replays import replays
 from support.shared import SHARED
 
 VECTORS = SHARED / "golden" / "caffe2"
@@ -30,14 +31,13 @@ def computed(session: Any, *feeds: np.ndarray) -> list[np.ndarray]:
     return list(session.run(*feeds).values())
 
 
-@pytest.mark.parametrize("executor", ["native", "reference"])
 @pytest.mark.skipif(not VECTORS.is_dir(), reason=f"the recorded vectors are not at {VECTORS}")
-def test_golden_vectors(executor: str, record_property: Callable[[str, object], None]) -> None:
-    result = replay(VECTORS, executor=executor)
-    assert [str(outcome) for outcome in result.outcomes if not outcome.equal] == []
-    assert set(result.numerics) == {"caffe2", "caffe2-dnnlowp"}
-    values = sum(outcome.values for outcome in result.outcomes)
-    record_property("compared", f"Caffe2, {executor}: {result.equal} cases, {values} values equal")
+def test_golden_vectors(record_property: Callable[[str, object], None]) -> None:
+    for executor, result in replays(VECTORS, ["native", "reference"]).items():
+        assert [str(outcome) for outcome in result.outcomes if not outcome.equal] == []
+        assert set(result.numerics) == {"caffe2", "caffe2-dnnlowp"}
+        values = sum(outcome.values for outcome in result.outcomes)
+        record_property("compared", f"Caffe2, {executor}: {result.equal} cases, {values} values equal")
 
 
 @pytest.mark.parametrize("executor", ["native", "reference"])

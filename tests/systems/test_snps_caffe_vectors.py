@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from bittrue.conformance.recorded.replay import replay
+from support.replays import replays
 from support.shared import REPOSITORY, SHARED
 
 FOLDER = SHARED / "golden" / "snps_caffe"
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason=f"the recorded vectors are not at {FOLDER}")
-@pytest.mark.parametrize("executor", ["reference", "auto"])
-def test_every_recorded_layer(executor: str) -> None:
-    result = replay(FOLDER, executor=executor)
-    unequal = [(outcome.case, str(outcome.first), outcome.refusal) for outcome in result.outcomes if not outcome.equal]
-    assert not unequal, f"{len(unequal)} of {len(result.outcomes)}: {unequal[:5]}"
-    assert len(result.outcomes) == 1414
-    assert set(result.numerics) == {"snps_caffe", "snps_caffe-ev", "snps_caffe-sr"}
+def test_every_recorded_layer() -> None:
+    for executor, result in replays(FOLDER, ["reference", "auto"]).items():
+        unequal = [(one.case, str(one.first), one.refusal) for one in result.outcomes if not one.equal]
+        assert not unequal, f"{executor}: {len(unequal)} of {len(result.outcomes)}: {unequal[:5]}"
+        assert len(result.outcomes) == 1414
+        assert set(result.numerics) == {"snps_caffe", "snps_caffe-ev", "snps_caffe-sr"}
 
 
-@pytest.mark.parametrize("executor", ["reference", "auto"])
-def test_what_the_original_sources_gave(executor: str) -> None:
+def test_what_the_original_sources_gave() -> None:
     """The layers' sources, unmodified: also over one and three axes, padded as TensorFlow does, with negative pads."""
-    result = replay(REPOSITORY / "tests" / "data" / "recorded" / "snps_caffe_convolutions", executor=executor)
-    assert [outcome.case for outcome in result.outcomes if not outcome.equal] == []
-    assert len(result.outcomes) == 190
+    folder = REPOSITORY / "tests" / "data" / "recorded" / "snps_caffe_convolutions"
+    for executor, result in replays(folder, ["reference", "auto"]).items():
+        assert [outcome.case for outcome in result.outcomes if not outcome.equal] == [], executor
+        assert len(result.outcomes) == 190
