@@ -11,9 +11,9 @@ import pytest
 
 import bittrue
 from bittrue import qnn
-from bittrue.conformance.recorded.replay import replay
 from bittrue.errors import BittrueError, InputError
 from bittrue.runtime.native import native_module
+from support.replays import replays
 from support.shared import SHARED
 
 F32 = np.float32
@@ -24,14 +24,13 @@ RECORDED = {"tvm_qnn": 311, "tvm_qnn_run": 389}
 
 
 @pytest.mark.parametrize("folder", RECORDED)
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_recorded_values(executor: str, folder: str) -> None:
+def test_recorded_values(folder: str) -> None:
     if not (GOLDEN / folder).is_dir():
         pytest.skip(f"the recorded vectors are not at {GOLDEN / folder}")
-    found = replay(GOLDEN / folder, executor=executor)
-    unequal = [f"{o.case}: {o.refusal or o.first}" for o in found.outcomes if not o.equal]
-    assert not unequal, unequal[:5]
-    assert found.equal == RECORDED[folder]
+    for executor, found in replays(GOLDEN / folder, EXECUTORS).items():
+        unequal = [f"{executor}, {o.case}: {o.refusal or o.first}" for o in found.outcomes if not o.equal]
+        assert not unequal, unequal[:5]
+        assert found.equal == RECORDED[folder]
 
 
 def test_the_calls_of_the_rfc() -> None:
