@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bittrue.arithmetic import exact
-from bittrue.conformance.recorded.replay import replay
 from bittrue.errors import InvalidModelError, UnsupportedError
 from bittrue.importers import read_model
 from bittrue.importers.caffe2_schema import messages
 from bittrue.numerics import find
 from bittrue.plan import make_plan
 from bittrue.runtime import NativeExecutor, ReferenceExecutor, native_module
+from support.replays import replays
 from support.rounding import f32
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "caffe2-dnnlowp"
@@ -117,11 +117,10 @@ def spread(scale: float, zero_point: int) -> float:
     return float(f32(float(top) / 255)) or float(np.float32(0.1))
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_recorded_operators(executor: str, record_property: Any) -> None:
-    outcome = replay(RECORDED, executor=executor)
-    assert outcome.passed, outcome.to_dict()["unequal"][:3]
-    record_property("compared", f"caffe2-dnnlowp: {outcome.equal} recorded operators equal ({executor})")
+def test_recorded_operators(record_property: Any) -> None:
+    for executor, outcome in replays(RECORDED, EXECUTORS).items():
+        assert outcome.passed, outcome.to_dict()["unequal"][:3]
+        record_property("compared", f"caffe2-dnnlowp: {outcome.equal} recorded operators equal ({executor})")
 
 
 @st.composite

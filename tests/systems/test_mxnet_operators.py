@@ -15,10 +15,10 @@ import pytest
 
 import bittrue
 from bittrue.conformance.recorded.mxnet_case import params_file
-from bittrue.conformance.recorded.replay import replay
 from bittrue.errors import BittrueError, InvalidModelError, RunError, UnsupportedError
 from support.mxnet_cases import ORACLES, Call, expected, random_call, symbol
 from support.onnx_models import cases
+from support.replays import replays
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "mxnet_pointwise"
 I8, U8, F32 = np.int8, np.uint8, np.float32
@@ -64,13 +64,12 @@ def test_random_calls_are_the_oracle(request: pytest.FixtureRequest, operator: s
                 assert got.tobytes() == want.tobytes(), place
 
 
-@pytest.mark.parametrize("executor", ["auto", "reference"])
-def test_recorded_calls(executor: str, record_property: Callable[[str, object], None]) -> None:
+def test_recorded_calls(record_property: Callable[[str, object], None]) -> None:
     """Calls of MXNet 1.9.1, and conversions of MXNet 1.8.0 without oneDNN."""
-    result = replay(RECORDED, executor=executor)
-    record_property("replayed", f"{result.equal} of {len(result.outcomes)} recorded calls")
-    assert [str(o.first or o.refusal) for o in result.outcomes if not o.equal] == []
-    assert len(result.outcomes) == 206
+    for executor, result in replays(RECORDED, ["auto", "reference"]).items():
+        record_property("replayed", f"{executor}: {result.equal} of {len(result.outcomes)} recorded calls")
+        assert [str(o.first or o.refusal) for o in result.outcomes if not o.equal] == []
+        assert len(result.outcomes) == 206
 
 
 _NODES = {

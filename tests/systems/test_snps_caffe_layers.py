@@ -11,11 +11,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from bittrue.conformance.recorded.replay import replay
 from bittrue.errors import BittrueError, UnsupportedError
 from bittrue.graph import ModelFile
 from support import caffe_layers as caffe
 from support.caffe_layers import away, even, f32, level, limited, network, numbers, real, run, two_step
+from support.replays import replays
 from support.shared import REPOSITORY
 
 METHODS = ("tflite", "ONNX", "Caffe2")
@@ -45,15 +45,15 @@ def eight(saturate: str, whole: bool) -> str:
     return {"Signed_8bit": "int8", "Unsigned_8bit": "uint8"}.get(saturate, "float32") if whole else "float32"
 
 
-@pytest.mark.parametrize("executor", ["reference", "auto"])
-def test_cases_of_the_original_sources_are_equal(executor: str) -> None:
+def test_cases_of_the_original_sources_are_equal() -> None:
     """What the shared vectors have none of: products, quotients, pads on one side, exponents, other axes, NaN.
 
     Recorded from the layers' sources, unmodified, on stand-ins for blobs, protocol buffers and BLAS.
     """
-    done = replay(REPOSITORY / "tests" / "data" / "recorded" / "snps_caffe_layers", executor=executor)
-    assert not [outcome for outcome in done.outcomes if not outcome.equal][:5]
-    assert len(done.outcomes) == 290
+    folder = REPOSITORY / "tests" / "data" / "recorded" / "snps_caffe_layers"
+    for executor, done in replays(folder, ["reference", "auto"]).items():
+        assert not [outcome for outcome in done.outcomes if not outcome.equal][:5], executor
+        assert len(done.outcomes) == 290
 
 
 @given(seeds, kinds, scales, points, scales, points, scales, points, saturates, methods)
