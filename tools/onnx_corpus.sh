@@ -11,7 +11,7 @@ if [ ! -e build/onnx_exporters/ready ]; then
     # Wheels without CUDA where their index can be reached, else those of the usual index, which are larger.
     build/onnx_exporters/bin/pip install -q --retries 0 --index-url https://download.pytorch.org/whl/cpu torch torchvision ||
         build/onnx_exporters/bin/pip install -q torch torchvision
-    build/onnx_exporters/bin/pip install -q transformers timm onnxscript onnxconverter-common "onnx>=1.23" "onnxruntime>=1.31"
+    build/onnx_exporters/bin/pip install -q transformers timm onnxscript onnxconverter-common onnxsim onnxslim "onnx>=1.23" "onnxruntime>=1.31"
     touch build/onnx_exporters/ready
 fi
 build/onnx_exporters/bin/python tools/onnx_corpus/build.py "$folder"

@@ -1,6 +1,6 @@
 """Write a corpus of quantized ONNX models: networks x exporters x quantizations, with random weights.
 
-    python tools/onnx_corpus/build.py FOLDER [--only PART] [--all]
+    python tools/onnx_corpus/build.py FOLDER [--only PART] [--share N] [--exporters A,B]
 
 writes FOLDER/NETWORK.EXPORTER.QUANTIZATION.onnx beside NETWORK.EXPORTER.json, which says what inputs the network takes,
 and FOLDER/failed.json: what an exporter or quantizer could not do, with its words. Runs in an environment of its own
@@ -9,11 +9,14 @@ and FOLDER/failed.json: what an exporter or quantizer could not do, with its wor
 
 import argparse
 import contextlib
+import inspect
 import io
 import json
 import logging
 import multiprocessing
 import os
+import random
+import shutil
 import tempfile
 import traceback
 import warnings
@@ -26,9 +29,11 @@ import onnx
 import onnx.version_converter
 import onnxruntime
 import torch
-from networks import NETWORKS, WIDTH, Network
+from further import NETWORKS
+from networks import WIDTH, Network
 from onnxruntime import quantization as q
-from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+from onnxruntime.quantization import matmul_nbits_quantizer as blocks
+from onnxruntime.quantization.shape_inference import quant_pre_process
 from onnxruntime.transformers import float16, optimizer
 from samples import sample
 
@@ -45,7 +50,7 @@ def _described(made: Network) -> dict[str, Any]:
     return {"family": made.family, "free": made.free, "inputs": inputs}
 
 
-def _torchscript(made: Network, path: Path) -> None:
+def _torchscript(made: Network, path: Path, rng: random.Random) -> None:
     axes = {
         name: {i: d for i, d in enumerate(value.shape) if isinstance(d, str)} for name, value in made.inputs.items()
     }
@@ -54,22 +59,28 @@ def _torchscript(made: Network, path: Path) -> None:
         _examples(made),
         str(path),
         dynamo=False,
-        opset_version=17,
+        opset_version=rng.choice((13, 14, 16, 17, 17, 18, 20)),
         input_names=list(axes),
         dynamic_axes=axes,
     )
 
 
-def _fixed(made: Network, path: Path) -> None:
+def _fixed(made: Network, path: Path, rng: random.Random) -> None:
     torch.onnx.export(
-        made.module, _examples(made), str(path), dynamo=False, opset_version=14, input_names=list(made.inputs)
+        made.module,
+        _examples(made),
+        str(path),
+        dynamo=False,
+        opset_version=rng.choice((13, 14, 15, 17)),
+        input_names=list(made.inputs),
     )
 
 
-def _dynamo(made: Network, path: Path) -> None:
-    named = {d: torch.export.Dim(d) for value in made.inputs.values() for d in value.shape if isinstance(d, str)}
-    shapes = [{i: named[d] for i, d in enumerate(value.shape) if isinstance(d, str)} for value in made.inputs.values()]
-    several = any(p.kind is p.VAR_POSITIONAL for p in _parameters(made.module))
+def _dynamo(made: Network, path: Path, rng: random.Random) -> None:
+    shapes = [{i: d for i, d in enumerate(value.shape) if isinstance(d, str)} for value in made.inputs.values()]
+    kinds = [p.kind for p in inspect.signature(made.module.forward).parameters.values()]
+    alone = len(kinds) - (inspect.Parameter.VAR_POSITIONAL in kinds)
+    several = (tuple(shapes[alone:]),) if alone < len(kinds) else ()
     torch.onnx.export(
         made.module,
         _examples(made),
@@ -77,18 +88,13 @@ def _dynamo(made: Network, path: Path) -> None:
         dynamo=True,
         external_data=False,
         verbose=False,
+        opset_version=rng.choice((None, 18, 20, 21, 22, 23, 24, 25)),
         input_names=list(made.inputs),
-        dynamic_shapes=(tuple(shapes),) if several else tuple(shapes),
+        dynamic_shapes=(*shapes[:alone], *several),
     )
 
 
-def _parameters(module: torch.nn.Module) -> Any:
-    import inspect
-
-    return inspect.signature(module.forward).parameters.values()
-
-
-EXPORTERS: dict[str, Callable[[Network, Path], None]] = {
+EXPORTERS: dict[str, Callable[[Network, Path, random.Random], None]] = {
     "torchscript": _torchscript,
     "fixed": _fixed,
     "dynamo": _dynamo,
@@ -130,7 +136,7 @@ def _nbits(source: Path, target: Path, described: dict[str, Any], half: bool = F
     model = onnx.load(str(source))
     if options.get("quant_format") == F.QDQ:  # blocks came to DequantizeLinear with operator set 21
         model = onnx.version_converter.convert_version(model, 21)
-    made = MatMulNBitsQuantizer(model, **options)
+    made = blocks.MatMulNBitsQuantizer(model, **options)
     made.process()
     model = made.model.model
     if not any(
@@ -161,80 +167,190 @@ def _half_dynamic(source: Path, target: Path, described: dict[str, Any]) -> None
         )
 
 
+def _after(first: Callable[..., None], then: Callable[..., None]) -> Callable[..., None]:
+    """Both, one after the other."""
+
+    def made(source: Path, target: Path, described: dict[str, Any]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            middle = Path(folder) / source.name
+            first(source, middle, described)
+            then(middle, target, described)
+
+    return made
+
+
+def _copied(source: Path, target: Path, described: dict[str, Any]) -> None:
+    shutil.copy(source, target)
+
+
+def _prepared(source: Path, target: Path, described: dict[str, Any]) -> None:
+    quant_pre_process(str(source), str(target))
+
+
+def _simplified(source: Path, target: Path, described: dict[str, Any]) -> None:
+    import onnxsim
+
+    onnx.save(onnxsim.simplify(onnx.load(str(source)))[0], str(target))
+
+
+def _slimmed(source: Path, target: Path, described: dict[str, Any]) -> None:
+    import onnxslim
+
+    onnx.save(onnxslim.slim(onnx.load(str(source))), str(target))
+
+
+# What the optimizer takes for networks whose names begin so; for others it is told "bert", its default.
 KINDS = {
-    "bert": ("bert", "roberta", "electra", "mpnet", "camembert", "xlm", "distil"),
-    "gpt2": ("gpt2",),
-    "vit": ("vit", "deit", "beit"),
-    "bart": ("whisper",),
+    "gpt2": ("gpt2", "gpt_neo", "cached_gpt2"),
+    "t5": ("t5",),
+    "vit": ("vit", "deit", "beit", "dinov2", "yolos", "masked_patches"),
+    "swin": ("swin",),
+    "clip": ("clip", "siglip"),
+    "bart": ("whisper", "bart", "marian"),
+    "conformer": ("conformer",),
+    "phi": ("phi",),
+    "unet": ("denoiser",),
+    "vae": ("latent_decoder",),
 }
 
 
-def _fused(source: Path, target: Path, described: dict[str, Any]) -> None:
-    kind = next((k for k, names in KINDS.items() if source.name.startswith(names)), None)
-    if kind is None:
-        raise ValueError("the optimizer of transformers has no kind for it")
-    model = optimizer.optimize_model(str(source), model_type=kind, num_heads=4, hidden_size=WIDTH, opt_level=0)
-    with tempfile.TemporaryDirectory() as folder:
-        middle = Path(folder) / "fused.onnx"
-        model.save_model_to_file(str(middle))
-        q.quantize_dynamic(str(middle), str(target), extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
+def _fused(source: Path, target: Path, described: dict[str, Any], level: int = 0, half: bool = False) -> None:
+    kind = next((k for k, names in KINDS.items() if source.name.startswith(names)), "bert")
+    heads = {} if kind in ("unet", "vae") else {"num_heads": 4, "hidden_size": WIDTH}
+    model = optimizer.optimize_model(str(source), model_type=kind, opt_level=level, **heads)
+    if not any(node.domain == "com.microsoft" for node in model.model.graph.node):
+        raise ValueError("the optimizer of transformers fused nothing")
+    if half:
+        model.convert_float_to_float16(keep_io_types=True)
+    model.save_model_to_file(str(target))
 
 
-def _saved(source: Path, target: Path, described: dict[str, Any]) -> None:
+def _fused_dynamic(source: Path, target: Path, described: dict[str, Any]) -> None:
+    q.quantize_dynamic(str(source), str(target), extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
+
+
+def _saved(source: Path, target: Path, described: dict[str, Any], level: str = "EXTENDED") -> None:
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, f"ORT_ENABLE_{level}")
     options.optimized_model_filepath = str(target)
-    with tempfile.TemporaryDirectory() as folder:
-        middle = Path(folder) / "dynamic.onnx"
-        q.quantize_dynamic(str(source), str(middle))
-        onnxruntime.InferenceSession(str(middle), options, providers=["CPUExecutionProvider"])
+    onnxruntime.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
+
+
+def _level(level: str) -> Callable[..., None]:
+    return lambda *a: _saved(*a, level)
 
 
 T, F = q.QuantType, q.QuantFormat
+# Options that a user of `quantize_static` meets, by turns.
+PAIRS = {"AddQDQPairToWeight": True, "QuantizeBias": False, "DedicatedQDQPair": True}
+SPARSE = {"OpTypesToExcludeOutputQuantization": ["MatMul", "Gemm", "Conv", "Add"], "QDQKeepRemovableActivations": True}
+
+
+def _qdq(*a: Any) -> None:
+    _static(*a, F.QDQ, T.QUInt8, T.QInt8, per_channel=True)
+
+
+def _symmetric(*a: Any) -> None:
+    _nbits(*a, block_size=32, is_symmetric=True, accuracy_level=4)
+
+
 QUANTIZATIONS: dict[str, Callable[..., None]] = {
+    "float": _copied,
+    "simplified": _simplified,
+    "slimmed": _slimmed,
     "dynamic": _dynamic,
     "dynamic_s8": lambda *a: _dynamic(*a, weight_type=T.QInt8, per_channel=True),
-    "qdq": lambda *a: _static(*a, F.QDQ, T.QUInt8, T.QInt8, per_channel=True),
+    "dynamic_reduced": lambda *a: _dynamic(*a, weight_type=T.QInt8, reduce_range=True),
+    "dynamic_channels": lambda *a: _dynamic(*a, per_channel=True, reduce_range=True),
+    "dynamic_products": lambda *a: _dynamic(*a, op_types_to_quantize=["MatMul"], weight_type=T.QInt8),
+    "dynamic_all": lambda *a: _dynamic(*a, extra_options={"MatMulConstBOnly": False, "EnableSubgraph": True}),
+    "qdq": _qdq,
     "qdq_s8": lambda *a: _static(*a, F.QDQ, T.QInt8, T.QInt8, extra_options={"ActivationSymmetric": True}),
+    "qdq_s8_channels": lambda *a: _static(*a, F.QDQ, T.QInt8, T.QInt8, per_channel=True),
+    "qdq_u8": lambda *a: _static(*a, F.QDQ, T.QUInt8, T.QUInt8),
+    "qdq_reduced": lambda *a: _static(*a, F.QDQ, T.QUInt8, T.QInt8, reduce_range=True),
+    "qdq_percentile": lambda *a: _static(
+        *a, F.QDQ, T.QUInt8, T.QInt8, per_channel=True, calibrate_method=q.CalibrationMethod.Percentile
+    ),
+    "qdq_pairs": lambda *a: _static(*a, F.QDQ, T.QUInt8, T.QInt8, extra_options=PAIRS),
+    "qdq_sparse": lambda *a: _static(*a, F.QDQ, T.QUInt8, T.QInt8, per_channel=True, extra_options=SPARSE),
+    "qdq_products": lambda *a: _static(
+        *a, F.QDQ, T.QUInt8, T.QInt8, op_types_to_quantize=["MatMul", "Gemm", "Conv"], per_channel=True
+    ),
+    "qdq_prepared": _after(_prepared, _qdq),
+    "qdq_simplified": _after(_simplified, _qdq),
     "qdq_16": lambda *a: _static(*a, F.QDQ, T.QUInt16, T.QInt8),
+    "qdq_16_u8": lambda *a: _static(*a, F.QDQ, T.QUInt16, T.QUInt8, per_channel=True),
+    "qdq_s16": lambda *a: _static(*a, F.QDQ, T.QInt16, T.QInt8),
+    "qdq_16_16": lambda *a: _static(*a, F.QDQ, T.QInt16, T.QInt16, extra_options={"UseQDQContribOps": True}),
     "qdq_w4": lambda *a: _static(*a, F.QDQ, T.QUInt8, T.QInt4),
+    "qdq_w4_unsigned": lambda *a: _static(*a, F.QDQ, T.QUInt8, T.QUInt4, per_channel=True),
+    "qdq_16_w4": lambda *a: _static(*a, F.QDQ, T.QUInt16, T.QInt4, per_channel=True),
     "qop": lambda *a: _static(*a, F.QOperator, T.QUInt8, T.QInt8),
+    "qop_channels": lambda *a: _static(*a, F.QOperator, T.QUInt8, T.QInt8, per_channel=True),
+    "qop_s8": lambda *a: _static(*a, F.QOperator, T.QInt8, T.QInt8),
+    "qop_u8": lambda *a: _static(*a, F.QOperator, T.QUInt8, T.QUInt8),
     "nbits_0": lambda *a: _nbits(*a, block_size=32, is_symmetric=True, accuracy_level=0),
-    "nbits_4": lambda *a: _nbits(*a, block_size=32, is_symmetric=True, accuracy_level=4),
+    "nbits_1_points": lambda *a: _nbits(*a, block_size=64, is_symmetric=False, accuracy_level=1),
+    "nbits_4": _symmetric,
     "nbits_4_points": lambda *a: _nbits(*a, block_size=16, is_symmetric=False, accuracy_level=4),
+    "nbits_4_long": lambda *a: _nbits(*a, block_size=128, is_symmetric=False, accuracy_level=4),
+    "nbits_4_longest": lambda *a: _nbits(*a, block_size=256, is_symmetric=True, accuracy_level=4),
+    "nbits_8": lambda *a: _nbits(*a, bits=8, block_size=32, is_symmetric=True, accuracy_level=4),
+    "nbits_8_points": lambda *a: _nbits(*a, bits=8, block_size=64, is_symmetric=False, accuracy_level=4),
+    "nbits_8_0": lambda *a: _nbits(*a, bits=8, block_size=16, is_symmetric=False, accuracy_level=0),
+    "nbits_gather": lambda *a: _nbits(
+        *a, block_size=32, is_symmetric=False, accuracy_level=4, op_types_to_quantize=("MatMul", "Gather")
+    ),
+    "nbits_hqq": lambda *a: _nbits(*a, algo_config=blocks.HQQWeightOnlyQuantConfig(block_size=32, bits=4)),
+    "nbits_rtn": lambda *a: _nbits(*a, algo_config=blocks.RTNWeightOnlyQuantConfig(), block_size=32, accuracy_level=4),
+    "nbits_mixed": lambda *a: _nbits(
+        *a, algo_config=blocks.KQuantWeightOnlyQuantConfig(), block_size=32, accuracy_level=4
+    ),
     "nbits_qdq": lambda *a: _nbits(*a, block_size=32, is_symmetric=False, accuracy_level=4, quant_format=F.QDQ),
+    "nbits_qdq_8": lambda *a: _nbits(*a, bits=8, block_size=32, is_symmetric=True, quant_format=F.QDQ),
     "nbits_half": lambda *a: _nbits(*a, half=True, block_size=32, is_symmetric=True, accuracy_level=4),
     "half": lambda *a: _half(*a, True),
     "half_everywhere": lambda *a: _half(*a, False),
     "half_dynamic": _half_dynamic,
-    "fused": _fused,
-    "saved": _saved,
+    "fused": _after(_fused, _fused_dynamic),
+    "fused_float": _fused,
+    "fused_more": lambda *a: _fused(*a, level=2),
+    "fused_half": lambda *a: _fused(*a, half=True),
+    "fused_qdq": _after(_fused, _qdq),
+    "fused_nbits": _after(_fused, _symmetric),
+    "saved": _after(_dynamic, _saved),
+    "saved_basic": _after(_qdq, _level("BASIC")),
+    "saved_extended": _after(_qdq, _saved),
+    "saved_layout": _after(_qdq, _level("LAYOUT")),
+    "saved_all": _after(_qdq, _level("ALL")),
+    "saved_float": _level("ALL"),
+    "saved_nbits": _after(_symmetric, _level("ALL")),
+    "saved_half": _after(lambda *a: _half(*a, True), _saved),
 }
 
 
-def build(name: str, folder: Path, share: int) -> list[dict[str, str]]:
-    """Export and quantize one network, with every `share`-th quantization; returns what failed, each with its words."""
+def build(name: str, folder: Path, share: int, exporters: tuple[str, ...]) -> list[dict[str, str]]:
+    """Export a network and quantize each export in `share` ways drawn at random; returns what failed, and why."""
     torch.manual_seed(0)
     made, failed = NETWORKS[name](), []
     made.module.eval()
-    for turn, (exporter, export) in enumerate(EXPORTERS.items(), list(NETWORKS).index(name)):
+    for exporter in exporters:
         stem = f"{name}.{exporter}"
+        rng = random.Random(stem)
         described = _described(made) | {"fixed": exporter == "fixed"}
         with tempfile.TemporaryDirectory() as scratch:
             source = Path(scratch) / f"{stem}.onnx"
             try:
-                export(made, source)
-                onnxruntime.InferenceSession(str(source), providers=["CPUExecutionProvider"])
+                EXPORTERS[exporter](made, source, rng)
+                session = onnxruntime.InferenceSession(str(source), providers=["CPUExecutionProvider"])
             except Exception as error:
                 failed.append({"model": stem, "error": f"{type(error).__name__}: {error}"[:300]})
                 continue
-            names = [
-                i.name
-                for i in onnxruntime.InferenceSession(str(source), providers=["CPUExecutionProvider"]).get_inputs()
-            ]
+            names = [i.name for i in session.get_inputs()]
             described["inputs"] = {n: d for n, d in described["inputs"].items() if n in names}
             (folder / f"{stem}.json").write_text(json.dumps(described, indent=1))
-            for kind in list(QUANTIZATIONS)[turn % share :: share]:
+            for kind in rng.sample(list(QUANTIZATIONS), min(share, len(QUANTIZATIONS))):
                 target = folder / f"{stem}.{kind}.onnx"
                 try:
                     QUANTIZATIONS[kind](source, target, described)
@@ -244,7 +360,7 @@ def build(name: str, folder: Path, share: int) -> list[dict[str, str]]:
     return failed
 
 
-def _quietly(name: str, folder: Path, share: int, pipe: Any) -> None:
+def _quietly(name: str, folder: Path, share: int, exporters: tuple[str, ...], pipe: Any) -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
@@ -252,7 +368,7 @@ def _quietly(name: str, folder: Path, share: int, pipe: Any) -> None:
     os.chdir(tempfile.mkdtemp())
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            pipe.send(build(name, folder, share))
+            pipe.send(build(name, folder, share, exporters))
     except Exception:
         pipe.send([{"model": name, "error": traceback.format_exc()[-300:]}])
 
@@ -262,9 +378,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="networks whose name contains this")
-    parser.add_argument(
-        "--all", action="store_true", help="every quantization of every export (default: each third, in turn)"
-    )
+    parser.add_argument("--share", type=int, default=3, help="quantizations of each export, drawn by its name")
+    parser.add_argument("--exporters", default=",".join(EXPORTERS), help="which of them, separated by commas")
     arguments = parser.parse_args()
     folder = arguments.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -274,7 +389,7 @@ def main() -> None:
             continue
         ours, theirs = multiprocessing.Pipe(False)
         process = multiprocessing.get_context("fork").Process(
-            target=_quietly, args=(name, folder, 1 if arguments.all else 3, theirs)
+            target=_quietly, args=(name, folder, arguments.share, tuple(arguments.exporters.split(",")), theirs)
         )
         process.start()
         theirs.close()

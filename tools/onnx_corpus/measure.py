@@ -1,17 +1,20 @@
 """Run every model of a corpus in ONNX Runtime and in bittrue, and count: equal bytes, different, refused.
 
-    python tools/onnx_corpus/measure.py FOLDER [--only PART] [--table FILE.md]
+    python tools/onnx_corpus/measure.py FOLDER [--only PART] [--table FILE.md] [--times] [--defaults]
 
 Each model runs in a process of its own, on three random samples (the last one of another size where dimensions are
 free), with one thread, under the numerics of ONNX Runtime on the processor at hand, which the table names. Results
-stand in FOLDER/measured.json; each model that is not equal is printed with its reason.
+stand in FOLDER/measured.json; each model that is not equal is printed with its reason. With `--times`, equal ones are
+timed against the runtime, run by run in turns, and the steps that the reference executor takes are counted.
 """
 
 import argparse
 import collections
 import json
+import math
 import multiprocessing
 import os
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ import bittrue
 from bittrue.runners.processor import onnxruntime_here
 
 TIME_LIMIT = 120  # seconds for one model
+SECONDS = 0.5  # of runs in turns, for the times of one model
 KINDS = ("equal", "differs", "refused", "marked", "no answer")
 
 
@@ -31,33 +35,42 @@ def _bytes(values: Any) -> list[tuple[Any, ...]]:
     return [(np.asarray(v).dtype.str, np.asarray(v).shape, np.asarray(v).tobytes()) for v in values]
 
 
-def measure(path: Path, described: dict[str, Any]) -> tuple[str, str]:
-    """A word of KINDS and the reason; "marked" is a difference that the plan announces (`plan.inexact`)."""
+def _opened(path: Path, integers: bool) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
-    options.add_session_config_entry("session.qdqisint8allowed", "1")
+    if integers:
+        options.add_session_config_entry("session.qdqisint8allowed", "1")
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def _values(theirs: Any, described: dict[str, Any], rng: np.random.Generator, more: int = 0) -> dict[str, np.ndarray]:
+    free = {d: size + (0 if described["fixed"] else more) for d, size in described["free"].items()}
+    types = {"tensor(float16)": np.float16, "tensor(int32)": np.int32}
+    values = sample(described["inputs"], free, rng)
+    return {i.name: values[i.name].astype(types.get(i.type, values[i.name].dtype)) for i in theirs.get_inputs()}
+
+
+def measure(path: Path, described: dict[str, Any], integers: bool = True) -> tuple[str, str]:
+    """A word of KINDS and the reason; "marked" is a difference that the plan announces (`plan.inexact`).
+
+    `integers`: pairs of s8 stay s8 in the runtime's session, which its default options do not do on x86-64.
+    """
+    numerics = onnxruntime_here().with_options(integers)
     try:
-        theirs = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        theirs = _opened(path, integers)
     except Exception as error:
         return "no answer", f"ONNX Runtime: {error}"
-    types = {"tensor(float16)": np.float16, "tensor(int32)": np.int32}
     rng, session = np.random.default_rng(0), None
     for turn in range(3):
-        free = (
-            {d: size + (turn == 2) for d, size in described["free"].items()}
-            if not described["fixed"]
-            else described["free"]
-        )
-        values = sample(described["inputs"], free, rng)
-        wanted = {i.name: types.get(i.type) for i in theirs.get_inputs()}
-        values = {n: v.astype(wanted[n] or v.dtype) for n, v in values.items() if n in wanted}
+        values = _values(theirs, described, rng, turn == 2)
         try:
             expected = theirs.run(None, values)
         except Exception as error:
-            return "no answer", f"ONNX Runtime: {error}"
+            # Some exporters keep sizes of their samples.
+            return ("no answer", f"ONNX Runtime: {error}") if turn < 2 else ("equal", "")
         try:
-            session = session or bittrue.load(str(path)).prepare(onnxruntime_here().numerics)
+            session = session or bittrue.load(str(path)).prepare(numerics)
             found = list(session.run(values).values())
         except bittrue.BittrueError as error:
             return "refused", str(error)
@@ -69,9 +82,27 @@ def measure(path: Path, described: dict[str, Any]) -> tuple[str, str]:
     return "equal", ""
 
 
-def _apart(path: Path, described: dict[str, Any], pipe: Any) -> None:
+def cost(path: Path, described: dict[str, Any], integers: bool = True) -> tuple[float, dict[str, int]]:
+    """The runtime's least time for a run in parts of ours, and the operators of steps without a native kernel."""
+    numerics = onnxruntime_here().with_options(integers)
+    theirs, session = _opened(path, integers), bittrue.load(str(path)).prepare(numerics)
+    values, least = _values(theirs, described, np.random.default_rng(0)), [math.inf, math.inf]
+    calls, end = (lambda: theirs.run(None, values), lambda: session.run(values)), time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        for i, call in enumerate(calls):
+            start = time.perf_counter()
+            call()
+            least[i] = min(least[i], time.perf_counter() - start)
+    shapes = {name: value.shape for name, value in values.items()}
+    planned = bittrue.load(str(path)).prepare(numerics, shapes=shapes)
+    left = [line.split()[2] for line in planned.plan.execution if " runs on the reference: " in line]
+    return round(least[0] / least[1], 3), dict(collections.Counter(left))
+
+
+def _apart(path: Path, described: dict[str, Any], integers: bool, times: bool, pipe: Any) -> None:
     warnings.simplefilter("ignore")
-    pipe.send(measure(path, described))
+    found = measure(path, described, integers)
+    pipe.send((*found, *cost(path, described, integers)) if times and found[0] == "equal" else found)
 
 
 def main() -> None:
@@ -80,18 +111,22 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="models whose file name contains this")
     parser.add_argument("--table", type=Path, help="write the counts as a table here")
+    parser.add_argument("--times", action="store_true", help="time the models that are equal, half a second each")
+    parser.add_argument("--defaults", action="store_true", help="sessions with default options, in which s8 becomes u8")
     arguments = parser.parse_args()
-    rows: dict[str, tuple[str, str]] = {}
+    rows: dict[str, tuple[Any, ...]] = {}
     described: dict[str, Any] = {}
     for path in sorted(arguments.folder.glob("*.onnx")):
         if arguments.only not in path.name:
             continue
         described[path.name] = json.loads(path.with_name(".".join(path.name.split(".")[:2]) + ".json").read_text())
         ours, theirs = multiprocessing.Pipe(False)
-        process = multiprocessing.get_context("fork").Process(target=_apart, args=(path, described[path.name], theirs))
+        process = multiprocessing.get_context("fork").Process(
+            target=_apart, args=(path, described[path.name], not arguments.defaults, arguments.times, theirs)
+        )
         process.start()
         theirs.close()
-        found = ("no answer", f"took more than {TIME_LIMIT} s")
+        found: tuple[Any, ...] = ("no answer", f"took more than {TIME_LIMIT} s")
         if ours.poll(TIME_LIMIT):
             try:
                 found = ours.recv()
@@ -103,21 +138,25 @@ def main() -> None:
         if found[0] != "equal":
             print(f"{path.name}: {found[0]}: {found[1][:300]}".replace("\n", " "), flush=True)
     (arguments.folder / "measured.json").write_text(json.dumps(rows, indent=1))
-    table = _table(rows, {name: d["family"] for name, d in described.items()})
+    here = onnxruntime_here().with_options(not arguments.defaults)
+    table = _table(rows, {name: d["family"] for name, d in described.items()}, here)
     print(table)
     if arguments.table:
         arguments.table.write_text(table + "\n")
 
 
-def _table(rows: dict[str, tuple[str, str]], families: dict[str, str]) -> str:
+def _quantization(name: str) -> str:
+    """The kind of quantization: "qdq" for all whose names begin so."""
+    return name.split(".")[2].partition("_")[0]
+
+
+def _table(rows: dict[str, tuple[Any, ...]], families: dict[str, str], here: str) -> str:
     count: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for name, (word, _) in rows.items():
-        quantization = name.split(".")[2]
+    for name, found in rows.items():
         for row in (families[name], "all"):
-            for column in (quantization, "all"):
-                count[row, column][word] += 1
-    columns = [*sorted({name.split(".")[2] for name in rows}), "all"]
-    here = onnxruntime_here().numerics
+            for column in (_quantization(name), "all"):
+                count[row, column][found[0]] += 1
+    columns = [*sorted({_quantization(name) for name in rows}), "all"]
     lines = [f"{len(rows)} models under {here}: {' / '.join(KINDS)} (a count of 0 at the end is left out)", ""]
     lines += ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for row in [*sorted(set(families.values())), "all"]:

@@ -19,8 +19,9 @@ from torch import nn
 class Input:
     """One input: its dimensions (a name is a free one), and what its values are.
 
-    `kind` is "real" (normal), "tokens" (integers below `high`), "mask" (ones, with zeros at the end of some rows),
-    or "image" (uniform in [0, 1]).
+    `kind` is "real" (normal), "tokens" (integers from 3, below `high`), "labels" (integers from 0), "mask" (ones, with
+    zeros at the end of some rows), or "image" (uniform in [0, 1]). A dimension may be a sum of free ones:
+    "past + sequence".
     """
 
     shape: tuple[int | str, ...]
@@ -83,9 +84,10 @@ PATCHES = {
 }
 
 
-def _hf(
+def published(
     cls: str, config: str, options: dict[str, Any], inputs: dict[str, Input], keep: tuple[str, ...], family: str
 ) -> Network:
+    """A model of `transformers` by the names of its classes."""
     import transformers
 
     made = getattr(transformers, config)(**options)
@@ -96,43 +98,46 @@ def _hf(
     return Network(Outputs(model, tuple(inputs), keep), inputs, family)
 
 
-def _encoder(cls: str, config: str, keep: str = "last_hidden_state", **changes: Any) -> Callable[[], Network]:
-    return lambda: _hf(cls, config, {**SMALL, **changes}, TOKENS, (keep,), "encoder")
+def encoder(cls: str, config: str, keep: str = "last_hidden_state", **changes: Any) -> Callable[[], Network]:
+    """One of tokens and a mask, as `SMALL` says."""
+    return lambda: published(cls, config, {**SMALL, **changes}, TOKENS, (keep,), "encoder")
 
 
-def _decoder(cls: str, config: str, keep: str = "logits", **changes: Any) -> Callable[[], Network]:
-    return lambda: _hf(cls, config, {**SMALL, **changes}, TOKENS, (keep,), "decoder")
+def decoder(cls: str, config: str, keep: str = "logits", **changes: Any) -> Callable[[], Network]:
+    """One of tokens and a mask, without a cache."""
+    return lambda: published(cls, config, {**SMALL, **changes}, TOKENS, (keep,), "decoder")
 
 
-def _vision(
+def vision(
     cls: str, config: str, keep: str, family: str = "vision transformer", size: int = 32, **options: Any
 ) -> Callable[[], Network]:
+    """One of images."""
     inputs = {"pixel_values": Input(("batch", 3, size, size), "image")}
-    return lambda: _hf(cls, config, {"attn_implementation": "eager", **options}, inputs, (keep,), family)
+    return lambda: published(cls, config, {"attn_implementation": "eager", **options}, inputs, (keep,), family)
 
 
 NETWORKS |= {
-    "bert": _encoder("BertModel", "BertConfig"),
-    "bert_classes": _encoder("BertForSequenceClassification", "BertConfig", "logits"),
-    "bert_sdpa": _encoder("BertModel", "BertConfig", attn_implementation="sdpa"),
-    "bert_relu": _encoder("BertModel", "BertConfig", hidden_act="relu"),
-    "bert_tanh_gelu": _encoder("BertModel", "BertConfig", hidden_act="gelu_new"),
-    "roberta": _encoder("RobertaModel", "RobertaConfig", max_position_embeddings=80),
-    "distilbert": _encoder(
+    "bert": encoder("BertModel", "BertConfig"),
+    "bert_classes": encoder("BertForSequenceClassification", "BertConfig", "logits"),
+    "bert_sdpa": encoder("BertModel", "BertConfig", attn_implementation="sdpa"),
+    "bert_relu": encoder("BertModel", "BertConfig", hidden_act="relu"),
+    "bert_tanh_gelu": encoder("BertModel", "BertConfig", hidden_act="gelu_new"),
+    "roberta": encoder("RobertaModel", "RobertaConfig", max_position_embeddings=80),
+    "distilbert": encoder(
         "DistilBertModel", "DistilBertConfig", dim=WIDTH, n_layers=LAYERS, n_heads=4, hidden_dim=INNER
     ),
-    "electra": _encoder("ElectraModel", "ElectraConfig", embedding_size=32),
-    "albert": _encoder("AlbertModel", "AlbertConfig", embedding_size=32),
-    "mpnet": _encoder("MPNetModel", "MPNetConfig"),
-    "deberta_v2": _encoder("DebertaV2Model", "DebertaV2Config", relative_attention=True, pos_att_type=["p2c", "c2p"]),
-    "camembert_tokens": _encoder("CamembertForTokenClassification", "CamembertConfig", "logits"),
-    "xlm_roberta": _encoder("XLMRobertaModel", "XLMRobertaConfig", max_position_embeddings=80),
-    "modern_bert": _encoder("ModernBertModel", "ModernBertConfig", pad_token_id=0, cls_token_id=1, sep_token_id=2),
-    "mobilebert": _encoder("MobileBertModel", "MobileBertConfig", embedding_size=WIDTH, intra_bottleneck_size=32),
-    "t5_encoder": _encoder(
+    "electra": encoder("ElectraModel", "ElectraConfig", embedding_size=32),
+    "albert": encoder("AlbertModel", "AlbertConfig", embedding_size=32),
+    "mpnet": encoder("MPNetModel", "MPNetConfig"),
+    "deberta_v2": encoder("DebertaV2Model", "DebertaV2Config", relative_attention=True, pos_att_type=["p2c", "c2p"]),
+    "camembert_tokens": encoder("CamembertForTokenClassification", "CamembertConfig", "logits"),
+    "xlm_roberta": encoder("XLMRobertaModel", "XLMRobertaConfig", max_position_embeddings=80),
+    "modern_bert": encoder("ModernBertModel", "ModernBertConfig", pad_token_id=0, cls_token_id=1, sep_token_id=2),
+    "mobilebert": encoder("MobileBertModel", "MobileBertConfig", embedding_size=WIDTH, intra_bottleneck_size=32),
+    "t5_encoder": encoder(
         "T5EncoderModel", "T5Config", d_model=WIDTH, d_kv=WIDTH // 4, d_ff=INNER, num_layers=LAYERS, num_heads=4
     ),
-    "t5_gated_encoder": _encoder(
+    "t5_gated_encoder": encoder(
         "T5EncoderModel",
         "T5Config",
         d_model=WIDTH,
@@ -142,28 +147,28 @@ NETWORKS |= {
         num_heads=4,
         feed_forward_proj="gated-gelu",
     ),
-    "gpt2": _decoder("GPT2LMHeadModel", "GPT2Config", n_embd=WIDTH, n_layer=LAYERS, n_head=4, n_positions=64),
-    "gpt_neo": _decoder(
+    "gpt2": decoder("GPT2LMHeadModel", "GPT2Config", n_embd=WIDTH, n_layer=LAYERS, n_head=4, n_positions=64),
+    "gpt_neo": decoder(
         "GPTNeoForCausalLM",
         "GPTNeoConfig",
         num_layers=LAYERS,
         num_heads=4,
         attention_types=[[["global", "local"][:LAYERS], 1]],
     ),
-    "gpt_neox": _decoder("GPTNeoXForCausalLM", "GPTNeoXConfig"),
-    "opt": _decoder("OPTForCausalLM", "OPTConfig", ffn_dim=INNER, word_embed_proj_dim=WIDTH),
-    "bloom": _decoder("BloomForCausalLM", "BloomConfig", n_layer=LAYERS, n_head=4),
-    "llama": _decoder("LlamaForCausalLM", "LlamaConfig", num_key_value_heads=2),
-    "llama_sdpa": _decoder("LlamaForCausalLM", "LlamaConfig", num_key_value_heads=2, attn_implementation="sdpa"),
-    "mistral": _decoder("MistralForCausalLM", "MistralConfig", num_key_value_heads=2, sliding_window=8),
-    "qwen2": _decoder("Qwen2ForCausalLM", "Qwen2Config", num_key_value_heads=2),
-    "qwen3": _decoder("Qwen3ForCausalLM", "Qwen3Config", num_key_value_heads=2, head_dim=WIDTH // 4),
-    "gemma": _decoder("GemmaForCausalLM", "GemmaConfig", num_key_value_heads=1, head_dim=WIDTH // 4),
-    "phi": _decoder("PhiForCausalLM", "PhiConfig"),
-    "vit": _vision("ViTForImageClassification", "ViTConfig", "logits", num_labels=10, **PATCHES),
-    "deit": _vision("DeiTModel", "DeiTConfig", "last_hidden_state", **PATCHES),
-    "beit": _vision("BeitModel", "BeitConfig", "last_hidden_state", **PATCHES),
-    "swin": _vision(
+    "gpt_neox": decoder("GPTNeoXForCausalLM", "GPTNeoXConfig"),
+    "opt": decoder("OPTForCausalLM", "OPTConfig", ffn_dim=INNER, word_embed_proj_dim=WIDTH),
+    "bloom": decoder("BloomForCausalLM", "BloomConfig", n_layer=LAYERS, n_head=4),
+    "llama": decoder("LlamaForCausalLM", "LlamaConfig", num_key_value_heads=2),
+    "llama_sdpa": decoder("LlamaForCausalLM", "LlamaConfig", num_key_value_heads=2, attn_implementation="sdpa"),
+    "mistral": decoder("MistralForCausalLM", "MistralConfig", num_key_value_heads=2, sliding_window=8),
+    "qwen2": decoder("Qwen2ForCausalLM", "Qwen2Config", num_key_value_heads=2),
+    "qwen3": decoder("Qwen3ForCausalLM", "Qwen3Config", num_key_value_heads=2, head_dim=WIDTH // 4),
+    "gemma": decoder("GemmaForCausalLM", "GemmaConfig", num_key_value_heads=1, head_dim=WIDTH // 4),
+    "phi": decoder("PhiForCausalLM", "PhiConfig"),
+    "vit": vision("ViTForImageClassification", "ViTConfig", "logits", num_labels=10, **PATCHES),
+    "deit": vision("DeiTModel", "DeiTConfig", "last_hidden_state", **PATCHES),
+    "beit": vision("BeitModel", "BeitConfig", "last_hidden_state", **PATCHES),
+    "swin": vision(
         "SwinModel",
         "SwinConfig",
         "last_hidden_state",
@@ -174,7 +179,7 @@ NETWORKS |= {
         num_heads=[2, 4],
         window_size=4,
     ),
-    "segformer": _vision(
+    "segformer": vision(
         "SegformerForSemanticSegmentation",
         "SegformerConfig",
         "logits",
@@ -189,11 +194,11 @@ NETWORKS |= {
         decoder_hidden_size=32,
         num_labels=5,
     ),
-    "convnext": _vision(
+    "convnext": vision(
         "ConvNextModel", "ConvNextConfig", "last_hidden_state", depths=[1, 1, 1, 1], hidden_sizes=[16, 24, 32, 40]
     ),
-    "dinov2": _vision("Dinov2Model", "Dinov2Config", "last_hidden_state", **PATCHES),
-    "mobilevit": _vision(
+    "dinov2": vision("Dinov2Model", "Dinov2Config", "last_hidden_state", **PATCHES),
+    "mobilevit": vision(
         "MobileViTModel",
         "MobileViTConfig",
         "last_hidden_state",
@@ -203,9 +208,9 @@ NETWORKS |= {
         neck_hidden_sizes=[8, 16, 24, 32, 40, 48, 64],
         num_attention_heads=4,
     ),
-    "clip_vision": _vision("CLIPVisionModel", "CLIPVisionConfig", "last_hidden_state", **PATCHES),
-    "clip_text": _encoder("CLIPTextModel", "CLIPTextConfig"),
-    "siglip_vision": _vision("SiglipVisionModel", "SiglipVisionConfig", "last_hidden_state", **PATCHES),
+    "clip_vision": vision("CLIPVisionModel", "CLIPVisionConfig", "last_hidden_state", **PATCHES),
+    "clip_text": encoder("CLIPTextModel", "CLIPTextConfig"),
+    "siglip_vision": vision("SiglipVisionModel", "SiglipVisionConfig", "last_hidden_state", **PATCHES),
 }
 
 
@@ -244,7 +249,7 @@ def _wav2vec2() -> Network:
         "num_conv_pos_embeddings": 16,
         "num_conv_pos_embedding_groups": 4,
     }
-    return _hf(
+    return published(
         "Wav2Vec2Model",
         "Wav2Vec2Config",
         options,
@@ -283,7 +288,9 @@ NETWORKS |= {
 }
 
 
-def _torchvision(name: str, size: int = 64, **options: Any) -> Callable[[], Network]:
+def torchvision_network(name: str, size: int = 64, **options: Any) -> Callable[[], Network]:
+    """One of torchvision's, with ten classes."""
+
     def make() -> Network:
         import torchvision
 
@@ -293,7 +300,9 @@ def _torchvision(name: str, size: int = 64, **options: Any) -> Callable[[], Netw
     return make
 
 
-def _timm(name: str, size: int = 64, **options: Any) -> Callable[[], Network]:
+def timm_network(name: str, size: int = 64, **options: Any) -> Callable[[], Network]:
+    """One of timm's, with ten classes."""
+
     def make() -> Network:
         import timm
 
@@ -304,20 +313,20 @@ def _timm(name: str, size: int = 64, **options: Any) -> Callable[[], Network]:
 
 
 NETWORKS |= {
-    "mobilenet_v2": _torchvision("mobilenet_v2", width_mult=0.35),
-    "mobilenet_v3": _torchvision("mobilenet_v3_small", reduced_tail=True),
-    "shufflenet": _torchvision("shufflenet_v2_x0_5"),
-    "squeezenet": _torchvision("squeezenet1_1"),
-    "mnasnet": _torchvision("mnasnet0_5"),
-    "resnet": _timm("resnet10t"),
-    "repvgg": _timm("mobileone_s0"),
-    "ghostnet": _timm("ghostnet_050"),
-    "efficientnet_lite": _timm("tf_efficientnet_lite0"),
-    "lcnet": _timm("lcnet_035"),
-    "hardcorenas": _timm("tinynet_e"),
-    "edgenext": _timm("edgenext_xx_small"),
-    "mixer": _timm("mixer_s32_224", 32, img_size=32, num_blocks=2, embed_dim=64),
-    "poolformer": _timm("poolformerv2_s12"),
+    "mobilenet_v2": torchvision_network("mobilenet_v2", width_mult=0.35),
+    "mobilenet_v3": torchvision_network("mobilenet_v3_small", reduced_tail=True),
+    "shufflenet": torchvision_network("shufflenet_v2_x0_5"),
+    "squeezenet": torchvision_network("squeezenet1_1"),
+    "mnasnet": torchvision_network("mnasnet0_5"),
+    "resnet": timm_network("resnet10t"),
+    "repvgg": timm_network("mobileone_s0"),
+    "ghostnet": timm_network("ghostnet_050"),
+    "efficientnet_lite": timm_network("tf_efficientnet_lite0"),
+    "lcnet": timm_network("lcnet_035"),
+    "hardcorenas": timm_network("tinynet_e"),
+    "edgenext": timm_network("edgenext_xx_small"),
+    "mixer": timm_network("mixer_s32_224", 32, img_size=32, num_blocks=2, embed_dim=64),
+    "poolformer": timm_network("poolformerv2_s12"),
 }
 
 
