@@ -1,10 +1,12 @@
 // conv_transpose: 8-bit layers as one matrix product per phase of the output, rows found by pointers.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
 #include "core/share.h"
 #include "operators/core/registry.h"
+#include "operators/layers/computed_products.h"
 #include "operators/layers/ordered_convolution.h"
 #include "operators/layers/real_transposed.h"
 #include "operators/layers/transposed.h"
@@ -312,6 +314,138 @@ Transposed read_transposed(const Step& step) {
   return g;
 }
 
+namespace {
+
+// Sums of integers: a product of every position with all filters and taps, whose numbers are added where
+// the taps reach.
+class TransposedSums final : public Kernel {
+ public:
+  TransposedSums(const Step& step, const CoreSet& cores) {
+    const Operand &in = step.input(0), &filter = step.input(1), &out = step.output();
+    require(is_8bit(in.type) && is_8bit(filter.type) && out.type == Type::s32 && in.dense() && filter.dense() &&
+                out.dense(),
+            "no native kernel for these types");
+    const int rank = in.rank();
+    require(rank >= 3 && rank <= 5 && filter.rank() == rank && out.rank() == rank,
+            "one to three spatial axes are needed");
+    require(in.elements > 0 && filter.elements > 0 && out.elements > 0, "there is nothing to do");
+    const bool last = step.integer("channels_last", 0, 1) != 0;
+    const size_t channel = last ? static_cast<size_t>(rank) - 1 : 1, first = last ? 1 : 2;
+    const int64_t channels = in.shape[channel], groups = step.integer("groups", 1, channels);
+    require(!last || groups == 1, "channels of groups are last");
+    filters_ = filter.shape[1];
+    require(channels % groups == 0 && filter.shape[0] == channels && out.shape[channel] == groups * filters_ &&
+                out.shape[0] == in.shape[0],
+            "channels do not split into groups");
+    const size_t axes = static_cast<size_t>(rank) - 2;
+    const auto number = [&](const char* key, size_t axis, int64_t least) {
+      const std::vector<int64_t>& list = step.list(key);
+      require(list.size() == axes && list[axis] >= least && list[axis] <= int64_t{1} << 31,
+              "the geometry does not fit");
+      return list[axis];
+    };
+    for (size_t i = 0; i < axes; ++i) {
+      Axis& axis = axes_[i + 3 - axes];
+      axis = {in.shape[i + first],     out.shape[i + first],      filter.shape[i + 2],
+              number("strides", i, 1), number("dilations", i, 1), number("before", i, -(int64_t{1} << 31))};
+      taps_ *= axis.taps;
+      positions_ *= axis.size;
+      reached_ *= axis.out;
+    }
+    const int64_t columns = filters_ * taps_;
+    ProductSizes p{positions_, channels / groups, columns, !last, false, in.shape[0] * groups, groups, {}, {}};
+    require(p.left_matrices * positions_ <= (int64_t{1} << 28) / columns, "the products are very large");
+    for (int64_t i = 0; i < p.left_matrices; ++i) {
+      p.left.push_back(i);
+      p.right.push_back(i % groups);
+    }
+    planes_ = p.left_matrices * filters_;
+    apart_ = last ? filters_ : 1;
+    Step product = step;
+    product.inputs = {step.inputs[0], step.inputs[1]};
+    product.integers["late"] = {0};
+    product.integers["input_zero_point"] = {points(step, 4, 1, in.type)[0]};
+    // A filter's zero point stands for all of its taps.
+    const std::vector<int64_t> own = points(step, 6, filters_, filter.type);
+    std::vector<int64_t> spread;
+    for (int64_t n = 0; n < columns; ++n) spread.push_back(own[own.size() == 1 ? 0 : static_cast<size_t>(n / taps_)]);
+    product.arrays["weight_zero_points"] = {Type::s64, {columns}, spread.data(), columns};
+    products_ = make_computed_products(product, cores, p);
+  }
+
+  int64_t scratch_bytes(int threads) const override { return product_bytes() + products_->scratch_bytes(threads); }
+  bool packs(size_t input) const override { return input > 1 || products_->packs(input); }
+  std::string note() const override { return products_->note() + ", added where taps reach"; }
+
+  void run(const Run& run) const override {
+    uint8_t* inputs[] = {run.inputs[0], run.inputs[1]};
+    uint8_t* products = run.scratch;
+    products_->run({inputs, &products, run.scratch + product_bytes(), run.pool});
+    run.pool.parallel(planes_, [&](int64_t plane, int) {
+      const auto* from = reinterpret_cast<const int32_t*>(products) + plane / filters_ * positions_ * filters_ * taps_ +
+                         plane % filters_ * taps_;
+      auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
+      add_taps(from, out + (apart_ == 1 ? plane * reached_ : plane / filters_ * reached_ * apart_ + plane % filters_));
+    });
+  }
+
+ private:
+  struct Axis {
+    int64_t size = 1, out = 1, taps = 1, stride = 1, dilation = 1, before = 0;
+
+    // Where a tap at a position reaches to; negative outside of the output.
+    int64_t place(int64_t position, int64_t tap) const {
+      const int64_t at = position * stride + tap * dilation - before;
+      return at < out ? at : -1;
+    }
+  };
+
+  // One zero point, or one of each of `count`, whose differences fit 16 bits.
+  static std::vector<int64_t> points(const Step& step, size_t operand, int64_t count, Type type) {
+    const std::vector<int64_t> found = step.input(operand).integers();
+    require(found.size() == 1 || static_cast<int64_t>(found.size()) == count, "one zero point is needed");
+    for (const int64_t point : found) {
+      require(point >= -32512 && point <= 32512, "differences leave 16 bits");
+    }
+    require(is_8bit(type), "no native kernel for these types");
+    return found;
+  }
+
+  int64_t product_bytes() const { return round_up(planes_ * positions_ * taps_ * 4, 64); }
+
+  void add_taps(const int32_t* from, int32_t* out) const {
+    for (int64_t i = 0; i < reached_; ++i) out[i * apart_] = 0;
+    const Axis &d = axes_[0], &h = axes_[1], &w = axes_[2];
+    const int64_t step = filters_ * taps_;
+    for (int64_t z = 0; z < d.size; ++z) {
+      for (int64_t y = 0; y < h.size; ++y) {
+        const int32_t* line = from + (z * h.size + y) * w.size * step;
+        for (int64_t t = 0; t < d.taps * h.taps; ++t) {
+          const int64_t to_z = d.place(z, t / h.taps), to_y = h.place(y, t % h.taps);
+          if (to_z < 0 || to_y < 0) continue;
+          int32_t* target = out + (to_z * h.out + to_y) * w.out * apart_;
+          for (int64_t k = 0; k < w.taps; ++k) {
+            const int32_t* products = line + t * w.taps + k;
+            for (int64_t x = 0; x < w.size; ++x) {
+              const int64_t at = w.place(x, k), to = at * apart_;
+              if (at < 0) continue;
+              target[to] =
+                  static_cast<int32_t>(static_cast<uint32_t>(target[to]) + static_cast<uint32_t>(products[x * step]));
+            }
+          }
+        }
+      }
+    }
+  }
+
+  std::array<Axis, 3> axes_;
+  int64_t filters_ = 0, taps_ = 1, positions_ = 1, reached_ = 1, planes_ = 0;
+  int64_t apart_ = 1;  // numbers of the output from one position to the next
+  std::unique_ptr<Kernel> products_;
+};
+
+}  // namespace
+
 static std::unique_ptr<Kernel> make_conv_transpose(const Step& step, const CoreSet& cores) {
   const std::string& arithmetic = step.text("arithmetic");
   if (arithmetic == "whole") return make_whole_layer(step, cores);
@@ -319,6 +453,7 @@ static std::unique_ptr<Kernel> make_conv_transpose(const Step& step, const CoreS
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     return make_real_transposed(step, cores);
   }
+  if (arithmetic == "integers") return std::make_unique<TransposedSums>(step, cores);
   const bool integers = arithmetic == "rescaled", ordered = arithmetic == "ordered";
   if (!integers && !ordered && arithmetic != "hybrid") throw NoKernel("no native kernel for this arithmetic");
   if (ordered && step.input(kTransposedSource).rank() == 5) return make_ordered_transposed(step);

@@ -81,6 +81,7 @@ std::unique_ptr<Kernel> make_lane_dequantize(const Step& step) {
 }
 
 std::unique_ptr<Kernel> make_dequantize(const Step& step, const CoreSet&) {
+  if (step.integers.count("in_reals")) return make_dequantize_in_reals(step);
   if (step.rules.count("narrow")) return make_dequantize_by_operands(step);
   if (step.rules.count("range_dequantize")) return make_dequantize_by_ranges(step);
   if (step.rules.count("lanes")) return step.has_array("scales") ? make_lane_dequantize(step) : nullptr;

@@ -291,6 +291,7 @@ std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
 }
 
 static std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& cores) {
+  if (step.integers.count("in_reals")) return make_quantize_in_reals(step);
   if (step.rules.count("levels")) return make_quantized_levels(step, cores);
   if (step.rules.count("quotient")) return make_quantize_by_operands(step, cores);
   if (step.rules.count("range_quantize") || step.rules.count("range_requantize")) return make_quantize_by_ranges(step);

@@ -13,6 +13,10 @@ std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores);
 std::unique_ptr<Kernel> make_quantize_by_operands(const Step& step, const CoreSet& cores);
 std::unique_ptr<Kernel> make_dequantize_by_operands(const Step& step);
 
+// Quantized values are real numbers, with parameters in turn along an axis.
+std::unique_ptr<Kernel> make_quantize_in_reals(const Step& step);
+std::unique_ptr<Kernel> make_dequantize_in_reals(const Step& step);
+
 // Ends of ranges are operands.
 std::unique_ptr<Kernel> make_quantize_by_ranges(const Step& step);
 std::unique_ptr<Kernel> make_dequantize_by_ranges(const Step& step);

@@ -10,6 +10,7 @@
 #include "operators/core/registry.h"
 #include "operators/quantization/dynamic_scale.h"
 #include "operators/quantization/quantize.h"
+#include "rules/levels.h"
 #include "rules/quantize.h"
 
 namespace bittrue {
@@ -253,6 +254,53 @@ class DequantizeByOperands final : public Kernel {
   int32_t flip_;
 };
 
+// Function: float operator()(float x, float scale, float zero_point) const. Element i of the axis has scale i modulo their
+// number, and zero point i modulo theirs.
+template <class Function>
+class InReals final : public Kernel {
+ public:
+  InReals(const Step& step, Function function) : function_(function) {
+    const Operand &in = step.input(0), &scales = step.input(1), &points = step.input(2);
+    require(in.type == Type::f32 && scales.type == Type::f32 && points.type == Type::s32 &&
+                step.output().type == Type::f32 && in.dense() && step.output().dense() && scales.elements > 0 &&
+                points.elements > 0,
+            "no native kernel for these types");
+    scales_ = scales.elements, points_ = points.elements;
+    if (in.rank() > 0) {
+      const int64_t axis = step.integer("axis", 0, in.rank() - 1);
+      dimension_ = in.shape[axis];
+      for (int64_t i = axis + 1; i < in.rank(); ++i) inner_ *= in.shape[i];
+    }
+    rows_ = in.elements == 0 ? 0 : in.elements / inner_;
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    const auto* scales = reinterpret_cast<const float*>(run.inputs[1]);
+    const auto* points = reinterpret_cast<const int32_t*>(run.inputs[2]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    // Which of several NaN stays is the reference's to tell.
+    for (int64_t i = 0; i < scales_; ++i) {
+      if (!std::isfinite(scales[i])) throw Undefined();
+    }
+    const int64_t together = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, inner_));
+    run.pool.parallel((rows_ + together - 1) / together, [&](int64_t task, int) {
+      for (int64_t row = task * together; row < std::min(rows_, (task + 1) * together); ++row) {
+        const int64_t place = row % dimension_, count = inner_;
+        const float scale = scales[place % scales_];
+        const auto point = static_cast<float>(points[place % points_]);
+        const float* from = in + row * count;
+        float* to = out + row * count;
+        for (int64_t i = 0; i < count; ++i) to[i] = function_(from[i], scale, point);
+      }
+    });
+  }
+
+ private:
+  Function function_;
+  int64_t scales_ = 0, points_ = 0, dimension_ = 1, inner_ = 1, rows_ = 0;
+};
+
 // The extremes of all numbers first; NaN, whose place would matter, is left to the reference.
 class DynamicQuantizeLinear final : public Kernel {
  public:
@@ -337,6 +385,21 @@ std::unique_ptr<Kernel> make_dequantize_by_operands(const Step& step) {
     case Type::s32: return dequantize_to<int32_t>(step);
     default: return nullptr;
   }
+}
+
+std::unique_ptr<Kernel> make_quantize_in_reals(const Step& step) {
+  const auto low = static_cast<float>(step.real("low")), high = static_cast<float>(step.real("high"));
+  const auto one = [=](float x, float scale, float zero_point) {
+    const float moved = rules::whole_away(x / scale) + zero_point;
+    const float limited = moved < high ? moved : high;
+    return limited > low ? limited : low;
+  };
+  return std::make_unique<InReals<decltype(one)>>(step, one);
+}
+
+std::unique_ptr<Kernel> make_dequantize_in_reals(const Step& step) {
+  const auto one = [](float x, float scale, float zero_point) { return (x - zero_point) * scale; };
+  return std::make_unique<InReals<decltype(one)>>(step, one);
 }
 
 static std::unique_ptr<Kernel> make_dynamic_quantize_linear(const Step& step, const CoreSet& cores) {

@@ -11,6 +11,7 @@
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/reduction/softmax.h"
+#include "rules/center.h"
 #include "rules/log_softmax.h"
 #include "rules/softmax.h"
 
@@ -380,7 +381,79 @@ class SoftmaxOfReals final : public Kernel {
   float reals_[256], inverse_ = 1.0f;
 };
 
+// binary_powers_s32: exponentials and their shares by shifts and additions of 32 bits, then rescaled.
+class ShiftedSoftmax final : public Kernel {
+ public:
+  explicit ShiftedSoftmax(const Step& step) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(step.rule("shifted_softmax") == "binary_powers_s32", "no native rule for this slot");
+    require(is_8bit(in.type) && is_8bit(out.type) && in.dense() && out.dense(), "no native kernel for these types");
+    const std::vector<int64_t>& view = step.list("view");
+    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] > 0 && in.elements == out.elements &&
+                in.elements / view[1] / view[2] == view[0] && in.elements % (view[1] * view[2]) == 0,
+            "rows must fill the tensor");
+    rows_ = view[0] * view[2], length_ = view[1], inner_ = view[2];
+    constexpr int64_t kHigh = std::numeric_limits<int32_t>::max();
+    unit_ = static_cast<int32_t>(step.integer("unit", 1, kHigh));
+    step.integer("input_zero_point", -kHigh / 2, kHigh / 2);  // differences from the largest number are all that counts
+    const auto center = step.rules.find("center");
+    require(center == step.rules.end() || rules::find_rule(center->second, center_), "no native rule for this slot");
+    requantize_ = requantization(step, any_rescaling(step, step.rule("rescale"), ""), int64_t{1} << 31);
+  }
+
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+
+  void run(const Run& run) const override {
+    std::atomic<bool> defined{true};
+    run.pool.parallel(rows_, [&](int64_t row, int worker) {
+      const int64_t first = row / inner_ * length_ * inner_ + row % inner_;
+      auto* numbers = reinterpret_cast<int32_t*>(run.scratch + worker * worker_bytes());
+      if (!one(run.inputs[0] + first, numbers, run.outputs[0] + first)) defined.store(false, std::memory_order_relaxed);
+    });
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  static constexpr int32_t kMostSteps = 20;
+
+  int64_t worker_bytes() const { return (length_ * 8 + 63) / 64 * 64; }
+
+  // False where the sum is 0.
+  bool one(const uint8_t* in, int32_t* rests, uint8_t* out) const {
+    int32_t* steps = rests + length_;
+    uint8_t largest = 0;
+    for (int64_t i = 0; i < length_; ++i) largest = std::max(largest, in[i * inner_]);
+    int32_t most = 0;
+    for (int64_t i = 0; i < length_; ++i) {
+      const int32_t x = in[i * inner_] - largest, power = x + (x >> 1) - (x >> 4);
+      steps[i] = std::min(std::max(-power / unit_, 0), kMostSteps);
+      rests[i] = static_cast<int32_t>(static_cast<uint32_t>(power) +
+                                      static_cast<uint32_t>(steps[i]) * static_cast<uint32_t>(unit_));
+      most = std::max(most, steps[i]);
+    }
+    uint32_t total = 0;
+    for (int64_t i = 0; i < length_; ++i) {
+      const auto base = static_cast<uint32_t>(rests[i] >> 1) + static_cast<uint32_t>(unit_);
+      rests[i] = static_cast<int32_t>(base << (most - steps[i]));
+      total += static_cast<uint32_t>(rests[i]);
+    }
+    if (total == 0) return false;
+    const auto factor = static_cast<uint32_t>((1 << 30) / static_cast<int32_t>(total));
+    for (int64_t i = 0; i < length_; ++i) {
+      const int64_t share = static_cast<int32_t>(factor * static_cast<uint32_t>(rests[i])) >> 23;
+      out[i * inner_] = static_cast<uint8_t>(rules::requantize(requantize_, rules::center(center_, share, 0), 0));
+    }
+    return true;
+  }
+
+  int64_t rows_ = 0, length_ = 0, inner_ = 0;
+  int32_t unit_ = 1;
+  rules::CenterRule center_ = rules::CenterRule::s32_wrap;
+  rules::Requantize requantize_;
+};
+
 std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("shifted_softmax")) return std::make_unique<ShiftedSoftmax>(step);
   const Type from = step.input(0).type, to = step.output().type;
   if (step.rules.count("affine_softmax")) return make_quantized_softmax(step);
   if (step.rules.count("real_softmax")) return make_real_softmax(step, cores, false);
