@@ -329,3 +329,29 @@ def test_normalization_is_read_as_ours() -> None:
     other = bittrue.load(predict.SerializeToString(), init.SerializeToString())
     with pytest.raises(bittrue.BittrueError, match="none for what this node asks for"):
         other.prepare("caffe2")
+
+
+@pytest.mark.parametrize("samples", [0, 1, 3])
+def test_boxes_are_native(samples: int, request: pytest.FixtureRequest) -> None:
+    """Boxes inside, beside and across the border, of several images: every kernel gives the reference's bytes."""
+    rng = np.random.default_rng(request.config.option.seed)
+    for _ in range(12):
+        predict, init = new(), new()
+        shape = [int(v) for v in rng.integers(1, (4, 12, 12, 20))]
+        add(init, "Int8GivenTensorFill", "", "x", shape=shape, **quantized(0.03, int(rng.integers(0, 256))))
+        predict.external_input.extend(["x", "boxes"])
+        bins = {"pooled_h": int(rng.integers(1, 5)), "pooled_w": int(rng.integers(1, 5))}
+        ends = {"Y_scale": 0.05, "Y_zero_point": int(rng.integers(0, 256))}
+        arguments = {"order": "NHWC", "spatial_scale": 0.5, "sampling_ratio": samples, **bins, **ends}
+        add(predict, "Int8RoIAlign", "x boxes", "y", **arguments)
+        model = bittrue.load(predict.SerializeToString(), init.SerializeToString())
+        corners = np.sort(rng.uniform(-6, 30, (7, 2, 2)), axis=1).reshape(7, 4)
+        boxes = np.concatenate([rng.integers(0, shape[0], (7, 1)), corners], axis=1).astype(np.float32)
+        x = rng.integers(0, 256, shape, np.uint8)
+        shapes = {"boxes": boxes.shape}
+        (expected,) = computed(model.prepare(executor="reference", shapes=shapes), x, boxes)
+        for isa in bittrue.isas():
+            session = model.prepare(isa=isa, threads=2, shapes=shapes)
+            assert "runs on the reference" not in str(session.plan)
+            (found,) = computed(session, x, boxes)
+            assert found.tobytes() == expected.tobytes(), isa

@@ -1,9 +1,11 @@
 // region_bins: averages, or largest products, of bins of regions, sampled between pixels, and region_maxima: largest
-// pixels of bins. Regions that the reference refuses, and sums that are no number, have no defined result.
+// pixels of bins; roi_align: averages of bytes by integer weights. Regions that the reference refuses, and sums that are no number, have no defined result.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "operators/core/registry.h"
+#include "operators/core/rescaling.h"
 #include "operators/reduction/real_rows.h"
 
 namespace bittrue {
@@ -33,11 +35,33 @@ class RegionKernel : public Kernel {
   int64_t regions_ = 0, images_ = 0, channels_ = 0, height_ = 0, width_ = 0, down_ = 0, across_ = 0;
 };
 
+constexpr int64_t kMostRegionSamples = 1 << 12;
+
+// The samples of the bins along one axis.
+struct RegionAxis {
+  float start, bin;
+  int64_t size, count;
+
+  // Whether sample `i` of a bin lies near the image, and its pixels and the weight of the second, which are 0 if not.
+  bool at(int64_t number, int64_t i, int64_t* low, int64_t* high, float* part) const {
+    const float inside = (static_cast<float>(i) + 0.5f) * bin / static_cast<float>(count);
+    float place = start + static_cast<float>(number) * bin + inside;
+    const bool near = !(place < -1.0f || place > static_cast<float>(size));
+    if (!(near && place > 0.0f)) place = 0.0f;
+    *low = static_cast<int64_t>(place);
+    const bool last = *low >= size - 1;
+    if (last) *low = size - 1;
+    *high = last ? *low : *low + 1;
+    *part = last ? 0.0f : place - static_cast<float>(*low);
+    return near;
+  }
+};
+
 class RegionBins final : public RegionKernel {
  public:
   explicit RegionBins(const Step& step)
       : RegionKernel(step, 4),
-        given_(step.integer("sampling_ratio", 0, kMostSamples)),
+        given_(step.integer("sampling_ratio", 0, kMostRegionSamples)),
         half_pixel_(step.integer("half_pixel", 0, 1) != 0),
         maximum_(step.integer("maximum", 0, 1) != 0) {
     const Operand& images = step.input(2);
@@ -62,35 +86,16 @@ class RegionBins final : public RegionKernel {
   }
 
  private:
-  static constexpr int64_t kMostSamples = 1 << 12, kTogether = 1024;
+  static constexpr int64_t kTogether = 1024;
 
-  // The samples of the bins along one axis.
-  struct Axis {
-    float start, bin;
-    int64_t size, count;
-
-    // Whether sample `i` of a bin lies near the image, and its pixels and the weight of the second, which are 0 if not.
-    bool at(int64_t number, int64_t i, int64_t* low, int64_t* high, float* part) const {
-      const float inside = (static_cast<float>(i) + 0.5f) * bin / static_cast<float>(count);
-      float place = start + static_cast<float>(number) * bin + inside;
-      const bool near = !(place < -1.0f || place > static_cast<float>(size));
-      if (!(near && place > 0.0f)) place = 0.0f;
-      *low = static_cast<int64_t>(place);
-      const bool last = *low >= size - 1;
-      if (last) *low = size - 1;
-      *high = last ? *low : *low + 1;
-      *part = last ? 0.0f : place - static_cast<float>(*low);
-      return near;
-    }
-  };
   struct Sample {
     int32_t offsets[4];
     float weights[4];
   };
 
-  bool make_axis(float start, float length, int64_t bins, int64_t size, Axis* axis) const {
+  bool make_axis(float start, float length, int64_t bins, int64_t size, RegionAxis* axis) const {
     const float bin = length / static_cast<float>(bins);
-    if (!(std::fabs(bin) <= static_cast<float>(kMostSamples))) return false;
+    if (!(std::fabs(bin) <= static_cast<float>(kMostRegionSamples))) return false;
     const auto made = static_cast<int64_t>(std::ceil(bin));
     *axis = {start, bin, size, given_ != 0 ? given_ : std::max<int64_t>(made, 0)};
     return true;
@@ -101,7 +106,7 @@ class RegionBins final : public RegionKernel {
     const float left = region[0] * scale_ - offset, top = region[1] * scale_ - offset;
     float wide = region[2] * scale_ - offset - left, high = region[3] * scale_ - offset - top;
     if (!half_pixel_) wide = std::max(wide, 1.0f), high = std::max(high, 1.0f);
-    Axis down, across;
+    RegionAxis down, across;
     if (!make_axis(top, high, down_, height_, &down) || !make_axis(left, wide, across_, width_, &across)) return false;
     // The reference tells which of these it refuses.
     if (given_ == 0 && wide * high < 0.0f) return false;
@@ -136,7 +141,7 @@ class RegionBins final : public RegionKernel {
   }
 
   // Samples beside the image count as products of its first pixel and 0.
-  Sample sample(const Axis& down, int64_t row, const Axis& across, int64_t column, int64_t i) const {
+  Sample sample(const RegionAxis& down, int64_t row, const RegionAxis& across, int64_t column, int64_t i) const {
     int64_t y[2], x[2];
     float ly, lx;
     const bool near_y = down.at(row, i / across.count, y, y + 1, &ly);
@@ -238,6 +243,128 @@ class RegionMaxima final : public RegionKernel {
   }
 };
 
+// Boxes of bytes [N, H, W, C] by integer weights of four neighbours; boxes that the reference refuses have no result.
+class ByteRegions final : public Kernel {
+ public:
+  explicit ByteRegions(const Step& step)
+      : rescale_{step.rescale_rule(), {}},
+        store_(storing(step)),
+        scale_(static_cast<float>(step.real("spatial_scale"))) {
+    const Operand &x = step.input(0), &boxes = step.input(1), &out = step.output();
+    require(
+        is_8bit(x.type) && out.type == x.type && boxes.type == Type::f32 && x.dense() && boxes.dense() && out.dense(),
+        "no native kernel for these types");
+    require(step.rule("corner_weights") == "binary32_times_255_even" && step.rule("accumulate") == "s32_wrap" &&
+                rules::traits(rescale_.rule).point == 31,
+            "no native rule for these slots");
+    require(x.rank() == 4 && boxes.rank() == 2 && (boxes.shape[1] == 4 || boxes.shape[1] == 5),
+            "the shapes do not fit");
+    images_ = x.shape[0], height_ = x.shape[1], width_ = x.shape[2], channels_ = x.shape[3];
+    boxes_ = boxes.shape[0], numbers_ = boxes.shape[1];
+    down_ = step.integer("pooled_h", 1, 1 << 16), across_ = step.integer("pooled_w", 1, 1 << 16);
+    given_ = step.integer("sampling_ratio", 0, kMostRegionSamples);
+    const std::vector<int64_t> shape = {boxes_, down_, across_, channels_};
+    require(out.shape == shape && x.elements > 0, "the shapes do not fit");
+    input_scale_ = step.real("input_scale"), output_scale_ = step.real("output_scale");
+    flip_ = flip_of(x.type);
+    zero_point_ = step.integer("input_zero_point", -(1 << 16), 1 << 16);
+  }
+
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
+
+  void run(const Run& run) const override {
+    std::atomic<bool> defined{true};
+    run.pool.parallel(boxes_ * down_, [&](int64_t task, int worker) {
+      run.check(worker);
+      auto* sums = reinterpret_cast<uint32_t*>(run.scratch + worker * worker_bytes());
+      const float* box = reinterpret_cast<const float*>(run.inputs[1]) + task / down_ * numbers_;
+      if (!row(run, box, task % down_, sums, run.outputs[0] + task * across_ * channels_)) {
+        defined.store(false, std::memory_order_relaxed);
+      }
+    });
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  int64_t worker_bytes() const { return (channels_ * 4 + 63) / 64 * 64; }
+
+  bool make_axis(float start, float end, int64_t bins, int64_t size, RegionAxis* axis) const {
+    const float length = std::max(end - start, 1.0f), bin = length / static_cast<float>(bins);
+    const float wanted = given_ != 0 ? static_cast<float>(given_) : std::ceil(bin);
+    if (!std::isfinite(start) || !std::isfinite(length) || !(wanted >= 1.0f)) return false;
+    if (!(wanted <= static_cast<float>(kMostRegionSamples))) return false;
+    *axis = {start, bin, size, static_cast<int64_t>(wanted)};
+    return std::isfinite(start + static_cast<float>(bins) * bin);
+  }
+
+  // The multiplier of a box's bins.
+  bool encode(int64_t samples, rules::Multiplier* multiplier) const {
+    const double real = input_scale_ / (output_scale_ * 255.0 * static_cast<double>(static_cast<float>(samples)));
+    if (!(real > 0 && real < 1)) return false;
+    int exponent = 0;
+    const double significand = std::round(std::frexp(real, &exponent) * 2147483648.0);
+    if (!(significand < 2147483648.0) || exponent > 0) return false;
+    *multiplier = {exponent < -31 ? 0 : static_cast<int64_t>(significand), exponent < -31 ? 0 : exponent, 0.0};
+    return true;
+  }
+
+  // The bins of one row of a box.
+  bool row(const Run& run, const float* box, int64_t number, uint32_t* sums, uint8_t* out) const {
+    int64_t image = 0;
+    if (numbers_ == 5) {
+      if (!(box[0] > -1.0f && box[0] < static_cast<float>(images_))) return false;
+      image = static_cast<int64_t>(*box++);
+    }
+    for (int i = 0; i < 4; ++i) {
+      if (!std::isfinite(box[i])) return false;
+    }
+    RegionAxis down, across;
+    Rescaling rescale = rescale_;
+    if (!make_axis(box[1] * scale_, box[3] * scale_, down_, height_, &down) ||
+        !make_axis(box[0] * scale_, box[2] * scale_, across_, width_, &across) ||
+        !encode(down.count * across.count, &rescale.multiplier)) {
+      return false;
+    }
+    const uint8_t* x = run.inputs[0] + image * height_ * width_ * channels_;
+    const auto less = static_cast<uint32_t>(down.count * across.count * 255 * zero_point_);
+    for (int64_t column = 0; column < across_; ++column, out += channels_) {
+      std::fill_n(sums, channels_, uint32_t{0} - less);
+      for (int64_t i = 0; i < down.count * across.count; ++i) add(x, down, number, across, column, i, sums);
+      for (int64_t c = 0; c < channels_; ++c) {
+        out[c] = static_cast<uint8_t>(store_(rescale(static_cast<int32_t>(sums[c]))) + flip_);
+      }
+    }
+    return true;
+  }
+
+  // Four neighbours of a sample; those beside the image count as zeros.
+  void add(const uint8_t* x, const RegionAxis& down, int64_t row, const RegionAxis& across, int64_t column, int64_t i,
+           uint32_t* sums) const {
+    int64_t y[2], at[2];
+    float ly, lx;
+    const bool near_y = down.at(row, i / across.count, y, y + 1, &ly);
+    const bool near_x = across.at(column, i % across.count, at, at + 1, &lx);
+    if (!(near_y && near_x)) return;
+    const float wy[2] = {1.0f - ly, ly}, wx[2] = {1.0f - lx, lx};
+    const int flip = flip_;
+    for (int k = 0; k < 4; ++k) {
+      const auto weight = static_cast<int32_t>(std::nearbyint(wy[k / 2] * wx[k % 2] * 255.0f));
+      const uint8_t* pixel = x + (y[k / 2] * width_ + at[k % 2]) * channels_;
+      for (int64_t c = 0; c < channels_; ++c) sums[c] += static_cast<uint32_t>(weight * (pixel[c] - flip));
+    }
+  }
+
+  Rescaling rescale_;
+  Storing store_;
+  float scale_;
+  double input_scale_ = 0, output_scale_ = 0;
+  int64_t images_ = 0, height_ = 0, width_ = 0, channels_ = 0, boxes_ = 0, numbers_ = 4, down_ = 0, across_ = 0;
+  int64_t given_ = 0, zero_point_ = 0;
+  int flip_ = 0;
+};
+
+std::unique_ptr<Kernel> make_roi_align(const Step& step, const CoreSet&) { return std::make_unique<ByteRegions>(step); }
+
 std::unique_ptr<Kernel> make_region_bins(const Step& step, const CoreSet&) {
   return std::make_unique<RegionBins>(step);
 }
@@ -248,6 +375,7 @@ std::unique_ptr<Kernel> make_region_maxima(const Step& step, const CoreSet&) {
 
 BITTRUE_OPERATOR(region_bins, make_region_bins)
 BITTRUE_OPERATOR(region_maxima, make_region_maxima)
+BITTRUE_OPERATOR(roi_align, make_roi_align)
 
 }  // namespace
 }  // namespace bittrue
