@@ -28,6 +28,7 @@ constexpr int64_t kLoopRate = 16;       // multiply-adds of one nanosecond, abou
 constexpr int64_t kLoopWidth = 1024;    // columns of a tile
 constexpr int64_t kLoopFrames = 65536;  // numbers of a tile's frames, about
 constexpr int64_t kLoopPacked = 16384;  // numbers of panels that are packed together, about
+constexpr int64_t kLoopVectors = 2;     // of a panel of frames: these have the highest tiles
 constexpr int64_t kLoopSpots = 64;      // that one call works on
 constexpr int64_t kLoopColumns = 512;   // of panels that are worked on together, about
 
@@ -49,7 +50,7 @@ class OrderedReals final : public Kernel {
       : core_(cores.real_matmul()),
         f_(as_line(form)),
         bare_(is_bare(f_)),
-        most_(core_.lanes * (bare_ ? core_.vectors : std::min(core_.vectors, RealMatmul::kPlacedVectors))),
+        most_(core_.lanes * (bare_ ? core_.vectors : std::min(core_.vectors, kLoopVectors))),
         together_(panels_together()),
         tile_w_(std::min(f_.w.out,
                          bare_ ? std::clamp(kLoopFrames / layers(), 2 * together_ * most_, kLoopWidth) : kLoopWidth)),
@@ -278,21 +279,13 @@ class OrderedReals final : public Kernel {
           }
           if (product.spot_count > 0) finite &= core_.run_placed(product, worker.frames + y * pitch, wide);
         };
-        const int64_t wide = width_at(width);
-        int64_t left = width;
-        while (left >= wide && width_at(left) == wide) left -= wide;
-        multiply(wide, 0, width - left);
+        multiply(most_, 0, width / most_ * most_);
         // Those at the ends of lines may begin before others have ended, whose sums they make again.
-        if (left > 0) multiply(width_at(left), width - width_at(left), width);
+        const int64_t wide = round_up(width % most_, core_.lanes);
+        if (wide > 0) multiply(wide, width - wide, width);
       }
     }
     return finite;
-  }
-
-  // Two vectors have the highest tiles; no single one is left over where there are tiles of three.
-  int64_t width_at(int64_t left) const {
-    const int64_t vectors = (left + core_.lanes - 1) / core_.lanes;
-    return std::min<int64_t>(vectors == 3 ? 3 : std::min<int64_t>(vectors, 2), most_ / core_.lanes) * core_.lanes;
   }
 
   // `count` filters of the group from filter m on, at `columns` places. False where a result is no finite number.

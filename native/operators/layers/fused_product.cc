@@ -28,7 +28,7 @@ int64_t FusedProduct::width(int64_t panel) const {
   return (columns + core_.lanes - 1) / core_.lanes * core_.lanes;
 }
 
-int64_t FusedProduct::worker_bytes() const { return round_up(kRows * 8, 64) + round_up(kRows * most_ * 4, 64); }
+int64_t FusedProduct::worker_bytes() const { return round_up(kMostRows * 8, 64) + round_up(kMostRows * most_ * 4, 64); }
 
 // [depth][width], zeros behind the last column.
 void FusedProduct::pack(const float* matrix, bool turned, int64_t p, float* packed) const {
@@ -69,7 +69,7 @@ bool FusedProduct::multiply(const float* rows, int64_t count, const float* packe
   product.depth = depth_;
   product.part = block_;
   product.factor = alpha_;
-  product.sums = whole ? out + first : reinterpret_cast<float*>(scratch + round_up(kRows * 8, 64));
+  product.sums = whole ? out + first : reinterpret_cast<float*>(scratch + round_up(kMostRows * 8, 64));
   product.stride = whole ? out_step : wide;
   for (int64_t r = 0; r < count; ++r) pointers[r] = rows + r * depth_;
   if (addend.from == nullptr) {

@@ -16,7 +16,8 @@ struct Addend {
 // [rows][depth] times [depth][columns]. Matrices on the right are packed in panels of columns first.
 class FusedProduct {
  public:
-  static constexpr int64_t kRows = 48;  // that are worked on together
+  static constexpr int64_t kRows = 48;       // that are worked on together,
+  static constexpr int64_t kMostRows = 192;  // and at most: then panels are read less often
 
   // Terms of a block, but for a matrix on the left that lies transposed.
   static int64_t block_of(int64_t depth, int64_t columns, bool packed);
@@ -36,7 +37,7 @@ class FusedProduct {
   void pack(const float* matrix, bool turned, int64_t p, float* packed) const;
   void pack_all(const float* matrix, bool turned, float* packed) const;
 
-  // The columns of panel `p` of at most kRows rows that lie side by side. False where a result is no finite number.
+  // The columns of panel `p` of at most kMostRows rows that lie side by side. False where a result is no finite number.
   bool multiply(const float* rows, int64_t count, const float* packed, int64_t p, const Addend& addend, float* out,
                 int64_t out_step, uint8_t* scratch) const;
   // All panels of any number of rows.

@@ -76,7 +76,7 @@ class RealProduct final : public Kernel {
       });
       packed = target;
     }
-    constexpr int64_t kRows = FusedProduct::kRows;
+    constexpr int64_t kRows = FusedProduct::kMostRows;
     const int64_t blocks = (f_.rows + kRows - 1) / kRows, matrices = static_cast<int64_t>(f_.left.size());
     // Few rows are shared out by columns.
     const bool by_panels = matrices * blocks < 2 * run.pool.threads() || kRows * f_.columns * f_.depth > kTaskMostWork;
