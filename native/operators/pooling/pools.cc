@@ -146,30 +146,30 @@ class AverageOfAny final : public Kernel {
     int64_t size = 1, out = 1, taps = 1, stride = 1, dilation = 1, before = 0, after = 0;
 
     int64_t place(int64_t output, int64_t tap) const { return output * stride + tap * dilation - before; }
+    // Taps [first, last) of an output lie at or behind position 0, and before position `end`.
+    int64_t first(int64_t output) const {
+      const int64_t start = place(output, 0);
+      return start >= 0 ? 0 : std::min(taps, (-start + dilation - 1) / dilation);
+    }
+    int64_t last(int64_t output, int64_t end) const {
+      const int64_t start = place(output, 0);
+      return start >= end ? 0 : std::min(taps, (end - 1 - start) / dilation + 1);
+    }
   };
 
   int64_t counted(const Axis& axis, int64_t output) const {
-    int64_t count = 0;
-    for (int64_t tap = 0; tap < axis.taps; ++tap) {
-      const int64_t at = axis.place(output, tap);
-      count += (counts_padding_ || at >= 0) && at < axis.size + (counts_padding_ ? axis.after : 0) ? 1 : 0;
-    }
-    return count;
+    if (counts_padding_) return axis.last(output, axis.size + axis.after);
+    return std::max<int64_t>(0, axis.last(output, axis.size) - axis.first(output));
   }
 
   int32_t sum(const In* plane, int64_t z, int64_t y, int64_t x) const {
     const Axis &d = axes_[0], &h = axes_[1], &w = axes_[2];
     uint32_t total = 0;
-    for (int64_t i = 0; i < d.taps; ++i) {
-      const int64_t at_z = d.place(z, i);
-      if (at_z < 0 || at_z >= d.size) continue;
-      for (int64_t j = 0; j < h.taps; ++j) {
-        const int64_t at_y = h.place(y, j);
-        if (at_y < 0 || at_y >= h.size) continue;
-        const In* line = plane + (at_z * h.size + at_y) * w.size * inner_;
-        for (int64_t k = 0; k < w.taps; ++k) {
-          const int64_t at_x = w.place(x, k);
-          if (at_x >= 0 && at_x < w.size) total += static_cast<uint32_t>(line[at_x * inner_] - in_flip_);
+    for (int64_t i = d.first(z); i < d.last(z, d.size); ++i) {
+      for (int64_t j = h.first(y); j < h.last(y, h.size); ++j) {
+        const In* line = plane + (d.place(z, i) * h.size + h.place(y, j)) * w.size * inner_;
+        for (int64_t k = w.first(x); k < w.last(x, w.size); ++k) {
+          total += static_cast<uint32_t>(line[w.place(x, k) * inner_] - in_flip_);
         }
       }
     }
