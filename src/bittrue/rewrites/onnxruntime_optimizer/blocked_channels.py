@@ -102,7 +102,8 @@ def _of_windows(editor: Editor, node: Node, blocked: Mapping[int, Origin]) -> Or
     if image is None:
         return _own(node)
     weights = editor.value(node.inputs[1]) if node.operator == "conv" else None
-    kernel = _numbers(node, "kernel", _numbers(node, "kernel_shape", np.shape(weights)[2:]))
+    filters = () if weights is None else weights.shape[2:]
+    kernel = _numbers(node, "kernel", _numbers(node, "kernel_shape", filters))
     strides, dilations = (_numbers(node, name, (1, 1)) for name in ("strides", "dilations"))
     pads, found = _numbers(node, "pads", (0, 0, 0, 0)), list(_own(node))
     found[:2] = image[:2]
