@@ -50,23 +50,21 @@ struct RealTiles {
     });
   }
 
-  // `kVectors` of the `kWide` vectors that a panel has, from column `column` on.
-  template <int kRows, int kVectors, int kWide>
-  __attribute__((noinline)) static void tile(const RealRows& rows, int64_t first, const float* panel, int64_t column) {
-    float* out = rows.sums + first * rows.stride + column;
-    panel += column;
+  template <int kRows, int kVectors>
+  __attribute__((noinline)) static void tile(const RealRows& rows, int64_t first, const float* panel) {
+    float* out = rows.sums + first * rows.stride;
     Vector sums[kRows][kVectors];
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
       unroll<kVectors>([&](int v)
                            __attribute__((always_inline)) { sums[r][v] = begin(out + r * rows.stride + v * kLanes); });
     });
-    for (int64_t s = 0; s < rows.segments; ++s, panel += rows.depth * kWide * kLanes) {
+    for (int64_t s = 0; s < rows.segments; ++s, panel += rows.depth * kVectors * kLanes) {
       const float* const* at = rows.rows + s * rows.capacity + first;
       if (at[0] == nullptr) continue;
       const float* x[kRows];
       unroll<kRows>([&](int r) __attribute__((always_inline)) { x[r] = at[r]; });
       const float* weights = panel;
-      for (int64_t k = 0; k < rows.depth; ++k, weights += kWide * kLanes) add_term(x, k, weights, sums);
+      for (int64_t k = 0; k < rows.depth; ++k, weights += kVectors * kLanes) add_term(x, k, weights, sums);
     }
     store_tile(sums, out, rows.stride);
   }
@@ -82,13 +80,15 @@ struct RealTiles {
   }
 
   // Terms [begin, end) of some rows at every spot. False where a result is no finite number.
-  template <int kRows, int kVectors, int kWide, bool kPlaced>
+  template <int kRows, int kVectors, bool kPlaced>
   __attribute__((noinline)) static bool part(const RealRows& rows, int64_t first, const float* panel, int64_t begin,
-                                             int64_t end, int64_t column) {
+                                             int64_t end) {
     const bool begun = begin > 0 || rows.begins == nullptr;
+    // Adding -0 changes nothing.
+    const bool bare = !begun && rows.begins == kNothing.numbers && rows.factor == 1.0f;
     const int64_t stride = begun ? rows.stride : rows.begins_stride;
-    const float* const starts = (begun ? rows.sums : rows.begins) + first * stride + column;
-    float* const outs = rows.sums + first * rows.stride + column;
+    const float* const starts = (begun ? rows.sums : rows.begins) + first * stride;
+    float* const outs = rows.sums + first * rows.stride;
     const float* x[kRows];
     unroll<kRows>([&](int r) __attribute__((always_inline)) { x[r] = rows.rows[first + r]; });
     Vector odd = {};
@@ -97,18 +97,20 @@ struct RealTiles {
       unroll<kRows>([&](int r) __attribute__((always_inline)) {
         unroll<kVectors>([&](int v) __attribute__((always_inline)) { sums[r][v] = Vector{}; });
       });
-      const float* const own = panel + spot->panel + column;
+      const float* const own = panel + spot->panel;
       const auto at = [&](int64_t k) __attribute__((always_inline)) {
-        return kPlaced ? own + rows.places[k] : own + k * (kWide * kLanes);
+        return kPlaced ? own + rows.places[k] : own + k * (kVectors * kLanes);
       };
       for (int64_t k = begin; k < end; ++k) add_term(x, k, at(k), sums);
       const float* const from = starts + (stride == 0 ? 0 : spot->out);
       const Vector factor = rows.factor - Vector{};
-      unroll<kRows>([&](int r) __attribute__((always_inline)) {
-        unroll<kVectors>([&](int v) __attribute__((always_inline)) {
-          sums[r][v] = Term::add(load(from + r * stride + v * kLanes), sums[r][v], factor);
+      if (!bare) {
+        unroll<kRows>([&](int r) __attribute__((always_inline)) {
+          unroll<kVectors>([&](int v) __attribute__((always_inline)) {
+            sums[r][v] = Term::add(load(from + r * stride + v * kLanes), sums[r][v], factor);
+          });
         });
-      });
+      }
       if (end == rows.depth) odd += limit(rows, first, sums);
       store_tile(sums, outs + spot->out, rows.stride);
     }
@@ -145,38 +147,22 @@ struct RealTiles {
     if constexpr (kRows > 1) in_tiles<kNext>(count, first, tile);
   }
 
-  // run(height, vectors, first, column): all rows, in tiles as wide as the panel, or half as wide where they would hold more
-  // than `kMost` vectors of sums; then one half of the panel after the other.
-  template <int kRows, int kVectors, int kMost, class Run>
-  __attribute__((always_inline)) static void in_halves(int64_t count, const Run& run) {
-    constexpr int kHalf = kRows * kVectors > kMost ? kVectors / 2 : kVectors;
-    for (int v = 0; v < kVectors; v += kHalf) {
-      in_tiles<kRows>(count, 0, [&](auto height, int64_t first) __attribute__((always_inline)) {
-        constexpr bool kHalves = height.value * kVectors > kMost;
-        if (!kHalves && v > 0) return;
-        run(height, std::integral_constant<int, kHalves ? kHalf : kVectors>{}, first, v * kLanes);
-      });
-    }
-  }
-
-  template <int kRows, int kVectors, int kMost>
+  template <int kRows, int kVectors>
   static void tiles(const RealRows& rows, const float* panel) {
-    in_halves<kRows, kVectors, kMost>(
-        rows.count, [&](auto height, auto vectors, int64_t first, int64_t column) __attribute__((always_inline)) {
-          tile<height.value, vectors.value, kVectors>(rows, first, panel, column);
-        });
+    in_tiles<kRows>(rows.count, 0, [&](auto height, int64_t first) __attribute__((always_inline)) {
+      tile<height.value, kVectors>(rows, first, panel);
+    });
   }
 
   // Part by part, so that the rows' terms and the panel's stay in the first cache.
-  template <int kRows, int kVectors, int kMost, bool kPlaced>
+  template <int kRows, int kVectors, bool kPlaced>
   static bool parts(const RealRows& rows, const float* panel) {
     bool finite = true;
     for (int64_t begin = 0; begin < rows.depth; begin += rows.part) {
       const int64_t end = std::min(begin + rows.part, rows.depth);
-      in_halves<kRows, kVectors, kMost>(
-          rows.count, [&](auto height, auto vectors, int64_t first, int64_t column) __attribute__((always_inline)) {
-            finite &= part<height.value, vectors.value, kVectors, kPlaced>(rows, first, panel, begin, end, column);
-          });
+      in_tiles<kRows>(rows.count, 0, [&](auto height, int64_t first) __attribute__((always_inline)) {
+        finite &= part<height.value, kVectors, kPlaced>(rows, first, panel, begin, end);
+      });
     }
     return finite;
   }

@@ -11,7 +11,7 @@ namespace {
 typedef float Vector __attribute__((vector_size(64)));
 
 Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
-constexpr int kTileRows[] = {8, 8, 8, 6}, kMostSums = 24;
+constexpr int kTileRows[] = {8, 8, 8, 6};
 
 #include "isa/real_cores.inc"
 

@@ -12,7 +12,7 @@ Vector multiply_add(Vector a, Vector b, Vector c) {
   for (int i = 0; i < 4; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
   return c;
 }
-constexpr int kTileRows[] = {8, 6, 4, 6}, kMostSums = 12;
+constexpr int kTileRows[] = {8, 6, 4, 3};
 
 #include "isa/real_cores.inc"
 

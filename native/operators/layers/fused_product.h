@@ -17,7 +17,7 @@ struct Addend {
 class FusedProduct {
  public:
   static constexpr int64_t kRows = 48;       // that are worked on together,
-  static constexpr int64_t kMostRows = 192;  // and at most: then panels are read less often
+  static constexpr int64_t kMostRows = 192;  // and at most: then large panels are read less often
 
   // Terms of a block, but for a matrix on the left that lies transposed.
   static int64_t block_of(int64_t depth, int64_t columns, bool packed);

@@ -21,6 +21,7 @@ constexpr int64_t kFrameFloats = 6144;   // numbers of a frame, about: it stays 
 constexpr int64_t kPlaneOutputs = 8192;  // of one task, about
 constexpr int64_t kPlaneRate = 8;        // outputs of one tap in a nanosecond
 constexpr int64_t kWideLine = 64;        // narrower lines run on into the gaps between them
+constexpr int64_t kMostCopies = 3;       // of a plane: more of them take longer than the gaps
 constexpr int64_t kMostSums = 1 << 24;   // numbers of a plane whose windows are added up
 constexpr int64_t kPlaneLanes = 16;      // numbers behind a frame that may be read
 
@@ -35,8 +36,8 @@ class EvenFrame {
     lead_ = std::max<int64_t>(0, h.before) * w.dimension + reach;
     plane_ = h.dimension * w.dimension;
     size_ = lead_ + plane_ + std::max<int64_t>(0, below) * w.dimension + reach;
-    fits_ =
-        h.stride == 1 && w.stride == 1 && w.out == w.dimension && w.out < kWideLine && size_ <= kFrameFloats / w.taps;
+    fits_ = h.stride == 1 && w.stride == 1 && w.out == w.dimension && w.out < kWideLine && w.taps <= kMostCopies &&
+            size_ <= kFrameFloats / w.taps;
     for (int64_t i = 0; i < h.taps && fits_; ++i) {
       for (int64_t j = 0; j < w.taps; ++j) {
         offsets_.push_back(j * size_ + lead_ + shift(h, i) * w.dimension + shift(w, j));

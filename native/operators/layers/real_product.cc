@@ -15,6 +15,8 @@
 namespace bittrue {
 namespace {
 
+constexpr int64_t kLargeMatrix = 1 << 20;  // numbers beyond those that a second cache holds
+
 // Which matrices meet, all of one shape on each side.
 struct Factors {
   int64_t rows = 0, depth = 0, columns = 0;
@@ -76,16 +78,16 @@ class RealProduct final : public Kernel {
       });
       packed = target;
     }
-    constexpr int64_t kRows = FusedProduct::kMostRows;
-    const int64_t blocks = (f_.rows + kRows - 1) / kRows, matrices = static_cast<int64_t>(f_.left.size());
+    const int64_t some = f_.depth * f_.columns > kLargeMatrix ? FusedProduct::kMostRows : FusedProduct::kRows;
+    const int64_t blocks = (f_.rows + some - 1) / some, matrices = static_cast<int64_t>(f_.left.size());
     // Few rows are shared out by columns.
-    const bool by_panels = matrices * blocks < 2 * run.pool.threads() || kRows * f_.columns * f_.depth > kTaskMostWork;
+    const bool by_panels = matrices * blocks < 2 * run.pool.threads() || some * f_.columns * f_.depth > kTaskMostWork;
     const int64_t parts = by_panels ? panels : 1;
     const bool small = matrices * f_.rows * f_.columns * f_.depth < 50000;
     std::atomic<bool> finite{true};
     run.pool.parallel(matrices * blocks * parts, small ? 1 : run.pool.threads(), [&](int64_t task, int worker) {
       const int64_t part = task % parts, block = task / parts % blocks, matrix = task / parts / blocks;
-      const int64_t first = block * kRows, count = std::min(kRows, f_.rows - first);
+      const int64_t first = block * some, count = std::min(some, f_.rows - first);
       uint8_t* scratch = run.scratch + packed_bytes() + worker * product_.worker_bytes();
       Addend addend = addend_;
       addend.from = c == nullptr ? nullptr : c + first * addend_.down;

@@ -73,7 +73,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if step.arrays:
         return [rescale_blocks(step, inputs[0])]
     real = np.promote_types(inputs[0].dtype, np.float32)
-    low, high = real.type(step["low"]), real.type(step.parameters.get("high", np.inf))  # type: ignore[arg-type]
+    low, high = real.type(step["low"]), real.type(step.parameters.get("high", np.inf))
 
     def one(x: np.ndarray) -> np.ndarray:
         return np.where(x < low, low, np.where(x > high, high, x))
