@@ -138,6 +138,29 @@ def test_sizes_that_only_runs_know(length: int, tmp_path: Path) -> None:
         assert str(bittrue.load_plan(tmp_path / "model.plan").plan) == str(session.plan)
 
 
+@pytest.mark.parametrize("batch", [8, 21])
+def test_a_batch_that_the_exporter_kept(batch: int) -> None:
+    """A Reshape fits the number of samples that the exporter saw, tried (8) or not, though the file leaves it open."""
+    graph = helper.make_graph(
+        [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("MatMul", ["r", "w"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 6])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            numpy_helper.from_array(np.array([batch, 2, 3]), "shape"),
+            numpy_helper.from_array(np.array([[1, -2], [0.5, 3], [-1, 0.25]], np.float32), "w"),
+        ],
+    )
+    content = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    x = np.random.default_rng(batch).standard_normal((batch, 6)).astype(np.float32)
+    (expected,) = onnxruntime.InferenceSession(content).run(None, {"x": x})
+    session = bittrue.load(content).prepare()
+    assert session.inputs[0].shape == (8 if batch == 8 else 1, 6)
+    assert session.run(x)["y"].tobytes() == expected.tobytes()
+    with pytest.raises(bittrue.InvalidModelError, match="Reshape"):
+        session.run(x[1:])
+
+
 def test_commands_take_sizes_that_fit(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(_states(64))

@@ -72,20 +72,27 @@ def first_plan(
 
 
 def _first_shapes(inputs: Sequence[Tensor], free: Mapping[str, frozenset[int]]) -> Iterator[dict[str, tuple[int, ...]]]:
-    """Shapes to try, by input: of all inputs alike, then of one alone.
+    """Shapes to try, by input: of all inputs alike, then of one alone, at last with other numbers of samples.
 
-    The first axis counts samples, as a rule: it stays as it is, and so do those of its name.
+    The first axis counts samples, as a rule: before that it stays as it is, and so do those of its name.
     """
     samples = {t.symbols[0] for t in inputs if t.symbols and len(t.shape) > 1} - {""}
 
-    def shape(tensor: Tensor, size: int) -> tuple[int, ...]:
+    def counts(tensor: Tensor) -> frozenset[int]:
         names = tensor.symbols or ("",) * len(tensor.shape)
-        axes = free[tensor.name] - {axis for axis, name in enumerate(names) if name in samples}
-        axes -= {0} if len(names) > 1 else set()
+        named = {axis for axis, name in enumerate(names) if name in samples}
+        return free[tensor.name] & (named | ({0} if len(names) > 1 else set()))
+
+    def shape(tensor: Tensor, size: int, axes: frozenset[int]) -> tuple[int, ...]:
         return tuple(size if axis in axes else n for axis, n in enumerate(tensor.shape))
 
+    def others(tensor: Tensor) -> frozenset[int]:
+        return free[tensor.name] - counts(tensor)
+
     for size in _SIZES:
-        yield {t.name: shape(t, size) for t in inputs}
+        yield {t.name: shape(t, size, others(t)) for t in inputs}
     for one in inputs[:_TRIED_ALONE] if len(inputs) > 1 else ():
         for size in _SIZES:
-            yield {t.name: shape(t, size) if t is one else t.shape for t in inputs}
+            yield {t.name: shape(t, size, others(t)) if t is one else t.shape for t in inputs}
+    for size in _SIZES:
+        yield {t.name: shape(t, size, counts(t)) for t in inputs}
