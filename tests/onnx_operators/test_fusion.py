@@ -7,6 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import bittrue
+from bittrue.graph import Graph
 from bittrue.numerics import find as find_numerics
 from bittrue.plan.planner import declared_shapes
 from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
@@ -130,3 +131,52 @@ def test_operators_without_effect_in_a_row() -> None:
     content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT})
     assert check(content, feeds) == "equal"
     assert [step.operator for step in bittrue.load(content).prepare().plan.steps] == ["relu"]
+
+
+@pytest.mark.parametrize("read", ["x", "a", "d"])
+@pytest.mark.parametrize(("pairs", "allowed"), [("", "1"), ("u8", "0")], ids=["s8 too", "u8 alone"])
+def test_known_shapes_are_no_readers(read: str, pairs: str, allowed: str) -> None:
+    """The runtime knows them before it looks for groups: of the input, a real result, a pair."""
+    rng = np.random.default_rng(7)
+    constants = {
+        "w": rng.integers(-127, 128, (6, 4, 1, 1)).astype(np.int8),
+        "sx": np.float32(0.05),
+        "sw": np.float32(0.01),
+        "sy": np.float32(0.04),
+        "z": np.int8(0),
+        "start": np.array([0]),
+        "end": np.array([1]),
+        "rest": np.array([-1]),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "sx", "z"], ["qx"]),
+        helper.make_node("DequantizeLinear", ["qx", "sx", "z"], ["dx"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "z"], ["dw"]),
+        helper.make_node("Conv", ["dx", "dw"], ["a"]),
+        helper.make_node("QuantizeLinear", ["a", "sy", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "sy", "z"], ["d"]),
+        helper.make_node("Shape", [read], ["sizes"]),
+        helper.make_node("Slice", ["sizes", "start", "end"], ["rows"]),
+        helper.make_node("Concat", ["rows", "rest"], ["target"], axis=0),
+        helper.make_node("Reshape", ["d", "target"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", "sy", "z"], ["qr"]),
+        helper.make_node("DequantizeLinear", ["qr", "sy", "z"], ["y"]),
+    ]
+    x = rng.standard_normal((2, 4, 3, 3)).astype(np.float32)
+    content, _ = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=17)
+    graph = bittrue.load(content).graph
+    found = rewrite(graph, declared_shapes(find_numerics("onnxruntime"), 1 << 28)(graph), pairs)[0]
+    ours = _operators(found)
+    # Sizes are ours to compute when a run is planned.
+    assert [entry for entry in ours if "s64" not in entry] == _operators(
+        bittrue.load(optimised(content, **{"session.qdqisint8allowed": allowed})).graph
+    )
+    assert ("conv", *("u8" if pairs else "s8",) * 2) in ours
+
+
+def _operators(graph: Graph) -> list[tuple[str, ...]]:
+    """Each node's operator and the types of its first operand and result, sorted."""
+    types = [
+        [graph.tensors[i].dtype for i in (*node.inputs[:1], *node.outputs[:1]) if i is not None] for node in graph.nodes
+    ]
+    return sorted((node.operator, *given) for node, given in zip(graph.nodes, types, strict=True))

@@ -34,8 +34,9 @@ PLAIN_PRODUCT: dict[str, Attribute] = {
 # -- operators without effect --------------------------------------------------------------------------------------
 def remove_idle(editor: Editor, shapes: Shapes) -> None:
     """Identity, Dropout (whose mask is made by nodes of its own), casts to the type and Expand to the sizes that are
-    there, and sums with 0 and products with 1, whatever they do to the sign of 0.
+    there, and sums with 0 and products with 1, whatever they do to the sign of 0; Shape of sizes that the file settles.
     """
+    free = leaves_sizes_free(editor)
     for planned in editor.nodes():
         # One that read what another of them gave has been replaced.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
@@ -44,9 +45,14 @@ def remove_idle(editor: Editor, shapes: Shapes) -> None:
         same = node.operator == "convert" and editor.type(node.inputs[0]) == editor.type(node.outputs[0])
         same = same or node.operator == "identity" or _expands_nothing(editor, shapes, node)
         source = node.inputs[0] if same else _unchanged(editor, shapes, node)
+        value = editor.value(node.outputs[0]) if node.source == "Shape" and not free else None
+        if value is not None:
+            source = editor.constant(value, f"{editor.tensors[node.outputs[0]].name}/known", "s64")
         if source is not None:
             editor.replace_reads(node.outputs[0], source)
             editor.remove(node)
+        if value is not None:
+            editor.drop_unread([editor.writer(node.inputs[0])])
 
 
 def _expands_nothing(editor: Editor, shapes: Shapes, node: Node) -> bool:
