@@ -184,15 +184,15 @@ using NormalizeRows = bool (*)(const NormalizeSpec& spec, const float* in, int64
 // Runs the fastest multiply-add instruction `rounds` times over registers; returns how many 8-bit multiply-adds it did.
 using PeakMultiplyAdds = int64_t (*)(int64_t rounds);
 
-// sums[r][n] = the sum over segments s and elements k < depth of rows[s][r][k] * panel[s * depth + k][n], for n < width:
-// binary32, from +0 on, one term after the other in this order, each product and each sum rounded. A segment whose first
-// row is null is left out for all rows.
 // Where a panel begins, and where its sums go.
 struct RealSpot {
   int64_t panel = 0, out = 0;
 };
 inline constexpr RealSpot kOnlySpot;
 
+// sums[r][n] = the sum over segments s and elements k < depth of rows[s][r][k] * panel[s * depth + k][n], for n < width:
+// binary32, from +0 on, one term after the other in this order, each product and each sum rounded. A segment whose first
+// row is null is left out for all rows.
 struct RealRows {
   const float* const* rows = nullptr;  // [segments][capacity]
   int64_t capacity = 0, count = 0, segments = 1, depth = 0;
