@@ -123,6 +123,14 @@ class Editor:
         data = np.ascontiguousarray(array).reshape(-1)
         return self._tensor(Tensor(self._unique(name), dtype, array.shape, data=data))
 
+    def settle(self, node: Node, value: np.ndarray) -> None:
+        """Takes a node out whose one result becomes a constant under its own name."""
+        (index,) = node.outputs
+        tensor = self.tensors[index]
+        data = np.ascontiguousarray(value).reshape(-1)
+        self.tensors[index] = Tensor(tensor.name, tensor.dtype, value.shape, data=data)
+        self.remove(node)
+
     def computed(self, like: int, name: str, dtype: str, sizes: Sequence[int | str] | None = None) -> int:
         """A new tensor to be computed, with the declared shape of another one, or with `sizes`: numbers or symbols."""
         if sizes is None:

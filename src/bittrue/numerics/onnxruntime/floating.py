@@ -36,11 +36,13 @@ EXACT: tuple[Row, ...] = (
     Row("sqrt", ("T -> T",), {}, _RUN, where=("f32", "f64")),
     Row("sign", ("T -> T",), {}, _RUN, where=("f32", "f64"), limit="NaN of binary16: the runtime gives 0"),
     *(Row(stem, ("T -> T",), {}, _RUN, where=("f32", "f64")) for stem in ("abs", "neg")),
-    Row("relu", ("T -> T",), {}, _RUN, where=("f32", "f64")),
+    Row("relu", _ONE, {}, _RUN),
+    Row("relu", ("f64 -> f64",), {}, _RUN),
     Row("leaky_relu", _ONE, {"slope": "scaled_below_zero"}, _RUN),
     Row("thresholded_relu", _ONE, {}, _RUN),
     Row("hardmax", _ONE, {}, _RUN, limit=_NAN),
-    Row("shrink", ("T -> T",), {}, _RUN, where=("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64")),
+    Row("shrink", ("T -> T",), {}, _RUN, where=("s8", "u8", "s16", "u16", "s32", "u32", "s64", "f32", "f64")),
+    Row("shrink", ("u64 -> u64",), {}, _RUN),
     Row("prelu", ("f32 f32 -> f32",), {}, _RUN),
     *(
         Row(

@@ -47,12 +47,11 @@ def remove_idle(editor: Editor, shapes: Shapes) -> None:
         source = node.inputs[0] if same else _unchanged(editor, shapes, node)
         value = editor.value(node.outputs[0]) if node.source == "Shape" and not free else None
         if value is not None:
-            source = editor.constant(value, f"{editor.tensors[node.outputs[0]].name}/known", "s64")
-        if source is not None:
+            editor.settle(node, value)
+            editor.drop_unread([editor.writer(node.inputs[0])])
+        elif source is not None:
             editor.replace_reads(node.outputs[0], source)
             editor.remove(node)
-        if value is not None:
-            editor.drop_unread([editor.writer(node.inputs[0])])
 
 
 def _expands_nothing(editor: Editor, shapes: Shapes, node: Node) -> bool:
