@@ -98,7 +98,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_collection() -> Iterator[None]:
     """Nothing that tests are made of is garbage: it is not looked at, neither while collecting nor later. What they
-    keep for each other grows all along, so the rest is looked at seldom: a tenth of the time of a run went there.
+    keep for each other grows all along, so the rest is looked at seldom.
     """
     gc.disable()
     yield

@@ -232,9 +232,9 @@ struct RealMatmul {
   // other, their products with `factor` are added to what the results begin with, rounded once; then the bias, and the
   // limits. False where a result is no finite number; the others are always true.
   Run run_in_parts = nullptr;
-  // The same with a panel whose numbers of term k begin at panel + places[k], of at most kPlacedVectors vectors: more need
-  // too many registers for their addresses.
-  static constexpr int64_t kPlacedVectors = 3;
+  // The same with a panel whose numbers of term k begin at panel + places[k], of at most kPlacedVectors vectors: these have
+  // the highest tiles.
+  static constexpr int64_t kPlacedVectors = 2;
   Run run_placed = nullptr;
 };
 

@@ -28,7 +28,6 @@ constexpr int64_t kLoopRate = 16;       // multiply-adds of one nanosecond, abou
 constexpr int64_t kLoopWidth = 1024;    // columns of a tile
 constexpr int64_t kLoopFrames = 65536;  // numbers of a tile's frames, about
 constexpr int64_t kLoopPacked = 16384;  // numbers of panels that are packed together, about
-constexpr int64_t kLoopVectors = 2;     // of a panel of frames: these have the highest tiles
 constexpr int64_t kLoopSpots = 64;      // that one call works on
 constexpr int64_t kLoopColumns = 512;   // of panels that are worked on together, about
 
@@ -50,7 +49,7 @@ class OrderedReals final : public Kernel {
       : core_(cores.real_matmul()),
         f_(as_line(form)),
         bare_(is_bare(f_)),
-        most_(core_.lanes * (bare_ ? core_.vectors : std::min(core_.vectors, kLoopVectors))),
+        most_(core_.lanes * (bare_ ? core_.vectors : std::min(core_.vectors, RealMatmul::kPlacedVectors))),
         together_(panels_together()),
         tile_w_(std::min(f_.w.out,
                          bare_ ? std::clamp(kLoopFrames / layers(), 2 * together_ * most_, kLoopWidth) : kLoopWidth)),

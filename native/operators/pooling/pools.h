@@ -18,4 +18,8 @@ std::unique_ptr<Kernel> make_average_of_levels(const Step& step);
 std::unique_ptr<Kernel> make_max_of_planes(const Step& step);
 std::unique_ptr<Kernel> make_average_of_planes(const Step& step, const CoreSet& cores);
 
+// Windows whose rows and columns the plan lists; integers of up to 32 bits, in either layout, along up to three axes.
+std::unique_ptr<Kernel> make_max_over_grid(const Step& step);
+std::unique_ptr<Kernel> make_average_of_any(const Step& step);
+
 }  // namespace bittrue

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "core/share.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/reduction/real_rows.h"
@@ -286,7 +287,7 @@ class ByteRegions final : public Kernel {
   }
 
  private:
-  int64_t worker_bytes() const { return (channels_ * 4 + 63) / 64 * 64; }
+  int64_t worker_bytes() const { return round_up(channels_ * 4, 64); }
 
   bool make_axis(float start, float end, int64_t bins, int64_t size, RegionAxis* axis) const {
     const float length = std::max(end - start, 1.0f), bin = length / static_cast<float>(bins);

@@ -216,7 +216,7 @@ def _library(function: Callable[[float], float], without_value: float) -> Callab
             return -math.inf if x == 0 else without_value
 
     def apply(x: F64) -> F64:
-        found = np.array([one(v) for v in x.tolist()], np.float64)
+        found = np.array([one(v) for v in x.reshape(-1).tolist()], np.float64).reshape(x.shape)
         return np.where(np.isnan(x), x, found)
 
     return apply

@@ -11,6 +11,7 @@ import numpy as np
 from ..arithmetic import elementary, fused, fused_polynomials, rational_wide
 from ..arithmetic.correct_rounding import decimal, in_digits, settle
 from ..records import dataclass
+from . import real_function
 
 _NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
 
@@ -224,9 +225,7 @@ def _sums_of_pairs(rows: np.ndarray) -> np.ndarray:
 def _powers_in_pairs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The differences from the largest number and their exponentials; rows lie behind each other."""
     differences = rows - rows.max(axis=1, keepdims=True)
-    flat = differences.reshape(-1)
-    whole = flat.size // 2 * 2
-    powers = np.concatenate([rational_wide.exp(flat[:whole]), rational_wide.library_exp(flat[whole:])])
+    powers = real_function.RULES["binary64_in_pairs"].functions["exp"](differences.reshape(-1))
     return differences, powers.reshape(rows.shape)
 
 

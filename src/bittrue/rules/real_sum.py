@@ -272,10 +272,6 @@ def _ordered_log_sum_exp(
         return np.asarray(log(total) + shift[:, 0])
 
 
-def _library_exp(x: np.ndarray) -> np.ndarray:
-    return rational_wide.library_exp(x.reshape(-1)).reshape(x.shape)
-
-
 def _saturated(total: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """binary64 without its fraction, limited to the type; NaN (infinity times 0) gives the smallest integer."""
     info = np.iinfo(dtype)
@@ -351,7 +347,7 @@ RULES: dict[str, RealSumRule] = {
             "l1": lambda rows, divisor, way: _ordered(np.abs(rows), way, width=2),
             "l2": lambda rows, divisor, way: np.sqrt(_ordered(rows * rows, way, width=2)),
             "log_sum": lambda rows, divisor, way: rational_wide.library_log(_ordered(rows, way, width=2)),
-            "log_sum_exp": partial(_ordered_log_sum_exp, exp=_library_exp, log=rational_wide.library_log),
+            "log_sum_exp": partial(_ordered_log_sum_exp, exp=rational_wide.library_exp, log=rational_wide.library_log),
             "prod": lambda rows, divisor, way: _ordered(rows, way, np.multiply, 2),
         },
         "of binary64 numbers: as binary32_packets_4 with packets of 2, l0 + l1; fours are added in order; "

@@ -98,9 +98,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Slices are picked first; where blocks lie along the same axis, their scales are those of each position."""
     (data, positions, scales), points = inputs[:3], at(inputs, 3)
     axis, along, block, bits = (step[name] for name in ("axis", "block_axis", "block_size", "packed_bits"))
-    if step["floats"]:
-        sizes = (*data.shape[:along], scales.shape[along], *data.shape[along + 1 :])
-        scales = np.broadcast_to(scales, sizes)
+    scales = np.broadcast_to(scales, (*data.shape[:along], scales.shape[along], *data.shape[along + 1 :]))
     size = data.shape[axis]
     places = positions.astype(np.int64)
     outside = (places < -size) | (places >= size)
@@ -119,11 +117,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return found.take(np.arange(data.shape[along] * (8 // bits if bits else 1)) // per, axis=place)
 
     q = picked(data, True, 1)
-    if step["floats"]:
-        with np.errstate(all="ignore"):
-            result = q.astype(np.float32) * picked(scales, False, block)
-    else:
-        zero_points = np.int64(step["middle"]) if points is None else picked(points, True, block).astype(np.int64)
-        result = DEQUANTIZE[step.rules["dequantize"]](q, picked(scales, False, block), np.asarray(zero_points))
+    zero_points = np.int64(step["middle"]) if points is None else picked(points, True, block).astype(np.int64)
+    result = DEQUANTIZE[step.rules["dequantize"]](q, picked(scales, False, block), np.asarray(zero_points))
     hidden = outside.reshape((1,) * axis + outside.shape + (1,) * (result.ndim - axis - outside.ndim))
     return [np.where(hidden, np.float32(0), result)]

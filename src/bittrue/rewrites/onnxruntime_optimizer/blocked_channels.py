@@ -101,7 +101,7 @@ def _of_windows(editor: Editor, node: Node, blocked: Mapping[int, Origin]) -> Or
     image = blocked.get(-1 if node.inputs[0] is None else node.inputs[0])
     if image is None:
         return _own(node)
-    weights = editor.value(node.inputs[1]) if node.operator == "conv" else None
+    weights = editor.value(node.inputs[1]) if node.source == "Conv" else None
     filters = () if weights is None else weights.shape[2:]
     kernel = _numbers(node, "kernel", _numbers(node, "kernel_shape", filters))
     strides, dilations = (_numbers(node, name, (1, 1)) for name in ("strides", "dilations"))
