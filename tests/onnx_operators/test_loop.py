@@ -80,6 +80,39 @@ def test_only_the_branch_that_is_called_needs_to_fit() -> None:
         assert check(content, feeds, expected=lambda expected=expected: {"y": expected}) == "equal"
 
 
+def test_sizes_of_values_from_outside(request: pytest.FixtureRequest) -> None:
+    """A branch asks how many dimensions a value from outside has, or how large they are, as PyTorch's cells do."""
+    checks = Checks(request, usual=12, only="equal")
+    for rng in checks:
+        rank = int(rng.integers(1, 4))
+        x = rng.integers(-9, 9, tuple(rng.integers(1, 4, rank))).astype(np.int32)
+        name = str(rng.choice(["x", "h"]))
+        more = graph([helper.make_node("Unsqueeze", [name, "zero"], ["m"])], [], [("m", S32)])
+        same = graph([helper.make_node("Identity", [name], ["s"])], [], [("s", S32)])
+        by_rank = [
+            helper.make_node("Shape", [name], ["sizes"]),
+            helper.make_node("Size", ["sizes"], ["rank"]),
+            helper.make_node("Equal", ["rank", "two"], ["flat"]),
+            helper.make_node("If", ["flat"], ["t"], then_branch=more, else_branch=same),
+        ]
+        by_size = [
+            helper.make_node("Shape", [name], ["sizes"]),
+            helper.make_node("Gather", ["sizes", "zero"], ["first"]),
+            helper.make_node("Concat", ["first", "three"], ["target"], axis=0),
+            helper.make_node("Expand", ["column", "target"], ["t"]),
+        ]
+        column = {"column": np.array([[2]], np.int32), "three": np.array([3])}
+        then = graph(by_rank, [], [("t", S32)]) if rng.random() < 0.5 else graph(by_size, [], [("t", S32)], column)
+        nodes = [
+            helper.make_node("Mul", ["x", "x"], ["h"]),
+            helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=graph(by_rank, [], [("t", S32)])),
+            helper.make_node("Identity", ["h"], ["z"]),
+        ]
+        constants = {"zero": np.array([0]), "two": np.array(2)}
+        content, feeds = build(nodes, {"x": x, "c": np.array(rng.random() < 0.5)}, {"y": S32, "z": S32}, constants)
+        checks.add(content, feeds)
+
+
 def test_a_branch_that_does_not_fit_is_an_error_when_it_is_called() -> None:
     """As files for two kinds of inputs have them, here rows of 2 and of 3: an input says which; the other half of the
     graph does not fit.

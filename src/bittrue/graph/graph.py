@@ -57,7 +57,8 @@ class Tensor:
         name: unique within its graph.
         dtype: short type name (see `bittrue.graph.types`).
         shape: the shape that the file declares. The planner infers shapes anew and never allocates by this one.
-        shape_signature: like `shape` with -1 for free dimensions; None when the file has none.
+        shape_signature: like `shape` with -1 for free dimensions; None when the file has none; () where a file
+            that may leave even their number open declares a scalar.
         quantization: None when the tensor carries no scale.
         data: constant content as a one-dimensional array that views the file's bytes (sub-byte types stay packed,
             one uint8 per byte); None for computed tensors.
@@ -90,6 +91,11 @@ class Tensor:
         """The file leaves dimensions open without a number to take for them: they are 0 in `shape`."""
         pairs = zip(self.shape, self.shape_signature or self.shape, strict=False)
         return any(size == 0 and free == -1 for size, free in pairs)
+
+    @property
+    def is_unranked(self) -> bool:
+        """The file does not say even how many dimensions there are, or its format cannot: `shape` is ()."""
+        return not self.shape and self.shape_signature is None
 
     def __repr__(self) -> str:
         kind = "constant " if self.is_constant else "variable " if self.is_variable else ""

@@ -273,7 +273,7 @@ class _Reader:
         free = -1 in sizes
         shape = tuple(1 if size == -1 else size for size in sizes)
         symbols = tuple(dim.dim_param for dim in tensor.shape.dim) if free else None
-        return Tensor(info.name, dtype, shape, tuple(sizes) if free else None, symbols=symbols)
+        return Tensor(info.name, dtype, shape, tuple(sizes) if free or not sizes else None, symbols=symbols)
 
     # -- nodes -----------------------------------------------------------------------------------------------------
     def _node(self, builder: GraphBuilder, proto: NodeProto) -> None:

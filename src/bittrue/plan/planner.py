@@ -213,6 +213,9 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
         state = _State(graph, _Job(Source(numerics, (graph,), memory_limit, plan_source)))
         signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
         _seed(state, {i: tuple(size if e == -1 else e for e in s) for i, s in signatures if s is not None})
+        for index in graph.inputs:
+            if graph.tensors[index].is_unranked:
+                state.shapes.pop(index, None)
         widened = _widened(state)
         for node in graph.nodes:
             operator = find(node.operator)

@@ -111,7 +111,9 @@ class _Walk:
         self.sizes: dict[int, Sizes] = {}
         self.inferred: dict[int, Sizes] = {}
         for index in editor.graph.inputs:
-            self.sizes[index] = self._declared(index) or ()
+            declared = self._declared(index)
+            if declared is not None:
+                self.sizes[index] = declared
         for node in editor.nodes():
             results = self._results(node)
             for position, index in enumerate(node.outputs):
@@ -129,9 +131,9 @@ class _Walk:
 
     def _declared(self, index: int) -> Sizes | None:
         tensor = self.editor.tensors[index]
-        signature, symbols = tensor.shape_signature or tensor.shape, tensor.symbols
-        if not signature:
+        if tensor.is_unranked:
             return None
+        signature, symbols = tensor.shape_signature or tensor.shape, tensor.symbols
         names = symbols or (UNKNOWN,) * len(signature)
         return tuple(name if size == -1 else size for size, name in zip(signature, names, strict=True))
 
