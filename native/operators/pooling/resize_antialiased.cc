@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "operators/core/registry.h"
+#include "operators/pooling/outside.h"
 #include "operators/reduction/real_rows.h"
 
 namespace bittrue {
@@ -54,7 +55,7 @@ class ResizeAntialiased final : public Kernel {
 
  public:
   explicit ResizeAntialiased(const Step& step)
-      : flip_(flip_of(step.input(0).type)), columns_(axis(step, 1)), rows_(axis(step, 0)) {
+      : flip_(flip_of(step.input(0).type)), columns_(axis(step, 1)), rows_(axis(step, 0)), outside_(step) {
     require(step.input(0).type == step.output().type && step.input(0).dense() && step.output().dense(),
             "no native kernel for these types");
     require(step.output().elements == rows_.elements() && step.input(0).elements > 0, "the shapes do not fit");
@@ -65,10 +66,14 @@ class ResizeAntialiased final : public Kernel {
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
     auto* out = reinterpret_cast<T*>(run.outputs[0]);
-    if (columns_.kept() || rows_.kept()) return along(run, rows_.kept() ? columns_ : rows_, in, out);
-    auto* between = reinterpret_cast<T*>(run.scratch);
-    along(run, columns_, in, between);
-    along(run, rows_, between, out);
+    if (columns_.kept() || rows_.kept()) {
+      along(run, rows_.kept() ? columns_ : rows_, in, out);
+    } else {
+      auto* between = reinterpret_cast<T*>(run.scratch);
+      along(run, columns_, in, between);
+      along(run, rows_, between, out);
+    }
+    outside_.fill(run.outputs[0]);
   }
 
  private:
@@ -132,6 +137,7 @@ class ResizeAntialiased final : public Kernel {
 
   int32_t flip_;
   ResizedAxis<Weight> columns_, rows_;
+  Outside outside_;
 };
 
 std::unique_ptr<Kernel> make_resize_antialiased(const Step& step, const CoreSet&) {

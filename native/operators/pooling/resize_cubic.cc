@@ -3,6 +3,7 @@
 
 #include "core/share.h"
 #include "operators/core/registry.h"
+#include "operators/pooling/outside.h"
 #include "operators/reduction/real_rows.h"
 
 namespace bittrue {
@@ -32,7 +33,8 @@ class ResizeCubic final : public Kernel {
         rows_(axis(step.output(), 2)),
         columns_(axis(step.output(), 1)),
         y_(step, "y", height_, rows_),
-        x_(step, "x", width_, columns_) {
+        x_(step, "x", width_, columns_),
+        outside_(step) {
     require_reals(step);
     require(height_ * width_ > 0 && rows_ * columns_ > 0, "there are no pixels");
     images_ = step.input(0).elements / (height_ * width_);
@@ -75,6 +77,7 @@ class ResizeCubic final : public Kernel {
       }
       return defined;
     });
+    outside_.fill(run.outputs[0]);
   }
 
  private:
@@ -87,6 +90,7 @@ class ResizeCubic final : public Kernel {
   int64_t height_, width_, rows_, columns_, images_ = 0;
   CubicSide y_, x_;
   std::vector<float> totals_;
+  Outside outside_;
 };
 
 std::unique_ptr<Kernel> make_resize_cubic(const Step& step, const CoreSet&) {

@@ -242,7 +242,10 @@ def _resample(step: Step, layout: Layout) -> bool:
     source, target = step.inputs[0], step.outputs[0]
     if source is None or not layout.only_twin(source) or len(layout.shape(source)) != 4:
         return False
-    arrays = {f"positions_{to}": step.arrays[f"positions_{axis}"] for to, axis in enumerate(to_last(4))}
+    named = {
+        f"{name}_{to}": f"{name}_{axis}" for to, axis in enumerate(to_last(4)) for name in ("positions", "outside")
+    }
+    arrays = {to: step.arrays[name] for to, name in {**named, "outside": "outside"}.items() if name in step.arrays}
     parameters = {**step.parameters, "shape": last_shape(layout.shape(target))}
     twin = layout.last(source, step)
     layout.emit(replace(step, inputs=(twin,), outputs=(layout.produce(target),), parameters=parameters, arrays=arrays))

@@ -442,7 +442,8 @@ class WeightedRule:
     """Slot `weighted`: each of four neighbours times the weight of its row and of its column.
 
     `prepare(places, low, high)`: weights of the lower and the higher position, from binary32 places. `apply(corners,
-    weights)`: corners (low y low x, low y high x, high y low x, high y high x), weights (low y, high y, low x, high x).
+    weights)`: corners (low y low x, low y high x, high y low x, high y high x), weights (low y, high y, low x, high x);
+    of volumes those of the low z, then those of the high one, and weights (..., low z, high z).
     `limited`: places beyond the last position count as that one.
     """
 
@@ -486,18 +487,22 @@ def _prepare_ten_bits(places: np.ndarray, low: np.ndarray, high: np.ndarray) -> 
 
 
 def _apply_in_order(corners: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
-    """Four products, added one by one.
+    """Four products, or eight with two planes, added one by one.
 
     >>> half = np.float32([0.5])
     >>> rule = WEIGHTED["binary32_weights_in_order"]
     >>> rule.apply([np.float32([v]) for v in (1, 2, 3, 4)], [half] * 4).tolist()
     [2.5]
     """
-    low_y, high_y, low_x, high_x = weights
-    corners = [corner.astype(np.float32) for corner in corners]
+    low_y, high_y, low_x, high_x, *planes = weights
+    total: np.ndarray | None = None
     with np.errstate(all="ignore"):
-        total = low_x * low_y * corners[0] + high_x * low_y * corners[1]
-        return total + low_x * high_y * corners[2] + high_x * high_y * corners[3]
+        shares = [wx * wy * wz for wz in planes or [np.float32(1)] for wy in (low_y, high_y) for wx in (low_x, high_x)]
+        for share, corner in zip(shares, corners, strict=True):
+            product = share * corner.astype(np.float32)
+            total = product if total is None else total + product
+    assert total is not None
+    return total
 
 
 def _apply_toward_zero(corners: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
@@ -519,7 +524,8 @@ WEIGHTED: dict[str, WeightedRule] = {
         _prepare_distances,
         _apply_in_order,
         "weights are distances in binary32, both 1/2 where low = high; wx0*wy0*p00 + wx1*wy0*p01 + wx0*wy1*p10 + "
-        "wx1*wy1*p11 from left to right, each operation rounded to binary32; integers truncate the result",
+        "wx1*wy1*p11 from left to right, each operation rounded to binary32, of volumes eight wx*wy*wz*p; integers "
+        "truncate the result",
         "run",
     ),
     "binary32_fractions_in_pairs": WeightedRule(

@@ -159,7 +159,7 @@ def _resize(source: Source) -> None:
     }
     if attributes["policy"] not in ("stretch", "not_larger", "not_smaller"):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"keep_aspect_ratio_policy '{attributes['policy']}' is not known")
-    source.real("extrapolation_value", 0.0)
+    attributes["outside"] = source.real("extrapolation_value", 0.0)
     # The empty text means to the runtime what old versions do.
     rounding = (source.text("nearest_mode", "round_prefer_floor") or "simple") if modern else "simple"
     if rounding not in ("simple", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
@@ -178,9 +178,11 @@ def _resize(source: Source) -> None:
         factors = inputs[1:] if scales is None else [source.constant(np.array(scales, np.float32), "scales")]
         inputs = [*inputs[:1], None, *factors]
     else:
-        # The region, input 1, only matters for transformations that are not made.
-        given, sizes = (inputs[at] if at < len(inputs) else None for at in (2, 3))
+        region, given, sizes = (inputs[at] if at < len(inputs) else None for at in (1, 2, 3))
         inputs = [*inputs[:1], sizes, *([] if given is None else [given])]
+        # Elsewhere the region has no meaning.
+        if region is not None and attributes["transformation"] == "tf_crop_and_resize":
+            inputs = [*inputs, *[None] * (7 - len(inputs)), region]
     if mode == "nearest":
         attributes["nearest"] = rounding
     names = {"nearest": "resize_nearest", "cubic": "resize_cubic"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..table import Row
 from .movement import COMMON, INTEGERS, NARROW
 
@@ -11,6 +13,65 @@ _ARG = ("f32", "f64", "u8", "s8", "s32", "s64")
 _TOP = ("f32", "f64", "u8", "s8", "s16", "s32", "s64")
 
 _COUNT = (("rank_within", 1, 0, 1), ("not_negative", 1))
+
+_RESIZES: tuple[Row, ...] = (
+    Row(
+        "resize_nearest",
+        ("T s64|- f32|- -> T",),
+        {"nearest": "ties_within_a_millionth"},
+        "run",
+        where=("f32", "u8", "s8", "s32"),
+    ),
+    Row(
+        "resize_linear",
+        ("T s64|- f32|- -> T",),
+        {"weighted": "ten_bits_toward_zero"},
+        "run",
+        where=("u8", "s8"),
+        when=(("resized_channels_last",),),
+    ),
+    Row(
+        "resize_linear",
+        ("T s64|- f32|- -> T",),
+        {"weighted": "binary32_weights_in_order"},
+        "run",
+        where=("u8", "s8"),
+        limit="where transposes surround it, the runtime may resize channels last instead, with weights of ten bits",
+    ),
+    Row(
+        "resize_linear",
+        ("f32 s64|- f32|- -> f32",),
+        {"weighted": "binary32_fractions_in_pairs"},
+        "run: images in blocks of channels; docs/facts/onnxruntime.md 5.8",
+        when=(("attribute_is", "blocks", True),),
+    ),
+    Row("resize_linear", ("f32 s64|- f32|- -> f32",), {"weighted": "binary32_weights_in_order"}, "run"),
+    Row("resize_linear", ("s32 s64|- f32|- -> s32",), {"weighted": "binary32_weights_in_order"}, "run"),
+    Row(
+        "resize_cubic",
+        ("T s64|- f32|- -> T",),
+        {},
+        "run: random models; docs/facts/onnxruntime.md 5.10",
+        where=("f32", "u8", "s8"),
+        when=(("resized_before_channels_or_kept",),),
+    ),
+    Row("resize_cubic", ("f32 s64|- f32|- -> f32",), {}, "run: random models; docs/facts/onnxruntime.md 5.10"),
+    Row(
+        "resize_antialiased",
+        ("T s64|- f32|- -> T",),
+        {},
+        "run: random models; docs/facts/onnxruntime.md 5.12",
+        where=("f32", "u8", "s8"),
+    ),
+)
+# The same with a region; images in blocks of channels have none.
+_OF_REGIONS = tuple(
+    replace(
+        row, types=tuple(kinds.replace(" ->", " - - - - f32 ->") for kinds in row.types), evidence="run: random models"
+    )
+    for row in _RESIZES
+    if ("attribute_is", "blocks", True) not in row.when
+)
 
 ROWS: tuple[Row, ...] = (
     Row(
@@ -65,53 +126,8 @@ ROWS: tuple[Row, ...] = (
         {},
         "run",
     ),
-    Row(
-        "resize_nearest",
-        ("T s64|- f32|- -> T",),
-        {"nearest": "ties_within_a_millionth"},
-        "run",
-        where=("f32", "u8", "s8", "s32"),
-    ),
-    Row(
-        "resize_linear",
-        ("T s64|- f32|- -> T",),
-        {"weighted": "ten_bits_toward_zero"},
-        "run",
-        where=("u8", "s8"),
-        when=(("resized_channels_last",),),
-    ),
-    Row(
-        "resize_linear",
-        ("T s64|- f32|- -> T",),
-        {"weighted": "binary32_weights_in_order"},
-        "run",
-        where=("u8", "s8"),
-        limit="where transposes surround it, the runtime may resize channels last instead, with weights of ten bits",
-    ),
-    Row(
-        "resize_linear",
-        ("f32 s64|- f32|- -> f32",),
-        {"weighted": "binary32_fractions_in_pairs"},
-        "run: images in blocks of channels; docs/facts/onnxruntime.md 5.8",
-        when=(("attribute_is", "blocks", True),),
-    ),
-    Row("resize_linear", ("f32 s64|- f32|- -> f32",), {"weighted": "binary32_weights_in_order"}, "run"),
-    Row(
-        "resize_cubic",
-        ("T s64|- f32|- -> T",),
-        {},
-        "run: random models; docs/facts/onnxruntime.md 5.10",
-        where=("f32", "u8", "s8"),
-        when=(("resized_before_channels_or_kept",),),
-    ),
-    Row("resize_cubic", ("f32 s64|- f32|- -> f32",), {}, "run: random models; docs/facts/onnxruntime.md 5.10"),
-    Row(
-        "resize_antialiased",
-        ("T s64|- f32|- -> T",),
-        {},
-        "run: random models; docs/facts/onnxruntime.md 5.12",
-        where=("f32", "u8", "s8"),
-    ),
+    *_RESIZES,
+    *_OF_REGIONS,
     Row("affine_grid", ("f32 s64 -> f32",), {}, "run: 300 random models, every bit"),
     *(
         Row(

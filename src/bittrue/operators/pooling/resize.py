@@ -2,9 +2,9 @@
 
 Each output place has a place in the input, and takes the nearest element there, or what the neighbours along two axes
 give: by a rule of the slot `interpolate`, whose positions follow from the sizes, or of `weighted`, with a weight for
-each of two positions. Quantized values may be stored as real numbers, with scales as operands behind the factors; slot
-`levels` then: absent, results stay as they are; a rule on quantized values takes results as they are; any other one
-gets results of real numbers.
+each of two positions, along three axes also. Quantized values may be stored as real numbers, with scales as operands
+behind the factors; slot `levels` then: absent, results stay as they are; a rule on quantized values takes results as
+they are; any other one gets results of real numbers.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ from ...rules import interpolate, levels, nearest
 from ..core.base import Call, Lowered, Operator, Role, Shape, Step
 from ..core.elementwise import BLOCK
 from ..core.functions import BILINEAR
+from ..core.stopping import check_stop
 from ..quantization.level_storage import limits, pair, scales_of, store
 from .resized_places import (
     F32,
     by_factors,
+    fill_outside,
     first_axis,
     image_shape,
+    interpolated_axes,
     modes,
     nearest_positions,
     of_images,
-    resized_axes,
-    source_places,
+    outside,
+    places,
     transformation,
 )
 
@@ -42,17 +45,17 @@ def infer_nearest(call: Call) -> list[Shape]:
 
 
 def infer_linear(call: Call) -> list[Shape]:
-    """The same; two axes change."""
+    """The same; two or three axes change."""
     if of_images(call):
         if all(modes(call)):
             raise call.invalid("BT-RESIZE-MODE", "align_corners and half_pixel_centers exclude each other")
         return [image_shape(call, 1)]
     shape, factors = by_factors(call)
-    if resized_axes(call) is None:
+    if interpolated_axes(call) is None:
         raise call.unsupported(
             "BT-RESIZE-LINEAR",
-            f"factors {[float(f) for f in factors]}: only the last two axes of 2 or 4, or axes 1 and 2 "
-            "of 4, are interpolated",
+            f"factors {[float(f) for f in factors]}: only the last two axes of 2 or 4, axes 1 and 2 of 4, or the last "
+            "three of 3 or 5 are interpolated",
             "resize in several steps",
         )
     return [shape]
@@ -73,21 +76,21 @@ def lower_nearest(call: Call) -> Lowered:
     elif shape == source.shape and not call.node.attributes.get("always", False):
         return Lowered({"shape": shape}, operator="reshape", inputs=(0,))
     else:
-        found = [
-            _rounded(call, factor, size, out)
-            for factor, size, out in zip(by_factors(call)[1], source.shape, shape, strict=True)
-        ]
+        found = [_rounded(call, axis) for axis in range(len(shape))]
     arrays = {f"positions_{axis}": np.asarray(positions, np.int64) for axis, positions in enumerate(found)}
+    if not of_images(call):
+        arrays |= outside(call)
     item = source.type.numpy.itemsize
     return Lowered({"shape": shape}, arrays, inputs=(0,), scratch=2 * (call.output.size + source.size) * item)
 
 
-def _rounded(call: Call, factor: np.float32, size: int, out: int) -> np.ndarray:
+def _rounded(call: Call, axis: int) -> np.ndarray:
     """Positions of an axis; without resizing there is nothing to round."""
-    positions = np.arange(out)
+    factor, size = by_factors(call)[1][axis], call.input(0).shape[axis]
+    positions = np.arange(call.output.shape[axis])
     if factor != 1:
-        places = source_places(transformation(call), factor, size, out)
-        positions = nearest.RULES[call.rules["nearest"]](places, call.attribute("nearest"), bool(factor < 1))
+        rule = nearest.RULES[call.rules["nearest"]]
+        positions = rule(places(call, axis), call.attribute("nearest"), bool(factor < 1))
     return np.clip(positions, 0, max(size - 1, 0))
 
 
@@ -100,19 +103,19 @@ def reference_nearest(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
         positions = step.arrays[f"positions_{axis}"]
         if positions.size != out.shape[axis] or (positions != np.arange(positions.size)).any():
             out = np.take(out, positions, axis=axis)
-    return [np.array(out, order="C")]
+    return [fill_outside(step, np.array(out, order="C"))]
 
 
 def lower_linear(call: Call) -> Lowered:
-    """Two positions for every row and column, and one weight or two."""
+    """Two positions for every row and column (and plane), and one weight or two."""
     shape, source = call.output.shape, call.input(0)
     if of_images(call):
         axis, arrays = first_axis(call), _of_sizes(call)
     else:
-        axes = resized_axes(call)
+        axes = interpolated_axes(call)
         if shape == source.shape or axes is None:
             return Lowered({"shape": shape}, operator="reshape", inputs=(0,))
-        axis, arrays = axes[0], _of_factors(call, axes)
+        axis, arrays = axes[0], _of_factors(call, axes) | outside(call)
     parameters: dict[str, Attribute] = {"shape": shape, "first_axis": axis}
     if "low" in call.node.attributes:
         parameters |= {**limits(call), **scales_of(call, _ROLES)}
@@ -140,17 +143,16 @@ def _of_sizes(call: Call) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _of_factors(call: Call, axes: tuple[int, int]) -> dict[str, np.ndarray]:
+def _of_factors(call: Call, axes: tuple[int, ...]) -> dict[str, np.ndarray]:
     """Positions and weights that follow from the factors."""
-    rule, factors, arrays = interpolate.WEIGHTED[call.rules["weighted"]], by_factors(call)[1], {}
-    for axis, side in zip(axes, "yx", strict=True):
-        size = call.input(0).shape[axis]
-        places = source_places(transformation(call), factors[axis], size, call.output.shape[axis])
-        places = np.maximum(F32(0), np.minimum(places, F32(size - 1)) if rule.limited else places)
-        low = np.minimum(places.astype(np.int64), size - 1)
+    rule, arrays = interpolate.WEIGHTED[call.rules["weighted"]], {}
+    for axis, side in zip(axes, "zyx"[-len(axes) :], strict=True):
+        size, found = call.input(0).shape[axis], places(call, axis)
+        found = np.maximum(F32(0), np.minimum(found, F32(size - 1)) if rule.limited else found)
+        low = np.minimum(found.astype(np.int64), size - 1)
         high = np.minimum(low + 1, size - 1)
         arrays[f"low_{side}"], arrays[f"high_{side}"] = low, high
-        arrays[f"weight_low_{side}"], arrays[f"weight_high_{side}"] = rule.prepare(places, low, high)
+        arrays[f"weight_low_{side}"], arrays[f"weight_high_{side}"] = rule.prepare(found, low, high)
     return arrays
 
 
@@ -160,6 +162,8 @@ def reference_linear(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
     out = np.empty(shape, DATA_TYPES[step["dtype"]].numpy if "dtype" in step.parameters else x.dtype)
     if not out.size:
         return [out]
+    if "low_z" in step.arrays:
+        return [fill_outside(step, _volumes(step, x, out))]
     blend = _weighted if "weighted" in step.rules else _quantized if "dtype" in step.parameters else _interpolated
     inner = math.prod(shape[first + 2 :])
     per_block = max(1, BLOCK // (shape[first + 1] * inner))
@@ -169,8 +173,21 @@ def reference_linear(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
         for top in range(0, shape[first], per_block):
             rows = slice(top, top + per_block)
             parts = [source[step.arrays[f"{end}_y"][rows]] for end in ("low", "high")]
-            target[rows] = blend(step, parts, rows).astype(out.dtype)
-    return [out]
+            target[rows] = _stored(blend(step, parts, rows), out.dtype)
+    return [fill_outside(step, out)]
+
+
+def _volumes(step: Step, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Plane by plane of every result."""
+    first, arrays = step["first_axis"], step.arrays
+    volumes = x.reshape(-1, *x.shape[first:], 1)
+    for volume, target in zip(volumes, out.reshape(-1, *out.shape[first:], 1), strict=True):
+        for plane in range(out.shape[first]):
+            check_stop()
+            ends = [volume[arrays[f"{end}_z"][plane]] for end in ("low", "high")]
+            parts = [part[arrays[f"{end}_y"]] for part in ends for end in ("low", "high")]
+            target[plane] = _stored(_weighted(step, parts, slice(None), plane), out.dtype)
+    return out
 
 
 def _interpolated(step: Step, parts: Sequence[np.ndarray], rows: slice) -> np.ndarray:
@@ -194,13 +211,22 @@ def _quantized(step: Step, parts: Sequence[np.ndarray], rows: slice) -> np.ndarr
     return store(y, step["low"], step["high"], DATA_TYPES[step["dtype"]].numpy, step.place)
 
 
-def _weighted(step: Step, parts: Sequence[np.ndarray], rows: slice) -> np.ndarray:
-    """The rule's blend with a weight for each of the two rows and columns."""
+def _weighted(step: Step, parts: Sequence[np.ndarray], rows: slice, plane: int | None = None) -> np.ndarray:
+    """The rule's blend with a weight for each of the two rows and columns, and planes."""
     arrays = step.arrays
     weights = [arrays[f"weight_{end}_y"][rows, None, None] for end in ("low", "high")]
     weights += [arrays[f"weight_{end}_x"][:, None] for end in ("low", "high")]
+    if plane is not None:
+        weights += [arrays[f"weight_{end}_z"][plane] for end in ("low", "high")]
     corners = [part[:, arrays[f"{end}_x"]] for part in parts for end in ("low", "high")]
     return interpolate.WEIGHTED[step.rules["weighted"]].apply(corners, weights)
+
+
+def _stored(found: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """In the type of the result; what rounds to 2^31 becomes the least integer."""
+    if dtype == np.int32:
+        found = np.where(found >= F32(2**31), F32(-(2**31)), found)
+    return found.astype(dtype)
 
 
 OPERATORS = (
@@ -220,7 +246,7 @@ OPERATORS = (
         infer_linear,
         lower_linear,
         reference_linear,
-        "another size, interpolated linearly along two axes",
+        "another size, interpolated linearly along two or three axes",
         roles=_ROLES,
         function=BILINEAR,
     ),

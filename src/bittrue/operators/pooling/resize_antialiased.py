@@ -15,7 +15,7 @@ import numpy as np
 from ...arithmetic import floats
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.stopping import check_stop
-from .resized_places import F32, by_factors, resized_axes, source_places, transformation
+from .resized_places import F32, by_factors, fill_outside, outside, places, resized_axes
 
 _BITS = 22
 
@@ -97,10 +97,10 @@ def resampled(call: Call, a: np.float32 | None) -> Lowered:
     arrays = {}
     for axis, side in zip(axes, "yx", strict=True):
         size, factor = source.shape[axis], by_factors(call)[1][axis]
-        places = source_places(transformation(call), factor, size, shape[axis])
-        if len(places) and not (places.min() > -1 and places.max() < size):
+        lie = places(call, axis)
+        if len(lie) and not (lie.min() > -1 and lie.max() < size):
             raise call.unsupported("BT-RESIZE-MODE", "places beyond the border are not made with antialiasing")
-        firsts, found = weights(places, factor, size, a, bool(call.attribute("exclude_outside")))
+        firsts, found = weights(lie, factor, size, a, bool(call.attribute("exclude_outside")))
         counts = [len(one) for one in found]
         table = np.zeros((max(counts, default=0), shape[axis]), F32)
         for at, one in enumerate(found):
@@ -110,6 +110,12 @@ def resampled(call: Call, a: np.float32 | None) -> Lowered:
         arrays[f"weights_{side}"] = table
         arrays[f"first_{side}"] = np.array(firsts, np.int64)
         arrays[f"count_{side}"] = np.array(counts, np.int64)
+    filled = outside(call)
+    if filled and axes == (1, 2):
+        raise call.unsupported(
+            "BT-RESIZE-REGION", "places outside of images whose channels lie last: the runtime fills others"
+        )
+    arrays |= filled
     parameters = {"shape": shape, "axes": axes}
     return Lowered(
         parameters,
@@ -143,7 +149,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Columns, then rows."""
     rows, columns = step["axes"]
     with np.errstate(all="ignore"):
-        return [np.ascontiguousarray(_along(_along(inputs[0], columns, step, "x"), rows, step, "y"))]
+        out = _along(_along(inputs[0], columns, step, "x"), rows, step, "y")
+        return [fill_outside(step, np.ascontiguousarray(out))]
 
 
 OPERATOR = Operator(

@@ -16,7 +16,7 @@ import numpy as np
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.stopping import check_stop
 from . import resize_antialiased
-from .resized_places import F32, by_factors, resized_axes, source_places, transformation
+from .resized_places import F32, by_factors, fill_outside, outside, places, resized_axes
 
 _BEFORE_CHANNELS = (1, 2)
 
@@ -60,10 +60,10 @@ def lower(call: Call) -> Lowered:
     arrays = {}
     for axis, side in ((-2, "y"), (-1, "x")):
         size = source.shape[axis]
-        places = source_places(transformation(call), by_factors(call)[1][axis], size, shape[axis])
-        first = np.floor(places)
+        lie = places(call, source.rank + axis)
+        first = np.floor(lie)
         positions = first.astype(np.int64) + np.arange(-1, 3)[:, None]
-        found = weights(places - first, float(call.attribute("factor")))
+        found = weights(lie - first, float(call.attribute("factor")))
         total = np.ones(shape[axis], F32)
         if call.attribute("exclude_outside"):
             found = np.where((positions >= 0) & (positions < size), found, F32(0))
@@ -72,6 +72,7 @@ def lower(call: Call) -> Lowered:
             arrays[f"weights_{side}"] = found if side == "y" else found / total
         arrays[f"positions_{side}"] = np.clip(positions, 0, max(size - 1, 0))
         arrays["total_y"] = arrays.get("total_y", total)
+    arrays |= outside(call)
     return Lowered(
         {"shape": shape},
         arrays,
@@ -95,7 +96,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                 for at, w in zip(arrays["positions_y"], arrays["weights_y"], strict=True)
             ]
             target[...] = _sum(parts)
-    return [out]
+    return [fill_outside(step, out)]
 
 
 def _sum(parts: Sequence[np.ndarray]) -> np.ndarray:

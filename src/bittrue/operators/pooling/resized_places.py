@@ -1,9 +1,11 @@
 """What size a tensor gets, and where its elements come from: what resize_nearest, _linear and _cubic share.
 
-Inputs: tensor, sizes, factors. There are two forms. With the attribute `policy`, sizes or factors belong to `axes` (all
-axes, where there are none), and places follow from the factors. Without it two sizes belong to height and width of
-images, which have their `channels_last` or not, and places follow from the sizes; where a size is 0, it is the
-dimension times its factor.
+Inputs: tensor, sizes, factors, four operands of quantized values, region. There are two forms. With the attribute
+`policy`, sizes or factors belong to `axes` (all axes, where there are none), and places follow from the factors; with
+the transformation ``tf_crop_and_resize`` from the region, whose numbers are lengths of axes, and what lies outside of
+the tensor gets the value of the attribute `outside`. Without `policy` two sizes belong to height and width of images,
+which have their `channels_last` or not, and places follow from the sizes; where a size is 0, it is the dimension times
+its factor.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 
 from ...arithmetic import floats
 from ...rules import nearest
-from ..core.base import Call, Shape
+from ..core.base import Call, Shape, Step
 from ..core.indexing import bounded
 
 F32 = np.float32
@@ -28,7 +30,10 @@ TRANSFORMATIONS = (
     "align_corners",
     "align_corners_half_pixel",
     "half_pixel_symmetric",
+    "tf_crop_and_resize",
 )
+_REGION = 7
+_OF_IMAGES, _OF_FACTORS = ("align_corners_half_pixel",), ("tf_crop_and_resize",)
 
 
 def of_images(call: Call) -> bool:
@@ -39,7 +44,7 @@ def of_images(call: Call) -> bool:
 def transformation(call: Call) -> str:
     """The attribute that says where places lie in the input."""
     found = str(call.attribute("transformation"))
-    if found not in TRANSFORMATIONS or (found == "align_corners_half_pixel" and not of_images(call)):
+    if found not in TRANSFORMATIONS or found in (_OF_FACTORS if of_images(call) else _OF_IMAGES):
         raise call.unsupported("BT-RESIZE-MODE", f"transformation '{found}' is not made")
     return found
 
@@ -128,6 +133,81 @@ def source_places(kind: str, factor: np.float32, size: int, out: int) -> np.ndar
     return (at + F32(0.5)) / factor - F32(0.5)
 
 
+def _region(call: Call, axis: int) -> tuple[np.float32, np.float32]:
+    """Where an axis begins and ends to be read, in lengths of the axis; all of it where nothing says more."""
+    rank = call.input(0).rank
+    if not call.has(_REGION):
+        return F32(0), F32(1)
+    region = call.value(_REGION, "region").reshape(-1).astype(F32)
+    if region.size % 2 or not np.isfinite(region).all():
+        raise call.invalid("BT-RESIZE-REGION", f"the region must be pairs of finite numbers, found {region.tolist()}")
+    half = region.size // 2
+    ends = [
+        _spread(call, region[part].tolist(), _REGION, [rest] * rank)
+        for part, rest in ((slice(half), 0.0), (slice(half, None), 1.0))
+    ]
+    return F32(ends[0][axis]), F32(ends[1][axis])
+
+
+def _all_places(call: Call, axis: int) -> np.ndarray:
+    """Where the output places of an axis lie, also those outside of the tensor."""
+    kind, factor = transformation(call), by_factors(call)[1][axis]
+    size, out = call.input(0).shape[axis], call.output.shape[axis]
+    if kind not in _OF_FACTORS or factor == 1:
+        return source_places(kind, factor, size, out)
+    (begin, end), length = _region(call, axis), F32(size - 1)
+    with np.errstate(all="ignore"):
+        if out > 1:
+            found = begin * length + np.arange(out).astype(F32) * (end - begin) * length / F32(out - 1)
+        else:
+            found = np.full(out, F32(0.5 * np.float64(begin + end) * np.float64(length)))
+    if np.isnan(found).any():
+        raise call.unsupported("BT-RESIZE-REGION", f"axis {axis}: the region {begin} to {end} gives no places")
+    return found
+
+
+def _beyond(call: Call, axis: int) -> np.ndarray:
+    """Which output places of an axis have the value for outside."""
+    found = _all_places(call, axis)
+    if transformation(call) not in _OF_FACTORS:
+        return np.zeros(found.shape, bool)
+    return np.asarray((found < 0) | (found > F32(call.input(0).shape[axis] - 1)))
+
+
+def places(call: Call, axis: int) -> np.ndarray:
+    """Where the output places of an axis lie in the input, binary32; those with the value for outside at 0."""
+    return np.where(_beyond(call, axis), F32(0), _all_places(call, axis))
+
+
+def outside(call: Call) -> dict[str, np.ndarray]:
+    """Arrays of the step: ``outside_AXIS``, the output places outside of the tensor, and the value ``outside``."""
+    found = {}
+    for axis in range(call.output.rank):
+        positions = np.flatnonzero(_beyond(call, axis)).astype(np.int64)
+        if positions.size:
+            found[f"outside_{axis}"] = positions
+    if found:
+        numpy = call.output.type.numpy
+        value = np.float64(F32(float(call.attribute("outside"))))
+        if numpy.kind in "iu":
+            value = np.trunc(value)
+            if not np.iinfo(numpy).min <= value <= np.iinfo(numpy).max:
+                raise call.unsupported(
+                    "BT-RESIZE-REGION", f"the value outside, {value}, is none of {call.output.dtype}"
+                )
+        found["outside"] = np.array([value], numpy)
+    return found
+
+
+def fill_outside(step: Step, out: np.ndarray) -> np.ndarray:
+    """The result with the value for outside where it belongs, in place."""
+    for axis in range(out.ndim if "outside" in step.arrays else 0):
+        positions = step.arrays.get(f"outside_{axis}")
+        if positions is not None:
+            out[(slice(None),) * axis + (positions,)] = step.arrays["outside"][0]
+    return out
+
+
 def _given(call: Call, position: int) -> bool:
     """Whether the factors or sizes are there; an empty tensor stands for none."""
     return call.has(position) and call.input(position).size > 0
@@ -153,7 +233,7 @@ def _spread(call: Call, values: Sequence[float], position: int, rest: Sequence[f
 
 def by_factors(call: Call) -> tuple[Shape, list[np.float32]]:
     """The output's shape and the factor of each axis: dimensions times factors, rounded down, or the sizes."""
-    call.expect((2, 3))
+    call.expect((2, _REGION + 1))
     transformation(call)
     source = call.input(0)
     call.rank(source, 1, max(1, source.rank))
@@ -194,8 +274,17 @@ def _proportional(call: Call, shape: list[int], factors: list[np.float32]) -> tu
     return shape, factors
 
 
+def interpolated_axes(call: Call) -> tuple[int, ...] | None:
+    """What linear interpolation changes: the last three axes of 3 or 5, or `resized_axes`."""
+    factors = by_factors(call)[1]
+    rank = len(factors)
+    if rank in (3, 5) and all(factor == 1 for factor in factors[:-3]):
+        return rank - 3, rank - 2, rank - 1
+    return resized_axes(call)
+
+
 def resized_axes(call: Call) -> tuple[int, int] | None:
-    """The two axes that linear interpolation changes: the last two of 2 or 4, or 1 and 2 of 4; others have factor 1."""
+    """The two axes that interpolation changes: the last two of 2 or 4, or 1 and 2 of 4; others have factor 1."""
     factors = by_factors(call)[1]
     rank = len(factors)
     if rank in (2, 4) and all(factor == 1 for factor in factors[:-2]):
