@@ -63,3 +63,47 @@ def test_factors_behind_sizes_that_a_file_keeps() -> None:
     assert isinstance(theirs, dict)
     session = bittrue.load(content).prepare(HERE, shapes={name: value.shape for name, value in given.items()})
     assert_same("y", session.run(*feeds)["y"], theirs["y"])
+
+
+def test_factors_where_the_number_of_axes_is_open(request: pytest.FixtureRequest) -> None:
+    """A Reshape to computed sizes: in older operator sets the runtime then knows no axes, and leaves factors alone."""
+    checks = Checks(request, usual=30, only="equal")
+    for rng in checks:
+        constants = {
+            "s": np.full((1,) * int(rng.integers(0, 3)), 0.3, np.float32),
+            "rest": np.array([5, 5]),
+            "keeps": np.array([0, 5, -1]),
+            "zero": np.array([0]),
+        }
+        nodes, last = [helper.make_node("Reshape", ["x", "sizes"], ["r"])], "r"
+        if rng.random() < 0.5:
+            # As Paddle's exporter asks for a size: of a tensor whose axes are open, too.
+            nodes += [
+                helper.make_node("Shape", ["r"], ["shape"]),
+                helper.make_node("Slice", ["shape", "zero", "one"], ["count"]),
+                helper.make_node("Concat", ["count", "rest"], ["target"], axis=0),
+                helper.make_node("Reshape", ["r", "target"], ["again"]),
+            ]
+            constants["one"], last = np.array([1]), "again"
+        elif rng.random() < 0.3:
+            nodes.append(helper.make_node("Reshape", ["r", "keeps"], ["again"]))
+            last = "again"
+        operands, kind = [last, last], str(rng.choice(["Mul", "Div"]))
+        scaled = int(rng.integers(0, 3))
+        if rng.random() < 0.5:
+            nodes.append(helper.make_node("Transpose", [last], ["turned"], perm=[0, 2, 1]))
+            operands[1] = "turned"
+        if scaled < 2:
+            nodes.append(helper.make_node(kind, [operands[scaled], "s"], ["scaled"]))
+            operands[scaled] = "scaled"
+        nodes.append(helper.make_node("MatMul", operands, ["p"]))
+        nodes.append(
+            helper.make_node(kind, ["p", "s"], ["q"]) if scaled == 2 else helper.make_node("Relu", ["p"], ["q"])
+        )
+        nodes.append(helper.make_node("Neg", ["q"], ["y"]))
+        given = {"x": rng.normal(size=(3, 25)).astype(np.float32), "sizes": np.array([3, 5, 5])}
+        used = {name for node in nodes for name in node.input}
+        kept = {name: value for name, value in constants.items() if name in used}
+        opset = int(rng.choice([13, 14, 18]))
+        content, feeds = build(nodes, given, {"y": TensorProto.FLOAT}, kept, opset=opset)
+        checks.add(content, feeds)

@@ -44,8 +44,6 @@ _PRODUCTS = frozenset(
     """.split()
 )
 _OVER_AXES = ("mean", "sum", "reduce_max", "reduce_min", "reduce_prod")
-# What has sizes whatever is known of the first operand.
-_WITHOUT_OPERAND = ("broadcast_to", "reshape", "shape")
 
 
 def known_shape(editor: Editor, shapes: Shapes, index: int | None) -> tuple[int, ...] | None:
@@ -156,9 +154,21 @@ class _Walk:
         if node.operator == "matmul" and node.source in _PRODUCTS:
             return (self._product(node),)
         rule = _Walk.over_axes if node.operator in _OVER_AXES else _RULES.get(node.operator)
-        if rule is None or (first is None and node.operator in _WITHOUT_OPERAND):
+        if rule is None:
             return ()
-        return (None,) * len(node.outputs) if first is None else rule(self, node, first)
+        return self._without_operand(node) if first is None else rule(self, node, first)
+
+    def _without_operand(self, node: Node) -> Sequence[Sizes | None]:
+        """The same where not even the number of dimensions of the first operand is known."""
+        if node.source == "Shape":
+            return ((UNKNOWN,),)
+        if node.source == "Size":
+            return ((),)
+        target = self._target(node) if node.source == "Reshape" else None
+        if target is not None:
+            return (tuple(UNKNOWN if size in (0, -1) else size for size in target),)
+        ranked = node.source == "Reshape" and node.version >= _RANKED_RESHAPE
+        return (self._of_rank(node.inputs[1]),) if ranked else (None,) * len(node.outputs)
 
     def _product(self, node: Node) -> Sizes | None:
         a, b = self.get(node.inputs[0]), self.get(node.inputs[1])

@@ -5,12 +5,14 @@ Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operator
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...graph import Attribute, Node
 from .. import Shapes
 from ..editing import Editor
-from .free_dimensions import Values, folded_values, known_shape
+from .free_dimensions import Sizes, Values, folded_values, known_shape, known_sizes
 from .quantized_pairs import DEQUANTIZE
 
 _F32 = np.float32
@@ -164,14 +166,16 @@ def mark_transposed(editor: Editor, shapes: Shapes) -> None:
 
 def merge_factors(editor: Editor, shapes: Shapes) -> None:
     """Products with one constant number before and behind a matrix product become its factor alpha."""
-    constant = folded_values(editor, shapes)
+    constant, sizes = folded_values(editor, shapes), known_sizes(editor, shapes)
     for node in editor.nodes():
         kept = editor.alive(node) and node.source in ("MatMul", "FusedMatMul") and is_real_product(editor, node)
         if kept:
-            _merge(editor, shapes, constant, node)
+            _merge(editor, sizes, constant, node)
 
 
-def _factor(editor: Editor, shapes: Shapes, constant: Values, node: Node | None) -> tuple[np.float32, int] | None:
+def _factor(
+    sizes: Callable[[int | None], Sizes | None], constant: Values, node: Node | None
+) -> tuple[np.float32, int] | None:
     """What a product or quotient by a constant number multiplies by, and the position of its other operand."""
     if node is None or node.source not in ("Mul", "Div") or len(node.inputs) != 2:
         return None
@@ -180,7 +184,7 @@ def _factor(editor: Editor, shapes: Shapes, constant: Values, node: Node | None)
         return None
     for position in (0, 1) if node.source == "Mul" else (1,):
         value = constant(node.inputs[position])
-        other = known_shape(editor, shapes, node.inputs[1 - position])
+        other = sizes(node.inputs[1 - position])
         if value is None or value.dtype not in (np.float32, np.float64) or value.size != 1:
             continue
         if value.ndim > len(other or ()):
@@ -191,7 +195,7 @@ def _factor(editor: Editor, shapes: Shapes, constant: Values, node: Node | None)
     return None
 
 
-def _merge(editor: Editor, shapes: Shapes, constant: Values, product: Node) -> None:
+def _merge(editor: Editor, sizes: Callable[[int | None], Sizes | None], constant: Values, product: Node) -> None:
     known = product.attributes.get("alpha", 1.0)
     assert isinstance(known, float)
     alpha, inputs, left = _F32(known), list(product.inputs), []
@@ -199,11 +203,11 @@ def _merge(editor: Editor, shapes: Shapes, constant: Values, product: Node) -> N
     for position, index in enumerate(product.inputs):
         turn = editor.writer(index) if turned[position] else None
         scaled = editor.writer(index if turn is None else turn.inputs[0])
-        found = _factor(editor, shapes, constant, scaled)
+        found = _factor(sizes, constant, scaled)
         if found is None or scaled is None:
             continue
         source = scaled.inputs[found[1]]
-        if source is None or not known_shape(editor, shapes, source):
+        if source is None or not sizes(source):
             continue
         alpha = alpha * found[0]
         left += [turn, scaled]
@@ -217,7 +221,7 @@ def _merge(editor: Editor, shapes: Shapes, constant: Values, product: Node) -> N
             )
             inputs[position] = again
     outputs, after = product.outputs, editor.only_reader(product)
-    found = _factor(editor, shapes, constant, after)
+    found = _factor(sizes, constant, after)
     if after is not None and found is not None and after.inputs[found[1]] == product.outputs[0]:
         alpha, outputs = alpha * found[0], after.outputs
         editor.remove(after)
