@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "arithmetic/circular.h"
 #include "arithmetic/elementary.h"
 #include "core/program.h"
 #include "operators/core/registry.h"
@@ -65,24 +66,32 @@ void requantize(const std::string& rule, const std::string& store, const ConstVa
   for (size_t i = 0; i < acc.shape(0); ++i) out.data()[i] = rules::requantize(prepared, acc.data()[i], 0);
 }
 
-// The functions of arithmetic/elementary.h by name; those of one argument ignore the second.
+// The functions of arithmetic/elementary.h and arithmetic/circular.h by name; those of one argument ignore the second.
 struct ElementaryRow {
   const char* name;
   float (*function)(float x, float y);
 };
 
 constexpr ElementaryRow kElementary[] = {
+    {"acos", [](float x, float) { return arithmetic::acos(x); }},
+    {"acosh", [](float x, float) { return arithmetic::acosh(x); }},
+    {"asin", [](float x, float) { return arithmetic::asin(x); }},
+    {"asinh", [](float x, float) { return arithmetic::asinh(x); }},
     {"atan", [](float x, float) { return arithmetic::atan(x); }},
     {"atan2", [](float x, float y) { return arithmetic::atan2(x, y); }},
+    {"atanh", [](float x, float) { return arithmetic::atanh(x); }},
     {"cos", [](float x, float) { return arithmetic::cos(x); }},
+    {"cosh", [](float x, float) { return arithmetic::cosh(x); }},
     {"erfc", [](float x, float) { return arithmetic::erfc(x); }},
     {"exp", [](float x, float) { return arithmetic::exp(x); }},
     {"expm1", [](float x, float) { return arithmetic::expm1(x); }},
-    {"log1p", [](float x, float) { return arithmetic::log1p(x); }},
     {"log", [](float x, float) { return arithmetic::log(x); }},
+    {"log1p", [](float x, float) { return arithmetic::log1p(x); }},
     {"logistic", [](float x, float) { return arithmetic::logistic(x); }},
     {"power", [](float x, float y) { return arithmetic::power(x, y); }},
     {"sin", [](float x, float) { return arithmetic::sin(x); }},
+    {"sinh", [](float x, float) { return arithmetic::sinh(x); }},
+    {"tan", [](float x, float) { return arithmetic::tan(x); }},
     {"tanh", [](float x, float) { return arithmetic::tanh(x); }},
 };
 
@@ -551,7 +560,7 @@ NB_MODULE(_native, module) {
              nb::arg("exponent"), nb::arg("factor"), nb::arg("zero_point"), nb::arg("low"), nb::arg("high"),
              nb::arg("out"), "Apply one rescale rule and one store rule to int64 accumulators.");
   module.def("elementary", &elementary, nb::arg("name"), nb::arg("x"), nb::arg("y"), nb::arg("out"),
-             "Apply one function of bittrue.arithmetic.elementary; functions of one argument ignore y.");
+             "Apply one function of bittrue.arithmetic.elementary or circular; functions of one argument ignore y.");
   nb::list functions;
   for (const ElementaryRow& row : kElementary) functions.append(row.name);
   module.attr("elementary_functions") = nb::tuple(functions);

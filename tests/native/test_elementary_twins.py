@@ -1,4 +1,4 @@
-"""The C++ twins of arithmetic/elementary.py: the same bits on every argument."""
+"""The C++ twins of arithmetic/elementary.py and circular.py: the same bits on every argument."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 import pytest
 
-from bittrue.arithmetic import elementary
+from bittrue.arithmetic import circular, elementary
 from support.elementary import BORDERS
 
 native = pytest.importorskip("bittrue._native", reason="the package is imported from its sources, without the C++ core")
@@ -26,7 +26,7 @@ def arguments(seed: int, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("name", native.elementary_functions)
 def test_native_equals_numpy(name: str, request: pytest.FixtureRequest) -> None:
-    function = getattr(elementary, name)
+    function = getattr(elementary, name, None) or getattr(circular, name)
     count = 10_000_000 if request.config.getoption("--deep") else 200_000
     x, y = arguments(1, count), arguments(2, count)
     if name == "power":
@@ -43,7 +43,8 @@ def test_native_equals_numpy(name: str, request: pytest.FixtureRequest) -> None:
 
 
 def test_every_function_has_a_twin() -> None:
-    public = {name for name, value in vars(elementary).items() if inspect.isfunction(value) and name[0] != "_"}
+    both = {**vars(elementary), **vars(circular)}
+    public = {name for name, value in both.items() if inspect.isfunction(value) and name[0] != "_"}
     # The C++ twin of quarter_turns is inside of sine and cosine; the others are parts of functions.
     parts = {"wraps", "quarter_turns", "on_vectors", "bits_of", "from_bits", "horner"}
     assert set(native.elementary_functions) == public - parts

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto
 
 from support import contributed_models, wide_models
-from support.onnx_models import Checks, check, single
+from support.onnx_models import MICROSOFT, Checks, check, natively, single
 
 _GENERATORS = {**contributed_models.GENERATORS, **wide_models.GENERATORS}
 
@@ -50,3 +50,23 @@ def test_operator_set_7(
     rng = np.random.default_rng(7)
     inputs = {f"x{i}": np.abs(rng.standard_normal(shape)).astype(np.float32) for i, shape in enumerate(shapes)}
     assert check(*single(operator, inputs, [TensorProto.FLOAT], attributes, opset=7)) == outcome
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_cut_regions_are_native(mode: str) -> None:
+    rng = np.random.default_rng(3)
+    inputs = {
+        "x": rng.standard_normal((2, 3, 7, 5)).astype(np.float32),
+        "regions": rng.uniform(-0.2, 1.2, (4, 4)).astype(np.float32),
+        "images": rng.integers(0, 2, 4).astype(np.int32),
+        "size": np.array([4, 6], np.int32),
+    }
+    attributes = {"mode": mode, "extrapolation_value": 2.5}
+    natively(*single("CropAndResize", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=["size"]))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_unfolded_windows_are_native(axis: int) -> None:
+    x = np.arange(6 * 7 * 8, dtype=np.float32).reshape(6, 7, 8)
+    attributes = {"dim": axis, "size": 3, "step": 2}
+    natively(*single("UnfoldTensor", {"x": x}, [TensorProto.FLOAT], attributes, domain=MICROSOFT))

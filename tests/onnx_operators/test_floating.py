@@ -18,7 +18,7 @@ from onnx import TensorProto
 import bittrue
 from support.differential import assert_same
 from support.floating_models import GENERATORS
-from support.onnx_models import HERE, Checks, Refused, cases, check, run_runtime, single
+from support.onnx_models import HERE, Checks, Refused, cases, check, natively, run_runtime, single
 
 # Rows that say how often they differ: (share of elements, units in the last place).
 INEXACT = {"LRN": (0.2, 4)}
@@ -168,3 +168,9 @@ def test_strides_that_leave_positions_out_choose_the_order_of_sums(size: int, st
     attributes = {"auto_pad": "SAME_UPPER", "strides": [1, stride]}
     content, feeds = single("Conv", operands, [TensorProto.FLOAT], attributes, constants=["w"])
     assert check(content, feeds) == "equal"
+
+
+@pytest.mark.parametrize("operator", "Acos Acosh Asin Asinh Atan Atanh Cosh Sinh Tan Det".split())
+def test_functions_are_native_for_all_vectors(operator: str) -> None:
+    x = np.random.default_rng(9).standard_normal((3, 5, 5)).astype(np.float32)
+    natively(*single(operator, {"x": x}, [TensorProto.FLOAT], opset=22))

@@ -1,7 +1,9 @@
-// hard_sigmoid, softsign, softplus and mish of real numbers, every operation rounded; not_finite.
+// hard_sigmoid, softsign, softplus, mish, and circular and hyperbolic functions of real numbers, every operation rounded;
+// not_finite.
 #include <atomic>
 #include <cmath>
 
+#include "arithmetic/circular.h"
 #include "arithmetic/elementary.h"
 #include "arithmetic/rational.h"
 #include "operators/core/map.h"
@@ -83,6 +85,54 @@ std::unique_ptr<Kernel> make_mish(const Step& step, const CoreSet& cores) {
   return std::make_unique<Mish>(step, cores);
 }
 
+template <class Function>
+std::unique_ptr<Kernel> make_single(const Step& step, Function function) {
+  require_single_operations(step);
+  return make_map<float, float>(step, function);
+}
+
+template <class Grouped, class Rest>
+std::unique_ptr<Kernel> make_grouped(const Step& step, Grouped grouped, Rest rest) {
+  require_single_operations(step);
+  return make_grouped_map(step, grouped, rest);
+}
+
+std::unique_ptr<Kernel> make_acos(const Step& step, const CoreSet&) {
+  return make_grouped(step, [](float x) { return rational::acos(x); }, [](float x) { return arithmetic::acos(x); });
+}
+
+std::unique_ptr<Kernel> make_acosh(const Step& step, const CoreSet&) {
+  return make_single(step, [](float x) { return arithmetic::acosh(x); });
+}
+
+std::unique_ptr<Kernel> make_asin(const Step& step, const CoreSet&) {
+  return make_grouped(step, [](float x) { return rational::asin(x); }, [](float x) { return arithmetic::asin(x); });
+}
+
+std::unique_ptr<Kernel> make_asinh(const Step& step, const CoreSet&) {
+  return make_single(step, [](float x) { return arithmetic::asinh(x); });
+}
+
+std::unique_ptr<Kernel> make_atan(const Step& step, const CoreSet&) {
+  return make_grouped(step, [](float x) { return rational::atan(x); }, [](float x) { return arithmetic::atan(x); });
+}
+
+std::unique_ptr<Kernel> make_atanh(const Step& step, const CoreSet&) {
+  return make_single(step, [](float x) { return arithmetic::atanh(x); });
+}
+
+std::unique_ptr<Kernel> make_cosh(const Step& step, const CoreSet&) {
+  return make_single(step, [](float x) { return arithmetic::cosh(x); });
+}
+
+std::unique_ptr<Kernel> make_sinh(const Step& step, const CoreSet&) {
+  return make_single(step, [](float x) { return arithmetic::sinh(x); });
+}
+
+std::unique_ptr<Kernel> make_tan(const Step& step, const CoreSet&) {
+  return make_single(step, [](float x) { return arithmetic::tan(x); });
+}
+
 // The bits below the sign, `infinity` those of an infinity: what lies above are NaN.
 template <class Bits>
 std::unique_ptr<Kernel> not_finite_of(const Step& step, Bits infinity) {
@@ -105,11 +155,20 @@ std::unique_ptr<Kernel> make_not_finite(const Step& step, const CoreSet&) {
   return type == "bf16" ? not_finite_of<uint16_t>(step, 0x7f80u) : nullptr;
 }
 
+BITTRUE_OPERATOR(acos, make_acos)
+BITTRUE_OPERATOR(acosh, make_acosh)
+BITTRUE_OPERATOR(asin, make_asin)
+BITTRUE_OPERATOR(asinh, make_asinh)
+BITTRUE_OPERATOR(atan, make_atan)
+BITTRUE_OPERATOR(atanh, make_atanh)
+BITTRUE_OPERATOR(cosh, make_cosh)
 BITTRUE_OPERATOR(hard_sigmoid, make_hard_sigmoid)
 BITTRUE_OPERATOR(mish, make_mish)
 BITTRUE_OPERATOR(not_finite, make_not_finite)
+BITTRUE_OPERATOR(sinh, make_sinh)
 BITTRUE_OPERATOR(softplus, make_softplus)
 BITTRUE_OPERATOR(softsign, make_softsign)
+BITTRUE_OPERATOR(tan, make_tan)
 
 }  // namespace
 }  // namespace bittrue

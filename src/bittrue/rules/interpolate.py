@@ -497,7 +497,12 @@ def _apply_in_order(corners: list[np.ndarray], weights: list[np.ndarray]) -> np.
     low_y, high_y, low_x, high_x, *planes = weights
     total: np.ndarray | None = None
     with np.errstate(all="ignore"):
-        shares = [wx * wy * wz for wz in planes or [np.float32(1)] for wy in (low_y, high_y) for wx in (low_x, high_x)]
+        shares = [
+            wx * wy * wz
+            for wz in planes or [np.ones((), np.float32)]
+            for wy in (low_y, high_y)
+            for wx in (low_x, high_x)
+        ]
         for share, corner in zip(shares, corners, strict=True):
             product = share * corner.astype(np.float32)
             total = product if total is None else total + product

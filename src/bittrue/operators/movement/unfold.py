@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
-
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Operator, Shape
 from ..core.indexing import bounded
+from .strided_view import reference, steps_of, strided
 
 
 def _window(call: Call) -> tuple[int, int, int]:
@@ -35,17 +34,11 @@ def infer(call: Call) -> list[Shape]:
 
 
 def lower(call: Call) -> Lowered:
-    """The window."""
-    axis, size, stride = _window(call)
-    return Lowered({"axis": axis, "size": size, "stride": stride}, work=call.output.size)
-
-
-def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What is copied."""
-    windows = np.lib.stride_tricks.sliding_window_view(inputs[0], step["size"], axis=step["axis"])
-    every = [slice(None)] * windows.ndim
-    every[step["axis"]] = slice(None, None, step["stride"])
-    return [np.ascontiguousarray(windows[tuple(every)])]
+    """The axis is read twice: from window to window, and inside of one."""
+    axis, _, stride = _window(call)
+    steps = steps_of(call.input(0).shape)
+    taken = [step * stride if at == axis else step for at, step in enumerate(steps)]
+    return replace(strided(call, 0, call.output.shape, [*taken, steps[axis]]), operator="slice_axes")
 
 
 OPERATOR = Operator("unfold", (), infer, lower, reference, "all windows along one axis", moves=True)
