@@ -1,6 +1,6 @@
 """Operators of com.microsoft with kernels of their own, and rare types: random one-node models against ONNX Runtime.
 
-Stems: linear_attention causal_conv root_mean_square unfold ban_repeats crop_and_resize.
+Stems: linear_attention causal_conv root_mean_square unfold ban_repeats crop_and_resize inverse.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from support import contributed_models, wide_models
 from support.onnx_models import MICROSOFT, Checks, check, natively, single
@@ -70,3 +70,15 @@ def test_unfolded_windows_are_native(axis: int) -> None:
     x = np.arange(6 * 7 * 8, dtype=np.float32).reshape(6, 7, 8)
     attributes = {"dim": axis, "size": 3, "step": 2}
     natively(*single("UnfoldTensor", {"x": x}, [TensorProto.FLOAT], attributes, domain=MICROSOFT))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_inverses_are_native(dtype: type[np.floating[Any]]) -> None:
+    x = np.random.default_rng(5).standard_normal((3, 11, 11)).astype(dtype)
+    natively(*single("Inverse", {"x": x}, [helper.np_dtype_to_tensor_dtype(np.dtype(dtype))], domain=MICROSOFT))
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3,), ()])
+def test_inverses_of_what_is_not_square(shape: tuple[int, ...]) -> None:
+    x = np.ones(shape, np.float32)
+    assert check(*single("Inverse", {"x": x}, [TensorProto.FLOAT], domain=MICROSOFT)) == "refused"

@@ -41,7 +41,6 @@ REASONS: dict[str, dict[tuple[str, ...], str]] = {
             "EngramGate",
             "HyperConnectionPostMix",
             "HyperConnectionPreMix",
-            "Inverse",
             "MaxpoolWithMask",
             "NGramHashMapping",
             "ScaledSiLU",

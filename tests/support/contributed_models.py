@@ -219,6 +219,16 @@ def crop_and_resize(rng: np.random.Generator) -> Model:
     return single("CropAndResize", inputs, [_FLOAT], attributes, domain=MICROSOFT, constants=["size"])
 
 
+def inverse(rng: np.random.Generator) -> Model:
+    """Matrices of small sizes, some of them triangles of whole numbers; a few have no inverse."""
+    dtype, number = ((np.float32, 1), (np.float64, 11), (np.float16, 10))[rng.integers(3)]
+    size = int(rng.integers(1, 12))
+    x = rng.standard_normal((*shape_of(rng, 0, 2, 4), size, size))
+    if rng.random() < 0.1:
+        x = np.triu(np.rint(x * 4)) + np.eye(size) * (64 if rng.random() < 0.9 else 0)
+    return single("Inverse", {"x": x.astype(dtype)}, [number], domain=MICROSOFT)
+
+
 GENERATORS: dict[str, Generator] = {
     "CausalConvWithState": causal_conv,
     "CropAndResize": crop_and_resize,
@@ -226,6 +236,7 @@ GENERATORS: dict[str, Generator] = {
     "GatedAdd": gated_add,
     "GatedRMSNorm": gated_rms_norm,
     "GatherND": gather_nd,
+    "Inverse": inverse,
     "LinearAttention": linear_attention,
     "LinearAttentionGate": linear_attention_gate,
     "MRotaryEmbedding": rotary_embedding_of_images,

@@ -234,6 +234,7 @@ MAPPERS: Mappers = {
     ("", "MaxUnpool"): _max_unpool,
     ("", "RoiAlign"): _roi_align,
     (MICROSOFT, "FusedConv"): _fused_conv,
+    (MICROSOFT, "Inverse"): same_type("inverse"),
     (MICROSOFT, "FusedGemm"): _fused_gemm,
     (MICROSOFT, "CausalConvWithState"): _causal_conv,
     (MICROSOFT, "FusedMatMul"): _fused_matmul,

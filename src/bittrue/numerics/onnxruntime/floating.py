@@ -235,6 +235,19 @@ ROWS: tuple[Row, ...] = (
         limit="matrices of more than 16 rows: the runtime eliminates in blocks, whose order is not reproduced",
         inexact=True,
     ),
+    *(
+        Row("inverse", ("T -> T",), {}, _RUN, where=kinds, when=(("last_size_below", 0, limit),), limit=_NAN)
+        for kinds, limit in ((("f16", "f32"), 12), (("f64",), 14))
+    ),
+    Row(
+        "inverse",
+        ("T -> T",),
+        {},
+        "run",
+        where=("f16", "f32", "f64"),
+        limit="matrices of 12 rows or more (14 of f64): in what order products are added up is not reproduced",
+        inexact=True,
+    ),
     Row(
         "local_response_normalization",
         _ONE,

@@ -23,7 +23,7 @@ _HALF, _SINGLE = "f16", "f32"
 # Operators with a kernel for binary16, and the version from which they have it.
 _ALWAYS = """
     BitCast Cast CastLike Compress Concat ConstantOfShape DynamicSlice Expand ExpandDims Flatten GatedAdd Gather
-    GatherBlockQuantized GatherElements GatherND GroupQueryAttention Identity If IsNaN LayerNormalization Loop
+    GatherBlockQuantized GatherElements GatherND GroupQueryAttention Identity If Inverse IsNaN LayerNormalization Loop
     MRotaryEmbedding MatMulNBits Mod QMoE RMSNormalization RandomNormalLike RandomUniformLike Reshape
     ReverseSequence RotaryEmbedding Round Scan Scatter ScatterElements ScatterND Shape Shrink Sign
     SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization Slice SparseAttention
