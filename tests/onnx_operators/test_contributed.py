@@ -82,3 +82,23 @@ def test_inverses_are_native(dtype: type[np.floating[Any]]) -> None:
 def test_inverses_of_what_is_not_square(shape: tuple[int, ...]) -> None:
     x = np.ones(shape, np.float32)
     assert check(*single("Inverse", {"x": x}, [TensorProto.FLOAT], domain=MICROSOFT)) == "refused"
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_distances_are_native(metric: str) -> None:
+    rng = np.random.default_rng(6)
+    inputs = {name: rng.standard_normal((rows, 21)).astype(np.float32) for name, rows in (("a", 7), ("b", 9))}
+    natively(*single("CDist", inputs, [TensorProto.FLOAT], {"metric": metric}, domain=MICROSOFT))
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (4, 2)), ((3,), (4, 3)), ((2, 3), (1, 4, 3))])
+def test_distances_of_what_does_not_fit(shapes: tuple[tuple[int, ...], ...]) -> None:
+    inputs = {name: np.ones(shape, np.float32) for name, shape in zip("ab", shapes, strict=True)}
+    attributes = {"metric": "euclidean"}
+    assert check(*single("CDist", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == "refused"
+
+
+def test_an_unknown_metric() -> None:
+    inputs = {"a": np.ones((2, 3), np.float32), "b": np.ones((4, 3), np.float32)}
+    attributes = {"metric": "cosine"}
+    assert check(*single("CDist", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == "refused"

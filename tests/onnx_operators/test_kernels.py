@@ -35,7 +35,6 @@ REASONS: dict[str, dict[tuple[str, ...], str]] = {
             "AttnLSTM",
             "BifurcationDetector",
             "BranchwiseRMSNorm",
-            "CDist",
             "ConvTransposeWithDynamicPads",
             "DynamicTimeWarping",
             "EngramGate",

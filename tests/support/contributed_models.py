@@ -219,6 +219,20 @@ def crop_and_resize(rng: np.random.Generator) -> Model:
     return single("CropAndResize", inputs, [_FLOAT], attributes, domain=MICROSOFT, constants=["size"])
 
 
+def distances(rng: np.random.Generator) -> Model:
+    """Between the rows of two matrices, some of which are rows of the other one."""
+    dtype, number = ((np.float32, TensorProto.FLOAT), (np.float64, TensorProto.DOUBLE))[int(rng.random() < 0.3)]
+    rows, others, size = _some(rng, 20), _some(rng, 20), _some(rng, 40)
+    a, b = (rng.standard_normal((count, size)) * rng.choice([1, 30]) for count in (rows, others))
+    same = min(rows, others) // 2
+    b[:same] = a[:same]
+    attributes = {"metric": str(rng.choice(["euclidean", "sqeuclidean"]))}
+    inputs = {"a": a.astype(dtype), "b": b.astype(dtype)}
+    return single(
+        "CDist", inputs, [number], attributes, domain=MICROSOFT, constants=["b"] if rng.random() < 0.3 else []
+    )
+
+
 def inverse(rng: np.random.Generator) -> Model:
     """Matrices of small sizes, some of them triangles of whole numbers; a few have no inverse."""
     dtype, number = ((np.float32, 1), (np.float64, 11), (np.float16, 10))[rng.integers(3)]
@@ -230,6 +244,7 @@ def inverse(rng: np.random.Generator) -> Model:
 
 
 GENERATORS: dict[str, Generator] = {
+    "CDist": distances,
     "CausalConvWithState": causal_conv,
     "CropAndResize": crop_and_resize,
     "ExpandDims": expand_dims,

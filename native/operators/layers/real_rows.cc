@@ -70,7 +70,7 @@ class RealSoftmaxAlong final : public Kernel {
 // the other.
 class RealSums final : public Kernel {
  public:
-  explicit RealSums(const Step& step) : mean_(step.name == "mean") {
+  explicit RealSums(const Step& step) : mean_(step.name == "mean"), alone_(step.integers.count("alone") != 0) {
     require_reals(step);
     require(mean_ || step.text("kind") == "sum", "no native function of sums");
     const Operand& in = step.input(0);
@@ -96,6 +96,7 @@ class RealSums final : public Kernel {
     count_ = pattern[0].second;
     if (pattern.size() == 2) inner_ = pattern[1].second, inside_ = true;
     require(step.output().elements == outer_ * inner_, "the shapes do not fit");
+    require(!alone_ || !inside_, "rows alone lie one after the other");
   }
   bool packs(size_t input) const override { return input != 0; }
 
@@ -107,7 +108,7 @@ class RealSums final : public Kernel {
       const float* from = in + row * count_ * inner_;
       float* to = out + row * inner_;
       if (!inside_) {
-        *to = packet_sum([from](int64_t i) { return from[i]; }, count_, row * count_);
+        *to = packet_sum([from](int64_t i) { return from[i]; }, count_, alone_ ? 0 : row * count_);
       } else if (several_) {
         add_fours(from, to);
       } else {
@@ -142,7 +143,7 @@ class RealSums final : public Kernel {
     }
   }
 
-  bool mean_, several_ = false, inside_ = false;
+  bool mean_, alone_, several_ = false, inside_ = false;
   int64_t outer_ = 1, count_ = 1, inner_ = 1;
 };
 

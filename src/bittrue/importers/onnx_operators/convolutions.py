@@ -95,6 +95,28 @@ def _activate(source: Source, name: str, parameters: Sequence[float], before: in
     source.emit(stem, source.type(0), attributes, inputs=inputs, source=(name, version))
 
 
+def _distances(source: Source) -> None:
+    """-2 A B' plus both sums of squares, row by row; the magnitude, perhaps its root."""
+    metric, dtype = source.text("metric", ""), source.type(0)
+    if metric not in ("euclidean", "sqeuclidean"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"metric '{metric}' is neither euclidean nor sqeuclidean")
+
+    def step(operator: str, inputs: Sequence[int | None], name: str, **attributes: Attribute) -> int:
+        return source.emit(operator, dtype, attributes, inputs=inputs, outputs=[source.temporary(dtype, name)])[0]
+
+    axis = source.constant(np.array([1], np.int64), "axis")
+    turned: dict[str, Attribute] = {"transpose_a": False, "transpose_b": True, "matrices": True}
+    total = step("matmul", source.inputs, "products", alpha=-2.0, beta=1.0, **turned)
+    for position, keeps in enumerate((True, False)):
+        sums: dict[str, Attribute] = {"alone": True, "keep_dims": keeps, "keeps_without_axes": False}
+        squares = step("mul", [source.inputs[position]] * 2, f"squares{position}")
+        total = step("add", [total, step("sum", [squares, axis], f"length{position}", **sums)], f"sum{position}")
+    if metric == "euclidean":
+        source.emit("sqrt", dtype, inputs=[step("abs", [total], "squared")])
+    else:
+        source.emit("abs", dtype, inputs=[total])
+
+
 def _fused_gemm(source: Source) -> None:
     """A product and the activation behind it, whose parameters are attributes with names of their own."""
     name, dtype = source.text("activation", ""), source.type(0)
@@ -233,6 +255,7 @@ MAPPERS: Mappers = {
     ("", "MaxRoiPool"): _max_roi_pool,
     ("", "MaxUnpool"): _max_unpool,
     ("", "RoiAlign"): _roi_align,
+    (MICROSOFT, "CDist"): _distances,
     (MICROSOFT, "FusedConv"): _fused_conv,
     (MICROSOFT, "Inverse"): same_type("inverse"),
     (MICROSOFT, "FusedGemm"): _fused_gemm,

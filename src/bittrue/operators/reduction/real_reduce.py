@@ -1,7 +1,8 @@
 """Sums, means and products along axes by rules of the slot `real_sum`, and functions of sums.
 
 Inputs: x and, optionally, the axes. Without axes everything is reduced, or every element on its own with
-`keeps_without_axes`.
+`keeps_without_axes`. With `alone` every row of the last axis is added up as if it were the only one:
+packets begin at its first element.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...graph import Attribute
 from ...rules import real_sum
 from ..core.base import Call, Lowered, Shape, Step
 from ..core.elementwise import BLOCK
@@ -40,8 +42,11 @@ def lower(call: Call, kind: str) -> Lowered:
     source = call.input(0)
     if kind != "mean" and kind not in real_sum.RULES[call.rules["real_sum"]].reductions:
         raise call.unsupported("BT-SUM-FUNCTION", f"'{kind}' of {source.type.title} has no rule")
+    parameters: dict[str, Attribute] = {"axes": reduced_axes(call), "shape": call.output.shape, "kind": kind}
+    if call.node.attributes.get("alone", False):
+        parameters["alone"] = True
     return Lowered(
-        parameters={"axes": reduced_axes(call), "shape": call.output.shape, "kind": kind},
+        parameters=parameters,
         work=max(source.size, call.output.size),
         scratch=3 * source.size * max(8, source.type.numpy.itemsize) + 16 * BLOCK,
     )
@@ -88,6 +93,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rows = row_major(x, step["axes"])
     reduce = real_sum.RULES[step.rules["real_sum"]].reductions["sum" if kind == "mean" else kind]
     way = _way(kind, x.shape, step["axes"], rows.shape)
+    if "alone" in step.parameters:
+        way = real_sum.Way("packets", np.zeros(len(rows), np.int64))
     # What has fewer bits is widened.
     out = np.empty(rows.shape[0], x.dtype if x.dtype.kind == "i" or x.dtype.itemsize > 4 else np.float32)
     if kind in ("sum", "mean") and way.order != "packets" and x.dtype.kind == "f":
