@@ -257,6 +257,8 @@ def _additions(schedule: Schedule) -> Schedule:
             simple = _is_convolution(made_by) and made_by.parameters.get("groups") == 1
             simple = simple and made_by.parameters["arithmetic"] == "images"
             simple = simple and "fused_table" not in made_by.arrays
+            # Convolutions of computed weights have kernels without additions.
+            simple = simple and plan.tensors[made_by.inputs[1] or 0].kind in ("constant", "folded")
             if not (ready and alone and simple) or made_by.outputs[0] in then:
                 continue
             inputs = (*made_by.inputs, *(None,) * (3 - len(made_by.inputs)), other)

@@ -15,6 +15,9 @@ from ..core.base import Call, Lowered, Shape, Step
 from ..core.stopping import check_stop
 
 F32 = np.float32
+# Boxes of an image up to which every pair is looked at, once for all classes.
+FEW = 128
+PAIR_BYTES = 48
 
 
 def infer(call: Call) -> list[Shape]:
@@ -47,8 +50,10 @@ def _centred(call: Call) -> bool:
 
 def lower(call: Call) -> Lowered:
     """How boxes are given."""
-    boxes = call.input(0).size
-    return Lowered({"centred": _centred(call)}, work=call.input(1).size, scratch=64 * (boxes + call.input(1).size))
+    boxes = call.input(0)
+    pairs = boxes.shape[1] ** 2 if boxes.shape[1] <= FEW else 0
+    scratch = 64 * (boxes.size + call.input(1).size) + PAIR_BYTES * pairs
+    return Lowered({"centred": _centred(call)}, work=call.input(1).size, scratch=scratch)
 
 
 def _corners(boxes: np.ndarray, centred: bool) -> np.ndarray:
@@ -59,27 +64,30 @@ def _corners(boxes: np.ndarray, centred: bool) -> np.ndarray:
     return np.concatenate([centre - half, centre + half], 1)
 
 
-def _mark_overlapping(box: np.ndarray, others: np.ndarray, limit: np.float32, marks: np.ndarray) -> None:
-    """Mark those of the others, [4, n], whose intersection over union with the box exceeds the limit.
+def _overlapping(box: np.ndarray, others: np.ndarray, limit: np.float32) -> np.ndarray:
+    """Whether intersection over union exceeds the limit, of corners [4, ...] that broadcast.
 
     Boxes without area overlap nothing.
     """
+    inner = np.maximum(box[:2], others[:2]), np.minimum(box[2:], others[2:])
+    height, width = inner[1] - inner[0]
+    shared = width * height
+    area = (box[3] - box[1]) * (box[2] - box[0])
+    areas = (others[3] - others[1]) * (others[2] - others[0])
+    union = area + areas - shared
+    valid = (inner[1] > inner[0]).all(0) & (shared > 0) & (area > 0) & (areas > 0) & (union > 0)
+    return np.asarray(valid & (shared / np.where(valid, union, F32(1)) > limit))
+
+
+def _mark_overlapping(box: np.ndarray, others: np.ndarray, limit: np.float32, marks: np.ndarray) -> None:
+    """Mark those of the others, [4, n], that overlap the box too much."""
     # Most boxes do not touch.
     near = (others[2] > box[0]) & (others[0] < box[2])
     near &= others[3] > box[1]
     near &= others[1] < box[3]
     (near,) = near.nonzero()
-    if not near.size:
-        return
-    some = others[:, near]
-    inner = np.maximum(box[:2, None], some[:2]), np.minimum(box[2:, None], some[2:])
-    height, width = inner[1] - inner[0]
-    shared = width * height
-    area = (box[3] - box[1]) * (box[2] - box[0])
-    areas = (some[3] - some[1]) * (some[2] - some[0])
-    union = area + areas - shared
-    valid = (inner[1] > inner[0]).all(0) & (shared > 0) & (area > 0) & (areas > 0) & (union > 0)
-    marks[near] |= valid & (shared / np.where(valid, union, F32(1)) > limit)
+    if near.size:
+        marks[near] |= _overlapping(box[:, None], others[:, near], limit)
 
 
 def _best(corners: np.ndarray, order: np.ndarray, most: int, limit: np.float32) -> list[int]:
@@ -94,6 +102,20 @@ def _best(corners: np.ndarray, order: np.ndarray, most: int, limit: np.float32) 
         if not dropped[place]:
             chosen.append(index)
             _mark_overlapping(sorted_corners[:, place], sorted_corners[:, place + 1 :], limit, dropped[place + 1 :])
+    return chosen
+
+
+def _best_of_few(pairs: np.ndarray, order: np.ndarray, most: int) -> list[int]:
+    """The same, given which of all pairs of boxes overlap."""
+    chosen: list[int] = []
+    dropped = np.zeros(len(pairs), bool)
+    check_stop()
+    for index in order.tolist():
+        if len(chosen) >= most:
+            break
+        if not dropped[index]:
+            chosen.append(index)
+            dropped |= pairs[index]
     return chosen
 
 
@@ -115,12 +137,15 @@ def _chosen(place: str, inputs: Sequence[np.ndarray | None], centred: bool) -> n
     with np.errstate(all="ignore"):
         for image in range(scores.shape[0] if most > 0 else 0):
             corners = _corners(boxes[image], centred)
+            sides = corners.T
+            pairs = _overlapping(sides[:, :, None], sides[:, None], limit) if len(corners) <= FEW else None
             for group in range(scores.shape[1]):
                 row = scores[image, group]
                 order = np.argsort(-row, kind="stable")
                 if smallest is not None:
                     order = order[row[order] > smallest]
-                found += [(image, group, index) for index in _best(corners, order, most, limit)]
+                best = _best(corners, order, most, limit) if pairs is None else _best_of_few(pairs, order, most)
+                found += [(image, group, index) for index in best]
     return np.array(found, np.int64).reshape(-1, 3)
 
 
