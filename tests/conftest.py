@@ -20,7 +20,8 @@ from support.seed import KEPT_SEED, seed_of_sources
 
 # Examples of a property: fixed ones, and new ones that follow from the seed. Of a property that asks
 # for another number itself, shares like these. The fixed ones are those of Hypothesis and the first ones of one seed.
-FIXED, KEPT, NEW = 8, 10, 2
+# New ones find what fixed ones never will, so that few of those are enough.
+FIXED, KEPT, NEW = 5, 4, 3
 DEEP = 20_000
 
 
@@ -43,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "numerics(*names): compare under these numerics only")
     config.addinivalue_line("markers", "deep: a long campaign, which runs with --deep only")
-    config.addinivalue_line("markers", "in_turns(n): of its parameters one in n runs, others with every seed")
+    config.addinivalue_line("markers", "in_turns(n, by=): of its parameters, or of one's values, one in n runs")
     config.addinivalue_line("markers", "long: takes seconds, so worker processes begin with it")
     if hasattr(config, "workerinput"):
         config.option.seed = config.workerinput["seed"]
@@ -126,16 +127,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a test in turns, one in n of its parameters: those that the seed puts first."""
+    """Of a test in turns, one in n of its parameters, or of the values of one: those that the seed puts first, so that
+    tests which share what they make for a value choose the same ones.
+    """
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("in_turns"):
             groups.setdefault(item.nodeid.partition("[")[0], []).append(item)
     waiting: set[pytest.Item] = set()
     for group in groups.values():
-        parts = group[0].get_closest_marker("in_turns").args[0]
-        group.sort(key=lambda item: zlib.crc32(f"{config.option.seed} {item.nodeid}".encode()))
-        waiting.update(group[-(-len(group) // parts) :])
+        left = group
+        for mark in sorted(group[0].iter_markers("in_turns"), key=lambda mark: "by" not in mark.kwargs):
+            by = mark.kwargs.get("by")
+            words = {item: str(item.callspec.params[by]) if by else item.nodeid for item in left}
+            order = sorted({*words.values()}, key=lambda word: zlib.crc32(f"{config.option.seed} {word}".encode()))
+            kept = {*order[: -(-len(order) // mark.args[0])]}
+            left = [item for item in left if words[item] in kept]
+        waiting.update({*group}.difference(left))
     if waiting:
         config.hook.pytest_deselected(items=[item for item in items if item in waiting])
         items[:] = [item for item in items if item not in waiting]

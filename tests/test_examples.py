@@ -1,4 +1,6 @@
-"""What tests/conftest.py does with properties: fixed examples, new ones by the seed, and what `--deep` runs."""
+"""What tests/conftest.py does with properties and tests in turns: fixed examples, new ones by the seed, what `--deep`
+runs.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +42,12 @@ def test_few(x):
 def test_deep(number):
     pass
 
+@pytest.mark.in_turns(2, by="kind")
+@pytest.mark.parametrize("kind", ["a", "b", "c", "d"])
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_in_turns(kind, number):
+    note(f"turn {kind} {number}", 0)
+
 @given(st.integers(0, 2**64))
 def test_fails(x):
     assert not os.environ.get("FAIL") or x < 2**8
@@ -48,7 +56,7 @@ def test_fails(x):
 
 @pytest.fixture
 def run(tmp_path: Path):
-    """Runs the properties above in a process of its own: what it printed, and the examples by name."""
+    """Runs the tests above in a process of its own: what it printed, and the examples by name."""
     tests = tmp_path / "tests"
     for name in ("conftest.py", "support/__init__.py", "support/seed.py"):
         (tests / name).parent.mkdir(parents=True, exist_ok=True)
@@ -92,9 +100,12 @@ def test_the_same_seed_gives_the_same_examples(run, monkeypatch: pytest.MonkeyPa
     assert len(re.findall("SKIPPED", printed)) == 1, "one line for all campaigns"
     assert re.search(r"SKIPPED \[40\] .*long campaigns run with --deep", printed)
     assert first["a"].count(-5) == 1
-    assert len(first["a"]) == 21
+    assert len(first["a"]) == 13
     assert len(first["few"]) == 5
     assert first["a"] != first["b"]
+    turns = [name.split()[1:] for name in first if name.startswith("turn")]
+    assert len(turns) == 2 * 3, "one in two values, each with all other parameters"
+    assert len({kind for kind, _ in turns}) == 2
 
     printed, again = run("--seed", number, "-n", "2")
     assert f"--seed {number}" in printed
@@ -103,8 +114,8 @@ def test_the_same_seed_gives_the_same_examples(run, monkeypatch: pytest.MonkeyPa
     other_seed = str(int(number) + 1)
     monkeypatch.setenv("BITTRUE_SEED", other_seed)
     printed, other = run(fail=True)
-    assert other["a"][:19] == first["a"][:19], "fixed examples do not depend on the seed"
-    assert {*other["a"][19:]} - {*first["a"]}
+    assert other["a"][:10] == first["a"][:10], "fixed examples do not depend on the seed"
+    assert {*other["a"][10:]} - {*first["a"]}
     assert printed.count(f"--seed {other_seed}") >= 2, "at the head and after failures"
 
 

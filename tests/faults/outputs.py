@@ -57,6 +57,10 @@ def temporary(folder: Path) -> list[str]:
     return [str(path) for path in folder.rglob("*") if is_temporary(path.name)]
 
 
+# Names, for whoever must not wait until all are made.
+KINDS = ("plan", "results", "JSON", "SARIF", "JUnit", "page", "trace", "vectors", "failing", "reduced")
+
+
 @cache
 def outputs() -> dict[str, Output]:
     """By name; made once."""
@@ -99,4 +103,5 @@ def outputs() -> dict[str, Output]:
         "failing": Output(lambda path, form: save_failing(failing[form], cases[0], path) and None, None),
         "reduced": Output(reduced, None),
     }
+    assert tuple(found) == KINDS
     return found

@@ -18,7 +18,7 @@ import bittrue
 from bittrue import files
 from bittrue.cli import main
 from bittrue.errors import OutputError
-from faults.outputs import content, outputs, temporary
+from faults.outputs import KINDS, content, outputs, temporary
 from support.shared import REPOSITORY
 
 CALLS = ("open", "mkdir", "write", "fsync", "fchmod", "replace", "rename")
@@ -65,8 +65,8 @@ def pairs() -> list[tuple[str, str]]:
     return [(call, fault) for call in CALLS for fault in FAULTS if (fault == "short") <= (call == "write")]
 
 
-@pytest.mark.in_turns(2)
-@pytest.mark.parametrize("kind", [*outputs()])
+@pytest.mark.in_turns(3)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_call_fails_once(
     kind: str,
     tmp_path: Path,

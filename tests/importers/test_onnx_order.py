@@ -41,7 +41,7 @@ def sums(rng: np.random.Generator) -> bytes:
 
 
 def test_the_order_is_the_runtimes(request: pytest.FixtureRequest) -> None:
-    for rng in cases(request, usual=40):
+    for rng in cases(request, usual=20):
         content = sums(rng)
         graph = read_model(content).graphs[0]
         ours = [graph.tensors[node.outputs[0]].name for node in graph.nodes if node.source != "Identity"]
@@ -51,7 +51,7 @@ def test_the_order_is_the_runtimes(request: pytest.FixtureRequest) -> None:
 @needs_wide
 def test_shuffled_graphs_have_the_runtimes_bytes(request: pytest.FixtureRequest) -> None:
     notes = 0
-    for rng in cases(request, usual=30):
+    for rng in cases(request, usual=15):
         maker = RealGraphMaker(rng, opset=17, usual=0.95)
         maker.grow(3)
         content, feeds = maker.model()

@@ -171,7 +171,7 @@ class Network:
 @pytest.mark.parametrize("part", range(2))
 def test_random_networks(request: pytest.FixtureRequest, part: int) -> None:
     outcomes = set()
-    for rng in cases(request, part, 2, usual=160):
+    for rng in cases(request, part, 2, usual=80):
         network = Network(rng, 1 if rng.random() < 0.2 else 2)
         network.convolution()
         actions = [

@@ -49,7 +49,7 @@ def _image(rng: np.random.Generator, channels: int, axes: int) -> np.ndarray:
 @needs_native
 def test_random_convolutions(request: pytest.FixtureRequest) -> None:
     native = 0
-    for number, rng in enumerate(cases(request, usual=60)):
+    for number, rng in enumerate(cases(request, usual=30)):
         axes = 1 + int(rng.random() < 0.8)
         groups = int(rng.choice([1, 1, 2, 3, 8]))
         depth, filters = (int(rng.choice([1, 2, 3, 4, 7, 16, 20, 32])) for _ in range(2))
@@ -79,7 +79,7 @@ def test_random_convolutions(request: pytest.FixtureRequest) -> None:
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"])
 def test_random_pools(request: pytest.FixtureRequest, operator: str) -> None:
     native = 0
-    for number, rng in enumerate(cases(request, usual=50)):
+    for number, rng in enumerate(cases(request, usual=25)):
         axes = 1 + int(rng.random() < 0.8)
         attributes: dict[str, Any] = {}
         if not operator.startswith("Global"):

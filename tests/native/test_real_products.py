@@ -14,7 +14,7 @@ from support.onnx_models import build, cases
 @needs_native
 def test_random_products(request: pytest.FixtureRequest) -> None:
     native = 0
-    for number, rng in enumerate(cases(request, usual=60)):
+    for number, rng in enumerate(cases(request, usual=30)):
         m, n = (1 if rng.random() < 0.2 else int(v) for v in rng.integers(1, 90, 2))
         k = int(rng.integers(1, 600))
         operands = {"a": rng.normal(size=(m, k)).astype(np.float32)}

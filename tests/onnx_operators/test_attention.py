@@ -17,7 +17,7 @@ from support.onnx_models import MICROSOFT, Checks, build, check, needs_wide, sin
 
 @pytest.mark.parametrize("operator", GENERATORS)
 def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
-    checks = Checks(request, usual=15)
+    checks = Checks(request, usual=9)
     for rng in checks:
         checks.add(*GENERATORS[operator](rng))
     assert "equal" in checks.outcomes
@@ -26,7 +26,7 @@ def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
 @pytest.mark.parametrize("operator", HALVES)
 def test_random_models_of_halves(request: pytest.FixtureRequest, operator: str) -> None:
     """Scores and their softmax stay binary32; what is turned is rounded first."""
-    checks = Checks(request, usual=8)
+    checks = Checks(request, usual=6)
     for rng in checks:
         checks.add(*HALVES[operator](rng))
     assert "equal" in checks.outcomes

@@ -99,7 +99,7 @@ def content_bits(content: bytes) -> int:
 
 def test_random_models(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     replaced = 0
-    for rng in cases(request, usual=50):
+    for rng in cases(request, usual=25):
         content, x = model(rng)
         chosen = options()
         chosen.optimized_model_filepath = str(tmp_path / "optimized.onnx")

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(WIDE, reason="numerics onnxruntime marks caches 
 
 @pytest.mark.parametrize("numbers", CACHES)
 def test_random_models(request: pytest.FixtureRequest, numbers: str) -> None:
-    checks = Checks(request, usual=25)
+    checks = Checks(request, usual=12)
     for rng in checks:
         checks.add(*CACHES[numbers](rng))
     assert "equal" in checks.outcomes

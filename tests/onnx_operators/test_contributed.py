@@ -19,7 +19,7 @@ _GENERATORS = {**contributed_models.GENERATORS, **wide_models.GENERATORS}
 
 @pytest.mark.parametrize("operator", _GENERATORS)
 def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
-    checks = Checks(request, usual=10)
+    checks = Checks(request, usual=6)
     for rng in checks:
         checks.add(*_GENERATORS[operator](rng))
     assert "equal" in checks.outcomes

@@ -28,7 +28,7 @@ def values(rng: np.random.Generator, size: tuple[int, ...], dtype: np.dtype) -> 
 
 
 def test_random_models(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=300, only="equal")
+    checks = Checks(request, usual=150, only="equal")
     for rng in checks:
         x = values(rng, shape(rng, 0, 3) if rng.random() < 0.8 else (int(rng.integers(1, 40)),), one_type(rng))
         target = kind(TYPES[rng.integers(len(TYPES))])
@@ -43,7 +43,7 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
 
 def test_by_way_of_bfloat16(request: pytest.FixtureRequest) -> None:
     """NumPy cannot take bfloat16 from the runtime, so it is narrowed to and widened again."""
-    checks = Checks(request, usual=100, only="equal")
+    checks = Checks(request, usual=50, only="equal")
     for rng in checks:
         x = values(rng, shape(rng, 0, 3), one_type(rng))
         # To 8 bits, the runtime leaves the step over bfloat16 out.
@@ -76,7 +76,7 @@ def test_to_narrow_types(request: pytest.FixtureRequest) -> None:
 
 def test_from_narrow_types(request: pytest.FixtureRequest) -> None:
     """Every code of a type, as a constant."""
-    checks = Checks(request, usual=60, only="equal")
+    checks = Checks(request, usual=30, only="equal")
     for rng in checks:
         number = int(rng.integers(8))
         target = kind(TYPES[rng.integers(len(TYPES))]) if rng.random() < 0.8 else NUMBERS[rng.integers(8)]

@@ -57,7 +57,7 @@ def loss(rng: np.random.Generator) -> Model:
 @needs_wide
 @pytest.mark.parametrize("draw", [swish, center_crop_pad, loss])
 def test_random_models(request: pytest.FixtureRequest, draw: Callable[[np.random.Generator], Model]) -> None:
-    checks = Checks(request, 60)
+    checks = Checks(request, 30)
     for rng in checks:
         checks.add(*draw(rng))
     assert "equal" in checks.outcomes

@@ -65,7 +65,7 @@ def model(rng: np.random.Generator, source: np.dtype, opset: int, domain: str = 
 
 
 def test_random_models(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request)
+    checks = Checks(request, 60)
     for rng in checks:
         source = [*INTEGERS, S32, *FLOATS][rng.integers(13)]
         opset = 25 if source in INTEGERS[6:] else int(rng.choice([21, 23, 24, 25]))
@@ -82,7 +82,7 @@ def test_random_models_of_the_contributed_operator(request: pytest.FixtureReques
     assert "equal" in checks.outcomes
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize("opset", range(10, 27))
 def test_every_opset_and_type(opset: int) -> None:
     """What ONNX Runtime accepts and refuses: all types of x, scale and output, all quantized values of 8-bit floats."""

@@ -50,7 +50,7 @@ def test_a_number_that_is_none_in_every_place() -> None:
 
 def test_scales_that_come_from_another_node(request: pytest.FixtureRequest) -> None:
     """There and back: the scale and the zero point of one tensor, known while running only."""
-    checks = Checks(request, usual=40, only="equal")
+    checks = Checks(request, usual=20, only="equal")
     for rng in checks:
         x = (rng.standard_normal(int(rng.integers(1, 60))) * np.exp2(rng.uniform(-9, 9))).astype(np.float32)
         nodes = [

@@ -15,7 +15,7 @@ from support.onnx_models import MICROSOFT, Checks, check, needs_wide, single
 
 @pytest.mark.parametrize("operator", GENERATORS)
 def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
-    checks = Checks(request, usual=15)
+    checks = Checks(request, usual=9)
     for rng in checks:
         checks.add(*GENERATORS[operator](rng))
     assert "equal" in checks.outcomes
@@ -24,7 +24,7 @@ def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
 @needs_wide
 def test_weights_in_blocks(request: pytest.FixtureRequest) -> None:
     """Constant scales of whole blocks: kernels of products with such weights."""
-    checks = Checks(request, usual=10, only="equal")
+    checks = Checks(request, usual=6, only="equal")
     for rng in checks:
         checks.add(*qmoe(rng, by_blocks=True))
 

@@ -102,7 +102,7 @@ def model(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
 
 
 def test_random_models(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=80)
+    checks = Checks(request, usual=40)
     for rng in checks:
         checks.add(*model(rng))
     assert checks.outcomes.count("equal") > 0.7 * len(checks.outcomes)
@@ -110,7 +110,7 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
 
 
 def test_floats(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=40)
+    checks = Checks(request, usual=20)
     for rng in checks:
         checks.add(*floats(rng))
     assert checks.outcomes.count("equal") > 0.5 * len(checks.outcomes)

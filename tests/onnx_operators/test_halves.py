@@ -41,7 +41,7 @@ def _check(content: bytes, feeds: list[np.ndarray]) -> bool:
 def test_bytes(request: pytest.FixtureRequest) -> None:
     """Whole graphs of binary16 numbers, and graphs with casts of their own around some nodes."""
     ran = 0
-    for rng in cases(request, usual=50):
+    for rng in cases(request, usual=25):
         maker = RealGraphMaker(rng, opset=int(rng.choice([13, 17, 18, 20, 22])), usual=float(rng.choice([0.95, 0.6])))
         maker.grow(int(rng.integers(1, 4)))
         content, feeds = maker.model()
@@ -54,7 +54,7 @@ def test_bytes(request: pytest.FixtureRequest) -> None:
 def test_pairs(request: pytest.FixtureRequest) -> None:
     """Quantizations and dequantizations with binary16 scales."""
     ran = 0
-    for rng in cases(request, usual=20):
+    for rng in cases(request, usual=10):
         maker = GraphMaker(rng, opset=int(rng.choice([17, 21])), usual=0.9)
         while not maker.outputs:
             maker.grow(int(rng.integers(1, 6)))
@@ -179,7 +179,7 @@ class _Chain:
 @needs_wide
 def test_moved_transpositions(request: pytest.FixtureRequest) -> None:
     """Which numbers are rounded depends on where the runtime moves transpositions before it inserts casts."""
-    for rng in cases(request, usual=25):
+    for rng in cases(request, usual=12):
         opset = int(rng.choice([13, 14, 17, 18]))
         chain = _Chain(rng, opset)
         before = chain.add("Sigmoid", chain.add("Mul", "x", chain.constant(16, 1)))
@@ -201,7 +201,7 @@ def test_moved_transpositions(request: pytest.FixtureRequest) -> None:
 @needs_wide
 def test_shared_out(request: pytest.FixtureRequest) -> None:
     """Slices that are all of a tensor become one Split, whose neighbours decide about casts."""
-    for rng in cases(request, usual=20):
+    for rng in cases(request, usual=10):
         opset = int(rng.choice([12, 13, 18]))
         chain = _Chain(rng, opset)
         source, size = chain.add(str(rng.choice(["Sigmoid", "Relu", "Identity"])), "x"), 6
@@ -241,7 +241,7 @@ def test_shared_out(request: pytest.FixtureRequest) -> None:
 @needs_wide
 def test_reshapes_in_a_row(request: pytest.FixtureRequest) -> None:
     """Reshapes one behind the other are one, which may stand alone."""
-    for rng in cases(request, usual=15):
+    for rng in cases(request, usual=9):
         chain = _Chain(rng, 18)
         chain.constants |= {
             "a": np.array([6, -1]),
@@ -273,7 +273,7 @@ def test_reshapes_in_a_row(request: pytest.FixtureRequest) -> None:
 def test_chains(request: pytest.FixtureRequest) -> None:
     """Transpositions move past whatever reads them, as far as the runtime moves them; parts of graphs are binary32."""
     ran = 0
-    for rng in cases(request, usual=40):
+    for rng in cases(request, usual=20):
         ran += _check(*half_chain(rng))
     assert ran > 20
 
@@ -794,7 +794,7 @@ def test_shapes_behind_windows_of_free_images() -> None:
 @pytest.mark.parametrize("operator", ["Add", "Mul"])
 def test_pairs_of_constants_of_16_bits(request: pytest.FixtureRequest, operator: str) -> None:
     """Level 1 makes them integers before anybody asks what a dequantization reads: its binary16 result stays."""
-    for rng in cases(request, usual=30):
+    for rng in cases(request, usual=15):
         kind = np.dtype(rng.choice([np.uint16, np.int16]))
         shape = (int(rng.choice([1, 4])), 8) if rng.random() < 0.5 else (8,)
         scale, point = np.float16(2.0 ** rng.uniform(-13, -6)), integers(rng, (), kind)

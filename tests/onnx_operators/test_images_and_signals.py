@@ -255,7 +255,7 @@ _REFUSED = {discrete_fourier: {"BT-FOURIER-HALF", "BT-FOURIER-LENGTH"}}
 
 @pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
 def test_random_models(request: pytest.FixtureRequest, build: Generator) -> None:
-    checks = Checks(request, 60)
+    checks = Checks(request, 30)
     for rng in checks:
         checks.add(*build(rng), may_refuse=_REFUSED.get(build, ()))
     assert "equal" in checks.outcomes

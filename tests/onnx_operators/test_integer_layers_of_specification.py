@@ -29,7 +29,7 @@ def stored(acc: int, first: Any, second: Any, output: Any, zero: int, dtype: Any
 
 
 def test_random_products(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=60, only="equal")
+    checks = Checks(request, usual=30, only="equal")
     for rng in checks:
         first, second, out = (rng.choice([U8, S8]) for _ in range(3))
         m, k, n = (int(v) for v in rng.integers(1, 5, 3))
@@ -84,7 +84,7 @@ def convolved(x: np.ndarray, w: np.ndarray, groups: int, stride: int, dilation: 
 
 
 def test_random_convolutions(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=40, only="equal")
+    checks = Checks(request, usual=20, only="equal")
     for rng in checks:
         first, second, out = (rng.choice([U8, S8]) for _ in range(3))
         groups, depth, each = (int(v) for v in rng.integers(1, 3, 3))

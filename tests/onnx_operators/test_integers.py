@@ -149,7 +149,7 @@ def test_random_models(request: pytest.FixtureRequest, number: int) -> None:
 @pytest.mark.parametrize("fmod", [0, 1])
 def test_modulo_of_the_specification(request: pytest.FixtureRequest, fmod: int) -> None:
     """floor_mod and remainder under `onnx`: zeros, infinities and signs as the text of version 28 says."""
-    checks = Checks(request, usual=40, only="equal")
+    checks = Checks(request, usual=20, only="equal")
     for rng in checks:
         a, b = (numbers(rng, (20,), "f8") for _ in range(2))
         with np.errstate(all="ignore"):

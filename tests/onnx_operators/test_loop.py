@@ -46,7 +46,7 @@ def branches(rng: np.random.Generator) -> tuple[onnx.GraphProto, onnx.GraphProto
 
 @pytest.mark.parametrize("constant", [False, True])
 def test_if(request: pytest.FixtureRequest, constant: bool) -> None:
-    checks = Checks(request, usual=40, only="equal")
+    checks = Checks(request, usual=20, only="equal")
     for rng in checks:
         then, other = branches(rng)
         condition = np.array(rng.random() < 0.5)
@@ -183,7 +183,7 @@ def body(rng: np.random.Generator, grows: bool) -> onnx.GraphProto:
 
 
 def test_loop(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=40, only="equal")
+    checks = Checks(request, usual=20, only="equal")
     for rng in checks:
         rounds = np.array(int(rng.integers(0, 6)), np.int64)
         keep = np.array(rng.random() < 0.9)

@@ -114,7 +114,7 @@ def in_another_order(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]
 def test_weights_without_kernel(
     request: pytest.FixtureRequest, draw: Callable[[np.random.Generator], tuple[bytes, list[np.ndarray]]]
 ) -> None:
-    checks = Checks(request, usual=40)
+    checks = Checks(request, usual=20)
     for rng in checks:
         checks.add(*draw(rng), may_refuse={"BT-NODE-INPUT"})
     assert checks.outcomes.count("equal") > 0.8 * len(checks.outcomes)
@@ -143,7 +143,7 @@ def with_sum(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
 
 @needs_wide
 def test_sums_become_biases(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=50)
+    checks = Checks(request, usual=25)
     for rng in checks:
         content, feeds = with_sum(rng)
         if feeds[0].dtype == np.float32:

@@ -312,7 +312,7 @@ def test_borders_of_nothing(mode: str, pads: tuple[int, ...]) -> None:
 
 
 def test_borders_of_images_with_channels_last(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=30)
+    checks = Checks(request, usual=15)
     for rng in checks:
         channels = int(rng.integers(1, 9))
         constants = {

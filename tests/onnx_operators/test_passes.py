@@ -11,7 +11,7 @@ from support.onnx_models import HERE, cases, needs_wide, run_runtime
 from support.pass_graphs import PASSES, PassGraph
 
 # Few of each; --deep and --examples make more.
-_USUAL = 25
+_USUAL = 12
 
 
 @needs_wide

@@ -13,7 +13,7 @@ _BINARY = ("Add", "Mul", "Sub", "Sum", "Concat")
 
 
 def test_random_images(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=40)
+    checks = Checks(request, usual=20)
     for rng in checks:
         channels = int(rng.choice([16, 32]))
         x = rng.normal(size=(1, channels, *(int(v) for v in rng.integers(2, 9, 2)))).astype(np.float32)

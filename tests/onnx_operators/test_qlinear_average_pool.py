@@ -129,7 +129,7 @@ def test_specification(request: pytest.FixtureRequest) -> None:
         expected = {"y0": _exact(inputs, attributes, found.shape)}
         checks.add(content, feeds, numerics="onnx", expected=lambda found=expected: found)
         compared += 1
-    assert compared > 50
+    assert compared > 25
 
 
 @pytest.mark.parametrize("shape", [(0, 5, 5, 2), (1, 5, 5, 0), (1, 0, 5, 2), (0, 2, 5, 5), (1, 0, 5, 5), (1, 2, 5, 0)])

@@ -82,7 +82,7 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
 
 
 def test_random_integer_models(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, 150)
+    checks = Checks(request, 75)
     for rng in checks:
         first, second = rng.choice([U8, S8]), rng.choice([U8, S8])
         left, right = shapes(rng)

@@ -176,7 +176,7 @@ def _expected(operator: str, inputs: dict[str, Any], attributes: dict[str, Any])
 @pytest.mark.parametrize("operator", CASES)
 def test_specification(request: pytest.FixtureRequest, operator: str) -> None:
     # The sigmoid's oracle is slow.
-    checks = Checks(request, usual=20 if operator == "QLinearSigmoid" else 150, only="equal")
+    checks = Checks(request, usual=10 if operator == "QLinearSigmoid" else 75, only="equal")
     for rng in checks:
         inputs, attributes = CASES[operator](rng)
         if operator == "QLinearSigmoid":

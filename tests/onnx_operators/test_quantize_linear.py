@@ -106,7 +106,7 @@ def test_random_models_of_integers(request: pytest.FixtureRequest) -> None:
 
 
 def test_random_models_of_older_versions(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=100)
+    checks = Checks(request, usual=50)
     for rng in checks:
         opset = int(rng.choice([10, 13, 19]))
         content, feeds = model(rng, INTEGERS[rng.integers(2)], F16 if opset == 19 else F32, opset=opset)
@@ -172,7 +172,7 @@ def test_both_sides_of_every_tie_of_8_bit_floats(target: str, saturate: int) -> 
         assert check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)) == "equal"
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize("opset", range(10, 27))
 def test_every_opset_and_type(opset: int) -> None:
     """What ONNX Runtime accepts and refuses: all types of x, scale and output."""
@@ -211,7 +211,7 @@ def test_attributes_come_with_versions(opset: int, name: str, value: int, since:
             bittrue.load(content).prepare("onnxruntime")
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
 @pytest.mark.parametrize("opset", [10, 13, 19, 21, 23, 24, 25, 28])
 def test_types_are_those_of_the_schema(op_type: str, opset: int) -> None:

@@ -86,4 +86,4 @@ def test_kept(request: pytest.FixtureRequest) -> None:
         ours = _kept(rewrite(graph, declared_shapes(find_numerics("onnxruntime"), 1 << 28)(graph))[0])
         assert ours == _kept(bittrue.load(optimised(content)).graph)
         seen += len(ours)
-    assert seen > 30
+    assert seen > 15

@@ -25,7 +25,7 @@ def _counts(session: bittrue.Session) -> dict[str, int]:
 
 def test_random_networks(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     tally, compared = Tally(), 0
-    for rng in cases(request, usual=14):
+    for rng in cases(request, usual=8):
         content = quantize(random_network(rng), random_form(rng), tmp_path)
         session = bittrue.load(content).prepare(HERE, executor="reference")
         feeds = [rng.standard_normal(port.shape).astype(np.float32) for port in session.inputs]
@@ -44,5 +44,5 @@ def test_random_networks(request: pytest.FixtureRequest, tmp_path: Path) -> None
         expected = session.run(*feeds)
         for name, value in bittrue.load_plan(tmp_path / "saved.plan").run(*feeds).items():
             same(name, value, expected[name])
-    assert tally.tensors > 100
-    assert compared > 5
+    assert tally.tensors > 60
+    assert compared > 3

@@ -58,7 +58,7 @@ def test_single_columns_of_transposed_matrices(order: list[int]) -> None:
 def test_bias_of_integer_products(request: pytest.FixtureRequest) -> None:
     """Where the runtime puts a bias into the product before it, a normalized sum with a residual adds it first."""
     fused = 0
-    for rng in cases(request, usual=40):
+    for rng in cases(request, usual=20):
         content, x = _normalized_product(rng)
         theirs = run_runtime(content, [x])
         assert isinstance(theirs, dict)
@@ -67,7 +67,7 @@ def test_bias_of_integer_products(request: pytest.FixtureRequest) -> None:
         for name, value in theirs.items():
             assert_same(name, ours[name], np.asarray(value))
         fused += any(step.source == "SkipLayerNormalization" for step in session.plan.steps)
-    assert fused > 12
+    assert fused > 6
 
 
 @pytest.mark.parametrize("opset", [17, 20])

@@ -123,7 +123,7 @@ LAYERS: dict[str, tuple[Cell, int, int, int]] = {"LSTM": (lstm, 4, 3, 2), "GRU":
 @pytest.mark.parametrize("op_type", LAYERS)
 def test_equations(request: pytest.FixtureRequest, op_type: str) -> None:
     cell, gates, functions, count_of_states = LAYERS[op_type]
-    for rng in cases(request, usual=60):
+    for rng in cases(request, usual=30):
         steps, batch, inputs, hidden = (int(v) for v in rng.integers(1, 4, 4))
         direction = str(rng.choice(["forward", "reverse", "bidirectional"]))
         count = 2 if direction == "bidirectional" else 1

@@ -75,7 +75,7 @@ def test_random_products(request: pytest.FixtureRequest) -> None:
 
 
 def test_random_convolutions(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=40, only="equal")
+    checks = Checks(request, usual=20, only="equal")
     for rng in checks:
         groups, depth, each, taps, width = (int(v) for v in rng.integers(1, 4, 5))
         pad, width = int(rng.integers(0, 2)), width + 2

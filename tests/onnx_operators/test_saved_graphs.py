@@ -43,7 +43,7 @@ def _images(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
 @pytest.mark.parametrize("make", [_real, _quantized, _images])
 def test_bytes(request: pytest.FixtureRequest, level: str, make: Make) -> None:
     compared = 0
-    for rng in cases(request, usual=16):
+    for rng in cases(request, usual=10):
         content, feeds = make(rng)
         if isinstance(run_runtime(content, feeds), Refused):
             continue

@@ -13,7 +13,7 @@ from support.onnx_models import HERE, Checks, build, run_runtime
 
 
 def test_random_factors(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, usual=30)
+    checks = Checks(request, usual=15)
     for rng in checks:
         m, k, n = (int(v) for v in rng.integers(2, 40, 3))
         if rng.random() < 0.2:

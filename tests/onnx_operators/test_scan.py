@@ -56,7 +56,7 @@ def draw(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
 
 
 def test_random_models(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request, 60)
+    checks = Checks(request, 30)
     for rng in checks:
         checks.add(*draw(rng))
     assert checks.outcomes.count("equal") > len(checks.outcomes) / 2

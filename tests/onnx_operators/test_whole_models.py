@@ -20,7 +20,7 @@ from support.onnx_models import HERE, run_runtime
 _EXACT = ("branches",)
 
 
-@pytest.mark.in_turns(3)
+@pytest.mark.in_turns(6)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("form", forms())
 def test_quantized_model(name: str, form: str, tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ import bittrue
 from support import differential, recorded
 from support.runtimes import RUNTIMES
 
-# Derived tables repeat what `litert` has tried at full effort, so a share of the examples does.
-_SHARE = 8
+# Derived tables repeat what `litert` has tried at full effort, so a share of the examples does, or so many.
+_SHARE, _LEAST = 8, 6
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -45,7 +45,7 @@ def compared_numerics(request: pytest.FixtureRequest) -> Iterator[str]:
     usual = getattr(function, "_hypothesis_internal_use_settings", None)
     if usual is not None and name != "litert":
         # There is no public way to set the effort of a property per parameter.
-        fewer = max(min(usual.max_examples, 10), usual.max_examples // _SHARE)
+        fewer = max(min(usual.max_examples, _LEAST), usual.max_examples // _SHARE)
         function._hypothesis_internal_use_settings = settings(usual, max_examples=fewer)
     differential.COMPARED = name
     try:

@@ -23,7 +23,7 @@ from support.replays import replays
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "mxnet_pointwise"
 I8, U8, F32 = np.int8, np.uint8, np.float32
 _DATA = ("data", "lhs", "rhs")
-_SLOW = {"_contrib_quantized_batch_norm": 20, "_contrib_quantized_concat": 30}
+_SLOW = {"_contrib_quantized_batch_norm": 10, "_contrib_quantized_concat": 15}
 
 
 def _is_data(name: str) -> bool:
@@ -48,7 +48,7 @@ def _run(call: Call, outputs: int, *, constant: bool = True, **options: Any) -> 
 @pytest.mark.parametrize("operator", ORACLES)
 def test_random_calls_are_the_oracle(request: pytest.FixtureRequest, operator: str) -> None:
     """Ranges that are parameters, and ranges that every run brings; both executors."""
-    for number, rng in enumerate(cases(request, usual=_SLOW.get(operator, 50))):
+    for number, rng in enumerate(cases(request, usual=_SLOW.get(operator, 25))):
         call = random_call(operator, rng)
         wanted = expected(call)
         for options in (

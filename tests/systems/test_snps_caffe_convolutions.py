@@ -231,7 +231,7 @@ NUMERICS = ("snps_caffe", "snps_caffe-ev", "snps_caffe-document")
 
 def test_random_convolutions(request: pytest.FixtureRequest) -> None:
     """As binary32 blobs and, where the input has 8 bits, as a layer of integers: both give the formula's numbers."""
-    for rng in cases(request, usual=80):
+    for rng in cases(request, usual=40):
         layer, blobs, x = random_convolution(rng)
         numerics = NUMERICS[rng.integers(3)]
         if numerics == "snps_caffe-ev" and layer["quantize_method"] != "ONNX":
@@ -464,7 +464,7 @@ def axis_sums(x: np.ndarray, w: np.ndarray, axis: int, out: int, stride: int, di
 @pytest.mark.parametrize("kind", ["Convolution", "ConvolutionDepthwise"])
 def test_padding_by_type_and_by_side(kind: str, request: pytest.FixtureRequest) -> None:
     """pad_type 1 finds the padding ahead from undilated taps; force_nd_im2col pads behind the image only."""
-    for rng in cases(request, usual=12):
+    for rng in cases(request, usual=7):
         x = rng.integers(-9, 9, (1, 1, *rng.integers(1, 9, 2)))
         taps, strides, dilations = (rng.integers(low, high, 2) for low, high in ((1, 5), (1, 4), (1, 4)))
         columns = [rng.integers(-5, 6, n) for n in taps]
