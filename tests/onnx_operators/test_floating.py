@@ -89,9 +89,10 @@ def test_the_specification_is_near_the_runtime(request: pytest.FixtureRequest, o
         theirs = run_runtime(content, feeds)
         try:
             ours = bittrue.load(content).prepare("onnx", executor="reference").trace(*feeds)
-        except bittrue.BittrueError:
-            # The specification's table has few rows of f64.
-            assert isinstance(theirs, Refused) or any(feed.dtype == np.float64 for feed in feeds)
+        except bittrue.BittrueError as error:
+            # The specification's table has few rows of f64, and only absolute and Euclidean lengths.
+            missing = error.code == "BT-LP-POOL" or any(feed.dtype == np.float64 for feed in feeds)
+            assert isinstance(theirs, Refused) or missing
             continue
         if isinstance(theirs, Refused):
             continue

@@ -365,7 +365,7 @@ def pool(op: str) -> Generator:
         if op == "AveragePool" and rng.random() < 0.5:
             attributes["count_include_pad"] = int(rng.integers(2))
         if op == "LpPool" and rng.random() < 0.5:
-            attributes["p"] = int(rng.integers(1, 3))
+            attributes["p"] = int(rng.choice([1, 2, 3, 4, 7]))
         return single(op, {"x": x}, outputs, attributes, opset=opset)
 
     return generate
@@ -381,16 +381,18 @@ def images(op: str) -> Generator:
 
 def _batch(rng: np.random.Generator) -> Model:
     shape = shape_of(rng, 2, 5)
-    c = shape[1]
+    opset = int(rng.choice([7, 8, 9, 14, 15, 21]))
+    attributes: dict[str, Any] = {"epsilon": float(F32(10.0 ** rng.uniform(-6, -2)))} if rng.random() < 0.5 else {}
+    channels = shape[1:2]
+    if opset < 9 and rng.random() < 0.5:
+        attributes["spatial"], channels = 0, shape[1:]
     operands = {
         "x": reals(rng, shape),
-        "scale": reals(rng, (c,)),
-        "bias": reals(rng, (c,)),
-        "mean": reals(rng, (c,)),
-        "variance": np.abs(reals(rng, (c,))),
+        "scale": reals(rng, channels),
+        "bias": reals(rng, channels),
+        "mean": reals(rng, channels),
+        "variance": np.abs(reals(rng, channels)),
     }
-    attributes = {"epsilon": float(F32(10.0 ** rng.uniform(-6, -2)))} if rng.random() < 0.5 else {}
-    opset = int(rng.choice([8, 9, 14, 15, 21]))
     constants = [n for n in operands if n != "x"] if rng.random() < 0.8 else []
     return single("BatchNormalization", operands, [_FLOAT], attributes, opset=opset, constants=constants)
 

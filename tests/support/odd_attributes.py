@@ -88,6 +88,10 @@ def _by_hand() -> Iterator[Base]:
     yield _made("SimplifiedLayerNormalization", {"x": x, "scale": row}, [_F32], axis=-1)
     yield _made("RMSNormalization", {"x": x, "scale": row}, [_F32], opset=23)
     yield _made("GlobalLpPool", {"x": image}, [_F32], p=1)
+    yield _made("Inverse", {"x": x}, [_F32], **ours)
+    yield _made("CDist", {"x": x, "y": x[:2]}, [_F32], metric="euclidean", **ours)
+    every = {name: np.abs(image[0]) for name in ("scale", "bias", "mean", "variance")}
+    yield _made("BatchNormalization", {"x": image, **every}, [_F32], spatial=0, opset=8)
     regions = {"x": image, "b": np.float32([[0, 0, 2, 3]]), "n": np.int64([0])}
     yield _made("RoiAlign", regions, [_F32], mode="max", output_height=2, output_width=2, sampling_ratio=1,
                 spatial_scale=0.5, coordinate_transformation_mode="half_pixel", opset=16)  # fmt: skip

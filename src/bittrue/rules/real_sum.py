@@ -258,6 +258,19 @@ def _power(x: np.ndarray, exponent: float) -> np.ndarray:
     return elementary.power(x, np.full_like(x, exponent))
 
 
+def length(rule: RealSumRule, rows: np.ndarray, p: int) -> np.ndarray:
+    """(sum of |x|^p)^(1 / p) in row-major order; beyond squares powers are made in binary64 and rounded.
+
+    >>> length(RULES["binary32_packets_4"], np.float32([[1, -1, 1, 1]]), 4).tolist()
+    [1.4142135381698608]
+    """
+    if f"lp_{p}" in rule.reductions:
+        return rule.reductions[f"lp_{p}"](rows, None, Way())
+    with np.errstate(all="ignore"):
+        powers = np.power(np.abs(rows).astype(np.float64), p).astype(np.float32)
+        return _power(rule.reductions["sum"](powers, None, Way()), float(np.float32(1) / np.float32(p)))
+
+
 def _ordered_log_sum_exp(
     rows: np.ndarray,
     divisor: np.ndarray | None,

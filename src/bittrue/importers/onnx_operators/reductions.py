@@ -34,11 +34,26 @@ def _batch_normalization(source: Source) -> None:
     if source.integer("training_mode", 0) or len([name for name in source.outputs if name]) > 1:
         raise source.unsupported("BT-ONNX-TRAINING", "batch normalization while training is not read")
     source.real("momentum", 0.9)
-    if source.version < 9 and source.integer("spatial", 1) != 1:
-        raise source.unsupported("BT-ONNX-ATTRIBUTE", "spatial = 0 is not read")
-    source.emit(
-        "batch_normalization", source.type(0), {"epsilon": source.real("epsilon", 1e-5)}, outputs=source.outputs[:1]
-    )
+    dtype, inputs = source.type(0), list(source.inputs)
+    epsilon: dict[str, Attribute] = {"epsilon": source.real("epsilon", 1e-5)}
+    if source.version < 9 and source.integer("spatial", 1) == 0:
+        # Every element of a sample is a channel.
+        def flat(position: int, axis: int) -> int:
+            name = source.temporary(dtype, f"flat{position}")
+            return source.emit("flatten", dtype, {"axis": axis}, inputs=[inputs[position]], outputs=[name])[0]
+
+        all_of = source.constant(np.array([-1], np.int64), "all")
+        parts = [flat(0, 1)]
+        for position in range(1, len(inputs)):
+            part, name = flat(position, 0), source.temporary(dtype, f"row{position}")
+            parts += source.emit("reshape", dtype, {"zeros": "copied"}, inputs=[part, all_of], outputs=[name])
+        outputs = [source.temporary(dtype, "normalized")]
+        normalized = source.emit("batch_normalization", dtype, epsilon, inputs=parts, outputs=outputs)
+        sizes = [source.temporary("s64", "shape")]
+        shape = source.emit("shape", "s64", {"of": "dimensions"}, inputs=inputs[:1], outputs=sizes)
+        source.emit("reshape", dtype, {"zeros": "copied"}, inputs=[*normalized, *shape], outputs=source.outputs[:1])
+        return
+    source.emit("batch_normalization", dtype, epsilon, outputs=source.outputs[:1])
 
 
 def _layer_normalization(source: Source) -> None:

@@ -1,7 +1,7 @@
 """lp_pool: the length of every window, (sum of |x|^p)^(1 / p).
 
-With a rule of the slot `average` it is the root of the average of squares. Attributes are those of `pooling`, and `p`,
-1 or 2.
+With a rule of the slot `average` it is the root of the average of squares. Attributes are those of `pooling`, and `p`;
+above 2 for rules whose sums have an order.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from .pooling import Images, image_scratch, infer, limits, most_taps, pool_windo
 
 
 def lower(call: Call) -> Lowered:
-    """Geometry; only absolute and Euclidean lengths."""
+    """Geometry, and the power."""
     p, windows = int(call.node.attributes.get("p", 2)), pool_windows(call)  # type: ignore[arg-type]
-    if p not in ((2,) if "average" in call.rules else (1, 2)):
-        raise call.unsupported("BT-LP-POOL", f"p is {p}, 1 and 2 are possible")
+    ordered = "real_sum" in call.rules and real_sum.RULES[call.rules["real_sum"]].ordered
+    if not (p == 2 or ("real_sum" in call.rules and p == 1) or (ordered and p > 2)):
+        raise call.unsupported("BT-LP-POOL", f"p is {p}, which has no rule")
     if "real_sum" in call.rules:
         return lowered(call, windows, {"p": p})
     return Lowered(
@@ -36,8 +37,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     out = images.empty(inputs[0].dtype)
     if "real_sum" in step.rules:
         if out.size:
-            rule = real_sum.RULES[step.rules["real_sum"]].reductions[f"lp_{step['p']}"]
-            out = images.of_planes(rule(rows(step, inputs[0])[0], None, real_sum.Way()))
+            rule = real_sum.RULES[step.rules["real_sum"]]
+            out = images.of_planes(real_sum.length(rule, rows(step, inputs[0])[0], step["p"]))
         return [images.result(out)]
     count, divide = images.counts("inside"), average.RULES[step.rules["average"]]
     with np.errstate(all="ignore"):
