@@ -23,9 +23,9 @@ class CoreSet {
   // All cores as (instruction set that implements it, core).
   std::vector<std::pair<std::string, std::string>> rows() const;
 
-#define BITTRUE_FACTORY(name, Core, Spec) std::unique_ptr<Core> name(const Spec& spec) const;
-#define BITTRUE_FUNCTION(name, Type) Type name() const;
-#define BITTRUE_OBJECT(name, Type) const Type& name() const;
+#define BITTRUE_FACTORY(name, Core, Spec) [[gnu::cold]] std::unique_ptr<Core> name(const Spec& spec) const;
+#define BITTRUE_FUNCTION(name, Type) [[gnu::cold]] Type name() const;
+#define BITTRUE_OBJECT(name, Type) [[gnu::cold]] const Type& name() const;
 #include "isa/core_list.inc"
 
  private:

@@ -35,6 +35,13 @@ int64_t read_integer(Type type, const void* data, int64_t i) {
 
 }  // namespace
 
+Step::Step() = default;
+Step::Step(const Step&) = default;
+Step::Step(Step&&) noexcept = default;
+Step& Step::operator=(const Step&) = default;
+Step& Step::operator=(Step&&) noexcept = default;
+Step::~Step() = default;
+
 void no_kernel(const char* what) { throw NoKernel(what); }
 
 int64_t Array::integer(int64_t i) const { return read_integer(type, data, i); }

@@ -69,30 +69,39 @@ struct Step {
   std::shared_ptr<Step> then;
   bool then_result_first = true;
 
-  // All of these throw NoKernel when the plan does not give what is asked for.
-  int64_t integer(const char* key) const;
+  // Copies are made in one place, for many files.
+  Step();
+  Step(const Step&);
+  Step(Step&&) noexcept;
+  Step& operator=(const Step&);
+  Step& operator=(Step&&) noexcept;
+  ~Step();
+
+  // All of these throw NoKernel when the plan does not give what is asked for. They are cold, and so is what is sure to
+  // call them: code that makes kernels is compiled for size, in half the time (CONTRIBUTING.md, "Short builds").
+  [[gnu::cold]] int64_t integer(const char* key) const;
   // A number, whether the plan wrote it as a real one or as an integer.
-  double real(const char* key) const;
+  [[gnu::cold]] double real(const char* key) const;
   // An integer that must lie in [low, high].
-  int64_t integer(const char* key, int64_t low, int64_t high) const;
-  const std::vector<int64_t>& list(const char* key) const;
-  const std::string& text(const char* key) const;
-  const std::string& rule(const char* slot) const;
-  const Array& array(const std::string& key) const;
+  [[gnu::cold]] int64_t integer(const char* key, int64_t low, int64_t high) const;
+  [[gnu::cold]] const std::vector<int64_t>& list(const char* key) const;
+  [[gnu::cold]] const std::string& text(const char* key) const;
+  [[gnu::cold]] const std::string& rule(const char* slot) const;
+  [[gnu::cold]] const Array& array(const std::string& key) const;
   bool has_array(const std::string& key) const { return arrays.count(key) != 0; }
   bool has_input(size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
-  const Operand& input(size_t i) const;
-  const Operand& output(size_t i = 0) const;
+  [[gnu::cold]] const Operand& input(size_t i) const;
+  [[gnu::cold]] const Operand& output(size_t i = 0) const;
 
   // The slots rescale and store with the arrays `<prefix>multiplier`, `<prefix>exponent` or `<prefix>factor`, the
   // parameters output_zero_point, low and high, and the bound. `columns` is what per-column arrays must hold.
-  rules::Requantize requantize(int64_t columns, const std::string& prefix = "") const;
+  [[gnu::cold]] rules::Requantize requantize(int64_t columns, const std::string& prefix = "") const;
   // One prepared multiplier, for rules other than the final one.
-  rules::Multiplier multiplier(const std::string& prefix) const;
-  rules::RescaleRule rescale_rule(const char* slot = "rescale") const;
+  [[gnu::cold]] rules::Multiplier multiplier(const std::string& prefix) const;
+  [[gnu::cold]] rules::RescaleRule rescale_rule(const char* slot = "rescale") const;
 };
 
-[[noreturn]] void no_kernel(const char* what);
+[[noreturn, gnu::cold]] void no_kernel(const char* what);
 // Throws NoKernel unless `condition`: factories state what they rely on.
 inline void require(bool condition, const char* what) {
   if (!condition) no_kernel(what);

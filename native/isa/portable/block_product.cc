@@ -2,6 +2,7 @@
 #include "isa/block_tiles.h"
 
 #include "isa/portable/cores.h"
+#include "isa/portable/vectors.h"
 
 namespace bittrue::portable {
 namespace {
@@ -12,7 +13,7 @@ typedef int32_t Sums __attribute__((vector_size(16)));
 typedef uint32_t Words __attribute__((vector_size(16)));
 
 struct Set {
-  typedef float Reals __attribute__((vector_size(16)));
+  using Reals = Vector;
   static constexpr int64_t kLanes = 4;
   static constexpr int kTileRows = 2, kTileRowsOfBytes = 2, kHeld = 4;
   struct Numbers {
@@ -48,10 +49,7 @@ struct Set {
     return __builtin_convertvector(sum, Reals);
   }
   static Reals broadcast(float x) { return x - Reals{}; }
-  static Reals multiply_add(Reals a, Reals b, Reals c) {
-    for (int i = 0; i < 4; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
-    return c;
-  }
+  static Reals multiply_add(Reals a, Reals b, Reals c) { return portable::multiply_add(a, b, c); }
   static Reals half_bytes(const uint8_t* from, bool high) {
     Reals numbers;
     for (int i = 0; i < 4; ++i) numbers[i] = static_cast<float>(high ? from[i] >> 4 : from[i] & 15);

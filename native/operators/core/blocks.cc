@@ -209,4 +209,44 @@ void CheckedBlockKernel::run(const Run& run) const {
   if (!all.load(std::memory_order_relaxed)) throw Undefined();
 }
 
+namespace {
+
+class FunctionKernel final : public BlockKernel {
+ public:
+  FunctionKernel(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes,
+                 BlockFunction function)
+      : BlockKernel(step, input_bytes, output_bytes), function_(std::move(function)) {}
+
+ private:
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override { function_(in, out, count); }
+
+  BlockFunction function_;
+};
+
+class CheckedFunctionKernel final : public CheckedBlockKernel {
+ public:
+  CheckedFunctionKernel(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes,
+                        CheckedBlockFunction function)
+      : CheckedBlockKernel(step, input_bytes, output_bytes), function_(std::move(function)) {}
+
+ private:
+  bool defined(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    return function_(in, out, count);
+  }
+
+  CheckedBlockFunction function_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_blocks(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes,
+                                    BlockFunction function) {
+  return std::make_unique<FunctionKernel>(step, input_bytes, output_bytes, std::move(function));
+}
+
+std::unique_ptr<Kernel> make_checked_blocks(const Step& step, std::initializer_list<size_t> input_bytes,
+                                            size_t output_bytes, CheckedBlockFunction function) {
+  return std::make_unique<CheckedFunctionKernel>(step, input_bytes, output_bytes, std::move(function));
+}
+
 }  // namespace bittrue

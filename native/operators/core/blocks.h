@@ -23,7 +23,7 @@ class Blocks {
 
   Blocks() = default;
   // NoKernel when the shapes do not broadcast, or when rows are strided element by element.
-  Blocks(const std::vector<const Operand*>& inputs, const Operand& output, int64_t block_elements = 2048);
+  [[gnu::cold]] Blocks(const std::vector<const Operand*>& inputs, const Operand& output, int64_t block_elements = 2048);
 
   int64_t scratch_bytes(int threads) const { return threads * worker_bytes_; }
 
@@ -65,9 +65,9 @@ class BlockKernel : public Kernel {
   int64_t scratch_bytes(int threads) const final { return blocks_.scratch_bytes(threads); }
 
  protected:
-  BlockKernel(const Step& step, int inputs, int64_t block_elements = 2048);
+  [[gnu::cold]] BlockKernel(const Step& step, int inputs, int64_t block_elements = 2048);
   // The same; NoKernel unless elements have these sizes.
-  BlockKernel(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes);
+  [[gnu::cold]] BlockKernel(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes);
   // `count` elements, one pointer per input.
   virtual void block(const uint8_t* const* in, uint8_t* out, int64_t count) const = 0;
 
@@ -82,13 +82,39 @@ class CheckedBlockKernel : public Kernel {
   int64_t scratch_bytes(int threads) const final { return blocks_.scratch_bytes(threads); }
 
  protected:
-  CheckedBlockKernel(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes);
+  [[gnu::cold]] CheckedBlockKernel(const Step& step, std::initializer_list<size_t> input_bytes, size_t output_bytes);
   // Whether all results of the block are.
   virtual bool defined(const uint8_t* const* in, uint8_t* out, int64_t count) const = 0;
 
  private:
   Blocks blocks_;
 };
+
+// A function with what it holds, of any class: kernels that call it need no class for each.
+template <class Signature>
+class HeldFunction;
+template <class Result, class... Arguments>
+class HeldFunction<Result(Arguments...)> {
+ public:
+  template <class Function>
+  explicit HeldFunction(Function function)
+      : held_(new Function(std::move(function)), [](void* f) { delete static_cast<Function*>(f); }),
+        call_([](const void* f, Arguments... arguments) { return (*static_cast<const Function*>(f))(arguments...); }) {}
+
+  Result operator()(Arguments... arguments) const { return call_(held_.get(), arguments...); }
+
+ private:
+  std::unique_ptr<void, void (*)(void*)> held_;
+  Result (*call_)(const void* held, Arguments... arguments);
+};
+using BlockFunction = HeldFunction<void(const uint8_t* const* in, uint8_t* out, int64_t count)>;
+using CheckedBlockFunction = HeldFunction<bool(const uint8_t* const* in, uint8_t* out, int64_t count)>;
+
+// The kernel of a walk that hands blocks to `function`, whose result says, with the second one, whether all are defined.
+[[gnu::cold]] std::unique_ptr<Kernel> make_blocks(const Step& step, std::initializer_list<size_t> input_bytes,
+                                                  size_t output_bytes, BlockFunction function);
+[[gnu::cold]] std::unique_ptr<Kernel> make_checked_blocks(const Step& step, std::initializer_list<size_t> input_bytes,
+                                                          size_t output_bytes, CheckedBlockFunction function);
 
 // A core over two operands that broadcast to one output, all of them 8-bit.
 class ElementwiseBytes final : public BlockKernel {

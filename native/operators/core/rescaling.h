@@ -38,14 +38,14 @@ struct Storing {
 constexpr int64_t kLargestZeroPoint = int64_t{1} << 29;
 
 // The slot's rule and the arrays `<prefix>multiplier` and so on; NoKernel when they are not what plans hold.
-Rescaling rescaling(const Step& step, const std::string& prefix = "");
+[[gnu::cold]] Rescaling rescaling(const Step& step, const std::string& prefix = "");
 // The same with a rule by name, for slots that are built on a rescale rule.
-Rescaling rescaling(const Step& step, const std::string& rule, const std::string& prefix);
+[[gnu::cold]] Rescaling rescaling(const Step& step, const std::string& rule, const std::string& prefix);
 // The same with rules that cores do not know, some with real results: for `requantization`, or one element at a time.
-Rescaling any_rescaling(const Step& step, const std::string& rule, const std::string& prefix);
+[[gnu::cold]] Rescaling any_rescaling(const Step& step, const std::string& rule, const std::string& prefix);
 // The slot's rule, output_zero_point, low and high.
-Storing storing(const Step& step);
+[[gnu::cold]] Storing storing(const Step& step);
 // A requantization with one multiplier whose accumulators are proven to be |acc| <= bound (exact), or wrap.
-rules::Requantize requantization(const Step& step, const Rescaling& rescale, int64_t bound);
+[[gnu::cold]] rules::Requantize requantization(const Step& step, const Rescaling& rescale, int64_t bound);
 
 }  // namespace bittrue

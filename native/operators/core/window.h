@@ -23,9 +23,9 @@ struct Window {
 };
 
 // NoKernel when the numbers contradict the shapes of input 0 and output 0, or for a volume unless `volumes` are meant.
-Window read_window(const Step& step, bool volumes = false);
+[[gnu::cold]] Window read_window(const Step& step, bool volumes = false);
 
 // The same for convolutions, whose windows fill the padded image: as many outputs as fit, not one more or less.
-Window read_full_window(const Step& step, bool volumes = false);
+[[gnu::cold]] Window read_full_window(const Step& step, bool volumes = false);
 
 }  // namespace bittrue

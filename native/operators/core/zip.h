@@ -3,7 +3,6 @@
 
 #include <limits>
 #include <memory>
-#include <utility>
 
 #include "core/kernel.h"
 #include "operators/core/blocks.h"
@@ -13,54 +12,30 @@ namespace bittrue {
 
 // Function: Out operator()(In, In) const, on stored elements.
 template <class In, class Out, class Function>
-class Zip final : public BlockKernel {
- public:
-  Zip(const Step& step, Function function)
-      : BlockKernel(step, {sizeof(In), sizeof(In)}, sizeof(Out)), function_(std::move(function)) {
-    require(step.input(0).type == step.input(1).type, "no native kernel for these types");
-  }
-
- private:
-  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+std::unique_ptr<Kernel> make_zip(const Step& step, Function function) {
+  require(step.input(0).type == step.input(1).type, "no native kernel for these types");
+  const auto block = [function](const uint8_t* const* in, uint8_t* out, int64_t count) {
     const auto* first = reinterpret_cast<const In*>(in[0]);
     const auto* second = reinterpret_cast<const In*>(in[1]);
     auto* target = reinterpret_cast<Out*>(out);
-    for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i]);
-  }
-
-  Function function_;
-};
-
-template <class In, class Out, class Function>
-std::unique_ptr<Kernel> make_zip(const Step& step, Function function) {
-  return std::make_unique<Zip<In, Out, Function>>(step, std::move(function));
+    for (int64_t i = 0; i < count; ++i) target[i] = function(first[i], second[i]);
+  };
+  return make_blocks(step, {sizeof(In), sizeof(In)}, sizeof(Out), BlockFunction(block));
 }
 
 // Function: Out operator()(In, In, bool* defined) const; clearing `defined` leaves the whole step to the reference.
 template <class In, class Out, class Function>
-class CheckedZip final : public CheckedBlockKernel {
- public:
-  CheckedZip(const Step& step, Function function)
-      : CheckedBlockKernel(step, {sizeof(In), sizeof(In)}, sizeof(Out)), function_(std::move(function)) {
-    require(step.input(0).type == step.input(1).type, "no native kernel for these types");
-  }
-
- private:
-  bool defined(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+std::unique_ptr<Kernel> make_checked_zip(const Step& step, Function function) {
+  require(step.input(0).type == step.input(1).type, "no native kernel for these types");
+  const auto block = [function](const uint8_t* const* in, uint8_t* out, int64_t count) {
     const auto* first = reinterpret_cast<const In*>(in[0]);
     const auto* second = reinterpret_cast<const In*>(in[1]);
     auto* target = reinterpret_cast<Out*>(out);
     bool all = true;
-    for (int64_t i = 0; i < count; ++i) target[i] = function_(first[i], second[i], &all);
+    for (int64_t i = 0; i < count; ++i) target[i] = function(first[i], second[i], &all);
     return all;
-  }
-
-  Function function_;
-};
-
-template <class In, class Out, class Function>
-std::unique_ptr<Kernel> make_checked_zip(const Step& step, Function function) {
-  return std::make_unique<CheckedZip<In, Out, Function>>(step, std::move(function));
+  };
+  return make_checked_blocks(step, {sizeof(In), sizeof(In)}, sizeof(Out), CheckedBlockFunction(block));
 }
 
 namespace zip_detail {

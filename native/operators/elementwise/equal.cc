@@ -10,34 +10,22 @@ namespace {
 
 constexpr int kCompareLeft = 8;  // src/bittrue/rules/compare.py, rescaled_left_8
 
-// Compare: bool operator()(T, T) const. Exchanged: the inputs are, so that "less" is "greater".
+// The inputs' order: exchanged, "less" is "greater".
 struct ComparedOrder {
   explicit ComparedOrder(bool exchanged) : first(exchanged ? 1 : 0), second(exchanged ? 0 : 1) {}
   int first, second;
 };
 
-template <class T, class Compare>
-class Comparison final : public BlockKernel {
- public:
-  Comparison(const Step& step, ComparedOrder order, Compare compare)
-      : BlockKernel(step, {sizeof(T), sizeof(T)}, 1), order_(order), compare_(compare) {
-    require(step.input(0).type == step.input(1).type, "no native kernel for these types");
-  }
-
- private:
-  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
-    const auto* first = reinterpret_cast<const T*>(in[order_.first]);
-    const auto* second = reinterpret_cast<const T*>(in[order_.second]);
-    for (int64_t i = 0; i < count; ++i) out[i] = compare_(first[i], second[i]) ? 1 : 0;
-  }
-
-  ComparedOrder order_;
-  Compare compare_;
-};
-
+// Compare: bool operator()(T, T) const.
 template <class T, class Compare>
 std::unique_ptr<Kernel> make_for(const Step& step, ComparedOrder order, Compare compare) {
-  return std::make_unique<Comparison<T, Compare>>(step, order, compare);
+  require(step.input(0).type == step.input(1).type, "no native kernel for these types");
+  const auto block = [order, compare](const uint8_t* const* in, uint8_t* out, int64_t count) {
+    const auto* first = reinterpret_cast<const T*>(in[order.first]);
+    const auto* second = reinterpret_cast<const T*>(in[order.second]);
+    for (int64_t i = 0; i < count; ++i) out[i] = compare(first[i], second[i]) ? 1 : 0;
+  };
+  return make_blocks(step, {sizeof(T), sizeof(T)}, 1, BlockFunction(block));
 }
 
 // What every 8-bit value stands for in 1/256 of the real value.

@@ -349,7 +349,7 @@ class IntegerBlocks final : public Panels {
   int32_t nothing() const { return static_cast<int32_t>(padded() / 2); }
 
   // Column `n`: the four bytes of a lane's first and second four lie 64 apart, or share bytes.
-  void pack(const BlockWeights& w, int64_t n, uint8_t* to) const {
+  [[gnu::hot]] void pack(const BlockWeights& w, int64_t n, uint8_t* to) const {
     for (int64_t t = 0; t < steps_; ++t, to += step_bytes_) {
       for (int64_t i = 0; i < 32; ++i) {
         const int64_t pair = pairs_[16 * t + i / 2], lane = i / 8, d = i % 4;
@@ -460,6 +460,13 @@ class RealBlocks final : public Panels {
     numbers_.assign(static_cast<size_t>(panels_ * pairs_ * kTaskColumns), 0);
     scales_.assign(static_cast<size_t>(panels_ * blocks_ * kTaskColumns), 0.0f);
     points_ = scales_;
+    pack(w);
+  }
+  std::string note() const override { return "real rows, weights in blocks"; }
+  void run(const Run& run) const override { share(run); }
+
+ private:
+  [[gnu::hot]] void pack(const BlockWeights& w) {
     for (int64_t p = 0; p < panels_; ++p) {
       each_column(w, p, [&](int64_t c, int64_t n) {
         uint8_t* to = numbers_.data() + p * pairs_ * kTaskColumns + c;
@@ -473,10 +480,7 @@ class RealBlocks final : public Panels {
       });
     }
   }
-  std::string note() const override { return "real rows, weights in blocks"; }
-  void run(const Run& run) const override { share(run); }
 
- private:
   int64_t worker_bytes() const override {
     return kTaskRows * 8 + (std::max<int64_t>(kTaskRows, 16) + length_) * kTaskColumns * 4;
   }
@@ -521,14 +525,7 @@ class RealBlocks final : public Panels {
 class Unpacked final : public Kernel {
  public:
   Unpacked(const Step& step, const BlockWeights& w, const CoreSet& cores) {
-    values_.resize(static_cast<size_t>(w.columns * w.depth));
-    for (int64_t n = 0; n < w.columns; ++n) {
-      for (int64_t k = 0; k < w.depth; ++k) {
-        const auto number = static_cast<float>(w.number(n, k));
-        const float scale = w.scale(n, k / w.length), point = w.point(n, k / w.length);
-        values_[n * w.depth + k] = w.real_points ? number * scale - scale * point : (number - point) * scale;
-      }
-    }
+    unpack(w);
     const Operand a = matrix(w.rows, w.depth), out = matrix(w.rows, w.columns);
     Operand b = matrix(w.columns, w.depth);
     b.constant = values_.data();
@@ -555,6 +552,17 @@ class Unpacked final : public Kernel {
   }
 
  private:
+  [[gnu::hot]] void unpack(const BlockWeights& w) {
+    values_.resize(static_cast<size_t>(w.columns * w.depth));
+    for (int64_t n = 0; n < w.columns; ++n) {
+      for (int64_t k = 0; k < w.depth; ++k) {
+        const auto number = static_cast<float>(w.number(n, k));
+        const float scale = w.scale(n, k / w.length), point = w.point(n, k / w.length);
+        values_[n * w.depth + k] = w.real_points ? number * scale - scale * point : (number - point) * scale;
+      }
+    }
+  }
+
   static Operand matrix(int64_t rows, int64_t columns) {
     Operand operand;
     operand.type = Type::f32;

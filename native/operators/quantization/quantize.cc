@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "operators/core/lanes.h"
+#include "operators/core/map.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "rules/center.h"
@@ -17,70 +18,82 @@ namespace {
 constexpr int64_t kLeastRounded = std::numeric_limits<int32_t>::min(),
                   kMostRounded = std::numeric_limits<int32_t>::max();
 
-enum class QuantizeRule {
-  divide_away,
-  divide_away_limited,
-  divide_away_sum,
-  divide_even,
-  reciprocal_away_sum,
-  reciprocal_even,
-  reciprocal_fused_even
+// `count` numbers, each with its scale and zero point, or, by `step` 0, all with the first ones.
+using QuantizeRow = void (*)(const float* in, const float* scales, const int32_t* zero_points, int64_t step,
+                             int32_t low, int32_t high, int64_t* out, int64_t count);
+template <int32_t (*rule)(float x, float scale, int32_t zero_point, int32_t low, int32_t high)>
+void quantize_row(const float* in, const float* scales, const int32_t* zero_points, int64_t step, int32_t low,
+                  int32_t high, int64_t* out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) out[i] = rule(in[i], scales[i * step], zero_points[i * step], low, high);
+}
+
+struct QuantizeRule {
+  const char* name;
+  QuantizeRow row;
+  bool multiplies = false;  // by the scale's reciprocal
+  bool short_points = false;
+};
+constexpr QuantizeRule kQuantizeRules[] = {
+    {"binary32_divide_away", quantize_row<rules::binary32_divide_away>},
+    {"binary32_divide_away_limited", quantize_row<rules::binary32_divide_away_limited>},
+    {"binary32_divide_away_sum", quantize_row<rules::binary32_divide_away_sum>},
+    {"binary32_divide_even", quantize_row<rules::binary32_divide_even>},
+    {"binary32_reciprocal_away_sum", quantize_row<rules::binary32_reciprocal_away_sum>, true},
+    {"binary32_reciprocal_even", quantize_row<rules::binary32_reciprocal_even>, true, true},
+    {"binary32_reciprocal_fused_even", quantize_row<rules::binary32_reciprocal_fused_even>, true, true},
 };
 
 // binary32 to integers; `dimension` scales, each for `inner` neighbours.
-template <class Out, QuantizeRule kRule>
 class QuantizeReal final : public Kernel {
  public:
   QuantizeReal(const Step& step, const CoreSet& cores)
       : parameters_(axis_parameters(step, step.output())), quantize_(cores.quantize_reals()) {
-    if (kRule >= QuantizeRule::reciprocal_away_sum) {
-      for (float& scale : parameters_.scales) scale = 1.0f / scale;
+    const std::string& name = step.rule("quantize");
+    for (const QuantizeRule& rule : kQuantizeRules) {
+      if (name == rule.name) rule_ = rule;
     }
-    if (kRule == QuantizeRule::reciprocal_even || kRule == QuantizeRule::reciprocal_fused_even) {
-      for (const int32_t zero_point : parameters_.zero_points) {
-        require(zero_point >= -65536 && zero_point <= 65536, "a zero point is out of range");
-      }
+    require(rule_.row != nullptr, "no native rule for this slot");
+    for (float& scale : parameters_.scales) scale = rule_.multiplies ? 1.0f / scale : scale;
+    for (const int32_t zero_point : parameters_.zero_points) {
+      require(!rule_.short_points || (zero_point >= -65536 && zero_point <= 65536), "a zero point is out of range");
     }
     require(step.input(0).elements == step.output().elements && step.input(0).dense() && step.output().dense(),
             "both sides must be dense");
     low_ = static_cast<int32_t>(step.integer("low", kLeastRounded, kMostRounded));
     high_ = static_cast<int32_t>(step.integer("high", kLeastRounded, kMostRounded));
     flip_ = flip_of(step.output().type);
-    bytes_ = is_8bit(step.output().type) && low_ >= -flip_ && low_ <= high_ && high_ <= 255 - flip_;
+    item_ = type_bytes(step.output().type);
+    by_core_ = name == "binary32_divide_even" && is_8bit(step.output().type) && low_ >= -flip_ && low_ <= high_ &&
+               high_ <= 255 - flip_;
   }
 
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* out = reinterpret_cast<Out*>(run.outputs[0]);
     const AxisParameters& p = parameters_;
-    if (p.inner == 1) {
-      for (int64_t o = 0; o < p.outer; ++o, in += p.dimension, out += p.dimension) {
-        const float* scales = p.scales.data();
-        const int32_t* zero_points = p.zero_points.data();
-        for (int64_t i = 0; i < p.dimension; ++i) out[i] = stored(in[i], scales[i], zero_points[i]);
-      }
-      return;
-    }
-    constexpr int64_t kBlock = 8192;
-    const int64_t per_row = (p.inner + kBlock - 1) / kBlock;
-    run.pool.parallel(p.outer * p.dimension * per_row, [&](int64_t task, int) {
-      const int64_t row = task / per_row, channel = row % p.dimension;
-      const int64_t first = task % per_row * kBlock, last = std::min(p.inner, first + kBlock);
-      const float* source = in + row * p.inner;
-      Out* target = out + row * p.inner;
-      const float scale = p.scales[channel];
-      const int32_t zero_point = p.zero_points[channel];
-      if (bytes_ && by_core(source + first, run.outputs[0] + row * p.inner + first, last - first, scale, zero_point)) {
-        return;
-      }
-      for (int64_t i = first; i < last; ++i) target[i] = stored(source[i], scale, zero_point);
+    // Rows of one scale, or of all of them.
+    const bool apart = p.inner == 1;
+    const int64_t rows = apart ? p.outer : p.outer * p.dimension, length = apart ? p.dimension : p.inner;
+    const int64_t per_row = (length + kBlock - 1) / kBlock;
+    run.pool.parallel(rows * per_row, apart ? 1 : run.pool.threads(), [&](int64_t task, int) {
+      const int64_t row = task / per_row, from = task % per_row * kBlock, count = std::min(kBlock, length - from);
+      const int64_t first = row * length + from, place = apart ? from : row % p.dimension;
+      const float* scales = p.scales.data() + place;
+      const int32_t* zero_points = p.zero_points.data() + place;
+      uint8_t* out = run.outputs[0] + first * item_;
+      if (by_core_ && !apart && by_core(in + first, out, count, *scales, *zero_points)) return;
+      int64_t values[kBlock];
+      rule_.row(in + first, scales, zero_points, apart ? 1 : 0, low_, high_, values, count);
+      for (int64_t i = 0; i < count; ++i) values[i] += flip_;
+      store_low_bits(values, item_, out, count);
     });
   }
 
  private:
-  // False where the core has no such rule, or not its bytes for these numbers.
+  static constexpr int64_t kBlock = 2048;
+
+  // False where these are not the core's bytes.
   bool by_core(const float* in, uint8_t* out, int64_t count, float scale, int32_t zero_point) const {
-    if (kRule != QuantizeRule::divide_even || zero_point < -65536 || zero_point > 65536) return false;
+    if (zero_point < -65536 || zero_point > 65536) return false;
     // What does not fit 32 bits, or is no number, has a meaning of its own.
     const float most = scale * 1073741824.0f;
     int32_t usual = 1;
@@ -91,51 +104,14 @@ class QuantizeReal final : public Kernel {
         out, count);
     return true;
   }
-  Out stored(float x, float scale, int32_t zero_point) const {
-    // Unsigned, because a plan's limits may be those of 32 bits.
-    return static_cast<Out>(static_cast<uint32_t>(quantized(x, scale, zero_point)) + static_cast<uint32_t>(flip_));
-  }
-  int32_t quantized(float x, float scale, int32_t zero_point) const {
-    switch (kRule) {
-      case QuantizeRule::divide_away: return rules::binary32_divide_away(x, scale, zero_point, low_, high_);
-      case QuantizeRule::divide_away_limited:
-        return rules::binary32_divide_away_limited(x, scale, zero_point, low_, high_);
-      case QuantizeRule::divide_away_sum: return rules::binary32_divide_away_sum(x, scale, zero_point, low_, high_);
-      case QuantizeRule::divide_even: return rules::binary32_divide_even(x, scale, zero_point, low_, high_);
-      case QuantizeRule::reciprocal_away_sum:
-        return rules::binary32_reciprocal_away_sum(x, scale, zero_point, low_, high_);
-      case QuantizeRule::reciprocal_even: return rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_);
-      default: return rules::binary32_reciprocal_fused_even(x, scale, zero_point, low_, high_);
-    }
-  }
 
   AxisParameters parameters_;  // scales are reciprocals where the rule multiplies
   QuantizeReals quantize_;
-  bool bytes_ = false;
+  QuantizeRule rule_{};
+  bool by_core_ = false;
   int32_t low_ = 0, high_ = 0, flip_ = 0;
+  int64_t item_ = 0;
 };
-
-template <class Out>
-std::unique_ptr<Kernel> make_real_quantize(const Step& step, const CoreSet& cores) {
-  const std::string& rule = step.rule("quantize");
-  if (rule == "binary32_divide_away")
-    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away>>(step, cores);
-  if (rule == "binary32_divide_away_limited") {
-    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_limited>>(step, cores);
-  }
-  if (rule == "binary32_divide_away_sum") {
-    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_sum>>(step, cores);
-  }
-  if (rule == "binary32_divide_even")
-    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_even>>(step, cores);
-  if (rule == "binary32_reciprocal_away_sum") {
-    return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_away_sum>>(step, cores);
-  }
-  if (rule == "binary32_reciprocal_even")
-    return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_even>>(step, cores);
-  require(rule == "binary32_reciprocal_fused_even", "no native rule for this slot");
-  return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_fused_even>>(step, cores);
-}
 
 // One scale: vectors multiply by its reciprocal, the scalars behind them divide.
 template <class Out>
@@ -186,11 +162,14 @@ rules::CenterRule center_of(const Step& step) {
 }
 
 // A multiplier and a zero point per position of one axis.
-template <class In, class Out>
 class RescaledSlices final : public Kernel {
  public:
   explicit RescaledSlices(const Step& step) : center_(center_of(step)) {
     const Operand &in = step.input(0), &out = step.output();
+    for (const Type type : {in.type, out.type}) {
+      require(is_8bit(type) || type == Type::s16 || type == Type::s32, "no native kernel for these types");
+    }
+    in_bytes_ = type_bytes(in.type), out_bytes_ = type_bytes(out.type);
     require(in.elements == out.elements && in.dense() && out.dense(), "both sides must be dense");
     const int64_t axis = step.integer("axis", 0, in.rank() - 1);
     dimension_ = in.shape[axis];
@@ -207,19 +186,20 @@ class RescaledSlices final : public Kernel {
   }
 
   void run(const Run& run) const override {
-    const auto* in = reinterpret_cast<const In*>(run.inputs[0]);
-    auto* out = reinterpret_cast<Out*>(run.outputs[0]);
-    constexpr int64_t kBlock = 4096;
+    constexpr int64_t kBlock = 2048;
     const int64_t elements = outer_ * dimension_ * inner_;
     run.pool.parallel((elements + kBlock - 1) / kBlock, [&](int64_t task, int) {
-      const int64_t last = std::min(elements, (task + 1) * kBlock);
-      for (int64_t i = task * kBlock; i < last;) {
+      const int64_t first = task * kBlock, last = std::min(elements, first + kBlock);
+      int64_t values[kBlock];
+      load_integers(run.inputs[0] + first * in_bytes_, in_bytes_, values, last - first);
+      for (int64_t i = first; i < last;) {
         const int64_t channel = i / inner_ % dimension_, end = std::min(last, (i / inner_ + 1) * inner_);
         for (; i < end; ++i) {
-          const int64_t centered = rules::center(center_, int64_t{in[i]} - in_flip_, zero_points_[channel]);
-          out[i] = static_cast<Out>(rules::requantize(requantize_, centered, channel));
+          const int64_t centered = rules::center(center_, values[i - first] - in_flip_, zero_points_[channel]);
+          values[i - first] = rules::requantize(requantize_, centered, channel);
         }
       }
+      store_low_bits(values, out_bytes_, run.outputs[0] + first * out_bytes_, last - first);
     });
   }
 
@@ -227,24 +207,9 @@ class RescaledSlices final : public Kernel {
   rules::CenterRule center_;
   rules::Requantize requantize_;
   std::vector<int64_t> zero_points_;
-  int64_t outer_ = 1, dimension_ = 1, inner_ = 1;
+  int64_t outer_ = 1, dimension_ = 1, inner_ = 1, in_bytes_ = 0, out_bytes_ = 0;
   int32_t in_flip_ = 0;
 };
-
-template <class In>
-std::unique_ptr<Kernel> rescaled_slices_from(const Step& step) {
-  const Type to = step.output().type;
-  if (is_8bit(to)) return std::make_unique<RescaledSlices<In, uint8_t>>(step);
-  if (to == Type::s16) return std::make_unique<RescaledSlices<In, int16_t>>(step);
-  return to == Type::s32 ? std::make_unique<RescaledSlices<In, int32_t>>(step) : nullptr;
-}
-
-std::unique_ptr<Kernel> make_rescaled_slices(const Step& step) {
-  const Type from = step.input(0).type;
-  if (is_8bit(from)) return rescaled_slices_from<uint8_t>(step);
-  if (from == Type::s16) return rescaled_slices_from<int16_t>(step);
-  return from == Type::s32 ? rescaled_slices_from<int32_t>(step) : nullptr;
-}
 
 }  // namespace
 
@@ -276,7 +241,7 @@ AxisParameters axis_parameters(const Step& step, const Operand& operand) {
 
 std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
   if (step.rules.count("lanes")) return make_lane_rescaled(step);
-  if (step.has_array("input_zero_points")) return make_rescaled_slices(step);
+  if (step.has_array("input_zero_points")) return std::make_unique<RescaledSlices>(step);
   const int64_t zero_point = step.integer("input_zero_point", kLeastRounded, kMostRounded);
   const Rescaling rescale = any_rescaling(step, step.rule("rescale"), "");
   const rules::CenterRule center = center_of(step);
@@ -302,10 +267,8 @@ static std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& co
     if (to == Type::s16) return make_lane_quantize<int16_t>(step);
     return is_8bit(to) ? make_lane_quantize<uint8_t>(step) : nullptr;
   }
-  if (to == Type::s16 || to == Type::u16) return make_real_quantize<int16_t>(step, cores);
-  if (to == Type::s32) return make_real_quantize<int32_t>(step, cores);
-  if (is_byte(to) || type_bytes(to) == 1) return make_real_quantize<uint8_t>(step, cores);
-  return nullptr;
+  const bool known = to == Type::s16 || to == Type::u16 || to == Type::s32 || is_byte(to) || type_bytes(to) == 1;
+  return known ? std::make_unique<QuantizeReal>(step, cores) : nullptr;
 }
 
 BITTRUE_OPERATOR(quantize, make_quantize)

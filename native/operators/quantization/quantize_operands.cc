@@ -84,33 +84,38 @@ struct Slices {
   // body(first element, its scale, count) for stretches of one scale, or of consecutive ones where `apart`.
   template <class Body>
   void run(ThreadPool& pool, const Body& body) const {
-    const int64_t per_row = (length + kBlock - 1) / kBlock;
-    const auto task = [&](int64_t number, int) {
-      const int64_t row = number / per_row, place = row % per_axis, from = number % per_row * kBlock;
-      int64_t first = row * length, scale = place, left = length;
-      if (apart) {
-        scale = blocked ? (row / per_axis * ((dimension + block - 1) / block) + place / block) * inner : 0;
-      } else if (blocked) {
-        first = row / per_axis * dimension + place * block;
-        scale = row;
-        left = std::min(block, dimension - place * block);
-      }
-      if (from < left) body(first + from, apart ? scale + from : scale, std::min(kBlock, left - from));
-    };
-    const int64_t tasks = rows * per_row;
-    if (rows * length < 4 * kBlock) {
-      for (int64_t i = 0; i < tasks; ++i) task(i, 0);
-      return;
-    }
-    // Many short rows go together.
-    const int64_t together = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, length));
-    pool.parallel((tasks + together - 1) / together, [&](int64_t group, int worker) {
-      const int64_t last = std::min(tasks, (group + 1) * together);
-      for (int64_t i = group * together; i < last; ++i) task(i, worker);
-    });
+    each(
+        pool,
+        [](const void* f, int64_t first, int64_t scale, int64_t elements) {
+          (*static_cast<const Body*>(f))(first, scale, elements);
+        },
+        &body);
   }
 
  private:
+  using Call = void (*)(const void* body, int64_t first, int64_t scale, int64_t elements);
+  void each(ThreadPool& pool, Call call, const void* body) const {
+    const int64_t per_row = (length + kBlock - 1) / kBlock, tasks = rows * per_row;
+    // Many short rows go together.
+    const int64_t together = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, length));
+    const int threads = rows * length < 4 * kBlock ? 1 : pool.threads();
+    pool.parallel((tasks + together - 1) / together, threads, [&](int64_t group, int) {
+      const int64_t last = std::min(tasks, (group + 1) * together);
+      for (int64_t i = group * together; i < last; ++i) {
+        const int64_t row = i / per_row, place = row % per_axis, from = i % per_row * kBlock;
+        int64_t first = row * length, scale = place, left = length;
+        if (apart) {
+          scale = blocked ? (row / per_axis * ((dimension + block - 1) / block) + place / block) * inner : 0;
+        } else if (blocked) {
+          first = row / per_axis * dimension + place * block;
+          scale = row;
+          left = std::min(block, dimension - place * block);
+        }
+        if (from < left) call(body, first + from, apart ? scale + from : scale, std::min(kBlock, left - from));
+      }
+    });
+  }
+
   void read_operands(const Step& step) {
     const Operand& given = step.input(1);
     require(given.type == Type::f32 && given.dense() && given.elements == count, "one scale per slice is needed");
@@ -199,51 +204,56 @@ class QuantizeByOperands final : public Kernel {
   int32_t low_ = 0, high_ = 0, flip_ = 0;
 };
 
-struct SameReal {
-  using Kind = float;
-  static float keep(float x) { return x; }
-};
-struct AsHalf {
-  using Kind = uint16_t;
-  static uint16_t keep(float x) { return arithmetic::float_to_half(x); }
-};
+// `count` reals from the stored integers at `in`: of scales[0] and points[0], or of one each where `apart`.
+using DequantizeRow = void (*)(const uint8_t* in, const float* scales, const int32_t* points, int32_t flip, bool apart,
+                               float* out, int64_t count);
+template <class In>
+void dequantize_row(const uint8_t* in, const float* scales, const int32_t* points, int32_t flip, bool apart, float* out,
+                    int64_t count) {
+  const auto* source = reinterpret_cast<const In*>(in);
+  if (apart) {
+    for (int64_t i = 0; i < count; ++i) out[i] = rules::binary32_multiply(source[i], scales[i], points[i] + flip);
+    return;
+  }
+  const float scale = *scales;
+  const int32_t zero_point = *points + flip;
+  for (int64_t i = 0; i < count; ++i) out[i] = rules::binary32_multiply(source[i], scale, zero_point);
+}
 
-template <class In, class Out>
 class DequantizeByOperands final : public Kernel {
  public:
-  explicit DequantizeByOperands(const Step& step)
-      : slices_(step, step.input(0).type), flip_(flip_of(step.input(0).type)) {
+  DequantizeByOperands(const Step& step, size_t item, DequantizeRow row)
+      : slices_(step, step.input(0).type),
+        item_(static_cast<int64_t>(item)),
+        flip_(flip_of(step.input(0).type)),
+        row_(row),
+        halves_(step.text("dtype") == "f16") {
+    require(!halves_ || step.rule("narrow") == "even_overflow", "no native rule for this slot");
+    require(halves_ || step.text("dtype") == "f32", "no native kernel for these types");
     for (const float scale : slices_.scales) require(std::isfinite(scale), "a scale is not finite");
     for (const int32_t zero_point : slices_.zero_points) {
-      require(sizeof(In) < 4 || zero_point == 0, "differences may leave 32 bits");
+      require(item < 4 || zero_point == 0, "differences may leave 32 bits");
     }
-    slices_.zero_only = slices_.zero_only || sizeof(In) == 4;
+    slices_.zero_only = slices_.zero_only || item == 4;
   }
 
   void run(const Run& run) const override {
-    const auto* in = reinterpret_cast<const In*>(run.inputs[0]);
-    auto* out = reinterpret_cast<typename Out::Kind*>(run.outputs[0]);
-    const float* all = slices_.scales_of(run);
-    const int32_t *points = slices_.points_of(run), flip = flip_;
+    const float* scales = slices_.scales_of(run);
+    const int32_t* points = slices_.points_of(run);
     for (int64_t i = 0; slices_.late && i < slices_.count; ++i) {
-      if (!std::isfinite(all[i])) throw Undefined();
+      if (!std::isfinite(scales[i])) throw Undefined();
     }
     slices_.run(run.pool, [&](int64_t first, int64_t slice, int64_t count) {
-      const float* scales = all + slice;
-      const int32_t* zero_points = points + slice;
-      const In* source = in + first;
-      auto* target = out + first;
-      if (slices_.apart) {
-        for (int64_t i = 0; i < count; ++i) {
-          target[i] = Out::keep(rules::binary32_multiply(source[i], scales[i], zero_points[i] + flip));
-        }
+      const uint8_t* in = run.inputs[0] + first * item_;
+      if (!halves_) {
+        row_(in, scales + slice, points + slice, flip_, slices_.apart, reinterpret_cast<float*>(run.outputs[0]) + first,
+             count);
         return;
       }
-      const float scale = *scales;
-      const int32_t zero_point = *zero_points + flip;
-      for (int64_t i = 0; i < count; ++i) {
-        target[i] = Out::keep(rules::binary32_multiply(source[i], scale, zero_point));
-      }
+      float reals[kBlock];
+      row_(in, scales + slice, points + slice, flip_, slices_.apart, reals, count);
+      auto* out = reinterpret_cast<uint16_t*>(run.outputs[0]) + first;
+      for (int64_t i = 0; i < count; ++i) out[i] = arithmetic::float_to_half(reals[i]);
     });
   }
   int64_t scratch_bytes(int) const override { return slices_.scratch_bytes(); }
@@ -251,7 +261,10 @@ class DequantizeByOperands final : public Kernel {
 
  private:
   Slices slices_;
+  int64_t item_;
   int32_t flip_;
+  DequantizeRow row_;
+  bool halves_;
 };
 
 // Function: float operator()(float x, float scale, float zero_point) const. Element i of the axis has scale i modulo their
@@ -363,26 +376,24 @@ std::unique_ptr<Kernel> make_quantize_by_operands(const Step& step, const CoreSe
 }
 
 template <class In>
-static std::unique_ptr<Kernel> dequantize_to(const Step& step) {
-  if (step.text("dtype") == "f32") return std::make_unique<DequantizeByOperands<In, SameReal>>(step);
-  if (step.text("dtype") != "f16" || step.rule("narrow") != "even_overflow") return nullptr;
-  return std::make_unique<DequantizeByOperands<In, AsHalf>>(step);
+static std::unique_ptr<Kernel> dequantize_from(const Step& step) {
+  return std::make_unique<DequantizeByOperands>(step, sizeof(In), dequantize_row<In>);
 }
 
 std::unique_ptr<Kernel> make_dequantize_by_operands(const Step& step) {
   if (step.rule("dequantize") != "binary32_multiply") return nullptr;
   switch (step.input(0).type) {
     case Type::s8:
-    case Type::u8: return dequantize_to<uint8_t>(step);
+    case Type::u8: return dequantize_from<uint8_t>(step);
     case Type::s2:
-    case Type::s4: return dequantize_to<int8_t>(step);
+    case Type::s4: return dequantize_from<int8_t>(step);
     // Zero points of integers are integers.
     case Type::bytes1:
       require(step.has_array("zero_points"), "scales are computed");
-      return step.array("zero_points").type == Type::s64 ? dequantize_to<uint8_t>(step) : nullptr;
-    case Type::s16: return dequantize_to<int16_t>(step);
-    case Type::u16: return dequantize_to<uint16_t>(step);
-    case Type::s32: return dequantize_to<int32_t>(step);
+      return step.array("zero_points").type == Type::s64 ? dequantize_from<uint8_t>(step) : nullptr;
+    case Type::s16: return dequantize_from<int16_t>(step);
+    case Type::u16: return dequantize_from<uint16_t>(step);
+    case Type::s32: return dequantize_from<int32_t>(step);
     default: return nullptr;
   }
 }

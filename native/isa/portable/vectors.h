@@ -1,0 +1,17 @@
+// Vectors of four binary32 numbers in plain C++.
+#pragma once
+
+namespace bittrue::portable {
+
+typedef float Vector __attribute__((vector_size(16)));
+
+// Rounded once. Without an instruction for it every number is a call: these calls then stand here alone.
+#ifndef __FP_FAST_FMAF
+[[gnu::noinline]]
+#endif
+inline Vector multiply_add(Vector a, Vector b, Vector c) {
+  for (int i = 0; i < 4; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return c;
+}
+
+}  // namespace bittrue::portable
