@@ -39,6 +39,11 @@ def digest_line(suite: str, version: str, count: int, digest: str) -> str:
     return f"Suite `{suite}`, version {version}: {count:,} cases, SHA-256 `{digest}`."
 
 
+def row_start(operator: str, types: str, cases: Sequence[tuple[str, str]]) -> str:
+    """How an operator's row begins, of identities and digests of its cases; a test makes some operators' again."""
+    return f"| {operator} {types} | {len(cases)} `{digest_of_cases(cases)[:12]}` |"
+
+
 def page(results: Sequence[ConformResult], processor: str) -> str:
     """The whole page."""
     lines = [HEAD.format(processor=processor)]
@@ -66,8 +71,10 @@ def _suite(results: Sequence[ConformResult]) -> Iterator[str]:
     rows = []
     for group in dict.fromkeys((f.operator, f.types) for result in results for f in result.operators):
         known = [{(f.operator, f.types): f for f in result.operators}.get(group) for result in results]
-        rows.append((" ".join(group), *("" if found is None else _cell(found) for found in known)))
-    yield from _table(("operator", *(f"`{result.device}`" for result in results)), rows)
+        made = next(found.cases for found in known if found is not None)
+        begin = row_start(*group, [(case.identity, case.sha256) for case in made]).strip("| ").split(" | ")
+        rows.append((*begin, *("" if found is None else _cell(found) for found in known)))
+    yield from _table(("operator", "cases, SHA-256", *(f"`{result.device}`" for result in results)), rows)
     yield "### Claims"
     yield ""
     for result in results:

@@ -56,7 +56,7 @@ def test_division_around_every_tie_of_every_right_shift(tie):
 
 
 @pytest.mark.parametrize("tie", TIES)
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(x=s64_quarter, n=st.integers(0, 62))
 def test_division_random(tie, x, n):
     name = f"divide_by_power_of_two_{tie}"
@@ -158,7 +158,7 @@ def test_sums_and_zeros():
     equal("count_leading_zeros_s32", [np.array(S32_EDGES)])
 
 
-@settings(max_examples=500)
+@settings(max_examples=120)
 @given(a=s32, b=s32, e=st.integers(-62, 31))
 def test_random_s32(a, b, e):
     f = fixed_point
@@ -206,7 +206,7 @@ def test_encode_q31():
             exact.encode_q31(bad)
 
 
-@settings(max_examples=500)
+@settings(max_examples=120)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_encode_q31_random(value):
     assert encoded([value]) == [exact.encode_q31(value)]

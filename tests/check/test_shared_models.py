@@ -20,6 +20,8 @@ FAULTY = {
 UINT8 = {"coral_deeplabv3_mnv2_dm05_pascal_quant", "coral_mobilenet_v1_0.25_128_quant", "coral_split_concat"}
 
 
+# Rules have fixtures of their own; real models are looked at in turns.
+@pytest.mark.in_turns(2)
 @needs_shared
 @pytest.mark.parametrize("path", shared_models(), ids=lambda path: path.stem)
 def test_known_faults_and_no_other_errors(path: Path) -> None:

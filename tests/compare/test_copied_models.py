@@ -171,7 +171,7 @@ def _judged(result: CompareResult) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize("renamed", [False, True], ids=["same names", "renamed"])
 @pytest.mark.parametrize(("edit", "tensor", "name", "says"), EDITS, ids=[f"{t}-{n}" for _, t, n, _ in EDITS])
 def test_edited_copies(

@@ -105,7 +105,7 @@ def layer_of(model: bittrue.Model, session: bittrue.Session, name: str) -> Segme
     return next(p for p in parts if any(step.accumulator is not None for step in p.own_plan.steps))
 
 
-@pytest.mark.in_turns(3)
+@pytest.mark.in_turns(5)
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize(("name", "edit"), EDITS, ids=[name for name, _ in EDITS])
 def test_edits_are_named(form: str, name: str, edit: Callable[[Layer], dict[str, Any]]) -> None:

@@ -34,7 +34,7 @@ def check(form: str, name: str, layer: device.Layer, source: tuple[int, ...], fa
     assert not found.unexplained
 
 
-@pytest.mark.in_turns(4)
+@pytest.mark.in_turns(6)
 @pytest.mark.parametrize(
     ("name", "kind", "fields", "faulty"),
     FAULTS,

@@ -208,9 +208,9 @@ def test_meaning_of_types() -> None:
 
 
 def test_thousands_of_tensors_of_one_size_come_to_an_end() -> None:
-    values = [quantized(3, 4) for _ in range(500)]
+    values = [quantized(3, 4) for _ in range(250)]
     a = recording({f"a{i}": value for i, value in enumerate(values)})
     b = recording({f"b{i}": value.reshape(12) for i, value in enumerate(values)})
     found = match(a, b, same_names=False)
-    assert len(found) > 460
+    assert len(found) > 230
     assert all(m.a.name[1:] == m.b.name[1:] for m in found)

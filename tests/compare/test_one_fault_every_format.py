@@ -27,7 +27,7 @@ def test_the_device_without_a_fault_has_the_systems_bits(form: str, fault: str) 
     assert result.equal, result.headline
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize("form", FORMATS)
 def test_faults_are_named(form: str, request: pytest.FixtureRequest) -> None:
     own, begin = FORMATS[form], list(FORMATS).index(form)

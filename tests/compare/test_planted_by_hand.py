@@ -153,7 +153,7 @@ FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.in_turns(3)
+@pytest.mark.in_turns(6)
 @pytest.mark.parametrize(("name", "tensor", "fault"), FAULTS)
 def test_a_faulty_device(model: Path, tmp_path: Path, name: str, tensor: str, fault: Fault) -> None:
     result = compared(model, tmp_path, NETWORK.run(NETWORK.image(), tensor, fault))

@@ -47,7 +47,7 @@ def layer_and_model(kind: str, seed: int = 0, **fields: Any) -> tuple[device.Lay
     return layer, single(operator, options, [x, w, b], [y], version={"dense": 4}.get(kind, 3))
 
 
-@pytest.mark.in_turns(4)
+@pytest.mark.in_turns(8)
 @pytest.mark.parametrize(
     ("name", "kind", "fields", "faulty"),
     LAYERS,
@@ -122,7 +122,7 @@ PAIRS: list[tuple[str, str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = [
 ]
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize(("name", "operator", "faulty"), PAIRS, ids=[f"{p[1]}-{p[0]}" for p in PAIRS])
 def test_sums_and_products(name: str, operator: str, faulty: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
     part, ports = segment_of(pair_model(operator))
@@ -244,7 +244,7 @@ WHOLE: list[tuple[str, Callable[[], bytes], Callable[[Values, np.ndarray], np.nd
 ]
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize(("name", "model", "faulty"), WHOLE, ids=[f"{w[0]}-{i}" for i, w in enumerate(WHOLE)])
 def test_whole_tensors(
     name: str, model: Callable[[], bytes], faulty: Callable[[Values, np.ndarray], np.ndarray]
@@ -296,7 +296,7 @@ TWO: list[tuple[set[str], str, dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize(("names", "kind", "fields", "faulty"), TWO, ids=[" and ".join(sorted(t[0])) for t in TWO])
 def test_two_faults_at_once(names: set[str], kind: str, fields: dict[str, Any], faulty: Any) -> None:
     layer, content = layer_and_model(kind, **dict(fields))
@@ -351,7 +351,7 @@ NOISE: list[tuple[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]]]
 ]
 
 
-@pytest.mark.in_turns(3)
+@pytest.mark.in_turns(6)
 @pytest.mark.parametrize(("name", "noise"), NOISE, ids=[n[0] for n in NOISE])
 @pytest.mark.parametrize("kind", ["conv", "depthwise", "dense", "ADD", "SOFTMAX"])
 def test_noise_is_unexplained(kind: str, name: str, noise: Any) -> None:

@@ -24,7 +24,7 @@ def values(rng: np.random.Generator, dtype: type, shape: tuple[int, ...]) -> np.
     return np.asarray(rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True))
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_integers_are_exact(dtype: type, shape: tuple[int, ...]) -> None:

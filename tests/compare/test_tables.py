@@ -46,7 +46,7 @@ def test_a_table_does_not_differ_from_itself() -> None:
         assert found.same > 30
 
 
-@pytest.mark.in_turns(3)
+@pytest.mark.in_turns(5)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_every_difference_is_found_in_both_directions(first: str, second: str) -> None:
     there, back = compared(first, second), compared(second, first)

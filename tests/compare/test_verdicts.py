@@ -35,7 +35,7 @@ ALL_EXPLAINED = {
 NOT_RUN = "tflm_keyword_scrambled_8bit"
 
 
-@pytest.mark.in_turns(3)
+@pytest.mark.in_turns(6)
 @needs_shared
 @pytest.mark.parametrize("path", [p for p in shared_models() if NOT_RUN not in p.name], ids=lambda p: p.stem)
 @pytest.mark.parametrize("other", ["xnnpack", "litert-optimized"])

@@ -39,6 +39,7 @@ OPERATORS = (
     "DEQUANTIZE",
     "L2_NORMALIZATION",
 )
+in_turns = pytest.mark.in_turns(3, by="operator")
 RESOLVERS = {
     "litert": "BUILTIN_REF",
     "litert-optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
@@ -84,7 +85,8 @@ def differing(cases: tuple[SuiteCase, ...], name: str) -> list[str]:
     return found
 
 
-@pytest.mark.in_turns(2)
+# Making an operator's cases is dear: tests of cases take the same operators in their turns.
+@in_turns
 @pytest.mark.parametrize("name", RESOLVERS)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_runtime_gives_the_expected_bytes(operator: str, name: str) -> None:
@@ -99,12 +101,13 @@ def test_the_runtime_gives_the_expected_bytes(operator: str, name: str) -> None:
     assert differing(cases, name) == []
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize(("operator", "types"), OTHERS)
 def test_the_runtime_gives_the_expected_bytes_of_other_types(operator: str, types: str) -> None:
     assert differing(suite_cases(operator, types)[::3], "litert") == []
 
 
+@in_turns
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_what_must_be_refused_is(operator: str) -> None:
     # What the specification alone forbids, the runtime computes; test_suite_elementwise says so of each of them.
@@ -117,6 +120,7 @@ def test_what_must_be_refused_is(operator: str) -> None:
         assert answer.refused, case.identity
 
 
+@in_turns
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_budget_holds(operator: str) -> None:
     cases = [case for case in suite_cases(operator) if not case.rejects]
@@ -155,6 +159,7 @@ _ALIKE = (
 )
 
 
+@in_turns
 @pytest.mark.parametrize("operator", LAYERS)
 def test_every_two_rescaling_rules_are_told_apart(operator: str) -> None:
     aimed = [case for case in suite_cases(operator) if case.aim in ("ties", "near ties")]
@@ -169,6 +174,7 @@ def test_every_two_rescaling_rules_are_told_apart(operator: str) -> None:
         assert any(a != b for a, b in both), f"{one} and {two} of {len(both)} cases"
 
 
+@in_turns
 @pytest.mark.parametrize("operator", [o for o in OPERATORS if o not in ("AVERAGE_POOL_2D", "DEQUANTIZE")])
 def test_arithmetics_of_numerics_are_told_apart(operator: str) -> None:
     """The reference's arithmetic is told from every other one that some case is computed with."""
@@ -211,6 +217,7 @@ def products(operator: str) -> list[tuple[int, Fraction]]:
     return found
 
 
+@in_turns
 @pytest.mark.parametrize("operator", LAYERS)
 def test_accumulators_are_where_rounding_shows(operator: str) -> None:
     found = products(operator)

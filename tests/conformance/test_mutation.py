@@ -162,12 +162,18 @@ def scored(request: pytest.FixtureRequest) -> OperatorScore:
     return found
 
 
+# Both take the same operators, whose scores are made once.
+in_turns = pytest.mark.in_turns(2, by="scored")
+
+
+@in_turns
 def test_nothing_survives(scored: OperatorScore) -> None:
     if scored.operator != "MUL":
         assert [m.name for m in scored.survivors] == []
         assert len(scored.killed) > len([m for m in scored.mutants if m.random])
 
 
+@in_turns
 def test_no_claim_covers_what_a_case_kills(scored: OperatorScore) -> None:
     claimed = [m.name for m in scored.killed if claim_of(scored.operator, m.name, scored.types, scored.numerics)]
     assert claimed == []
@@ -182,6 +188,8 @@ SEARCHED = (
 )
 
 
+# Making an operator's cases is dear: tests of cases take the same operators in their turns.
+@pytest.mark.in_turns(3, by="operator")
 @pytest.mark.parametrize(("suite", "operator"), SEARCHED)
 def test_search_finds_no_counter_example_to_a_claim(suite: str, operator: str) -> None:
     """Thousands of further random elements, and the aimed ones of the suite."""

@@ -44,7 +44,7 @@ def test_the_device_without_a_fault_has_the_numerics_bits(kind: str) -> None:
     assert ran
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize(("kind", "fault"), _PLANTED)
 def test_both_name_the_fault(kind: str, fault: str) -> None:
     planted = FAULTS[fault]

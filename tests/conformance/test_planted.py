@@ -26,7 +26,8 @@ def _cases(operator: str) -> list[tuple[SuiteCase, Outputs]]:
     return [(case, case.model.prepare("litert").run(dict(case.inputs))) for case in found]
 
 
-@pytest.mark.in_turns(2)
+# Making an operator's cases is dear: tests of cases take the same operators in their turns.
+@pytest.mark.in_turns(4, by="operator")
 @pytest.mark.parametrize("operator", KERNELS)
 def test_the_device_without_a_fault_is_right(operator: str) -> None:
     cases = _cases(operator)
@@ -43,12 +44,17 @@ def test_there_are_enough_of_them() -> None:
     assert len({planted.operator for planted in PLANTED}) >= 12
 
 
+@pytest.mark.in_turns(2, by="operator")
 @pytest.mark.in_turns(3)
-@pytest.mark.parametrize("planted", PLANTED, ids=[planted.title for planted in PLANTED])
-def test_the_class_is_what_was_planted(planted: Planted, request: pytest.FixtureRequest) -> None:
-    cases = _cases(planted.operator)
+@pytest.mark.parametrize(
+    ("operator", "planted"),
+    [(planted.operator, planted) for planted in PLANTED],
+    ids=[planted.title for planted in PLANTED],
+)
+def test_the_class_is_what_was_planted(operator: str, planted: Planted, request: pytest.FixtureRequest) -> None:
+    cases = _cases(operator)
     if not cases:
-        pytest.skip(f"the suite has no cases of {planted.operator}")
+        pytest.skip(f"the suite has no cases of {operator}")
     device = PlantedDevice(planted)
     evidence = [Evidence(case, device.answer(case).outputs, wanted) for case, wanted in cases]
     failing, right = ([e for e in evidence if e.fails == wanted] for wanted in (True, False))

@@ -72,7 +72,7 @@ def test_the_kernels_without_a_fault_are_exact(operator: str) -> None:
         assert same_bytes(_answer(case, {}), wanted), (case.identity, case.note)
 
 
-@pytest.mark.in_turns(3)
+@pytest.mark.in_turns(5)
 @pytest.mark.parametrize(
     ("operator", "names", "wrong"), FAULTS, ids=[f"{operator}: {names[0]}" for operator, names, _ in FAULTS]
 )

@@ -38,7 +38,7 @@ def near(case: SuiteCase, most: int) -> None:
 OPERATORS = tuple(operator for operator in SUITE.generators() if operator not in ("BATCH_MATMUL", "TRANSPOSE_CONV"))
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(3, by="operator")
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_cases_of_the_suite(operator: str) -> None:
     seen: dict[str, int] = {}

@@ -62,7 +62,8 @@ def retyped(case: SuiteCase, dtype: str) -> tuple[bytes, list[np.ndarray]]:
 
 
 @pytest.mark.filterwarnings("ignore::bittrue.errors.InexactWarning")
-@pytest.mark.in_turns(12)
+@pytest.mark.usefixtures("made_anew")
+@pytest.mark.in_turns(6)
 @pytest.mark.parametrize("operator", SPECIFICATION)
 def test_a_cell_is_what_a_run_shows(operator: str) -> None:
     states = dict(zip(COLUMNS, cells()[operator], strict=True))

@@ -71,7 +71,7 @@ def _check(case: SuiteCase, numerics: str) -> None:
         )
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(3, by="operator")
 @pytest.mark.parametrize("operator", _OWN)
 def test_all_resolvers_give_the_expected_bytes(operator: str) -> None:
     cases = [case for case in _cases(operator, "s8") if not case.rejects]
@@ -83,7 +83,7 @@ def test_all_resolvers_give_the_expected_bytes(operator: str) -> None:
     assert len(aims) >= 2
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(3)
 @pytest.mark.parametrize(("operator", "types"), _QUICK)
 def test_other_types_give_the_expected_bytes(operator: str, types: str) -> None:
     cases = _cases(operator, types)

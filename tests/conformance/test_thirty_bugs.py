@@ -63,7 +63,7 @@ def _few(found: list[Evidence], most: int) -> list[Evidence]:
     return kept + [e for e in found if e.case.identity in _ALWAYS and e not in kept]
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize(("operator", "fault"), FAULTS)
 def test_the_class_names_the_fault(operator: str, fault: str, request: pytest.FixtureRequest) -> None:
     evidence = _evidence(operator, fault)

@@ -588,9 +588,9 @@ def test_few_shared_objects_are_fine() -> None:
 
 def test_many_honest_objects_are_read_in_time() -> None:
     model = dense()
-    first(model).tensors += [tensor(f"t{index}", [1, 3], INT8) for index in range(20_000)]
-    first(model).operators += [node([3], [5 + index], 1) for index in range(20_000)]
+    first(model).tensors += [tensor(f"t{index}", [1, 3], INT8) for index in range(5_000)]
+    first(model).operators += [node([3], [5 + index], 1) for index in range(5_000)]
     content = pack(model)
     start = time.process_time()
-    assert len(read_tflite(content).graphs[0].tensors) == 20_005
-    assert time.process_time() - start < 5
+    assert len(read_tflite(content).graphs[0].tensors) == 5_005
+    assert time.process_time() - start < 1.25

@@ -143,6 +143,9 @@ def test_arrows_inside_conformance() -> None:
     list(TopologicalSorter(arrows).static_order())
 
 
+_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
 @cache
 def imported_modules() -> dict[str, set[str]]:
     """Every module of bittrue to those that it imports, inside of functions too, but not for annotations alone."""
@@ -159,7 +162,8 @@ def imported_modules() -> dict[str, set[str]]:
             if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
                 todo += node.orelse
                 continue
-            todo += ast.iter_child_nodes(node)
+            # Imports are statements: expressions hold none.
+            todo += [child for child in ast.iter_child_nodes(node) if isinstance(child, _STATEMENTS)]
             if isinstance(node, ast.ImportFrom) and node.level:
                 base = [*package[: len(package) - node.level + 1], *(node.module or "").split(".")]
                 for alias in node.names:
@@ -230,7 +234,7 @@ def _without_sources(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, st
 
 def _said(path: Path) -> Iterator[tuple[int, str]]:
     """Lines of comments and texts in a file of Python, of comments in one of C++; none where no name stands at all."""
-    if not _node_names().search(path.read_text()):
+    if not _names_a_node(path.read_text()):
         return
     if path.suffix == ".py":
         with path.open() as stream:
@@ -243,13 +247,22 @@ def _said(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @cache
-def _node_names() -> re.Pattern[str]:
-    """Names of nodes in files that are no English words (QLinearAdd, CONV_2D), and what counts their versions."""
+def _node_names() -> frozenset[str]:
+    """Names of nodes in files that are no English words (QLinearAdd, CONV_2D)."""
     mapped = (onnx_operators, caffe_layers, caffe2_operators, mxnet_operators)
     names = {key if isinstance(key, str) else key[-1] for module in mapped for key in module._table()}
     odd = {name for name in {*names, *STEMS} if re.search(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[A-Z]_[A-Z0-9]", name)}
     assert {"QLinearAdd", "CONV_2D", "MatMulNBits", "TopK", "Int8Conv"} <= odd
-    return re.compile(rf"(?<!\w)({'|'.join(sorted(odd))}|(Depthwise)?Conv[123]D|ORT|[Oo]psets?|operator sets?)(?!\w)")
+    assert all(re.fullmatch(r"\w+", name) for name in odd)
+    return frozenset(odd)
+
+
+def _names_a_node(text: str) -> bool:
+    """Whether one of `_node_names` stands there as a word, or what counts their versions."""
+    words = re.findall(r"\w+", text)
+    return not _node_names().isdisjoint(words) or bool(
+        re.search(r"(?<!\w)((Depthwise)?Conv[123]D|ORT|[Oo]psets?|operator sets?)(?!\w)", text)
+    )
 
 
 @pytest.mark.parametrize("folder", QUIET)
@@ -265,7 +278,7 @@ def test_nodes_of_files_are_not_named_below_numerics(folder: str) -> None:
     files = sorted((REPOSITORY / folder).rglob("*.[hc]*")) if folder == "native" else quiet_files(folder)
     for path in files:
         for number, line in _without_sources(_said(path)):
-            if _node_names().search(line) and (path.name, line.strip()) not in EXAMPLES_OF_NAMES:
+            if _names_a_node(line) and (path.name, line.strip()) not in EXAMPLES_OF_NAMES:
                 raise AssertionError(f"{path.relative_to(REPOSITORY)}:{number} names a node of a file: {line.strip()}")
 
 

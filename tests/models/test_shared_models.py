@@ -55,7 +55,7 @@ def compare(path: Path, feeds: list[list[np.ndarray]]) -> tuple[int, int]:
     return len(wanted), sum(traced[name].size for name in wanted.values())
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize("path", [p for p in shared_models() if p.stem not in UNDEFINED], ids=lambda p: p.stem)
 def test_random_inputs(
     path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
@@ -85,7 +85,7 @@ IMAGES = {
 }
 
 
-@pytest.mark.in_turns(2)
+@pytest.mark.in_turns(4)
 @pytest.mark.parametrize(("model", "image"), [(m, p) for m, names in IMAGES.items() for p in names])
 def test_images(model: str, image: str, record_property: Callable[[str, object], None]) -> None:
     path = SHARED / "models" / f"{model}.tflite"

@@ -37,7 +37,7 @@ def test_whole_models(path: object) -> None:
     held_to(path.read_bytes())  # type: ignore[attr-defined]
 
 
-@pytest.mark.in_turns(4)
+@pytest.mark.in_turns(4, by="operator")
 @pytest.mark.parametrize(("suite", "operator"), OPERATORS, ids=["-".join(one) for one in OPERATORS])
 def test_models_of_one_operator(suite: str, operator: str) -> None:
     found = find_suite(suite)

@@ -49,7 +49,7 @@ DAMAGE = {
 DAMAGE |= {"huge": 10**400, "nan": math.nan}
 
 
-@pytest.mark.in_turns(3)
+@pytest.mark.in_turns(6)
 @pytest.mark.parametrize("result", [COMPARED, CHECKED], ids=["compare", "check"])
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_anywhere_is_told_or_harmless(

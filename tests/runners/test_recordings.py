@@ -44,7 +44,7 @@ def assert_consistent(recording: Recording) -> None:
     assert [tensor.name for tensor in recording][: len(recording.inputs)] == list(recording.inputs)
 
 
-@pytest.mark.in_turns(3)
+@pytest.mark.in_turns(6)
 @needs_shared
 @pytest.mark.parametrize("resolver", RESOLVERS)
 @pytest.mark.parametrize("path", [p for p in shared_models() if p.stem != _ABORTS], ids=lambda p: p.stem)

@@ -74,6 +74,8 @@ def test_rebuilt_files_give_the_same_bytes(name: str) -> None:
             same_bytes(one.run(*inputs), other.run(*inputs))
 
 
+# Large ones, by the reference executor: one of them says of the conversion what the other one does.
+@pytest.mark.in_turns(2)
 @needs_shared
 @pytest.mark.parametrize("name", ["inception_v3_299_int8", "coral_tf2_mobilenet_v2_1.0_224_ptq"])
 def test_every_tensor_of_the_target_networks(name: str) -> None:

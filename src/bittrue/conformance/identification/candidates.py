@@ -100,8 +100,9 @@ class Answers:
     """
 
     plans: int = 0
-    _plans: dict[tuple[str, Candidate], tuple[object, Plan] | None] = field(default_factory=dict)
-    _outputs: dict[tuple[str, object], Outputs | None] = field(default_factory=dict)
+    # By case, then by candidate and by the plan's key.
+    _plans: dict[str, dict[Candidate, tuple[object, Plan] | None]] = field(default_factory=dict)
+    _outputs: dict[str, dict[object, Outputs | None]] = field(default_factory=dict)
 
     def plan(self, candidate: Candidate, case: SuiteCase) -> Plan | None:
         """The model's plan; None where the candidate refuses it."""
@@ -109,11 +110,11 @@ class Answers:
         return None if found is None else found[1]
 
     def _planned(self, candidate: Candidate, case: SuiteCase) -> tuple[object, Plan] | None:
-        key = (case.sha256, candidate)
-        if key not in self._plans:
+        known = self._plans.setdefault(case.sha256, {})
+        if candidate not in known:
             self.plans += 1
-            self._plans[key] = _prepared(candidate, case)
-        return self._plans[key]
+            known[candidate] = _prepared(candidate, case)
+        return known[candidate]
 
     def key(self, candidate: Candidate, case: SuiteCase) -> object:
         """Equal for candidates that compute the case by the same plan; None where it is refused."""
@@ -126,10 +127,10 @@ class Answers:
         if found is None:
             return None
         key, plan = found
-        place = (case.sha256, key)
-        if place not in self._outputs:
-            self._outputs[place] = _run(plan, case, _refusals(candidate))
-        return self._outputs[place]
+        known = self._outputs.setdefault(case.sha256, {})
+        if key not in known:
+            known[key] = _run(plan, case, _refusals(candidate))
+        return known[key]
 
     def groups(self, candidates: Sequence[Candidate], case: SuiteCase) -> list[Group]:
         """Candidates with equal outputs together, those that refuse the case left out."""
@@ -142,8 +143,8 @@ class Answers:
 
     def forget(self, case: SuiteCase) -> None:
         """Drop what is known of a case that is not asked."""
-        self._plans = {key: value for key, value in self._plans.items() if key[0] != case.sha256}
-        self._outputs = {key: value for key, value in self._outputs.items() if key[0] != case.sha256}
+        self._plans.pop(case.sha256, None)
+        self._outputs.pop(case.sha256, None)
 
 
 def of_all_numerics(preferred: Sequence[str]) -> list[Candidate]:
