@@ -62,6 +62,11 @@ class Operand:
         return math.prod(self.shape)
 
     @property
+    def computed_size(self) -> int:
+        """Elements that count for the memory limit: none of a known value, which the file holds whole."""
+        return 0 if self.value is not None else self.size
+
+    @property
     def quantization(self) -> Quantization:
         """The quantization parameters; a typed error when the tensor has none."""
         if self.tensor.quantization is None:

@@ -75,7 +75,7 @@ def lower(call: Call) -> Lowered:
     return Lowered(
         {**known, "packed": packed, "points_ignored": ignored},
         work=call.output.size * k,
-        scratch=16 * n * k + 8 * call.output.size,
+        scratch=(0 if call.input(1).value is not None else 16 * n * k) + 8 * call.output.size,
     )
 
 

@@ -163,7 +163,7 @@ def lower(call: Call) -> Lowered:
         arrays,
         bound(call, (A, points[0]), (B, points[1]), depth, axis, addend),
         call.output.size * depth,
-        8 * (a.size + b.size) + 24 * call.output.size,
+        8 * (a.size + b.computed_size) + 24 * call.output.size,
         inputs=(A, B) if ranged and not parameters["late"] else None,
     )
 

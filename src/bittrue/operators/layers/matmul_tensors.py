@@ -58,7 +58,7 @@ def lower(call: Call) -> Lowered:
         "form": "plain",
     }
     work = output.size * depth
-    scratch = 8 * (first.size + second.size + 2 * output.size)
+    scratch = 8 * (first.size + second.computed_size + 2 * output.size)
     if "quantize_symmetric" in call.rules:
         return _lower_hybrid(call, parameters, work, scratch)
     if "accumulate" not in call.rules:

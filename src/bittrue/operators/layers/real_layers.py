@@ -41,7 +41,7 @@ def lower_windows(call: Call, windows: Sequence[Window], groups: int) -> Lowered
     return Lowered(
         parameters={**spatial_parameters(windows), **real_range(call), "groups": groups},
         work=call.output.size * terms,
-        scratch=4 * weights.size + 8 * max(_SUMS, windows[-1].out * channels),
+        scratch=4 * weights.computed_size + 8 * max(_SUMS, windows[-1].out * channels),
     )
 
 

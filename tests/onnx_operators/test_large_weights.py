@@ -1,0 +1,70 @@
+"""Products by weights that a file holds: however many there are, the memory limit does not refuse them."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import bittrue
+from support.differential import assert_same
+from support.onnx_models import HERE, MICROSOFT, build, run_runtime
+
+DEPTH, COLUMNS = 64, 2000
+
+
+def _product(form: str, rng: np.random.Generator) -> tuple[list[onnx.NodeProto], dict[str, np.ndarray]]:
+    """Nodes from x to y, and the constants w (of the product) and others."""
+    weights = rng.integers(0, 256, (DEPTH, COLUMNS)).astype(np.uint8)
+    scale, point = np.float32(0.02), np.uint8(128)
+    if form == "real":
+        return [helper.make_node("MatMul", ["x", "w"], ["y"])], {"w": weights.astype(np.float32)}
+    if form.startswith("blocks"):
+        bits = int(form.removeprefix("blocks"))
+        blocks = DEPTH // 32
+        stored = rng.integers(0, 256, (COLUMNS, blocks, 4 * bits)).astype(np.uint8)
+        kind = {"K": DEPTH, "N": COLUMNS, "bits": bits, "block_size": 32, "accuracy_level": 4}
+        node = helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain=MICROSOFT, **kind)
+        return [node], {"w": stored, "s": np.full(COLUMNS * blocks, scale)}
+    constants = {"w": weights, "s": np.asarray(scale), "z": np.asarray(point)}
+    if form == "dynamic":
+        return [
+            helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "a", "p"]),
+            helper.make_node("MatMulInteger", ["q", "w", "p", "z"], ["sums"]),
+            helper.make_node("Cast", ["sums"], ["real"], to=TensorProto.FLOAT),
+            helper.make_node("Mul", ["a", "s"], ["factor"]),
+            helper.make_node("Mul", ["real", "factor"], ["y"]),
+        ], constants
+    pairs = [
+        helper.make_node(op, [given, "s", "z"], [made])
+        for op, given, made in (
+            ("QuantizeLinear", "x", "q"),
+            ("DequantizeLinear", "q", "d"),
+            ("DequantizeLinear", "w", "v"),
+        )
+    ]
+    return [
+        *pairs,
+        helper.make_node("MatMul", ["d", "v"], ["m"]),
+        helper.make_node("QuantizeLinear", ["m", "t", "z"], ["n"]),
+        helper.make_node("DequantizeLinear", ["n", "t", "z"], ["y"]),
+    ], {**constants, "t": np.array(0.3, np.float32)}
+
+
+@pytest.mark.parametrize("form", ["real", "dynamic", "pairs", "blocks4", "blocks8"])
+def test_weights_of_a_file_are_no_claims(form: str) -> None:
+    rng = np.random.default_rng(0)
+    nodes, constants = _product(form, rng)
+    x = rng.standard_normal((1, DEPTH)).astype(np.float32)
+    limit = 200_000  # less than two bytes per weight
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)
+    theirs = run_runtime(content, feeds)
+    assert isinstance(theirs, dict)
+    found = bittrue.load(content).prepare(HERE, memory_limit=limit).run(*feeds)
+    assert_same("y", found["y"], theirs["y"])
+    # The same weights as an input are no part of the file.
+    computed = {"x": x, "w": constants.pop("w")}
+    content, _ = build(nodes, computed, {"y": TensorProto.FLOAT}, constants)
+    with pytest.raises(bittrue.ResourceError, match="BT-MEMORY"):
+        bittrue.load(content).prepare(HERE, memory_limit=limit)
