@@ -98,7 +98,18 @@ def test_distances_of_what_does_not_fit(shapes: tuple[tuple[int, ...], ...]) -> 
     assert check(*single("CDist", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == "refused"
 
 
-def test_an_unknown_metric() -> None:
-    inputs = {"a": np.ones((2, 3), np.float32), "b": np.ones((4, 3), np.float32)}
-    attributes = {"metric": "cosine"}
-    assert check(*single("CDist", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == "refused"
+@pytest.mark.parametrize(("attributes", "outcome"), [({"metric": "cosine"}, "refused"), ({}, "equal")])
+def test_other_metrics(attributes: dict[str, str], outcome: str) -> None:
+    inputs = {"a": np.ones((2, 3), np.float32), "b": np.zeros((4, 3), np.float32)}
+    assert check(*single("CDist", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == outcome
+
+
+@pytest.mark.parametrize("spatial", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(2,), _IMAGE[1:]])
+def test_old_batch_normalizations(spatial: int, shape: tuple[int, ...]) -> None:
+    """Every other value than 1 means parameters of whole samples."""
+    rng = np.random.default_rng(4)
+    inputs = {"x": rng.standard_normal(_IMAGE).astype(np.float32)}
+    inputs |= {name: rng.uniform(0.5, 2, shape).astype(np.float32) for name in "sbmv"}
+    content, feeds = single("BatchNormalization", inputs, [TensorProto.FLOAT], {"spatial": spatial}, opset=8)
+    assert check(content, feeds) == ("equal" if (spatial == 1) == (len(shape) == 1) else "refused")

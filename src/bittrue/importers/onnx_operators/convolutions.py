@@ -97,7 +97,7 @@ def _activate(source: Source, name: str, parameters: Sequence[float], before: in
 
 def _distances(source: Source) -> None:
     """-2 A B' plus both sums of squares, row by row; the magnitude, perhaps its root."""
-    metric, dtype = source.text("metric", ""), source.type(0)
+    metric, dtype = source.text("metric", "sqeuclidean"), source.type(0)
     if metric not in ("euclidean", "sqeuclidean"):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"metric '{metric}' is neither euclidean nor sqeuclidean")
 

@@ -36,7 +36,7 @@ def _batch_normalization(source: Source) -> None:
     source.real("momentum", 0.9)
     dtype, inputs = source.type(0), list(source.inputs)
     epsilon: dict[str, Attribute] = {"epsilon": source.real("epsilon", 1e-5)}
-    if source.version < 9 and source.integer("spatial", 1) == 0:
+    if source.version < 9 and source.integer("spatial", 1) != 1:
         # Every element of a sample is a channel.
         def flat(position: int, axis: int) -> int:
             name = source.temporary(dtype, f"flat{position}")
