@@ -35,9 +35,8 @@ inline float tanh(float x) {
   return (x2 * x * polynomial(x2, kOdd) + x) / polynomial(x2, kEven);
 }
 
-// Domain: -130 <= x <= 40; with a shift of -64, 40 <= x < 88.723. Without branches, so that loops of it become vectors.
-template <int kShift = 64>
-inline float exp(float x) {
+// Domain: -130 <= x <= 40; `large`: 40 < x <= 88.723. Without branches, as all of these, so that loops become vectors.
+inline float exp(float x, bool large = false) {
   const float near = x * 1.44269504088896341f + 0.5f;
   const int towards_zero = static_cast<int>(near);
   const int whole = towards_zero - (near < static_cast<float>(towards_zero) ? 1 : 0);
@@ -49,14 +48,15 @@ inline float exp(float x) {
   const float odd = r2 * 8.36894474923610687255859375e-3f + 0.16666518151760101318359375f;
   const float p = r2 * (r * odd + even) + (r + 1.0f);
   // p is near 1: only the second product can leave the normal numbers.
-  const float power = p * power_of_two(whole + kShift) * (kShift > 0 ? 0x1p-64f : 0x1p64f);
+  const float power = p * power_of_two(whole + (large ? -64 : 64)) * (large ? 0x1p64f : 0x1p-64f);
   return x < -104.0f ? 0.0f : power;
 }
 
 inline float exp_of_any(float x) {
-  if (x != x) return x + x;
-  if (x >= 88.723f) return std::numeric_limits<float>::infinity();
-  return x > 40.0f ? exp<-64>(x) : exp(x < -130.0f ? -130.0f : x);
+  constexpr float kLeast = -130.0f, kMost = 88.723f;
+  const float raised = x > kLeast ? x : kLeast, inside = raised < kMost ? raised : kMost;
+  const float power = exp(inside, inside > 40.0f), number = x >= kMost ? std::numeric_limits<float>::infinity() : power;
+  return x == x ? number : x + x;
 }
 
 // The mask of a comparison.
@@ -64,9 +64,6 @@ inline float every_bit() { return elementary_detail::from_bits(0xffffffffu); }
 
 inline float log(float x) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  if (!(x >= 0.0f)) return every_bit();
-  if (x == 0.0f) return -kInfinity;
-  if (x == kInfinity) return x;
   // x = 2^exponent m, 1/2 <= m < 1.
   const bool tiny = x < 0x1p-126f;
   const uint32_t bits = elementary_detail::bits_of(tiny ? x * 0x1p24f : x);
@@ -76,7 +73,9 @@ inline float log(float x) {
   const auto exponent = static_cast<float>(static_cast<int>(bits >> 23) - 126 - (tiny ? 24 : 0) - (low ? 1 : 0));
   const float over = ((t * 0.18256296349849254f + 1.0000000190281063f) * t + 1.0000000190281136f) * t;
   const float under = ((t * 0.049616247954120038f + 0.59923249590823520f) * t + 1.4999999999999927f) * t + 1.0f;
-  return exponent * 0.693147180559945f + over / under;
+  const float finite = exponent * 0.693147180559945f + over / under;
+  const float positive = x == kInfinity ? x : finite, number = x == 0.0f ? -kInfinity : positive;
+  return x >= 0.0f ? number : every_bit();
 }
 
 // Domain: 0 <= x <= 1.
@@ -147,12 +146,7 @@ struct Turned {
   float r;
 };
 
-inline Turned turned(float size, float far) {
-  if (size >= far) {
-    if (size == std::numeric_limits<float>::infinity()) return {0, std::numeric_limits<float>::quiet_NaN()};
-    const auto reduced = elementary_detail::reduce(size);
-    return {static_cast<uint32_t>(reduced.n), static_cast<float>(reduced.r)};
-  }
+inline Turned turned_near(float size) {
   constexpr float kToInteger = 12582912.0f;  // leaves the nearest integer in the lowest bits
   const float shifted = size * 0.636619746685028076171875f + kToInteger, n = shifted - kToInteger;
   float r = n * -1.5703125f + size;
@@ -185,21 +179,35 @@ inline float with_sign(float size, float found, uint32_t negative) {
 
 }  // namespace rational_detail
 
-inline float sin(float x) {
-  namespace detail = rational_detail;
+// x turned by quarters, without branches.
+inline rational_detail::Turned turned_near(float x) { return rational_detail::turned_near(std::fabs(x)); }
+
+// The same for any number: those from `far` on are reduced in another way.
+inline rational_detail::Turned turned(float x, float far) {
   const float size = std::fabs(x);
-  const detail::Turned turned = detail::turned(size, 25966.0f);
-  const float found = turned.n & 1 ? detail::cosine(turned.r) : detail::sine(turned.r);
-  return detail::with_sign(size, found, detail::bits_of(x) ^ turned.n << 30);
+  if (!(size >= far)) return turned_near(x);
+  if (size == std::numeric_limits<float>::infinity()) return {0, std::numeric_limits<float>::quiet_NaN()};
+  const auto reduced = elementary_detail::reduce(size);
+  return {static_cast<uint32_t>(reduced.n), static_cast<float>(reduced.r)};
 }
 
-inline float cos(float x) {
-  namespace detail = rational_detail;
-  const float size = std::fabs(x);
-  const detail::Turned turned = detail::turned(size, 18838.0f);
-  const float found = turned.n & 1 ? detail::sine(turned.r) : detail::cosine(turned.r);
-  return detail::with_sign(size, found, (turned.n + 1) << 30);
-}
+struct Sine {
+  static constexpr float kFar = 25966.0f;
+  static float of(float x, const rational_detail::Turned& turned) {
+    namespace detail = rational_detail;
+    const float cosine = detail::cosine(turned.r), sine = detail::sine(turned.r);
+    return detail::with_sign(std::fabs(x), turned.n & 1 ? cosine : sine, detail::bits_of(x) ^ turned.n << 30);
+  }
+};
+
+struct Cosine {
+  static constexpr float kFar = 18838.0f;
+  static float of(float x, const rational_detail::Turned& turned) {
+    namespace detail = rational_detail;
+    const float cosine = detail::cosine(turned.r), sine = detail::sine(turned.r);
+    return detail::with_sign(std::fabs(x), turned.n & 1 ? sine : cosine, (turned.n + 1) << 30);
+  }
+};
 
 inline float acos(float x) {
   constexpr float kEven[4] = {2.36423197202384471893310546875e-3f, 2.717843465507030487060546875e-2f,

@@ -1,17 +1,16 @@
 // exp, log, elu, sin and cos: tables for quantized integers, evaluation for real numbers.
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
-#include "arithmetic/rational.h"
 #include "operators/core/registry.h"
 #include "operators/elementwise/grouped_map.h"
 #include "operators/elementwise/logistic.h"
 #include "operators/elementwise/polynomial_function.h"
+#include "operators/elementwise/real_loops.h"
 
 namespace bittrue {
 namespace {
 
 namespace fused = arithmetic::fused;
-namespace rational = arithmetic::rational;
 
 template <class Function, class Fused>
 std::unique_ptr<Kernel> make_function(const Step& step, const CoreSet& cores, Function function, Fused fused) {
@@ -30,40 +29,36 @@ bool in_groups(const Step& step) {
 
 std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
   const auto plain = [](float x) { return arithmetic::cos(x); };
-  if (in_groups(step)) return make_grouped_map(step, [](float x) { return rational::cos(x); }, plain);
+  if (in_groups(step)) return make_grouped_map(step, real_loops::rational_cos, plain);
   return make_function(step, cores, plain, [](float x) { return fused::cos(x); });
 }
 
-// Functions with factors; `exponential` is one of fours or the C library's.
-template <class Exponential>
-std::unique_ptr<Kernel> make_exponential_unit(const Step& step, const Exponential& grouped, const Exponential& rest) {
+// Functions with factors.
+std::unique_ptr<Kernel> make_exponential_unit(const Step& step) {
   const std::string& function = step.text("function");
   const auto alpha = static_cast<float>(step.real("alpha"));
   if (function == "parametric_elu") {
-    const auto by = [alpha](Exponential f) {
-      return [alpha, f](float x) { return x < 0 ? alpha * (f(x) - 1.0f) : x; };
-    };
-    return make_grouped_map(step, by(grouped), by(rest));
+    return make_grouped_map(
+        step, [alpha](const float* x, float* out, int64_t count) { real_loops::rational_elu(alpha, x, out, count); },
+        [alpha](float x) { return x < 0 ? alpha * (arithmetic::exp(x) - 1.0f) : x; });
   }
   if (function == "celu") {
-    const auto by = [alpha](Exponential f) {
-      return [alpha, f](float x) {
-        const float below = alpha * (f(x / alpha) - 1.0f);
-        return (x < 0 ? 0.0f : x) + (below > 0 ? 0.0f : below);
-      };
-    };
-    return make_grouped_map(step, by(grouped), by(rest));
+    return make_grouped_map(
+        step, [alpha](const float* x, float* out, int64_t count) { real_loops::rational_celu(alpha, x, out, count); },
+        [alpha](float x) {
+          const float below = alpha * (arithmetic::exp(x / alpha) - 1.0f);
+          return (x < 0 ? 0.0f : x) + (below > 0 ? 0.0f : below);
+        });
   }
   require(function == "selu", "no native function");
   const auto gamma = static_cast<float>(step.real("gamma"));
-  const auto by = [alpha, gamma](Exponential f) {
-    return [alpha, gamma, f](float x) { return x > 0 ? gamma * x : gamma * alpha * (f(x) - 1.0f); };
-  };
-  return make_grouped_map(step, by(grouped), by(rest));
+  return make_grouped_map(
+      step, [=](const float* x, float* out, int64_t count) { real_loops::rational_selu(alpha, gamma, x, out, count); },
+      [=](float x) { return x > 0 ? gamma * x : gamma * alpha * (arithmetic::exp(x) - 1.0f); });
 }
 
 std::unique_ptr<Kernel> make_elu(const Step& step, const CoreSet& cores) {
-  if (in_groups(step)) return make_exponential_unit<float (*)(float)>(step, rational::exp_of_any, arithmetic::exp);
+  if (in_groups(step)) return make_exponential_unit(step);
   return make_function(
       step, cores, [](float x) { return x < 0 ? arithmetic::expm1(x) : x; }, [](float x) { return fused::elu(x); });
 }
@@ -80,14 +75,14 @@ std::unique_ptr<Kernel> make_exp(const Step& step, const CoreSet& cores) {
 std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
   if (step.has_array("missing")) return make_partial_table(step);
   if (in_groups(step)) {
-    return make_grouped_map(step, [](float x) { return rational::log(x); }, [](float x) { return arithmetic::log(x); });
+    return make_grouped_map(step, real_loops::rational_log, [](float x) { return arithmetic::log(x); });
   }
   return make_function(step, cores, [](float x) { return arithmetic::log(x); }, [](float x) { return fused::log(x); });
 }
 
 std::unique_ptr<Kernel> make_sin(const Step& step, const CoreSet& cores) {
   const auto plain = [](float x) { return arithmetic::sin(x); };
-  if (in_groups(step)) return make_grouped_map(step, [](float x) { return rational::sin(x); }, plain);
+  if (in_groups(step)) return make_grouped_map(step, real_loops::rational_sin, plain);
   return make_function(step, cores, plain, [](float x) { return fused::sin(x); });
 }
 

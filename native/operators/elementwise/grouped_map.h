@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "core/kernel.h"
@@ -10,7 +11,7 @@
 
 namespace bittrue {
 
-// Both functions: float operator()(float) const.
+// Both functions: float operator()(float) const; the first one may take (from, to, count) instead.
 template <class Grouped, class Rest>
 class GroupedMap final : public Kernel {
  public:
@@ -27,7 +28,12 @@ class GroupedMap final : public Kernel {
     const int64_t all = count_ / kLanes * kLanes;
     run.pool.parallel((count_ + kBlock - 1) / kBlock, [&](int64_t block, int) {
       const int64_t end = std::min(count_, (block + 1) * kBlock), grouped = std::min(end, all);
-      for (int64_t i = block * kBlock; i < grouped; ++i) out[i] = grouped_(in[i]);
+      if constexpr (std::is_invocable_v<const Grouped&, const float*, float*, int64_t>) {
+        const int64_t begin = block * kBlock;
+        if (grouped > begin) grouped_(in + begin, out + begin, grouped - begin);
+      } else {
+        for (int64_t i = block * kBlock; i < grouped; ++i) out[i] = grouped_(in[i]);
+      }
       for (int64_t i = grouped; i < end; ++i) out[i] = rest_(in[i]);
     });
   }

@@ -2,21 +2,21 @@
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/elementwise/logistic.h"
+#include "operators/elementwise/real_loops.h"
 
 namespace bittrue {
 namespace {
 
 std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) {
   if (step.arrays.empty()) {
-    if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
     const auto alpha = static_cast<float>(step.real("alpha"));
     // Which of two NaNs a product keeps is up to the compiler.
     require(alpha == alpha, "the slope is NaN");
-    if (step.rule("slope") == "scaled_below_zero") {
-      return make_map<float, float>(step, [=](float x) { return x < 0 ? x * alpha : x; });
-    }
-    require(step.rule("slope") == "scaled_unless_above_zero", "no native rule for this slot");
-    return make_map<float, float>(step, [=](float x) { return x > 0 ? x : x * alpha; });
+    const bool unless_above = step.rule("slope") == "scaled_unless_above_zero";
+    require(unless_above || step.rule("slope") == "scaled_below_zero", "no native rule for this slot");
+    return make_real_loop(step, [=](const float* x, float* out, int64_t count) {
+      real_loops::leaky_relu(alpha, unless_above, x, out, count);
+    });
   }
   if (step.texts.count("form")) return make_leaky_levels(step, cores);
   if (step.has_array("table")) return make_level_table(step, cores);

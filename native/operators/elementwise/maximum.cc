@@ -7,6 +7,7 @@
 
 #include "operators/core/registry.h"
 #include "operators/core/zip.h"
+#include "operators/elementwise/real_loops.h"
 
 namespace bittrue {
 namespace {
@@ -20,12 +21,14 @@ std::unique_ptr<Kernel> make_stored(const Step& step, const Choose& choose) {
     case Type::s32: return make_zip<int32_t, int32_t>(step, choose);
     case Type::s64: return make_zip<int64_t, int64_t>(step, choose);
     case Type::f32: return make_zip<float, float>(step, choose);
+    case Type::f64: return make_zip<double, double>(step, choose);
     default: return nullptr;
   }
 }
 
-// Behind a kernel that takes the second of two equal zeros: outside of vectors it is the first. Vectors of four begin at
-// multiples of four among `together_` neighbouring results.
+// Behind a kernel that takes the second of two equal zeros: outside of vectors it is the first. Vectors of 16 bytes begin at
+// multiples of their lanes among `together_` neighbouring results.
+template <class T>
 class OutsideOfVectors final : public Kernel {
  public:
   OutsideOfVectors(const Step& step, std::unique_ptr<Kernel> inner, size_t first)
@@ -60,16 +63,16 @@ class OutsideOfVectors final : public Kernel {
   }
 
  private:
-  static constexpr int64_t kLanes = 4, kTask = 8192;
+  static constexpr int64_t kLanes = 16 / sizeof(T), kTask = 8192;
 
   void mend(const Run& run, int64_t begin, int64_t end) const {
-    const auto* first = reinterpret_cast<const float*>(run.inputs[first_]);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const auto* first = reinterpret_cast<const T*>(run.inputs[first_]);
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
     for (int64_t i = begin; i < end; ++i) {
-      if (out[i] != 0.0f) continue;
+      if (out[i] != 0) continue;
       int64_t place = 0, rest = i;
       for (size_t axis = shape_.size(); axis-- > 0; rest /= shape_[axis]) place += rest % shape_[axis] * strides_[axis];
-      if (first[place] == 0.0f) out[i] = first[place];
+      if (first[place] == 0) out[i] = first[place];
     }
   }
 
@@ -79,6 +82,35 @@ class OutsideOfVectors final : public Kernel {
   std::vector<int64_t> shape_, strides_;
 };
 
+// nan_else_first, or what is so in vectors; the operands may be exchanged.
+template <class T>
+class ChosenReals final : public BlockKernel {
+ public:
+  ChosenReals(const Step& step, bool largest, bool first)
+      : BlockKernel(step, {sizeof(T), sizeof(T)}, sizeof(T)),
+        largest_(largest),
+        first_(first),
+        exchanged_(step.integer("exchanged", 0, 1) != 0) {}
+
+ private:
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    real_loops::chosen(largest_, first_, reinterpret_cast<const T*>(in[exchanged_ ? 1 : 0]),
+                       reinterpret_cast<const T*>(in[exchanged_ ? 0 : 1]), reinterpret_cast<T*>(out), count);
+  }
+
+  bool largest_, first_, exchanged_;
+};
+
+template <class T>
+std::unique_ptr<Kernel> make_chosen_reals(const Step& step, bool largest) {
+  const bool first = step.rule("extreme") == "nan_else_first";
+  require(first || step.rule("extreme") == "nan_else_last_in_vectors", "no native rule for this slot");
+  require(step.input(0).type == step.input(1).type, "no native kernel for these types");
+  auto chosen = std::make_unique<ChosenReals<T>>(step, largest, first);
+  if (first) return chosen;
+  return std::make_unique<OutsideOfVectors<T>>(step, std::move(chosen), step.integer("exchanged", 0, 1) != 0 ? 1 : 0);
+}
+
 template <class Compare>
 std::unique_ptr<Kernel> make_chosen(const Step& step) {
   if (step.input(0).type != step.output().type) return nullptr;
@@ -86,28 +118,21 @@ std::unique_ptr<Kernel> make_chosen(const Step& step) {
   if (step.rule("extreme") == "first_unless_beyond") {
     return make_stored(step, [](auto a, auto b) { return Compare()(b, a) ? b : a; });
   }
-  const bool first = step.rule("extreme") == "nan_else_first";
-  require(first || step.rule("extreme") == "nan_else_last_in_vectors", "no native rule for this slot");
-  if (step.input(0).type != Type::f32) return nullptr;
-  const bool exchanged = step.integer("exchanged", 0, 1) != 0;
-  auto chosen = make_zip<float, float>(step, [first, exchanged](float x, float y) {
-    const float a = exchanged ? y : x, b = exchanged ? x : y;
-    return a != a || (b == b && (Compare()(a, b) || (first && a == b))) ? a : b;
-  });
-  if (first) return chosen;
-  return std::make_unique<OutsideOfVectors>(step, std::move(chosen), exchanged ? size_t{1} : size_t{0});
+  constexpr bool kLargest = Compare()(1, 0);
+  if (step.input(0).type == Type::f64) return make_chosen_reals<double>(step, kLargest);
+  return step.input(0).type == Type::f32 ? make_chosen_reals<float>(step, kLargest) : nullptr;
 }
 
 struct LargerOf {
   template <class T>
-  bool operator()(T a, T b) const {
+  constexpr bool operator()(T a, T b) const {
     return a > b;
   }
 };
 
 struct Less {
   template <class T>
-  bool operator()(T a, T b) const {
+  constexpr bool operator()(T a, T b) const {
     return a < b;
   }
 };

@@ -4,6 +4,7 @@
 #include "operators/core/blocks.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
+#include "operators/elementwise/real_loops.h"
 #include "rules/plain_range.h"
 
 namespace bittrue {
@@ -31,6 +32,18 @@ std::unique_ptr<Kernel> make(const Step& step, Function function) {
   return std::make_unique<Prelu<In, Alpha, Function>>(step, std::move(function));
 }
 
+// Of real numbers and slopes of which none is NaN.
+class RealPrelu final : public BlockKernel {
+ public:
+  explicit RealPrelu(const Step& step) : BlockKernel(step, 2) {}
+
+ private:
+  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
+    real_loops::leaky_relu(reinterpret_cast<const float*>(in[0]), reinterpret_cast<const float*>(in[1]),
+                           reinterpret_cast<float*>(out), count);
+  }
+};
+
 // The products' magnitude stays far inside 64 bits.
 constexpr int64_t kPreluZeroPoint = 1 << 24;
 
@@ -43,7 +56,7 @@ std::unique_ptr<Kernel> make_prelu(const Step& step, const CoreSet&) {
     const Operand& slopes = step.input(1);
     const auto* first = static_cast<const float*>(slopes.constant);
     if (first != nullptr && std::none_of(first, first + slopes.elements, [](float a) { return a != a; })) {
-      return make<float, float>(step, [](float x, float alpha) { return x >= 0 ? x : x * alpha; });
+      return std::make_unique<RealPrelu>(step);
     }
     return make<float, float>(
         step, [](float x, float alpha) { return x >= 0 ? x : rules::keep_first_nan(x * alpha, x, alpha); });

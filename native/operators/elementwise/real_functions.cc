@@ -5,15 +5,13 @@
 
 #include "arithmetic/circular.h"
 #include "arithmetic/elementary.h"
-#include "arithmetic/rational.h"
 #include "operators/core/map.h"
 #include "operators/core/registry.h"
 #include "operators/elementwise/grouped_map.h"
+#include "operators/elementwise/real_loops.h"
 
 namespace bittrue {
 namespace {
-
-namespace rational = arithmetic::rational;
 
 void require_single_operations(const Step& step) {
   require(step.rule("real_function") == "binary32_single_operations", "no native rule for this slot");
@@ -37,17 +35,12 @@ std::unique_ptr<Kernel> make_softsign(const Step& step, const CoreSet&) {
 // max(x, 0) + log(1 + e^-|x|)
 std::unique_ptr<Kernel> make_softplus(const Step& step, const CoreSet&) {
   require_single_operations(step);
-  const auto grouped = [](float x) {
-    if (x != x) return rational::every_bit();
-    const float logarithm = rational::log1p(rational::exp_of_any(-std::fabs(x)));
-    return x > 0 ? x + logarithm : logarithm;
-  };
   const auto rest = [](float x) {
     if (x != x) return x + x;
     const float logarithm = arithmetic::log1p(arithmetic::exp(-std::fabs(x)));
     return x > 0 ? x + logarithm : logarithm;
   };
-  return make_grouped_map(step, grouped, rest);
+  return make_grouped_map(step, real_loops::rational_softplus, rest);
 }
 
 // tanh(softplus(x)) x; the reference decides which NaN stays.

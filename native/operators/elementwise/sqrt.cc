@@ -1,9 +1,8 @@
 // sqrt and rsqrt. Negative real input has no result, which the reference reports.
-#include <cmath>
-
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/elementwise/logistic.h"
+#include "operators/elementwise/real_loops.h"
 #include "rules/square_root.h"
 
 namespace bittrue {
@@ -50,8 +49,7 @@ std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
   if (step.has_array("missing")) return make_partial_table(step);
   const Type from = step.input(0).type;
   if (step.texts.count("dtype") == 0) {
-    if (from != Type::f32 || step.output().type != Type::f32) return nullptr;
-    return make_map<float, float>(step, [](float x) { return std::sqrt(x); });
+    return make_real_loop(step, real_loops::square_root);
   }
   require(step.rule("square_root") == "binary32_divide_trunc", "no native rule for this slot");
   if (!is_8bit(from) && from != Type::s16) return nullptr;
@@ -69,8 +67,7 @@ std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
 std::unique_ptr<Kernel> make_rsqrt(const Step& step, const CoreSet& cores) {
   if (step.has_array("missing")) return make_partial_table(step);
   if (step.texts.count("dtype") == 0) {
-    if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
-    return make_map<float, float>(step, [](float x) { return 1.0f / std::sqrt(x); });
+    return make_real_loop(step, real_loops::inverse_square_root);
   }
   if (step.has_array("table")) return not_negative(step, make_table(step, cores));
   if (!is_8bit(step.output().type)) return nullptr;

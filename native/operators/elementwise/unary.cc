@@ -1,9 +1,8 @@
 // neg, round_to_integer and sign: one exact operation on the stored numbers.
-#include <cmath>
-
 #include "arithmetic/fused.h"
 #include "operators/core/map.h"
 #include "operators/core/registry.h"
+#include "operators/elementwise/real_loops.h"
 
 namespace bittrue {
 namespace {
@@ -23,16 +22,11 @@ std::unique_ptr<Kernel> make_neg(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_round(const Step& step, const CoreSet&) {
-  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
   const std::string& direction = step.text("direction");
-  if (direction == "down") {
-    return make_map<float, float>(step, [](float x) { return std::isnan(x) ? x + x : std::floor(x); });
-  }
-  if (direction == "up") {
-    return make_map<float, float>(step, [](float x) { return std::isnan(x) ? x + x : std::ceil(x); });
-  }
+  if (direction == "down") return make_real_loop(step, real_loops::round_down);
+  if (direction == "up") return make_real_loop(step, real_loops::round_up);
   require(direction == "even", "no native rounding of this name");
-  return make_map<float, float>(step, [](float x) { return std::isnan(x) ? x + x : std::nearbyint(x); });
+  return make_real_loop(step, real_loops::round_even);
 }
 
 std::unique_ptr<Kernel> make_sign(const Step& step, const CoreSet& cores) {
