@@ -1,6 +1,5 @@
 // rotary_embedding: pairs of numbers turned by the rule binary32_fused_vectors.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "core/kernel.h"
@@ -13,7 +12,7 @@ enum RotaryInput : size_t { kRotated, kCos, kSin, kPositions, kPastLengths };
 
 class RotaryEmbedding final : public Kernel {
  public:
-  explicit RotaryEmbedding(const Step& step) {
+  RotaryEmbedding(const Step& step, const CoreSet& cores) : taps_(cores.real_taps_fused()) {
     require(step.rule("rotation") == "binary32_fused_vectors", "no native rule for this slot");
     batch_ = step.integer("batch"), length_ = step.integer("length"), heads_ = step.integer("heads");
     size_ = step.integer("size"), turned_ = step.integer("turned");
@@ -68,6 +67,7 @@ class RotaryEmbedding final : public Kernel {
 
  private:
   static constexpr int64_t kSmall = 20000;  // numbers
+  static constexpr int64_t kPairs = 64;     // that are turned at once
 
   int64_t position_of(const Run& run, int64_t b, int64_t s) const {
     if (positions_) {
@@ -83,10 +83,22 @@ class RotaryEmbedding final : public Kernel {
     const int64_t pairs = turned_ / 2, step = interleaved_ ? 2 : 1, apart = interleaved_ ? 1 : pairs;
     // Of interleaved pairs behind the last vector of 8, all but the first one are not fused.
     const int64_t fused = interleaved_ ? std::min(pairs, pairs / 8 * 8 + 1) : pairs;
-    for (int64_t i = 0; i < fused; ++i) {
-      const float one = x[i * step], two = x[i * step + apart];
-      out[i * step] = std::fma(one, cos[i], -(two * sin[i]));
-      out[i * step + apart] = std::fma(one, sin[i], two * cos[i]);
+    for (int64_t begin = 0; begin < fused; begin += kPairs) {
+      const int64_t count = std::min(kPairs, fused - begin);
+      const float *from = x + begin * step, *c = cos + begin, *s = sin + begin;
+      float* to = out + begin * step;
+      float first[kPairs], one[kPairs], two[kPairs];
+      if (interleaved_) {
+        for (int64_t i = 0; i < count; ++i) first[i] = from[2 * i];
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        const float second = from[i * step + apart];
+        one[i] = -(second * s[i]), two[i] = second * c[i];
+      }
+      const float* firsts = interleaved_ ? first : from;
+      taps_(&firsts, &c, 1, count, one);
+      taps_(&firsts, &s, 1, count, two);
+      for (int64_t i = 0; i < count; ++i) to[i * step] = one[i], to[i * step + apart] = two[i];
     }
     for (int64_t i = fused; i < pairs; ++i) {
       const float one = x[i * step], two = x[i * step + apart];
@@ -95,12 +107,13 @@ class RotaryEmbedding final : public Kernel {
     }
   }
 
+  RealTaps taps_;
   int64_t batch_ = 0, length_ = 0, heads_ = 0, size_ = 0, turned_ = 0, turned_heads_ = 0, known_ = 0;
   bool interleaved_ = false, by_heads_ = false, counts_ = false, positions_ = false, lengths_ = false;
 };
 
-std::unique_ptr<Kernel> make_rotary_embedding(const Step& step, const CoreSet&) {
-  return std::make_unique<RotaryEmbedding>(step);
+std::unique_ptr<Kernel> make_rotary_embedding(const Step& step, const CoreSet& cores) {
+  return std::make_unique<RotaryEmbedding>(step, cores);
 }
 
 BITTRUE_OPERATOR(rotary_embedding, make_rotary_embedding)

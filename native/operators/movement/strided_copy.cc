@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "operators/core/interleave.h"
+
 namespace bittrue {
 namespace {
 
@@ -53,6 +55,17 @@ inline void exchange(uint64_t& a, uint64_t& b, int bits, uint64_t mask) {
   a ^= different << bits;
 }
 
+// Transposes 4 x 4 elements of 4 bytes.
+void transpose_words(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride) {
+  Vector32 x[4];
+  for (int j = 0; j < 4; ++j) std::memcpy(&x[j], source + j * source_stride, 16);
+  const Vector32 even_low = interleave_low(x[0], x[2]), even_high = interleave_high(x[0], x[2]),
+                 odd_low = interleave_low(x[1], x[3]), odd_high = interleave_high(x[1], x[3]);
+  x[0] = interleave_low(even_low, odd_low), x[1] = interleave_high(even_low, odd_low);
+  x[2] = interleave_low(even_high, odd_high), x[3] = interleave_high(even_high, odd_high);
+  for (int i = 0; i < 4; ++i) std::memcpy(target + i * target_stride, &x[i], 16);
+}
+
 // Transposes 8 x 8 bytes or 4 x 4 elements of 2 bytes: target[i * target_stride + j] = source[j * source_stride + i].
 void transpose_square(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride, int size) {
   uint64_t x[8];
@@ -87,15 +100,23 @@ void transpose_plain(const uint8_t* source, int64_t source_stride, uint8_t* targ
 template <int Bytes>
 void transpose_block(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride,
                      int64_t across, int64_t along) {
-  constexpr int64_t kSide = Bytes <= 2 ? 8 / Bytes : 1;
+  constexpr int64_t kSide = Bytes <= 2 ? 8 / Bytes : Bytes == 4 ? 4 : 1;
+  constexpr int64_t kLine = 64 / Bytes;  // of the source, all of which is read while it is near
   int64_t whole_across = 0, whole_along = 0;
-  if (Bytes <= 2) {
+  if (kSide > 1) {
     whole_across = across / kSide * kSide;
     whole_along = along / kSide * kSide;
-    for (int64_t i = 0; i < whole_across; i += kSide) {
+    for (int64_t line = 0; line < whole_across; line += kLine) {
       for (int64_t j = 0; j < whole_along; j += kSide) {
-        transpose_square(source + j * source_stride + i * Bytes, source_stride, target + i * target_stride + j * Bytes,
-                         target_stride, Bytes);
+        for (int64_t i = line; i < std::min(line + kLine, whole_across); i += kSide) {
+          const uint8_t* from = source + j * source_stride + i * Bytes;
+          uint8_t* to = target + i * target_stride + j * Bytes;
+          if (Bytes == 4) {
+            transpose_words(from, source_stride, to, target_stride);
+          } else {
+            transpose_square(from, source_stride, to, target_stride, Bytes);
+          }
+        }
       }
     }
   }

@@ -67,6 +67,7 @@ void TableCopy::run(const uint8_t* source, const int64_t* table, uint8_t* target
   int64_t tasks = pool.threads() > 1 ? rows_ * count_ * chunk_ / kTaskBytes : 1;
   tasks = cut(std::min<int64_t>(tasks, 4 * pool.threads()), rows_ * count_ * chunk_, kTaskMostBytes, units);
   pool.parallel(tasks, [&](int64_t task, int) {
+    int64_t last_from = -1, last_to = 0;  // of a row that is whole and dense
     for (int64_t unit = units * task / tasks; unit < units * (task + 1) / tasks; ++unit) {
       const int64_t first = unit % parts * part;
       int64_t rest = unit / parts, from = 0, to = first * stride_;
@@ -76,6 +77,11 @@ void TableCopy::run(const uint8_t* source, const int64_t* table, uint8_t* target
         to += rest % dimension * outer_[a].target;
         rest /= dimension;
       }
+      if (from == last_from) {
+        std::memcpy(target + to, target + last_to, static_cast<size_t>(count_ * chunk_));
+        continue;
+      }
+      if (parts == 1 && stride_ == chunk_) last_from = from, last_to = to;
       copy_(source + from, table + first, target + to, stride_, std::min(part, count_ - first), chunk_);
     }
   });

@@ -13,11 +13,13 @@ namespace {
 
 // Only what is strictly beyond replaces: NaN never does, and a NaN at the beginning stays.
 struct Largest {
+  static constexpr bool kLargest = true;
   float start = std::numeric_limits<float>::lowest();
   float operator()(float kept, float x) const { return x > kept ? x : kept; }
 };
 
 struct Smallest {
+  static constexpr bool kLargest = false;
   float start = std::numeric_limits<float>::max();
   float operator()(float kept, float x) const { return x < kept ? x : kept; }
 };
@@ -33,11 +35,13 @@ struct Extreme {
 
 // last_unless_beyond: what is kept must be strictly beyond the next value, or that value replaces it, NaN included.
 struct LastLargest {
+  static constexpr bool kLargest = true;
   float start = std::numeric_limits<float>::lowest();
   float operator()(float kept, float x) const { return kept > x ? kept : x; }
 };
 
 struct LastSmallest {
+  static constexpr bool kLargest = false;
   float start = std::numeric_limits<float>::max();
   float operator()(float kept, float x) const { return kept < x ? kept : x; }
 };
@@ -74,11 +78,13 @@ float in_lanes(const Operation& operation, float kept, const float* x, int64_t l
 
 // nan_else_first: a NaN stays, and replaces what is none; of equal values the first one stays.
 struct FirstLargest {
+  static constexpr bool kLargest = true;
   float start = std::numeric_limits<float>::lowest();
   float operator()(float kept, float x) const { return kept == kept && !(x <= kept) ? x : kept; }
 };
 
 struct FirstSmallest {
+  static constexpr bool kLargest = false;
   float start = std::numeric_limits<float>::max();
   float operator()(float kept, float x) const { return kept == kept && !(x >= kept) ? x : kept; }
 };
@@ -102,6 +108,42 @@ struct ReducedTruth {
   uint8_t flip, start;
 };
 
+// Whether an operation keeps an extreme number, by whatever rule for NaN and zeros.
+template <class Operation, class = void>
+constexpr bool kKeepsExtreme = false;
+template <class Operation>
+constexpr bool kKeepsExtreme<Operation, std::void_t<decltype(Operation::kLargest)>> = true;
+
+// What `kept` becomes by neighbours of one output: without NaN, an extreme that is no zero has the same bits in any order.
+template <class Operation>
+float extreme_of_row(const Operation& operation, float kept, const float* x, int64_t length) {
+  constexpr int64_t kLanes = 32;
+  const auto beyond = [](float a, float b) { return Operation::kLargest ? a > b : a < b; };
+  float lanes[kLanes];
+  uint32_t odd[kLanes] = {}, any = 0;
+  std::fill(lanes, lanes + kLanes, kept);
+  int64_t i = 0;
+  for (; i + kLanes <= length; i += kLanes) {
+    for (int64_t k = 0; k < kLanes; ++k) {
+      const float next = x[i + k], lane = lanes[k];
+      odd[k] |= next != next;
+      lanes[k] = beyond(next, lane) ? next : lane;
+    }
+  }
+  float found = kept;
+  for (; i < length; ++i) {
+    any |= x[i] != x[i];
+    found = beyond(x[i], found) ? x[i] : found;
+  }
+  for (int64_t k = 0; k < kLanes; ++k) {
+    any |= odd[k];
+    found = beyond(lanes[k], found) ? lanes[k] : found;
+  }
+  if (any == 0 && found != 0.0f) return found;
+  for (i = 0; i < length; ++i) kept = operation(kept, x[i]);
+  return kept;
+}
+
 template <class T, class Operation>
 class Reduce final : public Kernel {
  public:
@@ -116,6 +158,15 @@ class Reduce final : public Kernel {
   }
 
   void run(const Run& run) const override {
+    if constexpr (kKeepsExtreme<Operation>) {
+      const int64_t length = reduction_.count();
+      if (reduction_.rows() && length <= kLongestRow) {
+        reduction_.run_parts(run, length, operation_.start, [&](float kept, const float* x) {
+          return extreme_of_row(operation_, from_first_ ? x[0] : kept, x, length);
+        });
+        return;
+      }
+    }
     auto* out = reinterpret_cast<T*>(run.outputs[0]);
     reduction_.run<T, T>(run, operation_, from_first_,
                          [&](const T* acc, int64_t first, int64_t size) { std::copy(acc, acc + size, out + first); });
@@ -123,6 +174,8 @@ class Reduce final : public Kernel {
   int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
 
  private:
+  static constexpr int64_t kLongestRow = 1 << 20;  // that no run has to be stopped in
+
   Reduction reduction_;
   Operation operation_;
   bool from_first_;
