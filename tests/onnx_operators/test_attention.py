@@ -12,7 +12,7 @@ import pytest
 from onnx import NodeProto, TensorProto, helper
 
 from support.attention_models import GENERATORS, HALVES, normal
-from support.onnx_models import MICROSOFT, Checks, build, check, needs_wide, single
+from support.onnx_models import MICROSOFT, Checks, build, check, natively, needs_wide, single
 
 
 @pytest.mark.parametrize("operator", GENERATORS)
@@ -141,3 +141,41 @@ def test_a_single_query_behind_past_keys_sees_all_new_ones() -> None:
     past = {"mask": None, "past_key": normal(rng, 1, 2, 3, 4), "past_value": normal(rng, 1, 2, 3, 4)}
     model = single("Attention", {**inputs, **past}, [TensorProto.FLOAT] * 3, {"is_causal": 1}, opset=23)
     assert check(*model) == "equal"
+
+
+_LATER = {
+    "numbers": None,
+    "infinite value": (2, 100, np.inf),
+    "infinite key": (1, 100, np.inf),
+    "far key": (1, 100, 3e37),
+}
+
+
+@pytest.mark.parametrize("odd", _LATER)
+@pytest.mark.parametrize("operator", ["Attention", "Attention of com.microsoft", "GroupQueryAttention"])
+def test_keys_that_no_query_of_a_block_sees(operator: str, odd: str) -> None:
+    """They are left out, but where they would show: a sum of -0 that meets +0, numbers that are not finite, or huge."""
+    rng = np.random.default_rng(12)
+    q, k, v = (normal(rng, 1, 2, 110, 8) for _ in range(3))
+    v[..., 0] = 0
+    v[..., :60, 1], v[..., 60:, 1] = -1e-45, 1
+    change = _LATER[odd]
+    if operator == "Attention of com.microsoft" and "infinite" in odd:
+        pytest.skip("its product with weights of 0 makes all numbers NaN")
+    if change is not None:
+        which, row, value = change
+        (q, k, v)[which][0, 0, row, 2] = value
+    flat = [np.ascontiguousarray(x.transpose(0, 2, 1, 3).reshape(1, 110, 16)) for x in (q, k, v)]
+    if operator == "Attention":
+        model = single(operator, {"q": q, "k": k, "v": v}, [TensorProto.FLOAT], {"is_causal": 1}, opset=23)
+    elif operator == "GroupQueryAttention":
+        inputs = {**dict(zip("qkv", flat, strict=True)), "past_key": None, "past_value": None}
+        lengths = {"lengths": np.int32([109]), "total": np.asarray(110, np.int32)}
+        attributes = {"num_heads": 2, "kv_num_heads": 2}
+        model = single(operator, inputs | lengths, [TensorProto.FLOAT] * 3, attributes, domain=MICROSOFT)
+    else:
+        inputs = {"x": np.concatenate(flat, axis=2), "w": np.eye(48, dtype=np.float32), "b": np.zeros(48, np.float32)}
+        attributes = {"num_heads": 2, "unidirectional": 1}
+        model = single("Attention", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=("w", "b"))
+    assert check(*model) == "equal"
+    natively(*model, "onnxruntime-avx2")

@@ -39,6 +39,26 @@ enum AttentionInput : size_t {
   kSink
 };
 
+// The largest of some numbers, none of which is NaN, without their signs.
+float largest_size(const float* numbers, int64_t count) {
+  float lanes[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    for (int64_t l = 0; l < 8; ++l) {
+      const float size = std::fabs(numbers[i + l]), lane = lanes[l];
+      lanes[l] = size > lane ? size : lane;
+    }
+  }
+  for (; i < count; ++i) lanes[0] = std::max(lanes[0], std::fabs(numbers[i]));
+  return *std::max_element(lanes, lanes + 8);
+}
+
+bool has_zero(const float* numbers, int64_t count) {
+  uint32_t zero = 0;
+  for (int64_t i = 0; i < count; ++i) zero |= numbers[i] == 0.0f;
+  return zero != 0;
+}
+
 // Where the numbers of a head lie: [batch][head][row], each row side by side.
 struct Heads {
   size_t input = kQuery;
@@ -424,29 +444,50 @@ class Attention final : public Kernel {
     return own;
   }
 
+  // Whether keys behind the last one that a row sees need not be looked at: their weights are 0, and leave sums as they are.
+  bool hides_later(const Run& run, const Head& head) const {
+    const bool column = value_size_ == 1 && !strided_;
+    if (!causal_ || last_sees_all_ || half_ || queries_ <= kQueryRows || column) return false;
+    if (!all_finite(head.v, head.keys * value_size_)) return false;
+    if (placed_) return true;
+    if (masked_ || added_ || biased_ || !all_finite(head.k, head.keys * size_)) return false;
+    // Others have a score, to which the lowest number is added. Far from that, no score and none of its sums comes near it.
+    constexpr float kFar = 1e30f;
+    float query = 0.0f;
+    for (int64_t r = 0; r < queries_; ++r) {
+      query = std::max(query, largest_size(query_.at(run, head.b, head.n, r), size_));
+    }
+    const float product = query * largest_size(head.k, head.keys * size_) * static_cast<float>(size_);
+    return product * std::max(std::fabs(scale_), 1.0f) < kFar;
+  }
+
   bool whole_rows(const Run& run, const Head& head) const {
     const Rows own = rows_of(head.scratch);
     const FusedProduct scores = this->scores(head.keys), sums = this->sums(head.keys);
     if (queries_ > 1 || scale_ != 1.0f) scores.pack_all(head.k, true, own.keys);
     if (queries_ > 1) sums.pack_all(head.v, false, own.values);
-    const bool begins = begins_with_mask_ && (masked_ || causal_);
+    const bool begins = begins_with_mask_ && (masked_ || causal_), later = hides_later(run, head);
     for (int64_t row = 0; row < queries_; row += kQueryRows) {
       run.check(head.worker);
       const int64_t count = std::min(kQueryRows, queries_ - row);
+      // What the last row sees, by whole panels for scores.
+      const int64_t reach = later ? std::min(head.keys, head.before + row + count) : head.keys;
+      const int64_t shown = std::min(head.keys, round_up(reach, scores.panel()));
       bool blind[kQueryRows] = {};
       for (int64_t r = 0; r < count; ++r) {
         take(run, query_, head.b, head.n, row + r, own.q + r * size_);
         if (begins) blind[r] = begin_row(run, head, row + r, own.begin + r * head.keys);
       }
       const Addend begin{begins ? own.begin : nullptr, head.keys, 1};
-      if (!score(scores, own.q, count, queries_, head.k, own.keys, head.keys, begin, own.scores, own.products) ||
+      if (!score(scores.within(size_, shown), own.q, count, queries_, head.k, own.keys, head.keys, begin, own.scores,
+                 own.products) ||
           !store(own.scores, count * head.keys)) {
         return false;
       }
       for (int64_t r = 0; r < count; ++r) {
         float *line = own.scores + r * head.keys, *weights = own.weights + r * head.keys;
-        hide(run, head, row + r, 0, head.keys, line, own.begin);
-        int64_t first = 0, end = head.keys;
+        int64_t first = 0, end = later ? std::min(head.keys, head.before + row + r + 1) : head.keys;
+        hide(run, head, row + r, 0, end, line, own.begin);
         if (placed_) seen(head, row + r, first, end);
         std::fill(weights, weights + first, 0.0f);
         std::fill(weights + end, weights + head.keys, 0.0f);
@@ -457,8 +498,13 @@ class Attention final : public Kernel {
         }
         if (!store(weights, head.keys)) return false;
       }
-      if (!add_values(sums, own.weights, row, count, queries_, head.v, own.values, head.keys, false, own.total,
-                      own.products) ||
+      const auto sum = [&](const FusedProduct& product) {
+        return add_values(product, own.weights, row, count, queries_, head.v, own.values, head.keys, false, own.total,
+                          own.products);
+      };
+      // Adding products with 0 may change the sign of a 0, and of nothing else.
+      if (!sum(sums.within(reach, value_size_)) ||
+          (reach < head.keys && has_zero(own.total, count * value_size_) && !sum(sums)) ||
           !store(own.total, count * value_size_)) {
         return false;
       }
@@ -473,6 +519,7 @@ class Attention final : public Kernel {
   bool in_blocks(const Run& run, const Head& head) const {
     const Rows own = rows_of(head.scratch);
     const int64_t rows = block_rows(), keys = std::min(block_keys(), head.keys);
+    const bool later = placed_ && window_ < 0 && hides_later(run, head);
     for (int64_t row = 0; row < queries_; row += rows) {
       const int64_t count = std::min(rows, queries_ - row);
       int64_t reach = head.keys;
@@ -482,7 +529,8 @@ class Attention final : public Kernel {
       std::fill_n(own.sum, count, 0.0f);
       for (int64_t at = 0; at < reach; at += keys) {
         run.check(head.worker);
-        if (!add_block(run, head, own, row, count, at, std::min(keys, head.keys - at))) return false;
+        const int64_t own_keys = std::min(keys, head.keys - at);
+        if (!add_block(run, head, own, row, count, at, own_keys, later ? reach - at : own_keys)) return false;
       }
       for (int64_t r = 0; r < count; ++r) {
         float* out = result(run, head.b, head.n, row + r);
@@ -494,11 +542,12 @@ class Attention final : public Kernel {
     return true;
   }
 
-  // Rows [row, row + count) meet keys [at, at + keys).
+  // Rows [row, row + count) meet keys [at, at + keys); those from at + `reach` on have weights of 0.
   bool add_block(const Run& run, const Head& head, const Rows& own, int64_t row, int64_t count, int64_t at,
-                 int64_t keys) const {
+                 int64_t keys, int64_t reach) const {
     const float *k = head.k + at * size_, *v = head.v + at * value_size_;
     const FusedProduct scores = this->scores(keys), sums = this->sums(keys);
+    const int64_t shown = std::min(keys, round_up(reach, scores.panel()));
     // All keys in one block are packed for the first rows.
     const bool packs = row == 0 || keys < head.keys;
     if (packs && queries_ > 1) {
@@ -507,23 +556,25 @@ class Attention final : public Kernel {
     } else if (packs && scale_ != 1.0f) {
       scores.pack_all(k, true, own.keys);
     }
-    if (!score(scores, own.q, count, count, k, own.keys, keys, {}, own.scores, own.products)) return false;
+    const FusedProduct first_scores = scores.within(size_, shown);
+    if (!score(first_scores, own.q, count, count, k, own.keys, keys, {}, own.scores, own.products)) return false;
     for (int64_t r = 0; r < count; ++r) {
       float *line = own.scores + r * keys, *total = own.total + r * value_size_;
-      hide(run, head, row + r, at, keys, line, own.begin);
+      std::fill(line + shown, line + keys, 0.0f);
+      hide(run, head, row + r, at, shown, line, own.begin);
       if (placed_) {
         int64_t first = 0, end = 0;
         seen(head, row + r, first, end);
-        for (int64_t t = 0; t < keys; ++t) {
+        for (int64_t t = 0; t < shown; ++t) {
           if (at + t < first || at + t >= end) line[t] = kLowest;
         }
       }
-      const float found = softmax_.largest(line, keys), before = own.largest[r];
+      const float found = softmax_.largest(line, shown), before = own.largest[r];
       if (inverse_ && found == kLowest) {
         std::fill_n(line, keys, 0.0f);
         continue;
       }
-      const float largest = std::max(before, found), sum = softmax_.powers(line, line, keys, largest, lanes_);
+      const float largest = std::max(before, found), sum = softmax_.powers(line, line, shown, largest, lanes_);
       own.largest[r] = largest;
       if (at == 0) {
         own.sum[r] = sum;
@@ -533,7 +584,12 @@ class Attention final : public Kernel {
       own.sum[r] = factor * own.sum[r] + sum;
       for (int64_t i = 0; i < value_size_; ++i) total[i] *= factor;
     }
-    return add_values(sums, own.scores, 0, count, count, v, own.values, keys, at > 0, own.total, own.products);
+    const auto sum = [&](const FusedProduct& product) {
+      return add_values(product, own.scores, 0, count, count, v, own.values, keys, at > 0, own.total, own.products);
+    };
+    // Adding products with 0 may change the sign of a 0, and of nothing else.
+    if (at > 0 || shown == keys) return sum(sums);
+    return sum(sums.within(shown, value_size_)) && (!has_zero(own.total, count * value_size_) || sum(sums));
   }
 
   // Products in 8 lanes, what is left one by one; values are added up in order.

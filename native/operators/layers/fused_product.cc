@@ -18,9 +18,15 @@ FusedProduct::FusedProduct(const RealMatmul& core, int64_t depth, int64_t column
     : FusedProduct(core, depth, columns, alpha, block_of(depth, columns, packed)) {}
 
 FusedProduct::FusedProduct(const RealMatmul& core, int64_t depth, int64_t columns, float alpha, int64_t block)
-    : core_(core), depth_(depth), columns_(columns), block_(block), alpha_(alpha) {
+    : core_(core), depth_(depth), stride_(depth), columns_(columns), block_(block), alpha_(alpha) {
   most_ = core_.lanes * core_.vectors;
   panels_ = (columns + most_ - 1) / most_;
+}
+
+FusedProduct FusedProduct::within(int64_t depth, int64_t columns) const {
+  FusedProduct part(core_, depth, columns, alpha_, block_);
+  part.stride_ = stride_;
+  return part;
 }
 
 int64_t FusedProduct::width(int64_t panel) const {
@@ -60,7 +66,7 @@ void FusedProduct::pack_all(const float* matrix, bool turned, float* packed) con
 bool FusedProduct::multiply(const float* rows, int64_t count, const float* packed, int64_t p, const Addend& addend,
                             float* out, int64_t out_step, uint8_t* scratch) const {
   const int64_t wide = width(p), first = p * most_, used = std::min(most_, columns_ - first);
-  const float* panel = packed + first * depth_;
+  const float* panel = packed + first * stride_;
   auto** pointers = reinterpret_cast<const float**>(scratch);
   const bool whole = used == wide;
   RealRows product;
@@ -71,7 +77,7 @@ bool FusedProduct::multiply(const float* rows, int64_t count, const float* packe
   product.factor = alpha_;
   product.sums = whole ? out + first : reinterpret_cast<float*>(scratch + round_up(kMostRows * 8, 64));
   product.stride = whole ? out_step : wide;
-  for (int64_t r = 0; r < count; ++r) pointers[r] = rows + r * depth_;
+  for (int64_t r = 0; r < count; ++r) pointers[r] = rows + r * stride_;
   if (addend.from == nullptr) {
     product.begins = kNothing.numbers;
   } else if (whole && addend.across == 1) {
@@ -103,7 +109,7 @@ bool FusedProduct::multiply_all(const float* rows, int64_t count, const float* p
     Addend own = addend;
     if (own.from != nullptr) own.from += r * own.down;
     for (int64_t p = 0; p < panels_; ++p) {
-      finite &= multiply(rows + r * depth_, std::min(kRows, count - r), packed, p, own, out + r * out_step, out_step,
+      finite &= multiply(rows + r * stride_, std::min(kRows, count - r), packed, p, own, out + r * out_step, out_step,
                          scratch);
     }
   }

@@ -26,18 +26,21 @@ class FusedProduct {
   FusedProduct(const RealMatmul& core, int64_t depth, int64_t columns, float alpha, bool packed);
   FusedProduct(const RealMatmul& core, int64_t depth, int64_t columns, float alpha, int64_t block);
 
+  // The product of the first `depth` terms and `columns` columns, a multiple of a panel's or all, of the same matrices.
+  FusedProduct within(int64_t depth, int64_t columns) const;
+
   int64_t panels() const { return panels_; }
   int64_t panel() const { return most_; }  // columns of one, at most
   // Columns that a packed panel has: [depth][width], zeros behind the last one, `panel() * depth` floats apart.
   int64_t width(int64_t panel) const;
-  int64_t matrix_floats() const { return panels_ * most_ * depth_; }
+  int64_t matrix_floats() const { return panels_ * most_ * stride_; }
   int64_t worker_bytes() const;
 
   // Panel `p` of a matrix, or of one that lies there as [columns][depth]; `packed` is the whole one's memory.
   void pack(const float* matrix, bool turned, int64_t p, float* packed) const;
   void pack_all(const float* matrix, bool turned, float* packed) const;
 
-  // The columns of panel `p` of at most kMostRows rows that lie side by side. False where a result is no finite number.
+  // The columns of panel `p` of at most kMostRows rows that lie side by side, all terms of the matrices apart. False where a result is no finite number.
   bool multiply(const float* rows, int64_t count, const float* packed, int64_t p, const Addend& addend, float* out,
                 int64_t out_step, uint8_t* scratch) const;
   // All panels of any number of rows.
@@ -46,7 +49,7 @@ class FusedProduct {
 
  private:
   const RealMatmul& core_;
-  int64_t depth_, columns_, block_, most_, panels_;
+  int64_t depth_, stride_, columns_, block_, most_, panels_;  // `stride_` terms lie there
   float alpha_;
 };
 
