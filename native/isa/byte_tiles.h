@@ -56,7 +56,8 @@ struct ByteTiles {
     }
   }
 
-  static constexpr ByteProduct product() { return {Bytes::kLanes, 4, run}; }
+  // `vectors`: of a panel, at most 4.
+  static constexpr ByteProduct product(int64_t vectors = 4) { return {Bytes::kLanes, vectors, run}; }
   static constexpr PairProduct pair_product() { return {{Bytes::kLanes, 4, run}}; }
 };
 

@@ -105,7 +105,7 @@ def test_random_integer_models(request: pytest.FixtureRequest) -> None:
     assert set(checks.outcomes) == {"equal", "refused"}
 
 
-@pytest.mark.parametrize("numerics", ["onnxruntime", "onnx"])
+@pytest.mark.parametrize("numerics", ["onnxruntime", "onnxruntime-avx2", "onnx"])
 @pytest.mark.parametrize("taps", [(3,), (2, 3), (1, 1), (2, 1, 3)])
 @pytest.mark.parametrize("groups", [1, 2, 6])
 def test_computed_filters_are_native(taps: tuple[int, ...], groups: int, numerics: str) -> None:

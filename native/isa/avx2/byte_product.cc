@@ -64,8 +64,11 @@ struct Pairs {
 
 }  // namespace
 
+#if defined(__AVXVNNI__)
 const ByteProduct kByteProduct = ByteTiles<Bytes>::product();
-#if !defined(__AVXVNNI__)
+#else
+// Columns are widened for every tile, which three rows share.
+const ByteProduct kByteProduct = ByteTiles<Bytes>::product(2);
 const PairProduct kPairProduct = ByteTiles<Pairs>::pair_product();
 #endif
 

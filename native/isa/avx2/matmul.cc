@@ -3,7 +3,7 @@
 // AVX2 has no exact 8-bit product (vpmaddubsw saturates: 2 * 255 * 127 > 32767), so both factors are widened to 16 bits
 // and vpmaddwd adds pairs: |2 * 255 * 128| < 2^31, and vpaddd adds modulo 2^32 as the contract says. Weights are widened
 // as they are loaded; rows are widened once for all panels into a buffer on the stack. With AVX-VNNI, vpdpbusd adds four
-// 8-bit products at once and rows are read where they are; so they are for pairs that are to saturate.
+// 8-bit products at once and rows are read where they are; so they are for pairs that are to saturate, or that cannot.
 #include <algorithm>
 
 #include "isa/avx2/cores.h"
@@ -286,6 +286,18 @@ class VectorMatmul final : public Matmul {
   Requantizer requantizer_;
 };
 
+// Whether no sum of two neighbouring products leaves 16 bits: then pairs are exact, and sooner done than widened bytes.
+bool pairs_fit(const MatmulSpec& spec) {
+  constexpr int kMost = 32767 / 255;
+  const int64_t count = spec.columns * spec.segments * spec.depth;
+  int most = 0;
+  for (int64_t i = 0; i < count; i += 2) {
+    const int first = spec.weights[i], second = spec.weights[i + 1];
+    most = std::max({most, std::max(first, 0) + std::max(second, 0), std::max(-first, 0) + std::max(-second, 0)});
+  }
+  return most <= kMost;
+}
+
 }  // namespace
 
 std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
@@ -295,7 +307,7 @@ std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
 #if defined(__AVXVNNI__)
   return std::unique_ptr<Matmul>(spec.pairs ? nullptr : new VectorMatmul<true>(spec, columns.data()));
 #else
-  if (spec.pairs) return std::unique_ptr<Matmul>(new VectorMatmul<true>(spec, columns.data()));
+  if (spec.pairs || pairs_fit(spec)) return std::unique_ptr<Matmul>(new VectorMatmul<true>(spec, columns.data()));
   return std::unique_ptr<Matmul>(new VectorMatmul<false>(spec, columns.data()));
 #endif
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/share.h"
+#include "operators/core/interleave.h"
 #include "operators/layers/integer_finish.h"
 #include "operators/layers/weights.h"
 
@@ -205,6 +206,26 @@ class ByteProducts final : public Kernel {
            round_up(kComputedRows * 8, 64) + copy_bytes();
   }
 
+  // Bytes of four rows in turn.
+  static void interleave_sixteen(const uint8_t* a, const uint8_t* b, const uint8_t* c, const uint8_t* d, uint8_t flip,
+                                 uint8_t* to) {
+    Vector8 rows[4];
+    const uint8_t* const from[4] = {a, b, c, d};
+    for (int i = 0; i < 4; ++i) {
+      std::memcpy(&rows[i], from[i], 16);
+      rows[i] ^= flip;
+    }
+    const auto store = [&](Vector8 first, Vector8 second, uint8_t* target) {
+      Vector16 pairs[2];
+      std::memcpy(&pairs[0], &first, 16);
+      std::memcpy(&pairs[1], &second, 16);
+      const Vector16 fours[2] = {interleave_low(pairs[0], pairs[1]), interleave_high(pairs[0], pairs[1])};
+      std::memcpy(target, fours, 32);
+    };
+    store(interleave_low(rows[0], rows[1]), interleave_low(rows[2], rows[3]), to);
+    store(interleave_high(rows[0], rows[1]), interleave_high(rows[2], rows[3]), to + 32);
+  }
+
   // Panel i % panels of matrix i / panels, [depth / 4][width][4], and the sums of its columns. `flip` makes bytes signed.
   void pack(const uint8_t* right, uint8_t flip, int64_t i, int8_t* packed, int32_t* sums) const {
     const uint8_t* matrix = right + i / panels() * p_.depth * p_.columns;
@@ -225,7 +246,9 @@ class ByteProducts final : public Kernel {
         continue;
       }
       const uint8_t *a = matrix + k * p_.columns + first, *b = a + p_.columns, *c = b + p_.columns, *d = c + p_.columns;
-      for (int64_t n = 0; n < used; ++n) {
+      int64_t n = 0;
+      for (; n + 16 <= used; n += 16) interleave_sixteen(a + n, b + n, c + n, d + n, flip, target + 4 * n);
+      for (; n < used; ++n) {
         target[4 * n] = a[n] ^ flip;
         target[4 * n + 1] = b[n] ^ flip;
         target[4 * n + 2] = c[n] ^ flip;

@@ -51,13 +51,16 @@ class IntegerConvolution final : public Kernel {
 };
 
 // Images with channels first: a row per window [channels][taps], where positions outside of the image hold the zero point,
-// times the filters of its group; what they give, [positions][filters], is turned.
+// times the filters of its group; what they give, [positions][filters], is turned. Products that are added in pairs are
+// those of neighbouring channels: then rows and filters are [taps][channels].
 class UnfoldedConvolution final : public Kernel {
  public:
   UnfoldedConvolution(const Step& step, const CoreSet& cores)
       : d_(read_spatial_axis(step, 'd')), h_(read_spatial_axis(step, 'h')), w_(read_spatial_axis(step, 'w')) {
     const Operand &in = step.input(0), &filter = step.input(1), &out = step.output();
-    require(!adds_in_pairs(step), "pairs of products of computed filters");
+    pairs_ = adds_in_pairs(step);
+    require(!pairs_ || (filter.constant == nullptr && in.type == Type::u8 && filter.type == Type::s8),
+            "pairs of products of filters that are known, or unsigned");
     require(is_8bit(in.type) && is_8bit(filter.type) && in.dense() && filter.dense() && out.dense(),
             "no native kernel for these types");
     operands_ = step.inputs.size();
@@ -74,6 +77,7 @@ class UnfoldedConvolution final : public Kernel {
     reads_point_ = late && step.has_input(ProductOperands::kRowPoint);
     point_ = (late ? 0 : step.integer("input_zero_point")) + flip_of(in.type);
     require(point_ >= 0 && point_ <= 255, "padding cannot be stored");
+    require(!pairs_ || depth_ > 1 || filters > groups, "single filters are exact");
     p_.rows = d_.out * h_.out * w_.out, p_.depth = terms_, p_.columns = filters / groups;
     p_.transpose_b = p_.apart = true;
     p_.left_matrices = in.shape[0] * groups, p_.right_matrices = groups;
@@ -87,7 +91,7 @@ class UnfoldedConvolution final : public Kernel {
   }
 
   int64_t scratch_bytes(int threads) const override {
-    return window_bytes() + result_bytes() + products_->scratch_bytes(threads);
+    return window_bytes() + result_bytes() + filter_bytes() + products_->scratch_bytes(threads);
   }
   bool packs(size_t input) const override { return products_->packs(input); }
   std::string note() const override { return "windows side by side, " + products_->note(); }
@@ -103,8 +107,12 @@ class UnfoldedConvolution final : public Kernel {
     std::array<uint8_t*, kMostOperands> inputs{};
     std::copy_n(run.inputs, operands_, inputs.begin());
     inputs[0] = run.scratch;
-    uint8_t* results = run.scratch + window_bytes();
-    products_->run({inputs.data(), &results, results + result_bytes(), run.pool});
+    uint8_t *results = run.scratch + window_bytes(), *filters = results + result_bytes();
+    if (pairs_) {
+      turn_filters(run.inputs[1], filters);
+      inputs[1] = filters;
+    }
+    products_->run({inputs.data(), &results, filters + filter_bytes(), run.pool});
     run.pool.parallel(p_.matrices() * p_.columns, [&](int64_t task, int) {
       const int64_t filter = task % p_.columns;
       const uint8_t* from = results + (task / p_.columns * p_.rows * p_.columns + filter) * bytes_;
@@ -122,20 +130,34 @@ class UnfoldedConvolution final : public Kernel {
   int64_t window_bytes() const { return round_up(p_.matrices() * p_.rows * terms_, 64); }
   int64_t result_bytes() const { return round_up(p_.matrices() * p_.rows * p_.columns * bytes_, 64); }
 
+  int64_t filter_bytes() const { return pairs_ ? round_up(p_.right_matrices * p_.columns * terms_, 64) : 0; }
+
+  // Channels last.
+  void turn_filters(const uint8_t* from, uint8_t* to) const {
+    const int64_t taps = terms_ / depth_;
+    for (int64_t n = 0; n < p_.right_matrices * p_.columns; ++n, from += terms_, to += terms_) {
+      for (int64_t c = 0; c < depth_; ++c) {
+        for (int64_t t = 0; t < taps; ++t) to[t * depth_ + c] = from[c * taps + t];
+      }
+    }
+  }
+
   // The windows of one line of outputs.
-  void unfold(const uint8_t* image, int64_t z, int64_t y, uint8_t outside, uint8_t* to) const {
+  void unfold(const uint8_t* image, int64_t z, int64_t y, uint8_t outside, uint8_t* windows) const {
     const auto is_inside = [](const SpatialAxis& axis, int64_t place, int64_t tap) {
       return place >= axis.first[tap] && place < axis.last[tap];
     };
     const auto line = [](const SpatialAxis& axis, int64_t place, int64_t tap) {
       return place * axis.stride + tap * axis.dilation - axis.before;
     };
+    const int64_t step = pairs_ ? depth_ : 1;
     for (int64_t c = 0; c < depth_; ++c, image += plane()) {
+      uint8_t* to = windows + (pairs_ ? c : c * (terms_ / depth_));
       for (int64_t i = 0; i < d_.taps; ++i) {
         for (int64_t j = 0; j < h_.taps; ++j) {
           const bool inside = is_inside(d_, z, i) && is_inside(h_, y, j);
           const int64_t at = inside ? (line(d_, z, i) * h_.dimension + line(h_, y, j)) * w_.dimension : 0;
-          for (int64_t k = 0; k < w_.taps; ++k, ++to) {
+          for (int64_t k = 0; k < w_.taps; ++k, to += step) {
             const int64_t first = inside ? w_.first[k] : 0, last = inside ? w_.last[k] : 0;
             for (int64_t x = 0; x < first; ++x) to[x * terms_] = outside;
             for (int64_t x = first; x < last; ++x) to[x * terms_] = image[at + line(w_, x, k)];
@@ -151,7 +173,7 @@ class UnfoldedConvolution final : public Kernel {
   std::unique_ptr<Kernel> products_;
   size_t operands_ = 0;
   int64_t depth_ = 0, terms_ = 0, point_ = 0, bytes_ = 0;
-  bool reads_point_ = false;
+  bool reads_point_ = false, pairs_ = false;
 };
 
 }  // namespace
