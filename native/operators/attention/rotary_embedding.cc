@@ -59,8 +59,9 @@ class RotaryEmbedding final : public Kernel {
                   *sin = reinterpret_cast<const float*>(run.inputs[kSin]) + at;
       for (int64_t n = 0; n < heads_; ++n) {
         const int64_t place = (by_heads_ ? (b * heads_ + n) * length_ + s : task * heads_ + n) * size_;
-        std::memcpy(out + place, x + place, static_cast<size_t>(size_) * 4);
-        if (n < turned_heads_) turn(x + place, cos, sin, out + place);
+        const int64_t turned = n < turned_heads_ ? turned_ : 0;
+        if (turned > 0) turn(x + place, cos, sin, out + place);
+        std::memcpy(out + place + turned, x + place + turned, static_cast<size_t>(size_ - turned) * 4);
       }
     });
   }
@@ -80,30 +81,35 @@ class RotaryEmbedding final : public Kernel {
   }
 
   void turn(const float* x, const float* cos, const float* sin, float* out) const {
-    const int64_t pairs = turned_ / 2, step = interleaved_ ? 2 : 1, apart = interleaved_ ? 1 : pairs;
     // Of interleaved pairs behind the last vector of 8, all but the first one are not fused.
-    const int64_t fused = interleaved_ ? std::min(pairs, pairs / 8 * 8 + 1) : pairs;
+    const int64_t pairs = turned_ / 2, fused = std::min(pairs, pairs / 8 * 8 + 1);
+    // Second products first, to which the core adds the first ones.
+    const auto second = [](const float* two, int64_t step, const float* c, const float* s, int64_t count, float* minus,
+                           float* plus) {
+      for (int64_t i = 0; i < count; ++i) minus[i] = -(two[i * step] * s[i]);
+      for (int64_t i = 0; i < count; ++i) plus[i] = two[i * step] * c[i];
+    };
+    if (!interleaved_) {
+      second(x + pairs, 1, cos, sin, pairs, out, out + pairs);
+      taps_(&x, &cos, 1, pairs, out);
+      taps_(&x, &sin, 1, pairs, out + pairs);
+      return;
+    }
     for (int64_t begin = 0; begin < fused; begin += kPairs) {
       const int64_t count = std::min(kPairs, fused - begin);
-      const float *from = x + begin * step, *c = cos + begin, *s = sin + begin;
-      float* to = out + begin * step;
+      const float *from = x + 2 * begin, *c = cos + begin, *s = sin + begin;
       float first[kPairs], one[kPairs], two[kPairs];
-      if (interleaved_) {
-        for (int64_t i = 0; i < count; ++i) first[i] = from[2 * i];
-      }
-      for (int64_t i = 0; i < count; ++i) {
-        const float second = from[i * step + apart];
-        one[i] = -(second * s[i]), two[i] = second * c[i];
-      }
-      const float* firsts = interleaved_ ? first : from;
+      for (int64_t i = 0; i < count; ++i) first[i] = from[2 * i];
+      second(from + 1, 2, c, s, count, one, two);
+      const float* firsts = first;
       taps_(&firsts, &c, 1, count, one);
       taps_(&firsts, &s, 1, count, two);
-      for (int64_t i = 0; i < count; ++i) to[i * step] = one[i], to[i * step + apart] = two[i];
+      for (int64_t i = 0; i < count; ++i) out[2 * (begin + i)] = one[i], out[2 * (begin + i) + 1] = two[i];
     }
     for (int64_t i = fused; i < pairs; ++i) {
-      const float one = x[i * step], two = x[i * step + apart];
-      out[i * step] = one * cos[i] - two * sin[i];
-      out[i * step + apart] = one * sin[i] + two * cos[i];
+      const float one = x[2 * i], two = x[2 * i + 1];
+      out[2 * i] = one * cos[i] - two * sin[i];
+      out[2 * i + 1] = one * sin[i] + two * cos[i];
     }
   }
 

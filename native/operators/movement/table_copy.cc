@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/share.h"
+#include "operators/core/interleave.h"
 
 namespace bittrue {
 namespace {
@@ -35,12 +36,36 @@ void pick_any(const uint8_t* source, const int64_t* offsets, uint8_t* target, in
   }
 }
 
+// Neighbours in the source, each twice.
+template <class T, class Vector>
+void pick_doubled(const uint8_t* source, const int64_t* offsets, uint8_t* target, int64_t, int64_t count, int64_t) {
+  constexpr int64_t kLanes = sizeof(Vector) / sizeof(T);
+  source += offsets[0];
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes, source += sizeof(Vector), target += 2 * sizeof(Vector)) {
+    Vector x;
+    std::memcpy(&x, source, sizeof x);
+    const Vector both[2] = {interleave_low(x, x), interleave_high(x, x)};
+    std::memcpy(target, both, sizeof both);
+  }
+  for (; i < count; i += 2, source += sizeof(T), target += 2 * sizeof(T)) {
+    std::memcpy(target, source, sizeof(T));
+    std::memcpy(target + sizeof(T), source, sizeof(T));
+  }
+}
+
 }  // namespace
 
 TableCopy::TableCopy(std::vector<TableAxis> axes, int64_t chunk)
     : TableCopy({std::make_move_iterator(axes.begin()), std::make_move_iterator(axes.end() - 1)},
                 static_cast<int64_t>(axes.back().source.size()), axes.back().target, chunk) {
   last_ = std::move(axes.back().source);
+  bool doubled = stride_ == chunk_ && count_ > 0 && count_ % 2 == 0;
+  for (int64_t i = 0; i < count_ && doubled; ++i) doubled = last_[i] == last_[0] + i / 2 * chunk_;
+  if (!doubled) return;
+  if (chunk_ == 1) copy_ = pick_doubled<uint8_t, Vector8>;
+  if (chunk_ == 2) copy_ = pick_doubled<uint16_t, Vector16>;
+  if (chunk_ == 4) copy_ = pick_doubled<uint32_t, Vector32>;
 }
 
 TableCopy::TableCopy(std::vector<TableAxis> outer, int64_t count, int64_t stride, int64_t chunk)
