@@ -66,14 +66,19 @@ class Matmul {
 // Depthwise convolution of one image whose channels are all filtered once:
 // acc[y][x][c] = bias[c] + sum over taps i, j of (in[y*stride_h + i*dilation_h][x*stride_w + j*dilation_w - pad_left][c])
 // * weights[i][j][c], where positions left or right of the image read `zero_point`.
+// With `pairs`, products of taps 2k and 2k + 1, counted row by row, are added up first, and this sum is clamped to 16 bits;
+// and weight_zero_point times the sum of what the taps read is taken off.
 struct DepthwiseSpec {
   int64_t channels = 0;
   int64_t taps_h = 0, taps_w = 0, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int64_t width = 0, out_width = 0, pad_left = 0;
   uint8_t zero_point = 0;
-  const int16_t* weights = nullptr;  // [taps_h][taps_w][channels], weight minus its zero point, within [-255, 255]
-  const int32_t* bias = nullptr;     // [channels], the activation's zero point folded in
-  rules::Requantize requantize;      // the stored type is 8-bit
+  const int16_t* weights =
+      nullptr;  // [taps_h][taps_w][channels], weight minus its zero point, within [-255, 255]; those of pairs as they are, [-128, 127]
+  bool pairs = false;             // a factory gives null for what it does not add up so
+  int32_t weight_zero_point = 0;  // of pairs
+  const int32_t* bias = nullptr;  // [channels], the activation's zero point folded in
+  rules::Requantize requantize;   // the stored type is 8-bit
 };
 
 class Depthwise {
@@ -106,11 +111,12 @@ struct MulSpec {
   rules::Requantize requantize;                         // one multiplier
 };
 
-// out = round_even(a * first_scale + (b * second_scale + addend)) saturated to the type, element by element over 8-bit
-// operands; both multiply-adds are rounded once to binary32, a and b are the plan's own values. Everything that does not
-// fit 32 bits, and NaN, counts as -2^31, as x86 converts it.
+// out = round_even(s * factor + zero_point) saturated to the type, s = a * first_scale + (b * second_scale + addend), element
+// by element over 8-bit operands; all multiply-adds are rounded once to binary32, a and b are the plan's own values.
+// Everything that does not fit 32 bits, and NaN, counts as -2^31, as x86 converts it.
 struct FusedSumSpec {
   float first_scale = 0, second_scale = 0, addend = 0;
+  float factor = 1, zero_point = 0;
   bool is_signed = false;  // all three types are s8, kept as q + 128
 };
 
@@ -145,13 +151,29 @@ using RowTerms = void (*)(const uint8_t* const* rows, int64_t capacity, int64_t 
 using Lookup = void (*)(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count);
 // out[i] = requantize(acc[i], column i).
 using RequantizeRow = void (*)(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count);
-// out[i] = round_even(clamp(in[i] / scale, low, high)) + zero_point, one rounding per operation; NaN counts as `low`. low and
-// high are integers such that all results are bytes.
+// out[i] = round_even(clamp(x, low, high)) + zero_point, x = in[i] / scale, or in[i] * scale + addend in one rounding
+// (`multiplies`); NaN counts as `low`. low and high are integers such that all results are bytes.
 struct QuantizeSpec {
   float scale = 1, low = 0, high = 255;
   int32_t zero_point = 0;
+  bool multiplies = false;
+  float addend = 0;
 };
 using QuantizeReals = void (*)(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count);
+// out[i] = clamp(round_even((in[i] - 128) * factors[i] + summands[i]), -128, 127) + 128, product and sum rounded to binary32.
+// Numbers are finite.
+using ScaleBytes = void (*)(const uint8_t* in, const float* factors, const float* summands, uint8_t* out,
+                            int64_t count);
+// v = (f32(acc[i]) + bias[i]) * factors[i], each rounded to binary32, or `start` where that is more;
+// out[i] = clamp(round_even(other[i] * factor + v), low, high), the sum rounded once to binary32. Both tensors of bytes are
+// the plan's own values less or plus `flip`: `other` less other_flip, `out` plus out_flip, modulo 256. Numbers are finite,
+// low and high integers of a byte.
+struct LayerSumSpec {
+  float factor = 0, start = 0, low = 0, high = 0;
+  int32_t other_flip = 0, out_flip = 0;
+};
+using LayerSums = void (*)(const LayerSumSpec& spec, const int32_t* acc, const float* bias, const float* factors,
+                           const uint8_t* other, uint8_t* out, int64_t count);
 // out[i] = the function of arithmetic/fused_polynomials, or x / 2 times one more than erf(x / sqrt 2) or tanh (rule
 // binary32_fused_polynomials of gelu), or (by_quotient) that of rules/recurrence, at in[i]; out may be in.
 enum class RealFunction : uint8_t { exp, logistic, tanh, erf, gelu, gelu_tanh, logistic_by_quotient, tanh_by_quotient };

@@ -14,6 +14,15 @@ typename Wide::Reals combined(const FusedSumSpec& spec, typename Wide::Reals a, 
   return Wide::multiply_add(a, Wide::reals(spec.first_scale), inner);
 }
 
+// The same in units of the result.
+struct RescaledSumSpec : FusedSumSpec {};
+
+template <class Wide>
+typename Wide::Reals combined(const RescaledSumSpec& spec, typename Wide::Reals a, typename Wide::Reals b) {
+  const auto sum = combined<Wide>(static_cast<const FusedSumSpec&>(spec), a, b);
+  return Wide::multiply_add(sum, Wide::reals(spec.factor), Wide::reals(spec.zero_point));
+}
+
 // Differences from zero points have exact products.
 template <class Wide>
 typename Wide::Reals combined(const ScaledProductSpec& spec, typename Wide::Reals a, typename Wide::Reals b) {
@@ -74,6 +83,12 @@ template <class Wide, class Spec>
 std::unique_ptr<Elementwise> make_pairs_of_bytes(const Spec& spec) {
   if (spec.is_signed) return std::make_unique<PairsOfBytes<Wide, true, Spec>>(spec);
   return std::make_unique<PairsOfBytes<Wide, false, Spec>>(spec);
+}
+
+template <class Wide>
+std::unique_ptr<Elementwise> make_fused_sum_of(const FusedSumSpec& spec) {
+  if (spec.factor == 1 && spec.zero_point == 0) return make_pairs_of_bytes<Wide>(spec);
+  return make_pairs_of_bytes<Wide>(RescaledSumSpec{spec});
 }
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -1,18 +1,20 @@
-// Real numbers to bytes by a true division, for the same sets as pairs_of_bytes.h.
+// Real numbers to bytes by a true division or a multiply-add, for the same sets as pairs_of_bytes.h.
 #pragma once
 
 #include "isa/cores.h"
 
 namespace bittrue::BITTRUE_ISA {
 
-template <class Wide>
-void quantize_wide(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count) {
+template <class Wide, bool multiplies>
+void quantize_by(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count) {
   using Integers = typename Wide::Integers;
   using Reals = typename Wide::Reals;
   const Reals scale = Wide::reals(spec.scale), low = Wide::reals(spec.low), high = Wide::reals(spec.high);
+  const Reals addend = Wide::reals(spec.addend);
   const Integers zero_point = Wide::words(spec.zero_point);
   const auto stored = [&](Reals x) {
-    return Wide::add_words(Wide::round(Wide::limited(x / scale, low, high)), zero_point);
+    const Reals real = multiplies ? Wide::multiply_add(x, scale, addend) : x / scale;
+    return Wide::add_words(Wide::round(Wide::limited(real, low, high)), zero_point);
   };
   // load(i): numbers from the i-th on.
   const auto bytes = [&](const auto& load) {
@@ -28,6 +30,12 @@ void quantize_wide(const QuantizeSpec& spec, const float* in, uint8_t* out, int6
   if (i == count) return;
   const int64_t rest = count - i;
   Wide::store(out + i, bytes([&](int64_t at) { return Wide::load_reals(in + i + at, rest - at); }), rest);
+}
+
+template <class Wide>
+void quantize_wide(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count) {
+  if (spec.multiplies) return quantize_by<Wide, true>(spec, in, out, count);
+  quantize_by<Wide, false>(spec, in, out, count);
 }
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -31,6 +31,10 @@ inline void check_fused_sum(Context& context) {
     spec.second_scale = scale();
     spec.addend =
         static_cast<float>(static_cast<double>(random.between(-40000, 40000)) / (random.one_in(2) ? 100 : 128));
+    if (random.one_in(2)) {
+      spec.factor = scale();
+      spec.zero_point = static_cast<float>(random.between(-128, 255));
+    }
     const std::unique_ptr<Elementwise> core = context.cores.fused_sum(spec);
     const int64_t count = random.pick(kCounts);
     Exact<uint8_t> first(count), second(count);
@@ -40,7 +44,8 @@ inline void check_fused_sum(Context& context) {
     const int flip = spec.is_signed ? 128 : 0;
     for (int64_t i = 0; i < count; ++i) {
       const float inner = std::fma(static_cast<float>(second[i] - flip), spec.second_scale, spec.addend);
-      const float sum = std::nearbyint(std::fma(static_cast<float>(first[i] - flip), spec.first_scale, inner));
+      const float real = std::fma(static_cast<float>(first[i] - flip), spec.first_scale, inner);
+      const float sum = std::nearbyint(std::fma(real, spec.factor, spec.zero_point));
       const double stored = sum < 2147483648.0f ? static_cast<double>(sum) : -2147483648.0;
       expected[i] = static_cast<uint8_t>(std::min(std::max(stored, -1.0 * flip), 255.0 - flip) + flip);
     }
@@ -256,20 +261,23 @@ inline void check_quantize_reals(Context& context) {
     spec.zero_point = static_cast<int32_t>(random.between(0, 255));
     spec.low = static_cast<float>(-spec.zero_point);
     spec.high = static_cast<float>(255 - spec.zero_point);
+    spec.multiplies = random.one_in(2);
+    if (spec.multiplies && random.one_in(2)) spec.addend = static_cast<float>(random.between(-255, 255));
     const int64_t count = random.pick(kCounts);
     Exact<float> in(count);
     const float strange[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, 3e38f, -3e38f, 1e-45f};
     for (int64_t i = 0; i < count; ++i) {
       // Ties, and numbers beside them.
-      const float tie = static_cast<float>(random.between(-520, 520)) / 2 * spec.scale;
+      const float steps = static_cast<float>(random.between(-520, 520)) / 2;
+      const float tie = spec.multiplies ? steps / spec.scale : steps * spec.scale;
       in[i] = random.one_in(20)  ? random.pick(strange)
               : random.one_in(3) ? std::nextafterf(tie, random.one_in(2) ? INFINITY : -INFINITY)
                                  : tie;
     }
     std::vector<uint8_t> expected(count);
     for (int64_t i = 0; i < count; ++i) {
-      const float quotient = in[i] / spec.scale;
-      const float limited = std::isnan(quotient) ? spec.low : std::min(std::max(quotient, spec.low), spec.high);
+      const float steps = spec.multiplies ? std::fma(in[i], spec.scale, spec.addend) : in[i] / spec.scale;
+      const float limited = std::isnan(steps) ? spec.low : std::min(std::max(steps, spec.low), spec.high);
       expected[i] = static_cast<uint8_t>(static_cast<int32_t>(std::nearbyint(limited)) + spec.zero_point);
     }
     char text[100];
@@ -278,6 +286,64 @@ inline void check_quantize_reals(Context& context) {
     Exact<uint8_t> out(count);
     core(spec, in.data(), out.data(), count);
     context.report.expect_equal(out.data(), expected.data(), count, text);
+  }
+}
+
+inline void check_scale_bytes(Context& context) {
+  Random& random = context.random;
+  const ScaleBytes core = context.cores.scale_bytes();
+  for (int64_t round = 0; round < context.rounds(400); ++round) {
+    const int64_t count = random.pick(kCounts);
+    Exact<uint8_t> in(count), out(count);
+    Exact<float> factors(count), summands(count);
+    fill_bytes(random, in);
+    std::vector<uint8_t> expected(count);
+    for (int64_t i = 0; i < count; ++i) {
+      factors[i] = static_cast<float>(random.between(-64, 64)) * (random.one_in(2) ? 0x1p-5f : 0x1.23457p-5f);
+      if (random.one_in(20)) factors[i] = 3e35f;
+      summands[i] = static_cast<float>(random.between(-300, 300)) / 2;
+      const float product = static_cast<float>(in[i] - 128) * factors[i];
+      const float whole = std::nearbyint(product + summands[i]);
+      expected[i] = static_cast<uint8_t>(static_cast<int32_t>(std::min(std::max(whole, -128.0f), 127.0f)) + 128);
+    }
+    core(in.data(), factors.data(), summands.data(), out.data(), count);
+    context.report.expect_equal(out.data(), expected.data(), count, std::to_string(count) + " bytes");
+  }
+}
+
+inline void check_layer_sums(Context& context) {
+  Random& random = context.random;
+  const LayerSums core = context.cores.layer_sums();
+  for (int64_t round = 0; round < context.rounds(400); ++round) {
+    LayerSumSpec spec;
+    const bool is_signed = random.one_in(2);
+    spec.other_flip = is_signed ? 128 : 0;
+    spec.out_flip = random.one_in(2) ? 128 : 0;
+    spec.low = is_signed && !random.one_in(3) ? -128.0f : 0.0f;
+    spec.high = is_signed ? 127.0f : 255.0f;
+    spec.start = random.one_in(2) ? 0.0f : -INFINITY;
+    spec.factor = static_cast<float>(random.between(1, 64)) * (random.one_in(2) ? 0x1p-5f : 0x1.23457p-5f);
+    const int64_t count = random.pick(kCounts);
+    Exact<int32_t> acc(count);
+    Exact<float> bias(count), factors(count);
+    Exact<uint8_t> other(count), out(count);
+    fill_bytes(random, other);
+    std::vector<uint8_t> expected(count);
+    for (int64_t i = 0; i < count; ++i) {
+      acc[i] =
+          static_cast<int32_t>(random.one_in(9) ? random.between(INT32_MIN, INT32_MAX) : random.between(-4000, 4000));
+      bias[i] = static_cast<float>(random.between(-4000, 4000));
+      factors[i] = random.one_in(20)  ? 3e38f
+                   : random.one_in(3) ? 0x1p-4f
+                                      : std::nextafterf(0x1p-4f, random.one_in(2) ? INFINITY : 0.0f);
+      const float sum = static_cast<float>(acc[i]) + bias[i];
+      const float value = std::max(sum * factors[i], spec.start);
+      const float whole = std::nearbyint(std::fma(static_cast<float>(other[i] - spec.other_flip), spec.factor, value));
+      const float limited = std::min(std::max(whole, spec.low), spec.high);
+      expected[i] = static_cast<uint8_t>(static_cast<int32_t>(limited) + spec.out_flip);
+    }
+    core(spec, acc.data(), bias.data(), factors.data(), other.data(), out.data(), count);
+    context.report.expect_equal(out.data(), expected.data(), count, std::to_string(count) + " sums");
   }
 }
 

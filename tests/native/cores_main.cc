@@ -204,6 +204,11 @@ void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule
   }
   spec.weights = weights.data();
   spec.bias = bias.data();
+  spec.pairs = kind > 2 && random.one_in(2);
+  if (spec.pairs && random.one_in(2)) {
+    spec.weight_zero_point = static_cast<int32_t>(random.between(-128, 127));
+    bound += 255.0 * 128 * static_cast<double>(spec.taps_h * spec.taps_w);
+  }
   const double typical = 10000 * std::sqrt(static_cast<double>(spec.taps_h * spec.taps_w));
   spec.requantize = some_requantize(random, rule, store, random.one_in(3) ? 1 : spec.channels,
                                     kind <= 1 || wild ? bound : typical, bound);
@@ -226,13 +231,23 @@ void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule
     for (int64_t x = 0; x < spec.out_width; ++x) {
       for (int64_t c = 0; c < spec.channels; ++c) {
         uint32_t acc = static_cast<uint32_t>(bias[c]);
+        int32_t waiting = 0;  // the first product of a pair
         for (int64_t i = 0; i < spec.taps_h; ++i) {
           for (int64_t j = 0; j < spec.taps_w; ++j) {
             const int64_t column = x * spec.stride_w + j * spec.dilation_w - spec.pad_left;
             const int32_t in = column < 0 || column >= spec.width
                                    ? spec.zero_point
                                    : rows[y * spec.stride_h + i * spec.dilation_h][column * spec.channels + c];
-            acc += static_cast<uint32_t>(in * weights[(i * spec.taps_w + j) * spec.channels + c]);
+            const int64_t tap = i * spec.taps_w + j;
+            const int32_t product = in * weights[tap * spec.channels + c];
+            acc -= static_cast<uint32_t>(in * spec.weight_zero_point);
+            if (!spec.pairs) {
+              acc += static_cast<uint32_t>(product);
+            } else if (tap % 2 == 0 && tap + 1 < spec.taps_h * spec.taps_w) {
+              waiting = product;
+            } else {
+              acc += static_cast<uint32_t>(std::clamp((tap % 2 == 0 ? 0 : waiting) + product, -32768, 32767));
+            }
           }
         }
         expected[y * size + x * spec.channels + c] =
@@ -546,6 +561,8 @@ constexpr CheckRow kChecks[] = {
     {"fused_sum", check_fused_sum},
     {"scaled_product", check_scaled_product},
     {"quantize_reals", check_quantize_reals},
+    {"layer_sums", check_layer_sums},
+    {"scale_bytes", check_scale_bytes},
     {"real_function", check_real_function},
     {"softmax_rows", check_softmax_rows},
     {"widen_halves", check_halves},

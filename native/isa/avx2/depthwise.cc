@@ -2,7 +2,8 @@
 //
 // Two taps' bytes are widened to 16 bits and interleaved, so that one 32-bit word holds both taps of a channel; their
 // products with the interleaved weights fit: 2 * 255 * 255 < 2^31. A table of pointers, one per input column (or to a
-// pixel of zero points) and row of taps, makes all output pixels alike, whatever the padding.
+// pixel of zero points) and row of taps, makes all output pixels alike, whatever the padding. Where the sums of pairs are to
+// saturate, they are clamped before they are added, and the pairs are those of the contract.
 #if !defined(__AVXVNNI__)
 
 #include <algorithm>
@@ -18,6 +19,13 @@ namespace {
 enum class Lanes : uint8_t {
   one_pixel,   // 16 channels
   two_pixels,  // 8 channels of each, or all when there are fewer
+};
+
+// What is made of the sum of a pair.
+enum class Pair : uint8_t {
+  exact,
+  clamped,
+  clamped_and_moved,  // and less the zero point of the weights times both values
 };
 
 struct Block {
@@ -63,15 +71,26 @@ class VectorDepthwise final : public Depthwise {
         columns_((spec.out_width - 1) * spec.stride_w + (spec.taps_w - 1) * spec.dilation_w + 1),
         pairs_((spec.taps_h * spec.taps_w + 1) / 2),
         dense_(spec.dilation_w == 1),
+        pair_(!spec.pairs                   ? Pair::exact
+              : spec.weight_zero_point == 0 ? Pair::clamped
+                                            : Pair::clamped_and_moved),
         blocks_(block_count(spec.channels)),
         tap_index_(2 * pairs_),
+        moved_(pairs_),
         weights_(blocks_ * pairs_ * 32),
         bias_(blocks_ * 16),
         zero_pixel_(spec.channels + 16),
         requantizer_(spec.requantize, Choice(spec.requantize), byte_columns, blocks_) {
     std::memset(zero_pixel_.data(), spec.zero_point, static_cast<size_t>(spec.channels + 16));
     const int64_t taps = taps_h_ * spec.taps_w;
-    for (int64_t t = 0; t < taps; ++t) tap_index_.data()[t] = t / taps_h_ * spec.dilation_w * taps_h_ + t % taps_h_;
+    // Taps of exact pairs come column by column, as their pixels do in the table.
+    const auto row_of = [&](int64_t t) { return spec.pairs ? t / spec.taps_w : t % taps_h_; };
+    const auto column_of = [&](int64_t t) { return spec.pairs ? t % spec.taps_w : t / taps_h_; };
+    for (int64_t t = 0; t < taps; ++t) {
+      tap_index_.data()[t] = column_of(t) * spec.dilation_w * taps_h_ + row_of(t);
+      auto* pair = reinterpret_cast<int16_t*>(moved_.data() + t / 2);
+      pair[t % 2] = static_cast<int16_t>(-spec.weight_zero_point);
+    }
     for (int64_t b = 0; b < blocks_; ++b) {
       for (int byte = 0; byte < 16; ++byte) {
         const int64_t channel = byte_columns[16 * b + byte];
@@ -80,7 +99,7 @@ class VectorDepthwise final : public Depthwise {
         bias_.data()[16 * b + i] =
             static_cast<int32_t>(static_cast<uint32_t>(spec.bias[channel]) + requantizer_.offset());
         for (int64_t t = 0; t < taps; ++t) {
-          const int64_t tap = t % taps_h_ * spec.taps_w + t / taps_h_;
+          const int64_t tap = row_of(t) * spec.taps_w + column_of(t);
           weights_.data()[(b * pairs_ + t / 2) * 32 + 2 * i + t % 2] = spec.weights[tap * channels_ + channel];
         }
       }
@@ -135,11 +154,15 @@ class VectorDepthwise final : public Depthwise {
     for (int64_t x = 0; x < out_width_; x += pixels) {
       const int64_t count = std::min(pixels, out_width_ - x);
       const auto add = [&](auto lanes) {
-        if (fixed) {
-          add_taps<lanes.value, 5>(table, index, block, x, count, sums);
-        } else {
-          add_taps<lanes.value, 0>(table, index, block, x, count, sums);
-        }
+        with_constant<Pair, Pair::exact, Pair::clamped, Pair::clamped_and_moved>(pair_, [&](auto pair) {
+          // Unrolled, zero points would fill the registers.
+          if (fixed && pair.value != Pair::clamped_and_moved) {
+            constexpr Pair kPair = pair.value == Pair::exact ? Pair::exact : Pair::clamped;
+            add_taps<lanes.value, kPair, 5>(table, index, block, x, count, sums);
+          } else {
+            add_taps<lanes.value, pair.value, 0>(table, index, block, x, count, sums);
+          }
+        });
       };
       if (block.lanes == Lanes::one_pixel) {
         add(std::integral_constant<Lanes, Lanes::one_pixel>{});
@@ -163,8 +186,19 @@ class VectorDepthwise final : public Depthwise {
     return _mm256_cvtepu8_epi16(_mm_unpacklo_epi64(load8(first), load8(second)));
   }
 
-  // The sums of `count` output pixels from x, with `fixed` pairs of taps that follow one another in the table, or any.
-  template <Lanes lanes, int fixed>
+  // 8 sums of pairs, as they are added.
+  template <Pair pair>
+  static inline __m256i pair_sums(__m256i values, const int16_t* weights, __m256i moved) {
+    __m256i sums = _mm256_madd_epi16(values, load32(weights));
+    if constexpr (pair != Pair::exact) {
+      sums = _mm256_max_epi32(_mm256_min_epi32(sums, _mm256_set1_epi32(INT16_MAX)), _mm256_set1_epi32(INT16_MIN));
+    }
+    if constexpr (pair == Pair::clamped_and_moved) sums = _mm256_add_epi32(sums, _mm256_madd_epi16(values, moved));
+    return sums;
+  }
+
+  // The sums of `count` output pixels from x, with `fixed` pairs of taps (exact ones follow one another in the table), or any.
+  template <Lanes lanes, Pair pair, int fixed>
   __attribute__((noinline)) void add_taps(const uint8_t* const* table, int64_t index, const Block& block, int64_t x,
                                           int64_t count, Sums& result) const {
     constexpr int each = lanes == Lanes::one_pixel ? 1 : 2;  // pixels in a vector
@@ -177,18 +211,24 @@ class VectorDepthwise final : public Depthwise {
       const uint8_t* const* left = table + (x + p) * step;
       const uint8_t* const* right = table + (x + std::min<int64_t>(p + each, count) - 1) * step;
       __m256i lower = load32(bias), upper = load32(bias + 8);
-      const auto multiply = [&](const int16_t* w, int64_t t0, int64_t t1) __attribute__((always_inline)) {
+      const auto multiply = [&](int64_t number, int64_t t0, int64_t t1) __attribute__((always_inline)) {
+        const int16_t* w = weights + 32 * number;
         const __m256i a = load<lanes>(left[t0] + first, right[t0] + first);
         const __m256i b = load<lanes>(left[t1] + first, right[t1] + first);
-        lower = _mm256_add_epi32(lower, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), load32(w)));
-        upper = _mm256_add_epi32(upper, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), load32(w + 16)));
+        const __m256i moved = _mm256_set1_epi32(moved_.data()[number]);
+        lower = _mm256_add_epi32(lower, pair_sums<pair>(_mm256_unpacklo_epi16(a, b), w, moved));
+        upper = _mm256_add_epi32(upper, pair_sums<pair>(_mm256_unpackhi_epi16(a, b), w + 16, moved));
       };
-      if constexpr (fixed > 0) {
-        unroll<fixed>([&](int pair)
-                          __attribute__((always_inline)) { multiply(weights + 32 * pair, 2 * pair, 2 * pair + 1); });
+      if constexpr (fixed > 0 && pair == Pair::exact) {
+        unroll<fixed>([&](int number) __attribute__((always_inline)) { multiply(number, 2 * number, 2 * number + 1); });
       } else {
-        for (int64_t pair = 0; pair < pairs; ++pair) {
-          multiply(weights + 32 * pair, tap_index[2 * pair], tap_index[2 * pair + 1]);
+        const auto any = [&](int64_t number) __attribute__((always_inline)) {
+          multiply(number, tap_index[2 * number], tap_index[2 * number + 1]);
+        };
+        if constexpr (fixed > 0) {
+          unroll<fixed>(any);
+        } else {
+          for (int64_t number = 0; number < pairs; ++number) any(number);
         }
       }
       store32(target, lower);
@@ -220,10 +260,12 @@ class VectorDepthwise final : public Depthwise {
 
   int64_t channels_, taps_h_, stride_h_, stride_w_, dilation_h_, width_, out_width_, pad_left_;
   int64_t columns_;  // of the padded input that some output reads
-  int64_t pairs_;    // of taps, taken column by column
+  int64_t pairs_;    // of taps
   bool dense_;       // taps that follow one another read adjacent columns
+  Pair pair_;
   int64_t blocks_;
   AlignedArray<int64_t> tap_index_;  // in the table, from the first column of the output pixel
+  AlignedArray<int32_t> moved_;      // per pair twice the zero point of the weights, 16 bits each, 0 for no tap
   AlignedArray<int16_t> weights_;    // [block][pair][accumulator][tap of the pair]
   AlignedArray<int32_t> bias_;       // [block][accumulator], moved by the requantizer's offset
   AlignedArray<uint8_t> zero_pixel_;

@@ -43,6 +43,13 @@ class ShuffledTable {
 
 constexpr int64_t kOneColumn[16] = {};
 
+// The lowest bytes of 16 words within 16 bits.
+inline __m128i lowest_bytes(__m256i first, __m256i second) {
+  const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(first, second), 0xd8);
+  const __m256i bytes = _mm256_and_si256(words, _mm256_set1_epi16(255));
+  return _mm_packus_epi16(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+}
+
 template <Form form>
 __attribute__((noinline)) void requantize_blocks(const Choice& choice, const Group& group, const int32_t* acc,
                                                  uint8_t* out, int64_t count) {
@@ -135,6 +142,65 @@ void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count
     for (; i + 32 <= count; i += 32) store32(out + i, shuffled.at(load32(in + i)));
   }
   for (; i < count; ++i) out[i] = table[in[i]];
+}
+
+void layer_sums(const LayerSumSpec& spec, const int32_t* acc, const float* bias, const float* factors,
+                const uint8_t* other, uint8_t* out, int64_t count) {
+  const __m256 factor = _mm256_set1_ps(spec.factor), start = _mm256_set1_ps(spec.start);
+  const __m256 low = _mm256_set1_ps(spec.low), high = _mm256_set1_ps(spec.high);
+  const __m256i other_flip = _mm256_set1_epi32(spec.other_flip);
+  const __m128i out_flip = _mm_set1_epi8(static_cast<char>(spec.out_flip));
+  const auto stored = [&](__m256i sums, __m256 addends, __m256 scales, __m128i others) {
+    const __m256 value = _mm256_mul_ps(_mm256_add_ps(_mm256_cvtepi32_ps(sums), addends), scales);
+    const __m256 real = _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_cvtepu8_epi32(others), other_flip));
+    const __m256 sum = _mm256_fmadd_ps(real, factor, _mm256_max_ps(value, start));
+    return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_max_ps(sum, low), high));
+  };
+  const auto sixteen = [&](const int32_t* sums, const float* addends, const float* scales, const uint8_t* others) {
+    const __m128i wide = load16(others);
+    const __m256i first = stored(load32(sums), _mm256_loadu_ps(addends), _mm256_loadu_ps(scales), wide);
+    const __m256i second = stored(load32(sums + 8), _mm256_loadu_ps(addends + 8), _mm256_loadu_ps(scales + 8),
+                                  _mm_unpackhi_epi64(wide, wide));
+    return _mm_add_epi8(lowest_bytes(first, second), out_flip);
+  };
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) store16(out + i, sixteen(acc + i, bias + i, factors + i, other + i));
+  if (i == count) return;
+  const auto rest = static_cast<size_t>(count - i);
+  alignas(32) int32_t sums[16] = {};
+  alignas(32) float addends[16] = {}, scales[16] = {};
+  alignas(16) uint8_t others[16] = {};
+  std::memcpy(sums, acc + i, rest * sizeof *sums);
+  std::memcpy(addends, bias + i, rest * sizeof *addends);
+  std::memcpy(scales, factors + i, rest * sizeof *scales);
+  std::memcpy(others, other + i, rest);
+  store_part(out + i, sixteen(sums, addends, scales, others), count - i);
+}
+
+void scale_bytes(const uint8_t* in, const float* factors, const float* summands, uint8_t* out, int64_t count) {
+  const __m256 low = _mm256_set1_ps(-128), high = _mm256_set1_ps(127);
+  const __m128i flip = _mm_set1_epi8(-128);
+  const auto stored = [&](__m128i numbers, const float* scales, const float* addends) {
+    const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(numbers)), _mm256_loadu_ps(scales));
+    const __m256 sum = _mm256_add_ps(product, _mm256_loadu_ps(addends));
+    return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_max_ps(sum, low), high));
+  };
+  const auto sixteen = [&](const uint8_t* from, const float* scales, const float* addends) {
+    const __m128i numbers = _mm_xor_si128(load16(from), flip);
+    const __m256i first = stored(numbers, scales, addends);
+    return _mm_xor_si128(lowest_bytes(first, stored(_mm_unpackhi_epi64(numbers, numbers), scales + 8, addends + 8)),
+                         flip);
+  };
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) store16(out + i, sixteen(in + i, factors + i, summands + i));
+  if (i == count) return;
+  const auto rest = static_cast<size_t>(count - i);
+  alignas(32) float scales[16] = {}, addends[16] = {};
+  alignas(16) uint8_t numbers[16] = {};
+  std::memcpy(scales, factors + i, rest * sizeof *scales);
+  std::memcpy(addends, summands + i, rest * sizeof *addends);
+  std::memcpy(numbers, in + i, rest);
+  store_part(out + i, sixteen(numbers, scales, addends), count - i);
 }
 
 // Columns with multipliers of their own come one by one; there is nowhere to keep their constants.

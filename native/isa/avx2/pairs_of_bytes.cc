@@ -7,7 +7,7 @@
 
 namespace bittrue::BITTRUE_ISA {
 
-std::unique_ptr<Elementwise> make_fused_sum(const FusedSumSpec& spec) { return make_pairs_of_bytes<Wide>(spec); }
+std::unique_ptr<Elementwise> make_fused_sum(const FusedSumSpec& spec) { return make_fused_sum_of<Wide>(spec); }
 
 std::unique_ptr<Elementwise> make_scaled_product(const ScaledProductSpec& spec) {
   return make_pairs_of_bytes<Wide>(spec);

@@ -28,6 +28,8 @@ constexpr Cores own_cores() {
   cores.lookup = lookup;
   cores.requantize_row = requantize_row;
   cores.quantize_reals = quantize_reals;
+  cores.layer_sums = layer_sums;
+  cores.scale_bytes = scale_bytes;
   cores.real_function = real_function;
   cores.softmax_rows = &kSoftmaxRows;
   cores.widen_halves = widen_halves;

@@ -535,6 +535,7 @@ int64_t DepthwiseCore::run_chunk(const uint32_t* dwords, int64_t channel, int64_
 }  // namespace
 
 std::unique_ptr<Depthwise> make_depthwise(const DepthwiseSpec& spec) {
+  if (spec.pairs) return nullptr;
   const int64_t whole = spec.channels / 64 * 64;
   std::unique_ptr<Depthwise> strided = whole > 0 ? make_strided_depthwise(spec, whole) : nullptr;
   if (strided == nullptr) return std::unique_ptr<Depthwise>(new DepthwiseCore(spec, 0, nullptr));

@@ -144,6 +144,7 @@ class VectorDepthwise final : public Depthwise {
 
 // The last block covers some channels a second time rather than being shorter.
 std::unique_ptr<Depthwise> make_depthwise(const DepthwiseSpec& spec) {
+  if (spec.pairs) return nullptr;
   const int64_t blocks = (spec.channels + kChannels - 1) / kChannels;
   AlignedArray<int64_t> columns(blocks * kChannels);
   for (int64_t i = 0; i < blocks * kChannels; ++i) {

@@ -18,6 +18,7 @@ class PortableDepthwise final : public Depthwise {
         bias_(spec.bias, spec.bias + spec.channels),
         zero_pixel_(static_cast<size_t>(spec.channels), spec.zero_point),
         requantizer_(spec.requantize) {
+    weights_.resize(weights_.size() + static_cast<size_t>(spec.channels), 0);
     spec_.weights = nullptr;
     spec_.bias = nullptr;
     spec_.requantize = {};
@@ -68,7 +69,21 @@ class PortableDepthwise final : public Depthwise {
     const int16_t* weights = weights_.data() + first;
     uint32_t sums[kChannels];
     for (int64_t c = 0; c < count; ++c) sums[c] = static_cast<uint32_t>(bias_[first + c]);
-    for (int64_t t = 0; t < taps_count; ++t) add_products<fixed>(taps[t] + first, weights + t * channels, count, sums);
+    if (spec_.pairs) {
+      const int16_t* none = weights_.data() + taps_count * channels;
+      for (int64_t t = 0; t < taps_count; t += 2) {
+        const bool both = t + 1 < taps_count;
+        const uint8_t *one = taps[t] + first, *two = taps[both ? t + 1 : t] + first;
+        add_pairs<fixed>(one, two, weights + t * channels, both ? weights + (t + 1) * channels : none, count, sums);
+      }
+      for (int64_t t = 0; t < taps_count && spec_.weight_zero_point != 0; ++t) {
+        const auto zero_point = static_cast<uint32_t>(spec_.weight_zero_point);
+        for (int64_t c = 0; c < count; ++c) sums[c] -= zero_point * taps[t][first + c];
+      }
+    } else {
+      for (int64_t t = 0; t < taps_count; ++t)
+        add_products<fixed>(taps[t] + first, weights + t * channels, count, sums);
+    }
     for (int64_t c = 0; c < count; ++c) acc[c] = static_cast<int32_t>(sums[c]);
   }
 
@@ -83,8 +98,23 @@ class PortableDepthwise final : public Depthwise {
     }
   }
 
+  // In 16 bits throughout: products of 0..255 and -128..127 fit, and a sum that leaves them has the other sign than both.
+  template <int64_t fixed>
+  __attribute__((noinline)) static void add_pairs(const uint8_t* __restrict one, const uint8_t* __restrict two,
+                                                  const int16_t* __restrict first, const int16_t* __restrict second,
+                                                  int64_t some, uint32_t* __restrict sums) {
+    const int64_t count = fixed > 0 ? fixed : some;
+    for (int64_t c = 0; c < count; ++c) {
+      const auto left = static_cast<int16_t>(one[c] * first[c]), right = static_cast<int16_t>(two[c] * second[c]);
+      const auto sum = static_cast<int16_t>(static_cast<uint16_t>(left) + static_cast<uint16_t>(right));
+      const auto beyond = static_cast<int16_t>((left ^ sum) & (right ^ sum));
+      const auto end = static_cast<int16_t>((left >> 15) ^ 0x7fff);
+      sums[c] += static_cast<uint32_t>(int32_t{beyond < 0 ? end : sum});
+    }
+  }
+
   DepthwiseSpec spec_;
-  std::vector<int16_t> weights_;
+  std::vector<int16_t> weights_;  // and no weights for one tap more
   std::vector<int32_t> bias_;
   std::vector<uint8_t> zero_pixel_;
   Requantizer requantizer_;

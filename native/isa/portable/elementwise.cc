@@ -61,7 +61,10 @@ class PortableMul final : public Elementwise {
 class PortableFusedSum final : public Elementwise {
  public:
   explicit PortableFusedSum(const FusedSumSpec& spec)
-      : first_scale_(spec.first_scale), flip_(spec.is_signed ? 128 : 0) {
+      : first_scale_(spec.first_scale),
+        factor_(spec.factor),
+        zero_point_(spec.zero_point),
+        flip_(spec.is_signed ? 128 : 0) {
     for (int byte = 0; byte < 256; ++byte) {
       second_[byte] = std::fma(static_cast<float>(byte - flip_), spec.second_scale, spec.addend);
     }
@@ -70,8 +73,8 @@ class PortableFusedSum final : public Elementwise {
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
     const float low = static_cast<float>(-flip_), high = static_cast<float>(255 - flip_);
     for (int64_t i = 0; i < count; ++i) {
-      const float sum =
-          std::nearbyint(std::fma(static_cast<float>(first[i] - flip_), first_scale_, second_[second[i]]));
+      const float real = std::fma(static_cast<float>(first[i] - flip_), first_scale_, second_[second[i]]);
+      const float sum = std::nearbyint(std::fma(real, factor_, zero_point_));
       // Too large for 32 bits, or NaN: the lowest.
       const float stored = sum < 2147483648.0f ? std::min(std::max(sum, low), high) : low;
       out[i] = static_cast<uint8_t>(static_cast<int32_t>(stored) + flip_);
@@ -80,7 +83,7 @@ class PortableFusedSum final : public Elementwise {
 
  private:
   float second_[256];
-  float first_scale_;
+  float first_scale_, factor_, zero_point_;
   int32_t flip_;
 };
 
@@ -167,17 +170,88 @@ void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count
 }
 
 void quantize_reals(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count) {
-  const float scale = spec.scale, low = spec.low, high = spec.high;
+  const float scale = spec.scale, low = spec.low, high = spec.high, addend = spec.addend;
   const int32_t zero_point = spec.zero_point - 0x4B400000;
-  for (int64_t i = 0; i < count; ++i) {
-    float value = in[i] / scale;
+  const auto stored = [&](float value) {
     value = value > low ? value : low;
     value = value < high ? value : high;
     // Rounds ties to even: the unit in the last place is 1 there.
     value += 12582912.0f;
     int32_t bits;
     std::memcpy(&bits, &value, sizeof bits);
-    out[i] = static_cast<uint8_t>(bits + zero_point);
+    return static_cast<uint8_t>(bits + zero_point);
+  };
+  if (!spec.multiplies) {
+    for (int64_t i = 0; i < count; ++i) out[i] = stored(in[i] / scale);
+  } else if (addend == 0) {
+    for (int64_t i = 0; i < count; ++i) out[i] = stored(in[i] * scale);
+  } else {
+    for (int64_t i = 0; i < count; ++i) out[i] = stored(std::fma(in[i], scale, addend));
+  }
+}
+
+namespace {
+
+// The product is exact in binary64, the sum nearly: rounding it once more to binary32 is one rounding of the real sum
+// unless it was not exact and lies in the middle between two binary32 numbers. Blocks with such a sum are done again.
+// Where binary32 numbers are subnormal or infinite, both ways lead to 0 and to the ends.
+void layer_sums_block(const LayerSumSpec& spec, const int32_t* __restrict acc, const float* __restrict bias,
+                      const float* __restrict factors, const uint8_t* __restrict other, uint8_t* __restrict out,
+                      int32_t count) {
+  const double factor = spec.factor;
+  const int32_t other_flip = spec.other_flip, back = spec.out_flip - 0x4B400000;
+  const float low = spec.low, high = spec.high, start = spec.start;
+  uint64_t doubtful = 0;
+  float sums[64];
+  for (int32_t i = 0; i < count; ++i) {
+    const float real = (static_cast<float>(acc[i]) + bias[i]) * factors[i];
+    const float value = real > start ? real : start;
+    const double product = static_cast<double>(other[i] - other_flip) * factor, addend = value;
+    const double sum = product + addend, second = sum - product;
+    const double lost = (product - (sum - second)) + (addend - second);
+    uint64_t bits, missing;
+    std::memcpy(&bits, &sum, sizeof bits);
+    std::memcpy(&missing, &lost, sizeof missing);
+    // The highest bit is set when the 29 bits that binary32 drops are 1 followed by zeros, and something was lost.
+    const uint64_t apart = (bits & 0x1FFFFFFF) ^ 0x10000000;
+    doubtful |= (apart - 1) & (0 - (missing & 0x7FFFFFFFFFFFFFFF));
+    sums[i] = static_cast<float>(sum);
+  }
+  if ((doubtful >> 63) != 0) {
+    for (int32_t i = 0; i < count; ++i) {
+      const float real = (static_cast<float>(acc[i]) + bias[i]) * factors[i];
+      sums[i] = std::fma(static_cast<float>(other[i] - other_flip), spec.factor, std::max(real, start));
+    }
+  }
+  for (int32_t i = 0; i < count; ++i) {
+    const float above = sums[i] > low ? sums[i] : low;
+    // Rounds ties to even: the unit in the last place is 1 there.
+    const float moved = (above < high ? above : high) + 12582912.0f;
+    int32_t bits;
+    std::memcpy(&bits, &moved, sizeof bits);
+    out[i] = static_cast<uint8_t>(bits + back);
+  }
+}
+
+}  // namespace
+
+void layer_sums(const LayerSumSpec& spec, const int32_t* acc, const float* bias, const float* factors,
+                const uint8_t* other, uint8_t* out, int64_t count) {
+  for (int64_t i = 0; i < count; i += 64) {
+    layer_sums_block(spec, acc + i, bias + i, factors + i, other + i, out + i,
+                     static_cast<int32_t>(std::min<int64_t>(64, count - i)));
+  }
+}
+
+void scale_bytes(const uint8_t* in, const float* factors, const float* summands, uint8_t* out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float moved = static_cast<float>(in[i] - 128) * factors[i] + summands[i];
+    const float above = moved > -128.0f ? moved : -128.0f;
+    // Rounds ties to even: the unit in the last place is 1 there.
+    const float rounded = (above < 127.0f ? above : 127.0f) + 12582912.0f;
+    int32_t bits;
+    std::memcpy(&bits, &rounded, sizeof bits);
+    out[i] = static_cast<uint8_t>(bits - 0x4B400000 + 128);
   }
 }
 

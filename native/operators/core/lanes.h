@@ -53,7 +53,8 @@ std::unique_ptr<Kernel> make_lane_map(const Step& step, Body body, Tail tail) {
   return std::make_unique<LaneMap<In, Out, Body, Tail>>(step, std::move(body), std::move(tail));
 }
 
-// Two inputs that broadcast to bytes; element i of the output has the body's function where i mod run < body.
+// Two inputs that broadcast to bytes; element i of the output has the body's function where i mod run < body:
+// void operator()(first, second, out, count) const, of neighbours. The tail's is one of two elements.
 template <class Body, class Tail>
 class LaneZip final : public Kernel {
  public:
@@ -73,8 +74,8 @@ class LaneZip final : public Kernel {
         // The rest of this run, or of the block.
         const int64_t last = std::min(count, i + run_ - place);
         const int64_t vectors = std::min(last, i + std::max<int64_t>(0, inside_ - place));
-        for (; i < vectors; ++i) out[i] = body_(in[0][i], in[1][i]);
-        for (; i < last; ++i) out[i] = tail_(in[0][i], in[1][i]);
+        if (i < vectors) body_(in[0] + i, in[1] + i, out + i, vectors - i);
+        for (i = std::max(i, vectors); i < last; ++i) out[i] = tail_(in[0][i], in[1][i]);
       }
     });
   }

@@ -115,9 +115,11 @@ std::unique_ptr<Kernel> make_lane_add(const Step& step) {
                 high = step.integer("high", kLeastTotal, kMostTotal);
   const int flip = flip_of(type);
   // |q - zero point| < 2^10, so that aligned values stay below 2^30 and sums below 2^31.
-  const auto body = [=](uint8_t a, uint8_t b) {
-    const int64_t rescaled = rescale(first[a] + int64_t{second[b]});
-    return static_cast<uint8_t>(rules::wrap_s16_then_clamp(rescaled, zero_point, low, high) + flip);
+  const auto body = [=](const uint8_t* a, const uint8_t* b, uint8_t* out, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t rescaled = rescale(first[a[i]] + int64_t{second[b[i]]});
+      out[i] = static_cast<uint8_t>(rules::wrap_s16_then_clamp(rescaled, zero_point, low, high) + flip);
+    }
   };
   const auto tail = [=](uint8_t a, uint8_t b) {
     const int64_t rescaled = rescale(first_tail[a] + int64_t{second_tail[b]});
@@ -151,7 +153,7 @@ std::unique_ptr<Kernel> make_tabled(const Step& step, bool subtract) {
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, bool subtract) {
   if (step.text("form") == "operands" && !subtract) return make_operand_add(step, cores);
   if (step.text("form") == "ranges" && !subtract) return make_ranged_add(step);
-  if (step.text("form") == "affine") return make_affine_add(step);
+  if (step.text("form") == "affine") return make_affine_add(step, cores);
   if (step.text("form") == "of_many") return nullptr;
   if (step.text("form") == "tables") return make_tabled(step, subtract);
   if (step.rules.count("lanes") && step.text("form") == "rescaled") return subtract ? nullptr : make_lane_add(step);

@@ -32,7 +32,7 @@ AddSpec add_spec(const Step& step, bool subtract);
 int64_t magnitude(const std::array<int64_t, 256>& values);
 
 // add, form "affine": in affine_add.cc.
-std::unique_ptr<Kernel> make_affine_add(const Step& step);
+std::unique_ptr<Kernel> make_affine_add(const Step& step, const CoreSet& cores);
 
 // add, slots `level_sum` and `levels`: in quantization/stored_values.cc; whatever holds the operands: in
 // level_functions.cc.

@@ -14,8 +14,6 @@ namespace bittrue {
 namespace {
 
 constexpr int64_t kZeroPoint = 1 << 16;
-// Elements from which on a table of all pairs is worth its 65,536 entries.
-constexpr int64_t kWorthTable = 1 << 16;
 
 void require_bytes(const Step& step) {
   const Type type = step.output().type;
@@ -150,7 +148,7 @@ class RealSumOfMany final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_affine_add(const Step& step) {
+std::unique_ptr<Kernel> make_affine_add(const Step& step, const CoreSet& cores) {
   require_bytes(step);
   require(step.inputs.size() == 2 && step.rule("affine_sum") == "binary32_fused_reciprocal_even" &&
               step.rule("affine_sum_tail") == "binary32_fused_quotient_even",
@@ -170,18 +168,21 @@ std::unique_ptr<Kernel> make_affine_add(const Step& step) {
   const auto tail = [sum, flip](uint8_t a, uint8_t b) {
     return static_cast<uint8_t>(sum.by_quotient(a - flip, b - flip) + flip);
   };
-  if (step.output().elements < kWorthTable) {
-    const auto body = [sum, flip](uint8_t a, uint8_t b) {
-      return static_cast<uint8_t>(sum.by_reciprocal(a - flip, b - flip) + flip);
-    };
-    return make_lane_zip(step, body, tail);
-  }
-  const auto table = std::make_shared<std::vector<uint8_t>>(1 << 16);
-  for (int a = 0; a < 256; ++a) {
-    for (int b = 0; b < 256; ++b)
-      (*table)[256 * a + b] = static_cast<uint8_t>(sum.by_reciprocal(a - flip, b - flip) + flip);
-  }
-  return make_lane_zip(step, [table](uint8_t a, uint8_t b) { return (*table)[256 * a + b]; }, tail);
+  const float moved = -(static_cast<float>(sum.zero_points[1]) * sum.scales[1]);
+  FusedSumSpec spec;
+  // The first operand is added first.
+  spec.second_scale = sum.scales[0], spec.first_scale = sum.scales[1];
+  spec.addend = std::fma(-static_cast<float>(sum.zero_points[0]), sum.scales[0], moved);
+  spec.factor = 1.0f / sum.scales[2], spec.zero_point = static_cast<float>(sum.zero_points[2]);
+  spec.is_signed = flip != 0;
+  const std::shared_ptr<const Elementwise> core = cores.fused_sum(spec);
+  const auto low = static_cast<uint8_t>(sum.low + flip), high = static_cast<uint8_t>(sum.high + flip);
+  const auto body = [core, low, high](const uint8_t* a, const uint8_t* b, uint8_t* out, int64_t count) {
+    core->run(b, a, out, count);
+    if (low == 0 && high == 255) return;
+    for (int64_t i = 0; i < count; ++i) out[i] = std::min(std::max(out[i], low), high);
+  };
+  return make_lane_zip(step, body, tail);
 }
 
 static std::unique_ptr<Kernel> make_add_n(const Step& step, const CoreSet&) {

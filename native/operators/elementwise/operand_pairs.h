@@ -17,7 +17,7 @@ std::unique_ptr<Kernel> make_operand_mul(const Step& step, const CoreSet& cores)
 // The same where ranges are operands.
 std::unique_ptr<Kernel> make_ranged_add(const Step& step);
 std::unique_ptr<Kernel> make_ranged_mul(const Step& step);
-std::unique_ptr<Kernel> make_ranged_normalization(const Step& step);
+std::unique_ptr<Kernel> make_ranged_normalization(const Step& step, const CoreSet& cores);
 // By a factor and an addend per channel of bytes.
 std::unique_ptr<Kernel> make_affine_normalization(const Step& step);
 

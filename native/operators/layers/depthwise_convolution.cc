@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "core/share.h"
-#include "operators/layers/depthwise_pairs.h"
 #include "operators/layers/fused_table.h"
 #include "operators/layers/general_convolution.h"
 #include "operators/layers/matmul_convolution.h"
@@ -15,6 +14,15 @@
 namespace bittrue {
 namespace {
 
+// Whether products of neighbouring taps are added up in 16 bits, which is known of u8 codes and weights.
+bool sums_of_pairs(const Step& step) {
+  if (step.rules.count("accumulate") == 0 || step.rule("accumulate") != "s16_pairs_s32_wrap") return false;
+  const Type type = Type::u8;
+  require(step.input(0).type == type && step.input(1).type == type && step.output().type == type,
+          "codes and weights must be u8");
+  return true;
+}
+
 class DepthwiseConvolution final : public Kernel {
  public:
   DepthwiseConvolution(const Step& step, const CoreSet& cores, const Window& window);
@@ -22,7 +30,7 @@ class DepthwiseConvolution final : public Kernel {
   void run(const Run& run) const override;
   int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
   bool packs(size_t input) const override { return input == 1 || input == 2; }
-  std::string note() const override { return "depthwise" + table_.note(); }
+  std::string note() const override { return (pairs_ ? "depthwise, pairs of 16 bits" : "depthwise") + table_.note(); }
 
  private:
   int64_t pointers() const {
@@ -33,6 +41,7 @@ class DepthwiseConvolution final : public Kernel {
   }
 
   Window window_;
+  bool pairs_;                  // sums of two products saturate
   std::vector<uint8_t> zeros_;  // one line of zero points
   int64_t preferred_rows_, most_rows_;
   FusedTable table_;
@@ -45,9 +54,11 @@ constexpr int64_t kTaskOutputs = 1 << 20;
 constexpr int64_t kDepthwiseRate = 80;
 
 DepthwiseConvolution::DepthwiseConvolution(const Step& step, const CoreSet& cores, const Window& window)
-    : window_(window), table_(step, cores) {
+    : window_(window), pairs_(sums_of_pairs(step)), table_(step, cores) {
   const int64_t channels = window.in_c, taps = window.taps();
-  const int64_t weight_zero_point = step.integer("weight_zero_point", -255, 255);
+  // Weights of pairs are u8 numbers less 128, whatever their zero point is.
+  const int64_t given = step.integer("weight_zero_point", pairs_ ? 0 : -255, 255);
+  const int64_t weight_zero_point = pairs_ ? 128 : given, rest = given - weight_zero_point;
   const uint8_t zero_point = stored_zero_point(step);
   require(step.input(0).dense() && step.output().dense(), "both sides must be dense");
   require(taps <= 65536 && window.filter_h <= 4096, "the filter is very large");
@@ -65,7 +76,7 @@ DepthwiseConvolution::DepthwiseConvolution(const Step& step, const CoreSet& core
       centered[k * channels + c] = static_cast<int16_t>(w);
       sum += w;
     }
-    folded[c] = folded_bias(bias[c], zero_point, zero_point_factor(taps, 0, sum));
+    folded[c] = folded_bias(bias[c], zero_point, zero_point_factor(taps, rest, sum));
   }
   DepthwiseSpec spec;
   spec.channels = channels;
@@ -76,6 +87,8 @@ DepthwiseConvolution::DepthwiseConvolution(const Step& step, const CoreSet& core
   spec.zero_point = zero_point;
   spec.weights = centered.data();
   spec.bias = folded.data();
+  spec.pairs = pairs_;
+  spec.weight_zero_point = static_cast<int32_t>(rest);
   spec.requantize = step.requantize(channels);
   core_ = cores.depthwise(spec);
   preferred_rows_ = std::max<int64_t>(1, core_->preferred_rows());
@@ -126,13 +139,11 @@ SignedWeights one_channel_filters(const Step& step, const Window& window) {
 std::unique_ptr<Kernel> make_depthwise_convolution(const Step& step, const CoreSet& cores) {
   require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
   if (is_real_layer(step)) return make_real_depthwise_conv2d(step, cores);
-  if (step.rules.count("accumulate") && step.rule("accumulate") == "s16_pairs_s32_wrap") {
-    return make_depthwise_pairs(step, cores);
-  }
   const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
-  const bool one_channel = window.in_c == 1 && window.out_c > 1;
-  if (!suits_matmul(step) || !(one_channel || window.in_c == window.out_c)) {
+  const bool pairs = sums_of_pairs(step), one_channel = window.in_c == 1 && window.out_c > 1;
+  require(!pairs || (window.in_c == window.out_c && filter.constant != nullptr), "weights must be constants");
+  if (!pairs && (!suits_matmul(step) || !(one_channel || window.in_c == window.out_c))) {
     return make_general_depthwise_conv2d(step, cores);
   }
   require(filter.rank() == 4 && filter.shape[0] == 1 && filter.shape[1] == window.filter_h &&

@@ -155,42 +155,46 @@ class ToReal final : public ByChannel {
 
 class LayerSum final : public ByChannel {
  public:
-  explicit LayerSum(const Step& step)
-      : ByChannel(step), bias_(bias(step, 1)), factors_(scales(step, 5)), saturate_(named(step, "other")) {
+  LayerSum(const Step& step, const CoreSet& cores)
+      : ByChannel(step), factors_(scales(step, 5)), layer_sums_(cores.layer_sums()) {
     const Operand& other = step.input(2);
+    const Saturate saturate(named(step, "other"));
     require(step.rule("layer_sum") == "fused_multiply_even", "no native rule for this slot");
     require(other.type == named(step, "other") && other.dense() && other.shape == step.output().shape &&
                 is_8bit(step.output().type),
             "no native kernel for these types");
+    for (const int32_t addend : bias(step, 1)) bias_.push_back(static_cast<float>(addend));
     const float data = level(named(step, "data_type")) / reach(step, 3);
     const float result = level(step.output().type) / reach(step, 6);
     for (float& factor : factors_) {
       factor = (result / data) / factor;
       require(std::isfinite(factor), "a factor is not finite");
     }
-    factor_ = result / (level(other.type) / reach(step, 8));
-    require(std::isfinite(factor_), "a factor is not finite");
-    flip_ = flip_of(other.type);
-    // Codes keep their bits when the result is of the other type; stored s8 numbers have their sign bit turned.
-    turn_ = step.output().type == Type::s8 ? 0x80 : 0;
-    relu_first_ = step.integer("relu_first", 0, 1) != 0;
-    relu_last_ = step.integer("relu_last", 0, 1) != 0;
+    spec_.factor = result / (level(other.type) / reach(step, 8));
+    require(std::isfinite(spec_.factor), "a factor is not finite");
+    spec_.other_flip = flip_of(other.type);
+    // Codes keep their bits when the result is of the other type.
+    spec_.out_flip = flip_of(step.output().type);
+    spec_.start = step.integer("relu_first", 0, 1) != 0 ? 0.0f : -std::numeric_limits<float>::infinity();
+    spec_.low = step.integer("relu_last", 0, 1) != 0 ? 0.0f : saturate.low;
+    spec_.high = saturate.high;
   }
 
   void run(const Run& run) const override {
     const auto* acc = reinterpret_cast<const int32_t*>(run.inputs[0]);
     const uint8_t* other = run.inputs[2];
     uint8_t* out = run.outputs[0];
-    if (!last_) {
-      each(run,
-           [&](int64_t i, int64_t channel) { out[i] = stored(acc[i], bias_[channel], factors_[channel], other[i]); });
-      return;
-    }
     const auto row = [&](int64_t number, int) {
       const int64_t first = number * length_;
-      for (int64_t i = 0; i < length_; i += kBlock) {
-        block(acc + first + i, bias_.data() + i, factors_.data() + i, other + first + i,
-              static_cast<int32_t>(std::min<int64_t>(kBlock, length_ - i)), out + first + i);
+      if (last_) {
+        layer_sums_(spec_, acc + first, bias_.data(), factors_.data(), other + first, out + first, length_);
+        return;
+      }
+      float bias[kBlock], factors[kBlock];
+      std::fill_n(bias, kBlock, bias_[number % channels_]);
+      std::fill_n(factors, kBlock, factors_[number % channels_]);
+      for (int64_t i = first; i < first + length_; i += kBlock) {
+        layer_sums_(spec_, acc + i, bias, factors, other + i, out + i, std::min(kBlock, first + length_ - i));
       }
     };
     if (rows_ * length_ < Blocks::kParallel) {
@@ -201,67 +205,11 @@ class LayerSum final : public ByChannel {
   }
 
  private:
-  static constexpr int32_t kBlock = 64;
+  static constexpr int64_t kBlock = 64;
 
-  float scaled(int32_t acc, int32_t bias, float factor) const {
-    const float value = (static_cast<float>(acc) + static_cast<float>(bias)) * factor;
-    return relu_first_ ? std::max(value, 0.0f) : value;
-  }
-
-  uint8_t stored(int32_t acc, int32_t bias, float factor, uint8_t other) const {
-    const float value = scaled(acc, bias, factor);
-    int32_t found = saturate_(std::fma(static_cast<float>(other - flip_), factor_, value));
-    if (relu_last_) found = std::max(found, 0);
-    return static_cast<uint8_t>(static_cast<uint32_t>(found) ^ turn_);
-  }
-
-  // The product is exact in binary64, the sum nearly: rounding it once more to binary32 is one rounding of the real sum
-  // unless it was not exact and lies in the middle between two binary32 numbers. Blocks with such a sum are done again.
-  // Where binary32 numbers are subnormal or infinite, both ways lead to 0 and to the ends.
-  void block(const int32_t* __restrict acc, const int32_t* __restrict bias, const float* __restrict factors,
-             const uint8_t* __restrict other, int32_t count, uint8_t* __restrict out) const {
-    const double factor = factor_;
-    const int32_t flip = flip_, least = relu_last_ ? 0 : -128;
-    const uint32_t turn = turn_;
-    const float low = saturate_.low, high = saturate_.high;
-    const float start = relu_first_ ? 0.0f : -std::numeric_limits<float>::infinity();
-    uint64_t doubtful = 0;
-    float sums[kBlock];
-    for (int32_t i = 0; i < count; ++i) {
-      const float real = (static_cast<float>(acc[i]) + static_cast<float>(bias[i])) * factors[i];
-      const float value = real > start ? real : start;
-      const double product = static_cast<double>(other[i] - flip) * factor, addend = value;
-      const double sum = product + addend, second = sum - product;
-      const double lost = (product - (sum - second)) + (addend - second);
-      uint64_t bits, missing;
-      std::memcpy(&bits, &sum, sizeof bits);
-      std::memcpy(&missing, &lost, sizeof missing);
-      // The highest bit is set when the 29 bits that binary32 drops are 1 followed by zeros, and something was lost.
-      const uint64_t apart = (bits & 0x1FFFFFFF) ^ 0x10000000;
-      doubtful |= (apart - 1) & (0 - (missing & 0x7FFFFFFFFFFFFFFF));
-      sums[i] = static_cast<float>(sum);
-    }
-    if ((doubtful >> 63) != 0) {
-      for (int32_t i = 0; i < count; ++i) out[i] = stored(acc[i], bias[i], factors[i], other[i]);
-      return;
-    }
-    for (int32_t i = 0; i < count; ++i) {
-      const float above = sums[i] > low ? sums[i] : low;
-      const float moved = (above < high ? above : high) + 12582912.0f;
-      int32_t bits;
-      std::memcpy(&bits, &moved, sizeof bits);
-      const int32_t code = bits - 0x4B400000;
-      out[i] = static_cast<uint8_t>(static_cast<uint32_t>(code > least ? code : least) ^ turn);
-    }
-  }
-
-  std::vector<int32_t> bias_;
-  std::vector<float> factors_;
-  Saturate saturate_;
-  float factor_ = 0;
-  int32_t flip_ = 0;
-  uint32_t turn_ = 0;
-  bool relu_first_ = false, relu_last_ = false;
+  std::vector<float> bias_, factors_;
+  LayerSumSpec spec_;
+  LayerSums layer_sums_;
 };
 
 // To sums in their own unit, with ranges and scales of the run.
@@ -307,11 +255,11 @@ class WideSum final : public ByChannel {
   bool several_, relu_first_, relu_last_;
 };
 
-std::unique_ptr<Kernel> make_finish_sums(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_finish_sums(const Step& step, const CoreSet& cores) {
   if (step.rules.count("add_bias")) return std::make_unique<AddBias>(step);
   if (step.rules.count("layer_sum")) {
     if (step.output().type == Type::s32) return std::make_unique<WideSum>(step);
-    return std::make_unique<LayerSum>(step);
+    return std::make_unique<LayerSum>(step, cores);
   }
   return std::make_unique<ToReal>(step);
 }

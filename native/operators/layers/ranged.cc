@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -212,7 +213,7 @@ struct Halved {
 template <class Number>
 class RangedNormalization final : public Kernel {
  public:
-  explicit RangedNormalization(const Step& step) {
+  RangedNormalization(const Step& step, const CoreSet& cores) : scale_bytes_(cores.scale_bytes()) {
     const Operand &in = step.input(0), &out = step.output();
     late_ = step.integer("late", 0, 1) != 0;
     require(step.inputs.size() == (late_ ? 7 : 1) && is_8bit(in.type) && out.type == Type::s8 && in.dense() &&
@@ -256,7 +257,9 @@ class RangedNormalization final : public Kernel {
       uint8_t* target = run.outputs[0] + number * inner_;
       // Bytes may be written over anything as far as the compiler knows, so the count is at hand.
       const int64_t count = inner_;
-      if (last_) {
+      if (last_ && std::is_same_v<Number, Signed>) {
+        scale_bytes_(source, all, added, target, count);
+      } else if (last_) {
         const float *factors = all, *summands = added;
         for (int64_t i = 0; i < count; ++i) target[i] = normalized(source[i], factors[i], summands[i]);
       } else {
@@ -291,6 +294,7 @@ class RangedNormalization final : public Kernel {
     }
   }
 
+  ScaleBytes scale_bytes_;
   bool last_ = false, late_ = false;
   double epsilon_ = 0;
   float reach_ = 0;  // of the result's range
@@ -336,10 +340,10 @@ std::unique_ptr<Kernel> make_ranged_mul(const Step& step) {
   });
 }
 
-std::unique_ptr<Kernel> make_ranged_normalization(const Step& step) {
+std::unique_ptr<Kernel> make_ranged_normalization(const Step& step, const CoreSet& cores) {
   require(step.rule("range_normalization") == "binary32_epsilon_twice_even", "no native rule for this slot");
-  if (step.input(0).type == Type::s8) return std::make_unique<RangedNormalization<Signed>>(step);
-  return std::make_unique<RangedNormalization<Halved>>(step);
+  if (step.input(0).type == Type::s8) return std::make_unique<RangedNormalization<Signed>>(step, cores);
+  return std::make_unique<RangedNormalization<Halved>>(step, cores);
 }
 
 }  // namespace bittrue

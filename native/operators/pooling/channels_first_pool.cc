@@ -2,6 +2,7 @@
 // of whole images.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -225,20 +226,11 @@ void require_order(const Step& step) {
   require(step.rule("real_sum") == "binary32_packets_4", "no native rule for this slot");
 }
 
-// Sums over windows, zeros outside of the image, by the number of taps that count.
-class AveragePlanes final : public PlanePool {
+// Averages of real numbers, zeros outside of the image, over the number of taps that count.
+class RealAverage : public PlanePool {
  public:
-  AveragePlanes(const Step& step, const CoreSet& cores) : PlanePool(step) {
+  explicit RealAverage(const Step& step) : PlanePool(step) {
     require_real_images(step);
-    require_order(step);
-    const std::string& order = step.text("order");
-    columns_ = order == "columns";
-    lanes_ = order == "lanes";
-    require(columns_ || lanes_ || order == "in_order", "no native order");
-    for (const SpatialAxis& axis : {d_, h_, w_}) {
-      const bool whole = axis.taps == axis.dimension && axis.out == 1 && axis.before == 0;
-      require(!lanes_ || (whole && (axis.dilation == 1 || axis.taps == 1)), "the window is not the image");
-    }
     const std::string& counted = step.text("counted");
     require(counted == "inside" || counted == "padded" || counted == "taps", "no native count");
     const bool padding = counted != "inside", full = counted == "taps";
@@ -250,6 +242,126 @@ class AveragePlanes final : public PlanePool {
       for (const int64_t row : rows) rows_.push_back(plane * row);
     }
     widths_ = counts(w_, padding, full, step.integer("pad_right"));
+  }
+
+ protected:
+  // Taps that count, by output: all; those up to the end of the padding; or those inside of the image.
+  static std::vector<int64_t> counts(const SpatialAxis& axis, bool padding, bool full, int64_t after) {
+    std::vector<int64_t> result;
+    for (int64_t o = 0; o < axis.out; ++o) {
+      int64_t count = 0;
+      for (int64_t tap = 0; tap < axis.taps; ++tap) {
+        const int64_t at = o * axis.stride + tap * axis.dilation - axis.before;
+        count += padding ? full || at < axis.dimension + after : at >= 0 && at < axis.dimension;
+      }
+      result.push_back(count);
+    }
+    return result;
+  }
+
+  std::vector<int64_t> rows_, widths_;  // taps that count, by line and by column of the output
+};
+
+// Sums that are rounded once, divided: in binary64, and where that may lie in the middle between two results with what its
+// sums lose. What is not certain then is left to the reference.
+class RoundedAverage final : public RealAverage {
+ public:
+  explicit RoundedAverage(const Step& step) : RealAverage(step) {}
+  std::string note() const override { return "sums of windows"; }
+
+  void run(const Run& run) const override {
+    std::atomic<bool> known{true};
+    for_images<float>(run, [&](const float* in, float* out, int) {
+      bool all = true;
+      for (int64_t y = 0; y < lines(); ++y) {
+        for (int64_t x = 0; x < w_.out; ++x, ++out) {
+          Taps taps{in, y, x, 0, w_.taps};
+          const auto outside = [&](int64_t j) { return x < w_.first[j] || x >= w_.last[j]; };
+          while (taps.low < taps.high && outside(taps.low)) ++taps.low;
+          while (taps.low < taps.high && outside(taps.high - 1)) --taps.high;
+          all = (plain(taps, *out) || careful(taps, *out)) && all;
+        }
+      }
+      if (!all) known.store(false, std::memory_order_relaxed);
+    });
+    if (!known.load(std::memory_order_relaxed)) throw Undefined();
+  }
+
+ private:
+  // The taps of one window that lie inside of the image: [low, high) of each line.
+  struct Taps {
+    const float* image;
+    int64_t y, x, low, high;
+  };
+
+  // body(pointer to the first of `count` taps) for every line.
+  template <class Body>
+  void for_lines(const Taps& taps, const Body& body) const {
+    for (int64_t i = 0; i < line_taps(); ++i) {
+      const float* from = line(taps.image, taps.y, i);
+      if (from != nullptr) body(from + taps.x * w_.stride + taps.low * w_.dilation - w_.before, taps.high - taps.low);
+    }
+  }
+  double divisor(const Taps& taps) const { return static_cast<double>(rows_[taps.y] * widths_[taps.x]); }
+  double terms() const { return static_cast<double>(line_taps() * w_.taps); }
+
+  bool plain(const Taps& taps, float& result) const {
+    double sums[4] = {}, sizes[4] = {};
+    for_lines(taps, [&](const float* from, int64_t count) {
+      for (int64_t j = 0; j < count; j += 4) {
+        const int64_t most = std::min<int64_t>(4, count - j);
+        for (int64_t lane = 0; lane < most; ++lane) {
+          const double term = from[(j + lane) * w_.dilation];
+          sums[lane] += term;
+          sizes[lane] += std::fabs(term);
+        }
+      }
+    });
+    const double value = ((sums[0] + sums[1]) + (sums[2] + sums[3])) / divisor(taps);
+    const double error = ((sizes[0] + sizes[1]) + (sizes[2] + sizes[3])) / divisor(taps) * (terms() + 4) * 0x1p-52;
+    result = static_cast<float>(value);
+    return static_cast<float>(value - error) == static_cast<float>(value + error) && result != 0 &&
+           std::isfinite(result);
+  }
+
+  // False where the result is not certain, or no number.
+  bool careful(const Taps& taps, float& result) const {
+    double sum = 0, lost = 0, size = 0;
+    bool exact = true;
+    for_lines(taps, [&](const float* from, int64_t count) {
+      for (int64_t j = 0; j < count; ++j) {
+        const double term = from[j * w_.dilation], total = sum + term;
+        const double second = total - sum, missing = (sum - (total - second)) + (term - second);
+        exact &= missing == 0;
+        lost += missing;
+        size += std::fabs(term);
+        sum = total;
+      }
+    });
+    const double value = (sum + lost) / divisor(taps);
+    // Errors of the lost parts' sum, of its sum with the rest, and of the quotient.
+    const double error = std::fabs(value) * 0x1p-50 + size / divisor(taps) * terms() * 0x1p-100;
+    result = static_cast<float>(value);
+    const bool settled = exact && std::fma(value, divisor(taps), -sum) == 0;
+    const bool close = static_cast<float>(value - error) == static_cast<float>(value + error);
+    // Of a zero, only what was exact tells the sign.
+    return (settled || (close && (result != 0 || exact))) && std::isfinite(result);
+  }
+};
+
+// Sums over windows in an order, divided.
+class AveragePlanes final : public RealAverage {
+ public:
+  AveragePlanes(const Step& step, const CoreSet& cores) : RealAverage(step) {
+    require_order(step);
+    const std::string& order = step.text("order");
+    columns_ = order == "columns";
+    lanes_ = order == "lanes";
+    require(columns_ || lanes_ || order == "in_order", "no native order");
+    for (const SpatialAxis& axis : {d_, h_, w_}) {
+      const bool whole = axis.taps == axis.dimension && axis.out == 1 && axis.before == 0;
+      require(!lanes_ || (whole && (axis.dilation == 1 || axis.taps == 1)), "the window is not the image");
+    }
     if (columns_ || lanes_) return;
     RealConvolutionForm form;
     form.d = d_, form.h = h_, form.w = w_;
@@ -300,20 +412,6 @@ class AveragePlanes final : public PlanePool {
  private:
   int64_t worker_bytes() const { return round_up((seen() + w_.out) * 4, 64); }
 
-  // Taps that count, by output: all; those up to the end of the padding; or those inside of the image.
-  static std::vector<int64_t> counts(const SpatialAxis& axis, bool padding, bool full, int64_t after) {
-    std::vector<int64_t> result;
-    for (int64_t o = 0; o < axis.out; ++o) {
-      int64_t count = 0;
-      for (int64_t tap = 0; tap < axis.taps; ++tap) {
-        const int64_t at = o * axis.stride + tap * axis.dilation - axis.before;
-        count += padding ? full || at < axis.dimension + after : at >= 0 && at < axis.dimension;
-      }
-      result.push_back(count);
-    }
-    return result;
-  }
-
   void sum_in_order(const float* in, int64_t y, float* out) const {
     std::fill_n(out, w_.out, 0.0f);
     for (int64_t i = 0; i < line_taps(); ++i) {
@@ -332,7 +430,6 @@ class AveragePlanes final : public PlanePool {
 
   bool columns_ = false, lanes_ = false;
   std::unique_ptr<Kernel> sums_;  // of whole planes in order; null: line by line
-  std::vector<int64_t> rows_, widths_;
 };
 
 // Whether every window is a whole image without padding.
@@ -457,6 +554,7 @@ std::unique_ptr<Kernel> make_max_of_planes(const Step& step) {
 }
 
 std::unique_ptr<Kernel> make_average_of_planes(const Step& step, const CoreSet& cores) {
+  if (step.rule("real_sum") == "rounded_once") return std::make_unique<RoundedAverage>(step);
   if (is_whole(step) && step.text("order") != "columns") return std::make_unique<GlobalAverage>(step);
   return std::make_unique<AveragePlanes>(step, cores);
 }

@@ -63,8 +63,9 @@ class QuantizeReal final : public Kernel {
     high_ = static_cast<int32_t>(step.integer("high", kLeastRounded, kMostRounded));
     flip_ = flip_of(step.output().type);
     item_ = type_bytes(step.output().type);
-    by_core_ = name == "binary32_divide_even" && is_8bit(step.output().type) && low_ >= -flip_ && low_ <= high_ &&
-               high_ <= 255 - flip_;
+    moves_ = name == "binary32_reciprocal_fused_even";
+    const bool has_core = name == "binary32_divide_even" || name == "binary32_reciprocal_even" || moves_;
+    by_core_ = has_core && is_8bit(step.output().type) && low_ >= -flip_ && low_ <= high_ && high_ <= 255 - flip_;
   }
 
   void run(const Run& run) const override {
@@ -94,14 +95,19 @@ class QuantizeReal final : public Kernel {
   // False where these are not the core's bytes.
   bool by_core(const float* in, uint8_t* out, int64_t count, float scale, int32_t zero_point) const {
     if (zero_point < -65536 || zero_point > 65536) return false;
-    // What does not fit 32 bits, or is no number, has a meaning of its own.
-    const float most = scale * 1073741824.0f;
+    // What does not fit 32 bits (16 where the rule limits products to them), or is no number, has a meaning of its own.
+    // Scales of products are reciprocals.
+    const bool multiplies = rule_.multiplies;
+    const float most = multiplies ? (moves_ ? 536870912.0f : 32000.0f) / scale : scale * 1073741824.0f;
+    if (multiplies && !(most > 0 && std::isfinite(most))) return false;
     int32_t usual = 1;
     for (int64_t i = 0; i < count; ++i) usual &= static_cast<int32_t>(std::fabs(in[i]) <= most);
     if (usual == 0) return false;
-    quantize_(
-        {scale, static_cast<float>(low_ - zero_point), static_cast<float>(high_ - zero_point), zero_point + flip_}, in,
-        out, count);
+    // Where the zero point is added before results are rounded, the limits are those of the sum.
+    const int32_t later = moves_ ? 0 : zero_point;
+    quantize_({scale, static_cast<float>(low_ - later), static_cast<float>(high_ - later), later + flip_, multiplies,
+               moves_ ? static_cast<float>(zero_point) : 0.0f},
+              in, out, count);
     return true;
   }
 
@@ -109,6 +115,7 @@ class QuantizeReal final : public Kernel {
   QuantizeReals quantize_;
   QuantizeRule rule_{};
   bool by_core_ = false;
+  bool moves_ = false;  // the zero point is added before results are rounded
   int32_t low_ = 0, high_ = 0, flip_ = 0;
   int64_t item_ = 0;
 };
@@ -259,7 +266,8 @@ static std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& co
   if (step.integers.count("in_reals")) return make_quantize_in_reals(step);
   if (step.rules.count("levels")) return make_quantized_levels(step, cores);
   if (step.rules.count("quotient")) return make_quantize_by_operands(step, cores);
-  if (step.rules.count("range_quantize") || step.rules.count("range_requantize")) return make_quantize_by_ranges(step);
+  if (step.rules.count("range_quantize") || step.rules.count("range_requantize"))
+    return make_quantize_by_ranges(step, cores);
   if (!step.has_array("scales")) return make_rescaled(step, cores);
   const Type to = step.output().type;
   if (step.input(0).type != Type::f32) return nullptr;

@@ -18,7 +18,7 @@ std::unique_ptr<Kernel> make_quantize_in_reals(const Step& step);
 std::unique_ptr<Kernel> make_dequantize_in_reals(const Step& step);
 
 // Ends of ranges are operands.
-std::unique_ptr<Kernel> make_quantize_by_ranges(const Step& step);
+std::unique_ptr<Kernel> make_quantize_by_ranges(const Step& step, const CoreSet& cores);
 std::unique_ptr<Kernel> make_dequantize_by_ranges(const Step& step);
 
 // One scale and zero point for all elements, or one per position of one axis.

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "arithmetic/floats.h"
@@ -12,7 +13,8 @@
 namespace bittrue {
 namespace {
 
-// Function(run) makes Out operator()(In) const for one run, of the ranges that its inputs hold.
+// Function(run) makes Out operator()(In) const for one run, of the ranges that its inputs hold, or one for many elements:
+// void operator()(const In*, Out*, count) const.
 template <class In, class Out, class Function>
 class RangedMap final : public Kernel {
  public:
@@ -28,7 +30,11 @@ class RangedMap final : public Kernel {
     blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
       const auto* source = reinterpret_cast<const In*>(in[0]);
       auto* target = reinterpret_cast<Out*>(out);
-      for (int64_t i = 0; i < count; ++i) target[i] = function(source[i]);
+      if constexpr (std::is_invocable_v<decltype(function), const In*, Out*, int64_t>) {
+        function(source, target, count);
+      } else {
+        for (int64_t i = 0; i < count; ++i) target[i] = function(source[i]);
+      }
     });
   }
   int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
@@ -64,6 +70,25 @@ struct Scaled {
   }
 };
 
+// The same for many real numbers, by the core where all products are numbers.
+template <bool kSigned>
+struct ScaledReals {
+  float scale;
+  QuantizeReals quantize;
+
+  void operator()(const float* in, uint8_t* out, int64_t count) const {
+    int32_t usual = static_cast<int32_t>(scale > 0 && std::isfinite(scale));
+    for (int64_t i = 0; i < count; ++i) usual &= static_cast<int32_t>(in[i] == in[i]);
+    if (usual != 0) {
+      const float low = kSigned ? -128.0f : 0.0f, high = kSigned ? 127.0f : 255.0f;
+      quantize({scale, low, high, kSigned ? 128 : 0, true, 0.0f}, in, out, count);
+      return;
+    }
+    const Scaled<kSigned, float> one{scale};
+    for (int64_t i = 0; i < count; ++i) out[i] = one(in[i]);
+  }
+};
+
 // sign(x) * min(f32(f32(|x| * scale) + 1/2), 127) without its fraction, as it is stored; NaN becomes 0.
 inline uint8_t by_magnitude(float x, float scale) {
   const float moved = std::fabs(x) * scale + 0.5f;
@@ -91,21 +116,33 @@ std::unique_ptr<Kernel> make_plain_codes(const Step& step) {
   });
 }
 
-// scale(run, levels of the result): the factor of one run.
-template <class In, class Scale>
-std::unique_ptr<Kernel> make_codes(const Step& step, float extra, Scale scale) {
-  const Type type = step.output().type;
+// Levels of a result of 8 bits, a half more where a rule says so.
+float levels_of_codes(Type type, float extra) {
   require(is_8bit(type), "no native kernel for these types");
-  const float levels = (type == Type::s8 ? 127.0f : 255.0f) + extra;
-  if (type == Type::s8) {
-    return make_ranged_map<In, uint8_t>(step, [=](const Run& run) { return Scaled<true, In>{scale(run, levels)}; });
+  return (type == Type::s8 ? 127.0f : 255.0f) + extra;
+}
+
+// scale(run): the factor of one run.
+template <class Scale>
+std::unique_ptr<Kernel> make_codes_of_sums(const Step& step, Scale scale) {
+  if (step.output().type == Type::s8) {
+    return make_ranged_map<int32_t, uint8_t>(step, [=](const Run& run) { return Scaled<true, int32_t>{scale(run)}; });
   }
-  return make_ranged_map<In, uint8_t>(step, [=](const Run& run) { return Scaled<false, In>{scale(run, levels)}; });
+  return make_ranged_map<int32_t, uint8_t>(step, [=](const Run& run) { return Scaled<false, int32_t>{scale(run)}; });
+}
+
+template <class Scale>
+std::unique_ptr<Kernel> make_codes_of_reals(const Step& step, const CoreSet& cores, Scale scale) {
+  const QuantizeReals core = cores.quantize_reals();
+  if (step.output().type == Type::s8) {
+    return make_ranged_map<float, uint8_t>(step, [=](const Run& run) { return ScaledReals<true>{scale(run), core}; });
+  }
+  return make_ranged_map<float, uint8_t>(step, [=](const Run& run) { return ScaledReals<false>{scale(run), core}; });
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_quantize_by_ranges(const Step& step) {
+std::unique_ptr<Kernel> make_quantize_by_ranges(const Step& step, const CoreSet& cores) {
   if (step.rules.count("range_requantize")) {
     const std::string& rule = step.rule("range_requantize");
     require(step.inputs.size() == 5 && step.input(0).type == Type::s32, "no native kernel for these types");
@@ -117,17 +154,17 @@ std::unique_ptr<Kernel> make_quantize_by_ranges(const Step& step) {
       });
     }
     require(rule == "binary32_product_even", "no native rule for this slot");
-    return make_codes<int32_t>(step, 0.0f, [](const Run& run, float levels) {
-      return reach(run, 3) / 2147483648.0f * (levels / reach(run, 1));
-    });
+    const float levels = levels_of_codes(step.output().type, 0.0f);
+    return make_codes_of_sums(step,
+                              [=](const Run& run) { return reach(run, 3) / 2147483648.0f * (levels / reach(run, 1)); });
   }
   const std::string& rule = step.rule("range_quantize");
   require(step.inputs.size() == 3 && step.input(0).type == Type::f32, "no native kernel for these types");
   if (rule == "binary32_symmetric_away_or_affine_up") return make_plain_codes(step);
   const bool half = rule == "binary32_half_levels_even";
   require(half || rule == "binary32_whole_levels_even", "no native rule for this slot");
-  return make_codes<float>(step, half ? 0.5f : 0.0f,
-                           [](const Run& run, float levels) { return levels / reach(run, 1); });
+  const float levels = levels_of_codes(step.output().type, half ? 0.5f : 0.0f);
+  return make_codes_of_reals(step, cores, [=](const Run& run) { return levels / reach(run, 1); });
 }
 
 std::unique_ptr<Kernel> make_dequantize_by_ranges(const Step& step) {

@@ -230,8 +230,8 @@ class MomentNormalization final : public Kernel {
   std::vector<int64_t> places_, firsts_;  // of a row's elements, and of the rows
 };
 
-std::unique_ptr<Kernel> make_batch_normalization(const Step& step, const CoreSet&) {
-  if (step.rules.count("range_normalization")) return make_ranged_normalization(step);
+std::unique_ptr<Kernel> make_batch_normalization(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("range_normalization")) return make_ranged_normalization(step, cores);
   if (step.rules.count("affine_scale")) return make_affine_normalization(step);
   return std::make_unique<GivenNormalization>(step);
 }
