@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kMostRows = 6, kColumns = 16;
 constexpr int64_t kWidened = 2048;  // bytes of depth that are widened, and summed, at once
+constexpr int64_t kTogether = 32;   // panels whose sums wait for the next stretch of a deeper product
 
 // The sums of one tile on their way from the multiply-adds to the requantization.
 struct alignas(32) Tile {
@@ -24,7 +25,9 @@ struct alignas(32) Tile {
 // Rows widened to 16 bits.
 template <bool in_place>
 struct alignas(32) WideRows {
-  int16_t values[kMostRows][kWidened];
+  // Rows begin in different sets of the first cache.
+  static constexpr int64_t kStride = kWidened + 352;
+  int16_t values[kMostRows][kStride];
 };
 template <>
 struct WideRows<true> {};
@@ -113,39 +116,41 @@ class VectorMatmul final : public Matmul {
   template <Form form>
   __attribute__((noinline)) void run_tiles(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const {
     const Store store = requantizer_.store();
-    Tile tile;
+    Tile tiles[kTogether];
     WideRows<in_place> wide;
+    const int64_t total = segments_ * depth_, stretch = std::min(total, kDepthStretch);
+    const bool whole = stretch == total;
+    const int64_t together = whole ? 1 : kTogether;
     for (int64_t first = 0; first < rows.count; first += kRows) {
       const int count = static_cast<int>(std::min<int64_t>(kRows, rows.count - first));
-      const int64_t stretch = std::min(segments_ * depth_, kDepthStretch);
-      const bool whole = stretch == segments_ * depth_;
-      if (whole) widen_rows(rows, first, count, 0, stretch, wide);
-      for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-        if (whole) {
-          multiply_any(rows, first, count, wide, panel, 0, stretch, tile);
-        } else {
-          multiply_deep(rows, first, count, wide, panel, tile);
-        }
-        if (sums_) {
-          store_sums(tile, count, rows.out + first * rows.out_stride + panel * kColumns * 4, rows.out_stride,
-                     columns_ - panel * kColumns);
-          continue;
-        }
-        requantize_rows<form>(requantizer_, requantizer_.group(panel), store, tile.sums[0], count,
-                              rows.out + first * rows.out_stride + panel * kColumns, rows.out_stride,
-                              columns_ - panel * kColumns);
+      if (whole) widen_rows(rows, first, count, 0, total, wide);
+      for (int64_t panel = first_panel; panel < last_panel; panel += together) {
+        const int64_t panels = std::min(together, last_panel - panel);
+        // Once even where nothing is summed but the bias.
+        int64_t begin = 0, end = 0;
+        do {
+          begin = end;
+          end = std::min(total, begin + stretch);
+          if (!whole) widen_rows(rows, first, count, begin, end, wide);
+          for (int64_t i = 0; i < panels; ++i) {
+            multiply_any(rows, first, count, wide, panel + i, begin, end, tiles[i]);
+          }
+        } while (end < total);
+        for (int64_t i = 0; i < panels; ++i) finish<form>(rows, first, count, panel + i, store, tiles[i]);
       }
     }
   }
 
-  // Products deeper than the buffer: stretch by stretch, the sums waiting in the tile.
-  __attribute__((noinline)) void multiply_deep(const MatmulRows& rows, int64_t first, int count,
-                                               WideRows<in_place>& wide, int64_t panel, Tile& tile) const {
-    const int64_t total = segments_ * depth_;
-    for (int64_t begin = 0; begin < total; begin += kDepthStretch) {
-      const int64_t end = std::min(total, begin + kDepthStretch);
-      widen_rows(rows, first, count, begin, end, wide);
-      multiply_any(rows, first, count, wide, panel, begin, end, tile);
+  template <Form form>
+  __attribute__((always_inline)) inline void finish(const MatmulRows& rows, int64_t first, int count, int64_t panel,
+                                                    const Store& store, const Tile& tile) const {
+    const int64_t columns = columns_ - panel * kColumns;
+    uint8_t* out = rows.out + first * rows.out_stride + panel * kColumns * (sums_ ? 4 : 1);
+    if (sums_) {
+      store_sums(tile, count, out, rows.out_stride, columns);
+    } else {
+      requantize_rows<form>(requantizer_, requantizer_.group(panel), store, tile.sums[0], count, out, rows.out_stride,
+                            columns);
     }
   }
 
@@ -247,7 +252,7 @@ class VectorMatmul final : public Matmul {
                             __attribute__((always_inline)) { w[v] = _mm256_cvtepi8_epi16(load16(weights + 16 * v)); });
         weights += 16 * vectors;
         unroll<count>([&](int r) __attribute__((always_inline)) {
-          const __m256i x = broadcast4(row + r * kDepthStretch);
+          const __m256i x = broadcast4(row + r * WideRows<in_place>::kStride);
           unroll<vectors>([&](int v) __attribute__((always_inline)) {
             sums[lane][r][v] = _mm256_add_epi32(sums[lane][r][v], _mm256_madd_epi16(x, w[v]));
           });
