@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
-from support.onnx_models import Checks, check, natively, single
+from support.onnx_models import Checks, check, natively, single, value_info
 from support.onnx_operands import bits, kind, numbers, one_type
 
 NEAREST = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
@@ -133,3 +134,49 @@ def test_linear_kernels(dtype: str, factors: tuple[float, ...]) -> None:
     content, feeds = single("Resize", inputs, [kind(dtype)], attributes, opset=19, constants=["roi", "scales"])
     assert check(content, feeds) == "equal"
     natively(content, feeds)
+
+
+_CUT: dict[str, Any] = {
+    "mode": "linear",
+    "coordinate_transformation_mode": "tf_crop_and_resize",
+    "extrapolation_value": 5.0,
+}
+
+
+@pytest.mark.parametrize("known", [["roi"], ["sizes"], []])
+def test_regions_that_running_tells(known: list[str]) -> None:
+    x = np.arange(84, dtype=np.float32).reshape(1, 2, 6, 7)
+    region = np.array([0, 0, 0.1, 0.2, 1, 1, 0.8, 1.2], np.float32)
+    inputs = {"x": x, "roi": region, "scales": None, "sizes": np.array([1, 2, 4, 4], np.int64)}
+    assert check(*single("Resize", inputs, [kind("f4")], _CUT, opset=13, constants=known)) == "equal"
+
+
+def test_every_region_of_a_scan() -> None:
+    """As detectors cut boxes out of an image, one after the other."""
+    x, rng = np.arange(84, dtype=np.float32).reshape(1, 2, 6, 7), np.random.default_rng(2)
+    constants: dict[str, np.ndarray] = {
+        "zero": np.zeros(2, np.float32),
+        "one": np.ones(2, np.float32),
+        "none": np.zeros(0, np.float32),
+        "sizes": np.array([1, 2, 4, 4], np.int64),
+    }
+    body = helper.make_graph(
+        [
+            helper.make_node("Concat", ["zero", "begin", "one", "end"], ["region"], axis=0),
+            helper.make_node("Resize", ["image", "region", "none", "sizes"], ["cut"], **_CUT),
+            helper.make_node("Squeeze", ["cut"], ["result"], axes=[0]),
+        ],
+        "body",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("begin", "end")],
+        [helper.make_tensor_value_info("result", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    begin, end = (rng.uniform(low, low + 0.7, (3, 2)).astype(np.float32) for low in (-0.2, 0.5))
+    graph = helper.make_graph(
+        [helper.make_node("Scan", ["begins", "ends"], ["y"], body=body, num_scan_inputs=2)],
+        "graph",
+        [value_info(name, array) for name, array in (("image", x), ("begins", begin), ("ends", end))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+    assert check(model.SerializeToString(), [x, begin, end]) == "equal"
