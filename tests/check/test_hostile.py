@@ -26,7 +26,7 @@ def test_mutations(
 ) -> None:
     contents = [bittrue.demo_model()]
     contents += [path.read_bytes() for path in shared_models() if path.stat().st_size < 400_000]
-    tried = seeds(request, 144, 20_000)
+    tried = seeds(request, 144, 20_000, 16)
     result = changes(change_model, attempt, contents, tried, tmp_path, 15)
     record_property("mutated", f"{len(tried)} files: {result['counts']}, slowest {result['slowest']:.2f} s")
     assert result["counts"]["found"] > len(tried) // 10
@@ -36,7 +36,7 @@ def test_mutations(
 def test_mutations_of_the_fixtures(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     contents = [make() for lists in fixtures().values() for make in lists[0]]
     assert len({content[4:8] == b"TFL3" for content in contents}) == 2, "models of both formats"
-    tried = seeds(request, 2 * len(contents), 100 * len(contents))
+    tried = seeds(request, 2 * len(contents), 100 * len(contents), 16)
     counts = changes(change_model, attempt, contents, tried, tmp_path, 15)["counts"]
     assert counts["found"] > len(tried) // 5
 

@@ -46,7 +46,7 @@ def network() -> Model:
 def test_mutations(
     tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
-    tried = seeds(request, 750, 60_000)
+    tried = seeds(request, 750, 60_000, 16)
     contents = [join({"symbol": symbol, "parameters": given}) for symbol, given in (*single_nodes(), network())]
     counts = changes(mxnet.change, mxnet.attempt, contents, tried, tmp_path)["counts"]
     kinds = [outcome for outcome in counts if outcome.startswith("BT-")]

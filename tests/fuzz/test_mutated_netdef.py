@@ -48,7 +48,7 @@ def test_mutations(
         bittrue.load(*pair).prepare(shapes=SHAPES)
     shapes = json.dumps(SHAPES).encode()
     contents = [join({"predict": predict, "init": init, "shapes": shapes}) for predict, init in pairs()]
-    tried = seeds(request, 750, 60_000)
+    tried = seeds(request, 375, 60_000)
     result = changes(caffe2.change, caffe2.attempt, contents, tried, tmp_path)
     counts = result["counts"]
     kinds = len([outcome for outcome in counts if outcome.startswith("BT-")])

@@ -106,14 +106,15 @@ def summary(name: str, outcomes: Iterable[Outcome]) -> dict[str, Any]:
     return {"counts": counts, "slowest": slowest, "peak": peak}
 
 
-def seeds(request: pytest.FixtureRequest, usual: int, deep: int) -> list[int]:
-    """Of changed inputs: `usual`, one in 16 of which is new and follows from `--seed`; with `--deep` so many new ones.
+def seeds(request: pytest.FixtureRequest, usual: int, deep: int, parts: int = 3) -> list[int]:
+    """Of changed inputs: `usual`, one in `parts` of them new, from `--seed`; with `--deep` so many new ones.
     They follow each other, so that each of several contents gets its share.
     """
     from support.seed import KEPT_SEED  # the campaigns' workers do without
 
     option = request.config.option
-    fixed, kept, new = (0, 0, deep) if option.deep else (usual // 3, usual - usual // 3 - usual // 16, usual // 16)
+    fixed, new = (0, deep) if option.deep else (usual // 3, usual // parts)
+    kept = 0 if option.deep else usual - fixed - new
 
     def some(seed: int, count: int) -> range:
         first = random.Random(f"{seed} {request.node.nodeid}").getrandbits(30)
@@ -132,6 +133,19 @@ def changed(change: Change, content: bytes, seed: int) -> bytes:
         return bytes(change(content, seed))
     except Exception:
         return spoiled(content, random.Random(seed))
+
+
+def made(contents: Sequence[bytes], seeds: Sequence[int], make: Callable[[bytes], bytes]) -> list[bytes]:
+    """What `make` makes of the contents that the seeds change, each in its place; one of which it makes nothing leaves
+    its place to the one before. Making all of them would take longer than to try the few.
+    """
+    found, kept, last = [b""] * len(contents), dict[bytes, bytes](), b""
+    for place in sorted({seed % len(contents) for seed in seeds}):
+        content = contents[place]
+        if content not in kept:
+            kept[content] = make(content)
+        last = found[place] = kept[content] or last
+    return found
 
 
 def _change_all(
