@@ -174,6 +174,50 @@ def test_known_shapes_are_no_readers(read: str, pairs: str, allowed: str) -> Non
     assert ("conv", *("u8" if pairs else "s8",) * 2) in ours
 
 
+@pytest.mark.parametrize("end", [2**63 - 1, 2**31 - 1, 6])
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize(("pairs", "allowed"), [("", "1"), ("u8", "0")], ids=["s8 too", "u8 alone"])
+def test_slices_of_whole_axes(start: int, end: int, pairs: str, allowed: str) -> None:
+    """As exporters write `x[:]`: the runtime drops a Slice to the largest number, and the pairs around it meet."""
+    rng = np.random.default_rng(8)
+    constants = {
+        "w": rng.integers(-127, 128, (6, 4, 1, 1)).astype(np.int8),
+        "sx": np.float32(0.05),
+        "sw": np.float32(0.01),
+        "sy": np.float32(0.04),
+        "z": np.int8(0),
+        "start": np.array([start]),
+        "end": np.array([end]),
+        "zero": np.array([0]),
+        "two": np.array([2]),
+        "three": np.array([3]),
+        "six": np.array([6]),
+        "axis": np.array([1]),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "sx", "z"], ["qx"]),
+        helper.make_node("DequantizeLinear", ["qx", "sx", "z"], ["dx"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "z"], ["dw"]),
+        helper.make_node("Conv", ["dx", "dw"], ["a"]),
+        helper.make_node("QuantizeLinear", ["a", "sy", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "sy", "z"], ["d"]),
+        helper.make_node("Slice", ["d", "start", "end", "axis"], ["whole"]),
+        helper.make_node("QuantizeLinear", ["whole", "sy", "z"], ["qw"]),
+        helper.make_node("DequantizeLinear", ["qw", "sy", "z"], ["dy"]),
+        helper.make_node("Slice", ["dy", "zero", "two", "axis"], ["low"]),
+        helper.make_node("Slice", ["dy", "three", "six", "axis"], ["high"]),
+        helper.make_node("Tanh", ["low"], ["y"]),
+        helper.make_node("Tanh", ["high"], ["u"]),
+    ]
+    x = rng.standard_normal((2, 4, 3, 3)).astype(np.float32)
+    outputs = {"y": TensorProto.FLOAT, "u": TensorProto.FLOAT}
+    content, _ = build(nodes, {"x": x}, outputs, constants, opset=17)
+    graph = bittrue.load(content).graph
+    found = rewrite(graph, declared_shapes(find_numerics("onnxruntime"), 1 << 28)(graph), pairs)[0]
+    theirs = _operators(bittrue.load(optimised(content, **{"session.qdqisint8allowed": allowed})).graph)
+    assert _operators(found) == theirs
+
+
 def _operators(graph: Graph) -> list[tuple[str, ...]]:
     """Each node's operator and the types of its first operand and result, sorted."""
     types = [

@@ -34,7 +34,8 @@ PLAIN_PRODUCT: dict[str, Attribute] = {
 # -- operators without effect --------------------------------------------------------------------------------------
 def remove_idle(editor: Editor, shapes: Shapes) -> None:
     """Identity, Dropout (whose mask is made by nodes of its own), casts to the type and Expand to the sizes that are
-    there, and sums with 0 and products with 1, whatever they do to the sign of 0; Shape of sizes that the file settles.
+    there, Slice of whole axes, and sums with 0 and products with 1, whatever they do to the sign of 0; Shape of sizes
+    that the file settles.
     """
     free = leaves_sizes_free(editor)
     for planned in editor.nodes():
@@ -43,7 +44,8 @@ def remove_idle(editor: Editor, shapes: Shapes) -> None:
         if node is None or not node.inputs or editor.gives_result(node) or node.attributes.get("unblocks"):
             continue
         same = node.operator == "convert" and editor.type(node.inputs[0]) == editor.type(node.outputs[0])
-        same = same or node.operator == "identity" or _expands_nothing(editor, shapes, node)
+        same = same or node.operator == "identity" or _takes_all(editor, node)
+        same = same or _expands_nothing(editor, shapes, node)
         source = node.inputs[0] if same else _unchanged(editor, shapes, node)
         value = editor.value(node.outputs[0]) if node.source == "Shape" and not free else None
         if value is not None:
@@ -52,6 +54,18 @@ def remove_idle(editor: Editor, shapes: Shapes) -> None:
         elif source is not None:
             editor.replace_reads(node.outputs[0], source)
             editor.remove(node)
+
+
+def _takes_all(editor: Editor, node: Node) -> bool:
+    """Whether a Slice begins at 0 and ends at the largest number of 64 bits, as exporters write what takes all."""
+    if node.source != "Slice" or len(node.inputs) < 3:
+        return False
+    starts, ends = (editor.value(index) for index in node.inputs[1:3])
+    given = node.inputs[4] if len(node.inputs) > 4 else None
+    steps = np.ones(1) if given is None else editor.value(given)
+    if starts is None or ends is None or steps is None or not ends.size:
+        return False
+    return not starts.any() and bool((ends == np.iinfo(np.int64).max).all() and (steps == 1).all())
 
 
 def _expands_nothing(editor: Editor, shapes: Shapes, node: Node) -> bool:
