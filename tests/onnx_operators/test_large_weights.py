@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -24,10 +26,10 @@ def _product(form: str, rng: np.random.Generator) -> tuple[list[onnx.NodeProto],
         bits = int(form.removeprefix("blocks"))
         blocks = DEPTH // 32
         stored = rng.integers(0, 256, (COLUMNS, blocks, 4 * bits)).astype(np.uint8)
-        kind = {"K": DEPTH, "N": COLUMNS, "bits": bits, "block_size": 32, "accuracy_level": 4}
+        kind: dict[str, Any] = {"K": DEPTH, "N": COLUMNS, "bits": bits, "block_size": 32, "accuracy_level": 4}
         node = helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain=MICROSOFT, **kind)
-        return [node], {"w": stored, "s": np.full(COLUMNS * blocks, scale)}
-    constants = {"w": weights, "s": np.asarray(scale), "z": np.asarray(point)}
+        return [node], {"w": stored, "s": np.full((COLUMNS * blocks,), scale, np.float32)}
+    constants: dict[str, np.ndarray] = {"w": weights, "s": np.asarray(scale), "z": np.asarray(point)}
     if form == "dynamic":
         return [
             helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "a", "p"]),
