@@ -160,7 +160,7 @@ class Reduce final : public Kernel {
   void run(const Run& run) const override {
     if constexpr (kKeepsExtreme<Operation>) {
       const int64_t length = reduction_.count();
-      if (reduction_.rows() && length <= kLongestRow) {
+      if (reduction_.rows() && length >= kShortestRow && length <= kLongestRow) {
         reduction_.run_parts(run, length, operation_.start, [&](float kept, const float* x) {
           return extreme_of_row(operation_, from_first_ ? x[0] : kept, x, length);
         });
@@ -174,6 +174,7 @@ class Reduce final : public Kernel {
   int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
 
  private:
+  static constexpr int64_t kShortestRow = 64;      // that is worth lanes
   static constexpr int64_t kLongestRow = 1 << 20;  // that no run has to be stopped in
 
   Reduction reduction_;
