@@ -5,6 +5,7 @@
 
 #include "arithmetic/circular.h"
 #include "arithmetic/elementary.h"
+#include "arithmetic/rational.h"
 #include "operators/core/map.h"
 #include "operators/core/registry.h"
 #include "operators/elementwise/grouped_map.h"
@@ -12,6 +13,8 @@
 
 namespace bittrue {
 namespace {
+
+namespace rational = arithmetic::rational;
 
 void require_single_operations(const Step& step) {
   require(step.rule("real_function") == "binary32_single_operations", "no native rule for this slot");
