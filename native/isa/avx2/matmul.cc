@@ -291,17 +291,19 @@ class VectorMatmul final : public Matmul {
   Requantizer requantizer_;
 };
 
+#if !defined(__AVXVNNI__)
 // Whether no sum of two neighbouring products leaves 16 bits: then pairs are exact, and sooner done than widened bytes.
 bool pairs_fit(const MatmulSpec& spec) {
   constexpr int kMost = 32767 / 255;
   const int64_t count = spec.columns * spec.segments * spec.depth;
   int most = 0;
   for (int64_t i = 0; i < count; i += 2) {
-    const int first = spec.weights[i], second = spec.weights[i + 1];
+    const int first{spec.weights[i]}, second{spec.weights[i + 1]};
     most = std::max({most, std::max(first, 0) + std::max(second, 0), std::max(-first, 0) + std::max(-second, 0)});
   }
   return most <= kMost;
 }
+#endif
 
 }  // namespace
 
