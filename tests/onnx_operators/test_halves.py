@@ -442,6 +442,21 @@ def test_averages_behind_shared_statistics() -> None:
     assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"w": w, "b": b, "ones": ones}, opset=17))
 
 
+def test_small_variances() -> None:
+    """The epsilon of a batch normalization is added as a binary32 number; of sums of 1e-3 or so its rounding tells."""
+    rng = np.random.default_rng(5)
+    x, w = (rng.standard_normal(shape).astype(np.float16) for shape in ((1, 4, 3, 3), (64, 4, 1, 1)))
+    scale, bias, mean = (rng.standard_normal(64).astype(np.float16) for _ in range(3))
+    variance = rng.uniform(5e-5, 2e-3, 64).astype(np.float16)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"]),
+        helper.make_node("BatchNormalization", ["c", "scale", "bias", "mean", "variance"], ["n"]),
+        helper.make_node("Cast", ["n"], ["y"], to=TensorProto.FLOAT),
+    ]
+    constants = {"w": w, "scale": scale, "bias": bias, "mean": mean, "variance": variance}
+    assert _check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=17))
+
+
 @needs_wide
 def test_computed_factors() -> None:
     """A root of a constant has no kernel: behind the casts it is computed in every run, and no factor of a product."""

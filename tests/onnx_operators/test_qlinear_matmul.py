@@ -160,7 +160,7 @@ def test_random_real_models(request: pytest.FixtureRequest) -> None:
 
 
 def test_random_models_with_dynamic_scales(request: pytest.FixtureRequest) -> None:
-    checks = Checks(request)
+    checks = Checks(request, usual=60)
     for rng in checks:
         second = rng.choice([U8, S8])
         left, right = shapes(rng)

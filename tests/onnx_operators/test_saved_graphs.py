@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
@@ -67,6 +68,43 @@ def _blocked(filters: tuple[int, ...] = (16, 16, 1, 1), *, reorder: bool = True)
     nodes.append(helper.make_node("ReorderOutput", ["c"], ["y"], domain=domain, channels=16))
     weights = np.ones(filters, np.float32)
     return build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"w": weights})[0]
+
+
+def test_images_whose_sizes_the_runtime_does_not_know(request: pytest.FixtureRequest) -> None:
+    """It joins them on five axes, the channels of a block last."""
+    joined = 0
+    for rng in cases(request, usual=8):
+        channels, size = 16 * int(rng.integers(1, 3)), int(rng.integers(2, 6))
+        x = rng.normal(size=(1, 5, size, size)).astype(np.float32)
+        operators = [str(rng.choice(["Add", "Mul", "Sum"])) for _ in range(2)]
+        nodes = [
+            # An image of sizes that only running tells.
+            helper.make_node("Slice", ["x", "from", "upto", "axes"], ["i"]),
+            helper.make_node("Conv", ["i", "w0"], ["a"]),
+            helper.make_node("Conv", ["i", "w1"], ["b"]),
+            helper.make_node(operators[0], ["a", "b"], ["h"]),
+            helper.make_node("GlobalAveragePool", ["h"], ["p"]),
+            helper.make_node("Conv", ["p", "w2"], ["g"]),
+            helper.make_node(operators[1], ["h", "g"] if rng.random() < 0.5 else ["g", "h"], ["s"]),
+            helper.make_node("Conv", ["s", "w2"], ["y"]),
+            helper.make_node("Relu", [str(rng.choice(["h", "p"]))], ["z"]),
+        ]
+        weights = {
+            "w0": rng.normal(size=(channels, 5, 1, 1)).astype(np.float32),
+            "w1": rng.normal(size=(channels, 5, 1, 1)).astype(np.float32),
+            "w2": rng.normal(size=(channels, channels, 1, 1)).astype(np.float32),
+            "from": np.array([0]),
+            "axes": np.array([2]),
+        }
+        results = {"y": TensorProto.FLOAT, "z": TensorProto.FLOAT}
+        content, feeds = build(nodes, {"x": x, "upto": np.array([size])}, results, weights)
+        saved = optimised(content, "ALL", off=())
+        joined += sum(node.op_type == "Reshape" for node in onnx.load_from_string(saved).graph.node)
+        theirs = run_runtime(saved, feeds)
+        ours = bittrue.load(saved).prepare(HERE, executor=str(rng.choice(["reference", "auto"]))).run(*feeds)
+        for name, value in theirs.items():
+            assert_same(name, ours[name], np.asarray(value))
+    assert joined
 
 
 def test_blocks_that_do_not_fit() -> None:

@@ -41,7 +41,7 @@ class WideTable final : public BlockKernel {
 
 // Function: Out operator()(In) const, on stored elements.
 template <class In, class Out, class Function>
-std::unique_ptr<Kernel> make_map(const Step& step, Function function) {
+std::unique_ptr<Kernel> make_map(const Step& step, const Function& function) {
   const auto block = [function](const uint8_t* const* in, uint8_t* out, int64_t count) {
     const auto* source = reinterpret_cast<const In*>(in[0]);
     auto* target = reinterpret_cast<Out*>(out);

@@ -12,7 +12,7 @@ namespace bittrue {
 
 // Function: Out operator()(In, In) const, on stored elements.
 template <class In, class Out, class Function>
-std::unique_ptr<Kernel> make_zip(const Step& step, Function function) {
+std::unique_ptr<Kernel> make_zip(const Step& step, const Function& function) {
   require(step.input(0).type == step.input(1).type, "no native kernel for these types");
   const auto block = [function](const uint8_t* const* in, uint8_t* out, int64_t count) {
     const auto* first = reinterpret_cast<const In*>(in[0]);
@@ -25,7 +25,7 @@ std::unique_ptr<Kernel> make_zip(const Step& step, Function function) {
 
 // Function: Out operator()(In, In, bool* defined) const; clearing `defined` leaves the whole step to the reference.
 template <class In, class Out, class Function>
-std::unique_ptr<Kernel> make_checked_zip(const Step& step, Function function) {
+std::unique_ptr<Kernel> make_checked_zip(const Step& step, const Function& function) {
   require(step.input(0).type == step.input(1).type, "no native kernel for these types");
   const auto block = [function](const uint8_t* const* in, uint8_t* out, int64_t count) {
     const auto* first = reinterpret_cast<const In*>(in[0]);

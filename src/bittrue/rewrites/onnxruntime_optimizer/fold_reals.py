@@ -147,7 +147,9 @@ def _normalization(editor: Editor, node: Node | None, count: int) -> tuple[np.nd
     epsilon = node.attributes["epsilon"]
     assert isinstance(epsilon, float)
     with np.errstate(all="ignore"):
-        return scale / np.sqrt(variance + variance.dtype.type(epsilon)), mean, bias
+        # The epsilon of binary16 parameters is a binary32 number; only the sum is rounded.
+        total = variance.astype(np.result_type(variance, np.float32)) + np.float32(epsilon)
+        return scale / np.sqrt(total.astype(variance.dtype)), mean, bias
 
 
 def _fold_normalization(editor: Editor, shapes: Shapes, conv: Node) -> bool:

@@ -3,7 +3,8 @@
 Blocks have 16 channels, as the runtime writes them on processors with vectors of 512 bits, or as many as the numerics
 says; the last one is filled with zeros. Filters lie by blocks, too: output blocks, input blocks, taps, input channels
 and output channels of a block, or, where images are plain or every channel has a filter of its own, output blocks,
-input channels, taps, output channels.
+input channels, taps, output channels. Sums and products of images that broadcast, or may, are computed on five
+axes, the channels of a block last: between two Reshapes, which plain images do without.
 Source: ONNX Runtime 1.31.1, graphs that it saved (tests/onnx_operators/test_saved_graphs.py compares bytes).
 """
 
@@ -34,7 +35,8 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph,
     Raises:
         InvalidModelError: images that are not in blocks, or filters that are computed or of another size.
     """
-    editor, blocked = Editor(graph, shapes), set[int]()
+    # `apart`: in blocks, on five axes.
+    editor, blocked, apart = Editor(graph, shapes), set[int](), set[int]()
     for node in editor.nodes():
         if node.operator == "blocks_of_channels":
             _fill(editor, node, block)
@@ -49,6 +51,19 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph,
             now = editor.writer(node.outputs[0])
             assert now is not None
             editor.change(now, operator=node.operator.removesuffix(_BEHIND))
+        elif _is_reshape(editor, node, blocked, (0, -1, 0, 0, block)):
+            _leave(editor, node)
+            apart.update(node.outputs)
+            continue
+        elif _stays(editor, node, apart):
+            apart.update(node.outputs[:1])
+            continue
+        elif _is_reshape(editor, node, apart, (0, -1, 0, 0)):
+            _leave(editor, node)
+        elif not apart.isdisjoint(index for index in node.inputs if index is not None):
+            raise InvalidModelError(
+                "BT-ONNX-BLOCKS", "an image in blocks of channels is read as another", place=f"{node}"
+            )
         elif not _stays(editor, node, blocked):
             continue
         blocked.update(node.outputs[:1])
@@ -62,6 +77,19 @@ def _stays(editor: Editor, node: Node, blocked: set[int]) -> bool:
         return False
     values = [editor.value(index) for index in node.inputs if index is not None and index not in blocked]
     return node.inputs[0] in blocked and all(value is not None and value.size == 1 for value in values)
+
+
+def _is_reshape(editor: Editor, node: Node, images: set[int], sizes: tuple[int, ...]) -> bool:
+    """Whether a node gives one of the images these sizes, those that are 0 being its own."""
+    if node.operator != "reshape" or node.attributes["zeros"] != "copied" or node.inputs[0] not in images:
+        return False
+    value = editor.value(node.inputs[1])
+    return value is not None and tuple(value.tolist()) == sizes
+
+
+def _leave(editor: Editor, node: Node) -> None:
+    """The tensor itself."""
+    editor.change(node, operator="identity", inputs=node.inputs[:1], attributes={})
 
 
 def _turned(editor: Editor, node: Node, order: tuple[int, ...], source: int | None, target: int) -> None:
