@@ -234,7 +234,7 @@ def distances(rng: np.random.Generator) -> Model:
 
 
 def inverse(rng: np.random.Generator) -> Model:
-    """Matrices of small sizes, some of them triangles of whole numbers; a few have no inverse."""
+    """Matrices of small sizes, some of them triangles of integers; a few have no inverse."""
     dtype, number = ((np.float32, 1), (np.float64, 11), (np.float16, 10))[rng.integers(3)]
     size = int(rng.integers(1, 12))
     x = rng.standard_normal((*shape_of(rng, 0, 2, 4), size, size))

@@ -84,31 +84,18 @@ class OutsideOfVectors final : public Kernel {
 
 // nan_else_first, or what is so in vectors; the operands may be exchanged.
 template <class T>
-class ChosenReals final : public BlockKernel {
- public:
-  ChosenReals(const Step& step, bool largest, bool first)
-      : BlockKernel(step, {sizeof(T), sizeof(T)}, sizeof(T)),
-        largest_(largest),
-        first_(first),
-        exchanged_(step.integer("exchanged", 0, 1) != 0) {}
-
- private:
-  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
-    real_loops::chosen(largest_, first_, reinterpret_cast<const T*>(in[exchanged_ ? 1 : 0]),
-                       reinterpret_cast<const T*>(in[exchanged_ ? 0 : 1]), reinterpret_cast<T*>(out), count);
-  }
-
-  bool largest_, first_, exchanged_;
-};
-
-template <class T>
 std::unique_ptr<Kernel> make_chosen_reals(const Step& step, bool largest) {
   const bool first = step.rule("extreme") == "nan_else_first";
   require(first || step.rule("extreme") == "nan_else_last_in_vectors", "no native rule for this slot");
   require(step.input(0).type == step.input(1).type, "no native kernel for these types");
-  auto chosen = std::make_unique<ChosenReals<T>>(step, largest, first);
+  const size_t one = step.integer("exchanged", 0, 1) != 0 ? 1 : 0;
+  const auto block = [=](const uint8_t* const* in, uint8_t* out, int64_t count) {
+    real_loops::chosen(largest, first, reinterpret_cast<const T*>(in[one]), reinterpret_cast<const T*>(in[1 - one]),
+                       reinterpret_cast<T*>(out), count);
+  };
+  auto chosen = make_blocks(step, {sizeof(T), sizeof(T)}, sizeof(T), BlockFunction(block));
   if (first) return chosen;
-  return std::make_unique<OutsideOfVectors<T>>(step, std::move(chosen), step.integer("exchanged", 0, 1) != 0 ? 1 : 0);
+  return std::make_unique<OutsideOfVectors<T>>(step, std::move(chosen), one);
 }
 
 template <class Compare>

@@ -32,18 +32,6 @@ std::unique_ptr<Kernel> make(const Step& step, Function function) {
   return std::make_unique<Prelu<In, Alpha, Function>>(step, std::move(function));
 }
 
-// Of real numbers and slopes of which none is NaN.
-class RealPrelu final : public BlockKernel {
- public:
-  explicit RealPrelu(const Step& step) : BlockKernel(step, 2) {}
-
- private:
-  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
-    real_loops::leaky_relu(reinterpret_cast<const float*>(in[0]), reinterpret_cast<const float*>(in[1]),
-                           reinterpret_cast<float*>(out), count);
-  }
-};
-
 // The products' magnitude stays far inside 64 bits.
 constexpr int64_t kPreluZeroPoint = 1 << 24;
 
@@ -56,7 +44,11 @@ std::unique_ptr<Kernel> make_prelu(const Step& step, const CoreSet&) {
     const Operand& slopes = step.input(1);
     const auto* first = static_cast<const float*>(slopes.constant);
     if (first != nullptr && std::none_of(first, first + slopes.elements, [](float a) { return a != a; })) {
-      return std::make_unique<RealPrelu>(step);
+      const auto block = [](const uint8_t* const* in, uint8_t* out, int64_t count) {
+        real_loops::leaky_relu(reinterpret_cast<const float*>(in[0]), reinterpret_cast<const float*>(in[1]),
+                               reinterpret_cast<float*>(out), count);
+      };
+      return make_blocks(step, {sizeof(float), sizeof(float)}, sizeof(float), BlockFunction(block));
     }
     return make<float, float>(
         step, [](float x, float alpha) { return x >= 0 ? x : rules::keep_first_nan(x * alpha, x, alpha); });

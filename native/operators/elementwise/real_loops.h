@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
+#include <memory>
 
-#include "operators/core/map.h"
+#include "operators/core/blocks.h"
 
 namespace bittrue {
 namespace real_loops {
@@ -32,23 +32,12 @@ void chosen(bool largest, bool first, const T* a, const T* b, T* out, int64_t co
 
 // A kernel of one loop, loop(from, to, count).
 template <class Loop>
-class RealLoop final : public BlockKernel {
- public:
-  RealLoop(const Step& step, Loop loop) : BlockKernel(step, {sizeof(float)}, sizeof(float)), loop_(std::move(loop)) {
-    require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
-  }
-
- private:
-  void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
-    loop_(reinterpret_cast<const float*>(in[0]), reinterpret_cast<float*>(out), count);
-  }
-
-  Loop loop_;
-};
-
-template <class Loop>
-std::unique_ptr<Kernel> make_real_loop(const Step& step, Loop loop) {
-  return std::make_unique<RealLoop<Loop>>(step, std::move(loop));
+std::unique_ptr<Kernel> make_real_loop(const Step& step, const Loop& loop) {
+  require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
+  const auto block = [loop](const uint8_t* const* in, uint8_t* out, int64_t count) {
+    loop(reinterpret_cast<const float*>(in[0]), reinterpret_cast<float*>(out), count);
+  };
+  return make_blocks(step, {sizeof(float)}, sizeof(float), BlockFunction(block));
 }
 
 }  // namespace bittrue

@@ -40,7 +40,8 @@ class FusedProduct {
   void pack(const float* matrix, bool turned, int64_t p, float* packed) const;
   void pack_all(const float* matrix, bool turned, float* packed) const;
 
-  // The columns of panel `p` of at most kMostRows rows that lie side by side, all terms of the matrices apart. False where a result is no finite number.
+  // The columns of panel `p` of at most kMostRows rows that lie side by side, all terms of the matrices apart. False where a
+  // result is no finite number.
   bool multiply(const float* rows, int64_t count, const float* packed, int64_t p, const Addend& addend, float* out,
                 int64_t out_step, uint8_t* scratch) const;
   // All panels of any number of rows.

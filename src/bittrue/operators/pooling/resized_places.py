@@ -166,24 +166,24 @@ def _all_places(call: Call, axis: int) -> np.ndarray:
     return found
 
 
-def _beyond(call: Call, axis: int) -> np.ndarray:
-    """Which output places of an axis have the value for outside."""
-    found = _all_places(call, axis)
-    if transformation(call) not in _OF_FACTORS:
-        return np.zeros(found.shape, bool)
+def _beyond(call: Call, axis: int, found: np.ndarray) -> np.ndarray:
+    """Which places of an axis lie outside of the tensor, where those have a value of their own."""
     return np.asarray((found < 0) | (found > F32(call.input(0).shape[axis] - 1)))
 
 
 def places(call: Call, axis: int) -> np.ndarray:
     """Where the output places of an axis lie in the input, binary32; those with the value for outside at 0."""
-    return np.where(_beyond(call, axis), F32(0), _all_places(call, axis))
+    found = _all_places(call, axis)
+    return found if transformation(call) not in _OF_FACTORS else np.where(_beyond(call, axis, found), F32(0), found)
 
 
 def outside(call: Call) -> dict[str, np.ndarray]:
     """Arrays of the step: ``outside_AXIS``, the output places outside of the tensor, and the value ``outside``."""
-    found = {}
+    found: dict[str, np.ndarray] = {}
+    if transformation(call) not in _OF_FACTORS:
+        return found
     for axis in range(call.output.rank):
-        positions = np.flatnonzero(_beyond(call, axis)).astype(np.int64)
+        positions = np.flatnonzero(_beyond(call, axis, _all_places(call, axis))).astype(np.int64)
         if positions.size:
             found[f"outside_{axis}"] = positions
     if found:
