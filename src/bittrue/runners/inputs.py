@@ -141,9 +141,15 @@ def inputs_of_levels(plan: Plan) -> set[str]:
 
 
 def random_input(rng: np.random.Generator, port: Port) -> np.ndarray:
-    """Uniform over the whole integer type, standard normal for floats, both values for bool."""
+    """Uniform over the whole integer type, standard normal for floats, both values for bool.
+
+    Integers of 32 and more bits without a scale are 0 or 1: tokens, masks, lengths and positions, of which most models
+    take no others at random.
+    """
     shape = _closed(port)
     if port.dtype.kind in "iu":
+        if port.dtype.itemsize >= 4 and port.quantization is None:
+            return rng.integers(0, 2, shape, dtype=port.dtype)
         info = np.iinfo(port.dtype)
         return rng.integers(info.min, info.max, shape, dtype=port.dtype, endpoint=True)
     if port.dtype.kind == "b":
