@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import bittrue
 from bittrue.api import Port
 from bittrue.errors import InputError
 from bittrue.graph import Quantization
 from bittrue.runners.inputs import input_sets, one_input_set
+
+CORPUS = Path(__file__).parents[1] / "data" / "onnx_corpus"
 
 A = Port("a", np.dtype(np.int8), (1, 4), Quantization(np.float32([0.5]), np.int64([3])))
 B = Port("b", np.dtype(np.float32), (2,), None)
@@ -39,6 +42,25 @@ def test_levels() -> None:
     (one,) = input_sets([B], levels={"b"})
     assert np.array_equal(one.values["b"], np.rint(one.values["b"]))
     assert "levels 0..255" in one.remarks[0]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint64"])
+def test_tokens_masks_and_positions(dtype: str) -> None:
+    """Integers that stand for themselves are such as models take; those with a scale are quantized values."""
+    tokens = Port("ids", np.dtype(dtype), (4, 16), None)
+    (one,) = input_sets([tokens])
+    assert one.values["ids"].dtype == tokens.dtype
+    assert set(one.values["ids"].flat) == {0, 1}
+    assert one.remarks == ["input 'ids': random zeros and ones, seed 0"]
+    sums = Port("sums", np.dtype(np.int32), (64,), Quantization(np.float32([0.5]), np.int64([0])))
+    (two,) = input_sets([sums])
+    assert len(set(two.values["sums"])) == 64
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("*bert*.onnx")), ids=lambda path: path.stem)
+def test_transformers_take_random_inputs(path: Path) -> None:
+    session = bittrue.load(path).prepare()
+    session.run(input_sets(session.inputs)[0].values)
 
 
 def test_each_file_of_a_model_with_one_input_is_a_set(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def input_sets(
             one_set.values[port.name] = (
                 rng.integers(0, 256, _closed(port)).astype(port.dtype) if whole else random_input(rng, port)
             )
-            kind = "levels 0..255" if whole else "values"
+            kind = "levels 0..255" if whole else "zeros and ones" if _counts(port) else "values"
             one_set.remarks.append(f"input '{port.name}': random {kind}, seed {seed}")
         one_set.values = {port.name: one_set.values[port.name] for port in ports}
     return sets
@@ -141,14 +141,14 @@ def inputs_of_levels(plan: Plan) -> set[str]:
 
 
 def random_input(rng: np.random.Generator, port: Port) -> np.ndarray:
-    """Uniform over the whole integer type, standard normal for floats, both values for bool.
+    """Uniform over the whole type of quantized values, standard normal for floats, both values for bool.
 
-    Integers of 32 and more bits without a scale are 0 or 1: tokens, masks, lengths and positions, of which most models
-    take no others at random.
+    Integers of 32 and more bits without a scale are 0 or 1: as tokens, masks, lengths or positions nearly all models
+    take these, and hardly any takes others at random.
     """
     shape = _closed(port)
     if port.dtype.kind in "iu":
-        if port.dtype.itemsize >= 4 and port.quantization is None:
+        if _counts(port):
             return rng.integers(0, 2, shape, dtype=port.dtype)
         info = np.iinfo(port.dtype)
         return rng.integers(info.min, info.max, shape, dtype=port.dtype, endpoint=True)
@@ -157,6 +157,11 @@ def random_input(rng: np.random.Generator, port: Port) -> np.ndarray:
     if port.dtype.kind == "f":
         return rng.standard_normal(shape).astype(port.dtype)
     raise InputError("BT-INPUT-TYPE", f"no random values for {port.dtype}", place=f"input '{port.name}'")
+
+
+def _counts(port: Port) -> bool:
+    """Whether its integers stand for themselves: they count or name something."""
+    return port.dtype.kind in "iu" and port.dtype.itemsize >= 4 and port.quantization is None
 
 
 def _closed(port: Port) -> tuple[int, ...]:
