@@ -12,10 +12,7 @@ import pytest
 from onnx import TensorProto
 
 from support.attention_models import CACHES, normal
-from support.onnx_models import MICROSOFT, WIDE, Checks, check, single
-
-# Kernels of AVX-512 for caches of integers were not run.
-pytestmark = pytest.mark.skipif(WIDE, reason="numerics onnxruntime marks caches of integers as inexact")
+from support.onnx_models import MICROSOFT, Checks, check, single
 
 
 @pytest.mark.parametrize("numbers", CACHES)

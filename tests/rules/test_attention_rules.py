@@ -1,6 +1,6 @@
-"""Rules of attention: against softmax in binary64, and apart.
+"""Rules of attention: against softmax and products in binary64, and apart.
 
-Slots: attention cached_product.
+Slots: attention cached_product state_step.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bittrue.rules import attention, cached_product, real_product, real_softmax
+from bittrue.rules import attention, cached_product, real_product, real_softmax, state_step
 from bittrue.rules.attention import Head
 
 _PRODUCT = real_product.RULES["binary32_fused_blocks"]
@@ -60,3 +60,54 @@ def test_products_of_a_cache_are_near_real_numbers(name: str, size: int, scaled:
         (rule.sums(weights, cache, scales, scaled, begin), weights @ real + 1),
     ):
         assert np.abs(found - expected).max() < 1e-3
+
+
+def test_products_of_a_cache_are_told_apart() -> None:
+    rng = np.random.default_rng(4)
+    q, cache = rng.standard_normal((3, 64)).astype(np.float32), rng.integers(-128, 128, (7, 64)).astype(np.float32)
+    eight, sixteen = (
+        cached_product.RULES[name].scores(q, cache, np.full(1, 0.1, np.float32), False, np.float32(1))
+        for name in ("binary32_8_lanes", "binary32_16_lanes")
+    )
+    assert not np.array_equal(eight, sixteen)
+
+
+@pytest.mark.parametrize(("bits", "scales"), [(8, 1), (8, 8), (4, 1), (4, 8)])
+def test_columns_behind_whole_vectors_are_fused_or_not(bits: int, scales: int) -> None:
+    """Scores are fused of 4 bits with one scale alone, sums of values always: 1 + 2^-11 and 2^-24 is the square."""
+    one, square = np.float32(1 + 2.0**-12), np.float32(1 + 2.0**-11)
+    rule, scaled = cached_product.RULES["binary32_16_lanes"], scales > 1 or bits == 4
+    row, cache = np.zeros((1, 8), np.float32), np.full((1, 8), 1 if scaled else one)
+    row[0, :2] = -one, one
+    of_columns = np.full(scales, one if scaled else 1, np.float32)
+    score = rule.scores(row, cache, of_columns, scaled, np.float32(1))[0, 0]
+    assert score == (2.0**-24 if bits == 4 and scales == 1 else 0)
+    found = rule.sums(row[:, 1:2], cache, of_columns, scaled, np.full((1, 8), -square))
+    assert (found == 2.0**-24).all()
+
+
+def _step(name: str, state: np.ndarray, decay: np.ndarray | None, rate: np.float32 | None) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(5)
+    size, columns = state.shape
+    key, value, queries = (rng.standard_normal(shape).astype(np.float32) for shape in (size, columns, (3, size)))
+    product = None if name.endswith("old_state") else _PRODUCT
+    found = state_step.RULES[name].apply(state, decay, key, value, rate, queries, np.float32(0.5), product)
+    wide = state.astype(np.float64) * (1 if decay is None else decay)
+    wide = wide + key[:, None] * (value if rate is None else rate * (value - key @ wide))
+    return (*found, wide, 0.5 * queries @ wide)
+
+
+@pytest.mark.parametrize("rate", [None, np.float32(0.7)])
+@pytest.mark.parametrize("decays", [False, True])
+@pytest.mark.parametrize("size", [16, 64, 128])
+def test_states_are_near_real_numbers_and_rules_told_apart(size: int, decays: bool, rate: np.float32 | None) -> None:
+    rng = np.random.default_rng(6)
+    state = rng.standard_normal((size, 64)).astype(np.float32)
+    decay = rng.uniform(0.5, 1, (size, 1)).astype(np.float32) if decays else None
+    found = {name: _step(name, state, decay, rate) for name in state_step.RULES}
+    for behind, read, real, real_read in found.values():
+        assert np.abs(behind - real).max() < 1e-3
+        assert np.abs(read - real_read).max() < 1e-3
+    one, other = found.values()
+    assert not np.array_equal(one[0], other[0])
+    assert not np.array_equal(one[1], other[1])

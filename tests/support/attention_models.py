@@ -263,10 +263,10 @@ def group_query_attention_with_caches(rng: np.random.Generator) -> Model:
     batch, key_heads, head = int(rng.integers(1, 4)), int(rng.integers(1, 3)), 8 * int(rng.integers(1, 9))
     heads = key_heads * int(rng.integers(1, 4))
     bits = int(rng.choice([0, 4, 8]))
-    if bits and rng.random() < 0.8:
+    form = str(rng.choice(["sliding", "full", "shared"], p=[0.5, 0.4, 0.1]))
+    if bits and rng.random() < (0.95 if form == "sliding" else 0.3):
         # Rows of a cache of a window have a multiple of 16 bytes.
         head = 128 // bits * int(rng.integers(1, 3))
-    form = str(rng.choice(["sliding", "full", "shared"], p=[0.5, 0.4, 0.1]))
     before = rng.integers(0, 12, batch)
     length = 1
     if rng.random() < 0.5:

@@ -19,12 +19,13 @@ def _some(rng: np.random.Generator, most: int = 9) -> int:
 
 
 def linear_attention(rng: np.random.Generator) -> Model:
-    batch, length, heads, value_heads = _some(rng, 3), _some(rng, 7), _some(rng, 4), _some(rng, 4)
+    batch, length, heads, value_heads = _some(rng, 3), _some(rng, 7), _some(rng, 9), _some(rng, 4)
     if heads % value_heads and value_heads % heads:
         heads = value_heads
     size, columns = _some(rng, 20), _some(rng, 20)
-    if rng.random() < 0.2:
-        size, columns = (int(rng.choice([64, 80])) for _ in range(2))
+    if rng.random() < 0.4:
+        # Whole vectors, and large states that are none.
+        size, columns = int(rng.choice([16, 64, 80, 256, 272])), int(rng.choice([32, 64, 80]))
     key_heads = value_heads
     if value_heads % heads == 0 and rng.random() < 0.3:
         key_heads = heads

@@ -10,6 +10,7 @@
 #include "operators/core/finite.h"
 #include "operators/core/registry.h"
 #include "operators/core/sizes.h"
+#include "operators/layers/fused_product.h"
 
 namespace bittrue {
 namespace {
@@ -101,11 +102,14 @@ class CausalConvolution final : public Kernel {
   int64_t dilation_, batch_, channels_, length_, taps_, places_ = 0;
 };
 
-// Heads of values with a state [size, value_size] each, sums in order.
+// Heads of values with a state [size, value_size] each: sums in order, or fused products with the state before it is written.
 class LinearAttention final : public Kernel {
  public:
-  explicit LinearAttention(const Step& step)
-      : batch_(step.integer("batch", 0, kMostSize)),
+  LinearAttention(const Step& step, const CoreSet& cores)
+      : core_(cores.real_matmul()),
+        taps_(cores.real_taps_fused()),
+        fused_(step.rule("state_step") == "binary32_fused_from_old_state"),
+        batch_(step.integer("batch", 0, kMostSize)),
         length_(step.integer("length", 0, kMostSize)),
         heads_(step.integer("heads", 1, 1 << 20)),
         key_heads_(step.integer("key_heads", 1, 1 << 20)),
@@ -116,11 +120,13 @@ class LinearAttention final : public Kernel {
         given_(step.has_input(kState)),
         decays_(step.integer("decays", 0, 1) != 0),
         rated_(step.integer("rated", 0, 1) != 0) {
+    require(fused_ || step.rule("state_step") == "binary32_in_turn", "no native rule for this slot");
     // Larger states are products of matrices by another rule.
-    require(size_ * value_size_ < 4096, "states are large");
+    require(fused_ ? size_ % kLanes == 0 && size_ <= kMostFused : size_ * value_size_ < 4096, "states are large");
     require(batch_ <= 1 << 20 && length_ <= 1 << 20, "the operands are very large");
     readers_ = heads_ / value_heads_;
     require(readers_ > 0 ? heads_ % value_heads_ == 0 : value_heads_ % heads_ == 0, "heads do not fit together");
+    require(!fused_ || readers_ < FusedProduct::kRows, "many heads share a state");
     const int64_t places = batch_ * length_, states = batch_ * value_heads_ * size_ * value_size_;
     require_real(step.input(kQuery), {places, heads_, size_});
     require_real(step.input(kKey), {places, key_heads_, size_});
@@ -137,7 +143,7 @@ class LinearAttention final : public Kernel {
       require_real(step.input(kRate), {places, rates_});
     }
   }
-  int64_t scratch_bytes(int threads) const override { return threads * round_up(2 * value_size_ * 4, 64); }
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
   std::string note() const override { return "states place by place"; }
   bool tells_nan() const override { return true; }
 
@@ -145,7 +151,7 @@ class LinearAttention final : public Kernel {
     std::atomic<bool> finite{true};
     const int64_t work = batch_ * value_heads_ * length_ * size_ * value_size_;
     run.pool.parallel(batch_ * value_heads_, work < 20000 ? 1 : run.pool.threads(), [&](int64_t task, int worker) {
-      auto* room = reinterpret_cast<float*>(run.scratch + worker * round_up(2 * value_size_ * 4, 64));
+      auto* room = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
       if (!head(run, task / value_heads_, task % value_heads_, room, worker)) {
         finite.store(false, std::memory_order_relaxed);
       }
@@ -155,7 +161,17 @@ class LinearAttention final : public Kernel {
   }
 
  private:
+  static constexpr int64_t kLanes = 16, kMostFused = 256;
   static constexpr size_t kQuery = 0, kKey = 1, kValue = 2, kState = 3, kDecay = 4, kRate = 5;
+
+  // What is read, what is written, a number as often as a value has columns; one row more of keys and queries, and of sums.
+  int64_t room_floats() const { return 3 * value_size_ + (fused_ ? rows() * (size_ + value_size_) : 0); }
+  int64_t rows() const { return 1 + std::max<int64_t>(1, readers_); }
+  FusedProduct product() const { return {core_, size_, value_size_, 1.0f, size_}; }
+  int64_t packed_bytes() const { return fused_ ? round_up(product().matrix_floats() * 4, 64) : 0; }
+  int64_t worker_bytes() const {
+    return round_up(room_floats() * 4, 64) + packed_bytes() + (fused_ ? product().worker_bytes() : 0);
+  }
 
   // A row times the state.
   void times(const float* row, const float* state, float* to) const {
@@ -163,6 +179,90 @@ class LinearAttention final : public Kernel {
     for (int64_t k = 0; k < size_; ++k) {
       for (int64_t v = 0; v < value_size_; ++v) to[v] += row[k] * state[k * value_size_ + v];
     }
+  }
+
+  // Queries lie side by side, and so do their results.
+  struct Place {
+    int64_t at = 0;
+    const float *key = nullptr, *value = nullptr, *queries = nullptr, *decay = nullptr;
+    float rate = 0.0f;
+    float* out = nullptr;
+  };
+
+  float factor(const Place& place, int64_t k) const { return arithmetic::exp(place.decay[decay_size_ == 1 ? 0 : k]); }
+
+  bool in_turn(const Place& place, float* state, float* room) const {
+    float *read = room, *written = room + value_size_;
+    for (int64_t k = 0; decays_ && k < size_; ++k) {
+      const float by = factor(place, k);
+      for (int64_t v = 0; v < value_size_; ++v) state[k * value_size_ + v] *= by;
+    }
+    std::copy_n(place.value, value_size_, written);
+    if (rated_) {
+      times(place.key, state, read);
+      for (int64_t v = 0; v < value_size_; ++v) written[v] = place.rate * (written[v] - read[v]);
+    }
+    for (int64_t k = 0; k < size_; ++k) {
+      for (int64_t v = 0; v < value_size_; ++v) state[k * value_size_ + v] += place.key[k] * written[v];
+    }
+    for (int64_t reader = 0; reader + 1 < rows(); ++reader) {
+      times(place.queries + reader * size_, state, read);
+      for (int64_t v = 0; v < value_size_; ++v) place.out[reader * value_size_ + v] = read[v] * scale_;
+    }
+    return all_finite(place.out, (rows() - 1) * value_size_);
+  }
+
+  bool from_old_state(const Place& place, float* state, float* room) const {
+    float *written = room, *same = room + value_size_, *sums = room + 3 * value_size_;
+    float *factors = sums + rows() * value_size_, *packed = room + round_up(room_floats() * 4, 64) / 4;
+    float decays[kMostFused];
+    for (int64_t k = 0; decays_ && k < size_; ++k) decays[k] = decay_size_ == 1 && k > 0 ? decays[0] : factor(place, k);
+    for (int64_t row = 0; row < rows(); ++row) {
+      const float* from = row == 0 ? place.key : place.queries + (row - 1) * size_;
+      for (int64_t k = 0; k < size_; ++k) factors[row * size_ + k] = decays_ ? decays[k] * from[k] : from[k];
+    }
+    const FusedProduct product = this->product();
+    product.pack_all(state, false, packed);
+    bool finite = product.multiply_all(factors, rows(), packed, {}, sums, value_size_,
+                                       reinterpret_cast<uint8_t*>(packed) + packed_bytes());
+    std::copy_n(place.value, value_size_, written);
+    for (int64_t v = 0; rated_ && v < value_size_; ++v) written[v] = place.rate * (written[v] - sums[v]);
+    // One of the core's taps, whose weights are the same number everywhere.
+    const auto add_scaled = [&](const float* numbers, float by, float* to) {
+      std::fill_n(same, value_size_, by);
+      const float* weights = same;
+      taps_(&numbers, &weights, 1, value_size_, to);
+    };
+    for (int64_t reader = 0; reader + 1 < rows(); ++reader) {
+      float *sum = sums + (reader + 1) * value_size_, *out = place.out + reader * value_size_;
+      add_scaled(written, dot(place.queries + reader * size_, place.key), sum);
+      for (int64_t v = 0; v < value_size_; ++v) out[v] = scale_ * sum[v];
+    }
+    float* behind = same + value_size_;
+    for (int64_t k = 0; k < size_; ++k) {
+      float* row = state + k * value_size_;
+      if (!decays_) {
+        add_scaled(written, place.key[k], row);
+        continue;
+      }
+      for (int64_t v = 0; v < value_size_; ++v) behind[v] = place.key[k] * written[v];
+      add_scaled(row, decays[k], behind);
+      std::copy_n(behind, value_size_, row);
+    }
+    finite &= all_finite(place.out, (rows() - 1) * value_size_);
+    return finite;
+  }
+
+  // Fused products in lanes, which are folded by halves.
+  float dot(const float* query, const float* key) const {
+    const float *queries[kMostFused / kLanes], *keys[kMostFused / kLanes];
+    for (int64_t i = 0; i < size_ / kLanes; ++i) queries[i] = query + i * kLanes, keys[i] = key + i * kLanes;
+    float lanes[kLanes] = {};
+    taps_(queries, keys, size_ / kLanes, kLanes, lanes);
+    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+      for (int64_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+    }
+    return lanes[0];
   }
 
   bool head(const Run& run, int64_t b, int64_t n, float* room, int worker) const {
@@ -174,38 +274,26 @@ class LinearAttention final : public Kernel {
       std::fill_n(state, numbers, 0.0f);
     }
     bool finite = true;
-    float *read = room, *written = room + value_size_;
     for (int64_t t = 0; t < length_; ++t) {
       if (t % 64 == 0) run.check(worker);
-      const int64_t place = b * length_ + t;
-      for (int64_t k = 0; decays_ && k < size_; ++k) {
-        const float* decay = reals(run, kDecay) + (place * value_heads_ + n) * decay_size_;
-        const float factor = arithmetic::exp(decay[decay_size_ == 1 ? 0 : k]);
-        for (int64_t v = 0; v < value_size_; ++v) state[k * value_size_ + v] *= factor;
-      }
-      const float* key = reals(run, kKey) + (place * key_heads_ + n * key_heads_ / value_heads_) * size_;
-      const float* value = reals(run, kValue) + (place * value_heads_ + n) * value_size_;
-      std::copy_n(value, value_size_, written);
-      if (rated_) {
-        times(key, state, read);
-        const float rate = reals(run, kRate)[place * rates_ + (rates_ > 1 ? n : 0)];
-        for (int64_t v = 0; v < value_size_; ++v) written[v] = rate * (written[v] - read[v]);
-      }
-      for (int64_t k = 0; k < size_; ++k) {
-        for (int64_t v = 0; v < value_size_; ++v) state[k * value_size_ + v] += key[k] * written[v];
-      }
+      Place place;
+      place.at = b * length_ + t;
+      place.key = reals(run, kKey) + (place.at * key_heads_ + n * key_heads_ / value_heads_) * size_;
+      place.value = reals(run, kValue) + (place.at * value_heads_ + n) * value_size_;
+      if (decays_) place.decay = reals(run, kDecay) + (place.at * value_heads_ + n) * decay_size_;
+      if (rated_) place.rate = reals(run, kRate)[place.at * rates_ + (rates_ > 1 ? n : 0)];
       const int64_t first = readers_ > 0 ? n * readers_ : n * heads_ / value_heads_;
-      for (int64_t reader = first; reader < first + std::max<int64_t>(1, readers_); ++reader) {
-        times(reals(run, kQuery) + (place * heads_ + reader) * size_, state, read);
-        float* out =
-            reinterpret_cast<float*>(run.outputs[0]) + (place * wide + (readers_ > 0 ? reader : n)) * value_size_;
-        for (int64_t v = 0; v < value_size_; ++v) out[v] = read[v] * scale_;
-        finite &= all_finite(out, value_size_);
-      }
+      place.queries = reals(run, kQuery) + (place.at * heads_ + first) * size_;
+      place.out =
+          reinterpret_cast<float*>(run.outputs[0]) + (place.at * wide + (readers_ > 0 ? first : n)) * value_size_;
+      finite &= fused_ ? from_old_state(place, state, room) : in_turn(place, state, room);
     }
     return finite && all_finite(state, numbers);
   }
 
+  const RealMatmul& core_;
+  RealTaps taps_;
+  bool fused_;
   int64_t batch_, length_, heads_, key_heads_, value_heads_, size_, value_size_;
   float scale_;
   bool given_, decays_, rated_;
@@ -216,8 +304,8 @@ std::unique_ptr<Kernel> make_causal_conv(const Step& step, const CoreSet&) {
   return std::make_unique<CausalConvolution>(step);
 }
 
-std::unique_ptr<Kernel> make_linear_attention(const Step& step, const CoreSet&) {
-  return std::make_unique<LinearAttention>(step);
+std::unique_ptr<Kernel> make_linear_attention(const Step& step, const CoreSet& cores) {
+  return std::make_unique<LinearAttention>(step, cores);
 }
 
 BITTRUE_OPERATOR(causal_conv, make_causal_conv)

@@ -70,10 +70,13 @@ def _attention(row: Row) -> tuple[Row, ...]:
     """Blocks follow from the size of a cache: whether they are the same everywhere is said first."""
     own = replace(
         row,
-        rules={**row.rules, "real_softmax": "binary32_polynomial_8_lanes"},
+        rules={
+            **row.rules,
+            "real_softmax": "binary32_polynomial_8_lanes",
+            **({"cached_product": "binary32_8_lanes"} if "cached_product" in row.rules else {}),
+        },
         evidence=f"{_RUN}: 1,065 random single-node models, every bit",
         limit=attention.OTHERS,
-        inexact=False,
     )
     if row.rules["attention"].startswith("whole_rows"):
         return (own,)
@@ -154,6 +157,7 @@ _REALS: tuple[Row, ...] = (
         if row.operator == "mixture_of_experts" and " u8 " in row.types[0]
     )
     + tuple(one for row in attention.ROWS if row.operator == "attention" for one in _attention(row))
+    + tuple(row for row in attention.ROWS if row.operator == "linear_attention" and not row.when)
 )
 
 # Rewrites that ask how many channels a block has.

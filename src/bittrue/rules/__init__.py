@@ -110,6 +110,7 @@ _TABLES = {
     "softmax": ("softmax", "RULES"),
     "square_root": ("square_root", "RULES"),
     "start": ("start", "RULES"),
+    "state_step": ("state_step", "RULES"),
     "store": ("store", "RULES"),
     "store_tail": ("store", "RULES"),
     "sum_of_products": ("sum_of_products", "RULES"),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ..arithmetic.floats import fused_multiply_add
 from .real_product import Layout, RealProductRule
-
-_LANES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,39 +46,65 @@ class CachedProductRule:
         return RealProductRule(apply, self.formula, self.source)
 
 
-def _scores(q: np.ndarray, k: np.ndarray, scales: np.ndarray, scaled: bool, factor: np.float32) -> np.ndarray:
-    """Eights take turns between two sets of lanes; a last one without a partner goes to the first."""
+def _scores(
+    lanes: int, q: np.ndarray, k: np.ndarray, scales: np.ndarray, scaled: bool, factor: np.float32
+) -> np.ndarray:
+    """Vectors take turns between two sets of lanes; a last one without a partner goes to the first."""
     numbers = k * scales if scaled else k
-    lanes = np.zeros((2, q.shape[0], k.shape[0], _LANES), np.float32)
-    paired = k.shape[1] // (2 * _LANES) * 2
-    for i in range(k.shape[1] // _LANES):
-        which, part = i % 2 if i < paired else 0, slice(i * _LANES, (i + 1) * _LANES)
-        lanes[which] = fused_multiply_add(q[:, None, part], numbers[None, :, part], lanes[which])
-    eight = lanes[0] + lanes[1]
-    four = eight[..., :4] + eight[..., 4:]
-    total = (four[..., 0] + four[..., 1]) + (four[..., 2] + four[..., 3])
+    sets = np.zeros((2, q.shape[0], k.shape[0], lanes), np.float32)
+    whole = k.shape[1] // lanes
+    for i in range(whole):
+        which, part = i % 2 if i < whole // 2 * 2 else 0, slice(i * lanes, (i + 1) * lanes)
+        sets[which] = fused_multiply_add(q[:, None, part], numbers[None, :, part], sets[which])
+    total = sets[0] + sets[1]
+    while total.shape[-1] > 4:
+        lower, upper = np.split(total, 2, axis=-1)
+        total = lower + upper
+    # By halves or by neighbours.
+    across = (0, 2, 1, 3) if lanes == 16 else (0, 1, 2, 3)
+    total = (total[..., across[0]] + total[..., across[1]]) + (total[..., across[2]] + total[..., across[3]])
+    for i in range(whole * lanes, k.shape[1]):
+        part = q[:, i : i + 1] * k[:, i]
+        if not scaled:
+            total = total + part
+        else:
+            total = fused_multiply_add(part, scales, total) if scales.size == 1 else total + part * scales[i]
     return np.asarray(factor * (total if scaled else total * scales[0]))
 
 
-def _sums(weights: np.ndarray, v: np.ndarray, scales: np.ndarray, scaled: bool, begin: np.ndarray | None) -> np.ndarray:
+def _sums(
+    lanes: int, weights: np.ndarray, v: np.ndarray, scales: np.ndarray, scaled: bool, begin: np.ndarray | None
+) -> np.ndarray:
     """Key after key. One scale multiplies the finished sum, or the weights where there are sums to begin with."""
-    if scaled:
-        v = v * scales
-    elif begin is not None:
+    if not scaled and begin is not None:
         weights = weights * scales
-    total = np.zeros((weights.shape[0], v.shape[1]), np.float32) if begin is None else begin
+    total = np.zeros((weights.shape[0], v.shape[1]), np.float32) if begin is None else begin.copy()
+    vectors, rest = slice(v.shape[1] // lanes * lanes), slice(v.shape[1] // lanes * lanes, None)
+    numbers, scale = v * scales if scaled else v, np.broadcast_to(scales, v.shape[1])
     for t in range(v.shape[0]):
-        total = fused_multiply_add(weights[:, t : t + 1], v[t : t + 1], total)
+        weight = weights[:, t : t + 1]
+        total[:, vectors] = fused_multiply_add(weight, numbers[t, vectors], total[:, vectors])
+        # Of three factors the first two make a product that is rounded.
+        one, other = (weight * v[t, rest], scale[rest]) if scaled else (weight, v[t, rest])
+        total[:, rest] = fused_multiply_add(one, other, total[:, rest])
     return np.asarray(total if scaled or begin is not None else total * scales)
 
 
 RULES: dict[str, CachedProductRule] = {
     "binary32_8_lanes": CachedProductRule(
-        _scores,
-        _sums,
+        partial(_scores, 8),
+        partial(_sums, 8),
         "scores: lane = fma(q, k, lane) in two sets of 8 lanes, with a scale per column fma(q, f32(k s), lane); halves "
         "and then neighbours are added; times s, times the factor; sums: o = fma(w, f32(v s), o) key by key; one scale "
         "o = fma(f32(w s), v, o), or fma(w, v, o) from 0 on and last times s",
         "a runtime's kernels of quantized caches for x86-64 with AVX2, read; verified by running",
+    ),
+    "binary32_16_lanes": CachedProductRule(
+        partial(_scores, 16),
+        partial(_sums, 16),
+        "the same with 16 lanes, folded by halves; columns behind the last 16 one by one: sum + q k, sum + f32(q k) s, "
+        "and of 4 bits with one scale fma(f32(q k), s, sum); o = fma(w, v, o), with a scale per column, or 4 bits, "
+        "fma(f32(w v), s, o)",
+        "a runtime's kernels of quantized caches for x86-64 with AVX-512 VNNI, read; verified by running",
     ),
 }

@@ -9,12 +9,12 @@ OTHERS = "other processors have other kernels, whose last bits differ"
 CACHE = f"{OTHERS}; blocks of keys are those of a second-level cache of 1 MiB"
 _TYPES = ("f32 f32|s32|s64|bool|-... -> f32...", "f32 -> f32...")
 _PRODUCTS = {"real_product": "binary32_fused_blocks", "real_softmax": "binary32_polynomial_16_lanes"}
-
+_STATES = ("f32 f32 f32 f32|- f32|- f32|- -> f32 f32",)
 
 _SINGLE = ("attribute_is", "half", None)
 _HALVES = (("attribute_is", "half", True), ("attribute_is", "begins_with_mask", True))
 
-_CACHED = {**_PRODUCTS, "cached_product": "binary32_8_lanes"}
+_CACHED = {**_PRODUCTS, "cached_product": "binary32_16_lanes"}
 _INTEGERS = "f32 f32|- f32|- - - f32|- {0} {0} s32 s32 f32|- f32 f32 -> f32 {0} {0}"
 # Caches of integers: 8 bits, or two of 4 bits in a byte.
 _OF_INTEGERS = tuple(
@@ -22,14 +22,13 @@ _OF_INTEGERS = tuple(
         "attention",
         tuple(f"{_INTEGERS.format(kind)}{scores}" for kind in ("s8", "u8") for scores in ("", " f32")),
         {"attention": rule, **_CACHED},
-        "read; kernels of AVX2 run, those of AVX-512 not",
+        "run on x86-64 with AVX-512, one thread and two: 1,000 random single-node models, every bit",
         when=when,
-        limit=f"{OTHERS}: kernels of AVX-512 for caches of integers were not run; {CACHE}",
-        inexact=True,
+        limit=limit,
     )
-    for rule, when in (
-        ("binary32_blocks_of_all_queries", (("attends_in_plain",),)),
-        ("whole_rows", ()),
+    for rule, when, limit in (
+        ("binary32_blocks_of_all_queries", (("attends_in_plain",),), CACHE),
+        ("whole_rows", (), OTHERS),
     )
 )
 
@@ -55,9 +54,17 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "linear_attention",
-        ("f32 f32 f32 f32|- f32|- f32|- -> f32 f32",),
-        {"real_product": "binary32_fused_blocks"},
-        "run on x86-64 with AVX2 and FMA, one thread: 500 random single-node models, every bit",
+        _STATES,
+        {"state_step": "binary32_fused_from_old_state"},
+        "run on x86-64 with AVX-512, one thread and two: 600 random single-node models, every bit",
+        when=(("states_fill_vectors",),),
+        limit=OTHERS,
+    ),
+    Row(
+        "linear_attention",
+        _STATES,
+        {"state_step": "binary32_in_turn", "real_product": "binary32_fused_blocks"},
+        "run on x86-64 with AVX2 and FMA, and with AVX-512: 500 random single-node models each, every bit",
         limit=OTHERS,
     ),
     Row(

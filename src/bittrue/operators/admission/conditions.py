@@ -189,6 +189,14 @@ def attends_in_one_block(call: Call, cache: int) -> bool:
     return sizes.keys <= cache // (16 * both) and sizes.queries <= min(both, cache // (16 * both))
 
 
+def states_fill_vectors(call: Call) -> bool:
+    """States [K, V] of linear attention that 1, 2, 4 or 8 queries read: K up to 256 in sixteens, V in 32s."""
+    from ..attention import linear_attention
+
+    _, _, heads, _, value_heads, size, value_size = linear_attention.sizes_of(call)
+    return size % 16 == 0 and size <= 256 and value_size % 32 == 0 and max(1, heads // value_heads) in (1, 2, 4, 8)
+
+
 def window_is_image(call: Call) -> bool:
     """The window of a pool is the whole image, and nothing is padded."""
     return all(one.taps == one.size and one.out == 1 and not (one.before or one.after) for one in pool_windows(call))
@@ -532,6 +540,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "several_filters_per_channel": several_filters_per_channel,
     "single_tap": single_tap,
     "slopes_within": slopes_within,
+    "states_fill_vectors": states_fill_vectors,
     "stored": stored,
     "stored_in_file": stored_in_file,
     "taps_in_pairs": taps_in_pairs,

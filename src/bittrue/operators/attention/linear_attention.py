@@ -5,8 +5,7 @@ is missing), decays [B, T, N * K] or [B, T, N], rates [B, T, N] or [B, T, 1]. Re
 state behind the last place.
 
 At every place, for each head of values: S = S * e^decay, r = k S, d = rate * (v - r) (without rates d = v), S = S + k^T
-d, y = scale * (q S). Every operation is rounded; sums go from the first element to the last, unless K * V is 4096 or
-more, when products of matrices are made by the rule.
+d, y = scale * (q S), in the order of the rule.
 
 Attributes: `heads` (of queries), `value_heads`, `scale` (0: 1 / sqrt K), `decays`, `rated` (what the formula has).
 """
@@ -19,16 +18,14 @@ import numpy as np
 
 from ...arithmetic import elementary
 from ...graph import Attribute
-from ...rules import real_product
-from ...rules.real_product import Layout, RealProductRule
+from ...rules import real_product, state_step
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.stopping import check_stop
 
 QUERY, KEY, VALUE, STATE, DECAY, RATE = range(6)
-_LARGE = 4096
 
 
-def _sizes(call: Call) -> tuple[int, int, int, int, int, int, int]:
+def sizes_of(call: Call) -> tuple[int, int, int, int, int, int, int]:
     """B, T, Nq, Nk, N, K, V."""
     query, key, value = (call.input(position) for position in (QUERY, KEY, VALUE))
     for operand in (query, key, value):
@@ -55,7 +52,7 @@ def _sizes(call: Call) -> tuple[int, int, int, int, int, int, int]:
 def infer(call: Call) -> list[Shape]:
     """What queries read, and the state."""
     call.expect((3, 6), 2)
-    batch, length, heads, _, value_heads, size, value_size = _sizes(call)
+    batch, length, heads, _, value_heads, size, value_size = sizes_of(call)
     state: Shape = (batch, value_heads, size, value_size)
     wanted: dict[int, tuple[Shape, ...]] = {STATE: (state,)}
     wanted[DECAY] = ((batch, length, value_heads * size), (batch, length, value_heads))
@@ -73,22 +70,12 @@ def infer(call: Call) -> list[Shape]:
 def lower(call: Call) -> Lowered:
     """Sizes, and the scale as a binary32 number."""
     names = ("batch", "length", "heads", "key_heads", "value_heads", "size", "value_size")
-    sizes = _sizes(call)
+    sizes = sizes_of(call)
     parameters: dict[str, Attribute] = dict(zip(names, sizes, strict=True))
     scale = np.float32(call.attribute("scale")) or np.float32(1) / np.sqrt(np.float32(sizes[5]))
     parameters |= {"scale": float(scale), **{name: bool(call.attribute(name)) for name in ("decays", "rated")}}
     work = call.output.size * sizes[5] * 3
     return Lowered(parameters, work=work, scratch=16 * (call.outputs[1].size + call.output.size))
-
-
-def _times(product: RealProductRule, row: np.ndarray, state: np.ndarray) -> np.ndarray:
-    """A row [K] times a state [K, V]."""
-    if state.size >= _LARGE:
-        return product.apply(row[None], state, None, 1.0, 1.0, Layout())[0]
-    total = np.zeros(state.shape[1], np.float32)
-    for x, values in zip(row, state, strict=True):
-        total = total + x * values
-    return total
 
 
 def _head(
@@ -99,23 +86,25 @@ def _head(
     assert query is not None
     assert key is not None
     assert value is not None
-    product, scale = real_product.RULES[step.rules["real_product"]], np.float32(step["scale"])
+    rule, scale = state_step.RULES[step.rules["state_step"]], np.float32(step["scale"])
+    product = real_product.RULES[step.rules["real_product"]] if "real_product" in step.rules else None
     size, value_size, heads = step["size"], step["value_size"], step["value_heads"]
     keys, queries = n * step["key_heads"] // heads, step["heads"] // heads
-    readers = range(n * queries, (n + 1) * queries) if queries else (n * step["heads"] // heads,)
+    readers = slice(n * queries, (n + 1) * queries) if queries else slice(n, n + 1)
+    asked = readers if queries else slice(n * step["heads"] // heads, n * step["heads"] // heads + 1)
     for t in range(step["length"]):
         check_stop()
+        factors, share = None, None
         if step["decays"]:
             assert decay is not None
-            state = state * elementary.exp(decay[b, t].reshape(heads, -1)[n])[:, None]
-        k, written = key[b, t].reshape(-1, size)[keys], value[b, t].reshape(heads, value_size)[n]
+            factors = np.broadcast_to(elementary.exp(decay[b, t].reshape(heads, -1)[n])[:, None], (size, 1))
         if step["rated"]:
             assert rate is not None
-            written = rate[b, t][n if rate.shape[2] > 1 else 0] * (written - _times(product, k, state))
-        state = state + k[:, None] * written
-        for reader in readers:
-            read = _times(product, query[b, t].reshape(-1, size)[reader], state)
-            out[b, t].reshape(-1, value_size)[reader if queries else n] = read * scale
+            share = rate[b, t][n if rate.shape[2] > 1 else 0]
+        k, v = key[b, t].reshape(-1, size)[keys], value[b, t].reshape(heads, value_size)[n]
+        asking = query[b, t].reshape(-1, size)[asked]
+        state, read = rule.apply(state, factors, k, v, share, asking, scale, product)
+        out[b, t].reshape(-1, value_size)[readers] = read
     return state
 
 
@@ -135,7 +124,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
 
 OPERATOR = Operator(
     "linear_attention",
-    ("real_product",),
+    ("state_step", "real_product"),
     infer,
     lower,
     reference,

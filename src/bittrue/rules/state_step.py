@@ -1,0 +1,120 @@
+"""Slot `state_step`: one place of a sequence decays a state, writes a key and a value to it, and reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..arithmetic.floats import fused_multiply_add as fma
+from ..records import dataclass
+from .real_product import Layout, RealProductRule
+
+# Numbers of a state from which on it is multiplied by the rule for matrices.
+_LARGE = 4096
+_LANES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class StateStepRule:
+    """`apply(state, decay, key, value, rate, queries, scale, product)`: the state behind a place, and what is read.
+
+    Arrays are binary32: a state [K, V], decays [K, 1] that multiply it (None: it stays), a key [K], a value [V],
+    queries [R, K]; without a rate the value is written as it is. The results are [K, V] and [R, V].
+    """
+
+    apply: Callable[
+        [
+            np.ndarray,
+            np.ndarray | None,
+            np.ndarray,
+            np.ndarray,
+            np.float32 | None,
+            np.ndarray,
+            np.float32,
+            RealProductRule | None,
+        ],
+        tuple[np.ndarray, np.ndarray],
+    ]
+    formula: str
+    source: str
+
+
+def _times(product: RealProductRule | None, row: np.ndarray, state: np.ndarray) -> np.ndarray:
+    """A row [K] times a state [K, V]."""
+    if product is not None and state.size >= _LARGE:
+        return product.apply(row[None], state, None, 1.0, 1.0, Layout())[0]
+    total = np.zeros(state.shape[1], np.float32)
+    for x, values in zip(row, state, strict=True):
+        total = total + x * values
+    return total
+
+
+def _in_turn(
+    state: np.ndarray,
+    decay: np.ndarray | None,
+    key: np.ndarray,
+    value: np.ndarray,
+    rate: np.float32 | None,
+    queries: np.ndarray,
+    scale: np.float32,
+    product: RealProductRule | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Every operation is rounded.
+
+    >>> state, one = np.float32([[2]]), np.float32([1])
+    >>> [part.tolist() for part in RULES["binary32_in_turn"].apply(state, None, one, one, None, state, 1, None)]
+    [[[3.0]], [[6.0]]]
+    """
+    if decay is not None:
+        state = state * decay
+    if rate is not None:
+        value = rate * (value - _times(product, key, state))
+    state = state + key[:, None] * value
+    return state, np.stack([_times(product, query, state) for query in queries]) * scale
+
+
+def _from_old_state(
+    state: np.ndarray,
+    decay: np.ndarray | None,
+    key: np.ndarray,
+    value: np.ndarray,
+    rate: np.float32 | None,
+    queries: np.ndarray,
+    scale: np.float32,
+    product: RealProductRule | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    rows = np.concatenate([key[None], queries])
+    factors = rows if decay is None else rows * decay[:, 0]
+    total = np.zeros((len(rows), state.shape[1]), np.float32)
+    for k in range(len(state)):
+        total = fma(factors[:, k : k + 1], state[k], total)
+    if rate is not None:
+        value = rate * (value - total[0])
+    dots = np.zeros((len(queries), _LANES), np.float32)
+    for k in range(0, len(key), _LANES):
+        part = queries[:, k : k + _LANES]
+        dots[:, : part.shape[1]] = fma(part, key[k : k + _LANES], dots[:, : part.shape[1]])
+    while dots.shape[1] > 1:
+        lower, upper = np.split(dots, 2, axis=1)
+        dots = lower + upper
+    reads = scale * fma(dots, value, total[1:])
+    written = key[:, None]
+    return fma(written, value, state) if decay is None else fma(decay, state, written * value), reads
+
+
+RULES: dict[str, StateStepRule] = {
+    "binary32_in_turn": StateStepRule(
+        _in_turn,
+        "S = S d, r = k S, u = rate (v - r) (or v), S = S + k u, y = scale (q S): every operation is rounded, sums go "
+        "from the first element to the last; from K V = 4096 on products of matrices are made by their rule",
+        "a runtime's operators of transformers for x86-64 with AVX2, read; verified by running",
+    ),
+    "binary32_fused_from_old_state": StateStepRule(
+        _from_old_state,
+        "r = (k d) S and a = (q d) S as chains of fused multiply-adds from 0 on, u = rate (v - r) (or v), "
+        "y = scale fma(q k, u, a) with q k in 16 fused lanes that are folded by halves, S = fma(d, S, f32(k u)), "
+        "or fma(k, u, S) without decays",
+        "a library of matrix kernels for x86-64 with 512-bit vectors, read; verified by running",
+    ),
+}
