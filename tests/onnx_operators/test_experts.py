@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+from support.attention_models import normal
 from support.expert_models import GENERATORS, qmoe
-from support.onnx_models import MICROSOFT, Checks, check, needs_wide, single
+from support.onnx_models import MICROSOFT, Checks, check, single
 
 
 @pytest.mark.parametrize("operator", GENERATORS)
@@ -21,12 +22,25 @@ def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
     assert "equal" in checks.outcomes
 
 
-@needs_wide
 def test_weights_in_blocks(request: pytest.FixtureRequest) -> None:
     """Constant scales of whole blocks: kernels of products with such weights."""
     checks = Checks(request, usual=6, only="equal")
     for rng in checks:
         checks.add(*qmoe(rng, by_blocks=True))
+
+
+def test_experts_of_few_rows_come_first() -> None:
+    """Of gated products with weights in blocks; 40 experts are more than an insertion sort orders."""
+    rng, experts = np.random.default_rng(4), 40
+    inputs: dict[str, np.ndarray | None] = {"x": normal(rng, 50, 32), "scores": normal(rng, 50, experts)}
+    for name, columns in (("first", 64), ("second", 32)):
+        inputs[name] = rng.integers(0, 256, (experts, columns, 16)).astype(np.uint8)
+        inputs[f"{name}_scale"] = np.exp2(rng.uniform(-6, -3, (experts, columns, 1))).astype(np.float32)
+        inputs[f"{name}_bias"] = None
+    attributes = {"k": 5, "activation_type": "swiglu", "swiglu_fusion": 1, "expert_weight_bits": 4, "block_size": 32}
+    constants = [name for name in inputs if name.startswith(("first", "second")) and inputs[name] is not None]
+    model = single("QMoE", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=constants)
+    assert check(*model) == "equal"
 
 
 @pytest.mark.parametrize("attributes", [{}, {"normalize_routing_weights": 1}])

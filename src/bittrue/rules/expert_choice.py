@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,11 +30,14 @@ class Choice:
 @dataclass(frozen=True, eq=False)
 class ExpertChoiceRule:
     """`apply(scores, weights, k, normalized)`: scores [rows, experts]; `weights`, None or like the scores, count in
-    place of what follows from them. With `longest_first` experts of many rows come first, else they come in order.
+    place of what follows from them.
+
+    Attributes:
+        before: whether an expert of so many rows comes before one of so many others; None: they come in order.
     """
 
     apply: Callable[[np.ndarray, np.ndarray | None, int, bool], Choice]
-    longest_first: bool
+    before: Callable[[int, int], bool] | None
     formula: str
     source: str
 
@@ -84,18 +89,26 @@ def _of_best(scores: np.ndarray, weights: np.ndarray | None, k: int, normalized:
     return Choice(experts, factors, factors > _LEAST)
 
 
+_BEST = ExpertChoiceRule(
+    _of_best,
+    operator.gt,
+    "the k largest x, p = e^(x - max) * f32(1 / sum) of these; or weights of their own, normalized: times f32(1 / "
+    "their sum); what counts 1e-8 or less is not asked; experts of many rows first",
+    "a runtime's mixture of experts with quantized weights for x86-64, read; verified by running",
+)
+
 RULES: dict[str, ExpertChoiceRule] = {
     "softmax_then_best": ExpertChoiceRule(
         _of_all,
-        False,
+        None,
         "p = e^(x - max) * f32(1 / sum) of all experts, the k largest; normalized: times f32(1 / their sum)",
         "a runtime's mixture of experts for x86-64, read; verified by running",
     ),
-    "best_then_softmax": ExpertChoiceRule(
-        _of_best,
-        True,
-        "the k largest x, p = e^(x - max) * f32(1 / sum) of these; or weights of their own, normalized: times f32(1 / "
-        "their sum); what counts 1e-8 or less is not asked",
-        "a runtime's mixture of experts with quantized weights for x86-64, read; verified by running",
+    "best_then_softmax": _BEST,
+    "best_then_softmax_fewest_first": replace(
+        _BEST,
+        before=operator.lt,
+        formula="the same with experts of few rows first",
+        source="the same runtime, run",
     ),
 }

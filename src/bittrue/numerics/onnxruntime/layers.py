@@ -28,11 +28,8 @@ _N_BITS = ("f32 u8 f32|- - - f32 u8|f32|- -> f32",)
 _N_BITS_BY_INTEGERS = ("f32 u8 f32|- - - f32 u8|- -> f32",)
 _PRODUCT = {"real_product": "binary32_fused_blocks"}
 
-_EXPERTS = "run on x86-64 with AVX2 and FMA, one thread: 500 random single-node models, every bit"
-_EXPERTS_BY_BLOCKS = (
-    "weights in blocks: read; the runtime gives what two of its products with such weights give, which were run on"
-    " x86-64 with AVX-512 VNNI: 120 random models, every bit"
-)
+_EXPERTS = "run on x86-64 with AVX2 and FMA, and with AVX-512, one thread: 500 random single-node models, every bit"
+_EXPERTS_BY_BLOCKS = "weights in blocks: run on x86-64 with AVX-512 VNNI, one thread: 300 random models, every bit"
 _OTHERS = "other processors have other kernels, several threads other blocks: last bits differ"
 
 ROWS: tuple[Row, ...] = (
@@ -84,14 +81,18 @@ ROWS: tuple[Row, ...] = (
         Row(
             "mixture_of_experts",
             ("f32 f32 u8 u8 f32|- f32|- f32 f32 u8|- u8|- f32|- -> f32",),
-            {"expert_choice": "best_then_softmax", **_PRODUCT, **rules},
+            {"expert_choice": choice, **_PRODUCT, **rules},
             evidence,
-            when=(("attribute_is", "accuracy_level", level),),
+            when=(("attribute_is", "accuracy_level", level), *when),
             limit=_OTHERS,
         )
         for level, rules, evidence in (
             (4, {"row_blocks": "binary32_over_127", "block_product": "binary32_16_lanes"}, _EXPERTS_BY_BLOCKS),
             (0, {}, f"{_EXPERTS}; {_EXPERTS_BY_BLOCKS}"),
+        )
+        for choice, when in (
+            ("best_then_softmax_fewest_first", (("experts_gate_by_blocks",),)),
+            ("best_then_softmax", ()),
         )
     ),
     Row(

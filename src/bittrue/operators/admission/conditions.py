@@ -189,6 +189,13 @@ def attends_in_one_block(call: Call, cache: int) -> bool:
     return sizes.keys <= cache // (16 * both) and sizes.queries <= min(both, cache // (16 * both))
 
 
+def experts_gate_by_blocks(call: Call) -> bool:
+    """Experts with gated products (`swiglu`) both of whose layers meet kernels that know of blocks."""
+    from ..layers import mixture_of_experts
+
+    return call.attribute("activation") == "swiglu" and mixture_of_experts.both_by_blocks(call)
+
+
 def states_fill_vectors(call: Call) -> bool:
     """States [K, V] of linear attention that 1, 2, 4 or 8 queries read: K up to 256 in sixteens, V in 32s."""
     from ..attention import linear_attention
@@ -505,6 +512,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "equal_shapes": equal_shapes,
     "every_channel_its_group": every_channel_its_group,
     "every_output_its_group": every_output_its_group,
+    "experts_gate_by_blocks": experts_gate_by_blocks,
     "size_in_blocks": size_in_blocks,
     "size_not_in_blocks": size_not_in_blocks,
     "filters_of_one_channel": filters_of_one_channel,

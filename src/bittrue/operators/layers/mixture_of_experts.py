@@ -85,16 +85,23 @@ def infer(call: Call) -> list[Shape]:
     return [call.input(X).shape]
 
 
-def _way(call: Call, first: int, depth: int) -> str:
-    """How the products of a layer are made: ``"rows"`` of weights, ``"columns"``, ``"fused"`` ones, or ``"integers"``.
-
-    Weights whose scales and zero points are known, in whole blocks, meet kernels that know of blocks.
-    """
-    bits, block = int(call.attribute("bits")), int(call.attribute("block_size"))
+def _by_blocks(call: Call, first: int, depth: int) -> bool:
+    """Whether a layer meets kernels that know of blocks: its scales and zero points are known, its blocks whole."""
     known = all(not call.has(p) or call.input(p).value is not None for p in (first, first + 4, first + 6))
-    if known and block and depth % block == 0:
+    return known and bool(call.attribute("block_size")) and depth % int(call.attribute("block_size")) == 0
+
+
+def both_by_blocks(call: Call) -> bool:
+    """Whether both layers meet kernels that know of blocks."""
+    _, _, hidden, _, inner = _sizes(call)
+    return _by_blocks(call, FIRST, hidden) and _by_blocks(call, SECOND, inner)
+
+
+def _way(call: Call, first: int, depth: int) -> str:
+    """How a layer's products are made: ``"rows"`` of weights, ``"columns"``, ``"fused"`` ones, or ``"integers"``."""
+    if _by_blocks(call, first, depth):
         return "integers" if "block_product" in call.rules else "fused"
-    return "columns" if bits == 4 and call.input(first).value is not None else "rows"
+    return "columns" if call.attribute("bits") == 4 and call.input(first).value is not None else "rows"
 
 
 def lower(call: Call) -> Lowered:
@@ -177,8 +184,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
         choice = rule.apply(scores, inputs[COUNTS], step["k"], step["normalized"])
         found = [np.nonzero((choice.experts == expert) & choice.asked) for expert in range(step["experts"])]
         order = [expert for expert in range(step["experts"]) if len(found[expert][0])]
-        if rule.longest_first:
-            order = introsort.sort(order, lambda a, b: len(found[a][0]) > len(found[b][0]))
+        before = rule.before
+        if before is not None:
+            order = introsort.sort(order, lambda a, b: before(len(found[a][0]), len(found[b][0])))
         for expert in order:
             check_stop()
             own, place = found[expert]
