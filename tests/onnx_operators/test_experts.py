@@ -43,6 +43,17 @@ def test_experts_of_few_rows_come_first() -> None:
     assert check(*model) == "equal"
 
 
+def test_blocks_without_tables_are_refused() -> None:
+    rng = np.random.default_rng(5)
+    inputs = {"x": rng.standard_normal((2, 1024)).astype(np.float32), "scores": np.zeros((2, 1), np.float32)}
+    for name, shape in (("first", (1, 128, 1024)), ("second", (1, 1024, 128))):
+        inputs[name] = rng.integers(0, 256, (*shape[:2], shape[2] // 4)).astype(np.uint8)
+        inputs[f"{name}_scale"] = np.ones((*shape[:2], 1), np.float32)
+        inputs[f"{name}_bias"] = None
+    attributes = {"k": 1, "expert_weight_bits": 2, "block_size": 1024}
+    assert check(*single("QMoE", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == "refused"
+
+
 @pytest.mark.parametrize("attributes", [{}, {"normalize_routing_weights": 1}])
 @pytest.mark.parametrize("operator", ["MoE", "QMoE"])
 def test_scores_that_are_no_numbers(operator: str, attributes: dict[str, int]) -> None:

@@ -55,10 +55,13 @@ def moe(rng: np.random.Generator) -> Model:
 def qmoe(rng: np.random.Generator, by_blocks: bool = False) -> Model:
     """With `by_blocks` kernels that know of blocks take part."""
     experts = _some(rng, 9 if rng.random() < 0.9 else 40)
-    bits, block = int(rng.choice([4, 8])), int(rng.choice([16, 32, 64])) if by_blocks or rng.random() < 0.5 else 0
+    bits, block = int(rng.choice([2, 4, 8])), int(rng.choice([16, 32, 64])) if by_blocks or rng.random() < 0.5 else 0
     each, unit = 8 // bits, block or 8 // bits
     most = 4 if block else 30
     rows, hidden, inner = _some(rng, 20), _some(rng, most) * unit, _some(rng, most) * unit
+    if by_blocks and bits == 2:
+        # Layers of 128 columns have kernels of their own.
+        hidden, inner, experts = 128 * _some(rng, 3), 64 * _some(rng, 4), _some(rng, 4)
     kind = F32 if rng.random() < 0.7 else np.float16
     attributes = {**_attributes(rng, experts), "expert_weight_bits": bits}
     if block:

@@ -115,6 +115,7 @@ _TABLES = {
     "store_tail": ("store", "RULES"),
     "sum_of_products": ("sum_of_products", "RULES"),
     "table": ("table", "RULES"),
+    "table_product": ("table_product", "RULES"),
     "table_function": ("table_function", "RULES"),
     "to_integer": ("to_integer", "RULES"),
     "to_integer_tail": ("to_integer", "RULES"),

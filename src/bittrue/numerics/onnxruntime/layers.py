@@ -88,7 +88,7 @@ ROWS: tuple[Row, ...] = (
         )
         for level, rules, evidence in (
             (4, {"row_blocks": "binary32_over_127", "block_product": "binary32_16_lanes"}, _EXPERTS_BY_BLOCKS),
-            (0, {}, f"{_EXPERTS}; {_EXPERTS_BY_BLOCKS}"),
+            (0, {"table_product": "binary32_tables_of_fours"}, f"{_EXPERTS}; {_EXPERTS_BY_BLOCKS}"),
         )
         for choice, when in (
             ("best_then_softmax_fewest_first", (("experts_gate_by_blocks",),)),

@@ -3,7 +3,7 @@
 Operands: x [..., H], scores [rows, E], weights of the first and second layers [E, J, H] and [E, H, I], their biases
 [E, J] and [E, H], scales of quantized weights [E, J] or [E, J, blocks] and alike for the second layer, zero points, and
 what the chosen experts count, where that does not follow from the scores [rows, E]. Blocks lie along the depth of a
-product; zero points, and weights of 4 bits, are packed, the first of a byte in its lowest bits.
+product; zero points, and weights of 2 and 4 bits, are packed, the first of a byte in its lowest bits.
 
 Attributes: `k` (experts that a row asks), `normalized`, `activation` (of the first layer: ``"relu"``, ``"gelu"``,
 ``"silu"``, ``"identity"``; ``"swiglu"``: J is 2 I, even columns g and odd ones l become min(g, limit) *
@@ -20,7 +20,7 @@ import numpy as np
 
 from ...arithmetic import elementary, introsort
 from ...graph import Attribute
-from ...rules import block_product, expert_choice, real_product, row_blocks
+from ...rules import block_product, expert_choice, real_product, row_blocks, table_product
 from ...rules.block_product import Blocks
 from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Operator, Shape, Step
@@ -86,9 +86,12 @@ def infer(call: Call) -> list[Shape]:
 
 
 def _by_blocks(call: Call, first: int, depth: int) -> bool:
-    """Whether a layer meets kernels that know of blocks: its scales and zero points are known, its blocks whole."""
+    """Whether a layer of more than 2 bits meets kernels that know of blocks: its scales and zero points are known, its
+    blocks whole.
+    """
+    bits, block = int(call.attribute("bits")), int(call.attribute("block_size"))
     known = all(not call.has(p) or call.input(p).value is not None for p in (first, first + 4, first + 6))
-    return known and bool(call.attribute("block_size")) and depth % int(call.attribute("block_size")) == 0
+    return known and bits > 2 and block > 0 and depth % block == 0
 
 
 def both_by_blocks(call: Call) -> bool:
@@ -98,10 +101,19 @@ def both_by_blocks(call: Call) -> bool:
 
 
 def _way(call: Call, first: int, depth: int) -> str:
-    """How a layer's products are made: ``"rows"`` of weights, ``"columns"``, ``"fused"`` ones, or ``"integers"``."""
+    """How a layer's products are made: ``"rows"`` of weights, ``"columns"``, ``"fused"`` ones, ``"integers"``, or by
+    ``"tables"``: for large layers of 2 bits, known or not.
+    """
+    bits, block = int(call.attribute("bits")), int(call.attribute("block_size"))
+    if bits == 2:
+        count = call.input(first).shape[1]
+        tables = block >= 32 and depth % block == count % 128 == 0
+        if tables and block > 512:
+            raise call.unsupported("BT-EXPERTS-BLOCK", f"blocks of {block} have no tables", "the largest ones are 512")
+        return "tables" if tables else "rows"
     if _by_blocks(call, first, depth):
         return "integers" if "block_product" in call.rules else "fused"
-    return "columns" if call.attribute("bits") == 4 and call.input(first).value is not None else "rows"
+    return "columns" if bits == 4 and call.input(first).value is not None else "rows"
 
 
 def lower(call: Call) -> Lowered:
@@ -161,8 +173,12 @@ def _layer(step: Step, inputs: Sequence[np.ndarray | None], first: int, expert: 
     if way == "integers":
         left = Blocks(*row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"]))
         right = Blocks(quantized.reshape(len(quantized), blocks, -1), scale)
-        rule = block_product.RULES[step.rules["block_product"]]
-        return block_product.product(rule, left, right, bits, (point, points is not None), added)
+        blockwise = block_product.RULES[step.rules["block_product"]]
+        return block_product.product(blockwise, left, right, bits, (point, points is not None), added)
+    if way == "tables":
+        rule = table_product.RULES[step.rules["table_product"]]
+        result = rule(rows, quantized, scale, None if points is None else point)
+        return result if added is None else result + added
     size = step["block_size"] or depth
     real = (quantized.astype(_F32) - np.repeat(point, size, 1)[:, :depth]) * np.repeat(scale, size, 1)[:, :depth]
     if way == "fused":
@@ -198,7 +214,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
 
 OPERATOR = Operator(
     "mixture_of_experts",
-    ("expert_choice", "real_product", "row_blocks", "block_product"),
+    ("expert_choice", "real_product", "row_blocks", "block_product", "table_product"),
     infer,
     lower,
     reference,
