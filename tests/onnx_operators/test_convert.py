@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
@@ -91,3 +92,25 @@ def test_from_narrow_types(request: pytest.FixtureRequest) -> None:
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=11)
         content = model.SerializeToString()
         checks.add(content, [], expected=lambda c=content: run_memory(c, []))
+
+
+POWERS = np.dtype(ml_dtypes.float8_e8m0fnu)
+
+
+def test_powers_of_two(request: pytest.FixtureRequest) -> None:
+    """Casts to and from numbers of 8 exponent bits alone, every rounding."""
+    checks = Checks(request, usual=40, only="equal")
+    narrow = [np.dtype(one) for one in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2fnuz)]
+    for rng in checks:
+        others = [*map(np.dtype, "f4 f8 f2 u1 i1 u2 i2 u4 i4 u8 i8 ?".split()), *narrow, POWERS]
+        other = others[rng.integers(len(others))]
+        if rng.random() < 0.6 and other != POWERS:
+            x = np.asarray(values(rng, (40,), np.dtype("f4" if other in narrow else other)), other)
+            attributes = {"round_mode": str(rng.choice(["up", "down", "nearest"])), "saturate": int(rng.integers(2))}
+            target = TensorProto.FLOAT8E8M0
+        else:
+            # The runtime takes the smallest number for false.
+            x = np.arange(other.kind == "b", 256).astype(np.uint8).view(POWERS)
+            attributes, target = {}, helper.np_dtype_to_tensor_dtype(other)
+        content, feeds = single("Cast", {"x": x}, [target], {"to": target, **attributes}, opset=24)
+        checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))

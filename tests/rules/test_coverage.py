@@ -56,6 +56,7 @@ SEPARATED = {
     "real_divide": ("test_real_number_rules", "test_real_divisions_are_told_apart"),
     "real_function": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
     "real_gelu": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
+    "power_code": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "power": ("test_real_number_rules", "test_every_pair_of_rules_is_told_apart"),
     "real_normalization": ("test_real_number_rules", "test_every_pair_of_rules_is_told_apart"),
     "real_product": ("test_real_number_rules", "test_every_pair_of_rules_is_told_apart"),

@@ -12,21 +12,41 @@ from bittrue.rules import rules
 
 # slot -> (arguments of the rule, result under each rule)
 _SATURATE, _LOW, _HALVES = "truncate_saturate_nan_maximum", "truncate_low_bits", "truncate_low_bits_by_halves"
-_AWAY = "round_away_low_bits"
+_AWAY, _ZERO = "round_away_low_bits", "truncate_low_bits_nan_zero"
 _U32 = (0, 2**32 - 1)
 CASES = {
     "cast": [
         # -3e9 as s64 has the low bits 1294967296; as s32 it has no value, which stands for -2^31.
-        ((np.array([-3e9]), *_U32), {_SATURATE: [0], _LOW: [-3000000000], _HALVES: [-(2**31)], _AWAY: [-3000000000]}),
+        (
+            (np.array([-3e9]), *_U32),
+            {_SATURATE: [0], _LOW: [-3000000000], _HALVES: [-(2**31)], _AWAY: [-3000000000], _ZERO: [-3000000000]},
+        ),
         # 5e9 - 2^31 does not fit 31 bits either: -2^31, and 2^31 on top of it.
-        ((np.array([5e9]), *_U32), {_SATURATE: [2**32 - 1], _LOW: [5000000000], _HALVES: [0], _AWAY: [5000000000]}),
+        (
+            (np.array([5e9]), *_U32),
+            {_SATURATE: [2**32 - 1], _LOW: [5000000000], _HALVES: [0], _AWAY: [5000000000], _ZERO: [5000000000]},
+        ),
         (
             (np.array([3e9]), *_U32),
-            {_SATURATE: [3000000000], _LOW: [3000000000], _HALVES: [3000000000 - 2**32], _AWAY: [3000000000]},
+            {
+                _SATURATE: [3000000000],
+                _LOW: [3000000000],
+                _HALVES: [3000000000 - 2**32],
+                _AWAY: [3000000000],
+                _ZERO: [3000000000],
+            },
         ),
-        ((np.array([300.0]), -128, 127), {_SATURATE: [127], _LOW: [300], _HALVES: [300], _AWAY: [300]}),
-        ((np.array([np.nan]), -128, 127), {_SATURATE: [127], _LOW: [-(2**31)], _HALVES: [-(2**31)], _AWAY: [-(2**31)]}),
-        ((np.array([-1.75]), -128, 127), {_SATURATE: [-1], _LOW: [-1], _HALVES: [-1], _AWAY: [-2]}),
+        ((np.array([300.0]), -128, 127), {_SATURATE: [127], _LOW: [300], _HALVES: [300], _AWAY: [300], _ZERO: [300]}),
+        (
+            (np.array([np.nan]), -128, 127),
+            {_SATURATE: [127], _LOW: [-(2**31)], _HALVES: [-(2**31)], _AWAY: [-(2**31)], _ZERO: [0]},
+        ),
+        ((np.array([-1.75]), -128, 127), {_SATURATE: [-1], _LOW: [-1], _HALVES: [-1], _AWAY: [-2], _ZERO: [-1]}),
+    ],
+    "power_code": [
+        # Without saturation.
+        ((np.float32([-3.0]), "up", False), {"by_magnitude": [129], "of_binary32_between_ends": [255]}),
+        ((np.float32([3.0]), "up", False), {"by_magnitude": [129], "of_binary32_between_ends": [129]}),
     ],
     "shift": [
         ((np.uint8([200]), np.uint8([9]), False), {"places_clamped": [1], "nothing_beyond": [0]}),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import onnxruntime
+from onnx import TensorProto, helper
 
 from bittrue.graph import data_type
 from bittrue.graph.graph import unpack_integers
@@ -28,7 +29,7 @@ def run_memory(content: bytes, feeds: Sequence[np.ndarray], level: str = "ALL") 
         session = onnxruntime.InferenceSession(content, options(level), ["CPUExecutionProvider"])
         binding = session.io_binding()
         for value, array in zip(session.get_inputs(), feeds, strict=True):
-            binding.bind_cpu_input(value.name, np.asarray(array, order="C"))
+            binding.bind_ortvalue_input(value.name, _value(np.asarray(array, order="C")))
         for value in session.get_outputs():
             binding.bind_output(value.name, "cpu")
         session.run_with_iobinding(binding)
@@ -40,6 +41,14 @@ def run_memory(content: bytes, feeds: Sequence[np.ndarray], level: str = "ALL") 
         value.name: _array(result, type_of(value.type))
         for value, result in zip(session.get_outputs(), results, strict=True)
     }
+
+
+def _value(array: np.ndarray) -> onnxruntime.OrtValue:
+    """An operand, also of types that NumPy lacks and the runtime takes as bits."""
+    kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+    if kind < TensorProto.BFLOAT16:
+        return onnxruntime.OrtValue.ortvalue_from_numpy(array)
+    return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(f"u{array.itemsize}"), kind)
 
 
 def _array(result: onnxruntime.OrtValue, name: str) -> np.ndarray:

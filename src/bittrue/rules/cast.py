@@ -90,9 +90,19 @@ def round_away_low_bits(x: np.ndarray, minimum: int, maximum: int) -> np.ndarray
     return truncate_low_bits(np.trunc(wide + np.copysign(0.5, wide)), minimum, maximum)
 
 
+def truncate_low_bits_nan_zero(x: np.ndarray, minimum: int, maximum: int) -> np.ndarray:
+    """As truncate_low_bits, but NaN becomes 0. Source: run (powers of two of 8 bits).
+
+    >>> truncate_low_bits_nan_zero(np.array([1.5, 3e9, np.nan]), -(2**31), 2**31 - 1).tolist()
+    [1, -2147483648, 0]
+    """
+    return truncate_low_bits(np.where(np.isnan(x), 0.0, x), minimum, maximum)
+
+
 RULES: dict[str, CastRule] = {
     "round_away_low_bits": round_away_low_bits,
     "truncate_saturate_nan_maximum": truncate_saturate_nan_maximum,
     "truncate_low_bits": truncate_low_bits,
     "truncate_low_bits_by_halves": truncate_low_bits_by_halves,
+    "truncate_low_bits_nan_zero": truncate_low_bits_nan_zero,
 }

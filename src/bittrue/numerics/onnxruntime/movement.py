@@ -111,6 +111,7 @@ _SHORTENED = "of two casts in a row the runtime may leave the first one out (to 
 _SIGNS = "u4|s4|u2|s2"
 _WIDE = f"{_INTEGER}|{_SIGNS}|bool|f16|bf16|f32|f64"
 _EIGHT = "|".join(NARROW)
+_POWERS = "run: every code, and 40,000 binary32 numbers with every rounding"
 CASTS: tuple[Row, ...] = (
     Row("convert", (f"{_INTEGER}|bool -> {_INTEGER}|bool|f16|bf16|f32|f64",), {}, "run"),
     Row("convert", ("f16|bf16|f32|f64 -> f16|bf16|f32|f64|bool",), {}, "run"),
@@ -119,19 +120,23 @@ CASTS: tuple[Row, ...] = (
 )
 
 NARROW_CASTS: tuple[Row, ...] = (
+    Row("convert", (f"{_WIDE}|{_EIGHT} -> f8e8m0",), {"power_code": "of_binary32_between_ends"}, _POWERS),
     Row(
         "convert",
-        (f"{_WIDE}|{_EIGHT} -> {_EIGHT}",),
+        (f"{_WIDE}|{_EIGHT}|f8e8m0 -> {_EIGHT}",),
         {"narrow": "even_overflow_by_carry"},
         "run",
         when=(("attribute_is", "saturate", False),),
     ),
-    Row("convert", (f"{_WIDE}|{_EIGHT} -> {_EIGHT}",), {"narrow": "even_saturate_nan_ones"}, "run"),
-    Row("convert", (f"f16|bf16|f32|f64|{_EIGHT} -> {_SIGNS}",), {"cast": "round_away_low_bits"}, "run"),
+    Row("convert", (f"{_WIDE}|{_EIGHT}|f8e8m0 -> {_EIGHT}",), {"narrow": "even_saturate_nan_ones"}, "run"),
+    Row("convert", (f"f16|bf16|f32|f64|{_EIGHT}|f8e8m0 -> {_SIGNS}",), {"cast": "round_away_low_bits"}, "run"),
 )
 FROM_NARROW: tuple[Row, ...] = (
     Row("convert", (f"{_EIGHT} -> {_INTEGER}",), {"cast": "truncate_low_bits"}, "run"),
-    Row("convert", (f"{_EIGHT} -> f16|bf16|f32|f64",), {}, "run"),
+    Row("convert", (f"f8e8m0 -> {_INTEGER}",), {"cast": "truncate_low_bits_nan_zero"}, _POWERS),
+    Row("convert", (f"{_EIGHT}|f8e8m0 -> f16|bf16|f32|f64",), {}, "run"),
+    Row("convert", ("f8e8m0 -> f8e8m0",), {}, _POWERS),
+    Row("convert", ("f8e8m0 -> bool",), {}, _POWERS, limit="2^-127 is true here; the runtime takes it for false"),
     Row("convert", (f"{_EIGHT} -> bool",), {}, "run", limit="-0 is false here; the runtime takes it for true"),
     Row("convert", (f"{_SIGNS} -> {_INTEGER}|bool|f16|bf16|f32|f64",), {}, "run"),
     Row("convert", (f"{_INTEGER}|bool|{_SIGNS} -> {_SIGNS}",), {}, "run"),
