@@ -42,9 +42,9 @@ def _negated(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _sign(x: np.ndarray) -> np.ndarray:
-    """-1, 0 or 1; NaN stays as it is, -0 gives 0."""
+    """-1, 0 or 1; NaN stays as it is, but gives 0 in types of 16 bits, as -0 does in all."""
     result = (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
-    return np.where(np.isnan(x), x, result) if x.dtype.kind == "f" else result
+    return np.where(np.isnan(x), x, result) if x.dtype.kind == "f" and x.itemsize > 2 else result
 
 
 def _operator(stem: str, function: Callable[[np.ndarray], np.ndarray], summary: str) -> Operator:

@@ -139,7 +139,8 @@ def lower_layer(call: Call) -> Lowered:
     axis = call.axis(int(call.attribute("axis")), x.rank)
     rows = all(_is_row(call.input(position), x, axis) for position in (1, 2) if call.has(position))
     whole = "half" if call.node.attributes.get("half") else "layer"
-    kind = "broadcast" if not rows else "summed" if call.attribute("summed") else whole
+    summed = call.attribute("summed") or call.node.attributes.get("brain")
+    kind = "broadcast" if not rows else "summed" if summed else whole
     if call.node.attributes.get("embedded"):
         kind = "embedded"
     return _lowered(call, axis=axis, centred=bool(call.attribute("centred")), kind=kind)

@@ -10,7 +10,7 @@ from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
 from .fuse_quantized import mark_computed_weights
-from .inserted_casts import Casts, fold_known, has_halves, is_cast
+from .inserted_casts import Casts, fold_known, has_brains, has_halves, is_cast
 from .real_products import join_transposed_twice
 
 
@@ -23,7 +23,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """
     editor = Editor(graph, shapes)
     halves = has_halves(editor, graph.nodes)
-    if not halves and sum(map(is_cast, graph.nodes)) < 2:
+    if not halves and sum(map(is_cast, graph.nodes)) < 2 and not has_brains(editor, graph.nodes):
         return graph, ()
     if halves:
         # Level 1 has done so where `cast_halves` left the graph as it was.

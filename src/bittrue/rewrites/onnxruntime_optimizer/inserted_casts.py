@@ -19,7 +19,7 @@ from .free_dimensions import Sizes, inferred_sizes
 from .join_reshapes import join_reshapes
 from .split_slices import split_slices
 
-_HALF, _SINGLE = "f16", "f32"
+_HALF, _BRAIN, _SINGLE = "f16", "bf16", "f32"
 # Operators with a kernel for binary16, and the version from which they have it.
 _ALWAYS = """
     BitCast Cast CastLike Compress Concat ConstantOfShape DynamicSlice Expand ExpandDims Flatten GatedAdd Gather
@@ -31,12 +31,19 @@ _ALWAYS = """
     """
 _LATER = {"Attention": 23, "Clip": 12, "DequantizeLinear": 19, "IsInf": 20, "Max": 12, "Min": 12, "QuantizeLinear": 19}
 SINCE = {**dict.fromkeys(_ALWAYS.split(), 1), **_LATER}
-# These kernels widen their operands and round their results.
-_WIDENING = frozenset(
-    "Attention Clip GatedAdd GatherBlockQuantized GroupQueryAttention LayerNormalization MRotaryEmbedding MatMulNBits"
-    " Max Min Mod QMoE RMSNormalization RotaryEmbedding Round Shrink Sign SimplifiedLayerNormalization"
-    " SkipLayerNormalization SkipSimplifiedLayerNormalization".split()
+_NORMALIZATIONS = (
+    "LayerNormalization SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization"
 )
+# These kernels widen their operands and round their results.
+_WIDENING = {
+    _HALF: frozenset(
+        "Attention Clip GatedAdd GatherBlockQuantized GroupQueryAttention MRotaryEmbedding MatMulNBits Max Min Mod QMoE"
+        f" RMSNormalization RotaryEmbedding Round Shrink {_NORMALIZATIONS}".split()
+    ),
+    _BRAIN: frozenset(_NORMALIZATIONS.split()),
+}
+# Some have an arithmetic of their own then; normalizations of bf16 have that of those behind a sum.
+_SAID: dict[str, dict[str, Attribute]] = {_HALF: {"half": True}, _BRAIN: {"brain": True}}
 _CONTROL = ("If", "Loop", "Scan")
 # What they read or give is a sequence of any type to the runtime, no tensor.
 _SEQUENCES = ("ConcatFromSequence", "SequenceAt", "SplitToSequence")
@@ -74,7 +81,7 @@ class Casts:
         join_reshapes(editor, self._shapes, _HALF)
         entered = split_slices(editor, self._shapes, _HALF)
         nodes = editor.nodes()
-        without = {node for node in nodes if self._reads_halves(node) and not _is_assigned(node)}
+        without = {node for node in nodes if has_halves(editor, [node]) and not _is_assigned(node)}
         # What stands alone has no kernel for those that are asked later; what the optimiser has made comes last.
         for node in sorted(entered, key=lambda node: bool(node.attributes.get("made"))):
             if node not in without and self._stands_alone(node, without):
@@ -115,15 +122,17 @@ class Casts:
         kept: dict[int, None] = {}
         widened: dict[int, int] = {}
         for node in editor.nodes():
-            if node.source in _WIDENING and (self._reads_halves(node) or self._gives_halves(node)):
-                attributes: dict[str, Attribute] = {**node.attributes, "half": True}
-                self._surround(self._bounded(node) if node.source == "Clip" else node, attributes, widened, kept)
+            for kind, sources in _WIDENING.items():
+                if node.source in sources and kind in map(editor.type, (*node.inputs, *node.outputs)):
+                    attributes = {**node.attributes, **_SAID[kind]}
+                    node = self._bounded(node) if node.source == "Clip" else node
+                    self._surround(node, attributes, widened, kept, kind)
         # Between the parts of one operator nothing is rounded.
         for result in kept:
             cast = editor.writer(result)
             wide = None if cast is None else cast.inputs[0]
             before = editor.writer(wide)
-            if cast is None or wide is None or before is None or editor.type(result) != _HALF:
+            if cast is None or wide is None or before is None or editor.type(result) == _SINGLE:
                 continue
             for reader, _ in editor.readers(result):
                 again = reader.outputs[0]
@@ -160,12 +169,6 @@ class Casts:
         return found
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    def _reads_halves(self, node: Node) -> bool:
-        return any(self.editor.type(index) == _HALF for index in node.inputs)
-
-    def _gives_halves(self, node: Node) -> bool:
-        return any(self.editor.type(index) == _HALF for index in node.outputs)
-
     def _bounded(self, node: Node) -> Node:
         """A Clip whose bounds are the largest binary16 numbers where the file leaves them out."""
         name = self.editor.tensors[node.outputs[0]].name
@@ -193,13 +196,18 @@ class Casts:
         return all(one in without for one in (*(w for w in before if w is not None), *readers))
 
     def _surround(
-        self, node: Node, attributes: Mapping[str, Attribute], widened: dict[int, int], kept: dict[int, None]
+        self,
+        node: Node,
+        attributes: Mapping[str, Attribute],
+        widened: dict[int, int],
+        kept: dict[int, None],
+        kind: str = _HALF,
     ) -> None:
-        """Casts of the node's binary16 operands, one per tensor, and of its results; the node with other attributes."""
+        """Casts of the operands of a kind, one per tensor, and of the results; the node with other attributes."""
         editor = self.editor
         inputs = list(node.inputs)
         for position, index in enumerate(inputs):
-            if index is None or editor.type(index) != _HALF:
+            if index is None or editor.type(index) != kind:
                 continue
             if index not in widened:
                 name = editor.tensors[index].name
@@ -209,7 +217,7 @@ class Casts:
             inputs[position] = widened[index]
         outputs = list(node.outputs)
         for position, index in enumerate(outputs):
-            if editor.type(index) == _HALF:
+            if editor.type(index) == kind:
                 name, sizes = editor.tensors[index].name, self._sizes(index)
                 outputs[position] = editor.computed(index, f"{name}/wide", _SINGLE, sizes=sizes)
                 kept[index] = None
@@ -336,3 +344,10 @@ def share_halves(editor: Editor) -> None:
 def has_halves(editor: Editor, nodes: Iterable[Node]) -> bool:
     """Whether a node reads binary16 numbers."""
     return any(editor.type(index) == _HALF for node in nodes for index in node.inputs)
+
+
+def has_brains(editor: Editor, nodes: Iterable[Node]) -> bool:
+    """Whether a node reads bf16 numbers that its kernel widens."""
+    return any(
+        editor.type(index) == _BRAIN for node in nodes if node.source in _WIDENING[_BRAIN] for index in node.inputs
+    )

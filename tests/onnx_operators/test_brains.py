@@ -1,0 +1,64 @@
+"""What has kernels for bf16 that compute: Sign and normalizations.
+
+Stems: layer_normalization, sign.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, load_from_string
+
+from support.onnx_models import MICROSOFT, Checks, check, single
+from support.onnx_narrow import run_memory
+
+BRAIN = np.dtype(ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("kind", [BRAIN, np.dtype(np.float16)])
+def test_sign_of_every_number(kind: np.dtype) -> None:
+    """NaN gives 0."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(kind)
+    content, feeds = single("Sign", {"x": x}, [helper.np_dtype_to_tensor_dtype(kind)])
+    assert check(content, feeds, expected=lambda: run_memory(content, feeds)) == "equal"
+
+
+def _model(rng: np.random.Generator, operator: str) -> tuple[bytes, list[np.ndarray]]:
+    skip, simple = "Skip" in operator, "Simplified" in operator
+    shape = tuple(int(v) for v in rng.integers(1, 30, 3))
+    axis, row = -1 if skip else int(rng.integers(-3, 0)), shape[-1:]
+
+    def some(*sizes: int) -> np.ndarray:
+        return np.asarray(rng.standard_normal(sizes) * np.exp2(rng.uniform(-3, 3)), BRAIN)
+
+    inputs: dict[str, np.ndarray | None] = {"x": some(*shape)}
+    if skip:
+        inputs["skip"] = some(*(shape if rng.random() < 0.7 else shape[1:]))
+    part = row if skip or rng.random() < 0.2 else shape[axis:]
+    inputs["scale"] = some(*part)
+    if not simple:
+        # The kernel that does not skip ends the process without it.
+        inputs["bias"] = some(*part) if not skip or rng.random() < 0.7 else None
+    if skip and rng.random() < 0.5:
+        inputs["row"] = some(*row)
+    outputs = [TensorProto.BFLOAT16, *[TensorProto.FLOAT] * (0 if skip else int(rng.integers(0, 3 - simple)))]
+    attributes = {"epsilon": 1e-5} if skip else {"epsilon": 1e-5, "axis": axis}
+    constants = [name for name, array in inputs.items() if array is not None and name != "x" and rng.random() < 0.5]
+    domain = MICROSOFT if skip else ""
+    content, feeds = single(operator, inputs, outputs, attributes, domain=domain, constants=constants)
+    if skip and rng.random() < 0.5:
+        model = load_from_string(content)
+        model.graph.node[0].output.extend(["", "", "sum"])
+        model.graph.output.append(helper.make_tensor_value_info("sum", TensorProto.BFLOAT16, None))
+        content = model.SerializeToString()
+    return content, feeds
+
+
+@pytest.mark.parametrize("skip", ["", "Skip"])
+@pytest.mark.parametrize("kind", ["Layer", "SimplifiedLayer"])
+def test_normalizations(request: pytest.FixtureRequest, skip: str, kind: str) -> None:
+    checks = Checks(request, usual=10, only="equal")
+    for rng in checks:
+        content, feeds = _model(rng, f"{skip}{kind}Normalization")
+        checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
