@@ -28,6 +28,12 @@ _VALUES = {
     "one": np.array([1]),
     "eight": np.array([8]),
     "planes": np.array([1, -1, 8, 1]),
+    "filters": _RNG.standard_normal((2, 3, 1, 1)).astype(np.float32),
+    "step": np.float32(0.03),
+    "coarse": np.float32(0.2),
+    "point": np.int8(3),
+    "true": np.array(True),
+    "three": np.array(3),
 }
 _NORMALIZED = """
     m = ReduceMean <axes=[-1]> (x) d = Sub (x, m) p = Pow (d, two) v = ReduceMean <axes=[-1]> (p) e = Add (v, epsilon)
@@ -83,3 +89,57 @@ def test_ranks_behind_computed_shapes(version: int, sizes: str, tmp_path: Path) 
     left = {node.op_type for node in onnx.load(chosen.optimized_model_filepath).graph.node}
     traced = bittrue.load(content).prepare(HERE).trace({"x": np.ones((2, 8), np.float32)})
     assert ("product" in traced) == ("MatMul" in left)
+
+
+def _pair(source: str, name: str) -> str:
+    """A pair behind `source`, whose result is d and the name."""
+    return f"q{name} = QuantizeLinear ({source}, step, point) d{name} = DequantizeLinear (q{name}, step, point)"
+
+
+@needs_wide
+def test_branch_knows_shapes_around_it() -> None:
+    """The sum joins the product, since the runtime knows how many dimensions a value from outside has."""
+    feeds = [np.random.default_rng(7).standard_normal((3, 8)).astype(np.float32), np.array(True)]
+    for around in ("", "k = Relu (x)"):
+        text = f"""(float[3, 8] x, bool on) => (float[3, 4] y)
+            {{ {around} y = If (on) <then_branch = a () => (float[3, 4] z) {{ {_pair("k" if around else "x", "x")}
+            {_pair("w", "w")} m = MatMul (dx, dw) z = Add (m, c) }},
+            else_branch = b () => (float[3, 4] n) {{ n = MatMul (x, w) }}> }}"""
+        assert check(_model(text), feeds) == "equal"
+
+
+@needs_wide
+def test_convolutions_by_filters_around_them() -> None:
+    """Filters of the graph around a branch are real ones between pairs, too, and their images stay in planes."""
+    image = np.random.default_rng(7).standard_normal((1, 3, 5, 5)).astype(np.float32)
+    for chain in (
+        "z = Conv (x, filters)",
+        f"""{_pair("x", "x")} r = Conv (dx, filters) {_pair("r", "r")} z = Relu (dr)""",
+    ):
+        text = f"""(float[1, 3, 5, 5] x, bool on) => (float y)
+            {{ y = If (on) <then_branch = a () => (float z) {{ {chain} }},
+            else_branch = b () => (float n) {{ n = Relu (x) }}> }}"""
+        assert check(_model(text), [image, np.array(True)]) == "equal"
+
+
+@needs_wide
+def test_carried_images_of_unknown_rank() -> None:
+    """Transpositions move in the body of a loop although nothing says how many dimensions there are."""
+    text = f"""(float[1, 4, 4, 3] x) => (float[1, 4, 4, 3] z, float[3, 1, 2, 1, 1] y) {{ z, y = Loop (three, true, x)
+        <body = b (int64 i, bool on, float[] s) => (bool go, float[] next, float[1, 2, 1, 1] r) {{ go = Identity (on)
+        t = Transpose <perm=[0, 3, 1, 2]> (s) {_pair("t", "t")} a = AveragePool <kernel_shape=[2, 2]> (dt)
+        u = Transpose <perm=[0, 2, 3, 1]> (a) {_pair("u", "u")} m = ReduceMean <axes=[1, 2], keepdims=1> (du)
+        v = Transpose <perm=[0, 3, 1, 2]> (m) {_pair("v", "v")}
+        r = Conv (dv, filters) next = Mul (s, coarse) }}> }}"""
+    feeds = [np.random.default_rng(7).standard_normal((1, 4, 4, 3)).astype(np.float32)]
+    assert check(_model(text), feeds) == "equal"
+
+
+@needs_wide
+def test_pairs_stop_before_quantizations() -> None:
+    """A pair does not move past a transposition that a quantization reads besides, so filters stay real."""
+    text = """(int8[2, 4, 4, 3] x) => (int8[2, 3, 4, 4] y, int8[2, 2, 4, 4] z)
+        { d = DequantizeLinear (x, step, point) t = Transpose <perm=[0, 3, 1, 2]> (d)
+        y = QuantizeLinear (t, coarse, point) c = Conv (t, filters) z = QuantizeLinear (c, coarse, point) }"""
+    feeds = [np.random.default_rng(7).integers(-128, 128, (2, 4, 4, 3)).astype(np.int8)]
+    assert check(_model(text), feeds) == "equal"

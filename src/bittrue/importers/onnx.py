@@ -336,7 +336,10 @@ class _Reader:
         used = dict.fromkeys(name for proto in protos for name in free_names(proto) if name in builder.names)
         found = [builder.tensors[builder.names[name]] for name in used]
         fixed = [tensor.is_constant and not tensor.is_default for tensor in found]
-        outside = [t if is_fixed else Tensor(t.name, t.dtype, ()) for t, is_fixed in zip(found, fixed, strict=True)]
+        outside = [
+            replace(t, is_outside=True) if is_fixed else Tensor(t.name, t.dtype, ())
+            for t, is_fixed in zip(found, fixed, strict=True)
+        ]
         numbers = tuple(self._graph(proto, outside, arrange) for proto in protos)
         types = []
         for number in numbers:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from ..errors import InvalidModelError, UnsupportedError
-from ..graph import Graph, Node, find_disorder
+from ..graph import Graph, Node, Tensor, find_disorder
 from ..operators import Call, find
 from ..operators.core.base import GraphUse
+from ..rewrites import Shapes
 
 # Far above what converters write.
 _MAX_DEPTH = 16
@@ -83,6 +85,55 @@ def needed_graphs(graph: Graph, graphs: Sequence[Graph]) -> tuple[Graph, ...]:
     if not any(operator is not None and (operator.graphs or operator.worldly) for operator in operators):
         return (graph,)
     return tuple(graphs) if any(one is graph for one in graphs) else (*graphs, graph)
+
+
+def unchanged_inputs(graph: Graph) -> set[int]:
+    """Positions of the inputs that a graph returns as its next ones."""
+    return {k for k, (before, after) in enumerate(zip(graph.inputs, graph.outputs, strict=False)) if before == after}
+
+
+def told_of_outside(graph: Graph, graphs: Sequence[Graph], shapes: Callable[[Graph], Shapes]) -> list[Graph]:
+    """`graphs` after `graph` and what it calls have said which shapes values from outside have.
+
+    Inputs without a declared shape that never change inside get that of what the calling node gives, as far as it
+    follows from the file. Indices are not believed.
+    Source: ONNX Runtime, whose shape inference takes the shapes of values from outside into called graphs.
+    """
+    found, seen, todo = list(graphs), set[int](), [graph]
+    while todo:
+        around = todo.pop()
+        known = shapes(around)
+        for node in around.nodes:
+            operator = find(node.operator)
+            for use in operator.graphs if operator is not None else ():
+                index = node.attributes.get(use.attribute)
+                if not isinstance(index, int) or not 0 <= index < len(found) or index in seen:
+                    continue
+                seen.add(index)
+                if found[index] is not graph:
+                    found[index] = _told(found[index], use, around, node, known)
+                    todo.append(found[index])
+    return found
+
+
+def _told(inner: Graph, use: GraphUse, around: Graph, node: Node, shapes: Shapes) -> Graph:
+    given = () if use.first_input is None else node.inputs[use.first_input :]
+    fixed = unchanged_inputs(inner) if use.repeats is not None else range(len(inner.inputs))
+    tensors = list(inner.tensors)
+    for position, (index, outside) in enumerate(zip(inner.inputs, given, strict=False)):
+        if position in fixed and outside is not None and tensors[index].is_unranked:
+            tensors[index] = _with_shape_of(tensors[index], around, outside, shapes)
+    return replace(inner, tensors=tuple(tensors))
+
+
+def _with_shape_of(tensor: Tensor, around: Graph, index: int, shapes: Shapes) -> Tensor:
+    outside = around.tensors[index]
+    if index in around.inputs and not outside.is_unranked:
+        return replace(tensor, shape=outside.shape, shape_signature=outside.shape_signature, symbols=outside.symbols)
+    sizes = outside.shape if outside.is_constant else shapes().shapes.get(index)
+    if sizes is None:
+        return tensor
+    return replace(tensor, shape=tuple(1 if size == -1 else size for size in sizes), shape_signature=sizes)
 
 
 def _check(graph: Graph) -> None:

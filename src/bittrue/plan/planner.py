@@ -21,7 +21,7 @@ from ..operators.admission.requirements import REQUIREMENTS
 from ..operators.core.base import GraphUse, place_errors
 from ..records import dataclass
 from ..rewrites import Settled, Shapes, rewrite
-from .calls import needed_graphs, never_called
+from .calls import needed_graphs, never_called, told_of_outside, unchanged_inputs
 from .folding import FOLD_BYTES, may_fold
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
@@ -162,11 +162,8 @@ def make_plan(
         InvalidModelError: contradictions, and what the runtime itself refuses or leaves undefined.
         ResourceError: a run would exceed `memory_limit`.
     """
-    rewritten = {
-        key: rewritten_graph(g, numerics, memory_limit) for key, g in {id(g): g for g in (graph, *graphs)}.items()
-    }
-    graph, found = rewritten[id(graph)]
-    kept = needed_graphs(graph, [rewritten[id(g)][0] for g in graphs])
+    (graph, found), others = rewritten_graphs(graph, graphs, numerics, memory_limit)
+    kept = needed_graphs(graph, others)
     main = next(index for index, one in enumerate(kept) if one is graph)
     source = Source(numerics, kept, memory_limit, plan_source, main, _wanted(graph, shapes or {}))
     plan = plan_source(source, (*notes, *found))
@@ -200,6 +197,15 @@ def rewritten_graph(
 ) -> tuple[Graph, tuple[str, ...]]:
     """The graph that is planned: after the numerics' rewrites, with what they have to say. Errors as for `rewrite`."""
     return rewrite(graph, numerics.rewrites, declared_shapes(numerics, memory_limit))
+
+
+def rewritten_graphs(
+    graph: Graph, graphs: Sequence[Graph], numerics: Numerics, memory_limit: int
+) -> tuple[tuple[Graph, tuple[str, ...]], list[Graph]]:
+    """The same of a graph and, without words, of all graphs of its file, among which it may be."""
+    told = told_of_outside(graph, graphs, declared_shapes(numerics, memory_limit)) if numerics.rewrites else graphs
+    rewritten = {id(one): rewritten_graph(one, numerics, memory_limit) for one in (graph, *told)}
+    return rewritten[id(graph)], [rewritten[id(one)][0] for one in told]
 
 
 def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], Shapes]:
@@ -514,8 +520,7 @@ def _subgraph(state: _State, call: Call, use: GraphUse, perhaps: bool) -> Subgra
     # Values that never change are known inside, too: weights and shapes often come this way.
     fixed = set(range(len(given)))
     if use.repeats is not None:
-        body = source.graphs[int(call.attribute(use.repeats))]
-        fixed = {k for k, (before, after) in enumerate(zip(body.inputs, body.outputs, strict=False)) if before == after}
+        fixed = unchanged_inputs(source.graphs[int(call.attribute(use.repeats))])
     operands = {i: operand for i, operand in zip(graph.inputs, given, strict=True) if operand is not None}
     values = {
         i: operand.value for k, (i, operand) in enumerate(operands.items()) if k in fixed and operand.value is not None

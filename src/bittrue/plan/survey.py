@@ -13,7 +13,7 @@ from ..numerics import Numerics
 from ..operators import Step, ValueUnknown
 from ..records import dataclass
 from .plan import Source
-from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, _wanted, plan_source, rewritten_graph
+from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, _wanted, plan_source, rewritten_graphs
 from .support import MAX_NODES, check_graph
 
 
@@ -67,9 +67,8 @@ def survey_graph(
         memory_limit: bytes that a single tensor may take; errors as for `make_plan`, inside the result.
     """
     try:
-        rewritten = {id(g): rewritten_graph(g, numerics, memory_limit) for g in (graph, *graphs)}
-        graph, notes = rewritten[id(graph)]
-        source = Source(numerics, tuple(rewritten[id(g)][0] for g in graphs) or (graph,), memory_limit, plan_source)
+        (graph, notes), others = rewritten_graphs(graph, graphs, numerics, memory_limit)
+        source = Source(numerics, tuple(others) or (graph,), memory_limit, plan_source)
         state = _State(graph, _Job(source))
         _seed(state, _wanted(graph, shapes or {}))
     except BittrueError as error:

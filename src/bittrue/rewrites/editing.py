@@ -131,10 +131,13 @@ class Editor:
         self.tensors[index] = Tensor(tensor.name, tensor.dtype, value.shape, data=data)
         self.remove(node)
 
-    def computed(self, like: int, name: str, dtype: str, sizes: Sequence[int | str] | None = None) -> int:
-        """A new tensor to be computed, with the declared shape of another one, or with `sizes`: numbers or symbols."""
+    def computed(self, like: int | None, name: str, dtype: str, sizes: Sequence[int | str] | None = None) -> int:
+        """A new tensor to be computed, with `sizes` (numbers or symbols), or with the declared shape of another one.
+
+        With neither, not even the number of its dimensions is known.
+        """
         if sizes is None:
-            pattern = self.tensors[like]
+            pattern = Tensor("", dtype, ()) if like is None else self.tensors[like]
             shape, signature, symbols = pattern.shape, pattern.shape_signature, pattern.symbols
         else:
             shape = tuple(size if isinstance(size, int) and size > 0 else 0 for size in sizes)

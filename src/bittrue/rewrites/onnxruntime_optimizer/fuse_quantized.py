@@ -141,8 +141,9 @@ def mark_computed_weights(editor: Editor) -> None:
     """Real products whose weights are no constants to the runtime: dequantized ones, those that it casts, and defaults.
 
     The attribute holds the positions of such operands. A convolution's bias is one of them; that of a matrix product is
-    not prepared.
+    not prepared. Constants of the graph around a convolution of real numbers are none, either: it stays in planes.
     """
+    outside = {index for index, tensor in enumerate(editor.tensors) if tensor.is_outside}
     computed = {index for index, tensor in enumerate(editor.tensors) if tensor.is_default}
     for node in editor.nodes():
         given = all(editor.tensors[index].is_constant for index in node.inputs if index is not None)
@@ -151,7 +152,8 @@ def mark_computed_weights(editor: Editor) -> None:
         if made or computed.intersection(i for i in node.inputs if i is not None):
             computed.update(node.outputs)
         weights = node.inputs[: 2 if node.operator == "matmul" else 3]
-        found = tuple(position for position, i in enumerate(weights) if position and i in computed)
+        none = computed | outside if node.operator == "conv" and editor.type(node.outputs[0]) == "f32" else computed
+        found = tuple(position for position, i in enumerate(weights) if position and i in none)
         if node.operator in _PRODUCTS and found:
             editor.change(node, attributes={**node.attributes, "computed_weights": found})
 

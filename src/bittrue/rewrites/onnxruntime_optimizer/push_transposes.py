@@ -543,7 +543,7 @@ class _Pushes:
 
     def _new(self, like: int, name: str, sizes: Sizes | None) -> int:
         tensor = self.editor.tensors[like]
-        new = self.editor.computed(like, f"{tensor.name}/{name}", tensor.dtype, sizes or ())
+        new = self.editor.computed(None, f"{tensor.name}/{name}", tensor.dtype, sizes)
         self._known[new] = sizes
         return new
 

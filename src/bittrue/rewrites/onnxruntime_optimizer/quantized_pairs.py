@@ -245,15 +245,17 @@ def _repeat_after(editor: Editor, dequantize: Node) -> None:
 
 
 def _next_edges(editor: Editor, mover: Node | None, read: int) -> tuple[int, list[Edge]] | None:
-    """The tensor behind a mover, and who reads it but quantizations; without readers, it is a result of the graph."""
+    """The tensor behind a mover, and who reads it; without readers, it is a result of the graph.
+
+    One quantization among them keeps the pair from all of them (ONNX Runtime 1.31.1, where it was run).
+    """
     if mover is None or not _moves(mover) or mover.inputs[0] != read:
         return None
     tensor = mover.outputs[0]
-    readers = editor.readers(tensor)
+    readers = list(editor.readers(tensor))
     if tensor in editor.results:
         return None if readers else (tensor, [])
-    chosen = [edge for edge in readers if not is_quantize(edge[0])]
-    return (tensor, chosen) if chosen else None
+    return (tensor, readers) if readers and not any(is_quantize(reader) for reader, _ in readers) else None
 
 
 def _insert(editor: Editor, pair: Node, tensor: int, edges: list[Edge]) -> list[tuple[Node, int]]:

@@ -286,9 +286,10 @@ def _quantize_constants(editor: Editor, shapes: Shapes, node: Node) -> None:
     scale = scalar(editor, x.inputs[1])
     weights = editor.value(node.inputs[1])
     quantized = w is not None and w.operator == DEQUANTIZE
-    if scale is None:
+    if scale is None or node.inputs[1] is None:
         return
-    if not quantized and (weights is None or weights.dtype != np.float32):
+    outside = editor.tensors[node.inputs[1]].is_outside
+    if not quantized and (weights is None or weights.dtype != np.float32 or outside):
         return
     bias = editor.value(node.inputs[2]) if len(node.inputs) > 2 else None
     if len(node.inputs) > 2 and node.inputs[2] is not None and (bias is None or bias.ndim != 1):
