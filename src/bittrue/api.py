@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from operator import itemgetter
@@ -33,6 +32,7 @@ from .plan.inexact import counted
 from .plan.planner import plan_for
 from .ports import Port, checked
 from .recent import Recent
+from .records import replace
 from .runtime import (
     DEFAULT_ITERATION_LIMIT,
     NativeExecutor,

@@ -16,37 +16,37 @@ from typing import Any
 import pytest
 
 import bittrue
-from bittrue.records import dataclass
+from bittrue.records import dataclass, field, replace
 
 KINDS: list[dict[str, bool]] = [{"frozen": True}, {"frozen": True, "eq": False}, {}, {"eq": False}]
 # Modules of the standard library, and one of the format's, that take milliseconds.
-HEAVY = "concurrent.futures difflib flatbuffers hashlib json logging pathlib shutil urllib zipfile"
+HEAVY = "concurrent.futures dataclasses difflib flatbuffers hashlib json logging pathlib shutil urllib zipfile"
 
 
 @dataclass(frozen=True)
 class Kept:
     name: str
-    values: list[int] = dataclasses.field(default_factory=list)
+    values: list[int] = field(default_factory=list)
 
 
 def both(options: dict[str, bool]) -> list[Any]:
     """One class made by us, one by the standard library."""
 
-    def made(decorate: Callable[..., Any]) -> Any:
+    def made(decorate: Callable[..., Any], field: Callable[..., Any]) -> Any:
         class Base:
             first: int
             second: tuple[int, ...] = (1,)
 
         class Example(decorate(**options)(Base)):  # type: ignore[misc]
             second: tuple[int, ...] = (2,)
-            third: dict[str, int] = dataclasses.field(default_factory=dict)
+            third: dict[str, int] = field(default_factory=dict)
 
             def twice(self) -> int:
                 return 2 * int(self.first)
 
         return decorate(**options)(Example)
 
-    return [made(dataclass), made(dataclasses.dataclass)]
+    return [made(dataclass, field), made(dataclasses.dataclass, dataclasses.field)]
 
 
 def bare(kind: Any) -> list[inspect.Parameter]:
@@ -85,7 +85,7 @@ def test_classes_are_those_of_the_standard_library(options: dict[str, bool]) -> 
         lambda kind: setattr(kind(1), "first", 2),
         lambda kind: delattr(kind(1), "first"),
         lambda kind: dataclasses.asdict(dataclasses.replace(kind(1), first=4)),
-        lambda kind: [field.name for field in dataclasses.fields(kind)],
+        lambda kind: [one.name for one in dataclasses.fields(kind)],
         lambda kind: kind.second,
         lambda kind: str(inspect.signature(kind).replace(parameters=bare(kind), return_annotation=str)),
         lambda kind: kind.__match_args__,
@@ -93,6 +93,14 @@ def test_classes_are_those_of_the_standard_library(options: dict[str, bool]) -> 
         lambda kind: len({kind(1, third=()), kind(1, third=())}),
     ):
         assert said(lambda a=action: a(ours)) == said(lambda a=action: a(theirs))
+
+
+def test_objects_with_other_values() -> None:
+    kept = Kept("a", [1])
+    other = replace(kept, name="b")
+    assert (other, other.values is kept.values) == (Kept("b", [1]), True)
+    with pytest.raises(TypeError, match="size"):
+        replace(kept, size=1)  # type: ignore[call-arg]
 
 
 def test_objects_are_copied_and_pickled() -> None:
@@ -104,7 +112,7 @@ def test_objects_are_copied_and_pickled() -> None:
 def test_a_first_result_needs_little(tmp_path: Path) -> None:
     """Its dataclasses are made by `bittrue.records`, and modules that take long to import are left alone."""
     code = f"""
-import sys, numpy, dataclasses
+import sys, numpy
 before = set(sys.modules)
 import bittrue
 session = bittrue.load(sys.argv[1]).prepare()

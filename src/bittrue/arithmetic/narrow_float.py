@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,7 @@ import numpy.typing as npt
 F64 = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(NamedTuple):
     """A sign, `exponent_bits` and `mantissa_bits`; exponent field 0 holds zeros and subnormal numbers.
 
     Attributes:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 
 import numpy as np
 
 from ..names import brief
-from ..records import dataclass
+from ..records import dataclass, field, replace
 from .types import DataType, data_type
 
 Attribute = bool | int | float | str | tuple[int, ...]

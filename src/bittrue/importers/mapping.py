@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidModelError, UnsupportedError
 from ..graph import Node, Quantization, Tensor, data_type
-from ..records import dataclass
+from ..records import dataclass, field
 
 
 @dataclass

@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError
 from ..graph import Graph, ModelFile, Tensor, find_disorder
-from ..records import dataclass
+from ..records import dataclass, replace
 from .mxnet_operators import GraphBuilder, Inner, Source, map_node
 from .mxnet_operators.base import literal
 from .mxnet_params import TYPES, read_params

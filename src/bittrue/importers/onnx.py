@@ -6,7 +6,6 @@ The protobuf is decoded by the `onnx` package (an extra: ``pip install "bittrue[
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Attribute, Graph, ModelFile, Tensor, data_type, find_disorder
-from ..records import dataclass
+from ..records import dataclass, field, replace
 from .onnx_checks import check_functions
 from .onnx_functions import EXPANDED, UNEXPANDED, expand
 from .onnx_operators import Arrange, Called, GraphBuilder, Source, check_schema, map_node

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, ResourceError, UnsupportedError
 from ..graph import DATA_TYPES, Node, Quantization, Tensor, data_type, unpack_integers
+from ..records import replace
 from ..visible import visible
 from . import tflite_schema as schema
 from .flatbuffer import FlatBuffer, Table, TableVector

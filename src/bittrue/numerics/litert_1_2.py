@@ -6,8 +6,7 @@ commit 921360770 (2025-04-14) moved them to binary64; many types, and versions o
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ..records import replace
 from .litert import LITERT
 from .litert.convolution import DEPTHWISE
 from .litert.elementwise import BROADCAST, NOT_BROADCAST, NOT_ROUNDED

@@ -8,8 +8,7 @@ unsigned bytes.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ..records import replace
 from .litert import LITERT
 from .table import Numerics, Row
 

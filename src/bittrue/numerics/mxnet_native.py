@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ..records import replace
 from .mxnet.floating import ROWS, rows_by_rank
 from .mxnet.layers import ROWS as LAYERS
 from .mxnet.pointwise import KERNELS, MOVED, PRODUCTS

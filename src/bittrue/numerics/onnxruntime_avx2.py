@@ -7,8 +7,8 @@ unless their filters have different zero points.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from ..records import replace
 from .onnxruntime import ONNXRUNTIME, attention, floating, layers, recurrent
 from .table import Numerics, Row
 

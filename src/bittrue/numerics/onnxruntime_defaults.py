@@ -6,8 +6,7 @@ of s8 unsigned where it can; elsewhere convolutions and matrix products of s8 st
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ..records import replace
 from .onnxruntime import ONNXRUNTIME
 from .onnxruntime_avx2 import ONNXRUNTIME_AVX2
 from .table import Numerics

@@ -10,8 +10,7 @@ tests replay; the operator tests ran against that build as well (docs/facts/sing
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ..records import replace
 from .litert import LITERT, elementwise
 from .litert.convolution import DEPTHWISE, PLANES
 from .litert.elementwise import BROADCAST, NOT_ROUNDED, OF_DIVISOR, STORED

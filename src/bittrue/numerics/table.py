@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
 
-from ..records import dataclass
+from ..records import dataclass, field, replace
 
 ABSENT = "-"
 # The condition that a node alone decides, without shapes and values.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from .. import numerics as tables
 from ..errors import BittrueError, InputError
 from ..graph import Graph
 from ..numerics import Numerics
 from ..operators import find
-from ..records import dataclass
+from ..records import dataclass, replace
 from .calls import uses
 from .first_plan import first_plan
 from .support import node_types

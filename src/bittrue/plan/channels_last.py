@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..operators import Step, find
-from ..records import dataclass
+from ..records import dataclass, replace
 from .plan import PlanTensor
 from .schedule import Schedule
 

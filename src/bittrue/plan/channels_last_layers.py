@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..operators.core.geometry import SIDES
 from ..operators.core.role_quantization import at
 from ..operators.core.roles import position_of
 from ..operators.layers.integer_layers import adds_exactly, is_plain
+from ..records import replace
 from .channels_last import Layout, Rewrite, last_axis_of, last_shape, to_first, to_last
 
 

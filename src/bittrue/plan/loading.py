@@ -13,7 +13,6 @@ import math
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from ..errors import MISFITS, BittrueError, InputError, ModelFormatError, ResourceError
 from ..numerics import find as find_numerics
+from ..records import replace
 from .calls import needed_graphs
 from .graph_file import read_graph
 from .plan import Plan, Source

@@ -7,14 +7,13 @@ convolution before its lookup table) do not exist in such a run; traces are made
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from ..errors import BittrueError, InputError
 from ..names import near_or_all
 from ..operators import Step, find
-from ..records import dataclass
+from ..records import dataclass, replace
 from .channels_last import rewritten
 from .channels_last_layers import LAYERS
 from .plan import Plan

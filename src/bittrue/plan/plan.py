@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +15,7 @@ from ..graph import DataType, Graph, Quantization, data_type
 from ..names import brief
 from ..numerics import Numerics
 from ..operators import Step
-from ..records import dataclass
+from ..records import dataclass, field
 from .inexact import inexact
 from .text import plan_text
 

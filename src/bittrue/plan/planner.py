@@ -6,7 +6,6 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
 from operator import index as as_index
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..operators import Call, Operand, Operator, Step, Subgraph, ValueUnknown, f
 from ..operators.admission.conditions import CONDITIONS
 from ..operators.admission.requirements import REQUIREMENTS
 from ..operators.core.base import GraphUse, place_errors
-from ..records import dataclass
+from ..records import dataclass, field, replace
 from ..rewrites import Settled, Shapes, rewrite
 from .calls import needed_graphs, never_called, told_of_outside, unchanged_inputs
 from .folding import FOLD_BYTES, may_fold

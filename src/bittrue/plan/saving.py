@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from ..errors import BittrueError, InputError
 from ..files import written
 from ..numerics import find as find_numerics
+from ..records import replace
 from .description import NamedArrays, as_bytes, plan_entry, source_entry
 
 if TYPE_CHECKING:

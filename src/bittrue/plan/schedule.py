@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
 from ..errors import ModelFormatError
 from ..operators import Step
-from ..records import dataclass
+from ..records import dataclass, field
 from .layout import Lifetime, layout
 from .plan import Plan
 

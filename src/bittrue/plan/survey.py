@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from ..errors import BittrueError
 from ..graph import Graph, Node
 from ..numerics import Numerics
 from ..operators import Step, ValueUnknown
-from ..records import dataclass
+from ..records import dataclass, replace
 from .plan import Source
 from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, _wanted, plan_source, rewritten_graphs
 from .support import MAX_NODES, check_graph

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from glob import glob
 from os.path import dirname
@@ -13,7 +12,7 @@ import numpy as np
 
 from ..errors import MISFITS, InvalidModelError
 from ..graph import Graph
-from ..records import dataclass
+from ..records import dataclass, replace
 
 
 @dataclass(frozen=True)

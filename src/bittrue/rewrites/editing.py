@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..graph import Attribute, Graph, Node, Tensor
 from ..operators import find
+from ..records import replace
 from . import Shapes
 
 Edge = tuple[Node, int]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 
 import numpy as np
 
 from ..arithmetic import elementary
-from ..records import dataclass
+from ..records import dataclass, field
 from .real_product import Layout, RealProductRule
 from .real_softmax import RealSoftmaxRule
 

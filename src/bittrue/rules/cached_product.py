@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from ..arithmetic.floats import fused_multiply_add
+from ..records import dataclass
 from .real_product import Layout, RealProductRule
 
 

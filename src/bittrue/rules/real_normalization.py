@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -13,7 +12,7 @@ import numpy as np
 from ..arithmetic import rounded_functions
 from ..arithmetic.correct_rounding import decimal, fraction, in_digits, settle
 from ..arithmetic.floats import fused_multiply_add as fma
-from ..records import dataclass
+from ..records import dataclass, replace
 from .real_sum import aligned_packets
 
 Rows = np.ndarray

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from ..arithmetic import floats
 from ..arithmetic.correct_rounding import fraction, settle
-from ..records import dataclass
+from ..records import dataclass, replace
 from . import sum_of_products
 
 # Elements of binary64 results held at a time.

@@ -7,7 +7,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from ..operators.core.stopping import check_stop
 from ..plan import Plan, PlanTensor
 from ..plan.plan import Source
 from ..plan.planner import Peek, plan_later, plan_nested
+from ..records import replace
 from .forks import after_fork
 from .profile import StepTime
 from .run import Observer, Run

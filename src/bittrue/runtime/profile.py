@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -124,7 +123,7 @@ class Profile:
             "peak_bytes_per_second": self.peak_bytes_per_second,
             "steps": [
                 {
-                    **asdict(step),
+                    **vars(step),
                     "multiply_adds_per_second": step.multiply_adds_per_second,
                     "fraction_of_peak": self.fraction_of_peak(step.multiply_adds_per_second),
                     "bytes_per_second": step.bytes_per_second,

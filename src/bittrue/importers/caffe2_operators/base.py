@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ...graph import Attribute, Node, Quantization, Tensor
-from ...records import dataclass
+from ...records import dataclass, field
 from ..mapping import Growing, Refusing
 
 _S32 = range(-(2**31), 2**31)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from ...errors import InvalidModelError
 from ...graph import Attribute, Node, Tensor
-from ...records import dataclass
+from ...records import dataclass, field, replace
 from ..mapping import Growing, Refusing
 
 # Attributes of users and of training, which decide nothing that is computed.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from ...graph import Attribute, Node, Tensor
-from ...records import dataclass
+from ...records import dataclass, field, replace
 from ..mapping import Refusing
 from ..onnx_tensors import from_array
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
 
-from ...records import dataclass
+from ...records import dataclass, field, replace
 from ..processors import identity, on_aarch64
 from ..table import Numerics, Row
 

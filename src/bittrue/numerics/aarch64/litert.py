@@ -5,8 +5,7 @@ Compilers for aarch64 join products and sums, conversions to integers limit, and
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...records import replace
 from ..litert import LITERT
 from ..litert.convolution import PLANES
 from .changes import Change, changed

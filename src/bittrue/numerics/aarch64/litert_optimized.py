@@ -5,8 +5,7 @@ Matrix products are requantized once, with ties up; those of bytes by a single v
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...records import replace
 from ..litert.convolution import PLANES
 from ..litert_optimized import LITERT_OPTIMIZED
 from . import litert

@@ -6,8 +6,7 @@ numbers are added in other orders: rows that were seen to differ, or that no mod
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...records import replace
 from ..onnxruntime import ONNXRUNTIME
 from .changes import Change, changed
 

@@ -5,8 +5,7 @@ Unsigned layers and products are requantized in fixed point: one rounding, ties 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...records import replace
 from ..xnnpack import XNNPACK
 from . import litert_optimized
 from .changes import Change, changed

@@ -8,8 +8,7 @@ as its own engines set them.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...records import replace
 from ..table import Numerics, Row
 from .default import ROWS as _DEFAULT
 from .dnnlowp import ROWS as _DNNLOWP

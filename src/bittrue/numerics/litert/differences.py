@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...records import replace
 from ..table import Row
 
 # A row that fills one of these slots for integers of at most 16 bits subtracts zero points.

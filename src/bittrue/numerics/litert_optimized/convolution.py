@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...records import replace
 from ..litert.convolution import DEPTHWISE, PLANES
 from ..table import Row
 

@@ -7,8 +7,8 @@ about a million normally distributed numbers (weights of a layer scaled by the r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from ...records import replace
 from ..litert import LITERT
 from ..litert.convolution import CUBES, DEPTHWISE, PLANES
 from ..table import Row

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...records import replace
 from ..table import Row
 
 _RUN = "run: random numbers, NaN, infinities, zeros of both signs"

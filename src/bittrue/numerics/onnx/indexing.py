@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...records import replace
 from ..onnxruntime.indexing import ROWS as _ROWS
 from ..onnxruntime.movement import COMMON, EVERY
 from ..table import Row

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...records import replace
 from ..onnxruntime.movement import CASTS, EVERY, FROM_NARROW, INTEGERS, MOVED, NARROW, SHAPES
 from ..table import Row
 

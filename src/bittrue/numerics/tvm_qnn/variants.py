@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..table import Row
 
 ROUNDING = ("UPWARD", "TONEAREST")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
 
 from ...errors import BittrueError, InvalidModelError, ModelFormatError, UnsupportedError
 from ...graph import Attribute, DataType, Node, Quantization, Tensor
-from ...records import dataclass
+from ...records import dataclass, field
 
 # -1 for a dimension that only running tells; such shapes occur in what `infer` returns and nowhere else.
 Shape = tuple[int, ...]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...errors import RunError
 from ...graph import Attribute
+from ...records import replace
 from .base import Call, Role, Step
 from .role_quantization import at, settled_values
 

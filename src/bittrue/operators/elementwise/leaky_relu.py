@@ -8,7 +8,6 @@ below the zero point. Inputs are those of `logistic`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from ...arithmetic import fixed_point
 from ...graph import DATA_TYPES
+from ...records import replace
 from ...rules import center, rescale, sign, slope, store
 from ...rules.table import TableRule
 from ..core.accumulator import multiplier_arrays

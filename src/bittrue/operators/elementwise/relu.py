@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from ...records import replace
 from ...rules import activation_range
 from ..core.accumulator import signed_span
 from ..core.base import Call, Lowered, Operator, Step

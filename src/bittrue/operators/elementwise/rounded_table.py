@@ -6,12 +6,12 @@ Quantized values for which the function has no value are refused when they occur
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...errors import RunError
+from ...records import replace
 from ...rules import table_function
 from ..core.base import Call, Lowered, Operator, Step
 from .logistic import read_table, table_lowered

@@ -12,10 +12,10 @@ filters have one channel).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from ...records import replace
 from ..core.base import Call, Lowered, Operator, Reference, Shape, Step
 from ..core.roles import OPERAND_LAYER
 from . import depthwise_conv, image_conv, integer_conv, real_conv, real_layers, whole_conv

@@ -10,10 +10,10 @@ rescaled where the row has rules for it, or integers in binary32.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from ...records import replace
 from ..core.base import Call, Lower, Lowered, Operator, Reference, Shape, Step
 from ..core.indexing import bounded
 from ..core.roles import OPERAND_LAYER

@@ -8,10 +8,10 @@ activations: the shapes decide, as in the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from ...records import replace
 from ...rules import accumulate, lanes
 from ..core.accumulator import (
     finish_accumulator,

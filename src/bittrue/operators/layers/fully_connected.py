@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from ...arithmetic.matmul import exact_matmul, product_type
 from ...graph import DATA_TYPES
+from ...records import replace
 from ...rules import store
 from ..core.accumulator import (
     finish_accumulator,

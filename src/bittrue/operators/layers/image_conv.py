@@ -6,10 +6,10 @@ Integers are rescaled and stored with the limits of a fused activation; real act
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from ...records import replace
 from ..core.accumulator import fused_range, multiplier_arrays, proven_bound, signed_span, stored_type, weight_sums
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import spatial_bytes, spatial_parameters

@@ -6,10 +6,10 @@ Hybrid ones have weights of integers: every image is quantized first, and its pr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from ...records import replace
 from ...rules import plain_range, sum_of_products
 from ..core.base import Call, Lowered, Step
 from ..core.roles import turned

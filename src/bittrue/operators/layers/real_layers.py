@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from ...graph import Attribute
+from ...records import replace
 from ...rules import plain_range, sum_of_products
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import Window, spatial_parameters, step_windows

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from ...records import replace
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import LARGEST, spatial_parameters, spatial_shape, step_windows
 from . import integer_conv

@@ -14,13 +14,12 @@ step.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ...arithmetic.fixed_point import S32_MAX
 from ...errors import RunError
 from ...graph import Attribute, data_type
+from ...records import replace
 from ...rules import channel_parameters, real_product, rescale, scale_form
 from ...rules.real_product import Layout
 from ..core.base import Bound, Call, Step

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ...records import replace
 from ..core.base import Call, Lowered, Operator, Shape
 from ..core.indexing import bounded
 from .strided_view import reference, steps_of, strided

@@ -9,11 +9,11 @@ then, where tensors do not carry them, x_scale, x_zero_point, y_scale, y_zero_po
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from ...graph import DATA_TYPES
+from ...records import replace
 from ...rules import average, order, plain_range
 from ..core.accumulator import finish_accumulator, proven_bound
 from ..core.base import Call, Lowered, Operator, Shape, Step

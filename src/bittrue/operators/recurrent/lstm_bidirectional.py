@@ -8,11 +8,11 @@ is the input of the backward cell.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
+from ...records import replace
 from ..core.base import Call, Lowered, Shape, Step
 from . import lstm_layout, lstm_real
 from .lstm_layout import CELL_STATE, GATES, OUTPUT_STATE, Sizes, by_time, like_input

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...graph import Attribute
+from ...records import replace
 from ...rules import mean, rescale, scale_form
 from ..core.accumulator import proven_bound
 from ..core.base import Call, Lowered, Step

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from ...records import replace
 from ...rules import lanes, mean, order, read_as, rescale, scale_form, shift_count, store
 from ..core.accumulator import finish_accumulator, multiplier_arrays, proven_bound, signed_span
 from ..core.base import Bound, Call, Lowered, Operator, Role, Shape, Step

@@ -8,11 +8,11 @@ packets begin at its first element.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from ...graph import Attribute
+from ...records import replace
 from ...rules import real_sum
 from ..core.base import Call, Lowered, Shape, Step
 from ..core.elementwise import BLOCK

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from ...arithmetic import elementary, fixed_point
 from ...errors import RunError
 from ...graph import DATA_TYPES, Attribute
+from ...records import replace
 from ...rules import affine_softmax, center, levels, log_softmax, real_softmax, shifted_softmax, softmax
 from ...rules.store import rescale_and_store
 from ..core.accumulator import multiplier_arrays
