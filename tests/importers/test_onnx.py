@@ -400,3 +400,61 @@ def test_tflite_needs_no_onnx() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+# -- large initializers ------------------------------------------------------------------------------------------------
+def with_initializers(*arrays: np.ndarray) -> ModelProto:
+    """A chain of additions of constants of four numbers."""
+    names = ["x", *(f"s{i}" for i in range(1, len(arrays))), "y"]
+    nodes = [helper.make_node("Add", [names[i], f"w{i}"], [names[i + 1]]) for i in range(len(arrays))]
+    constants = [numpy_helper.from_array(array, f"w{i}") for i, array in enumerate(arrays)]
+    return model(nodes, [value("x", (4,))], [value("y", (4,))], constants)
+
+
+def outcome(content: bytes) -> object:
+    try:
+        (graph,) = read_model(content).graphs
+    except bittrue.BittrueError as error:
+        return str(error)
+    return [(t.name, t.dtype, t.shape, None if t.data is None else t.data.tobytes()) for t in graph.tensors]
+
+
+def test_large_initializers_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever becomes of the bytes, what is set apart is what the package finds in a whole message."""
+    # The second one is shorter than what counts as large here, the third one has no raw data.
+    made = with_initializers(np.float32([1, 2, 3, 4]), np.float32([5]), np.float32([6, 7, 8, 9]), np.float32([0] * 4))
+    made.graph.initializer[2].CopyFrom(helper.make_tensor("w2", TensorProto.FLOAT, [4], [6, 7, 8, 9]))
+    content = made.SerializeToString()
+    # Of a value that stands there twice, the last one counts; messages that do become one.
+    tensor = numpy_helper.from_array(np.float32([5, 5, 5, 5]), "w4").SerializeToString()
+    tensor += b"J\x10" + np.float32([9, 8, 7, 6]).tobytes()
+    twice = made.graph.SerializeToString() + b"*" + bytes([len(tensor)]) + tensor
+    added = content + b":" + bytes([len(twice) & 127 | 128, len(twice) >> 7]) + twice
+    made.ClearField("graph")
+    replaced = made.SerializeToString() + added[len(content) :]
+    assert str(np.float32([9, 8, 7, 6]).tobytes()) in str(outcome(replaced))
+    rng, variants = np.random.default_rng(1), [content, content + content, added, replaced]
+    for _ in range(600):
+        changed = bytearray(content)
+        for place in rng.integers(0, len(changed), rng.integers(1, 3)):
+            changed[place] = rng.choice([0, 1, 5, 8, 9, 10, 16, 42, 58, 74, 75, 128, 255])
+        variants.append(bytes(changed[: rng.integers(len(changed) // 2, 2 * len(changed))]))
+    whole = [outcome(variant) for variant in variants]
+    monkeypatch.setattr("bittrue.importers.onnx._LARGE", 8)
+    assert [outcome(variant) for variant in variants] == whole
+    assert sum(isinstance(found, list) for found in whole) > 50
+    kept = np.frombuffer(content, np.uint8)
+    shared = [np.shares_memory(t.data, kept) for t in read_model(content).graphs[0].tensors if t.data is not None]
+    assert shared == [True, False, False, True]
+
+
+def test_large_initializers_of_models_with_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bittrue.importers.onnx._LARGE", 8)
+    made = with_initializers(np.float32([1, 2, 3, 4]))
+    body = [helper.make_node("Neg", ["a"], ["b"])]
+    made.functions.append(helper.make_function("own", "Turn", ["a"], ["b"], body, [helper.make_opsetid("", 21)]))
+    made.graph.node.append(helper.make_node("Turn", ["y"], ["z"], domain="own"))
+    made.graph.output[0].name = "z"
+    made.opset_import.append(helper.make_opsetid("own", 1))
+    (graph,) = read(made).graphs
+    assert [t.data.tolist() for t in graph.tensors if t.data is not None] == [[1, 2, 3, 4]]

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <type_traits>
 
 #include "isa/avx512vnni/cores.h"
 #include "isa/portable/scalar_requantize.h"
@@ -224,10 +225,12 @@ void guess_lines(const ExactGroup& exact, LineGroup* group) {
 void find_intervals(const ExactRule& rule, const ExactGroup& group, Intervals* positive, Intervals* negative) {
   const Points points(rule, group);
   for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
-    __m512i near[Points::kAll];
+    __m512i near[Points::kAll], stored[Points::kAll];
     points.find<Points::kAll>(step, near);
-    for (const __m512i acc : near) {
-      const __mmask16 reached = _mm512_cmpge_epi32_mask(rule.rescale(acc, group), _mm512_set1_epi32(step));
+    rule.rescale(near, Points::kAll, group, stored);
+    for (int i = 0; i < Points::kAll; ++i) {
+      const __m512i acc = near[i];
+      const __mmask16 reached = _mm512_cmpge_epi32_mask(stored[i], _mm512_set1_epi32(step));
       const __mmask16 below = _mm512_movepi32_mask(acc);
       for (int half = 0; half < 2; ++half) {
         // As the fast forms see it.
@@ -275,12 +278,18 @@ class Proof {
   bool holds() const {
     if (differ(least_, rule_.rescale(least_, exact_)) != 0) return false;
     if (differ(greatest_, rule_.rescale(greatest_, exact_)) != 0) return false;
-    for (int32_t step = rule_.low + 1; step <= rule_.high; ++step) {
-      // The step is nearly always between the first two accumulators that are tried.
-      __mmask16 found = 0;
-      if (!agrees_around<Points::kNear>(step, &found)) return false;
-      if (found == 0xffff) continue;
-      if (!agrees_around<Points::kAll>(step, &found) || found != 0xffff) return false;
+    // The step is nearly always between the first two accumulators that are tried.
+    constexpr int kTogether = 16, kNear = Points::kNear;
+    for (int32_t first = rule_.low + 1; first <= rule_.high; first += kTogether) {
+      const int count = rule_.high - first < kTogether ? rule_.high - first + 1 : kTogether;
+      __m512i near[kTogether * kNear], stored[kTogether * kNear];
+      for (int i = 0; i < count; ++i) points_.find<kNear>(first + i, near + i * kNear);
+      rule_.rescale(near, count * kNear, exact_, stored);
+      for (int i = 0; i < count; ++i) {
+        __mmask16 found = 0;
+        if (!agree_around<kNear>(first + i, near + i * kNear, stored + i * kNear, &found)) return false;
+        if (found != 0xffff && !agree_farther(first + i, found)) return false;
+      }
     }
     return true;
   }
@@ -294,22 +303,28 @@ class Proof {
 
   // Adds the columns whose step is among kCount accumulators to `found`; false when the forms differ at one of these.
   template <int kCount>
-  bool agrees_around(int32_t step, __mmask16* found) const {
+  [[gnu::always_inline]] bool agree_around(int32_t step, const __m512i* near, const __m512i* stored,
+                                           __mmask16* found) const {
     const __m512i steps = _mm512_set1_epi32(step), one = _mm512_set1_epi32(1);
-    __m512i near[kCount];
-    points_.find<kCount>(step, near);
     // A step outside of the accumulator's range shows at the end of the range.
     __mmask16 wrong = 0, before = 0, seen = *found;
     for (int i = 0; i < kCount; ++i) {
-      const __m512i stored = rule_.rescale(near[i], exact_);
-      const __mmask16 reached = _mm512_cmpge_epi32_mask(stored, steps);
+      const __mmask16 reached = _mm512_cmpge_epi32_mask(stored[i], steps);
       const __m512i follows = i == 0 ? least_ : _mm512_add_epi32(near[i > 0 ? i - 1 : 0], one);
       seen = static_cast<__mmask16>(seen | (reached & ~before & _mm512_cmpeq_epi32_mask(near[i], follows)));
       before = reached;
-      wrong = static_cast<__mmask16>(wrong | differ(near[i], stored));
+      wrong = static_cast<__mmask16>(wrong | differ(near[i], stored[i]));
     }
     *found = static_cast<__mmask16>(seen | (~before & _mm512_cmpeq_epi32_mask(near[kCount - 1], greatest_)));
     return wrong == 0;
+  }
+
+  // The same among more accumulators, of which one must be the step.
+  bool agree_farther(int32_t step, __mmask16 found) const {
+    __m512i near[Points::kAll], stored[Points::kAll];
+    points_.find<Points::kAll>(step, near);
+    rule_.rescale(near, Points::kAll, exact_, stored);
+    return agree_around<Points::kAll>(step, near, stored, &found) && found == 0xffff;
   }
 
   const ExactRule& rule_;
@@ -376,12 +391,23 @@ bool ExactRule::prepare(const rules::Requantize& requantize, int64_t column, int
   return true;
 }
 
+void ExactRule::rescale(const __m512i* acc, int count, const ExactGroup& group, __m512i* stored) const {
+  const auto each = [&](auto rule) {
+    for (int i = 0; i < count; ++i) stored[i] = rescale_exact<decltype(rule)::value>(*this, acc[i], group);
+  };
+  switch (form) {
+    case Form::q31: return each(std::integral_constant<Form, Form::q31>());
+    case Form::binary64: return each(std::integral_constant<Form, Form::binary64>());
+    case Form::real32: return each(std::integral_constant<Form, Form::real32>());
+    case Form::each: return each(std::integral_constant<Form, Form::each>());
+    default: return each(std::integral_constant<Form, Form::binary32>());
+  }
+}
+
 __m512i ExactRule::rescale(__m512i acc, const ExactGroup& group) const {
-  if (form == Form::q31) return rescale_exact<Form::q31>(*this, acc, group);
-  if (form == Form::binary64) return rescale_exact<Form::binary64>(*this, acc, group);
-  if (form == Form::real32) return rescale_exact<Form::real32>(*this, acc, group);
-  if (form == Form::each) return rescale_exact<Form::each>(*this, acc, group);
-  return rescale_exact<Form::binary32>(*this, acc, group);
+  __m512i stored;
+  rescale(&acc, 1, group, &stored);
+  return stored;
 }
 
 Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count,

@@ -54,8 +54,9 @@ struct ExactRule {
   explicit ExactRule(const rules::Requantize& requantize);
   // Constants of one column; false when only the scalar form holds for it.
   bool prepare(const rules::Requantize& requantize, int64_t column, int64_t lane, ExactGroup* group) const;
-  // Clamped integers of the plan's type.
+  // Clamped integers of the plan's type, of 16 accumulators or of `count` times as many.
   __m512i rescale(__m512i acc, const ExactGroup& group) const;
+  void rescale(const __m512i* acc, int count, const ExactGroup& group, __m512i* stored) const;
 
   Form form;
   int32_t least, greatest;  // what requantize.bound says of every accumulator

@@ -10,12 +10,8 @@ namespace {
 // One byte per element at run time.
 bool is_narrow(Type type) { return is_8bit(type) || type == Type::s4 || type == Type::s2; }
 
-}  // namespace
-
-namespace {
-
 template <class T>
-void move_weights(const T* data, int64_t count, int zero_point, bool as_stored, SignedWeights* result) {
+[[gnu::hot]] void move_weights(const T* data, int64_t count, int zero_point, bool as_stored, SignedWeights* result) {
   int low = zero_point, high = zero_point;
   for (int64_t i = 0; i < count; ++i) {
     low = std::min(low, int{data[i]});
@@ -30,7 +26,57 @@ void move_weights(const T* data, int64_t count, int zero_point, bool as_stored, 
   result->zero_point = zero_point - by;
 }
 
+// Of eight lines of eight bytes, kStep lines and the same number of bytes change places.
+template <int kStep>
+[[gnu::always_inline]] inline void exchange(uint64_t* lines) {
+  constexpr uint64_t kKept = kStep == 4 ? 0x00000000FFFFFFFF : kStep == 2 ? 0x0000FFFF0000FFFF : 0x00FF00FF00FF00FF;
+  for (int k = 0; k < 4; ++k) {
+    uint64_t &one = lines[k / kStep * 2 * kStep + k % kStep], &other = (&one)[kStep];
+    const uint64_t moved = (one >> (8 * kStep) ^ other) & kKept;
+    other ^= moved;
+    one ^= moved << (8 * kStep);
+  }
+}
+
+// Bytes [rows, columns] to [columns, rows], by tiles that are copied first: lines of large matrices meet in few sets of
+// the cache.
+[[gnu::hot]] void turn(const int8_t* from, int64_t rows, int64_t columns, int8_t* to) {
+  constexpr int64_t kTile = 64, kBlock = 8;
+  alignas(64) int8_t tile[kTile][kTile] = {}, turned[kTile][kTile];
+  for (int64_t top = 0; top < rows; top += kTile) {
+    const int64_t height = std::min(kTile, rows - top);
+    for (int64_t left = 0; left < columns; left += kTile) {
+      const int64_t width = std::min(kTile, columns - left);
+      for (int64_t r = 0; r < height; ++r) {
+        std::memcpy(tile[r], from + (top + r) * columns + left, static_cast<size_t>(width));
+      }
+      for (int64_t c = 0; c < kTile; c += kBlock) {
+        for (int64_t r = 0; r < kTile; r += kBlock) {
+          uint64_t lines[kBlock];
+          for (int64_t i = 0; i < kBlock; ++i) std::memcpy(&lines[i], &tile[r + i][c], kBlock);
+          exchange<4>(lines), exchange<2>(lines), exchange<1>(lines);
+          for (int64_t i = 0; i < kBlock; ++i) std::memcpy(&turned[c + i][r], &lines[i], kBlock);
+        }
+      }
+      for (int64_t c = 0; c < width; ++c) {
+        std::memcpy(to + (left + c) * rows + top, turned[c], static_cast<size_t>(height));
+      }
+    }
+  }
+}
+
 }  // namespace
+
+int64_t sum_of(const int8_t* weights, int64_t count) {
+  constexpr int64_t kBlock = 1 << 16;  // sums of 32 bits
+  int64_t sum = 0;
+  for (int64_t first = 0; first < count; first += kBlock) {
+    int32_t part = 0;
+    for (int64_t k = first; k < std::min(count, first + kBlock); ++k) part += weights[k];
+    sum += part;
+  }
+  return sum;
+}
 
 SignedWeights signed_weights(const Operand& weights, int64_t zero_point, bool as_stored) {
   require(weights.constant != nullptr, "weights are computed at run time");
@@ -60,17 +106,10 @@ SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& 
           "one zero point, or one per column, is needed");
   const bool is_signed = matrix.type == Type::s8;
   const auto* bytes = static_cast<const int8_t*>(matrix.constant);
-  std::vector<int8_t> packed(static_cast<size_t>(matrix.elements));
-  if (turned) {
-    std::copy(bytes, bytes + matrix.elements, packed.begin());
-  } else {
-    constexpr int64_t kTile = 64;
-    for (int64_t first = 0; first < depth; first += kTile) {
-      const int64_t end = std::min(depth, first + kTile);
-      for (int64_t n = 0; n < columns; ++n) {
-        for (int64_t k = first; k < end; ++k) packed[n * depth + k] = bytes[k * columns + n];
-      }
-    }
+  std::vector<int8_t> packed;
+  if (!turned) {
+    packed.resize(static_cast<size_t>(matrix.elements));
+    turn(bytes, depth, columns, packed.data());
   }
   for (const int64_t z : zero_points) require(z >= -128 && z <= 255, "the weights' zero point is out of range");
   SignedWeights result;
@@ -78,15 +117,16 @@ SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& 
     Operand whole;
     whole.type = matrix.type;
     whole.elements = matrix.elements;
-    whole.constant = packed.data();
+    whole.constant = turned ? bytes : packed.data();
     result = signed_weights(whole, zero_points[0], as_stored);
-    if (result.moved.empty()) {
+    if (result.moved.empty() && !turned) {
       result.moved = std::move(packed);
       result.data = result.moved.data();
     }
     return result;
   }
   require(!as_stored, "pairs of products with zero points per column");
+  if (turned) packed.assign(bytes, bytes + matrix.elements);
   for (int64_t n = 0; n < columns; ++n) {
     for (int64_t k = 0; k < depth; ++k) {
       int8_t& weight = packed[n * depth + k];

@@ -44,11 +44,7 @@ std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns);
 // With zero points zx and zw, a column of K weights w folds into
 //   sum (x - zx)(w - zw) + bias = sum x w + [bias + zx (K zw - sum w)] - zw sum x:
 // what stands in brackets is the bias of its core. All is modulo 2^32, as biases of untrusted plans may have 64 bits.
-inline int64_t sum_of(const int8_t* weights, int64_t count) {
-  int64_t sum = 0;
-  for (int64_t k = 0; k < count; ++k) sum += weights[k];
-  return sum;
-}
+[[gnu::hot]] int64_t sum_of(const int8_t* weights, int64_t count);
 
 // K zw - sum w.
 inline uint32_t zero_point_factor(int64_t count, int64_t weight_zero_point, int64_t sum) {

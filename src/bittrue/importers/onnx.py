@@ -19,7 +19,8 @@ from .onnx_functions import EXPANDED, UNEXPANDED, expand
 from .onnx_operators import Arrange, Called, GraphBuilder, Source, check_schema, map_node
 from .onnx_order import free_names, in_order
 from .onnx_tensors import constant, is_no_shape, type_name
-from .protobuf import check_texts
+from .protobuf import check_texts, set_apart
+from .recognise import as_bytes
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -37,12 +38,14 @@ _CONSTANTS: dict[str, tuple[bool, type, str]] = {
     "value_int": (False, int, "s64"),
     "value_ints": (True, int, "s64"),
 }
+# ModelProto.graph, GraphProto.initializer, TensorProto.raw_data; and the bytes from which on these are not copied.
+_INITIALIZERS, _LARGE = (7, 5, 9), 1 << 16
 _RENAME = "give each node a name of its own, or none"
 _DAMAGED = "the file is damaged or no ONNX model; fetch or export it again"
 
 
 def read_onnx(content: np.ndarray | bytes | memoryview, folder: Path | None = None) -> ModelFile:
-    """Reads an ONNX model.
+    """Reads an ONNX model. Large initializers of its main graph stay in `content`.
 
     Args:
         content: the bytes of a ModelProto.
@@ -56,15 +59,19 @@ def read_onnx(content: np.ndarray | bytes | memoryview, folder: Path | None = No
     onnx = onnx_package()
     from google.protobuf.message import DecodeError
 
-    raw = bytes(content)
+    whole = as_bytes(content)
     model = onnx.ModelProto()
     try:
+        raw, large = set_apart(whole, _INITIALIZERS, _LARGE)
         model.ParseFromString(raw)
+        if model.functions and large:
+            model.ParseFromString(bytes(whole))
+            large = {}
     except (DecodeError, RuntimeError) as error:
         raise ModelFormatError("BT-ONNX-FORMAT", f"no ONNX model: {error}", advice=_DAMAGED) from None
     if not model.HasField("graph"):
         raise ModelFormatError("BT-ONNX-FORMAT", "the model holds no graph", advice=_DAMAGED)
-    return _Reader(model, folder, len(raw)).read()
+    return _Reader(model, folder, whole.size, large).read()
 
 
 def onnx_package() -> Any:
@@ -101,11 +108,16 @@ def _check_node_names(proto: GraphProto) -> None:
 
 @dataclass
 class _Reader:
-    """State of one reading."""
+    """State of one reading.
+
+    Attributes:
+        large: content of initializers of the main graph that the message does not hold, by their place.
+    """
 
     model: ModelProto
     folder: Path | None
     size: int
+    large: Mapping[int, np.ndarray]
     notes: list[str] = field(default_factory=list)
     graphs: list[Graph | None] = field(default_factory=list)
     opsets: dict[str, int] = field(default_factory=dict)
@@ -170,10 +182,11 @@ class _Reader:
         # Before IR version 4 every initializer had to be listed as an input; since then those that are listed are
         # what an input is without a value.
         given = {info.name for info in proto.input} if self.model.ir_version >= _DEFAULTS else set[str]()
-        for initializer in proto.initializer:
+        large = {} if number else self.large
+        for position, initializer in enumerate(proto.initializer):
             if not initializer.name or initializer.name in builder.names:
                 raise InvalidModelError("BT-ONNX-NAME", f"initializer '{initializer.name}' is given twice", place=place)
-            value = constant(initializer, initializer.name, self.folder)
+            value = constant(initializer, initializer.name, self.folder, large.get(position))
             builder.add(replace(value, is_default=initializer.name in given))
         defaults = sum(tensor.is_default for tensor in builder.tensors)
         if defaults:

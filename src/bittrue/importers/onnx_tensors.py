@@ -44,8 +44,8 @@ def type_name(number: int, place: str) -> str:
     return TYPES[number]
 
 
-def constant(proto: TensorProto, name: str, folder: Path | None) -> Tensor:
-    """A constant tensor.
+def constant(proto: TensorProto, name: str, folder: Path | None, raw: np.ndarray | None = None) -> Tensor:
+    """A constant tensor; `raw` is its raw_data where that was taken out of the message.
 
     Raises:
         InvalidModelError: contents and shape do not fit together.
@@ -64,8 +64,8 @@ def constant(proto: TensorProto, name: str, folder: Path | None) -> Tensor:
         return Tensor(name, dtype.name, shape, data=np.array([*proto.string_data, None], object)[:-1])
     if proto.data_location == proto.EXTERNAL:
         data = _from_bytes(_external(proto, place, folder, _bytes(dtype, count)), dtype, shape, place)
-    elif proto.HasField("raw_data"):
-        data = _from_bytes(np.frombuffer(proto.raw_data, np.uint8), dtype, shape, place)
+    elif raw is not None or proto.HasField("raw_data"):
+        data = _from_bytes(np.frombuffer(proto.raw_data, np.uint8) if raw is None else raw, dtype, shape, place)
     else:
         data = _from_field(proto, dtype, shape, place)
     return Tensor(name, dtype.name, shape, data=data)

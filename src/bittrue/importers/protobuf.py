@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from ..errors import ModelFormatError, UnsupportedError
 
@@ -14,6 +17,7 @@ _FIELD = re.compile(
     r"(?P<label>repeated |required |optional )?(?P<type>\w+) (?P<name>\w+) = (?P<number>\d+)"
     r"(?: packed)?(?: default (?P<default>\S+))?"
 )
+_BYTES = 2  # the wire type of texts, bytes and messages
 _ENUM = re.compile(r"(?P<name>\w+) = (?P<number>-?\d+)")
 
 
@@ -165,35 +169,93 @@ def top_fields(content: Any, most: int = 10_000) -> list[tuple[int, int]]:
     >>> top_fields(bytes([10, 3]) + b"net" + bytes([16, 5]))
     [(1, 2), (2, 0)]
     """
-    view, place = memoryview(content).cast("B"), 0
-    found: list[tuple[int, int]] = []
-
-    def number() -> int:
-        nonlocal place
-        value = 0
-        for position in range(10):
-            byte = view[place]
-            place += 1
-            value |= (byte & 127) << (7 * position)
-            if byte < 128:
-                return value
-        raise IndexError
-
+    view = memoryview(content).cast("B")
     try:
-        while place < len(view) and len(found) < most:
-            key = number()
-            found.append((key >> 3, key & 7))
-            if key & 7 == 0:
-                number()
-            elif key & 7 == 2:
-                length = number()
-                place += length
-            elif key & 7 in (1, 5):
-                place += 8 if key & 7 == 1 else 4
-            else:
-                return []
-            if place > len(view) or not key >> 3:
-                return []
-    except IndexError:
+        return [field[:2] for field in islice(_fields(view, 0, len(view)), most)]
+    except ValueError:
         return []
-    return found
+
+
+def _fields(view: memoryview, place: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Field number, wire type, where the field begins, where its value does, and where both end, in a binary message.
+
+    Raises:
+        ValueError: there is no message between the two places, or one with groups.
+    """
+    while place < end:
+        start = place
+        key, place = _varint(view, start, end)
+        begin = place
+        if key & 7 == _BYTES:
+            length, begin = _varint(view, place, end)
+            place = begin + length
+        elif key & 7 == 0:
+            _, place = _varint(view, place, end)
+        elif key & 7 in (1, 5):
+            place += 8 if key & 7 == 1 else 4
+        else:
+            raise ValueError("a group")
+        if place > end or not key >> 3:
+            raise ValueError("no field")
+        yield key >> 3, key & 7, start, begin, place
+
+
+def _varint(view: memoryview, place: int, end: int) -> tuple[int, int]:
+    """A number in groups of seven bits, and where it ends."""
+    value = 0
+    for position, byte in enumerate(view[place : min(end, place + 10)]):
+        value |= (byte & 127) << (7 * position)
+        if byte < 128:
+            return value, place + position + 1
+    raise ValueError("no number")
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A field of bytes, as messages have it."""
+    head, left = bytearray([number << 3 | _BYTES]), len(content)
+    while left > 127:
+        head.append(left & 127 | 128)
+        left >>= 7
+    return bytes(head) + bytes([left]) + content
+
+
+def set_apart(content: np.ndarray, path: tuple[int, int, int], least: int) -> tuple[bytes, dict[int, np.ndarray]]:
+    """A binary message without its large values, which are not copied then.
+
+    Args:
+        path: numbers below 16 of fields: of a message in `content`, of the messages in a list of that one, and of a
+            value of bytes in these.
+        least: bytes of a value that is large.
+
+    Returns:
+        The message without them, and each as a view of `content`, by its message's place in the list. What a parser may
+        see otherwise, be it that a field stands there twice, is left as it is.
+
+    >>> message = np.frombuffer(bytes([8, 1, 58, 7, 42, 5, 74, 3, 1, 2, 3]), np.uint8)
+    >>> rest, values = set_apart(message, (7, 5, 9), 3)
+    >>> list(rest), values[0].tolist()
+    ([8, 1, 58, 2, 42, 0], [1, 2, 3])
+    """
+    view, (outer, inner, value) = memoryview(content), path
+    taken: dict[int, np.ndarray] = {}
+    pieces: list[bytes | memoryview] = []
+    try:
+        owners = [field for field in _fields(view, 0, len(view)) if field[0] == outer]
+        if [wire for _, wire, *_ in owners] != [_BYTES]:
+            return bytes(view), {}
+        ((_, _, start, done, end),) = owners
+        entries = (field for field in _fields(view, done, end) if field[:2] == (inner, _BYTES))
+        for position, (_, _, at, begin, behind) in enumerate(entries):
+            values = [] if behind - begin < least else [f for f in _fields(view, begin, behind) if f[0] == value]
+            if [wire for _, wire, *_ in values] != [_BYTES]:
+                continue
+            ((_, _, first, low, high),) = values
+            if high - low < least:
+                continue
+            taken[position] = content[low:high]
+            pieces += view[done:at], _field(inner, b"".join([view[begin:first], view[high:behind]]))
+            done = behind
+    except ValueError:
+        return bytes(view), {}
+    owner = _field(outer, b"".join([*pieces, view[done:end]]))
+    return b"".join([view[:start], owner, view[end:]]), taken

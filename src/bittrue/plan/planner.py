@@ -78,6 +78,7 @@ class _State:
         seen: values of this stage's results that `look` has found.
         unknown: results whose shape only running tells.
         nested: their numbers in the plan.
+        only_shapes: steps are made only to be folded, which those with weights and unknown inputs are not.
     """
 
     graph: Graph
@@ -95,6 +96,7 @@ class _State:
     nested: dict[Nested, int] = field(default_factory=dict)
     scratch: int = 0
     folded_bytes: int = 0
+    only_shapes: bool = False
 
     @functools.cached_property
     def constant_bytes(self) -> int:
@@ -215,7 +217,7 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
     """
 
     def walk(graph: Graph, size: int) -> _State:
-        state = _State(graph, _Job(Source(numerics, (graph,), memory_limit, plan_source)))
+        state = _State(graph, _Job(Source(numerics, (graph,), memory_limit, plan_source)), only_shapes=True)
         signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
         _seed(state, {i: tuple(size if e == -1 else e for e in s) for i, s in signatures if s is not None})
         for index in graph.inputs:
@@ -312,7 +314,9 @@ def _widened(state: _State) -> _State:
     """
     tensors = tuple(replace(t, dtype="f32") if t.dtype == "f16" else t for t in state.graph.tensors)
     values = {i: v.astype(np.float32) if v.dtype == np.float16 else v for i, v in state.values.items()}
-    return _State(replace(state.graph, tensors=tensors), state.job, shapes=state.shapes, values=values)
+    return _State(
+        replace(state.graph, tensors=tensors), state.job, shapes=state.shapes, values=values, only_shapes=True
+    )
 
 
 def plan_nested(source: Source, nested: Nested, shapes: Mapping[int, tuple[int, ...]]) -> Plan:
@@ -472,20 +476,23 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
             chosen = len(uses) > 1 and all(use.when is not None for use in uses)
             perhaps = chosen and not call.attribute("plans_both")
             call = replace(call, graphs=tuple(_subgraph(state, call, use, perhaps) for use in uses))
-        step, shapes, scratch = _lower(call, operator, candidates, numerics, limit)
+        call, row = _settle(call, operator, candidates, numerics, limit)
+        known = all(operand is None or operand.value is not None for operand in call.inputs)
+        skipped = state.only_shapes and operator.multiplies and not known
+        step, scratch = (None, 0) if skipped else _lower(call, operator, row)
     except BittrueError as error:
         raise place_errors(call, error) from None
-    for operand, shape in zip(call.outputs, shapes, strict=True):
-        if operand.tensor.is_variable and shape != state.shapes.get(operand.index):
+    for operand in call.outputs:
+        if operand.tensor.is_variable and operand.shape != state.shapes.get(operand.index):
             raise call.unsupported(
                 "BT-VARIABLE-SHAPE",
-                f"shape {list(shape)} is written into variable tensor '{operand.name}' of another shape",
+                f"shape {list(operand.shape)} is written into variable tensor '{operand.name}' of another shape",
                 "variable tensors keep the shape that they begin with",
             )
     state.scratch = max(state.scratch, scratch)
-    state.unknown = [i for i, shape in zip(node.outputs, shapes, strict=True) if -1 in shape]
-    state.shapes.update(pair for pair in zip(node.outputs, shapes, strict=True) if -1 not in pair[1])
-    if not _fold(state, find(step.operator) or operator, step, call):
+    state.unknown = [operand.index for operand in call.outputs if -1 in operand.shape]
+    state.shapes.update((operand.index, operand.shape) for operand in call.outputs if -1 not in operand.shape)
+    if step is not None and not _fold(state, find(step.operator) or operator, step, call):
         state.steps.append(step)
         state.made_by.update(dict.fromkeys(step.outputs, step))
 
@@ -554,10 +561,10 @@ def _inside(label: str, error: BittrueError) -> BittrueError:
     return type(error)(error.code, error.message, place=place, advice=error.advice)
 
 
-def _lower(
+def _settle(
     call: Call, operator: Operator, candidates: tuple[Row, ...], numerics: Numerics, limit: int
-) -> tuple[Step, list[tuple[int, ...]], int]:
-    node = call.node
+) -> tuple[Call, Row]:
+    """The call with the shapes of its outputs and the rules of its row."""
     shapes = operator.infer(call)
     if len(shapes) != len(call.outputs):
         raise call.invalid("BT-NODE-ARITY", f"expected {len(shapes)} outputs, found {len(call.outputs)}")
@@ -569,7 +576,13 @@ def _lower(
     call = replace(call, rules=row.rules)
     for name, *arguments in row.requires:
         REQUIREMENTS[str(name)](call, *arguments)
+    return call, row
+
+
+def _lower(call: Call, operator: Operator, row: Row) -> tuple[Step, int]:
+    node = call.node
     lowered = operator.lower(call)
+    sizes = [math.prod(operand.shape) for operand in call.outputs if -1 not in operand.shape]
     step = Step(
         node.index,
         lowered.operator or node.operator,
@@ -580,10 +593,10 @@ def _lower(
         lowered.parameters,
         lowered.arrays,
         lowered.accumulator,
-        sum(math.prod(shape) for shape in shapes if -1 not in shape) if lowered.work is None else lowered.work,
+        sum(sizes) if lowered.work is None else lowered.work,
         row.inexact,
     )
-    return step, shapes, lowered.scratch
+    return step, lowered.scratch
 
 
 def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
