@@ -423,7 +423,6 @@ def test_pools(seed: int) -> None:
         pads, reach = [0] * 4, np.array([1, 1])
     height, width = (int((taps[k] - 1) * reach[k] + rng.integers(1, 6)) for k in (0, 1))
     x = quantized(rng, dtype, (2, 3, height, width))
-    given = x if layout == "NCHW" else x.transpose(0, 2, 3, 1)
     s_in, z_in = F32(0.3), point(rng, dtype)
     s_out, z_out = (s_in, z_in) if seed % 2 else (F32(0.41), point(rng, dtype))
     window: dict[str, Any] = {"pool_size": taps.tolist(), "strides": stride.tolist(), "padding": pads}
@@ -436,6 +435,8 @@ def test_pools(seed: int) -> None:
     starts = [[i * int(stride[k]) - pads[k] for i in range(out[k])] for k in (0, 1)]
     # Windows behind the padding have a negative number of elements, or none.
     undefined = any((start - ends[k]) // reach[k] == 1 for k in (0, 1) for start in starts[k])
+    kind = str(rng.choice(list(RANGES)))
+    any_type = quantized(rng, kind, x.shape)
     averages = np.zeros((2, 3, *out), np.int64)
     largest = np.zeros((2, 3, *out), np.int64)
     for n, c, i, j in np.ndindex(2, 3, *out):
@@ -446,13 +447,16 @@ def test_pools(seed: int) -> None:
         padded = [sum(1 for r in side if r <= ends[k]) for k, side in ((0, rows), (1, columns))]
         count = padded[0] * padded[1] if counted else max(1, len(inside))
         averages[n, c, i, j] = clip(int(total / max(1, count)), dtype)
-        largest[n, c, i, j] = max(inside, default=RANGES[dtype][0])
+        seen = [int(any_type[n, c, r, s]) for r in rows for s in columns if 0 <= r < height and 0 <= s < width]
+        largest[n, c, i, j] = max(seen, default=RANGES[kind][0])
     axes = (0, 1, 2, 3) if layout == "NCHW" else (0, 2, 3, 1)
     if not (counted and undefined):
-        found = qnn.avg_pool2d(given, s_in, z_in, s_out, z_out, count_include_pad=counted, **window)
+        found = qnn.avg_pool2d(x.transpose(axes), s_in, z_in, s_out, z_out, count_include_pad=counted, **window)
         np.testing.assert_array_equal(found, averages.transpose(axes))
         assert not _Both.declined
-    np.testing.assert_array_equal(qnn.max_pool2d(given, **window), largest.transpose(axes))
+    found = qnn.max_pool2d(any_type.transpose(axes), **window)
+    assert found.dtype == kind
+    np.testing.assert_array_equal(found, largest.transpose(axes))
 
 
 REAL = {

@@ -108,7 +108,7 @@ def max_pool2d(
     """The largest quantized value of every window; padded positions never win.
 
     Args:
-        data: int8 or uint8 of rank 4 in `layout`.
+        data: int8, uint8, int16, uint16 or int32 of rank 4 in `layout`.
         pool_size, strides, dilation, padding, layout, out_layout, ceil_mode: as `avg_pool2d`.
 
     Raises:
@@ -121,7 +121,7 @@ def max_pool2d(
     [[[[5]]]]
     """
     name = "max_pool2d"
-    x = checks.tensor(name, "data", data, checks.INTEGERS_8, 4)
+    x = checks.tensor(name, "data", data, checks.CODES, 4)
     attributes, shape = _window(name, x, pool_size, strides, padding, dilation, ceil_mode, layout)
     return _laid_out(name, build("nn.max_pool2d", (x,), shape, x.dtype, {}, attributes), layout, out_layout)
 

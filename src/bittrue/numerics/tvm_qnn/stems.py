@@ -185,7 +185,15 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
             requires=(_CLAMP, _SAME),
             limit=_LOOSE,
         ),
-        Row("max_pool", ("T -> T",), _RANGE, _FRONTEND, where=_CODES, requires=(_CLAMP, _SAME), limit=_LOOSE),
+        Row(
+            "max_pool",
+            ("T -> T",),
+            _RANGE,
+            _FRONTEND,
+            where=(*_CODES, "u16", "s32"),
+            requires=(_CLAMP, _SAME),
+            limit=_LOOSE,
+        ),
         *_each(
             own,
             lambda rules, limit: Row(
