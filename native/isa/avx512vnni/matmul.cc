@@ -219,6 +219,7 @@ void run_tile(const Tile& tile) {
     case Form::line_away: rescale_tile<Form::line_away>(acc, lines); break;
     case Form::line_by_sign: rescale_tile<Form::line_by_sign>(acc, lines); break;
     case Form::product: rescale_tile<Form::product>(acc, lines); break;
+    case Form::sum_product: rescale_tile<Form::sum_product>(acc, lines); break;
     default: {
       // Not aligned: an aligned frame would take a general register from the loops above.
       int32_t buffer[kRows * kVectors * 16];

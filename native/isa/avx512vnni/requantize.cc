@@ -99,6 +99,11 @@ struct Intervals {
   }
 };
 
+__m512 narrow(const double* values) {
+  const __m256 low = _mm512_cvtpd_ps(_mm512_load_pd(values)), high = _mm512_cvtpd_ps(_mm512_load_pd(values + 8));
+  return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+
 // Clamped integers of the plan's type, by the exact form.
 template <Form form>
 [[gnu::always_inline]] inline __m512i rescale_exact(const ExactRule& rule, __m512i acc, const ExactGroup& group) {
@@ -115,11 +120,9 @@ template <Form form>
     const __m512i lows = _mm512_set1_epi32(rule.low), highs = _mm512_set1_epi32(rule.high);
     return _mm512_min_epi32(_mm512_max_epi32(_mm512_load_si512(values), lows), highs);
   } else if constexpr (form == Form::binary32 || form == Form::real32) {
-    const __m256 scales[2] = {_mm512_cvtpd_ps(_mm512_load_pd(group.scale)),
-                              _mm512_cvtpd_ps(_mm512_load_pd(group.scale + 8))};
-    const __m512 scale = _mm512_insertf32x8(_mm512_castps256_ps512(scales[0]), scales[1], 1);
-    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), scale);
+    const __m512 a = _mm512_cvtepi32_ps(acc), scale = narrow(group.scale);
     if constexpr (form == Form::real32) {
+      const __m512 product = _mm512_mul_ps(a, scale);
       // Conversions give -2^31 for everything that does not fit, as the rules have it. Rounding the sum toward zero
       // cannot cross an integer.
       const __m512 moved = _mm512_add_ps(product, _mm512_set1_ps(static_cast<float>(rule.zero_point)));
@@ -130,6 +133,8 @@ template <Form form>
       const __m512i lows = _mm512_set1_epi32(rule.low), highs = _mm512_set1_epi32(rule.high);
       return _mm512_min_epi32(_mm512_max_epi32(rescaled, lows), highs);
     }
+    const __m512 first = _mm512_mul_ps(_mm512_add_ps(a, narrow(group.addend)), scale);
+    const __m512 product = _mm512_mul_ps(first, narrow(group.addend_negative));
     // The conversion gives -2^31 for everything that does not fit, which is right except above.
     const __mmask16 above = _mm512_cmp_ps_mask(product, _mm512_set1_ps(2147483648.0f), _CMP_GE_OQ);
     rescaled = _mm512_mask_mov_epi32(_mm512_cvtps_epi32(product), above, _mm512_set1_epi32(INT32_MAX));
@@ -334,6 +339,20 @@ class Proof {
   const __m512i least_, greatest_;
 };
 
+// The constants beside the slope, which has been looked at.
+bool prepare_product(Form form, const ExactGroup& exact, LineGroup* group) {
+  for (int lane = 0; lane < 16; ++lane) {
+    if (exact.column[lane] < 0) continue;
+    const double addend = exact.addend[lane], second = exact.addend_negative[lane];
+    if (form == Form::product && (addend != 0 || second != 1)) return false;
+    group->offset[lane] = static_cast<float>(addend);
+    group->slope_low[lane] = static_cast<float>(second);
+    const double greatest = std::fmax(-static_cast<double>(exact.least[lane]), exact.greatest[lane]) + std::fabs(addend);
+    if (!(greatest * exact.scale[lane] * std::fmax(1, std::fabs(second)) < kLargestRescaled)) return false;
+  }
+  return true;
+}
+
 bool lines_proven(Form form, const ExactRule& rule, const ExactGroup& exact, const LineGroup& group) {
   if (form == Form::line) return Proof<Form::line>(rule, exact, group).holds();
   // What keeps the forms monotone, see rescale().
@@ -359,7 +378,11 @@ ExactRule::ExactRule(const rules::Requantize& requantize)
   const bool cut = requantize.store == rules::StoreRule::zero_point_half_away_then_clamp;
   if (requantize.rescale == RescaleRule::binary32_multiply && !cut) form = Form::real32;
   if (requantize.rescale == RescaleRule::binary64_multiply_away) form = Form::binary64;
-  if (requantize.rescale == RescaleRule::binary32_multiply_even) form = Form::binary32;
+  if (requantize.rescale == RescaleRule::binary32_multiply_even ||
+      requantize.rescale == RescaleRule::binary32_add_multiply_even ||
+      requantize.rescale == RescaleRule::binary32_add_multiply_twice_even) {
+    form = Form::binary32;
+  }
   const int64_t range = int64_t{1} << 31;
   const int64_t bound = requantize.wraps || requantize.bound > range ? range : requantize.bound;
   least = static_cast<int32_t>(-bound);
@@ -387,7 +410,8 @@ bool ExactRule::prepare(const rules::Requantize& requantize, int64_t column, int
     const bool narrow = form == Form::binary32 || form == Form::real32;
     group->scale[lane] = narrow ? static_cast<double>(static_cast<float>(m.factor)) : m.factor;
   }
-  group->addend[lane] = group->addend_negative[lane] = 0.5;
+  group->addend[lane] = form == Form::binary32 ? m.addend : 0.5;
+  group->addend_negative[lane] = form == Form::binary32 ? static_cast<double>(m.second) : 0.5;
   return true;
 }
 
@@ -425,7 +449,7 @@ Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* col
     low_ = static_cast<uint8_t>(requantize.low + requantize.flip);
     high_ = static_cast<uint8_t>(requantize.high + requantize.flip);
     prepare_ranges(columns, least, greatest);
-    constexpr Form kFastForms[] = {Form::product, Form::line, Form::line_away, Form::line_by_sign};
+    constexpr Form kFastForms[] = {Form::product, Form::sum_product, Form::line, Form::line_away, Form::line_by_sign};
     for (const Form form : kFastForms) {
       if (!prepare_lines(form)) continue;
       form_ = form;
@@ -485,8 +509,8 @@ bool Requantizer::prepare_lines(Form form) {
       if (!(slope >= 0 && slope * -least < kLargestRescaled && slope * greatest < kLargestRescaled)) return false;
       lines_[i].slope_high[lane] = static_cast<float>(slope);
     }
-    if (form == Form::product) {
-      if (exact_.form != Form::binary32) return false;
+    if (form == Form::product || form == Form::sum_product) {
+      if (exact_.form != Form::binary32 || !prepare_product(form, exact, &lines_[i])) return false;
       continue;
     }
     guess_lines(exact, &lines_[i]);
@@ -500,6 +524,7 @@ bool Requantizer::prepare_lines(Form form) {
 __m512i Requantizer::rescale_any(__m512i acc, int64_t group) const {
   switch (form_) {
     case Form::product: return rescale<Form::product>(acc, load<Form::product>(lines_[group]));
+    case Form::sum_product: return rescale<Form::sum_product>(acc, load<Form::sum_product>(lines_[group]));
     case Form::line: return rescale<Form::line>(acc, load<Form::line>(lines_[group]));
     case Form::line_away: return rescale<Form::line_away>(acc, load<Form::line_away>(lines_[group]));
     case Form::line_by_sign: return rescale<Form::line_by_sign>(acc, load<Form::line_by_sign>(lines_[group]));

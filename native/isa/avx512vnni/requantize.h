@@ -20,13 +20,14 @@ namespace bittrue::avx512vnni {
 enum class Form : uint8_t {
   // Fast forms. a is the accumulator as binary32, slope = slope_high + slope_low.
   product,       // round_even(a * slope_high): the rule binary32_multiply_even itself where nothing overflows
+  sum_product,   // round_even((a + offset) * slope_high * slope_low): the rules with an addend, likewise
   line,          // floor(a * slope + offset)
   line_away,     // trunc(a * slope + copysign(offset, a)): ties away from zero, or two roundings that end so
   line_by_sign,  // floor(a * slope + (a < 0 ? offset_negative : offset))
   // Exact forms.
   q31,       // floor(acc * scale + (acc < 0 ? addend_negative : addend)) in binary64
   binary64,  // rules::binary64_multiply_away
-  binary32,  // rules::binary32_multiply_even
+  binary32,  // rules::binary32_multiply_even, binary32_add_multiply_even and binary32_add_multiply_twice_even
   real32,    // rules::binary32_multiply with its store rules, the zero point included
   each,      // any other rule, one accumulator at a time: lines are proven with it, nothing runs on it
   scalar,    // everything else
@@ -39,7 +40,7 @@ struct alignas(64) LineGroup {
   float slope_high[16], slope_low[16], offset[16], offset_negative[16];
 };
 struct alignas(64) ExactGroup {
-  double scale[16], addend[16], addend_negative[16];
+  double scale[16], addend[16], addend_negative[16];  // of binary32 the addend and the second factor
   int32_t least[16], greatest[16];  // every accumulator lies between, both included
   int32_t column[16];               // -1: results are not used
 };
@@ -136,6 +137,9 @@ inline __m512i rescale(__m512i acc, const Line& line) {
   const __m512 a = _mm512_cvtepi32_ps(acc);
   if constexpr (form == Form::product) {
     return _mm512_cvtps_epi32(_mm512_mul_ps(a, line.slope_high));
+  } else if constexpr (form == Form::sum_product) {
+    const __m512 product = _mm512_mul_ps(_mm512_add_ps(a, line.offset), line.slope_high);
+    return _mm512_cvtps_epi32(_mm512_mul_ps(product, line.slope_low));
   } else if constexpr (form == Form::line_away) {
     // 0xd8 selects: the sign bit from acc, the others from the offset, by the mask in the third operand.
     const __m512i sign = _mm512_set1_epi32(INT32_MIN);
