@@ -282,9 +282,9 @@ ProgramStep read_step(nb::handle row, Keep& keep) {
   step.wraps = nb::cast<bool>(fields[7]);
   step.work = nb::cast<int64_t>(fields[8]);
   if (!fields[9].is_none()) {
-    const auto then = nb::cast<nb::tuple>(fields[9]);
-    step.then = std::make_shared<Step>(read_step(then[0], keep).step);
-    step.then_result_first = nb::cast<bool>(then[1]);
+    ProgramStep then = read_step(fields[9], keep);
+    step.then = std::make_shared<Step>(std::move(then.step));
+    result.then_inputs = std::move(then.inputs);
   }
   return result;
 }

@@ -185,10 +185,8 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
     step.step.outputs = operands(step.outputs);
     if (step.step.then != nullptr) {
       if (step.step.inputs.empty() || step.step.outputs.empty()) throw std::invalid_argument("a step adds nothing");
-      const Operand *result = step.step.outputs[0], *other = step.step.inputs.back();
-      step.step.then->outputs = {result};
-      step.step.then->inputs = step.step.then_result_first ? std::vector<const Operand*>{result, other}
-                                                           : std::vector<const Operand*>{other, result};
+      step.step.then->inputs = operands(step.then_inputs);
+      step.step.then->outputs = step.step.outputs;
     }
   }
   // The last steps have the most weights.
@@ -314,6 +312,9 @@ void Program::check_step(const ProgramStep& step) const {
     if (i >= 0 && tensors_[i].home == Home::none) throw std::invalid_argument("a step uses a tensor without a home");
   };
   for (const int i : step.inputs) check(i, true);
+  for (const int i : step.then_inputs) {
+    if (i >= static_cast<int>(tensors_.size())) throw std::invalid_argument("a step adds what does not exist");
+  }
   for (const int i : step.outputs) {
     check(i, false);
     if (tensors_[i].home == Home::constant) throw std::invalid_argument("a step writes a constant");

@@ -44,6 +44,7 @@ struct ProgramStep {
   Step step;
   std::vector<int> inputs;  // tensor indices, -1 where absent
   std::vector<int> outputs;
+  std::vector<int> then_inputs;  // of the step's `then`
 };
 
 // Step `step` of a run met values without a defined result; the steps before it are done.

@@ -64,10 +64,9 @@ struct Step {
   int64_t magnitude = std::numeric_limits<int64_t>::max();
   bool wraps = true;  // the accumulator's register is narrower than `magnitude`
   int64_t work = 0;
-  // A step that a pass moved into this one: an addition of the result and the last input, done block by block while the
-  // result is in cache. Its operands are those two, in its own order, and this step's output.
+  // A step that a pass moved into this one: an addition of this step's result and its last input, done block by block
+  // while the result is in cache, which has no memory otherwise. Its output is this step's.
   std::shared_ptr<Step> then;
-  bool then_result_first = true;
 
   // Copies are made in one place, for many files.
   Step();

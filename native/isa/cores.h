@@ -56,6 +56,8 @@ class Matmul {
   virtual ~Matmul();
   // Columns per panel: panels are the unit in which columns can be shared out among threads.
   virtual int64_t panels() const = 0;
+  // The first column of a panel; of panels(), how many columns there are.
+  virtual int64_t first_column(int64_t panel) const = 0;
   // Rows that one tile holds: counts that are multiples of it run best.
   virtual int64_t tile_rows() const = 0;
   // Whether MatmulRows::grid may be used.

@@ -131,6 +131,54 @@ def test_ranges_that_change_are_prepared_natively() -> None:
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("kernel", [1, 3])
+@pytest.mark.parametrize("relu", [False, True], ids=["sum", "sum and activation"])
+def test_sums_of_fused_layers_are_added_to_inside_of_the_convolution(relu: bool, kernel: int) -> None:
+    """More columns than threads and pixels, the last panel narrow: with passes, and without them by the reference."""
+    channels, operations = 200, ["Convolution", "elemwise_add", *["Activation"] * relu]
+    attributes = [
+        {"kernel": f"({kernel}, {kernel})", "num_filter": str(channels), "no_bias": "True"}
+        | ({"pad": "(1, 1)"} if kernel > 1 else {}),
+        {},
+        *[{"act_type": "relu"}] * relu,
+    ]
+    chain: list[dict[str, Any]] = [{"op": "null", "name": f"data{i}", "inputs": []} for i in range(2)]
+    for number, (operator, given) in enumerate(zip(operations, attributes, strict=True)):
+        inputs = [[number + 1 if number else 0, 0, 0], *[[1, 0, 0]] * (number == 1)]
+        chain.append({"op": operator, "name": f"inner{number}", "attrs": given, "inputs": inputs})
+    subgraph = {"nodes": chain, "arg_nodes": [0, 1], "heads": [[len(chain) - 1, 0, 0]]}
+    flags = {"quantized": "true", "with_sum": "true", **({"with_postsum_act": "true"} if relu else {})}
+    nodes: list[dict[str, Any]] = [
+        {"op": "null", "name": "data", "inputs": []},
+        {"op": "_contrib_quantize_v2", "name": "q", "inputs": [[0, 0, 0]], "attrs": {"out_type": "int8", **RANGE}},
+        {"op": "null", "name": "weight", "inputs": []},
+        {
+            "op": "_sg_mkldnn_conv",
+            "name": "conv",
+            "attrs": {**flags, "min_calib_range": "-9.0", "max_calib_range": "9.0"},
+            "inputs": [[1, 0, 0], [2, 0, 0], *[[1, i, 0] for i in (0, 1, 2, 1, 2)]],
+            "subgraphs": [subgraph],
+        },
+    ]
+    symbol = json.dumps({"nodes": nodes, "arg_nodes": [0, 2], "heads": [[3, 0, 0]]}).encode()
+    rng = np.random.default_rng(kernel)
+    weights = rng.normal(0, 0.1, (channels, channels, kernel, kernel)).astype(np.float32)
+    network = bittrue.load(symbol, params_file({"arg:weight": weights}))
+    shape = (2, channels, 7, 7)
+    reference = network.prepare(shapes={"data": shape}, executor="reference")
+    x = rng.standard_normal(shape).astype(np.float32)
+    (expected,) = reference.run(x).values()
+    assert expected.dtype == (np.uint8 if relu else np.int8)
+    assert len(np.unique(expected)) > 60
+    for isa in bittrue.isas():
+        for threads in (1, 2):
+            session = network.prepare(shapes={"data": shape}, isa=isa, threads=threads)
+            assert any("additions fused" in line for line in session.plan.execution)
+            assert not session.missing
+            (found,) = session.run(x).values()
+            assert found.tobytes() == expected.tobytes(), (isa, threads)
+
+
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("whole", [False, True])
 def test_weights_of_every_run(whole: bool, biased: bool) -> None:

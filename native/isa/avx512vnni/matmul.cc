@@ -284,6 +284,9 @@ class VnniMatmul final : public Matmul {
   ~VnniMatmul() override;
 
   int64_t panels() const override { return panels_count_; }
+  int64_t first_column(int64_t panel) const override {
+    return panel < panels_count_ ? panels_[panel].first_column : columns_;
+  }
   int64_t tile_rows() const override { return panels_[panels_count_ - 1].vectors == 4 ? most_rows(4) : most_rows(1); }
   bool takes_grids() const override { return true; }
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override;

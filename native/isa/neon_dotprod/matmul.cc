@@ -36,6 +36,7 @@ class VectorMatmul final : public Matmul {
   }
 
   int64_t panels() const override { return panels_; }
+  int64_t first_column(int64_t panel) const override { return panel < panels_ ? panel * kColumns : columns_; }
   int64_t tile_rows() const override { return kRows; }
   bool takes_grids() const override { return false; }
 

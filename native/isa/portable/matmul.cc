@@ -59,6 +59,7 @@ class PortableMatmul final : public Matmul {
   }
 
   int64_t panels() const override { return panels_; }
+  int64_t first_column(int64_t panel) const override { return panel < panels_ ? panel * kPanel : columns_; }
   int64_t tile_rows() const override { return 1; }
   bool takes_grids() const override { return false; }
 

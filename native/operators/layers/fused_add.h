@@ -2,29 +2,31 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "core/core_set.h"
 #include "operators/elementwise/add.h"
 #include "operators/elementwise/operand_pairs.h"
+#include "operators/layers/layer_sum.h"
 
 namespace bittrue {
 
 class FusedAdd {
  public:
-  // Takes the step's `then` when there is one: an 8-bit addition without broadcasting.
-  FusedAdd(const Step& step, const CoreSet& cores) : result_first_(step.then_result_first) {
-    if (step.then == nullptr) return;
+  // Takes the step's `then` when there is one: an 8-bit addition without broadcasting, unless it is one of sums.
+  FusedAdd(const Step& step, const CoreSet& cores) {
+    if (step.then == nullptr || is_sum_of_layer(*step.then)) return;
     const Operand& other = *step.inputs.back();
     require(other.shape == step.output().shape, "this cannot be added block by block");
     stride_ = other.row_stride;
     const Step& sum = *step.then;
+    result_first_ = &sum.input(1) == &other;
     core_ = sum.text("form") == "operands" ? cores.fused_sum(fused_sum_spec(sum)) : cores.add(add_spec(sum, false));
   }
 
   explicit operator bool() const { return core_ != nullptr; }
 
-  // Rows [first, first + count) of the output, `bytes` long and `stride` apart; `other` is the whole operand.
+  // Bytes of rows [first, first + count) of the output, `stride` apart; `other` is where row 0 of the operand has the first
+  // of them.
   void apply(uint8_t* rows, int64_t stride, const uint8_t* other, int64_t first, int64_t count, int64_t bytes) const {
     if (core_ == nullptr) return;
     const uint8_t* addend = other + first * stride_;
@@ -38,10 +40,8 @@ class FusedAdd {
     }
   }
 
-  std::string note() const { return core_ == nullptr ? "" : ", addition fused"; }
-
  private:
-  bool result_first_;
+  bool result_first_ = true;
   int64_t stride_ = 0;
   std::unique_ptr<Elementwise> core_;
 };

@@ -9,6 +9,7 @@
 #include "core/share.h"
 #include "operators/layers/computed_products.h"
 #include "operators/layers/integer_finish.h"
+#include "operators/layers/layer_sum.h"
 #include "operators/layers/matmul_convolution.h"
 #include "operators/layers/spatial_axis.h"
 
@@ -34,14 +35,16 @@ class IntegerConvolution final : public Kernel {
 
   void run(const Run& run) const override {
     for (size_t g = 0; g < kernels_.size(); ++g) {
-      uint8_t* inputs[] = {run.inputs[0] + static_cast<int64_t>(g) * in_c_, nullptr, nullptr, nullptr,
+      uint8_t* inputs[] = {run.inputs[0] + static_cast<int64_t>(g) * in_c_, nullptr, nullptr,
+                           does_then() ? run.inputs[3] : nullptr,
                            zero_point_ == ConvolutionSums::kNone ? nullptr : run.inputs[zero_point_]};
       uint8_t* out = run.outputs[0] + static_cast<int64_t>(g) * out_c_ * 4;
       kernels_[g]->run({inputs, &out, run.scratch, run.pool});
     }
   }
   int64_t scratch_bytes(int threads) const override { return kernels_[0]->scratch_bytes(threads); }
-  bool packs(size_t input) const override { return input != 0 && input != zero_point_; }
+  bool packs(size_t input) const override { return input != 0 && input != zero_point_ && !(does_then() && input == 3); }
+  bool does_then() const override { return kernels_[0]->does_then(); }
   std::string note() const override { return kernels_[0]->note(); }
 
  private:
@@ -182,13 +185,15 @@ std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet
   if (step.integer("channels_last", 0, 1) == 0) return std::make_unique<UnfoldedConvolution>(step, cores);
   const Operand &in = step.input(0), &filter = step.input(1);
   const bool pairs = adds_in_pairs(step);
+  const Operand& acc = step.then == nullptr ? step.output() : step.then->input(0);
   require(step.rules.count("store") == 0 && (pairs || step.rule("accumulate") == "s32_wrap") && is_8bit(in.type) &&
-              step.output().type == Type::s32,
+              acc.type == Type::s32,
           "no native kernel for these types");
   const Window window = read_full_window(step, true);
   const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
   require(window.in_c > 0 && window.out_c > 0 && window.in_c % groups == 0 && window.out_c % groups == 0,
           "channels do not split into groups");
+  require(step.then == nullptr || (groups == 1 && is_sum_of_layer(*step.then)), "no native kernel that adds as well");
   const int64_t depth = window.in_c / groups, taps = window.taps();
   require(filter.rank() >= 3 && filter.shape[0] == window.out_c && filter.shape[1] == depth &&
               filter.elements == window.out_c * depth * taps,

@@ -6,6 +6,7 @@
 #include "core/share.h"
 #include "operators/layers/fused_add.h"
 #include "operators/layers/fused_table.h"
+#include "operators/layers/layer_sum.h"
 
 namespace bittrue {
 namespace {
@@ -33,6 +34,8 @@ constexpr int64_t kShortestTap = 256;
 // Bytes of input that one block of rows covers: stays in the first-level cache beside a panel of weights.
 constexpr int64_t kBlockBytes = 24 << 10;
 constexpr int64_t kMostBlockRows = 512;
+// Bytes of sums that wait for an addition: they stay in the second-level cache.
+constexpr int64_t kSumBytes = 128 << 10;
 
 // Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
 constexpr int64_t kTileRate = 300;
@@ -45,7 +48,7 @@ class MatmulConvolution final : public Kernel {
   void run(const Run& run) const override;
   int64_t scratch_bytes(int threads) const override { return copy_bytes() + zero_bytes() + threads * worker_bytes(); }
   bool packs(size_t input) const override { return input == 1 || input == 2; }
-  bool does_then() const override { return static_cast<bool>(add_); }
+  bool does_then() const override { return add_ || sum_; }
   std::string note() const override;
 
  private:
@@ -65,7 +68,8 @@ class MatmulConvolution final : public Kernel {
   int64_t copy_line() const { return window_.in_w * window_.in_c + gap(); }
   int64_t copy_bytes() const { return copies_ ? round_up(copy_lines() * copy_line() + gap() + kSlack, 64) : 0; }
   int64_t list_bytes() const { return grid_ ? 0 : round_up(segments_ * block_ * 8, 64); }
-  int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64) + unfolded_bytes(); }
+  int64_t sum_bytes() const { return sum_ ? round_up(block_ * window_.out_c * 4, 64) : 0; }
+  int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64) + sum_bytes() + unfolded_bytes(); }
   int64_t unfolded_bytes() const { return unfolded_ == 0 ? 0 : round_up(block_ * (8 + unfolded_) + kChunk, 64); }
 
   // Zero points that are known while running only are spread in scratch memory.
@@ -73,7 +77,7 @@ class MatmulConvolution final : public Kernel {
   bool late() const { return sums_.zero_point != ConvolutionSums::kNone; }
 
   void copy_image(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const;
-  void correct(uint8_t* out, int64_t count, uint32_t zero_point) const;
+  void correct(uint8_t* out, int64_t count, int64_t first_column, int64_t columns, uint32_t zero_point) const;
   void find_rows(const Image& image, int64_t first, int64_t count, const uint8_t** rows) const;
   void find_taps(const Image& image, int64_t z, int64_t y, int64_t first_x, int64_t count, const uint8_t** rows) const;
   const uint8_t* const* unfold(const uint8_t* const* rows, int64_t count, uint8_t* scratch) const;
@@ -87,7 +91,7 @@ class MatmulConvolution final : public Kernel {
   bool copies_ = false;
   int64_t unfolded_ = 0;  // bytes of a row whose segments are laid side by side, as pairs lie in two of them
   bool grid_ = false;     // the core finds the rows itself
-  int64_t in_pixel_, out_stride_;
+  int64_t in_pixel_, out_stride_, other_stride_ = 0;
   uint8_t in_zero_point_;
   int64_t zero_point_;  // of the weights
   ConvolutionSums sums_;
@@ -96,6 +100,7 @@ class MatmulConvolution final : public Kernel {
   std::vector<uint8_t> zeros_;
   FusedTable table_;
   FusedAdd add_;
+  LayerSum sum_;
   std::unique_ptr<Matmul> matmul_;
 };
 
@@ -111,6 +116,10 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
       row_terms_(cores.row_terms()),
       table_(step, cores),
       add_(step, cores) {
+  if (sums.wanted && step.then != nullptr) {
+    sum_ = LayerSum(*step.then, cores, window.out_c);
+    other_stride_ = step.inputs.back()->row_stride;
+  }
   const int64_t channels = window.in_c, taps = window.taps();
   require(taps <= 4096 && channels * taps <= (int64_t{1} << 24), "the filter is very large");
   const bool whole = channels % 4 == 0;
@@ -161,7 +170,8 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   // Neighbours in the image share most of what they read.
   const int64_t fresh =
       together ? std::min(segments_ * depth_, window.stride_h * window.stride_w * channels) : segments_ * depth_;
-  const int64_t wanted = std::min(kMostBlockRows, kBlockBytes / std::max<int64_t>(1, fresh));
+  int64_t wanted = std::min(kMostBlockRows, kBlockBytes / std::max<int64_t>(1, fresh));
+  if (sum_) wanted = std::min(wanted, kSumBytes / (4 * window.out_c));
   block_ = round_up(std::max<int64_t>(wanted, 8 * tile), tile);
   block_ = std::min(block_, std::max<int64_t>(1, window.pixels()));
 }
@@ -196,12 +206,13 @@ void MatmulConvolution::copy_image(const uint8_t* in, uint8_t zero_point, uint8_
   });
 }
 
-// Adds what zero points that are known while running contribute to the sums of `count` pixels.
-void MatmulConvolution::correct(uint8_t* out, int64_t count, uint32_t zero_point) const {
+// Adds what zero points that are known while running contribute to the sums of `count` pixels, in some columns.
+void MatmulConvolution::correct(uint8_t* out, int64_t count, int64_t first_column, int64_t columns,
+                                uint32_t zero_point) const {
   if (!late() || zero_point == 0) return;
   for (int64_t r = 0; r < count; ++r, out += out_stride_) {
     auto* sums = reinterpret_cast<uint32_t*>(out);
-    for (int64_t n = 0; n < window_.out_c; ++n) sums[n] += zero_point * corrections_[n];
+    for (int64_t n = first_column; n < first_column + columns; ++n) sums[n] += zero_point * corrections_[n];
   }
 }
 
@@ -330,18 +341,24 @@ void MatmulConvolution::run(const Run& run) const {
       if (unfolded_ != 0) part.rows = unfold(rows, count, scratch + worker_bytes() - unfolded_bytes());
       part.count = count;
       part.row_terms = terms;
-      part.out = out + first * out_stride_;
-      part.out_stride = out_stride_;
-      matmul_->run(part, panels * group / groups, panels * (group + 1) / groups);
-      if (groups > 1) return;
-      correct(part.out, count, zero_point);
-      table_.apply(part.out, out_stride_, count, window_.out_c);
-      if (add_) add_.apply(part.out, out_stride_, run.inputs[3], n * pixels + first, count, window_.out_c);
+      uint8_t *target = out + first * out_stride_, *sums = scratch + list_bytes() + round_up(block_ * 4, 64);
+      part.out = sum_ ? sums : target;
+      part.out_stride = sum_ ? window_.out_c * 4 : out_stride_;
+      const int64_t first_panel = panels * group / groups, last_panel = panels * (group + 1) / groups;
+      matmul_->run(part, first_panel, last_panel);
+      const int64_t column = matmul_->first_column(first_panel), columns = matmul_->first_column(last_panel) - column;
+      correct(target, count, column, columns, zero_point);
+      table_.apply(target + column, out_stride_, count, columns);
+      if (!does_then()) return;
+      const uint8_t* other = run.inputs[3] + column;
+      add_.apply(target + column, out_stride_, other, n * pixels + first, count, columns);
+      if (!sum_) return;
+      other += (n * pixels + first) * other_stride_;
+      for (int64_t r = 0; r < count; ++r, other += other_stride_) {
+        const auto* acc = reinterpret_cast<const int32_t*>(sums) + r * window_.out_c + column;
+        sum_.row(acc, other, target + r * out_stride_ + column, column, columns);
+      }
     });
-    if (groups == 1) continue;
-    correct(out, pixels, zero_point);
-    table_.apply(out, out_stride_, pixels, window_.out_c);
-    if (add_) add_.apply(out, out_stride_, run.inputs[3], n * pixels, pixels, window_.out_c);
   }
 }
 
@@ -351,7 +368,7 @@ std::string MatmulConvolution::note() const {
                     : window_.taps() == 1 ? "pixels"
                                           : "lines";
   return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "") +
-         table_.note() + add_.note();
+         table_.note() + (does_then() ? ", addition fused" : "");
 }
 
 }  // namespace

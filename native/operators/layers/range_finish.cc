@@ -9,6 +9,7 @@
 #include "core/kernel.h"
 #include "operators/core/blocks.h"
 #include "operators/core/registry.h"
+#include "operators/layers/layer_sum.h"
 #include "operators/layers/range_numbers.h"
 #include "operators/quantization/ranges.h"
 
@@ -22,6 +23,15 @@ std::vector<float> reals(const Step& step, size_t input) {
   // Constants may lie anywhere.
   std::vector<float> found(static_cast<size_t>(operand.elements));
   if (!found.empty()) std::memcpy(found.data(), operand.constant, found.size() * sizeof(float));
+  return found;
+}
+
+// A constant bias, one per channel.
+std::vector<int32_t> bias(const Step& step, size_t input, int64_t channels) {
+  require(step.input(input).constant != nullptr, "ranges are known while running only");
+  std::vector<int32_t> found;
+  for (const int64_t value : step.input(input).integers()) found.push_back(static_cast<int32_t>(value));
+  require(static_cast<int64_t>(found.size()) == channels, "one bias per channel is needed");
   return found;
 }
 
@@ -49,25 +59,9 @@ class ByChannel : public Kernel {
   // Empty where the layer makes them while running.
   std::vector<int32_t> late_bias(const Step& step, size_t input, Type type = Type::s32) const {
     const Operand& operand = step.input(input);
-    if (operand.constant != nullptr) return bias(step, input);
+    if (operand.constant != nullptr) return bias(step, input, channels_);
     require(operand.type == type && operand.dense() && operand.elements == channels_, "one bias per channel is needed");
     return {};
-  }
-
-  std::vector<int32_t> bias(const Step& step, size_t input) const {
-    require(step.input(input).constant != nullptr, "ranges are known while running only");
-    std::vector<int32_t> found;
-    for (const int64_t value : step.input(input).integers()) found.push_back(static_cast<int32_t>(value));
-    require(static_cast<int64_t>(found.size()) == channels_, "one bias per channel is needed");
-    return found;
-  }
-
-  // Scales of the weights, one per channel.
-  std::vector<float> scales(const Step& step, size_t input) const {
-    std::vector<float> found = reals(step, input);
-    if (found.size() == 1) found.assign(static_cast<size_t>(channels_), found[0]);
-    require(static_cast<int64_t>(found.size()) == channels_, "one scale per channel is needed");
-    return found;
   }
 
   template <class Function>
@@ -153,31 +147,10 @@ class ToReal final : public ByChannel {
   bool relu_, several_;
 };
 
-class LayerSum final : public ByChannel {
+class ByteSum final : public ByChannel {
  public:
-  LayerSum(const Step& step, const CoreSet& cores)
-      : ByChannel(step), factors_(scales(step, 5)), layer_sums_(cores.layer_sums()) {
-    const Operand& other = step.input(2);
-    const Saturate saturate(named(step, "other"));
-    require(step.rule("layer_sum") == "fused_multiply_even", "no native rule for this slot");
-    require(other.type == named(step, "other") && other.dense() && other.shape == step.output().shape &&
-                is_8bit(step.output().type),
-            "no native kernel for these types");
-    for (const int32_t addend : bias(step, 1)) bias_.push_back(static_cast<float>(addend));
-    const float data = level(named(step, "data_type")) / reach(step, 3);
-    const float result = level(step.output().type) / reach(step, 6);
-    for (float& factor : factors_) {
-      factor = (result / data) / factor;
-      require(std::isfinite(factor), "a factor is not finite");
-    }
-    spec_.factor = result / (level(other.type) / reach(step, 8));
-    require(std::isfinite(spec_.factor), "a factor is not finite");
-    spec_.other_flip = flip_of(other.type);
-    // Codes keep their bits when the result is of the other type.
-    spec_.out_flip = flip_of(step.output().type);
-    spec_.start = step.integer("relu_first", 0, 1) != 0 ? 0.0f : -std::numeric_limits<float>::infinity();
-    spec_.low = step.integer("relu_last", 0, 1) != 0 ? 0.0f : saturate.low;
-    spec_.high = saturate.high;
+  ByteSum(const Step& step, const CoreSet& cores) : ByChannel(step), sum_(step, cores, channels_) {
+    require(step.input(2).dense(), "no native kernel for these operands");
   }
 
   void run(const Run& run) const override {
@@ -187,14 +160,9 @@ class LayerSum final : public ByChannel {
     const auto row = [&](int64_t number, int) {
       const int64_t first = number * length_;
       if (last_) {
-        layer_sums_(spec_, acc + first, bias_.data(), factors_.data(), other + first, out + first, length_);
-        return;
-      }
-      float bias[kBlock], factors[kBlock];
-      std::fill_n(bias, kBlock, bias_[number % channels_]);
-      std::fill_n(factors, kBlock, factors_[number % channels_]);
-      for (int64_t i = first; i < first + length_; i += kBlock) {
-        layer_sums_(spec_, acc + i, bias, factors, other + i, out + i, std::min(kBlock, first + length_ - i));
+        sum_.row(acc + first, other + first, out + first, 0, length_);
+      } else {
+        sum_.channel(acc + first, other + first, out + first, number % channels_, length_);
       }
     };
     if (rows_ * length_ < Blocks::kParallel) {
@@ -205,11 +173,7 @@ class LayerSum final : public ByChannel {
   }
 
  private:
-  static constexpr int64_t kBlock = 64;
-
-  std::vector<float> bias_, factors_;
-  LayerSumSpec spec_;
-  LayerSums layer_sums_;
+  LayerSum sum_;
 };
 
 // To sums in their own unit, with ranges and scales of the run.
@@ -259,7 +223,7 @@ std::unique_ptr<Kernel> make_finish_sums(const Step& step, const CoreSet& cores)
   if (step.rules.count("add_bias")) return std::make_unique<AddBias>(step);
   if (step.rules.count("layer_sum")) {
     if (step.output().type == Type::s32) return std::make_unique<WideSum>(step);
-    return std::make_unique<LayerSum>(step, cores);
+    return std::make_unique<ByteSum>(step, cores);
   }
   return std::make_unique<ToReal>(step);
 }
@@ -267,4 +231,41 @@ std::unique_ptr<Kernel> make_finish_sums(const Step& step, const CoreSet& cores)
 BITTRUE_OPERATOR(finish_sums, make_finish_sums)
 
 }  // namespace
+
+LayerSum::LayerSum(const Step& step, const CoreSet& cores, int64_t channels) : factors_(reals(step, 5)) {
+  const Operand& other = step.input(2);
+  const Saturate saturate(named(step, "other"));
+  require(step.rule("layer_sum") == "fused_multiply_even", "no native rule for this slot");
+  require(other.type == named(step, "other") && other.shape == step.output().shape && is_8bit(step.output().type),
+          "no native kernel for these types");
+  for (const int32_t addend : bias(step, 1, channels)) bias_.push_back(static_cast<float>(addend));
+  if (factors_.size() == 1) factors_.assign(static_cast<size_t>(channels), factors_[0]);
+  require(static_cast<int64_t>(factors_.size()) == channels, "one scale per channel is needed");
+  const float data = level(named(step, "data_type")) / reach(step, 3);
+  const float result = level(step.output().type) / reach(step, 6);
+  for (float& factor : factors_) {
+    factor = (result / data) / factor;
+    require(std::isfinite(factor), "a factor is not finite");
+  }
+  spec_.factor = result / (level(other.type) / reach(step, 8));
+  require(std::isfinite(spec_.factor), "a factor is not finite");
+  spec_.other_flip = flip_of(other.type);
+  // Codes keep their bits when the result is of the other type.
+  spec_.out_flip = flip_of(step.output().type);
+  spec_.start = step.integer("relu_first", 0, 1) != 0 ? 0.0f : -std::numeric_limits<float>::infinity();
+  spec_.low = step.integer("relu_last", 0, 1) != 0 ? 0.0f : saturate.low;
+  spec_.high = saturate.high;
+  core_ = cores.layer_sums();
+}
+
+void LayerSum::channel(const int32_t* acc, const uint8_t* other, uint8_t* out, int64_t channel, int64_t count) const {
+  constexpr int64_t kBlock = 64;
+  float bias[kBlock], factors[kBlock];
+  std::fill_n(bias, kBlock, bias_[channel]);
+  std::fill_n(factors, kBlock, factors_[channel]);
+  for (int64_t i = 0; i < count; i += kBlock) {
+    core_(spec_, acc + i, bias, factors, other + i, out + i, std::min(kBlock, count - i));
+  }
+}
+
 }  // namespace bittrue

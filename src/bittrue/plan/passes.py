@@ -237,33 +237,22 @@ def _additions(schedule: Schedule) -> Schedule:
     then: dict[int, Then] = {}
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
-        if not _is_addition(step) or len(set(step.inputs)) != 2:
-            continue
-        shapes = {plan.tensors[i].shape for i in (*step.inputs, *step.outputs) if i is not None}
-        types = {plan.tensors[i].dtype for i in (*step.inputs, *step.outputs) if i is not None}
-        if len(shapes) != 1 or not types <= {"s8", "u8"} or len(types) != 1:
-            continue
-        for source, other in (step.inputs, step.inputs[::-1]):
-            before = uses.writer.get(source) if source is not None else None
+        for source, other in _summands(step, plan):
+            before = uses.writer.get(source)
             made_by = None if before is None else steps[before]
-            if before is None or made_by is None or source is None or other is None:
+            if before is None or made_by is None:
                 continue
             # The other operand, or what it is a name for, must be there when the convolution runs.
             root = schedule.parts[other].root if other in schedule.parts else other
             ready = plan.tensors[other].kind in ("input", "computed") and uses.writer.get(root, -1) < before
             alone = uses.only_reader(source) == position and source not in plan.outputs
             alone = alone and source not in schedule.parts and source not in shared
-            simple = _is_convolution(made_by) and made_by.parameters.get("groups") == 1
-            simple = simple and made_by.parameters["arithmetic"] == "images"
-            simple = simple and "fused_table" not in made_by.arrays
-            # Convolutions of computed weights have kernels without additions.
-            simple = simple and plan.tensors[made_by.inputs[1] or 0].kind in ("constant", "folded")
-            if not (ready and alone and simple) or made_by.outputs[0] in then:
+            if not (ready and alone and _adds_as_well(made_by, plan)) or made_by.outputs[0] in then:
                 continue
             inputs = (*made_by.inputs, *(None,) * (3 - len(made_by.inputs)), other)
             steps[before] = replace(made_by, inputs=inputs, outputs=step.outputs)
             steps[position] = None
-            then[step.outputs[0]] = Then(step, source == step.inputs[0])
+            then[step.outputs[0]] = Then(step, source)
             # Later additions may follow this one's result.
             uses.writer[step.outputs[0]] = before
             gone.append(f"{step.source} #{step.index} into {made_by.source} #{made_by.index}")
@@ -276,6 +265,23 @@ def _shared(schedule: Schedule) -> set[int]:
     return {part.root for part in schedule.parts.values()}
 
 
+def _summands(step: Step, plan: Plan) -> list[tuple[int, int]]:
+    """What a convolution may compute of an addition, and what is added to that; one pair for each way round."""
+    if "layer_sum" in step.rules:
+        acc, _, other, *_ = step.inputs
+        known = all(plan.tensors[i].value is not None for i in step.inputs if i not in (None, acc, other))
+        narrow = plan.tensors[step.outputs[0]].dtype in ("s8", "u8")
+        if acc is None or other is None or not (known and narrow and step["channels_last"]):
+            return []
+        return [(acc, other)]
+    first, second, *_ = (*step.inputs, None, None)
+    if not _is_addition(step) or first is None or second is None or first == second:
+        return []
+    shapes = {plan.tensors[i].shape for i in (first, second, *step.outputs)}
+    types = {plan.tensors[i].dtype for i in (first, second, *step.outputs)}
+    return [(first, second), (second, first)] if len(shapes) == len(types) == 1 and types <= {"s8", "u8"} else []
+
+
 def _is_addition(step: Step) -> bool:
     """Whether a sum's operands are two tensors of quantized values, each with one scale."""
     operator = find(step.operator)
@@ -283,6 +289,17 @@ def _is_addition(step: Step) -> bool:
     if form == "operands":
         return not step["late"] and step.rules["affine_sum"] == "binary32_fused_even"
     return form == "rescaled" and "lanes" not in step.rules
+
+
+def _adds_as_well(step: Step, plan: Plan) -> bool:
+    """Whether a step is a convolution whose kernel does an addition, too: of known weights, and by itself."""
+    if step.parameters.get("groups") != 1 or len(step.inputs) > 3 or "fused_table" in step.arrays:
+        return False
+    if plan.tensors[step.inputs[1] or 0].value is None:
+        return False
+    if step.parameters.get("arithmetic") == "integers":
+        return bool(step["channels_last"]) and not step["late"] and "store" not in step.rules
+    return _is_convolution(step) and step["arithmetic"] == "images"
 
 
 def _concatenations(schedule: Schedule) -> Schedule:

@@ -55,15 +55,15 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Then:
-    """An addition that is done inside of the step before it.
+    """An addition that is done inside of the step before it, whose last input is what is added.
 
     Attributes:
         step: the addition.
-        result_first: whether that step's result is the first operand; the other operand is that step's last input.
+        result: which of its operands the step before it computes; it has no memory any more.
     """
 
     step: Step
-    result_first: bool
+    result: int
 
 
 @dataclass(frozen=True, eq=False)

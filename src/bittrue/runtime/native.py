@@ -491,9 +491,9 @@ class _Program:
             results = [np.where(raised > high, high, raised)]
         then = _then(self.schedule, step)
         if then is not None:
-            other = self._value(step.inputs[-1] or 0)
-            both = [results[0], other] if then.result_first else [other, results[0]]
-            results = carry_out(self.plan, then.step, both)
+            operands = [None if i is None or i == then.result else self._value(i) for i in then.step.inputs]
+            operands[then.step.inputs.index(then.result)] = results[0]
+            results = carry_out(self.plan, then.step, operands)
         self._write(dict(zip(written(self.plan, step), results, strict=True)))
 
 
@@ -539,12 +539,15 @@ def _plain(value: np.ndarray) -> np.ndarray:
 def _tensor_rows(schedule: Schedule, offsets: Mapping[int, int]) -> list[tuple[Any, ...]]:
     plan = schedule.plan
     inputs, outputs = set(plan.inputs), set(plan.outputs)
+    # Results that are added to have no memory, but a shape.
+    shaped = {then.result for then in schedule.then.values()}
     return [
-        (*_memory(schedule, offsets, i), i in inputs, i in outputs, schedule.root(i)) for i in range(len(plan.tensors))
+        (*_memory(schedule, offsets, i, i in shaped), i in inputs, i in outputs, schedule.root(i))
+        for i in range(len(plan.tensors))
     ]
 
 
-def _memory(schedule: Schedule, offsets: Mapping[int, int], index: int) -> tuple[Any, ...]:
+def _memory(schedule: Schedule, offsets: Mapping[int, int], index: int, shaped: bool) -> tuple[Any, ...]:
     tensor = schedule.plan.tensors[index]
     part = schedule.parts.get(index)
     home, offset, stride, value = "none", 0, -1, None
@@ -556,7 +559,7 @@ def _memory(schedule: Schedule, offsets: Mapping[int, int], index: int) -> tuple
         home, value = "variable", _plain(initial_state(tensor))
     elif tensor.value is not None:
         home, value = "constant", _plain(tensor.value)
-    return tensor.dtype, () if home == "none" else tensor.shape, home, offset, stride, value
+    return tensor.dtype, tensor.shape if shaped or home != "none" else (), home, offset, stride, value
 
 
 def _then(schedule: Schedule, step: Step) -> Then | None:
@@ -575,5 +578,5 @@ def _step_row(step: Step, then: Then | None = None) -> tuple[Any, ...]:
         None if step.accumulator is None else step.accumulator.magnitude,
         True if step.accumulator is None else step.accumulator.wraps,
         step.work,
-        None if then is None else (_step_row(then.step), then.result_first),
+        None if then is None else _step_row(then.step),
     )
