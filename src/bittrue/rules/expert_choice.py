@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from ..arithmetic import elementary
 from ..arithmetic.heap import partial_sort
-from ..records import dataclass
+from ..records import dataclass, replace
 
 _F32 = np.float32
 _ZERO, _ONE = _F32(0), _F32(1)
