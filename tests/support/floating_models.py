@@ -456,7 +456,8 @@ def _lrn(rng: np.random.Generator) -> Model:
     shape = (int(rng.integers(1, 3)), int(rng.integers(1, 9)), *shape_of(rng, 2, 2))
     attributes: dict[str, Any] = {"size": int(rng.choice([1, 3, 5, 7]))}
     if rng.random() < 0.6:
-        attributes |= {"alpha": 0.3, "beta": float(rng.choice([0.5, 0.75, 1.0])), "bias": float(rng.choice([1, 2]))}
+        beta = float(rng.choice([0.5, 0.75, 0.6, 1, 2, 3, 4, 7, 30]))
+        attributes |= {"alpha": 0.3, "beta": beta, "bias": float(rng.choice([1, 2, 0.01]))}
     return single("LRN", {"x": reals(rng, shape)}, [_FLOAT], attributes)
 
 

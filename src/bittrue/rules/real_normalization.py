@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from ..arithmetic import rounded_functions
+from ..arithmetic import double_words, elementary
 from ..arithmetic.correct_rounding import decimal, fraction, in_digits, settle
 from ..arithmetic.floats import fused_multiply_add as fma
 from ..records import dataclass, replace
@@ -373,7 +373,12 @@ def _across_running(x: np.ndarray, size: int, alpha: float, beta: float, bias: f
         for c in range(1, x.shape[1]):
             under = under + share * squares[:, c + size - 1] - share * squares[:, c - 1]
             sums[:, c] = under
-        return np.asarray(x * rounded_functions.power(sums, np.full_like(sums, -beta)))
+        # The last one to three of all numbers are the C library's.
+        flat, exponent = sums.ravel(), np.float32(-beta)
+        rest = flat[flat.size // 4 * 4 :]
+        powers = double_words.power(flat, exponent)
+        powers[flat.size - rest.size :] = elementary.power(rest, np.full_like(rest, exponent))
+        return np.asarray(x * powers.reshape(x.shape))
 
 
 _ROUNDED_ONCE = RealNormalizationRule(
@@ -396,7 +401,7 @@ _LANES = RealNormalizationRule(
     "of 4, "
     "x factor + shift, or mean of squares less square of mean; given: x f32(scale / deviation) + shift; length: "
     "sums in "
-    "order; across: sums of a moving window, correctly rounded power",
+    "order; across: sums of a moving window, powers in fours by sums of two numbers, the last ones by the C library",
     "kernels of one runtime and its libraries for x86-64, read; verified by running",
 )
 RULES: dict[str, RealNormalizationRule] = {
