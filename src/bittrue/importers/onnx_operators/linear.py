@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...graph import Attribute
 from ..onnx_tensors import type_name
 from .base import MICROSOFT, Mappers, Source
 
@@ -75,7 +76,7 @@ def _quantize(source: Source) -> None:
         _expect(source, "the scale", scale, (x,))
     else:
         _expect(source, "the scale", scale, (*scales, *(whole if version >= 23 else ())))
-    target = _type_attribute(source, "output_dtype", 21)
+    target = named = _type_attribute(source, "output_dtype", 21)
     if source.present(2):
         if target and target != source.type(2):
             raise source.invalid("BT-ONNX-TYPE", f"output_dtype is {target}, the zero point is {source.type(2)}")
@@ -90,7 +91,10 @@ def _quantize(source: Source) -> None:
     else:
         precision = scale if scale in _PRECISIONS else x if x in _PRECISIONS else "f32"
     saturate = int(source.flag("saturate", True)) if source.version >= 19 else 1
-    source.emit("quantize", target, {**_places(source), "saturate": saturate, "precision": precision})
+    attributes: dict[str, Attribute] = {**_places(source), "saturate": saturate, "precision": precision}
+    if named:
+        attributes["names_type"] = True
+    source.emit("quantize", target, attributes)
 
 
 def _dequantize(source: Source) -> None:

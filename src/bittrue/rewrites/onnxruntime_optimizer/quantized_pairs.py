@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...errors import InvalidModelError
 from ...graph import Attribute, Node, data_type
 from ..editing import Edge, Editor
 
@@ -99,6 +100,9 @@ def make_unsigned(editor: Editor) -> None:
     """A quantization to s8 that one dequantization alone reads, with one zero point for both: both become u8.
 
     Quantized values and zero point grow by 128, real numbers stay.
+
+    Raises:
+        InvalidModelError: such a quantization names its type, which the runtime leaves as it is and then refuses.
     """
     for quantize in editor.nodes():
         dequantize = editor.only_reader(quantize) if is_quantize(quantize) else None
@@ -113,6 +117,13 @@ def make_unsigned(editor: Editor) -> None:
         if len(codes) != 1:
             continue
         name = editor.tensors[quantize.outputs[0]].name
+        if quantize.attributes.get("names_type"):
+            raise InvalidModelError(
+                "BT-ONNX-TYPE",
+                f"the runtime makes '{name}' unsigned, whose quantization names s8, and refuses the model",
+                place=f"{quantize}",
+                advice="set the session's option session.qdqisint8allowed, or export with an operator set before 21",
+            )
         zero = editor.constant(np.uint8(codes.pop() + 128), f"{name}/unsigned_zero_point", "u8")
         unsigned = editor.computed(quantize.outputs[0], f"{name}/unsigned", "u8")
         # The reader first: it is found by what it reads.
@@ -280,6 +291,8 @@ def _insert(editor: Editor, pair: Node, tensor: int, edges: list[Edge]) -> list[
         editor.change(writer, outputs=tuple(real if i == tensor else i for i in writer.outputs))
     quantized = editor.computed(tensor, f"{name}/codes", integer)
     quantize, attributes = pair_attributes(pair, editor.type(pair.inputs[1]))
+    if is_dequantize(pair) and zero_point is not None and pair.version >= 21:
+        quantize["names_type"] = True
     parameters = (pair.inputs[1], zero_point)
     editor.add(
         pair, QUANTIZE, (real, *parameters), (quantized,), quantize, source="QuantizeLinear", version=pair.version

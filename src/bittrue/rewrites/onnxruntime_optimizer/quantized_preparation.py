@@ -112,7 +112,7 @@ def join_clamps(editor: Editor) -> None:
 
 # -- equal nodes ---------------------------------------------------------------------------------------------------
 # Of a node's attributes, what only says where it comes from.
-_MARKS = ("defines", "inserted")
+_MARKS = ("defines", "inserted", "names_type")
 
 
 def share_equal(editor: Editor, *, constants: bool = True) -> None:
