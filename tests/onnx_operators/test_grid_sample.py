@@ -8,6 +8,7 @@ from onnx import TensorProto
 
 from support.floating_models import reals
 from support.onnx_models import MICROSOFT, Checks, check, single
+from support.wide_models import doubled
 
 MODES = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
 
@@ -37,6 +38,14 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
     for rng in checks:
         checks.add(*draw(rng))
     assert "equal" in checks.outcomes
+
+
+def test_doubles(request: pytest.FixtureRequest) -> None:
+    """Sets before 20 have no kernel for them."""
+    checks = Checks(request, usual=15)
+    for rng in checks:
+        checks.add(*doubled(draw(rng), rng))
+    assert set(checks.outcomes) == {"equal", "refused"}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 import bittrue
 from support.floating_models import F32, Generator, Model, numbers, reals, shape_of, wild
 from support.onnx_models import HERE, Checks, Refused, check, run_runtime, single
+from support.wide_models import doubled
 
 I64 = np.int64
 _FLOAT = TensorProto.FLOAT
@@ -258,6 +259,14 @@ def test_random_models(request: pytest.FixtureRequest, build: Generator) -> None
     checks = Checks(request, 30)
     for rng in checks:
         checks.add(*build(rng), may_refuse=_REFUSED.get(build, ()))
+    assert "equal" in checks.outcomes
+
+
+@pytest.mark.parametrize("build", [regions, deformed, affine_grid, discrete_fourier, short_fourier])
+def test_doubles(request: pytest.FixtureRequest, build: Generator) -> None:
+    checks = Checks(request, usual=12)
+    for rng in checks:
+        checks.add(*doubled(build(rng), rng), may_refuse=_REFUSED.get(build, ()))
     assert "equal" in checks.outcomes
 
 

@@ -331,8 +331,8 @@ def test_extremes_against_a_loop() -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_extremes_are_told_apart(sign: int) -> None:
     row = np.float32([[np.nan, 1, 2], [0.0, -0.0, -0.0], [1, np.nan, 0]])
-    rules = [rule for rule in extreme.RULES.values() if not (rule.in_parts or rule.in_vectors)]
-    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 2
+    rules = [rule for rule in extreme.RULES.values() if not (rule.in_parts or rule.in_vectors or rule.in_packets)]
+    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 3
     pairs, in_vectors = np.float32([[np.nan, 1], [1, np.nan], [0.0, -0.0], [0.0, -0.0]]), np.array([False] * 3 + [True])
     found = extreme.RULES["nan_else_last_in_vectors"].apply(pairs, sign, in_vectors).tobytes()
     assert found not in {rule.apply(pairs, sign).tobytes() for rule in rules}
@@ -343,6 +343,12 @@ def test_extremes_are_told_apart(sign: int) -> None:
     in_lanes, in_order = (extreme.RULES[name] for name in ("parts_in_16_lanes", "last_unless_beyond"))
     assert np.signbit(in_lanes.apply(zeros, sign, 32))
     assert not np.signbit(in_order.apply(zeros, sign))
+    # So it does in another packet.
+    short = np.full((1, 8), -sign, np.float32)
+    short[0, [1, 4]] = -0.0, 0.0
+    in_packets, in_order = (extreme.RULES[f"{name}first_unless_beyond"] for name in ("packets_", ""))
+    assert not np.signbit(in_packets.apply(short, sign, "rows", ()))
+    assert np.signbit(in_order.apply(short, sign))
     assert in_lanes.apply(zeros[:, :0], sign, 1).tolist() == [-sign * np.inf]
 
 
@@ -434,3 +440,46 @@ def test_interpolation_by_weights_against_fractions() -> None:
         assert Fraction(float(interpolate.RULES["binary32_fused_products"].apply(*arguments)[0])) == fused
         up = int(interpolate.RULES["binary32_fused_products_half_up"].apply(*arguments)[0])
         assert up == math.floor(f32(fused + Fraction(1, 2)))
+
+
+def _by_packets(row: list[np.floating], start: int, sign: int) -> np.floating:
+    """packets_first_unless_beyond of one row, one number after the other."""
+    width = 16 // row[0].itemsize
+
+    def chain(values: list[np.floating]) -> np.floating:
+        kept = values[0]
+        for x in values[1:]:
+            kept = x if (x > kept if sign > 0 else x < kept) else kept
+        return kept
+
+    boundaries = [i for i in range(len(row)) if (start + i) % width == 0 and i + width <= len(row)]
+    if not boundaries:
+        return chain(row)
+    packets = [row[i : i + width] for i in boundaries]
+    paired = len(packets) // 2 * 2
+    turns = [packets[0:paired:2], packets[1:paired:2], packets[paired:]]
+    lanes = [chain([chain([packet[k] for packet in turn]) for turn in turns if turn]) for k in range(width)]
+    while len(lanes) > 1:
+        middle = len(lanes) // 2
+        lanes = [chain([a, b]) for a, b in zip(lanes[:middle], lanes[middle:], strict=True)]
+    return chain([lanes[0], *row[: boundaries[0]], *row[boundaries[-1] + width :]])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_extremes_in_packets(sign: int, kind: type) -> None:
+    rng = np.random.default_rng(2)
+    apply = extreme.RULES["packets_first_unless_beyond"].apply
+    for _ in range(30):
+        count, length = int(rng.integers(1, 5)), int(rng.integers(1, 30))
+        rows = rng.choice(np.array([np.nan, 0.0, -0.0, -1, 1, -sign, -sign, -sign], kind), (count, length))
+        wanted = np.array([_by_packets(list(row), i * length, sign) for i, row in enumerate(rows)])
+        assert apply(rows, sign, "rows", ()).tobytes() == wanted.tobytes()
+    # Four elements of a column at a time: a NaN that comes first hides the other three.
+    columns = np.array([[sign, np.nan, 2 * sign, 2 * sign, 2 * sign]], kind).repeat(4, 0)
+    assert apply(columns, sign, "columns", (1, 5, 4)).tolist() == [sign] * 4
+    assert apply(columns[:1], sign, "columns", (1, 5, 1)).tolist() == [2 * sign]
+    # A run of its own, behind the first element.
+    run = np.array([[np.nan, sign], [sign, np.nan]], kind)
+    assert apply(run, sign, "runs", (1, 2, 2)).tobytes() == np.array([np.nan, sign], kind).tobytes()
+    assert apply(run[:, :0], sign, "rows", ()).tolist() == [-sign * np.inf] * 2

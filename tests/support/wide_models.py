@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, load_from_string, numpy_helper
 
 from .contributed_models import elements
 from .floating_models import Generator, Model, partner, shape_of, wild
@@ -165,6 +165,19 @@ def not_finite(rng: np.random.Generator) -> Model:
     return build(nodes, {"x": x}, {"y": TensorProto.BOOL}, opset=20)
 
 
+def extremes_along_axes(rng: np.random.Generator) -> Model:
+    """Rows of NaN and of zeros of both signs, whose order in memory shows."""
+    kind, rank = np.dtype(rng.choice(["f4", "f4", "f8"])), int(rng.integers(1, 6))
+    shape = rng.integers(1, (200, 70, 16, 7, 5)[rank - 1], rank)
+    shape = np.where(rng.random(rank) < 0.15, 1, shape)
+    axes = np.flatnonzero(rng.random(rank) < 0.5)
+    some = [0.0, -0.0, -1, -1, -1, 1, *[np.nan] * int(rng.integers(2))]
+    inputs = {"x": rng.choice(some, shape).astype(kind), "axes": axes if len(axes) else rng.integers(0, rank, 1)}
+    attributes = {"keepdims": int(rng.integers(2))}
+    operator, output = str(rng.choice(["ReduceMax", "ReduceMin"])), helper.np_dtype_to_tensor_dtype(kind)
+    return single(operator, inputs, [output], attributes, opset=int(rng.choice([18, 20])), constants=["axes"])
+
+
 GENERATORS: dict[str, Generator] = {
     "BitCast": bit_cast,
     "IsNaN, IsInf": not_finite,
@@ -177,6 +190,27 @@ GENERATORS: dict[str, Generator] = {
     "Pow": power,
     "Pow of reals": power_of_reals,
     "ReduceMax, ReduceMin": extreme_of_truth_values,
+    "ReduceMax, ReduceMin of reals": extremes_along_axes,
     "Ceil, Floor, Relu, Round, Sign": rounding,
     "Cos, Exp, Log, Sigmoid, Sin, Tanh": function,
 }
+
+
+def doubled(model: Model, rng: np.random.Generator) -> Model:
+    """A model with binary64 numbers in place of binary32 ones; those that are not whole get low bits."""
+    content, feeds = model
+    made = load_from_string(content)
+
+    def wide(x: np.ndarray) -> np.ndarray:
+        if x.dtype != np.float32:
+            return x
+        with np.errstate(all="ignore"):
+            low = rng.uniform(-(2.0**-26), 2.0**-26, x.shape) * (x != np.rint(x))
+            return np.asarray(x.astype(np.float64) * (1 + low))
+
+    for info in (*made.graph.input, *made.graph.output):
+        if info.type.tensor_type.elem_type == TensorProto.FLOAT:
+            info.type.tensor_type.elem_type = TensorProto.DOUBLE
+    for tensor in made.graph.initializer:
+        tensor.CopyFrom(numpy_helper.from_array(wide(numpy_helper.to_array(tensor)), tensor.name))
+    return made.SerializeToString(), [wide(x) for x in feeds]

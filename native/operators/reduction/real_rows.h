@@ -39,30 +39,37 @@ void for_rows(const Run& run, int64_t rows, int64_t length, const Body& body) {
   });
 }
 
-// The sum of value(i), i < count, by whole packets of 4 as they are aligned in memory, `start` elements behind a boundary.
-template <class Value>
-float packet_sum(const Value& value, int64_t count, int64_t start) {
+// value(i), i < count, by `operation`: whole packets of 4 as they are aligned in memory, `start` elements behind a boundary,
+// in two sets that take turns, then what stands before and behind them. There is at least one.
+template <class Value, class Operation>
+float packet_fold(const Value& value, int64_t count, int64_t start, const Operation& operation) {
   const int64_t first = std::min<int64_t>((4 - start % 4) % 4, count), whole = (count - first) / 4;
   if (whole == 0) {
-    float sum = count == 0 ? 0.0f : value(0);
-    for (int64_t i = 1; i < count; ++i) sum += value(i);
-    return sum;
+    float kept = value(0);
+    for (int64_t i = 1; i < count; ++i) kept = operation(kept, value(i));
+    return kept;
   }
   float one[4], two[4] = {};
   const auto packet = [&](int64_t index, float* lanes) {
-    for (int l = 0; l < 4; ++l) lanes[l] += value(first + 4 * index + l);
+    for (int l = 0; l < 4; ++l) lanes[l] = operation(lanes[l], value(first + 4 * index + l));
   };
   for (int l = 0; l < 4; ++l) one[l] = value(first + l);
   if (whole > 1) {
     for (int l = 0; l < 4; ++l) two[l] = value(first + 4 + l);
     for (int64_t i = 2; i + 2 <= whole; i += 2) packet(i, one), packet(i + 1, two);
-    for (int l = 0; l < 4; ++l) one[l] += two[l];
+    for (int l = 0; l < 4; ++l) one[l] = operation(one[l], two[l]);
     if (whole % 2 == 1) packet(whole - 1, one);
   }
-  float sum = (one[0] + one[2]) + (one[1] + one[3]);
-  for (int64_t i = 0; i < first; ++i) sum += value(i);
-  for (int64_t i = first + 4 * whole; i < count; ++i) sum += value(i);
-  return sum;
+  float kept = operation(operation(one[0], one[2]), operation(one[1], one[3]));
+  for (int64_t i = 0; i < first; ++i) kept = operation(kept, value(i));
+  for (int64_t i = first + 4 * whole; i < count; ++i) kept = operation(kept, value(i));
+  return kept;
+}
+
+// The sum of value(i), i < count, by packets.
+template <class Value>
+float packet_sum(const Value& value, int64_t count, int64_t start) {
+  return count == 0 ? 0.0f : packet_fold(value, count, start, [](float a, float b) { return a + b; });
 }
 
 }  // namespace bittrue

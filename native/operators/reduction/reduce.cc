@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "operators/core/registry.h"
+#include "operators/reduction/real_rows.h"
 #include "rules/plain_range.h"
 
 namespace bittrue {
@@ -114,9 +115,10 @@ constexpr bool kKeepsExtreme = false;
 template <class Operation>
 constexpr bool kKeepsExtreme<Operation, std::void_t<decltype(Operation::kLargest)>> = true;
 
-// What `kept` becomes by neighbours of one output: without NaN, an extreme that is no zero has the same bits in any order.
-template <class Operation>
-float extreme_of_row(const Operation& operation, float kept, const float* x, int64_t length) {
+// What `kept` becomes by neighbours of one output: without NaN, an extreme that is no zero has the same bits in any order;
+// else it is what `in_order(kept)` gives.
+template <class Operation, class InOrder>
+float extreme_of_row(float kept, const float* x, int64_t length, const InOrder& in_order) {
   constexpr int64_t kLanes = 32;
   const auto beyond = [](float a, float b) { return Operation::kLargest ? a > b : a < b; };
   float lanes[kLanes];
@@ -139,10 +141,11 @@ float extreme_of_row(const Operation& operation, float kept, const float* x, int
     any |= odd[k];
     found = beyond(lanes[k], found) ? lanes[k] : found;
   }
-  if (any == 0 && found != 0.0f) return found;
-  for (i = 0; i < length; ++i) kept = operation(kept, x[i]);
-  return kept;
+  return any == 0 && found != 0.0f ? found : in_order(kept);
 }
+
+constexpr int64_t kShortestRow = 64;      // that is worth lanes
+constexpr int64_t kLongestRow = 1 << 20;  // that no run has to be stopped in
 
 template <class T, class Operation>
 class Reduce final : public Kernel {
@@ -161,8 +164,11 @@ class Reduce final : public Kernel {
     if constexpr (kKeepsExtreme<Operation>) {
       const int64_t length = reduction_.count();
       if (reduction_.rows() && length >= kShortestRow && length <= kLongestRow) {
-        reduction_.run_parts(run, length, operation_.start, [&](float kept, const float* x) {
-          return extreme_of_row(operation_, from_first_ ? x[0] : kept, x, length);
+        reduction_.run_parts(run, length, operation_.start, [&](float start, const float* x) {
+          return extreme_of_row<Operation>(from_first_ ? x[0] : start, x, length, [&](float kept) {
+            for (int64_t i = 0; i < length; ++i) kept = operation_(kept, x[i]);
+            return kept;
+          });
         });
         return;
       }
@@ -174,12 +180,110 @@ class Reduce final : public Kernel {
   int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
 
  private:
-  static constexpr int64_t kShortestRow = 64;      // that is worth lanes
-  static constexpr int64_t kLongestRow = 1 << 20;  // that no run has to be stopped in
-
   Reduction reduction_;
   Operation operation_;
   bool from_first_;
+};
+
+// packets_first_unless_beyond: rows of neighbours, runs of them apart, or columns.
+template <class Operation>
+class PacketExtremes final : public Kernel {
+ public:
+  explicit PacketExtremes(const Step& step) {
+    const Operand& in = step.input(0);
+    const std::vector<int64_t>& sizes = step.list("sizes");
+    const std::string& way = step.text("way");
+    require(in.type == step.output().type && in.dense() && step.output().dense(), "no native kernel for these types");
+    columns_ = way == "columns";
+    if (way == "rows") {
+      require(sizes.size() == 1 || sizes.size() == 2, "rows have one or two sizes");
+      length_ = sizes.back();
+      if (sizes.size() == 2) kept_ = sizes[0];
+      single_ = true;
+    } else {
+      require((columns_ || way == "runs") && sizes.size() == 3, "no native form");
+      (columns_ ? kept_ : runs_) = sizes[0];
+      (columns_ ? runs_ : kept_) = sizes[1];
+      length_ = sizes[2];
+    }
+    for (const int64_t size : sizes) require(size > 0, "there is nothing to reduce");
+    require(length_ <= kLongestRow, "rows are too long");
+    require(total(sizes) == in.elements && step.output().elements == (columns_ ? kept_ * length_ : kept_),
+            "sizes do not fit the tensors");
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const int64_t chunk = std::max<int64_t>(1, kChunk / (runs_ * length_)), tasks = (kept_ + chunk - 1) / chunk;
+    const int threads = kept_ * runs_ * length_ < kAlone ? 1 : run.pool.threads();
+    run.pool.parallel(tasks, threads, [&](int64_t task, int worker) {
+      for (int64_t k = task * chunk; k < std::min(kept_, (task + 1) * chunk); ++k) {
+        if (columns_) {
+          column(run, worker, in + k * runs_ * length_, out + k * length_, k * length_);
+        } else {
+          out[k] = single_ ? of_run(in + k * length_, k * length_) : of_runs(run, worker, in, k);
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kAlone = 100000, kChunk = 4096;
+
+  float of_runs(const Run& run, int worker, const float* in, int64_t k) const {
+    float kept = in[k * length_];
+    for (int64_t r = 0; r < runs_; ++r) {
+      run.check(worker);
+      const int64_t begin = (r * kept_ + k) * length_;
+      kept = operation_(kept, of_run(in + begin, begin));
+    }
+    return kept;
+  }
+
+  static int64_t total(const std::vector<int64_t>& sizes) {
+    int64_t product = 1;
+    for (const int64_t size : sizes) {
+      require(product <= std::numeric_limits<int64_t>::max() / size, "sizes are too large");
+      product *= size;
+    }
+    return product;
+  }
+
+  float of_run(const float* x, int64_t start) const {
+    const auto in_packets = [&](float) {
+      return packet_fold([&](int64_t i) { return x[i]; }, length_, start, operation_);
+    };
+    return length_ < kShortestRow ? in_packets(0) : extreme_of_row<Operation>(x[0], x, length_, in_packets);
+  }
+
+  // One result for each of `length_` neighbours, which are `start` elements behind a boundary.
+  void column(const Run& run, int worker, const float* x, float* out, int64_t start) const {
+    const int64_t first = std::min<int64_t>((4 - start % 4) % 4, length_);
+    const int64_t last = first + (length_ - first) / 4 * 4;
+    std::copy(x, x + length_, out);
+    int64_t r = 1;
+    for (; r + 4 <= runs_; r += 4) {
+      run.check(worker);
+      const float* row = x + r * length_;
+      for (int64_t i = first; i < last; ++i) {
+        const float low = operation_(row[i], row[i + length_]);
+        const float high = operation_(row[i + 2 * length_], row[i + 3 * length_]);
+        out[i] = operation_(out[i], operation_(low, high));
+      }
+      for (int64_t j = 0; j < 4; ++j) {
+        for (int64_t i = 0; i < first; ++i) out[i] = operation_(out[i], row[j * length_ + i]);
+        for (int64_t i = last; i < length_; ++i) out[i] = operation_(out[i], row[j * length_ + i]);
+      }
+    }
+    for (; r < runs_; ++r) {
+      for (int64_t i = 0; i < length_; ++i) out[i] = operation_(out[i], x[r * length_ + i]);
+    }
+  }
+
+  Operation operation_;
+  bool columns_ = false, single_ = false;
+  int64_t kept_ = 1, runs_ = 1, length_ = 1;
 };
 
 // The last axes, up to one that is kept, lie side by side: a part.
@@ -225,6 +329,13 @@ std::unique_ptr<Kernel> make_extreme(const Step& step, bool largest) {
   if (step.rules.count("extreme") && step.input(0).type == Type::f32) {
     if (step.rule("extreme") == "nan_else_first") return std::make_unique<Reduce<float, First>>(step, true);
     if (step.rule("extreme") == "parts_in_16_lanes") return make_part_extremes<Last>(step);
+    if (step.rule("extreme") == "packets_first_unless_beyond") {
+      // Fewer than four neighbours make no packet, and rows in order are a chain from the first element on.
+      const std::vector<int64_t>& sizes = step.list("sizes");
+      const bool few = step.text("way") == "rows" && !sizes.empty() && sizes.back() < 4;
+      if (step.text("way") == "in_order" || few) return std::make_unique<Reduce<float, Operation>>(step, true);
+      return std::make_unique<PacketExtremes<Operation>>(step);
+    }
     require(step.rule("extreme") == "last_unless_beyond", "no native rule for this slot");
     return std::make_unique<Reduce<float, Last>>(step, true);
   }

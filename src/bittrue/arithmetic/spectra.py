@@ -1,4 +1,4 @@
-"""Fourier transforms of any length in binary32, every operation rounded once.
+"""Fourier transforms of any length in binary32 or binary64, every operation rounded once.
 
 Lengths that are powers of two go by halves, other ones by a convolution with a chirp. Complex numbers are pairs of
 arrays, real parts and imaginary parts, with what is transformed along the last axis; every product is made of four
@@ -13,18 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from bittrue.arithmetic.elementary import cos, sin
+from bittrue.arithmetic.rational_wide import library_cos, library_sin
 
-F32 = npt.NDArray[np.float32]
-Pair = tuple[F32, F32]
-
-_PI = np.float32(np.pi)
+Reals = npt.NDArray[Any]
+Pair = tuple[Reals, Reals]
 
 
 def _times(a: Pair, b: Pair) -> Pair:
     return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
 
 
-def _real(x: F32) -> Pair:
+def _real(x: Reals) -> Pair:
     return x, np.zeros_like(x)
 
 
@@ -36,12 +35,19 @@ def _reversed(length: int) -> npt.NDArray[Any]:
     return order
 
 
-def _turns(length: int, inverse: bool) -> Pair:
+def _circle(angles: Reals) -> Pair:
+    """Cosines and sines; those of binary64 numbers are the C library's."""
+    if angles.dtype == np.float64:
+        return library_cos(angles), library_sin(angles)
+    return cos(angles), sin(angles)
+
+
+def _turns(length: int, inverse: bool, dtype: np.dtype[Any]) -> Pair:
     """Powers of the root of unity, in the order of reversed bits."""
-    sign = np.float32(1 if inverse else -1)
-    angles = np.arange(length).astype(np.float32) * (sign * (np.float32(2) * _PI) / np.float32(length))
-    order = _reversed(length)
-    return cos(angles)[order], sin(angles)[order]
+    number = dtype.type
+    turn = number(1 if inverse else -1) * (number(2) * number(np.pi)) / number(length)
+    found, order = _circle(np.arange(length).astype(dtype) * turn), _reversed(length)
+    return found[0][order], found[1][order]
 
 
 def _by_halves(x: Pair, turns: Pair, inverse: bool) -> Pair:
@@ -56,20 +62,21 @@ def _by_halves(x: Pair, turns: Pair, inverse: bool) -> Pair:
         halves = [_times((turns[0][at], turns[1][at]), odd) for at in (places[:middle], places[middle:])]
         first, second = (np.concatenate([even[c] + half[c] for half in halves], -1).reshape(x[c].shape) for c in (0, 1))
         x, size = (first, second), 2 * size
-    return (x[0] / np.float32(length), x[1] / np.float32(length)) if inverse else x
+    by = x[0].dtype.type(length)
+    return (x[0] / by, x[1] / by) if inverse else x
 
 
-def _scaled(x: Pair, window: F32, *, real: bool) -> Pair:
+def _scaled(x: Pair, window: Reals, *, real: bool) -> Pair:
     """x times 1, which brings zeros into sums, times a window; real numbers have no imaginary part before."""
     if real:
-        return x[0] * window, np.float32(0) * x[0] * window
-    one = (np.ones(1, np.float32), np.zeros(1, np.float32))
+        return x[0] * window, x[0].dtype.type(0) * x[0] * window
+    one = (np.ones(1, window.dtype), np.zeros(1, window.dtype))
     return _times(_times(one, x), _real(window))
 
 
 def _filled(x: Pair, length: int) -> Pair:
-    def fill(part: F32) -> F32:
-        out = np.zeros((*part.shape[:-1], length), np.float32)
+    def fill(part: Reals) -> Reals:
+        out = np.zeros((*part.shape[:-1], length), part.dtype)
         known = min(length, part.shape[-1])
         out[..., :known] = part[..., :known]
         return out
@@ -85,31 +92,31 @@ def chirp_length(length: int) -> int:
     return found
 
 
-def _by_chirp(x: Pair, length: int, window: F32 | None, inverse: bool, real: bool) -> Pair:
-    whole, count = chirp_length(length), x[0].shape[-1]
-    steps = np.arange(length).astype(np.float32)
-    angles = np.float32(1 if inverse else -1) * _PI * steps * steps / np.float32(length)
-    chirp: Pair = (cos(angles), sin(angles))
+def _by_chirp(x: Pair, length: int, window: Reals | None, inverse: bool, real: bool) -> Pair:
+    whole, count, dtype = chirp_length(length), x[0].shape[-1], x[0].dtype
+    number, steps = dtype.type, np.arange(length).astype(dtype)
+    chirp = _circle(number(1 if inverse else -1) * number(np.pi) * steps * steps / number(length))
     around = _filled((chirp[0], -chirp[1]), whole)
     for part in around:
         part[whole - length + 1 :] = part[1:length][::-1]
-    ones, turns = np.ones(whole, np.float32), _turns(whole, False)
+    ones, turns = np.ones(whole, dtype), _turns(whole, False, dtype)
 
     def transform(signal: Pair, inverse: bool) -> Pair:
         return _by_halves(_scaled(signal, ones, real=False), turns, inverse)
 
-    weights = np.ones(count, np.float32) if window is None else window
+    weights = np.ones(count, dtype) if window is None else window
     signal = (x[0] * weights, np.zeros_like(x[0]) * weights) if real else _times(x, _real(weights))
     long = _filled(chirp, max(length, count))
     signal = _times(signal, (long[0][:count], long[1][:count]))
     product = _times(transform(_filled(signal, whole), False), transform(around, False))
     found, back = transform(product, True), -np.arange(length) % whole
     result = _times((found[0][..., back], found[1][..., back]), chirp)
-    scale = np.float32(1) / np.float32(length) if inverse else np.float32(1)
+    # A binary32 number, whatever the type.
+    scale = number(np.float32(1) / np.float32(length)) if inverse else number(1)
     return result[0] * scale, result[1] * scale
 
 
-def transform(x: Pair, length: int, window: F32 | None = None, *, inverse: bool = False, real: bool = False) -> Pair:
+def transform(x: Pair, length: int, window: Reals | None = None, *, inverse: bool = False, real: bool = False) -> Pair:
     """The sum over j of x[j] window[j] exp(-+2 pi i j k / length) for every k, divided by the length when inverse.
 
     Args:
@@ -128,5 +135,6 @@ def transform(x: Pair, length: int, window: F32 | None = None, *, inverse: bool 
     with np.errstate(all="ignore"):
         if length & (length - 1):
             return _by_chirp(x, length, window, inverse, real)
-        weights = np.ones(length, np.float32) if window is None else window
-        return _by_halves(_scaled(_filled(x, length), weights, real=real), _turns(length, inverse), inverse)
+        weights = np.ones(length, x[0].dtype) if window is None else window
+        turns = _turns(length, inverse, x[0].dtype)
+        return _by_halves(_scaled(_filled(x, length), weights, real=real), turns, inverse)

@@ -5,7 +5,7 @@ Rows without the slot replace what is kept only by what is strictly beyond it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,6 +20,9 @@ class ExtremeRule:
     `exchanges`: of two operands, a first one that is one element for all results worked on at once is taken second.
     `in_vectors`: of two operands, it is also told which rows lie in vectors of 16 bytes, `apply(rows, sign, vectors)`.
     `in_parts`: it is also told how many elements of a row lie side by side, `apply(rows, sign, length)`.
+    `in_packets`: it is also told how rows lie in memory, `apply(rows, sign, way, sizes)`: ``rows`` of neighbours, one
+    after the other; ``columns`` of sizes [outer, elements, inner]; ``runs`` of sizes [runs, kept, length]; else
+    ``in_order``.
     """
 
     apply: Callable[..., np.ndarray]
@@ -28,6 +31,7 @@ class ExtremeRule:
     exchanges: bool = False
     in_vectors: bool = False
     in_parts: bool = False
+    in_packets: bool = False
 
 
 def _last_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
@@ -85,6 +89,67 @@ def _first_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
     best = numbers.argmax(axis=1) if sign > 0 else numbers.argmin(axis=1)
     # Nothing differs from itself but a NaN.
     return rows[np.arange(len(rows)), np.where(rows[:, 0] != rows[:, 0], 0, best)]
+
+
+def _chain(x: np.ndarray, sign: int) -> np.ndarray:
+    """As `first_unless_beyond`, along the last axis."""
+    return _first_unless_beyond(x.reshape(-1, x.shape[-1]), sign).reshape(x.shape[:-1])
+
+
+def _in_packets(rows: np.ndarray, sign: int, starts: np.ndarray) -> np.ndarray:
+    """Rows by packets as they are aligned in memory, every row `starts` elements behind a boundary."""
+    count, width = rows.shape[1], 16 // rows.itemsize
+    out = np.empty(len(rows), rows.dtype)
+    for start in range(width):
+        chosen = rows[starts % width == start]
+        first = min(-start % width, count)
+        whole = (count - first) // width
+        behind = first + whole * width
+        rest = [chosen[:, :first], chosen[:, behind:]]
+        if whole and len(chosen):
+            packets = chosen[:, first:behind].reshape(-1, whole, width).transpose(0, 2, 1)
+            paired = whole // 2 * 2
+            turns = [packets[..., 0:paired:2], packets[..., 1:paired:2], packets[..., paired:]]
+            lanes = _chain(np.stack([_chain(one, sign) for one in turns if one.shape[-1]], axis=-1), sign)
+            while lanes.shape[1] > 1:
+                lanes = _chain(np.stack(np.split(lanes, 2, axis=1), axis=-1), sign)
+            rest.insert(0, lanes)
+        out[starts % width == start] = _chain(np.concatenate(rest, axis=1), sign)
+    return out
+
+
+def _in_columns(rows: np.ndarray, sign: int, inner: int) -> np.ndarray:
+    """Whole packets of neighbouring outputs take four elements at a time, which are folded by themselves."""
+    count, width = rows.shape[1], 16 // rows.itemsize
+    groups = (count - 1) // 4
+    fours = rows[:, 1 : 1 + 4 * groups].reshape(len(rows), groups, 2, 2)
+    parts = [rows[:, :1], _chain(_chain(fours, sign), sign), rows[:, 1 + 4 * groups :]]
+    column, begin = np.arange(len(rows)) % inner, np.arange(len(rows)) // inner * inner
+    first = np.minimum(-begin % width, inner)
+    packed = (column >= first) & (column < first + (inner - first) // width * width)
+    return np.where(packed, _chain(np.concatenate(parts, axis=1), sign), _first_unless_beyond(rows, sign))
+
+
+def _packets_first_unless_beyond(rows: np.ndarray, sign: int, way: str, sizes: Sequence[int]) -> np.ndarray:
+    """As `first_unless_beyond`, by packets of 16 bytes.
+
+    >>> row = np.float32([[-1, -0.0, -1, -1, 0.0, -1, -1, -1]])
+    >>> apply = RULES["packets_first_unless_beyond"].apply
+    >>> [apply(row, 1, way, ()).tolist() for way in ("in_order", "rows")]
+    [[-0.0], [0.0]]
+    """
+    if not rows.shape[1]:
+        return np.full(len(rows), -sign * np.inf, rows.dtype)
+    if way == "rows":
+        return _in_packets(rows, sign, np.arange(len(rows)) * rows.shape[1])
+    if way == "columns":
+        return _in_columns(rows, sign, sizes[2])
+    if way == "runs":
+        runs, kept, length = sizes
+        starts = (np.arange(runs) * kept + np.arange(kept)[:, None]) * length
+        found = _in_packets(rows.reshape(-1, length), sign, starts.reshape(-1)).reshape(kept, runs)
+        return _chain(np.concatenate([rows[:, :1], found], axis=1), sign)
+    return _first_unless_beyond(rows, sign)
 
 
 def _part_in_lanes(kept: np.ndarray, part: np.ndarray, sign: int) -> np.ndarray:
@@ -145,6 +210,14 @@ RULES: dict[str, ExtremeRule] = {
     ),
     "last_unless_beyond": ExtremeRule(
         _last_unless_beyond, "kept = x0; kept = kept > x ? kept : x for the others in row-major order (< for minima)"
+    ),
+    "packets_first_unless_beyond": ExtremeRule(
+        _packets_first_unless_beyond,
+        "kept = x0; kept = x > kept ? x : kept (< for minima): rows by packets of 16 bytes as they are aligned in "
+        "memory, two sets of lanes in turn, folded in halves, then what stands before and behind; columns four "
+        "elements at a time, (1, 2) and (3, 4); runs apart, behind the first element; else in row-major order",
+        of_nothing=True,
+        in_packets=True,
     ),
     "parts_in_16_lanes": ExtremeRule(
         _parts_in_16_lanes,

@@ -209,6 +209,7 @@ def _grid_sample(source: Source) -> None:
         "mode": modes[mode],
         "padding": padding,
         "align_corners": source.flag("align_corners", False, True),
+        "first_version": source.version < 20,
     }
     source.emit("grid_sample", source.type(0), attributes)
 

@@ -52,7 +52,6 @@ EXACT: tuple[Row, ...] = (
             _RUN,
             where=_SELECTED,
             requires=(("axes_exist", 1),),
-            limit=f"{_NAN}; of zeros with different signs along the last axis the runtime keeps its vectors' first one",
         )
         for stem in ("reduce_max", "reduce_min")
     ),
@@ -88,6 +87,18 @@ _UNDILATED = ("undilated_same",)
 _SUMMED = ("f32 f32 f32|- -> f32", "f32 f32 f32|- - - - - - - f32 -> f32")
 
 ROWS: tuple[Row, ...] = (
+    *(
+        Row(
+            stem,
+            ("T s64|- -> T",),
+            {"extreme": "packets_first_unless_beyond"},
+            "run on x86-64: 1,600 random models of NaN and zeros of both signs, every bit",
+            where=("f32", "f64"),
+            requires=(("axes_exist", 1),),
+            limit="inputs of the graph that do not begin at a multiple of 16 bytes have other packets",
+        )
+        for stem in ("reduce_max", "reduce_min")
+    ),
     *EXACT,
     *(Row("sign", ("T -> T",), {}, "run: every number", where=(kind,)) for kind in ("f16", "bf16")),
     Row("clip", ("T T|- T|- -> T",), {}, _RUN, where=CLIPPED, requires=(("ends_in_order", 6),)),
@@ -218,15 +229,26 @@ ROWS: tuple[Row, ...] = (
     Row("lp_normalization", _ONE, _NORMAL, _RUN),
     Row("mean_variance_normalization", _ONE, _NORMAL, _RUN),
     Row("fold", ("f32 s64 s64 -> f32",), {}, _RUN, requires=(("folds_plainly",),)),
-    Row(
-        "deformable_conv",
-        ("f32 f32 f32 f32|- f32|- -> f32",),
-        _PRODUCT,
-        _MACHINE,
-        limit=f"{_THREADS}; {_TWO_NANS}; NaN among offsets: the runtime reads elsewhere",
+    *(
+        Row(
+            "deformable_conv",
+            (f"{kind} {kind} {kind} {kind}|- {kind}|- -> {kind}",),
+            {"real_product": rule},
+            _MACHINE,
+            limit=f"{_THREADS}; {_TWO_NANS}; NaN among offsets: the runtime reads elsewhere",
+        )
+        for kind, rule in (("f32", "binary32_fused_blocks"), ("f64", "binary64_fused_blocks"))
     ),
     Row("region_maxima", ("f32 f32 -> f32",), {}, _RUN),
-    Row("region_bins", ("f32 f32 s64 -> f32",), {}, _RUN, requires=(("version_at_most", 16),), limit=_NAN),
+    Row(
+        "region_bins",
+        ("T T s64 -> T",),
+        {},
+        _RUN,
+        where=("f32", "f64"),
+        requires=(("version_at_most", 16),),
+        limit=_NAN,
+    ),
     Row("determinant", _ONE, {}, _RUN, when=(("last_size_below", 0, 17),)),
     Row(
         "determinant",

@@ -127,7 +127,7 @@ ROWS: tuple[Row, ...] = (
     ),
     *_RESIZES,
     *_OF_REGIONS,
-    Row("affine_grid", ("f32 s64 -> f32",), {}, "run: 300 random models, every bit"),
+    Row("affine_grid", ("T s64 -> T",), {}, "run: 300 random models, every bit", where=("f32", "f64")),
     *(
         Row(
             "mel_weights",
@@ -140,12 +140,21 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "discrete_fourier",
-        ("f32 s32|s64|- s64|- f32|- s32|s64 -> f32", "f32 s32|s64|- s64|- -> f32"),
+        ("T s32|s64|- s64|- T|- s32|s64 -> T", "T s32|s64|- s64|- -> T"),
         {},
         "run: random models, every bit; docs/facts/onnxruntime.md 5.14",
-        limit="infinities and NaN: C++ mends products of complex numbers that have them",
+        where=("f32", "f64"),
+        limit="infinities and NaN: C++ mends products of complex numbers that have them; sines and cosines of binary64"
+        " numbers are those of the machine's C library",
     ),
-    Row("grid_sample", ("f32 f32 -> f32",), {}, "run: random models; docs/facts/onnxruntime.md 5.9"),
+    Row(
+        "grid_sample",
+        ("f64 f64 -> f64",),
+        evidence="run: NOT_IMPLEMENTED when the model is loaded",
+        when=(("attribute_is", "first_version", True),),
+        refuses="ONNX Runtime's CPU provider has kernels for GridSample of f64 from operator set 20 on",
+    ),
+    Row("grid_sample", ("T T -> T",), {}, "run: random models; docs/facts/onnxruntime.md 5.9", where=("f32", "f64")),
     Row("unpool", ("f32 s64 s64|- -> f32",), {}, "run"),
     Row(
         "cosine_window",

@@ -2,8 +2,9 @@
 
 Inputs: x, weights [M, C / `group`, kh, kw], offsets [N, 2 G kh kw, oh, ow] (down and across of each tap, for each of
 `offset_group` G groups of channels), bias [M] (may be missing), factors of taps [N, G kh kw, oh, ow] (may be missing).
-A tap is the sum of four neighbours times their weights, every operation rounded to binary32; outside of the image, from
-a whole pixel on, it is 0. The product of weights and taps is the rule's, for each image and group, the bias comes last.
+A tap is the sum of four neighbours times their weights, every operation rounded to their type; outside of the image,
+from a whole pixel on, it is 0. The product of weights and taps is the rule's, for each image and group, the bias comes
+last.
 
 Source: ONNX Runtime 1.31.1, onnxruntime/core/providers/cpu/nn/deform_conv.cc.
 """
@@ -19,9 +20,6 @@ from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 from ..core.stopping import check_stop
-
-_F32 = np.float32
-_ONE = _F32(1)
 
 
 def _pair(call: Call, name: str, default: int, count: int = 2) -> tuple[int, ...]:
@@ -88,16 +86,18 @@ def _neighbours(
     at: tuple[np.ndarray, np.ndarray], sizes: tuple[int, ...]
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Rows, columns and weights of the four pixels around places; those that count for nothing are the first pixel."""
+    real = at[0].dtype.type
+    one, zero = real(1), real(0)
     inside = (at[0] > -1) & (at[0] < sizes[0]) & (at[1] > -1) & (at[1] < sizes[1])
-    low = [np.floor(np.where(inside, place, _F32(0))) for place in at]
-    part = [np.where(inside, place, _F32(0)) - floor for place, floor in zip(at, low, strict=True)]
+    low = [np.floor(np.where(inside, place, zero)) for place in at]
+    part = [np.where(inside, place, zero) - floor for place, floor in zip(at, low, strict=True)]
     found = []
     for below in (0, 1):
         for right in (0, 1):
             row, column = low[0].astype(np.int64) + below, low[1].astype(np.int64) + right
             counts = inside & (row >= 0) & (row < sizes[0]) & (column >= 0) & (column < sizes[1])
-            weights = (part[0] if below else _ONE - part[0]) * (part[1] if right else _ONE - part[1])
-            found.append((np.where(counts, row, 0), np.where(counts, column, 0), np.where(counts, weights, _F32(0))))
+            weights = (part[0] if below else one - part[0]) * (part[1] if right else one - part[1])
+            found.append((np.where(counts, row, 0), np.where(counts, column, 0), np.where(counts, weights, zero)))
     return found
 
 
@@ -105,13 +105,15 @@ def _taps(step: Step, image: np.ndarray, offsets: np.ndarray, kernel: tuple[int,
     """[C, kh kw, rows, columns] of one image; offsets [G, kh kw, 2, rows, columns]."""
     parts, taps, _, *sizes = offsets.shape
     channels = image.reshape(parts, -1, *image.shape[1:])
-    out = np.empty((*channels.shape[:2], taps, *sizes), _F32)
+    out = np.empty((*channels.shape[:2], taps, *sizes), image.dtype)
     grid = [np.arange(size)[:, None] * stride for size, stride in zip(sizes, step["strides"], strict=True)]
     for part in range(parts):
         for tap, (i, j) in enumerate(np.ndindex(*kernel)):
             check_stop()
-            down = (grid[0] - step["pads"][0] + i * step["dilations"][0]).astype(_F32) + offsets[part, tap, 0]
-            across = (grid[1].T - step["pads"][1] + j * step["dilations"][1]).astype(_F32) + offsets[part, tap, 1]
+            down = (grid[0] - step["pads"][0] + i * step["dilations"][0]).astype(image.dtype) + offsets[part, tap, 0]
+            across = (grid[1].T - step["pads"][1] + j * step["dilations"][1]).astype(image.dtype) + offsets[
+                part, tap, 1
+            ]
             products = [
                 weights * channels[part][:, rows, columns]
                 for rows, columns, weights in _neighbours((down, across), image.shape[1:])
@@ -126,7 +128,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     bias, factors = (*inputs[3:], None, None)[:2]
     group, parts, kernel, sizes = step["group"], step["offset_group"], weights.shape[2:], offsets.shape[2:]
     rule, count = real_product.RULES[step.rules["real_product"]], weights.shape[0] // group
-    out = np.empty((x.shape[0], weights.shape[0], *sizes), _F32)
+    out = np.empty((x.shape[0], weights.shape[0], *sizes), x.dtype)
     rows = weights.reshape(group, count, -1)
     with np.errstate(all="ignore"):
         for number in range(x.shape[0]):

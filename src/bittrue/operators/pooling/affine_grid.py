@@ -2,7 +2,7 @@
 
 Inputs: matrices [N, 2, 3] or [N, 3, 4], and the size of the images [N, C, (D,) H, W]. With `align_corners`, -1 and 1
 are the centres of the outer pixels, else their outer edges. Every operation is rounded; of three products the last
-two are added up first.
+two are added up first, but the first two of binary64 numbers.
 """
 
 from __future__ import annotations
@@ -59,8 +59,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     with np.errstate(all="ignore"):
         for row in range(len(sizes)):
             products = [matrices[:, row, k][whole] * place for k, place in enumerate(places)]
-            rest = products[1] if len(products) == 2 else products[1] + products[2]
-            out[..., row] = (products[0] + rest) + matrices[:, row, -1][whole]
+            if len(products) == 3:
+                pair = slice(0, 2) if out.dtype == np.float64 else slice(1, 3)
+                products[pair] = [products[pair][0] + products[pair][1]]
+            out[..., row] = (products[0] + products[1]) + matrices[:, row, -1][whole]
     return [out]
 
 

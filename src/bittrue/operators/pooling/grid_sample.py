@@ -3,7 +3,7 @@
 Inputs: x [N, C, H, W] or [N, C, D, H, W], grid [N, ..., 2 or 3] with coordinates from -1 to 1, the last axis of the
 image first. With `align_corners`, -1 and 1 are the centres of the outer pixels, else their outer edges. `mode` is
 nearest, linear or cubic (images of two axes); `padding` says what lies outside: zeros, the border, or the mirrored
-image (reflection). Every operation is rounded to binary32.
+image (reflection). Every operation is rounded to the numbers' type.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 from ..core.stopping import check_stop
 
-_F32 = np.float32
-_ONE = _F32(1)
 # Places beyond it count as the beginning of the image.
-_FARTHEST = _F32(2.0**62)
-_CUBIC = _F32(-0.75)
+_FARTHEST = 2.0**62
+_CUBIC = -0.75
 
 
 def infer(call: Call) -> list[Shape]:
@@ -57,21 +55,22 @@ def lower(call: Call) -> Lowered:
 
 def _places(step: Step, coordinates: np.ndarray, size: int) -> np.ndarray:
     """Where coordinates lie along an axis, in pixels."""
-    moved, aligned = coordinates + _ONE, step["align_corners"]
-    places = moved / _F32(2) * _F32(size - 1) if aligned else (moved * _F32(size) - _ONE) / _F32(2)
-    return np.where(np.abs(places) <= _FARTHEST, places, _F32(0.0 if aligned else -0.5))
+    real, aligned = coordinates.dtype.type, step["align_corners"]
+    moved = coordinates + real(1)
+    places = moved / real(2) * real(size - 1) if aligned else (moved * real(size) - real(1)) / real(2)
+    return np.where(np.abs(places) <= real(_FARTHEST), places, real(0.0 if aligned else -0.5))
 
 
-def _reflected(step: Step, at: np.ndarray, size: int) -> np.ndarray:
+def _reflected(step: Step, at: np.ndarray, size: int, real: type[np.floating[Any]]) -> np.ndarray:
     """Positions mirrored at both ends of the image as often as needed."""
-    outside = _F32(0 if step["align_corners"] else 0.5)
-    low, high = -outside, _F32(size - 1) + outside
+    outside = real(0 if step["align_corners"] else 0.5)
+    low, high = -outside, real(size - 1) + outside
     if high == low:
         return np.zeros_like(at)
-    x, length = at.astype(_F32), high - low
-    beyond = np.where(x < low, low - x, np.where(x > high, x - high, _F32(0)))
+    x, length = at.astype(real), high - low
+    beyond = np.where(x < low, low - x, np.where(x > high, x - high, real(0)))
     times = (beyond / length).astype(np.int64)
-    rest = beyond - times.astype(_F32) * length
+    rest = beyond - times.astype(real) * length
     from_low = (x < low) == (times % 2 == 0)
     found = np.where(beyond > 0, np.where(from_low, low + rest, high - rest), x)
     return np.clip(found.astype(np.int64), 0, size - 1)
@@ -81,7 +80,7 @@ def _pixels(step: Step, image: np.ndarray, positions: Sequence[np.ndarray]) -> n
     """Pixels of all channels at one position per axis."""
     sizes, padding = image.shape[1:], step["padding"]
     if padding == "reflection":
-        places = [_reflected(step, at, size) for at, size in zip(positions, sizes, strict=True)]
+        places = [_reflected(step, at, size, image.dtype.type) for at, size in zip(positions, sizes, strict=True)]
     else:
         places = [np.clip(at, 0, size - 1) for at, size in zip(positions, sizes, strict=True)]
     every: tuple[Any, ...] = (slice(None), *places)
@@ -91,15 +90,15 @@ def _pixels(step: Step, image: np.ndarray, positions: Sequence[np.ndarray]) -> n
     inside = np.ones(positions[0].shape, bool)
     for at, size in zip(positions, sizes, strict=True):
         inside &= (at >= 0) & (at < size)
-    return np.where(inside, found, _F32(0))
+    return np.where(inside, found, image.dtype.type(0))
 
 
 def _linear(step: Step, image: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
     """Rows first, then between them; zeros around images of two axes, by edges, have products of weights."""
     low = [np.floor(at).astype(np.int64) for at in places]
     high = [at + 1 for at in low]
-    near = [above.astype(_F32) - at for above, at in zip(high, places, strict=True)]
-    far = [at - below.astype(_F32) for below, at in zip(low, places, strict=True)]
+    near = [above.astype(at.dtype) - at for above, at in zip(high, places, strict=True)]
+    far = [at - below.astype(at.dtype) for below, at in zip(low, places, strict=True)]
 
     def plane(*behind: np.ndarray) -> np.ndarray:
         one, two, three, four = (
@@ -115,15 +114,16 @@ def _linear(step: Step, image: np.ndarray, places: Sequence[np.ndarray]) -> np.n
 
 def _weights(x: np.ndarray) -> tuple[np.ndarray, ...]:
     """Of the four pixels around a place, the second one of which it lies x behind."""
-    a, two, three, four, five, eight = _CUBIC, *(_F32(n) for n in (2, 3, 4, 5, 8))
-    outer = [((a * y - five * a) * y + eight * a) * y - four * a for y in (x + _ONE, two - x)]
-    inner = [((a + two) * y - (a + three)) * y * y + _ONE for y in (x, _ONE - x)]
+    a, one, two, three, four, five, eight = (x.dtype.type(n) for n in (_CUBIC, 1, 2, 3, 4, 5, 8))
+    outer = [((a * y - five * a) * y + eight * a) * y - four * a for y in (x + one, two - x)]
+    inner = [((a + two) * y - (a + three)) * y * y + one for y in (x, one - x)]
     return outer[0], inner[0], inner[1], outer[1]
 
 
 def _cubic(step: Step, image: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
     first = [np.floor(at).astype(np.int64) - 1 for at in places]
-    by_row, by_column = (_weights(np.abs(at - f.astype(_F32) - _ONE)) for at, f in zip(places, first, strict=True))
+    behind = (at - f.astype(at.dtype) - at.dtype.type(1) for at, f in zip(places, first, strict=True))
+    by_row, by_column = (_weights(np.abs(part)) for part in behind)
 
     def blend(weights: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> np.ndarray:
         total = weights[0] * values[0]
@@ -138,7 +138,7 @@ def _cubic(step: Step, image: np.ndarray, places: Sequence[np.ndarray]) -> np.nd
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Image by image."""
     images, grids = inputs
-    out = np.empty((*images.shape[:2], *grids.shape[1:-1]), _F32)
+    out = np.empty((*images.shape[:2], *grids.shape[1:-1]), images.dtype)
     for image, grid, target in zip(images, grids, out, strict=True):
         check_stop()
         with np.errstate(all="ignore"):

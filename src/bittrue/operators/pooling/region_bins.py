@@ -2,7 +2,7 @@
 
 Inputs: x, regions [R, 4] (left, top, right, bottom) in units of 1 / `spatial_scale` pixels, and their images [R]. Every
 bin has `sampling_ratio`^2 samples (ceil(size of a bin) per side where it is 0); a sample is the sum of four neighbours
-times their weights, and for `maximum` each product counts by itself. Every operation is rounded to binary32.
+times their weights, and for `maximum` each product counts by itself. Every operation is rounded to their type.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 from ..core.stopping import check_stop
 
-_F32 = np.float32
-_HALF, _ONE = _F32(0.5), _F32(1)
 _MOST_SAMPLES = 1 << 12
 
 
@@ -45,7 +43,7 @@ def lower(call: Call) -> Lowered:
         {
             "bins": tuple(call.attribute("bins")),
             "sampling_ratio": int(call.attribute("sampling_ratio")),
-            "spatial_scale": float(_F32(call.attribute("spatial_scale"))),
+            "spatial_scale": float(np.float32(call.attribute("spatial_scale"))),
             "half_pixel": bool(call.attribute("half_pixel")),
             "maximum": bool(call.attribute("maximum")),
         },
@@ -53,37 +51,38 @@ def lower(call: Call) -> Lowered:
     )
 
 
-def _count(step: Step, bin_size: np.float32) -> int:
+def _count(step: Step, bin_size: np.floating) -> int:
     """Samples along a side of a bin; regions whose ends are exchanged have none."""
     return step["sampling_ratio"] or max(int(np.ceil(bin_size)), 0)
 
 
-def _samples(step: Step, start: np.float32, length: np.float32, axis: int, size: int) -> tuple[np.ndarray, ...]:
+def _samples(step: Step, start: np.floating, length: np.floating, axis: int, size: int) -> tuple[np.ndarray, ...]:
     """Whether samples lie near the image, their two pixels and the weight of the second: [bins, samples] each."""
-    bins = step["bins"][axis]
-    bin_size = length / _F32(bins)
+    bins, real = step["bins"][axis], type(start)
+    bin_size = length / real(bins)
     if not abs(bin_size) <= _MOST_SAMPLES:
         raise RunError(
             "BT-ROI-BINS", f"a bin is {bin_size} pixels long", place=step.place, advice="regions must be smaller"
         )
     count = _count(step, bin_size)
-    offsets = (np.arange(count, dtype=_F32) + _HALF) * bin_size / _F32(max(count, 1))
-    at = (start + np.arange(bins, dtype=_F32) * bin_size)[:, None] + offsets
+    offsets = (np.arange(count, dtype=real) + real(0.5)) * bin_size / real(max(count, 1))
+    at = (start + np.arange(bins, dtype=real) * bin_size)[:, None] + offsets
     near = ~((at < -1) | (at > size))
-    at = np.where(near & (at > 0), at, _F32(0))
+    at = np.where(near & (at > 0), at, real(0))
     low = at.astype(np.int64)
     last = low >= size - 1
     low = np.where(last, size - 1, low)
     high = np.where(last, low, low + 1)
-    return near, low, high, np.where(last, _F32(0), at - low.astype(_F32))
+    return near, low, high, np.where(last, real(0), at - low.astype(real))
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Region by region; samples outside of an image count as four products of its first pixel and 0."""
     x, regions, images = inputs
     height, width = x.shape[2:]
-    scale, offset = _F32(step["spatial_scale"]), _F32(0.5 if step["half_pixel"] else 0)
-    out = np.zeros((regions.shape[0], x.shape[1], *step["bins"]), _F32)
+    real = x.dtype.type
+    scale, offset = real(step["spatial_scale"]), real(0.5 if step["half_pixel"] else 0)
+    out = np.zeros((regions.shape[0], x.shape[1], *step["bins"]), real)
     if ((images < 0) | (images >= x.shape[0])).any():
         raise RunError(
             "BT-ROI-IMAGE",
@@ -97,9 +96,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             left, top, right, bottom = region * scale - offset
             across, down = right - left, bottom - top
             if not step["half_pixel"]:
-                across, down = max(across, _ONE), max(down, _ONE)
+                across, down = max(across, real(1)), max(down, real(1))
             if not step["sampling_ratio"] and across * down < 0:
-                sizes = [math.ceil(across / _F32(step["bins"][1])), math.ceil(down / _F32(step["bins"][0]))]
+                sizes = [math.ceil(across / real(step["bins"][1])), math.ceil(down / real(step["bins"][0]))]
                 if min(sizes) < 0 < max(sizes):
                     raise RunError(
                         "BT-ROI-BOXES",
@@ -109,18 +108,18 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                     )
             near_y, low_y, high_y, part_y = _samples(step, top, down, 0, height)
             near_x, low_x, high_x, part_x = _samples(step, left, across, 1, width)
-            total: np.ndarray = np.zeros((x.shape[1], *step["bins"]), _F32)
+            total: np.ndarray = np.zeros((x.shape[1], *step["bins"]), real)
             first = True
             for iy in range(near_y.shape[1]):
                 for ix in range(near_x.shape[1]):
                     near = near_y[:, iy, None] & near_x[None, :, ix]
                     ly, lx = part_y[:, iy, None], part_x[None, :, ix]
                     products = []
-                    for y, wy in ((low_y, _ONE - ly), (high_y, ly)):
-                        for column, wx in ((low_x, _ONE - lx), (high_x, lx)):
+                    for y, wy in ((low_y, real(1) - ly), (high_y, ly)):
+                        for column, wx in ((low_x, real(1) - lx), (high_x, lx)):
                             rows = np.where(near, y[:, iy, None], 0)
                             columns = np.where(near, column[None, :, ix], 0)
-                            weights = np.where(near, wy * wx, _F32(0))
+                            weights = np.where(near, wy * wx, real(0))
                             products.append(weights * x[image][:, rows, columns])
                     if step["maximum"]:
                         best = products[0]
@@ -131,7 +130,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                         total = total + (((products[0] + products[1]) + products[2]) + products[3])
                     first = False
             count = max(near_y.shape[1] * near_x.shape[1], 1)
-            out[number] = total if step["maximum"] else total / _F32(count)
+            out[number] = total if step["maximum"] else total / real(count)
     return [out]
 
 

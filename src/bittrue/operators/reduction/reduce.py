@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...graph import Attribute
 from ...rules import extreme
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.elementwise import BLOCK
@@ -37,11 +38,32 @@ def infer(call: Call) -> list[Shape]:
     return [tuple(1 if i in axes else size for i, size in enumerate(shape) if kept or i not in axes)]
 
 
+def _way(shape: Sequence[int], axes: Sequence[int]) -> tuple[str, tuple[int, ...]]:
+    """How rows lie in memory, as rules of the slot `extreme` call it, and sizes; neighbouring axes of one kind are one.
+
+    A single first dimension that is kept does not count.
+    """
+    kinds: list[bool] = []
+    sizes: list[int] = []
+    for axis, size in enumerate(shape):
+        if kinds and kinds[-1] == (axis in axes):
+            sizes[-1] *= size
+        else:
+            kinds, sizes = [*kinds, axis in axes], [*sizes, size]
+    if len(kinds) > 1 and not kinds[0] and sizes[0] == 1:
+        kinds, sizes = kinds[1:], sizes[1:]
+    ways = {(True,): "rows", (False, True): "rows", (False, True, False): "columns", (True, False, True): "runs"}
+    return ways.get(tuple(kinds), "in_order"), tuple(sizes)
+
+
 def lower(call: Call) -> Lowered:
-    """Axes and output shape."""
+    """Axes and output shape; where the rule asks for it, how rows lie in memory."""
     source = call.input(0)
+    parameters: dict[str, Attribute] = {"axes": reduced_axes(call), "shape": tuple(call.output.shape)}
+    if "extreme" in call.rules and extreme.RULES[call.rules["extreme"]].in_packets:
+        parameters["way"], parameters["sizes"] = _way(source.shape, reduced_axes(call))
     return Lowered(
-        parameters={"axes": reduced_axes(call), "shape": tuple(call.output.shape)},
+        parameters=parameters,
         work=max(source.size, call.output.size),
         scratch=2 * source.size * source.type.numpy.itemsize + 16 * BLOCK,
     )
@@ -119,7 +141,8 @@ def _extreme(operation: np.ufunc, sign: int) -> Callable[[Step, Sequence[np.ndar
         if x.dtype == np.bool_:
             result = _of_truth_values(x, axes, sign)
         elif rule is not None and (x.size or rule.of_nothing):
-            result = rule.apply(row_major(x, axes), sign, *([_neighbours(x, axes)] if rule.in_parts else []))
+            told = (step["way"], step["sizes"]) if rule.in_packets else (_neighbours(x, axes),) * rule.in_parts
+            result = rule.apply(row_major(x, axes), sign, *told)
         elif x.dtype == np.float32:
             result = _first_extreme(x, axes, sign)
         else:

@@ -1,4 +1,4 @@
-"""discrete_fourier: the Fourier transform of a signal along an axis, or of windows of it, in binary32.
+"""discrete_fourier: the Fourier transform of a signal along an axis, or of windows of it, in the signal's type.
 
 Operands: a signal [..., 1] or, of complex numbers, [..., 2]; how many numbers a transform has (absent: all of the
 axis, or the size of the window); the axis (absent: the attribute); a window; from where to where windows step. With
@@ -108,20 +108,20 @@ def reference(step: Step, inputs: Sequence[Any]) -> list[np.ndarray]:
     else:
         parts = [np.moveaxis(x[..., part], step["axis"], -1) for part in range(x.shape[-1])]
     if step["inverse"] and step["onesided"]:
-        parts = [_mirrored(parts[0], length, np.float32(1)), _mirrored(parts[1], length, np.float32(-1))]
+        parts = [_mirrored(part, length, sign) for part, sign in zip(parts, (1, -1), strict=True)]
     found = spectra.transform((parts[0], parts[-1]), length, window, inverse=step["inverse"], real=real)
     kept = found[:1] if step["inverse"] and step["onesided"] else found
     result = np.stack([part[..., : step["count"]] for part in kept], -1)
     return [np.ascontiguousarray(result if step["windows"] else np.moveaxis(result, -2, step["axis"]))]
 
 
-def _mirrored(part: np.ndarray, length: int, sign: np.float32) -> np.ndarray:
+def _mirrored(part: np.ndarray, length: int, sign: int) -> np.ndarray:
     """All frequencies of a real signal from those up to the middle."""
     half = length // 2 + 1
-    out = np.empty((*part.shape[:-1], length), np.float32)
+    out = np.empty((*part.shape[:-1], length), part.dtype)
     out[..., :half] = part[..., :length]
     rest = np.arange(half, length)
-    out[..., rest] = part[..., length - rest] * sign
+    out[..., rest] = part[..., length - rest] * part.dtype.type(sign)
     return out
 
 
