@@ -29,6 +29,9 @@ _VALUES = {
     "eight": np.array([8]),
     "planes": np.array([1, -1, 8, 1]),
     "filters": _RNG.standard_normal((2, 3, 1, 1)).astype(np.float32),
+    "around": np.array([0, 0, 1, 1, 0, 0, 1, 1]),
+    "shift": np.array([0.3, -0.2], np.float32),
+    "large": np.float32(0.9),
     "step": np.float32(0.03),
     "coarse": np.float32(0.2),
     "point": np.int8(3),
@@ -143,3 +146,34 @@ def test_pairs_stop_before_quantizations() -> None:
         y = QuantizeLinear (t, coarse, point) c = Conv (t, filters) z = QuantizeLinear (c, coarse, point) }"""
     feeds = [np.random.default_rng(7).integers(-128, 128, (2, 4, 4, 3)).astype(np.int8)]
     assert check(_model(text), feeds) == "equal"
+
+
+@needs_wide
+@pytest.mark.parametrize(
+    "window",
+    [
+        "y = MaxPool <kernel_shape=[3, 3], pads=[1, 0, 0, 1]> (p)",
+        'y = MaxPool <kernel_shape=[3, 3], auto_pad="VALID"> (p)',
+        "y = AveragePool <kernel_shape=[3, 3], strides=[2, 2], count_include_pad=1, ceil_mode=1> (p)",
+        "h = Cast <to=10> (p) m = MaxPool <kernel_shape=[3, 3]> (h) y = Cast <to=1> (m)",
+        f"c = Conv (p, filters) {_pair('c', 'c')} y = Relu (dc)",
+    ],
+)
+def test_zeros_around_windows(window: str) -> None:
+    """The runtime makes them padding, so that a maximum does not see them; what is all negative shows it."""
+    text = f"(float[1, 3, 5, 5] x) => (float y) {{ {_pair('x', 'x')} p = Pad (dx, around) {window} }}"
+    image = np.random.default_rng(7).uniform(-3, -1, (1, 3, 5, 5)).astype(np.float32)
+    assert check(_model(text), [image]) == "equal"
+
+
+@needs_wide
+def test_initial_values_of_inputs_as_bias() -> None:
+    """As Brevitas exports: what callers may replace is quantized anew in every run where it is a bias between pairs."""
+    text = f"""(float[1, 3, 5, 5] x, float[2] shift, float large) => (float y) {{ {_pair("x", "x")}
+        qw = QuantizeLinear (filters, large, point) dw = DequantizeLinear (qw, large, point)
+        c = Conv (dx, dw, shift) {_pair("c", "c")} y = Relu (dc) }}"""
+    content, image = _model(text), np.random.default_rng(7).standard_normal((1, 3, 5, 5)).astype(np.float32)
+    (expected,) = onnxruntime.InferenceSession(content, options(), ["CPUExecutionProvider"]).run(None, {"x": image})
+    for executor in ("native", "reference"):
+        found = bittrue.load(content).prepare(HERE, executor=executor).run(image)
+        assert found["y"].tobytes() == expected.tobytes()

@@ -79,5 +79,8 @@ def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes
 def _without_defaults(graph: Graph) -> Graph:
     """The graph as an optimiser sees it: values that callers may replace are inputs."""
     defaults = [index for index, tensor in enumerate(graph.tensors) if tensor.is_default]
-    tensors = tuple(replace(tensor, data=None) if tensor.is_default else tensor for tensor in graph.tensors)
+    tensors = tuple(
+        replace(tensor, data=None, shape_signature=tensor.shape) if tensor.is_default else tensor
+        for tensor in graph.tensors
+    )
     return replace(graph, tensors=tensors, inputs=(*graph.inputs, *defaults)) if defaults else graph

@@ -38,6 +38,7 @@ def pool_attributes(source: Source, dilated: bool = True) -> dict[str, Attribute
         "strides": given["strides"],
         "dilations": given["dilations"],
         "pads": given["pads"] if auto == "NOTSET" else (),
+        "auto_pad": auto,
         "padding": f"{auto.lower()}_of_taps" if auto.startswith("SAME") else "explicit_below_taps",
         "size": "ceil_clipped" if ceil else "truncated_or_none",
         "channels_last": False,

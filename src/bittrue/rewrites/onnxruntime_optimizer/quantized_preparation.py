@@ -11,7 +11,7 @@ from ...graph import Attribute, Node, data_type
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import known_numbers, known_shape, leaves_sizes_free
-from .quantized_pairs import DEQUANTIZE, QUANTIZE, is_quantize, pair_attributes, scalar
+from .quantized_pairs import DEQUANTIZE, QUANTIZE, is_quantize, pair_attributes
 
 # Never the same twice.
 _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
@@ -283,31 +283,30 @@ def _quantize_constants(editor: Editor, shapes: Shapes, node: Node) -> None:
     x, w = (editor.writer(index) for index in node.inputs[:2])
     if x is None or x.operator != DEQUANTIZE or not _leads_to_quantize(editor, node):
         return
-    scale = scalar(editor, x.inputs[1])
-    weights = editor.value(node.inputs[1])
+    weights, bias = editor.value(node.inputs[1]), (*node.inputs, None)[2]
     quantized = w is not None and w.operator == DEQUANTIZE
-    if scale is None or node.inputs[1] is None:
+    if known_shape(editor, shapes, x.inputs[1]) not in ((), (1,)) or node.inputs[1] is None:
         return
     outside = editor.tensors[node.inputs[1]].is_outside
     if not quantized and (weights is None or weights.dtype != np.float32 or outside):
         return
-    bias = editor.value(node.inputs[2]) if len(node.inputs) > 2 else None
-    if len(node.inputs) > 2 and node.inputs[2] is not None and (bias is None or bias.ndim != 1):
+    length = known_shape(editor, shapes, bias)
+    if bias is not None:
+        initial = editor.value(bias) is not None or editor.tensors[bias].is_default
+        if not initial or length is None or len(length) != 1:
+            return
+    elif quantized:
         return
-    if bias is None and quantized:
-        return
-    if quantized and w is not None and not _scale_fits(editor, shapes, node, w, -1 if bias is None else bias.size):
+    if quantized and w is not None and not _scale_fits(editor, shapes, node, w, length[0] if length else -1):
         return
     if not quantized and weights is not None:
         node = _quantize_weights(editor, node, weights)
         w = editor.writer(node.inputs[1])
-    factor = None if w is None else editor.value(w.inputs[1])
-    if w is None or bias is None or factor is None or not scale.dtype == factor.dtype == bias.dtype:
+    if w is None or bias is None:
         return
-    if bias.dtype == np.float32:
-        _quantize_bias(editor, node, bias, np.float32(scale) * factor)
-    elif bias.dtype == np.float16:
-        _quantize_half_bias(editor, node, (x.inputs[1], w.inputs[1]), factor.size)
+    scales = x.inputs[1], w.inputs[1]
+    if len({editor.type(index) for index in (*scales, bias)}) == 1:
+        _quantize_bias(editor, shapes, node, bias, scales)
 
 
 def _scale_fits(editor: Editor, shapes: Shapes, node: Node, w: Node, count: int) -> bool:
@@ -348,35 +347,38 @@ def _quantize_weights(editor: Editor, node: Node, weights: np.ndarray) -> Node:
     return editor.redirect(node, 1, again)
 
 
-def _quantize_bias(editor: Editor, node: Node, bias: np.ndarray, scale: np.ndarray) -> None:
-    index = node.inputs[2]
-    assert index is not None
-    name = editor.tensors[index].name
-    with np.errstate(all="ignore"):
-        real = np.rint(bias / scale)
-        # Numbers outside of the type become its minimum, as the processor converts them.
-        inside = np.abs(real) < np.float32(2**31)
-        quantized = np.where(inside, real, 0).astype(np.int32)
-    quantized = np.where(inside, quantized, np.int32(-(2**31))).astype(np.int32)
-    near = editor.writer(node.inputs[0])
+def _quantize_bias(
+    editor: Editor, shapes: Shapes, node: Node, bias: int, scales: tuple[int | None, int | None]
+) -> None:
+    near, (scale, factor) = editor.writer(node.inputs[0]), map(editor.value, scales)
     assert near is not None
-    again = editor.computed(index, f"{name}/quantized", "f32")
-    operands = (
-        editor.constant(quantized, f"{name}/codes", "s32"),
-        editor.constant(scale, f"{name}/scale", "f32"),
-    )
-    pair = {**pair_attributes(near, "f32")[1], "axis": 0 if scale.size > 1 else 1}
-    editor.add(near, DEQUANTIZE, operands, (again,), pair, version=near.version)
+    name, dtype, value = editor.tensors[bias].name, editor.type(bias), editor.value(bias)
+    if dtype == "f32" and value is not None and scale is not None and factor is not None:
+        with np.errstate(all="ignore"):
+            product = np.float32(scale.reshape(())) * factor
+            real = np.rint(value / product)
+            # Numbers outside of the type become its minimum, as the processor converts them.
+            inside = np.abs(real) < np.float32(2**31)
+            whole = np.where(inside, real, 0).astype(np.int32)
+        whole = np.where(inside, whole, np.int32(-(2**31))).astype(np.int32)
+        operands = (editor.constant(whole, f"{name}/codes", "s32"), editor.constant(product, f"{name}/scale", dtype))
+    else:
+        operands = _bias_by_nodes(editor, near, bias, scales)
+    again = editor.computed(bias, f"{name}/quantized", dtype)
+    several = known_shape(editor, shapes, scales[1]) not in ((), (1,))
+    pair = {**pair_attributes(near, dtype)[1], "axis": 0 if several else 1}
+    editor.add(near, DEQUANTIZE, operands, (again,), pair, source="DequantizeLinear", version=near.version)
     editor.redirect(node, 2, again)
 
 
-def _quantize_half_bias(editor: Editor, node: Node, scales: tuple[int | None, int | None], count: int) -> None:
-    """The same of binary16 numbers, node by node: no kernel multiplies and divides these before casts are inserted."""
-    near, bias, factor = editor.writer(node.inputs[0]), node.inputs[2], scales[1]
-    assert near is not None
-    assert bias is not None
+def _bias_by_nodes(editor: Editor, near: Node, bias: int, scales: tuple[int | None, int | None]) -> tuple[int, int]:
+    """A quantized bias and its scale, computed anew in every run.
+
+    So is one of binary16 numbers, which no kernel multiplies and divides before casts are inserted, and one that
+    callers may replace.
+    """
+    name, dtype, factor = editor.tensors[bias].name, editor.type(bias), scales[1]
     assert factor is not None
-    name = editor.tensors[bias].name
 
     def step(
         like: int, dtype: str, operator: str, inputs: tuple[int | None, ...], source: str, **attributes: Attribute
@@ -385,11 +387,7 @@ def _quantize_half_bias(editor: Editor, node: Node, scales: tuple[int | None, in
         editor.add(near, operator, inputs, (result,), attributes, source=source, version=13)
         return result
 
-    scale = step(factor, "f16", "mul", scales, "Mul", activation="none")
-    quotient = step(bias, "f16", "div", (bias, scale), "Div", activation="none")
-    rounded = step(bias, "f16", "round_to_integer", (quotient,), "Round", direction="even")
-    quantized = step(bias, "s32", "convert", (rounded,), "Cast", saturate=True, round_mode="up")
-    again = editor.computed(bias, f"{name}/quantized", "f16")
-    pair = {**pair_attributes(near, "f16")[1], "axis": 0 if count > 1 else 1}
-    editor.add(near, DEQUANTIZE, (quantized, scale), (again,), pair, source="DequantizeLinear", version=near.version)
-    editor.redirect(node, 2, again)
+    scale = step(factor, dtype, "mul", scales, "Mul", activation="none")
+    quotient = step(bias, dtype, "div", (bias, scale), "Div", activation="none")
+    rounded = step(bias, dtype, "round_to_integer", (quotient,), "Round", direction="even")
+    return step(bias, "s32", "convert", (rounded,), "Cast", saturate=True, round_mode="up"), scale
