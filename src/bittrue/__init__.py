@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from .parameters import choose_parameters
     from .plan import Plan
     from .quantization import dequantize, quantize
-    from .runtime import Profile, isas
+    from .runtime import isas
+    from .runtime.profile import Profile
     from .samples import demo_digits, demo_model
 
 __version__ = "0.1.0"
@@ -53,7 +54,7 @@ _PUBLIC = {
     "ModelFormatError": ("errors", "ModelFormatError"),
     "OutputError": ("errors", "OutputError"),
     "Plan": ("plan", "Plan"),
-    "Profile": ("runtime", "Profile"),
+    "Profile": ("runtime.profile", "Profile"),
     "Port": ("api", "Port"),
     "ResourceError": ("errors", "ResourceError"),
     "RunError": ("errors", "RunError"),

@@ -9,7 +9,7 @@ from contextlib import closing
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -36,15 +36,14 @@ from .records import replace
 from .runtime import (
     DEFAULT_ITERATION_LIMIT,
     NativeExecutor,
-    Profile,
     ReferenceExecutor,
-    machine_byte_rate,
-    machine_peak,
     native_module,
 )
 from .runtime.run import Run, timeout_seconds
 from .runtime.side_by_side import AHEAD, available_processors, in_order
-from .text import model_text
+
+if TYPE_CHECKING:
+    from .runtime.profile import Profile
 
 # A typing error should not start a million threads.
 MAX_THREADS = 1024
@@ -190,6 +189,8 @@ class Model:
         return f"Model({self.format}, {len(self.graph.nodes):,} operators, inputs: {_listed(inputs)})"
 
     def __str__(self) -> str:
+        from .text import model_text
+
         return model_text(self.file)
 
 
@@ -709,6 +710,8 @@ class Session:
 
         Variable tensors keep the values that they had before. Arguments and errors as for `run`.
         """
+        from .runtime.profile import Profile, machine_byte_rate, machine_peak
+
         if rounds < 1:
             raise InputError("BT-ROUNDS", f"rounds must be at least 1, found {rounds}")
         session, inputs = self._inputs(positional, named)

@@ -45,7 +45,7 @@ __all__ = [
     "written_folder",
 ]
 
-_TEMPORARY = re.compile(r"\.bittrue-[0-9]+-[0-9a-f]{12}\.tmp")
+_TEMPORARY = r"\.bittrue-[0-9]+-[0-9a-f]{12}\.tmp"
 _BUFFER = 1 << 20
 _MOST_LINKS = 40
 _KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFDIR: "a folder"}
@@ -248,7 +248,7 @@ def is_temporary(name: str) -> bool:
     >>> is_temporary(".bittrue-7-0123456789ab.tmp"), is_temporary("a.tmp")
     (True, False)
     """
-    return _TEMPORARY.fullmatch(name) is not None
+    return re.fullmatch(_TEMPORARY, name) is not None
 
 
 def check_finished(folder: Path, index: str) -> None:

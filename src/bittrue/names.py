@@ -16,10 +16,10 @@ from .errors import InputError
 _MARK = "…"
 _REPR = Repr()
 _REPR.maxstring = 60
-_SEPARATORS = re.compile("[/;:.]")
-_PART = re.compile("[^/;:.]*[/;:.]+(?=.)")
-_NUMBER = re.compile(r"(#?)([0-9]{1,9})(?::([0-9]{1,9}))?")
-_SHARD = re.compile("([0-9]{1,9})/([0-9]{1,9})")
+_SEPARATORS = "[/;:.]"
+_PART = "[^/;:.]*[/;:.]+(?=.)"
+_NUMBER = r"(#?)([0-9]{1,9})(?::([0-9]{1,9}))?"
+_SHARD = "([0-9]{1,9})/([0-9]{1,9})"
 # Shares of the room that the end of a name gets; the first under which all names of a list stay apart is taken.
 _ENDS = (0.5, 0.25, 0.75, 0.0, 1.0)
 
@@ -68,7 +68,9 @@ def _start_of_most(names: Sequence[str]) -> str:
     """The longest start, up to a separator, that at least two thirds of the names have and that leaves none empty."""
     start = ""
     while True:
-        parts = [found[0] for name in names if name.startswith(start) and (found := _PART.match(name, len(start)))]
+        parts = [
+            found[0] for name in names if name.startswith(start) and (found := re.match(_PART, name[len(start) :]))
+        ]
         best = max(dict.fromkeys(parts), key=parts.count, default="")
         if not best or len(names) < 2 or 3 * parts.count(best) < 2 * len(names):
             return start
@@ -127,7 +129,7 @@ def by_number(text: str, known: Collection[str], outputs: Callable[[int], Sequen
     >>> by_number("1:1", ["a", "b", "c"], [["a"], ["b", "c"]].__getitem__, 2)
     'c'
     """
-    found = _NUMBER.fullmatch(text)
+    found = re.fullmatch(_NUMBER, text)
     if found is None or (not found[1] and text in known):
         return text
     names = outputs(int(found[2]))
@@ -160,7 +162,7 @@ def near(word: str, known: Iterable[str], most: int = 3) -> list[str]:
     keys += [key for key in get_close_matches(wanted, plain, most, 0.65) if key not in keys]
     if not keys and len(wanted) > 3:
         # Names of tensors are paths: a part of one may be what was meant.
-        parts = {part: key for key in plain for part in _SEPARATORS.split(key)}
+        parts = {part: key for key in plain for part in re.split(_SEPARATORS, key)}
         keys = [parts[part] for part in get_close_matches(wanted, parts, most, 0.75)]
     if not keys:
         inner = [key for key in plain if len(key) > 2 and key in wanted]
@@ -203,7 +205,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     """
     if not text:
         return 1, 1
-    found = _SHARD.fullmatch(text)
+    found = re.fullmatch(_SHARD, text)
     if found and 1 <= int(found[1]) <= int(found[2]):
         return int(found[1]), int(found[2])
     raise InputError("BT-USAGE", f"cannot read the shard '{text}'", place="--shard", advice="write 2/5")

@@ -20,7 +20,7 @@ from bittrue.records import dataclass, field, replace
 
 KINDS: list[dict[str, bool]] = [{"frozen": True}, {"frozen": True, "eq": False}, {}, {"eq": False}]
 # Modules of the standard library, and one of the format's, that take milliseconds.
-HEAVY = "concurrent.futures dataclasses difflib flatbuffers hashlib json logging pathlib shutil urllib zipfile"
+HEAVY = "concurrent.futures dataclasses decimal difflib flatbuffers hashlib json logging pathlib shutil urllib zipfile"
 
 
 @dataclass(frozen=True)
@@ -128,3 +128,11 @@ print(json.dumps([sorted(loaded & set("{HEAVY}".split())), slow]))
     model.write_bytes(bittrue.demo_model())
     done = subprocess.run([sys.executable, "-c", code, str(model)], check=True, capture_output=True, text=True)
     assert json.loads(done.stdout) == [[], []]
+
+
+def test_a_run_from_the_command_line_needs_little() -> None:
+    """Neither processes nor bars of progress are loaded before there are any."""
+    code = "import sys, bittrue.cli.run; print([name for name in sys.argv[1].split() if name in sys.modules])"
+    heavy = "concurrent.futures logging multiprocessing rich.progress socket subprocess"
+    done = subprocess.run([sys.executable, "-c", code, heavy], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"

@@ -17,7 +17,7 @@ from bittrue.compare.hypotheses import Case
 from bittrue.compare.hypotheses.rows import places, used_slots, with_rules
 from bittrue.compare.segments import segments
 from bittrue.compare.verdict import Explainer, told_apart
-from bittrue.runtime import write_trace
+from bittrue.runtime.trace import write_trace
 from compare.test_planted_faults import layer_and_model, random_inputs, segment_of
 from support import faulty_device as device
 from support.build import T, chain, single

@@ -19,7 +19,7 @@ from bittrue.conformance.suite import find_suite
 from bittrue.files import is_temporary, write_bytes, written
 from bittrue.report import junit, sarif
 from bittrue.report.result import rendered
-from bittrue.runtime import write_trace
+from bittrue.runtime.trace import write_trace
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import bittrue
 from bittrue.errors import BittrueError, InputError, ResourceError
 from bittrue.runners import arrays
 from bittrue.runners.sides import open_side
-from bittrue.runtime import write_trace
+from bittrue.runtime.trace import write_trace
 
 
 def index(folder: Path, tensors: Any, **more: Any) -> Path:

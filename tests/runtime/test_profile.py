@@ -9,7 +9,8 @@ import pytest
 
 import bittrue
 from bittrue.operators import find
-from bittrue.runtime import Profile, StepTime, profile
+from bittrue.runtime import profile
+from bittrue.runtime.profile import Profile, StepTime
 from support.layer_models import LAYERS
 from support.shared import SHARED, needs_shared
 from support.system_plans import made_plans

@@ -5,7 +5,6 @@ binary32 arrays stay binary32, binary64 arrays binary64; Python numbers, lists a
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -136,6 +135,8 @@ def fused_multiply_add_64(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) 
         for x in sizes:
             odd |= (x > _LARGE) | ((x < _SMALL) & (x != 0))
     for index in np.argwhere(odd & ~plain):
+        from fractions import Fraction
+
         place = tuple(index)
         exact = Fraction(float(a[place])) * Fraction(float(b[place])) + Fraction(float(c[place]))
         try:

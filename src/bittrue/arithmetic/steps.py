@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from bittrue.arithmetic.fixed_point import S64, as_s64
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 # Results are limited to this magnitude: more than any difference of two 8-bit numbers.
 LARGEST = 511
@@ -18,6 +21,7 @@ def even_steps(real: Fraction) -> S64:
 
     Ties to even. Domain: real > 0.
 
+    >>> from fractions import Fraction
     >>> even_steps(Fraction(1, 2))[[510, 511, 512, 513]].tolist()  # 0, 1, 2 and 3
     [-1, 2, 3, 6]
     """
@@ -32,6 +36,7 @@ def even_steps(real: Fraction) -> S64:
 def apply_steps(n: npt.ArrayLike, steps: npt.ArrayLike) -> S64:
     """round_even(n * real), limited to -511..511.
 
+    >>> from fractions import Fraction
     >>> apply_steps([1, 3, -1, -3, 10_000, -10_000], even_steps(Fraction(1, 2))).tolist()
     [0, 2, 0, -2, 511, -511]
     """

@@ -6,11 +6,9 @@ table's float type, unless the function returns that type already.
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +16,9 @@ import numpy.typing as npt
 from bittrue.arithmetic.elementary import exp
 from bittrue.arithmetic.fixed_point import S16_MAX, S16_MIN, S64, as_s64, wrap_s16
 from bittrue.arithmetic.floats import round_away, saturate_to_s32
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Function = Callable[[npt.NDArray[np.float64]], npt.NDArray[Any]]
 
@@ -78,11 +79,15 @@ def logistic_fraction(x: Fraction) -> Fraction:
 
     Arguments count as -10000..10000: what is missing to 0 or 1 there is less than 1e-4000. Source: the definition.
 
+    >>> from fractions import Fraction
     >>> logistic_fraction(Fraction(0)), float(logistic_fraction(Fraction(1)))
     (Fraction(1, 2), 0.7310585786300049)
     >>> logistic_fraction(Fraction(10**9)) < 1
     True
     """
+    import decimal
+    from fractions import Fraction
+
     magnitude = min(abs(x), Fraction(10_000))
     # The absolute error of the argument is the relative one of the power.
     context = decimal.Context(prec=60)
@@ -100,6 +105,8 @@ def exp_binary64(x: npt.ArrayLike) -> npt.NDArray[np.float64]:
     >>> exp_binary64([0.0, 1.0, -1e3, 1e3]).tolist()
     [1.0, 2.718281828459045, 0.0, inf]
     """
+    import decimal
+
     array = np.asarray(x, np.float64)
     context = decimal.Context(prec=40)
     # Beyond these limits there are only zeros and infinities.

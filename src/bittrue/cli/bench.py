@@ -20,8 +20,7 @@ from ..names import did_you_mean
 from ..runners.base import Peer, ports_for
 from ..runners.inputs import inputs_of_levels, one_input_set
 from ..runners.peers import PEERS
-from ..runtime import Profile, machine_peak
-from ..runtime.profile import heading, operator_rows, step_rows
+from ..runtime.profile import Profile, heading, machine_peak, operator_rows, step_rows
 from .clicking import GroupedCommand
 from .common import (
     check_targets,

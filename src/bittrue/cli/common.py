@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import api, numerics
 from ..errors import InputError
@@ -30,6 +29,9 @@ from ..visible import visible
 from .clicking import Choice, GroupedOption
 from .plain import say
 from .terminal import Terminal
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 # Work (multiply-accumulates) from which a bar is worth showing.
 _LONG = 200_000_000
@@ -285,6 +287,8 @@ def late_progress(title: str) -> Iterator[Callable[..., None] | None]:
 
 
 def _bar() -> Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
-from ..report.result import plain
 from ..visible import visible
 
 
@@ -19,5 +17,9 @@ def say(*lines: str, err: bool = False) -> None:
 
 def say_json(value: Any) -> None:
     """Prints JSON in ASCII. Strings are exact, even lone surrogates; "nan" and "inf" stand for such numbers."""
+    import json
+
+    from ..report.result import plain
+
     # DEL is the one control character that JSON lets through.
     say(*json.dumps(plain(value), indent=1, allow_nan=False).replace("\x7f", "\\u007f").split("\n"))

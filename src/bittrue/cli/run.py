@@ -17,7 +17,7 @@ from ..plan.inexact import counted
 from ..quantization import dequantize
 from ..runners.inputs import inputs_of_levels, one_input_set
 from ..runners.processor import processor_note
-from ..runtime import write_trace
+from ..runtime.trace import write_trace
 from .clicking import GroupedCommand
 from .common import (
     check_targets,

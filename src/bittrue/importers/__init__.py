@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import mmap
 import os
 import re
-from glob import escape, glob
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import InputError, ModelFormatError
@@ -40,7 +38,7 @@ def read_model(
 
     A file is copied into memory, and constants of the result are views of that copy: whatever becomes of the file later
     changes nothing. Constants are views of bytes, arrays and mappings that are given instead, too: these must stay as
-    they are (ONNX models are decoded).
+    they are (of ONNX models, only large initializers are views).
 
     Raises:
         InputError: there is no such file, it changed while it was being read, or `source` is of the wrong kind.
@@ -92,9 +90,13 @@ def companion(path: str | os.PathLike[str]) -> str | None:
         stems = dict.fromkeys((stem, stem.removesuffix("_deploy"), stem.removesuffix("-deploy")))
         found = [f"{stem}.caffemodel{more}" for stem in stems for more in ("", ".h5")]
     elif "predict_net" in name:
+        from glob import escape, glob
+
         init = name.replace("predict_net", "init_net")
         found = [init, *sorted(glob(f"{escape(init.split('.')[0])}.pb*", root_dir=folder))]
     elif name.endswith("-symbol.json"):
+        from glob import escape, glob
+
         stem = name.removesuffix("-symbol.json")
         found = sorted(glob(f"{escape(stem)}-[0-9][0-9][0-9][0-9].params", root_dir=folder), reverse=True)
     else:
@@ -106,6 +108,8 @@ def _content(source: Any) -> Any:
     """Something that `as_bytes` takes: what a file or a file object holds, or the source itself."""
     if isinstance(source, (str, os.PathLike)):
         return _file_content(source)
+    import mmap
+
     read = getattr(source, "read", None)
     if isinstance(source, mmap.mmap) or not callable(read):
         return source

@@ -12,7 +12,7 @@ and tables are reached by an unsigned offset counted from where it is stored; ve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from struct import Struct
+from struct import Struct, unpack_from
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,19 @@ def parse_fields(text: str, enum_bases: Mapping[str, str], unions: Mapping[str, 
     return fields
 
 
+# What was being read: a text, or a table and its field, which become one when there is an error.
+Where = str | tuple[str, str]
+
+
+def _text(where: Where) -> str:
+    return where if isinstance(where, str) else ".".join(where)
+
+
+def _slots(fields: Mapping[str, Field]) -> int:
+    """How many slots a table's fields take."""
+    return sum(2 if field.kind == "union" else 1 for field in fields.values())
+
+
 class FlatBuffer:
     """The bytes of one file, its schema, and what is left of the work budget.
 
@@ -121,6 +134,7 @@ class FlatBuffer:
         self._objects_left = min(self.size, 8_000_000) + 1000
         # Bytes looked at by vector operations (names, scales, bool constants, metadata), sharing included.
         self._bytes_left = 4 * self.size + 65_536
+        self._vtables: dict[tuple[int, str], tuple[int, tuple[int, ...]]] = {}
 
     def root(self, table: str) -> Table:
         """The table that the file's first offset points at."""
@@ -128,16 +142,16 @@ class FlatBuffer:
             raise self.out_of_bounds(f"root {table}", 0, 8)
         return Table(self, table, self.follow(0, f"root {table}"))
 
-    def out_of_bounds(self, where: str, position: int, length: int) -> ModelFormatError:
+    def out_of_bounds(self, where: Where, position: int, length: int) -> ModelFormatError:
         """The error for `length` bytes at `position` that are not (all) inside the file."""
         found = f"{length} byte{'s' * (length != 1)} at byte {position} are outside the file of {self.size} bytes"
-        return ModelFormatError("BT-FILE-BOUNDS", found, place=f"{where}, byte {position}", advice=ADVICE)
+        return ModelFormatError("BT-FILE-BOUNDS", found, place=f"{_text(where)}, byte {position}", advice=ADVICE)
 
-    def malformed(self, where: str, position: int, message: str) -> ModelFormatError:
+    def malformed(self, where: Where, position: int, message: str) -> ModelFormatError:
         """The error for bytes inside the file that cannot be what they should be."""
-        return ModelFormatError("BT-FILE-BOUNDS", message, place=f"{where}, byte {position}", advice=ADVICE)
+        return ModelFormatError("BT-FILE-BOUNDS", message, place=f"{_text(where)}, byte {position}", advice=ADVICE)
 
-    def follow(self, position: int, where: str) -> int:
+    def follow(self, position: int, where: Where) -> int:
         """Target of the offset stored at `position`, which must be inside the file; so are 4 bytes at the target."""
         offset: int = _U32(self.view, position)[0]
         target = position + offset
@@ -147,13 +161,32 @@ class FlatBuffer:
             raise self.out_of_bounds(where, target, 4)
         return target
 
-    def spend_objects(self, count: int, where: str) -> None:
+    def vtable(self, position: int, table: str) -> tuple[int, tuple[int, ...]]:
+        """Bytes of a table, and the offsets in it of fields that the schema has, by slot: 0 for absent ones."""
+        known = self._vtables.get((position, table))
+        if known is not None:
+            return known
+        if position < 0 or position + 4 > self.size:
+            raise self.out_of_bounds(f"vtable of {table}", position, 4)
+        size, table_size = _U16(self.view, position)[0], _U16(self.view, position + 2)[0]
+        if size < 4 or size % 2 or table_size < 4:
+            found = f"vtable of {size} bytes and table of {table_size} bytes, expected even and at least 4"
+            raise self.malformed(f"vtable of {table}", position, found)
+        if position + size > self.size:
+            raise self.out_of_bounds(f"vtable of {table}", position, size)
+        wanted = _slots(self.tables(table))
+        slots = min(size // 2 - 2, wanted)
+        offsets = unpack_from(f"<{slots}H", self.view, position + 4) + (0,) * (wanted - slots)
+        known = self._vtables[position, table] = table_size, offsets
+        return known
+
+    def spend_objects(self, count: int, where: Where) -> None:
         """Takes `count` decoded objects or elements from the budget."""
         self._objects_left -= count
         if self._objects_left < 0:
             raise _over_budget(where, self.size)
 
-    def spend_bytes(self, count: int, where: str) -> None:
+    def spend_bytes(self, count: int, where: Where) -> None:
         """Takes `count` examined or copied bytes from the budget."""
         self._bytes_left -= count
         if self._bytes_left < 0:
@@ -165,7 +198,7 @@ class FlatBuffer:
             raise self.out_of_bounds(where, position, length)
         return self.data[position : position + length]
 
-    def vector(self, position: int, width: int, where: str) -> tuple[int, int]:
+    def vector(self, position: int, width: int, where: Where) -> tuple[int, int]:
         """(first byte, length) of the vector at `position`, whose 4 length bytes are known to be inside the file."""
         length: int = _U32(self.view, position)[0]
         start = position + 4
@@ -174,11 +207,11 @@ class FlatBuffer:
         return start, length
 
 
-def _over_budget(where: str, size: int) -> BittrueError:
+def _over_budget(where: Where, size: int) -> BittrueError:
     return ResourceError(
         "BT-FILE-WORK",
         f"decoding takes more work than a file of {size} bytes can honestly ask for",
-        place=where,
+        place=_text(where),
         advice="many offsets point at the same data, which converters do not produce: treat the file as hostile",
     )
 
@@ -186,37 +219,22 @@ def _over_budget(where: str, size: int) -> BittrueError:
 class Table:
     """One table of the file. Values are read on request; absent fields give their default or None."""
 
-    __slots__ = ("_fields", "_size", "_vtable", "_vtable_size", "file", "name", "position")
+    __slots__ = ("_fields", "_offsets", "_size", "_vtable", "file", "name", "position")
 
     def __init__(self, file: FlatBuffer, name: str, position: int) -> None:
         file.spend_objects(1, name)
-        size, view = file.size, file.view
-        vtable = position - _I32(view, position)[0]
-        if vtable < 0 or vtable + 4 > size:
-            raise file.out_of_bounds(f"vtable of {name}", vtable, 4)
-        vtable_size: int = _U16(view, vtable)[0]
-        table_size: int = _U16(view, vtable + 2)[0]
-        if vtable_size < 4 or vtable_size % 2 or table_size < 4:
-            found = f"vtable of {vtable_size} bytes and table of {table_size} bytes, expected even and at least 4"
-            raise file.malformed(f"vtable of {name}", vtable, found)
-        if vtable + vtable_size > size:
-            raise file.out_of_bounds(f"vtable of {name}", vtable, vtable_size)
-        if position + table_size > size:
-            raise file.out_of_bounds(name, position, table_size)
+        self._vtable = position - _I32(file.view, position)[0]
+        self._size, self._offsets = file.vtable(self._vtable, name)
+        if position + self._size > file.size:
+            raise file.out_of_bounds(name, position, self._size)
         self.file = file
         self.name = name
         self.position = position
         self._fields = file.tables(name)
-        self._vtable = vtable
-        self._vtable_size = vtable_size
-        self._size = table_size
 
     def _locate(self, field: Field, width: int, slot: int) -> int:
         """Absolute position of a field's `width` bytes, 0 when it is absent."""
-        entry = 4 + 2 * slot
-        if entry >= self._vtable_size:
-            return 0
-        offset: int = _U16(self.file.view, self._vtable + entry)[0]
+        offset = self._offsets[slot]
         if offset == 0:
             return 0
         if offset < 4 or offset + width > self._size:
@@ -228,7 +246,7 @@ class Table:
         """The field and where its offset leads, 0 when it is absent."""
         field = self._fields[name]
         position = self._locate(field, 4, field.slot)
-        return field, position and self.file.follow(position, f"{self.name}.{name}")
+        return field, position and self.file.follow(position, (self.name, name))
 
     def place(self, name: str) -> str:
         """Table, field and byte offset, for messages."""
@@ -240,8 +258,8 @@ class Table:
 
     def has_unknown_fields(self) -> bool:
         """Whether the file stores fields beyond those of the schema, that is, newer ones."""
-        known = 4 + 2 * sum(2 if field.kind == "union" else 1 for field in self._fields.values())
-        newer = bytes(self.file.view[self._vtable + known : self._vtable + self._vtable_size])
+        known, size = _slots(self._fields), _U16(self.file.view, self._vtable)[0]
+        newer = bytes(self.file.view[self._vtable + 4 + 2 * known : self._vtable + size])
         self.file.spend_bytes(len(newer), self.name)
         return newer.count(0) != len(newer)
 
@@ -261,7 +279,7 @@ class Table:
         if not target:
             return None
         _, width, dtype = NUMBERS[field.type]
-        start, length = self.file.vector(target, width, f"{self.name}.{name}")
+        start, length = self.file.vector(target, width, (self.name, name))
         found = self.file.data[start : start + length * width]
         return found if width == 1 and dtype.kind == "u" else found.view(dtype)
 
@@ -270,7 +288,7 @@ class Table:
         values = self.numbers(name)
         if values is None:
             return None
-        self.file.spend_objects(values.size, f"{self.name}.{name}")
+        self.file.spend_objects(values.size, (self.name, name))
         return tuple(values.tolist())
 
     def text(self, name: str) -> bytes | None:
@@ -278,7 +296,7 @@ class Table:
         _, target = self._target(name)
         if not target:
             return None
-        where = f"{self.name}.{name}"
+        where = self.name, name
         start, length = self.file.vector(target, 1, where)
         self.file.spend_bytes(length, where)
         return bytes(self.file.view[start : start + length])
@@ -302,7 +320,7 @@ class Table:
         position = self._locate(field, 1, field.slot)
         member: int = _U8(self.file.view, position)[0] if position else 0
         position = self._locate(field, 4, field.slot + 1)
-        target = self.file.follow(position, f"{self.name}.{name}") if position and member else 0
+        target = self.file.follow(position, (self.name, name)) if position and member else 0
         return member, target
 
 

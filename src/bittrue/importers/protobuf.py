@@ -236,7 +236,7 @@ def set_apart(content: np.ndarray, path: tuple[int, int, int], least: int) -> tu
     >>> list(rest), values[0].tolist()
     ([8, 1, 58, 2, 42, 0], [1, 2, 3])
     """
-    view, (outer, inner, value) = memoryview(content), path
+    view, (outer, inner, value) = content.data, path
     taken: dict[int, np.ndarray] = {}
     pieces: list[bytes | memoryview] = []
     try:

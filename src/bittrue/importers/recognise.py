@@ -119,9 +119,9 @@ def is_bitmap(content: np.ndarray) -> bool:
 
 # What stands in texts of these formats, and hardly anywhere else.
 _TEXTS = (
-    ("mxnet", re.compile(rb'\A\s*\{(?=.*"nodes")(?=.*"(arg_nodes|heads|op)")', re.DOTALL)),
-    ("caffe2", re.compile(rb"^\s*op\s*:?\s*[{<]", re.MULTILINE)),
-    ("caffe", re.compile(rb"(?<![\w\"'])((layers?|input_shape)\s*:?\s*[{<]|input_dim\s*:)")),
+    ("mxnet", rb'(?s)\A\s*\{(?=.*"nodes")(?=.*"(arg_nodes|heads|op)")'),
+    ("caffe2", rb"(?m)^\s*op\s*:?\s*[{<]"),
+    ("caffe", rb"(?<![\w\"'])((layers?|input_shape)\s*:?\s*[{<]|input_dim\s*:)"),
 )
 # Field numbers of a network of layers, and of one of operators; other messages have several of what is its name.
 _LAYER, _OPERATOR, _NAME, _LAST_OF_OPERATORS = 100, 2, 1, 10
@@ -129,11 +129,14 @@ _LAYER, _OPERATOR, _NAME, _LAST_OF_OPERATORS = 100, 2, 1, 10
 
 def format_of(content: np.ndarray) -> str:
     """``"onnx"``, ``"caffe"``, ``"caffe2"`` or ``"mxnet"`` for bytes that look like it, else ``"tflite"``."""
+    # No text holds a zero.
+    if content[3:8].tobytes() == b"\0" + IDENTIFIER:
+        return "tflite"
     from .protobuf import is_text, top_fields
 
     head = content[:65536].tobytes()
     if head.lstrip()[:1] == b"{" or is_text(head):
-        return next((name for name, text in _TEXTS if text.search(head)), "tflite")
+        return next((name for name, text in _TEXTS if re.search(text, head)), "tflite")
     if content[4:8].tobytes() == IDENTIFIER:
         return "tflite"
     if is_onnx(content):

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cache
-from glob import glob
 
 from .core.base import Bound, Call, Function, Lowered, Operand, Operator, Role, Step, Subgraph, ValueUnknown, World
 
@@ -22,8 +21,13 @@ _FOLDER = os.path.dirname(__file__)
 @cache
 def _files() -> dict[str, str]:
     """Theme and name of every file, with a dot between them, to its path."""
-    names = sorted(glob("*/*.py", root_dir=_FOLDER))
-    return {name.removesuffix(".py").replace("/", "."): os.path.join(_FOLDER, name) for name in names}
+    themes = [entry.name for entry in os.scandir(_FOLDER) if entry.is_dir()]
+    names = sorted((theme, name) for theme in themes for name in os.listdir(os.path.join(_FOLDER, theme)))
+    return {
+        f"{theme}.{name.removesuffix('.py')}": os.path.join(_FOLDER, theme, name)
+        for theme, name in names
+        if name.endswith(".py")
+    }
 
 
 @cache

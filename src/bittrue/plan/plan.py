@@ -17,7 +17,6 @@ from ..numerics import Numerics
 from ..operators import Step
 from ..records import dataclass, field
 from .inexact import inexact
-from .text import plan_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,4 +215,6 @@ class Plan:
         )
 
     def __str__(self) -> str:
+        from .text import plan_text
+
         return plan_text(self)

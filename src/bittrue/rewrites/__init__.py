@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from glob import glob
 from os.path import dirname
 
 import numpy as np
@@ -34,6 +33,8 @@ Shapes = Callable[[], Settled]
 @cache
 def _modules() -> dict[str, str]:
     """Rewrites and their modules, each in the room of the runtime whose way it is."""
+    from glob import glob
+
     paths = (path.removesuffix(".py").split("/") for path in glob("*/*.py", root_dir=dirname(__file__)))
     return {stem: f"{__name__}.{room}.{stem}" for room, stem in paths}
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 # slot -> module of this folder and the name of its table
 _TABLES = {
@@ -125,6 +127,27 @@ _TABLES = {
     "zero_points": ("zero_points", "RULES"),
     "weighted": ("interpolate", "WEIGHTED"),
 }
+
+
+class _Module:
+    """A module of this folder, which is imported when something in it is asked for.
+
+    Operators name the rules of all their arithmetics, of which a model has one or two.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._path = f"{__name__}.{name}"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.modules.get(self._path) or importlib.import_module(self._path), name)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _Module:
+        if not any(name == module for module, _ in _TABLES.values()):
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        return _Module(name)
 
 
 def slots() -> tuple[str, ...]:

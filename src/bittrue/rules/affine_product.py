@@ -6,7 +6,6 @@ Rules are of the kind of slot `affine_sum`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 
 import numpy as np
 
@@ -63,6 +62,8 @@ def _apply_fused(a: np.ndarray, b: np.ndarray, prepared: Mapping[str, np.ndarray
 
 
 def _prepare_exact(first: Pair, second: Pair, output: Pair) -> Prepared:
+    from fractions import Fraction
+
     scales = [float(np.float32(pair[0])) for pair in (first, second, output)]
     check_scales(*scales)
     real = Fraction(scales[0]) * Fraction(scales[1]) / Fraction(scales[2])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 
 import numpy as np
 
@@ -205,6 +204,8 @@ def _fused_affine_away(total: np.ndarray, prepared: Mapping[str, np.ndarray]) ->
 
 
 def _prepare_exact(scale: float, output_scale: float, count: int, zero_point: int, output_zero_point: int) -> Prepared:
+    from fractions import Fraction
+
     first, second = float(np.float32(scale)), float(np.float32(output_scale))
     if not (0 < first < np.inf and 0 < second < np.inf):
         raise ValueError(f"scales {first!r} and {second!r} have no meaning, they must be finite and above 0")

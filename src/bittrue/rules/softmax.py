@@ -6,9 +6,7 @@ at plan time; F(k) is a signed raw integer with k integer bits (see `arithmetic.
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 
 import numpy as np
 
@@ -222,10 +220,6 @@ def _u16_shares(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: int)
     return rescale.RULES["q31_two_step_up_up"].apply(entries, rescale.prepare("q31_two_step_up_up", inverse))
 
 
-_CONTEXT = decimal.Context(prec=40)
-_MOST_UNIT = Fraction(8388607)
-
-
 def counted_exponentials(input_scale: float, length: int) -> np.ndarray:
     """round_even(unit * exp((i - 255) * scale)), i = 0 ... 255, with unit = min((2^32 - 1) / length, 2^23 - 1).
 
@@ -234,16 +228,18 @@ def counted_exponentials(input_scale: float, length: int) -> np.ndarray:
     >>> counted_exponentials(1.0, 10)[-3:].tolist(), int(counted_exponentials(1.0, 1000)[-1])
     ([1135275, 3085996, 8388607], 4294967)
     """
+    import decimal
+
     if not (np.isfinite(np.float32(input_scale)) and input_scale > 0 and length >= 1):
         raise ValueError(f"an input scale of {input_scale!r} for rows of {length} has no table")
     quotient = np.float64(2**32 - 1) / np.float64(length)
-    unit = min(Fraction(float(quotient)), _MOST_UNIT)
+    context = decimal.Context(prec=40)
+    unit = min(decimal.Decimal(float(quotient)), decimal.Decimal(8388607))
     scale = decimal.Decimal(float(np.float32(input_scale)))
-    factor = _CONTEXT.divide(decimal.Decimal(unit.numerator), decimal.Decimal(unit.denominator))
     entries = []
     for i in range(256):
-        power = _CONTEXT.exp(_CONTEXT.multiply(decimal.Decimal(i - 255), scale))
-        entries.append(int(_CONTEXT.multiply(factor, power).to_integral_value(decimal.ROUND_HALF_EVEN)))
+        power = context.exp(context.multiply(decimal.Decimal(i - 255), scale))
+        entries.append(int(context.multiply(unit, power).to_integral_value(decimal.ROUND_HALF_EVEN)))
     return np.array(entries, np.int64)
 
 

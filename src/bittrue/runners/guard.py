@@ -11,21 +11,22 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from multiprocessing import Pipe, get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import ResourceError
 from ..files import writing
+
+if TYPE_CHECKING:
+    import subprocess
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing.connection import Connection
 
 # Python without packages: it starts in a few milliseconds.
 _GUARD = """
@@ -57,6 +58,8 @@ class _Guard:
 
     def tell(self, kind: str, what: int | str, there: bool) -> None:
         """That a group or a folder is there, or is gone."""
+        import subprocess
+
         line = json.dumps([kind, what, there]).encode() + b"\n"
         # A fork has its parent's pipe, and guards nothing before it starts something itself.
         if not there and self._owner != os.getpid():
@@ -132,6 +135,10 @@ def process_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     Raises:
         ResourceError: one of them was killed.
     """
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import Pipe, get_context
+
     watched, held = Pipe(duplex=False)
     # Fresh ones: threads of this process do not survive a fork.
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_obey, initargs=(watched,))

@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from ..plan.plan import Source
 from ..plan.planner import Peek, plan_later, plan_nested
 from ..records import replace
 from .forks import after_fork
-from .profile import StepTime
 from .run import Observer, Run
+
+if TYPE_CHECKING:
+    from .profile import StepTime
 
 # Executors of one graph that are kept, for different shapes and values. Loops that fill an array element by element
 # need one per element.

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +22,10 @@ from ..plan.passes import make_schedule
 from ..plan.schedule import Schedule, Then, check_reads
 from .graphs import Graphs, State, carry_out, initial_state, untrusted, written
 from .isa import choose_isa, native_module
-from .profile import StepTime, step_time
 from .run import DEFAULT_ITERATION_LIMIT, Observer, Run, placed, reentered
+
+if TYPE_CHECKING:
+    from .profile import StepTime
 
 
 class NativeExecutor:
@@ -375,6 +377,8 @@ class _Program:
         self, inputs: Mapping[int, np.ndarray], rounds: int, new_run: Callable[[], Run], state: State
     ) -> list[StepTime]:
         import statistics
+
+        from .profile import step_time
 
         with self._turn_of(new_run()):
             variables = {i: self._value(i) for i, t in enumerate(self.plan.tensors) if t.kind == "variable"}

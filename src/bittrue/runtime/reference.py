@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,8 +14,10 @@ from ..operators.core.stopping import stopped_by
 from ..plan import Plan
 from ..plan.schedule import check_reads
 from .graphs import Graphs, State, carry_out, untrusted, written
-from .profile import StepTime, step_medians, step_time
 from .run import DEFAULT_ITERATION_LIMIT, Observer, Run, placed
+
+if TYPE_CHECKING:
+    from .profile import StepTime
 
 
 class ReferenceExecutor:
@@ -107,6 +110,8 @@ class ReferenceExecutor:
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
         """Median time of every step over `rounds` runs, all from the present state."""
+        from .profile import step_medians, step_time
+
         runs = []
         for _ in range(rounds):
             with self.state.kept():

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...rules import real_product
-from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 from ..core.stopping import check_stop
@@ -137,7 +136,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                 taps = taps * factors[number].reshape(parts, 1, -1, *sizes)
             columns = taps.reshape(group, rows.shape[2], -1)
             for one in range(group):
-                made = rule.apply(rows[one], columns[one], None, 1.0, 0.0, Layout())
+                made = rule.apply(rows[one], columns[one], None, 1.0, 0.0, real_product.Layout())
                 out[number, one * count : (one + 1) * count] = made.reshape(count, *sizes)
         if bias is not None:
             out += bias[:, None, None]

@@ -16,7 +16,6 @@ import numpy as np
 
 from ...rules import block_product, real_product, row_blocks
 from ...rules.block_product import Blocks
-from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Shape, Step
 from ..core.packed import unpacked
 from ..core.role_quantization import at
@@ -124,9 +123,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rows = a.reshape(-1, step["k"])
     if "row_blocks" in step.rules:
         return [_by_integers(step, rows, inputs).reshape(*a.shape[:-1], step["n"])]
-    layout = Layout(turned_b=True)
+    layout = real_product.Layout(turned_b=True)
     if step["packed"]:
-        layout = Layout(split=step["k"], added_last=True, fused_lanes=len(rows) == 1)
+        layout = real_product.Layout(split=step["k"], added_last=True, fused_lanes=len(rows) == 1)
     product = real_product.RULES[step.rules["real_product"]]
     result = np.zeros((0, step["n"]), np.float32)
     if len(rows):

@@ -9,7 +9,6 @@ import numpy as np
 
 from ...graph import Attribute
 from ...rules import real_product
-from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Step
 
 
@@ -69,7 +68,7 @@ def _by_groups(step: Step, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -
             own = slice(first, first + width)
             start, first = None if c is None else c[own], first + width
             # The numbers of a single column are no neighbours, so it is made like any other matrix.
-            layout = Layout(turned_b=step["turned_b"] or (width == 1 and a.shape[-2] > 1))
+            layout = real_product.Layout(turned_b=step["turned_b"] or (width == 1 and a.shape[-2] > 1))
             result[(*index, slice(None), own)] = rule.apply(
                 a[index], b[:, own], start, step["alpha"], step["beta"], layout
             )
@@ -92,14 +91,14 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [_by_groups(step, a, b, c)]
     left, right = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
     rule = real_product.RULES[step.rules["real_product"]]
-    layout = Layout(step["packed"] and right.ndim == 2, step["turned_a"], step["turned_b"])
+    layout = real_product.Layout(step["packed"] and right.ndim == 2, step["turned_a"], step["turned_b"])
     if b.ndim == 1:
         turned = bool(step["turned_a"])
         if turned:
             # Source: docs/facts/onnxruntime.md 5.6: what lies in memory is taken for rows.
             given = inputs[0] if step["transpose_a"] else np.ascontiguousarray(left.swapaxes(-1, -2))
             left = given.reshape(left.shape)
-        left, layout = left.reshape(-1, 1, left.shape[-1]), Layout(turned_a=turned)
+        left, layout = left.reshape(-1, 1, left.shape[-1]), real_product.Layout(turned_a=turned)
     elif math.prod(right.shape[:-2]) == 1 and right.ndim <= left.ndim and not step["apart"]:
         left, right = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[-2:])
     product = real_product.products(rule, left, right, c, step["alpha"], step["beta"], layout)

@@ -22,7 +22,6 @@ from ...arithmetic import elementary, introsort
 from ...graph import Attribute
 from ...rules import block_product, expert_choice, real_product, row_blocks, table_product
 from ...rules.block_product import Blocks
-from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.packed import unpacked
 from ..core.stopping import check_stop
@@ -160,7 +159,7 @@ def _layer(step: Step, inputs: Sequence[np.ndarray | None], first: int, expert: 
     weights, depth, bits = given[expert], rows.shape[1], step["bits"]
     added = None if bias is None else bias[expert]
     if not bits:
-        result = product(rows, weights.T, None, 1.0, 1.0, Layout(turned_b=True))
+        result = product(rows, weights.T, None, 1.0, 1.0, real_product.Layout(turned_b=True))
         return result if added is None else result + added
     assert scales is not None
     quantized = unpacked(weights, bits)[:, :depth]
@@ -182,9 +181,9 @@ def _layer(step: Step, inputs: Sequence[np.ndarray | None], first: int, expert: 
     size = step["block_size"] or depth
     real = (quantized.astype(_F32) - np.repeat(point, size, 1)[:, :depth]) * np.repeat(scale, size, 1)[:, :depth]
     if way == "fused":
-        layout = Layout(split=depth, added_last=True, fused_lanes=len(rows) == 1)
+        layout = real_product.Layout(split=depth, added_last=True, fused_lanes=len(rows) == 1)
         return product(rows, real.T, added, 1.0, 1.0, layout)
-    result = product(rows, real.T, None, 1.0, 1.0, Layout(turned_b=way == "rows"))
+    result = product(rows, real.T, None, 1.0, 1.0, real_product.Layout(turned_b=way == "rows"))
     return result if added is None else result + added
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...rules import real_product
-from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Step
 from ..core.geometry import Window, spatial_parameters, step_windows
 from .conv_geometry import ADDEND, channels_first, convolution_windows
@@ -100,7 +99,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rule = real_product.RULES[step.rules["real_product"]]
     block = step["block"] or 1
     weights = _by_blocks(w.reshape(*w.shape[:2], -1), 1, block).reshape(groups, filters // groups, -1)
-    layout = Layout(added_last=begin is None, split=step["split"])
+    layout = real_product.Layout(added_last=begin is None, split=step["split"])
     started = None if begin is None else begin.reshape(len(x), *weights.shape[:2], -1)
     added = None if bias is None else bias.reshape(groups, -1, 1)
 

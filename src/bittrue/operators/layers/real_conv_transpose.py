@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ...rules import real_product
-from ...rules.real_product import Layout
 from ..core.base import Call, Lowered, Step
 from .conv_geometry import spread, transposed_parameters, transposed_shape
 
@@ -32,7 +31,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x, w, shape, groups = inputs[0], inputs[1], tuple(step["output_shape"]), step["groups"]
     bias = inputs[2].reshape(groups, -1, 1) if len(inputs) > 2 else None
     if rule.blocked_channels:
-        layout = Layout(turned_a=not step["packed"])
+        layout = real_product.Layout(turned_a=not step["packed"])
         with np.errstate(all="ignore"):
             sums = spread(step, x, w, np.float32, lambda a, b: rule.apply(a, b, None, 1.0, 1.0, layout))
             return [sums if bias is None else sums + bias.reshape(-1, *(1,) * (x.ndim - 2))]
@@ -69,4 +68,4 @@ def _at_once(
     unfolded = view.transpose(0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1)).reshape(-1, math.prod(sizes))
     turned = np.flip(w, tuple(range(2, rank + 2)))
     weights = np.ascontiguousarray(np.moveaxis(turned, 1, 0)).reshape(w.shape[1], -1)
-    return rule.apply(weights, unfolded, bias, 1.0, 1.0, Layout(added_last=True))
+    return rule.apply(weights, unfolded, bias, 1.0, 1.0, real_product.Layout(added_last=True))

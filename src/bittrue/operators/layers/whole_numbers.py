@@ -21,7 +21,6 @@ from ...errors import RunError
 from ...graph import Attribute, data_type
 from ...records import replace
 from ...rules import channel_parameters, real_product, rescale, scale_form
-from ...rules.real_product import Layout
 from ..core.base import Bound, Call, Step
 from .integer_layers import bound, check_channels, check_single, points_of, single, weight_zero_points, zero_points
 
@@ -190,7 +189,7 @@ def multiply(step: Step, left: np.ndarray, right: np.ndarray, exact: bool) -> np
             advice="feed integers, and limit what layers before this one give (saturate)",
         )
     with np.errstate(all="ignore"):
-        return real_product.RULES[step.rules["real_product"]].apply(left, right, None, 1.0, 1.0, Layout())
+        return real_product.RULES[step.rules["real_product"]].apply(left, right, None, 1.0, 1.0, real_product.Layout())
 
 
 def finished(step: Step, sums: np.ndarray, bias: np.ndarray | None, axis: int) -> np.ndarray:
