@@ -30,7 +30,7 @@ from tvm import relay
 from tvm.contrib import graph_executor
 
 Values = dict[str, np.ndarray]
-# Operands that are inputs of the graph; all others are constants of it.
+# Operands that are inputs of the graph, as is what is computed; all others are constants of it.
 DATA = {"data", "x", "y", "lhs", "rhs"}
 ENTRY = re.compile(r"(.+)_(\d+)")
 # Arguments of concatenate that are tuples.
@@ -59,9 +59,10 @@ def expression(case: dict[str, Any], values: Values) -> tuple[Any, Values]:
         if name == "bias" or name.startswith(tuple(f"{step}_" for step in steps)):
             later[name] = relay.const(value)
             continue
-        if stem in DATA:
+        fed = stem in DATA or operand.get("computed")
+        if fed:
             feeds[name] = value
-        made = relay.var(name, shape=value.shape, dtype=str(value.dtype)) if stem in DATA else relay.const(value)
+        made = relay.var(name, shape=value.shape, dtype=str(value.dtype)) if fed else relay.const(value)
         if entry and stem in TUPLES:
             now.setdefault(TUPLES[stem], []).append(made)
         else:

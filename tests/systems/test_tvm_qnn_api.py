@@ -178,6 +178,49 @@ def test_computed_scales(count: int | None) -> None:
         qnn.requantize(np.int32([1]), s, 0, 1.0, 0)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("of_kernel", [7, [1, -2, 3, 0]])
+def test_computed_zero_points(dtype: str, of_kernel: Any) -> None:
+    """Layers whose zero points are inputs of the graph give what constants give: 16-bit data minus theirs wraps."""
+    rng = np.random.default_rng(7)
+    info, kernel = np.iinfo(dtype), rng.integers(-128, 128, (4, 3, 2, 3)).astype(np.int8)
+    point, points = np.int32(info.min), np.int32(of_kernel)
+    scales = F32([0.5, 0.25, 1, 2])
+
+    def requantized(acc: Any, axis: int) -> Any:
+        return qnn.requantize(acc, scales, 0, 900.0, 3, axis=axis)
+
+    def convolution(x: Any, z_x: Any, z_w: Any) -> Any:
+        layer = {"kernel_size": (2, 3), "channels": 4, "padding": (1, 0)}
+        return requantized(qnn.conv2d(x, kernel, z_x, z_w, 1.0, scales, **layer), 1)
+
+    def product(x: Any, z_x: Any, z_w: Any) -> Any:
+        return requantized(qnn.dense(x, kernel.reshape(4, 18), z_x, z_w, 1.0, scales, units=4), 1)
+
+    def batches(x: Any, z_x: Any, z_w: Any) -> Any:
+        return qnn.batch_matmul(x, kernel.astype(dtype).reshape(2, 6, 6), z_x, z_w, 1.0, 1.0)
+
+    calls: list[tuple[Any, tuple[int, ...]]] = [(convolution, (2, 3, 5, 6)), (product, (5, 18))]
+    if dtype != "int16" and not points.ndim:
+        calls.append((batches, (2, 4, 6)))
+    for call, shape in calls:
+        x = rng.integers(info.min, info.max, shape, endpoint=True).astype(dtype)
+        given = {"x": x, "z_x": point, "z_w": points}
+        model = qnn.model(call(*(qnn.var(name, value.shape, value.dtype) for name, value in given.items())))
+        for executor in EXECUTORS:
+            (found,) = model.prepare(executor=executor).run(**given).values()
+            np.testing.assert_array_equal(found, call(x, point, points))
+
+
+def test_one_scale_beside_a_vector_of_one() -> None:
+    """Scales of a product that belong to an axis of size 1 may stand beside one of the whole tensor."""
+    x, y = np.arange(-8, 8, dtype=np.int8).reshape(2, 1, 8), np.arange(8, dtype=np.int8).reshape(1, 1, 8)
+    found = qnn.mul(x, y, [0.5], 1, 0.25, 2, 1.0, 3, 1, 1)
+    np.testing.assert_array_equal(found, qnn.mul(x, y, [0.5], 1, [0.25], 2, 1.0, 3, 1, 1))
+    with pytest.raises(InputError, match="rhs_axis"):
+        qnn.mul(np.zeros((1, 2), np.int8), np.zeros((1, 2), np.int8), [0.5, 1], 0, 0.25, 0, 1.0, 0, 1, 1)
+
+
 @pytest.mark.parametrize("compute", ["int64", "float32", "float64"])
 @pytest.mark.parametrize("zero_point", [0, 7, 2**24 + 1, -(2**31), 2**31 - 1])
 def test_executors_agree_on_any_zero_point(zero_point: int, compute: str) -> None:

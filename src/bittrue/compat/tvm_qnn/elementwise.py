@@ -66,8 +66,11 @@ def _binary(
     parameters["output_zero_point"] = checks.zero_point(function, "output_zero_point", output_zero_point)
     if function == "mul" and any(parameters[f"{p}_scale"].ndim for p in ("lhs", "rhs")):
         sizes = {parameters[f"{p}_scale"].size for p in ("lhs", "rhs")}
-        if attributes["lhs_axis"] != attributes["rhs_axis"] or len(sizes) > 1 or len(first.shape) != len(second.shape):
+        axes = {attributes[f"{p}_axis"] for p in ("lhs", "rhs")} - {-1}
+        if len(axes) > 1 or len(sizes) > 1 or len(first.shape) != len(second.shape):
             raise checks.wrong(function, "rhs_axis", "scales per channel must belong to the same axis of both operands")
+        # One number beside a vector of one.
+        attributes |= dict.fromkeys(("lhs_axis", "rhs_axis"), axes.pop())
     return build(f"qnn.{function}", (first, second), shape, first.dtype, parameters, attributes, variable=2)
 
 

@@ -229,9 +229,9 @@ def _channel_axis(layer: Expr) -> int:
 
 def _fits(layer: Expr, requantize: Expr, bias: Expr | None) -> bool:
     """Whether the operator of one piece computes the same bytes."""
-    data, kernel = layer.inputs
+    data, kernel, *computed = layer.inputs
     p, q = layer.parameters, requantize.parameters
-    if (data.dtype, kernel.dtype) not in _LAYERS or requantize.dtype != data.dtype:
+    if computed or (data.dtype, kernel.dtype) not in _LAYERS or requantize.dtype != data.dtype:
         return False
     # Sums of 64 bits are for 16-bit data; the numerics says what becomes of them.
     if layer.dtype != ("s64" if data.dtype == "s16" else "s32"):

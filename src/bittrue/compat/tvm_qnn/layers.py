@@ -10,7 +10,7 @@ from ...graph import Attribute
 from ...operators.core.geometry import WindowError, transposed_window
 from . import checks
 from .building import build
-from .expr import Expr, Tensor
+from .expr import Expr, Tensor, constant
 from .windows import placed
 
 KERNELS = {"OIHW": (0, 1, 2, 3), "HWIO": (3, 2, 0, 1), "HWOI": (2, 3, 0, 1), "OHWI": (0, 3, 1, 2)}
@@ -44,6 +44,26 @@ def reshaped(given: Expr, shape: tuple[int, ...]) -> Expr:
     return Expr("reshape", (given,), shape, given.dtype)
 
 
+Given = tuple[Any, tuple[int, ...]]
+
+
+def zero_points(function: str, **given: Given) -> tuple[dict[str, np.ndarray], tuple[Expr, ...]]:
+    """Zero points of a layer, by argument its value and how long it may be: as parameters, or both as operands where
+    one of them is computed.
+    """
+    if not any(isinstance(value, Expr) and value.value is None for value, _ in given.values()):
+        return {name: checks.zero_point(function, name, value, sizes) for name, (value, sizes) in given.items()}, ()
+    operands = []
+    for name, (value, sizes) in given.items():
+        if not isinstance(value, Expr) or value.value is not None:
+            value = constant(checks.zero_point(function, name, value, sizes), "s32", name)
+        operand = checks.tensor(function, name, value, ("s32",), (0, 1))
+        if operand.shape and operand.shape not in [(size,) for size in sizes]:
+            raise checks.wrong(function, name, f"found shape {list(operand.shape)}", code="BT-QNN-SHAPE")
+        operands.append(operand)
+    return {}, tuple(operands)
+
+
 def conv2d(
     data: Tensor,
     kernel: Tensor,
@@ -73,7 +93,7 @@ def conv2d(
         kernel: int8, uint8 or int16 in `kernel_layout`; depthwise (groups == input channels > 1) its O is the number
             of input channels and its I the number of filters per channel: output channel c * I + j; or O is the number
             of output channels, in the same order, and I is 1.
-        input_zero_point: int32 scalar.
+        input_zero_point: int32 scalar; both may be symbolic tensors.
         kernel_zero_point: int32, one or one per output channel.
         input_scale: float32 scalar; plays no part in the sums.
         kernel_scale: float32, one or one per output channel; likewise.
@@ -141,9 +161,11 @@ def conv2d(
         )
     if depthwise:
         standard = reshaped(standard, (out, 1, *taps))
+    points, computed = zero_points(
+        name, input_zero_point=(input_zero_point, ()), kernel_zero_point=(kernel_zero_point, (out,))
+    )
     parameters = {
-        "input_zero_point": checks.zero_point(name, "input_zero_point", input_zero_point),
-        "kernel_zero_point": checks.zero_point(name, "kernel_zero_point", kernel_zero_point, (out,)),
+        **points,
         "input_scale": checks.scale(name, "input_scale", input_scale),
         "kernel_scale": checks.scale(name, "kernel_scale", kernel_scale, (out,)),
     }
@@ -160,7 +182,9 @@ def conv2d(
         "data_layout": data_layout,
     }
     shape = (batch, rows, columns, out) if last else (batch, out, rows, columns)
-    return laid_out(build("qnn.conv2d", (x, standard), shape, dtype, parameters, attributes), data_layout, out_layout)
+    return laid_out(
+        build("qnn.conv2d", (x, standard, *computed), shape, dtype, parameters, attributes), data_layout, out_layout
+    )
 
 
 _TRANSPOSED = {"IOHW": (0, 1, 2, 3), "OIHW": (1, 0, 2, 3), "HWIO": (2, 3, 0, 1), "HWOI": (3, 2, 0, 1)}
@@ -293,7 +317,7 @@ def dense(
         data: int8, uint8, int16 or uint16, [N, K].
         weight: int8 or uint8, [units, K].
         input_zero_point, input_scale: scalars.
-        kernel_zero_point, kernel_scale: one, or one per unit.
+        kernel_zero_point, kernel_scale: one, or one per unit; zero points may be symbolic tensors.
         units: rows of `weight`; None: as it has them.
         out_dtype: ``"int32"`` or ``"int64"``.
 
@@ -314,14 +338,16 @@ def dense(
         raise checks.wrong(
             name, "weight", f"expected shape {[rows, x.shape[1]]}, found {list(w.shape)}", code="BT-QNN-SHAPE"
         )
+    points, computed = zero_points(
+        name, input_zero_point=(input_zero_point, ()), kernel_zero_point=(kernel_zero_point, (rows,))
+    )
     parameters = {
-        "input_zero_point": checks.zero_point(name, "input_zero_point", input_zero_point),
-        "kernel_zero_point": checks.zero_point(name, "kernel_zero_point", kernel_zero_point, (rows,)),
+        **points,
         "input_scale": checks.scale(name, "input_scale", input_scale),
         "kernel_scale": checks.scale(name, "kernel_scale", kernel_scale, (rows,)),
     }
     dtype = checks.element_type(name, "out_dtype", out_dtype, ("s32", "s64"))
-    return build("qnn.dense", (x, w), (x.shape[0], rows), dtype, parameters, {})
+    return build("qnn.dense", (x, w, *computed), (x.shape[0], rows), dtype, parameters, {})
 
 
 def fully_connected(
@@ -356,7 +382,7 @@ def batch_matmul(
 
     Args:
         x, y: int8 or uint8, [B, M, K] and [B, N, K]; one of the batches may be 1.
-        x_zero_point, y_zero_point, x_scale, y_scale: scalars.
+        x_zero_point, y_zero_point, x_scale, y_scale: scalars; zero points may be symbolic tensors.
         out_dtype: ``"int32"``.
 
     Raises:
@@ -379,17 +405,16 @@ def batch_matmul(
             f"shape {list(second.shape)} does not go with x of shape {list(first.shape)}",
             code="BT-QNN-SHAPE",
         )
+    points, computed = zero_points(name, x_zero_point=(x_zero_point, ()), y_zero_point=(y_zero_point, ()))
     parameters = {
-        "x_zero_point": checks.zero_point(name, "x_zero_point", x_zero_point),
-        "y_zero_point": checks.zero_point(name, "y_zero_point", y_zero_point),
+        **points,
         "x_scale": checks.scale(name, "x_scale", x_scale),
         "y_scale": checks.scale(name, "y_scale", y_scale),
     }
     dtype = checks.element_type(name, "out_dtype", out_dtype, ("s32",))
     batch = second.shape[0] if first.shape[0] == 1 else first.shape[0]
-    return build(
-        "qnn.batch_matmul", (first, second), (batch, first.shape[1], second.shape[1]), dtype, parameters, {}, variable=2
-    )
+    shape, operands = (batch, first.shape[1], second.shape[1]), (first, second, *computed)
+    return build("qnn.batch_matmul", operands, shape, dtype, parameters, {}, variable=2)
 
 
 def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Any:

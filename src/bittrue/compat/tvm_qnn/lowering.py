@@ -13,7 +13,6 @@ from .requantization import pair, requantized, rounding_of
 from .windows import pool_attributes
 from .writer import Writer, quantization
 
-_POINTS = ("input_zero_point", "kernel_zero_point")
 Lowering = Callable[[Writer, Expr, Sequence[int]], int]
 
 
@@ -74,14 +73,21 @@ def _requantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     )
 
 
+def _points(writer: Writer, expr: Expr, inputs: Sequence[int], roles: Sequence[str], vector: bool) -> list[int]:
+    """Both zero points of a layer as operands, computed ones as they come; `vector`: one number is a vector, too."""
+    if len(inputs) == 2:
+        arrays = [(expr.parameters[f"{role}_zero_point"], role) for role in roles]
+        return [writer.constant(np.atleast_1d(a) if vector else a, "s32", f"{role}_zero_point") for a, role in arrays]
+    scalar = [vector and not writer.tensors[i].shape for i in inputs[2:]]
+    return [writer.reshape(i, (1,), expr.operator) if s else i for i, s in zip(inputs[2:], scalar, strict=True)]
+
+
 def _conv2d(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     """Kernels come as [O, I, h, w] here."""
     a = expr.attributes
     top, left, bottom, right = a["padding"]
-    points = [np.atleast_1d(expr.parameters[f"{role}_zero_point"]) for role in ("input", "kernel")]
-    named = zip(points, ("input_zero_point", "kernel_zero_point"), strict=True)
-    zero_points = [writer.constant(point, "s32", name) for point, name in named]
-    operands = (*inputs, None, None, zero_points[0], None, zero_points[1])
+    points = _points(writer, expr, inputs, ("input", "kernel"), vector=True)
+    operands = (*inputs[:2], None, None, points[0], None, points[1])
     last = a["data_layout"] == "NHWC"
     kernel = writer.tensors[inputs[1]].shape
     attributes: dict[str, Attribute] = {
@@ -99,7 +105,7 @@ def _conv2d(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 def _conv2d_transpose(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     """Kernels come as [I, O, h, w] here."""
     a = expr.attributes
-    points = [writer.constant(np.atleast_1d(expr.parameters[name]), "s32", name) for name in _POINTS]
+    points = _points(writer, expr, inputs, ("input", "kernel"), vector=True)
     attributes: dict[str, Attribute] = {
         "channels_last": a["data_layout"] == "NHWC",
         "strides": a["strides"],
@@ -131,21 +137,20 @@ def _simulated(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node(stem, expr.operator, operands, "f32", expr.shape, attributes, name=expr.name)
 
 
-def _matmul(writer: Writer, expr: Expr, inputs: Sequence[int], points: tuple[str, str]) -> int:
-    operands = [writer.constant(expr.parameters[name], "s32", name) for name in points]
+def _matmul(writer: Writer, expr: Expr, inputs: Sequence[int], roles: tuple[str, str]) -> int:
+    points = _points(writer, expr, inputs, roles, vector=False)
     rank = len(writer.tensors[inputs[1]].shape)
     turned = writer.transpose(inputs[1], (*range(rank - 2), rank - 1, rank - 2))
-    absent = (None, None)
-    given = (inputs[0], turned, *absent, operands[0], None, operands[1])
+    given = (inputs[0], turned, None, None, points[0], None, points[1])
     return writer.node("matmul", expr.operator, given, expr.dtype, expr.shape, {}, name=expr.name)
 
 
 def _dense(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    return _matmul(writer, expr, inputs, ("input_zero_point", "kernel_zero_point"))
+    return _matmul(writer, expr, inputs, ("input", "kernel"))
 
 
 def _batch_matmul(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    return _matmul(writer, expr, inputs, ("x_zero_point", "y_zero_point"))
+    return _matmul(writer, expr, inputs, ("x", "y"))
 
 
 def _bias_add(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:

@@ -46,7 +46,7 @@ _OTHER |= {"input_scale": "scale", "zero_point": "input_zero_point", "input_zero
 
 
 def trial(case: Case) -> Trial:
-    """A graph of the operator and its epilogue, whose inputs are the case's data.
+    """A graph of the operator and its epilogue, whose inputs are the case's data and what it calls computed.
 
     Attributes of the case are arguments by name. `requantize_config` holds what the configuration says, `epilogue`
     operators applied to the result, whose operands begin with their own name (``requantize_input_scale``) or are called
@@ -94,7 +94,7 @@ def _short(operator: Any) -> str:
 def _is_data(given: Recorded) -> bool:
     found = _LIST.fullmatch(given.name)
     stem = found[1] if found else given.name
-    return stem in _DATA
+    return stem in _DATA or bool(given.fields.get("computed"))
 
 
 def _add(arguments: dict[str, Any], name: str, value: Any, place: str) -> None:

@@ -469,10 +469,12 @@ def values_within(call: Call, position: int, low: int, high: int) -> bool:
 
 
 def differences_leave_16_bits(call: Call, *pairs: tuple[int, int]) -> bool:
-    """Of some pair (operand, zero point), both by position, the difference may leave 16 bits; zero points are known."""
+    """Of some pair (operand, zero point), both by position, the difference may leave 16 bits, as it may where the zero
+    point is computed.
+    """
     for operand, point in pairs:
         value, kind = call.input(point).value, call.input(operand).type
-        if value is not None and (kind.minimum - int(value.max()) < -32768 or kind.maximum - int(value.min()) > 32767):
+        if value is None or kind.minimum - int(value.max()) < -32768 or kind.maximum - int(value.min()) > 32767:
             return True
     return False
 

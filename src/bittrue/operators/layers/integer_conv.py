@@ -64,7 +64,9 @@ def lower(call: Call) -> Lowered:
         known["data_type"] = call.input(0).dtype
     if "store" in call.rules:
         known |= {"low": dtype.minimum, "high": dtype.maximum}
-    parameters, arrays = prepare_now(call, range(2 if ranged else 3, 9), known, _prepare, OPERAND_LAYER)
+    # Sums are stored as they are: what scale their tensor has is for those behind.
+    roles = OPERAND_LAYER if "store" in call.rules else OPERAND_LAYER[:-1]
+    parameters, arrays = prepare_now(call, range(2 if ranged else 3, 9), known, _prepare, roles)
     windows, groups = convolution_windows(call)
     weights, source = call.input(1), call.input(0)
     depth = weights.size // max(1, weights.shape[0])
