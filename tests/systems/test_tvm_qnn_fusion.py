@@ -246,6 +246,9 @@ def test_what_does_not_fit_stays_apart() -> None:
         assert operators_of(qnn.model(y)) == apart
     acc, y = layer()
     assert operators_of(qnn.model([y, acc])) == apart
+    # The type does not hold this zero point.
+    beyond = qnn.requantize(qnn.dense(x, weights, 128, 0, scale, kernel, 5), scale * kernel, 0, out, 1, axis=1)
+    same_either_way(beyond, "tvm-qnn", apart, x=some_quantized(rng, "int8", (3, 4)))
 
 
 def test_scales_of_python_are_told_apart_from_those_of_binary32() -> None:

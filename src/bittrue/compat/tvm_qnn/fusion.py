@@ -245,9 +245,11 @@ def _fits(layer: Expr, requantize: Expr, bias: Expr | None) -> bool:
     if q["input_zero_point"].any() or not _scalar(q["output_scale"], q["output_zero_point"]):
         return False
     points, several = p["kernel_zero_point"], p["kernel_scale"].ndim > 0
-    # Differences of 16 bits may wrap, which is the numerics' to say of layers that stand alone.
-    most = 0 if data.dtype == "s16" else _SMALL_POINT
-    if abs(int(p["input_zero_point"])) > most or (abs(points.astype(np.int64)) > _SMALL_POINT).any():
+    # Differences of 16 bits may wrap, which is the numerics' to say of layers that stand alone; so are zero points that
+    # the type does not hold.
+    kind = data_type(data.dtype)
+    low, high = (0, 0) if data.dtype == "s16" else (kind.minimum, kind.maximum)
+    if not low <= int(p["input_zero_point"]) <= high or (abs(points.astype(np.int64)) > _SMALL_POINT).any():
         return False
     if points.any() and (several or points.ndim):
         return False
