@@ -435,23 +435,64 @@ bool fits(const Operand& operand, const Buffer& value, int64_t samples = 1) {
   return samples == 1 || value.axes() > 0;
 }
 
-// The same for the usual program: one input, one output. False, and nothing is done, when `x` is no array of the input's
-// type and shape.
-bool run_one(Program& program, int input, nb::handle x, int output, nb::handle y, int steps, double deadline,
-             int64_t seen) {
-  Buffer given, wanted;
-  if (!given.take(x, false) || !fits(program.operand(input), given)) return false;
-  wanted.must_take(y, true);
-  check_bytes(program.operand(output), wanted);
-  run_alone(
-      program, steps, deadline, seen,
-      [&] {
-        lend_or_write(program, input, given);
-        program.lend(output, wanted.data());
-      },
-      [&] { program.read(output, wanted.data()); });
-  return true;
-}
+// The same for arrays that nobody has looked at, with as little as possible around it: small networks take microseconds.
+class Call {
+ public:
+  // Rows (name, tensor) of inputs, and (name, tensor, arguments of `empty`) of outputs.
+  Call(Program& program, const nb::list& inputs, const nb::list& outputs, nb::object empty, int steps)
+      : program_(program), empty_(std::move(empty)), steps_(steps) {
+    for (const nb::handle row : inputs) ports_.push_back({row[0], nb::cast<int>(row[1]), {}});
+    sources_ = ports_.size();
+    for (const nb::handle row : outputs) ports_.push_back({row[0], nb::cast<int>(row[1]), row[2]});
+    for (const Port& port : ports_) program.operand(port.tensor);  // it exists
+  }
+
+  // Output name to array; None, and nothing is done, unless `given` is an array per input in order, or a dictionary of them,
+  // which all have the input's type and shape.
+  nb::object run(const nb::tuple& given, double deadline, int64_t seen) const {
+    std::vector<Buffer> values(ports_.size());
+    const nb::handle first = given.size() == 1 ? nb::handle(given[0]) : nb::handle();
+    const bool named = first.is_valid() && PyDict_CheckExact(first.ptr());
+    if ((named ? nb::len(first) : given.size()) != sources_) return nb::none();
+    for (size_t i = 0; i < sources_; ++i) {
+      const nb::handle array = named ? PyDict_GetItem(first.ptr(), ports_[i].name.ptr()) : nb::handle(given[i]).ptr();
+      if (!array.is_valid() || !values[i].take(array, false)) return nb::none();
+      if (!fits(program_.operand(ports_[i].tensor), values[i])) return nb::none();
+    }
+    nb::dict results;
+    for (size_t i = sources_; i < ports_.size(); ++i) {
+      const nb::object array = nb::steal(PyObject_Call(empty_.ptr(), ports_[i].kind.ptr(), nullptr));
+      if (!array.is_valid() || PyDict_SetItem(results.ptr(), ports_[i].name.ptr(), array.ptr()) != 0) {
+        throw nb::python_error();
+      }
+      values[i].must_take(array, true);
+      check_bytes(program_.operand(ports_[i].tensor), values[i]);
+    }
+    run_alone(
+        program_, steps_, deadline, seen,
+        [&] {
+          for (size_t i = 0; i < sources_; ++i) lend_or_write(program_, ports_[i].tensor, values[i]);
+          for (size_t i = sources_; i < values.size(); ++i) program_.lend(ports_[i].tensor, values[i].data());
+        },
+        [&] {
+          for (size_t i = sources_; i < values.size(); ++i) program_.read(ports_[i].tensor, values[i].data());
+        });
+    return std::move(results);
+  }
+
+ private:
+  struct Port {
+    nb::object name;
+    int tensor;
+    nb::object kind;
+  };
+
+  Program& program_;
+  std::vector<Port> ports_;
+  size_t sources_ = 0;
+  nb::object empty_;
+  int steps_;
+};
 
 // Runs of `count` samples, one after the other: `given` has the arrays of the first one, in the order of `inputs`, then
 // those of the second one, and so on; or an array per input with all samples along its first axis. `wanted` has one array
@@ -585,6 +626,11 @@ NB_MODULE(_native, module) {
              without_gil([&] { take(taking.turn, taking.deadline, taking.interrupts, taking.seen); });
            })
       .def("__exit__", [](Taking& taking, const nb::args&) { taking.turn.give(); });
+  nb::class_<Call>(module, "Call", "Runs of a program by arrays that nobody has looked at.")
+      .def(nb::init<Program&, const nb::list&, const nb::list&, nb::object, int>(), nb::arg("program"),
+           nb::arg("inputs"), nb::arg("outputs"), nb::arg("empty"), nb::arg("steps"), nb::keep_alive<1, 2>())
+      .def("run", &Call::run, nb::arg("given"), nb::arg("deadline"), nb::arg("seen"),
+           "As `Program.run_whole`: name to result; None when what is given does not fit as it is.");
   nb::class_<Turn>(module, "Turn", "A lock that notices when its own thread comes again, and the child of a fork.")
       .def(nb::init<>())
       .def(
@@ -604,9 +650,6 @@ NB_MODULE(_native, module) {
            "Write (tensor, array) inputs, read (tensor, array) outputs.")
       .def("run_whole", &run_whole, nb::arg("inputs"), nb::arg("outputs"), nb::arg("steps"), nb::arg("deadline"),
            nb::arg("seen"), "Write inputs, keep the variables, run all steps, read outputs.")
-      .def("run_one", &run_one, nb::arg("input"), nb::arg("x"), nb::arg("output"), nb::arg("y"), nb::arg("steps"),
-           nb::arg("deadline"), nb::arg("seen"),
-           "As `run_whole`, for one input and one output; False when x is no array of the input's type and shape.")
       .def("run_samples", &run_samples, nb::arg("count"), nb::arg("given"), nb::arg("wanted"), nb::arg("inputs"),
            nb::arg("outputs"), nb::arg("steps"), nb::arg("from_start"), nb::arg("deadline"), nb::arg("seen"))
       .def("timed", &timed, nb::arg("first"), nb::arg("last"), "Seconds of each step in [first, last).")
@@ -620,7 +663,7 @@ NB_MODULE(_native, module) {
             return Taking{program.turn(), deadline, program.interrupts(), seen};
           },
           nb::arg("deadline"), nb::arg("seen"), nb::keep_alive<0, 1>(),
-          "For `with`: the buffers are the caller's until its end. `run_whole` and `run_one` take the turn themselves, "
+          "For `with`: the buffers are the caller's until its end. `run_whole` and `Call` take the turn themselves, "
           "everything else is for the holder.")
       .def("note", &Program::note, nb::arg("step"))
       .def_prop_ro("missing", &Program::missing, "(step, reason) for every step without a native kernel.")

@@ -265,9 +265,7 @@ class Session:
         self._input_ports = dict(zip(plan.inputs, self.inputs, strict=True))
         aliases = {name: i for name, i in plan.aliases.items() if i in self._input_ports}
         self._input_names = {**aliases, **{port.name: i for i, port in self._input_ports.items()}}
-        self._run_one = self._executor.run_one if isinstance(self._executor, NativeExecutor) else None
-        if self._run_one is not None:
-            self._input, self._output = self.inputs[0].name, self.outputs[0].name
+        self._run_call = self._executor.run_call if isinstance(self._executor, NativeExecutor) else None
 
     def __reduce__(self) -> NoReturn:
         raise InputError(
@@ -316,14 +314,11 @@ class Session:
                 `bittrue.quantize`).
             RunError: values without a defined result, for example a division by zero.
         """
-        if self._run_one is not None and len(positional) == 1 and not named and progress is None:
+        if self._run_call is not None and not named and progress is None:
             # Small networks take microseconds: the usual call goes straight to the executor.
-            x = positional[0]
-            value = self._run_one(
-                x[self._input] if type(x) is dict and len(x) == 1 and self._input in x else x, timeout
-            )
-            if value is not None:
-                return {self._output: value}
+            outputs = self._run_call(positional, timeout)
+            if outputs is not None:
+                return outputs
         session, inputs = self._inputs(positional, named)
         return session._results(inputs, session._executor.run(inputs, after_step=progress, timeout=timeout))
 

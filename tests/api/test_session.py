@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
+from bittrue.errors import InputError
 from support.build import T, chain
 from support.differential import assert_same
 from support.oracle import oracle
@@ -52,6 +53,32 @@ def test_names_positions_and_signature_names_are_one(session: bittrue.Session) -
     for outputs in (session.run({name: x}), session.run({"picture": x}), session.run(picture=x)):
         assert list(outputs) == [port.name for port in session.outputs]
         assert all(outputs[key].tobytes() == expected[key].tobytes() for key in expected)
+
+
+def test_calls_of_several_arrays_go_straight_to_the_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By order or by name in any order; what does not fit as it is goes the long way: the same result, or an error."""
+    a, b, c = (T("s8", (1, 4), scale, 3) for scale in (0.5, 0.25, 0.125))
+    first, second = T("s8", (1, 4), 0.5, 1), T("s8", (1, 4), 0.75, -2)
+    nodes = [("ADD", ("AddOptions", {}), [a, b], [first], 2), ("ADD", ("AddOptions", {}), [b, c], [second], 2)]
+    model = bittrue.load(chain(nodes))
+    session = model.prepare()
+    names = [port.name for port in session.inputs]
+    arrays = [np.arange(4, dtype=np.int8).reshape(1, 4) * (5 + i) for i in range(3)]
+    expected = model.prepare(executor="reference").run(*arrays)
+    given = dict(zip(names, arrays, strict=True))
+    wide = {**given, names[1]: np.asfortranarray(np.repeat(arrays[1], 2, 0))[::2]}
+    for call in ((given,), (dict(reversed(given.items())),), (*arrays,), (wide,)):
+        found = session.run(*call)
+        assert list(found) == list(expected)
+        assert all(found[name].tobytes() == value.tobytes() for name, value in expected.items())
+    for arguments in (({names[0]: arrays[0]},), (arrays[0],), (*arrays, arrays[0]), ({**given, "x": arrays[0]},)):
+        with pytest.raises(InputError):
+            session.run(*arguments)
+    for wrong in (arrays[2].astype(np.int16), arrays[2].reshape(4), None):
+        with pytest.raises(InputError):
+            session.run(*arrays[:2], wrong)
+    monkeypatch.setattr(session._executor, "run", None)
+    assert list(session.run(given)) == list(session.run(*arrays)) == list(expected)
 
 
 def test_trace_is_in_execution_order_and_ends_in_the_output(session: bittrue.Session) -> None:

@@ -27,6 +27,9 @@ from .run import DEFAULT_ITERATION_LIMIT, Observer, Run, placed, reentered
 if TYPE_CHECKING:
     from .profile import StepTime
 
+# A call's arguments and a timeout to output name and array.
+RunCall = Callable[[tuple[Any, ...], "float | None"], "dict[str, np.ndarray] | None"]
+
 
 class NativeExecutor:
     """Runs one schedule of a plan. Holds every buffer; runs from several threads wait for each other.
@@ -148,12 +151,13 @@ class NativeExecutor:
         return self._main.run_samples(count, given, from_start and bool(self._variables), run)
 
     @property
-    def run_one(self) -> Callable[[Any, float | None], np.ndarray | None] | None:
-        """`run` of an input with a timeout, for plans with one input and one output; None for all others.
+    def run_call(self) -> RunCall | None:
+        """`run` of the arguments of a call, with a timeout, for plans that need nothing else; None for all others.
 
-        It returns None when it is not given an array of exactly the input's type and shape.
+        It gives output name to array; None unless it is given one array per input, or a dictionary of them, of exactly
+        the inputs' types and shapes.
         """
-        return self._main.run_one(self.new_run) if self._alone and not self._shares_variables else None
+        return self._main.run_call(self.new_run) if self._alone and not self._shares_variables else None
 
     def new_run(self, timeout: float | None = None) -> Run:
         """What ends a run that begins now."""
@@ -287,23 +291,22 @@ class _Program:
             raise reentered() from None
         return done, [rows[:done] for rows in wanted]
 
-    def run_one(
-        self, new_run: Callable[[float | None], Run]
-    ) -> Callable[[Any, float | None], np.ndarray | None] | None:
-        if self._gaps or self._opaque or len(self.plan.inputs) != 1 or len(self._outputs) != 1:
+    def run_call(self, new_run: Callable[[float | None], Run]) -> RunCall | None:
+        if self._gaps or self._opaque:
             return None
-        call, empty, length = self._program.run_one, np.empty, self._length
         undefined, stopped, inside = self._undefined, self._stopped, self._reentered
-        source, (target, shape, dtype) = self.plan.inputs[0], self._outputs[0]
+        names = [tensor.name for tensor in self.plan.tensors]
+        inputs = [(names[i], i) for i in self.plan.inputs]
+        outputs = [(names[i], i, (shape, dtype)) for i, shape, dtype in self._outputs]
+        call = self._module.Call(self._program, inputs, outputs, np.empty, self._length).run
         never, now = math.inf, -1
 
-        def run(x: Any, timeout: float | None) -> np.ndarray | None:
-            if x is None or self._met_undefined:
+        def run(given: tuple[Any, ...], timeout: float | None) -> dict[str, np.ndarray] | None:
+            if self._met_undefined:
                 return None
-            y = empty(shape, dtype)
             deadline = never if timeout is None else new_run(timeout).deadline
             try:
-                return y if call(source, x, target, y, length, deadline, now) else None
+                return call(given, deadline, now)
             except undefined:
                 self._met_undefined = True
                 return None
