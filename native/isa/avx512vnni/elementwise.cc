@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -18,192 +19,76 @@ namespace {
 inline __mmask64 next_bytes(int64_t count) { return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1; }
 // ---- Addition ----
 //
-// An operand has only 256 values, and a pair of them 65536, so everything claimed about them is tried out:
-//  * value(q) = q * slope + constant + ((q * fraction + rounding) >> kFractionBits), with one `rounding` below the zero
-//    point and one from it on (two roundings away from zero act like that) for which all 256 values are equal. Where an
-//    operand is aligned by a power of two its fraction is zero. The sum of two values is exact in 32 bits.
-//  * stored = floor(sum * scale + addend) by one binary64 multiply-add onto 1.5 * 2^20, where the last place is 2^-32
-//    and rounding down leaves the integer in the high word. All 65536 results are compared, with the instructions that
-//    will run; where they differ, even with an addend for negative sums, the results themselves become a table.
+// stored = floor(a * first_slope + b * second_slope + offset) in binary32, with everything cut in two: the upper parts are
+// multiples of one power of two, of so few bits that their sum is exact, the sum of the lower ones is small. An offset is
+// looked for that all 65536 results of the rules allow, and all are compared, with the instructions that will run. Where
+// they differ the results themselves become a table.
 
-constexpr int kFractionBits = 22;  // times a byte: below 2^30
-constexpr int64_t kOne = int64_t{1} << kFractionBits;
-constexpr int kFractionLow = 7, kSlopeLow = 8;  // bits of the lower of the two 16-bit factors
-constexpr int64_t kLargest = int64_t{1} << 29;  // of values: their sums need 31 bits at most
-
-struct Operand {
-  int64_t zero_point, slope, constant, fraction;
-  int64_t rounding[2];  // below the zero point, and from it on; multiples of 2^kFractionLow
-};
-
-// The greatest rounding that gives value(q) for first <= q < last, if there is one. Just below 1, and 1/2 more where a
-// second rounding favours the values from the zero point on, is the most there can be.
-bool find_rounding(const int64_t* values, int64_t scaled, int64_t first, int64_t last, int64_t* rounding) {
-  int64_t least = -kOne, most = kOne * 3 / 2;
-  for (int64_t q = first; q < last; ++q) {
-    const int64_t begin = (values[q] - values[0]) * kOne - q * scaled;
-    least = begin > least ? begin : least;
-    most = begin + kOne - 1 < most ? begin + kOne - 1 : most;
-  }
-  *rounding = (most >> kFractionLow) * (int64_t{1} << kFractionLow);
-  return *rounding >= least;
-}
-
-bool find_operand(const int64_t* values, double slope, int64_t zero_point, Operand* operand) {
-  bool linear = true;
-  for (int64_t q = 0; q < 256; ++q) {
-    if (values[q] < -kLargest || values[q] > kLargest) return false;
-    linear = linear && values[q] - values[0] == q * (values[1] - values[0]);
-  }
-  operand->constant = values[0];
-  operand->zero_point = zero_point < 0 ? 0 : zero_point > 256 ? 256 : zero_point;
-  if (linear) {
-    operand->slope = values[1] - values[0];
-    operand->fraction = operand->rounding[0] = operand->rounding[1] = 0;
-    return true;
-  }
-  if (!(std::fabs(slope) < static_cast<double>(kLargest))) return false;
-  const int64_t nearest = std::llrint(slope * static_cast<double>(kOne));
-  for (int64_t scaled = nearest - 2; scaled <= nearest + 2; ++scaled) {
-    if (!find_rounding(values, scaled, 0, operand->zero_point, &operand->rounding[0])) continue;
-    if (!find_rounding(values, scaled, operand->zero_point, 256, &operand->rounding[1])) continue;
-    operand->slope = scaled >> kFractionBits;
-    operand->fraction = scaled & (kOne - 1);
-    return true;
-  }
-  return false;
-}
-
-// Two 16-bit factors, for first and second operand, in every dword.
-inline int32_t pair(int64_t first, int64_t second) {
-  return static_cast<int32_t>((static_cast<uint32_t>(second) << 16) | (static_cast<uint32_t>(first) & 0xFFFF));
-}
-
-// Of an operand with a fraction.
-struct FractionConstants {
-  int32_t threshold;  // the zero point, above 16 bits
-  int32_t high, low;  // multiples of 2^kFractionLow, and what is below them
-  int32_t rounding[2];
-};
-
-struct SumConstants {
-  bool swapped;  // first and second operand
-  int fractions;
-  int32_t slope_high, slope_low;  // multiples of 2^kSlopeLow, and what is below them
-  int32_t sum_high, sum_low;      // the same of both constants together, 2^31 included
-  FractionConstants second, first;
-  double scale, addend, addend_negative;
+struct LineConstants {
+  float first[2], second[2], offset[2];  // upper and lower part
   uint8_t low, high;
 };
 
 // In registers.
-struct Fraction {
-  explicit Fraction(const FractionConstants& c)
-      : threshold(_mm512_set1_epi32(c.threshold)),
-        high(_mm512_set1_epi32(c.high)),
-        low(_mm512_set1_epi32(c.low)),
-        below(_mm512_set1_epi32(c.rounding[0])),
-        above(_mm512_set1_epi32(c.rounding[1])) {}
-
-  // `words` as they are for the second operand, moved up for the first one.
-  __m512i operator()(__m512i words, __m512i moved) const {
-    const __m512i rounding = _mm512_mask_mov_epi32(above, _mm512_cmplt_epi32_mask(moved, threshold), below);
-    const __m512i sum = _mm512_slli_epi32(_mm512_dpwssd_epi32(rounding, words, high), kFractionLow);
-    return _mm512_srai_epi32(_mm512_dpwssd_epi32(sum, words, low), kFractionBits);
-  }
-
-  __m512i threshold, high, low, below, above;
-};
-
-// Operands may have been swapped: only the second one, or both, have a fraction.
-template <int kFractions, bool kBySign>
-class SumForm {
+class SumLine {
  public:
-  explicit SumForm(const SumConstants& c)
-      : slope_high_(_mm512_set1_epi32(c.slope_high)),
-        slope_low_(_mm512_set1_epi32(c.slope_low)),
-        sum_high_(_mm512_set1_epi32(c.sum_high)),
-        sum_low_(_mm512_set1_epi32(c.sum_low)),
-        second_(c.second),
-        first_(c.first),
-        scale_(_mm512_set1_pd(c.scale)),
-        addend_(_mm512_set1_pd(c.addend)),
-        addend_negative_(_mm512_set1_pd(c.addend_negative)),
-        low_(_mm512_set1_epi8(static_cast<char>(c.low))),
-        high_(_mm512_set1_epi8(static_cast<char>(c.high))) {}
+  explicit SumLine(const LineConstants& c)
+      : low_(_mm512_set1_epi8(static_cast<char>(c.low))), high_(_mm512_set1_epi8(static_cast<char>(c.high))) {
+    for (int part = 0; part < 2; ++part) {
+      first_[part] = _mm512_set1_ps(c.first[part]);
+      second_[part] = _mm512_set1_ps(c.second[part]);
+      offset_[part] = _mm512_set1_ps(c.offset[part]);
+    }
+  }
 
   // 64 elements; the unpacks and the packs undo each other's order.
   __m512i operator()(__m512i a, __m512i b) const {
     const __m512i zero = _mm512_setzero_si512();
-    const __m512i low = _mm512_unpacklo_epi8(a, b), high = _mm512_unpackhi_epi8(a, b);
-    const __m512i r01 =
-        _mm512_packs_epi32(stored(sum(_mm512_unpacklo_epi8(low, zero))), stored(sum(_mm512_unpackhi_epi8(low, zero))));
-    const __m512i r23 = _mm512_packs_epi32(stored(sum(_mm512_unpacklo_epi8(high, zero))),
-                                           stored(sum(_mm512_unpackhi_epi8(high, zero))));
+    const __m512i r01 = words(_mm512_unpacklo_epi8(a, zero), _mm512_unpacklo_epi8(b, zero));
+    const __m512i r23 = words(_mm512_unpackhi_epi8(a, zero), _mm512_unpackhi_epi8(b, zero));
     return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(r01, r23), low_), high_);
   }
 
  private:
-  // first + second + 2^31 of 16 pairs of words.
-  __m512i sum(__m512i words) const {
-    const __m512i high = _mm512_dpwssd_epi32(sum_high_, words, slope_high_);
-    const __m512i whole = _mm512_dpwssd_epi32(_mm512_slli_epi32(high, kSlopeLow), words, slope_low_);
-    // The lower bits of the constant are part of the second operand's rounding, if it has one.
-    const __m512i result = _mm512_add_epi32(whole, kFractions > 0 ? second_(words, words) : sum_low_);
-    return kFractions > 1 ? _mm512_add_epi32(result, first_(words, _mm512_slli_epi32(words, 16))) : result;
+  // Saturated to 16 bits, which is monotone and reaches past the clamp.
+  __m512i words(__m512i a, __m512i b) const {
+    const __m512i zero = _mm512_setzero_si512();
+    return _mm512_packs_epi32(rounded(_mm512_unpacklo_epi16(a, zero), _mm512_unpacklo_epi16(b, zero)),
+                              rounded(_mm512_unpackhi_epi16(a, zero), _mm512_unpackhi_epi16(b, zero)));
   }
 
-  // u = sum + 2^31 under the exponent word 0x43300000 is the binary64 number 2^52 + u, without a conversion.
-  __m512i stored(__m512i u) const {
+  // Rounding the sum down cannot cross the integer that the conversion takes.
+  __m512i rounded(__m512i a, __m512i b) const {
     constexpr int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
-    const __m512i exponent = _mm512_set1_epi32(0x43300000);
-    const __m512i even = _mm512_mask_blend_epi32(0xAAAA, u, exponent);
-    const __m512i odd =
-        _mm512_castps_si512(_mm512_mask_movehdup_ps(_mm512_castsi512_ps(exponent), 0x5555, _mm512_castsi512_ps(u)));
-    __m512d even_addend = addend_, odd_addend = addend_;
-    if (kBySign) {
-      const __m512i positive = _mm512_set1_epi64(int64_t{1} << 31);
-      even_addend = _mm512_mask_blend_pd(_mm512_test_epi64_mask(even, positive), addend_negative_, addend_);
-      odd_addend = _mm512_mask_blend_pd(_mm512_test_epi64_mask(odd, positive), addend_negative_, addend_);
+    const __m512 x = _mm512_cvtepi32_ps(a), y = _mm512_cvtepi32_ps(b);
+    __m512 sums[2];
+    for (int part = 0; part < 2; ++part) {
+      sums[part] = _mm512_fmadd_ps(x, first_[part], _mm512_fmadd_ps(y, second_[part], offset_[part]));
     }
-    const __m512d even_result = _mm512_fmadd_round_pd(_mm512_castsi512_pd(even), scale_, even_addend, down);
-    const __m512d odd_result = _mm512_fmadd_round_pd(_mm512_castsi512_pd(odd), scale_, odd_addend, down);
-    const __m512 high = _mm512_mask_movehdup_ps(_mm512_castpd_ps(odd_result), 0x5555, _mm512_castpd_ps(even_result));
-    return _mm512_sub_epi32(_mm512_castps_si512(high), _mm512_set1_epi32(0x41380000));
+    return _mm512_cvt_roundps_epi32(_mm512_add_round_ps(sums[0], sums[1], down), down);
   }
 
-  __m512i slope_high_, slope_low_, sum_high_, sum_low_;
-  Fraction second_, first_;
-  __m512d scale_, addend_, addend_negative_;
+  __m512 first_[2], second_[2], offset_[2];
   __m512i low_, high_;
 };
 
-template <int kFractions, bool kBySign>
-void add_rows(const SumConstants& constants, const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) {
-  const SumForm<kFractions, kBySign> form(constants);
-  if (constants.swapped) std::swap(first, second);
-  int64_t i = 0;
-  for (; i + 64 <= count; i += 64) {
-    _mm512_storeu_si512(out + i, form(_mm512_loadu_si512(first + i), _mm512_loadu_si512(second + i)));
-  }
-  if (i == count) return;
-  const __mmask64 mask = next_bytes(count - i);
-  _mm512_mask_storeu_epi8(out + i, mask,
-                          form(_mm512_maskz_loadu_epi8(mask, first + i), _mm512_maskz_loadu_epi8(mask, second + i)));
-}
-
-using AddRows = void (*)(const SumConstants&, const uint8_t*, const uint8_t*, uint8_t*, int64_t);
-
-class SumByForm final : public Elementwise {
+class SumByLine final : public Elementwise {
  public:
-  SumByForm(const SumConstants& constants, AddRows rows) : constants_(constants), rows_(rows) {}
+  explicit SumByLine(const LineConstants& constants) : constants_(constants) {}
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
-    rows_(constants_, first, second, out, count);
+    const SumLine line(constants_);
+    int64_t i = 0;
+    for (; i + 64 <= count; i += 64) {
+      _mm512_storeu_si512(out + i, line(_mm512_loadu_si512(first + i), _mm512_loadu_si512(second + i)));
+    }
+    if (i == count) return;
+    const __mmask64 mask = next_bytes(count - i);
+    _mm512_mask_storeu_epi8(out + i, mask,
+                            line(_mm512_maskz_loadu_epi8(mask, first + i), _mm512_maskz_loadu_epi8(mask, second + i)));
   }
 
  private:
-  const SumConstants constants_;
-  const AddRows rows_;
+  const LineConstants constants_;
 };
 
 struct Table {
@@ -222,58 +107,36 @@ class SumByTable final : public Elementwise {
   const std::unique_ptr<Table> table_;
 };
 
-FractionConstants split(const Operand& operand, bool second, int64_t riding) {
-  const int64_t high = operand.fraction >> kFractionLow, low = operand.fraction & ((1 << kFractionLow) - 1);
-  FractionConstants c;
-  c.threshold = static_cast<int32_t>(operand.zero_point << 16);
-  c.high = second ? pair(0, high) : pair(high, 0);
-  c.low = second ? pair(0, low) : pair(low, 0);
-  for (int i = 0; i < 2; ++i) c.rounding[i] = static_cast<int32_t>((operand.rounding[i] + riding) >> kFractionLow);
-  return c;
+// Parts of a number: a multiple of `unit`, and what is left.
+void cut(double number, double unit, float* parts) {
+  const double upper = std::nearbyint(number / unit) * unit;
+  parts[0] = static_cast<float>(upper);
+  parts[1] = static_cast<float>(number - upper);
 }
 
-bool find_constants(const AddSpec& spec, SumConstants* c) {
-  Operand operands[2];
-  int64_t values[2][256];
-  portable::aligned_values(spec, values[0], values[1]);
-  const double unit = std::ldexp(1.0, spec.left);
-  const double slopes[2] = {portable::real_multiplier(spec.align, spec.first) * unit,
-                            portable::real_multiplier(spec.align, spec.second) * (spec.subtract ? -unit : unit)};
-  const int64_t zero_points[2] = {spec.first_zero_point, spec.second_zero_point};
-  for (int i = 0; i < 2; ++i) {
-    if (!find_operand(values[i], slopes[i], zero_points[i], &operands[i])) return false;
-    if (operands[i].slope >> kSlopeLow != static_cast<int16_t>(operands[i].slope >> kSlopeLow)) return false;
-  }
-  c->swapped = operands[1].fraction == 0;
-  const Operand &first = operands[c->swapped ? 1 : 0], &second = operands[c->swapped ? 0 : 1];
-  c->fractions = second.fraction == 0 ? 0 : first.fraction == 0 ? 1 : 2;
-  const int64_t slope_mask = (1 << kSlopeLow) - 1;
-  c->slope_high = pair(first.slope >> kSlopeLow, second.slope >> kSlopeLow);
-  c->slope_low = pair(first.slope & slope_mask, second.slope & slope_mask);
-  const int64_t constant = first.constant + second.constant + (int64_t{1} << 31);
-  c->sum_high = static_cast<int32_t>(constant >> kSlopeLow);
-  c->sum_low = static_cast<int32_t>(constant & slope_mask);
-  // The lower bits of the constant ride above the fraction: 255 * 2^22 + 1.5 * 2^22 + 255 * 2^22 < 2^31.
-  c->second = split(second, true, static_cast<int64_t>(c->sum_low) << kFractionBits);
-  c->first = split(first, false, 0);
-
-  using rules::RescaleRule;
+// False where no offset gives all results.
+bool find_line(const AddSpec& spec, const Table& table, LineConstants* c) {
   const rules::Requantize& r = spec.requantize;
-  const rules::Multiplier& m = r.multipliers.data()[0];
-  const RescaleRule rule = r.rescale;
-  c->scale = portable::real_multiplier(rule, m);
-  if (!(c->scale > 0 && c->scale < 1) || r.low + r.flip < 0 || r.high + r.flip > 255) return false;
+  if (r.low + r.flip < 0 || r.high + r.flip > 255) return false;
   c->low = static_cast<uint8_t>(r.low + r.flip);
   c->high = static_cast<uint8_t>(r.high + r.flip);
-  // The second of two roundings moves ties by half of its own last place; a single one, away from zero, moves them by
-  // anything small.
-  const bool two_steps = rule == RescaleRule::q31_two_step_up_away || rule == RescaleRule::q31_two_step_up_up;
-  const double second_rounding = two_steps && m.exponent < 0 ? std::ldexp(1.0, m.exponent - 1) : 0.0;
-  const double away = rule == RescaleRule::binary64_multiply_away ? std::ldexp(1.0, -20) : 0.0;
-  // 2^52 + u = sum + 2^52 + 2^31, which is taken out again.
-  const double base = 1.5 * 1048576 + 0.5 + r.zero_point + r.flip - (4503599627370496.0 + 2147483648.0) * c->scale;
-  c->addend = base + second_rounding;
-  c->addend_negative = base + (rule == RescaleRule::q31_two_step_up_away ? -second_rounding : second_rounding) - away;
+  const double unit = std::ldexp(portable::real_multiplier(r.rescale, r.multipliers.data()[0]), spec.left);
+  const double first = portable::real_multiplier(spec.align, spec.first) * unit;
+  const double second = portable::real_multiplier(spec.align, spec.second) * (spec.subtract ? -unit : unit);
+  double least = -std::numeric_limits<double>::infinity(), limit = -least;
+  for (int i = 0; i < 65536; ++i) {
+    const int stored = table.stored[i];
+    const double offset = stored - (first * (i / 256) + second * (i % 256));
+    if (stored > c->low && offset > least) least = offset;
+    if (stored < c->high && offset + 1 < limit) limit = offset + 1;
+  }
+  const double greatest = 255 * (std::fabs(first) + std::fabs(second)) + std::fabs(least) + std::fabs(limit);
+  if (!(least < limit) || !(greatest < 1048576.0)) return false;  // results that are all at an end of the clamp, too
+  // 23 bits hold every sum of upper parts.
+  const double grid = std::ldexp(1.0, std::ilogb(greatest) - 22);
+  cut(first, grid, c->first);
+  cut(second, grid, c->second);
+  cut((least + limit) / 2, grid, c->offset);
   return true;
 }
 
@@ -288,12 +151,12 @@ void fill(const AddSpec& spec, Table* table) {
   }
 }
 
-bool reproduces(const SumConstants& constants, AddRows rows, const Table& table) {
+bool reproduces(const Elementwise& sum, const Table& table) {
   uint8_t bytes[256], same[256], out[256];
   for (int i = 0; i < 256; ++i) bytes[i] = static_cast<uint8_t>(i);
   for (int a = 0; a < 256; ++a) {
     std::memset(same, a, sizeof same);
-    rows(constants, same, bytes, out, 256);
+    sum.run(same, bytes, out, 256);
     if (std::memcmp(out, table.stored + 256 * a, 256) != 0) return false;
   }
   return true;
@@ -388,14 +251,10 @@ inline void sum_columns(const uint8_t* const* taps, int64_t taps_count, int64_t 
 std::unique_ptr<Elementwise> make_add(const AddSpec& spec) {
   std::unique_ptr<Table> table(new Table);
   fill(spec, table.get());
-  SumConstants constants;
-  if (find_constants(spec, &constants)) {
-    static constexpr AddRows kForms[3][2] = {{add_rows<0, false>, add_rows<0, true>},
-                                             {add_rows<1, false>, add_rows<1, true>},
-                                             {add_rows<2, false>, add_rows<2, true>}};
-    for (const AddRows rows : kForms[constants.fractions]) {
-      if (reproduces(constants, rows, *table)) return std::unique_ptr<Elementwise>(new SumByForm(constants, rows));
-    }
+  LineConstants constants;
+  if (find_line(spec, *table, &constants)) {
+    std::unique_ptr<Elementwise> line(new SumByLine(constants));
+    if (reproduces(*line, *table)) return line;
   }
   return std::unique_ptr<Elementwise>(new SumByTable(std::move(table)));
 }
