@@ -1,12 +1,15 @@
 """The power of the tests: random single-token mutants of rules, operators and planning, and how many the tests notice.
 
-    python tools/test_mutants.py                          # 20 mutants of each folder, seed 19; an hour or two
+    python tools/test_mutants.py                          # 20 mutants of each folder, seed 19
     python tools/test_mutants.py --seed 7 --count 5       # others, and fewer
+    python tools/test_mutants.py --of plan/bounds.py      # of these, those of whose line this is a part
+    python tools/test_mutants.py --examples 41            # more new examples per property, and all that runs in turns
     python tools/test_mutants.py --tree OTHER_CHECKOUT    # its tests
 
-A first run, kept in build/mutants, says which tests run which functions: three cases of every test, two examples of
-every property. A mutant meets the tests that run its function (its file, where only importing does), first short ones
-that run few functions. What is mutated is a copy of the package.
+A first run of the whole suite, kept in build/mutants/reach by folder of tests, says which case of which test runs which
+functions, and how long it takes. A mutant meets the cases that run its function (its file, where only importing does),
+first short ones that run few functions, then the others of their files, until one fails or the limit is reached. All
+seconds are those of processors. What is mutated is a copy of the package.
 """
 
 from __future__ import annotations
@@ -20,11 +23,10 @@ import io
 import json
 import os
 import random
+import resource
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -38,11 +40,11 @@ FOLDERS = ("rules", "operators", "plan")
 WORDS = "+:- -:+ *:+ //:* %:// >>:<< <<:>> &:| |:& +=:-= -=:+= *=:+= <:<= <=:< >:>= >=:> ==:!= !=:== and:or or:and"
 NAMES = "True:False False:True min:max max:min minimum:maximum maximum:minimum floor:ceil ceil:floor any:all all:any"
 SWAPS = dict(pair.split(":") for pair in f"{WORDS} {NAMES}".split())
-# Of properties, in the run that says which tests run which functions.
-EXAMPLES = 2
-# Estimated seconds of the tests that one pytest runs: most mutants fail in the first.
-PORTIONS = (5, 60, 1e9)
-LIMIT = "the time limit"
+# The seed of properties' new examples, and of the turns: the cases of the first run are met.
+EXAMPLES = 19
+# Estimated seconds of the cases that one pytest runs: most mutants fail in the first.
+PORTIONS = (4, 40, 1e9)
+ENDLESS = "no end"
 
 
 # ---- the mutants
@@ -130,26 +132,20 @@ def recording(text: str, file: str) -> str:
 
 
 class Reaching:
-    """Notes which test runs which functions. Each file starts anew: what another one has cached is computed again."""
+    """Notes which case runs which functions, and its seconds. Each file starts anew: what another one has cached is
+    computed again.
+    """
 
     def __init__(self) -> None:
-        self.file, self.seconds = "", defaultdict(float)
-        self.reached: dict[str, list[str]] = defaultdict(list)
+        self.file, self.functions = "", dict[str, int]()
+        self.cases: dict[str, tuple[float, list[int]]] = {}
+        self.failed: set[str] = set()
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(self) -> None:
         from bittrue._recorder import seen
 
         # What importing runs, and what is outside of functions: no test of its own.
-        self.reached.update((function, []) for function in seen)
-        cases = defaultdict(list)
-        for item in items:
-            cases[_test(item.nodeid)].append(item)
-        # The first, the one in the middle and the last; of doctests all.
-        items[:] = [
-            item
-            for test, those in cases.items()
-            for item in (those if "doctest" in test else dict.fromkeys((those[0], those[len(those) // 2], those[-1])))
-        ]
+        self.functions.update((function, i) for i, function in enumerate(seen))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -162,44 +158,50 @@ class Reaching:
                 if isinstance(one, functools._lru_cache_wrapper) and str(one.__module__).startswith("bittrue"):
                     one.cache_clear()
         seen.clear()
+        start = sum(os.times()[:4])
         result = yield
-        for function in seen:
-            self.reached[function].append(_test(item.nodeid))
+        reached = [self.functions.setdefault(function, len(self.functions)) for function in seen]
+        self.cases[item.nodeid] = sum(os.times()[:4]) - start, reached
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[_test(report.nodeid)] += report.duration
+        if report.failed:
+            self.failed.add(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
-        Path(os.environ["MUTANTS_REACH"]).write_text(json.dumps({"seconds": self.seconds, "reached": self.reached}))
+        # What fails without a mutant tells none.
+        cases = {case: found for case, found in self.cases.items() if case not in self.failed}
+        Path(os.environ["MUTANTS_REACH"]).write_text(json.dumps({"functions": [*self.functions], "cases": cases}))
 
 
 class Killing:
-    """Runs the tests that MUTANTS_TESTS lists, in that order, and says which failed."""
+    """Runs the cases that MUTANTS_CASES lists, in that order, and says which failed."""
 
     def __init__(self) -> None:
-        self.order = {test: i for i, test in enumerate(json.loads(Path(os.environ["MUTANTS_TESTS"]).read_text()))}
+        self.order = {case: i for i, case in enumerate(json.loads(Path(os.environ["MUTANTS_CASES"]).read_text()))}
         # A failure is enough; the smallest input that shows it is not looked for.
         settings.register_profile("power", settings.default, phases=[Phase.explicit, Phase.generate])
         settings.load_profile("power")
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        asked = [item for item in items if _test(item.nodeid) in self.order]
-        items[:] = sorted(asked, key=lambda item: self.order[_test(item.nodeid)])
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        # With more examples, what runs in turns does so with all its parameters.
+        named = _test if config.option.examples else str
+        asked = [item for item in items if named(item.nodeid) in self.order]
+        items[:] = sorted(asked, key=lambda item: self.order[named(item.nodeid)])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             Path(os.environ["MUTANTS_FAILED"]).write_text(report.nodeid)
 
 
-def _test(nodeid: str) -> str:
-    return nodeid.partition("[")[0]
+def _test(case: str) -> str:
+    return case.partition("[")[0]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """What makes this file a plugin."""
-    config.pluginmanager.register(Killing() if "MUTANTS_TESTS" in os.environ else Reaching())
+    config.pluginmanager.register(Killing() if "MUTANTS_CASES" in os.environ else Reaching())
 
 
 # ---- the campaign
@@ -208,20 +210,32 @@ def pytest_configure(config: pytest.Config) -> None:
 class Campaign:
     """A checkout, a copy of its package, and what its tests reach."""
 
-    def __init__(self, tree: Path) -> None:
+    def __init__(self, tree: Path, examples: int | None, limit: float) -> None:
         self.tree, self.work = tree.resolve(), tree.resolve() / "build" / "mutants"
         self.source, self.copy = self.tree / "src" / "bittrue", self.work / "copy" / "bittrue"
+        self.examples, self.limit = examples, limit
         self._renew()
-        if not (self.work / "reach.json").exists():
+        tests = self.tree / "tests"
+        names = sorted({path.relative_to(tests).parts[0] for path in tests.rglob("test_*.py")})
+        kept = {name: self.work / "reach" / f"{name}.json" for name in names}
+        missing = [name for name in names if not kept[name].exists()]
+        if missing:
             for path in (path for folder in FOLDERS for path in (self.copy / folder).rglob("*.py")):
                 path.write_text(recording(path.read_text(encoding="utf-8"), str(path.relative_to(self.copy))))
             (self.copy / "_recorder.py").write_text("seen = set()\n")
-            self.pytest("--examples", str(EXAMPLES), "tests", MUTANTS_REACH=str(self.work / "reach.json"))
+            kept[missing[0]].parent.mkdir(exist_ok=True)
+            for name in missing:
+                self.pytest(f"tests/{name}", MUTANTS_REACH=str(kept[name]))
             self._renew()
-        reach = json.loads((self.work / "reach.json").read_text())
-        self.seconds: dict[str, float] = reach["seconds"]
-        self.reached = {function: set(tests) for function, tests in reach["reached"].items()}
-        self.breadth = Counter(test for tests in self.reached.values() for test in tests)
+        self.seconds: dict[str, float] = {}
+        self.reached: dict[str, set[str]] = defaultdict(set)
+        for path in kept.values():
+            reach = json.loads(path.read_text())
+            for case, (seconds, functions) in reach["cases"].items():
+                self.seconds[case] = seconds
+                for i in functions:
+                    self.reached[reach["functions"][i]].add(case)
+        self.breadth = Counter(case for cases in self.reached.values() for case in cases)
 
     def _renew(self) -> None:
         shutil.rmtree(self.copy, ignore_errors=True)
@@ -229,58 +243,81 @@ class Campaign:
         compileall.compile_dir(self.copy, quiet=1)
 
     def drawn(self, folder: str, seed: int, count: int) -> list[Mutant]:
-        """Random mutants of the folder's lines that tests run."""
+        """Random mutants of the folder's files."""
         places = [
             place
             for path in sorted((self.source / folder).rglob("*.py"))
             for place in mutants(path.read_text(encoding="utf-8"), str(path.relative_to(self.source)))
-            if place[0].function in self.reached
         ]
         draw = random.Random(f"{seed} {folder}")
         return [draw.choice(place) for place in draw.sample(places, count)]
 
-    def pytest(self, *arguments: str, limit: float | None = None, **variables: str) -> int:
-        """Its exit code; -1 after the limit."""
-        command = ["nice", sys.executable, *"-m pytest -p test_mutants -p no:cacheprovider -q -n 0".split(), *arguments]
+    def pytest(self, *arguments: str, limit: int = resource.RLIM_INFINITY, **variables: str) -> int:
+        """Its exit code; below 0 after the limit, in seconds of one process."""
+        command = [
+            sys.executable,
+            *f"-m pytest -p test_mutants -p no:cacheprovider -q -n 0 --seed {EXAMPLES}".split(),
+            *arguments,
+        ]
         paths = [str(self.copy.parent), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         variables |= {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
         with (self.work / "log.txt").open("w") as log:
-            process = subprocess.Popen(
-                command, cwd=self.tree, env=os.environ | variables, stdout=log, stderr=log, start_new_session=True
-            )
-            try:
-                return process.wait(limit)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                return -1
+            return subprocess.run(
+                command,
+                cwd=self.tree,
+                env=os.environ | variables,
+                stdout=log,
+                stderr=log,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)),
+            ).returncode
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """Those that run its function, or else its file; first the short ones that run few functions."""
-        found = self.reached.get(mutant.function) or set().union(
-            *(tests for function, tests in self.reached.items() if function.startswith(f"{mutant.file}:"))
-        )
-        return sorted(found, key=lambda test: (self.breadth[test] * self.seconds[test], test))
+    def cases(self, mutant: Mutant) -> list[str]:
+        """Those that run its function, or else its file, then the others of their files. First the short ones that run
+        few functions, and the first ones of many tests.
+        """
+        found = self.reached.get(mutant.function, set())
+        if mutant.function.endswith(":0") or not found:
+            found = set().union(*(self.reached[one] for one in self.reached if one.startswith(f"{mutant.file}:")))
+        files, met = {case.partition("::")[0] for case in found}, Counter[str]()
+        keys = {}
+        for case in sorted(self.seconds, key=lambda case: (self.breadth[case] * self.seconds[case], case)):
+            if case.partition("::")[0] in files:
+                met[_test(case)] += 1
+                keys[case] = case not in found, self.breadth[case] * self.seconds[case] * met[_test(case)], case
+        return sorted(keys, key=keys.__getitem__)
 
-    def meet(self, mutant: Mutant, limit: float) -> tuple[str, float]:
-        """Which test failed first ("": none), and the seconds that it took."""
-        start, path, failed = time.perf_counter(), self.copy / mutant.file, self.work / "failed.txt"
+    def meet(self, mutant: Mutant) -> tuple[str, float, int]:
+        """Which case failed first ("": none), the seconds that this took, and how many cases the limit has left out."""
+        path, failed, spent = self.copy / mutant.file, self.work / "failed.txt", 0.0
+        waiting = self.cases(mutant)
         path.write_text(mutant.applied((self.source / mutant.file).read_text()))
+        start = sum(os.times()[:4])
         try:
-            waiting = self.tests(mutant)
             for portion in PORTIONS:
-                now: list[str] = []
-                while waiting and sum(self.seconds[test] for test in now) < portion:
+                now, planned = list[str](), 0.0
+                while waiting and planned < portion and spent + planned < self.limit:
+                    planned += self.seconds[waiting[0]]
                     now.append(waiting.pop(0))
+                spent += planned
+                if not now:
+                    break
+                more = () if self.examples is None else ("--examples", str(self.examples))
+                asked = list(dict.fromkeys(map(_test, now))) if more else now
+                (self.work / "cases.json").write_text(json.dumps(asked))
                 failed.unlink(missing_ok=True)
-                (self.work / "tests.json").write_text(json.dumps(now))
-                files = sorted({test.partition("::")[0] for test in now})
-                left = limit - (time.perf_counter() - start)
-                variables = {"MUTANTS_TESTS": str(self.work / "tests.json"), "MUTANTS_FAILED": str(failed)}
-                code = self.pytest("-x", *files, limit=left, **variables) if now else 0
+                # Whole tests by name: of these, conftest chooses no turns.
+                names = asked if more else sorted({case.partition("::")[0] for case in now})
+                code = self.pytest(
+                    *("-x", *more, *names),
+                    limit=int(60 + 4 * planned * (20 if more else 1)),
+                    MUTANTS_CASES=str(self.work / "cases.json"),
+                    MUTANTS_FAILED=str(failed),
+                )
                 if code not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
-                    without_test = LIMIT if code == -1 else "importing it"
-                    return failed.read_text() if failed.exists() else without_test, time.perf_counter() - start
-            return "", time.perf_counter() - start
+                    without_case = ENDLESS if code < 0 else "importing it"
+                    told = failed.read_text() if failed.exists() else without_case
+                    return told, sum(os.times()[:4]) - start, 0
+            return "", sum(os.times()[:4]) - start, len(waiting)
         finally:
             shutil.copy2(self.source / mutant.file, path)
 
@@ -291,17 +328,22 @@ def main() -> int:
     parser.add_argument("--tree", type=Path, default=Path(__file__).parents[1], help="the checkout (default: this one)")
     parser.add_argument("--seed", type=int, default=19)
     parser.add_argument("--count", type=int, default=20, help="mutants of each folder (default: 20)")
-    parser.add_argument("--limit", type=float, default=600, help="seconds for a mutant (default: 600)")
+    parser.add_argument(
+        "--of", metavar="TEXT", action="append", help="only mutants of whose line in the table it is a part"
+    )
+    parser.add_argument("--examples", type=int, metavar="N", help="as pytest's, and all that runs in turns")
+    parser.add_argument("--limit", type=float, default=120, help="seconds of cases that a mutant meets (default: 120)")
     asked = parser.parse_args()
-    campaign, killed, undecided = Campaign(asked.tree), 0, 0
-    print("| mutant | written | seconds | killed by |\n|---|---|---|---|")
-    mutants = [one for folder in FOLDERS for one in campaign.drawn(folder, asked.seed, asked.count)]
-    for mutant in mutants:
-        test, seconds = campaign.meet(mutant, asked.limit)
-        undecided += test == LIMIT
-        killed += test not in ("", LIMIT)
-        print(f"| {mutant} | {seconds:.0f} | {test or '-'} |", flush=True)
-    print(f"{killed} of {len(mutants)} killed, {undecided} undecided")
+    campaign, killed, endless = Campaign(asked.tree, asked.examples, asked.limit), 0, 0
+    drawn = [one for folder in FOLDERS for one in campaign.drawn(folder, asked.seed, asked.count)]
+    drawn = [one for one in drawn if not asked.of or any(text in str(one) for text in asked.of)]
+    print("| mutant | written | seconds | noticed by |\n|---|---|---|---|")
+    for mutant in drawn:
+        case, seconds, left = campaign.meet(mutant)
+        endless += case == ENDLESS
+        killed += case not in ("", ENDLESS)
+        print(f"| {mutant} | {seconds:.0f} | {case or (f'- ({left} cases left out)' if left else '-')} |", flush=True)
+    print(f"{killed} of {len(drawn)} noticed, {endless} without an end")
     return 0
 
 
