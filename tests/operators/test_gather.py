@@ -113,6 +113,11 @@ def test_a_position_outside_is_an_error_of_the_run(operator: str, position: int)
     assert not runs_in_runtime(content, inputs)
 
 
+def test_no_position_is_too_large_where_nothing_is_read() -> None:
+    content = single("GATHER", ("GatherOptions", {"axis": 1}), [T("s8", (0, 3)), T("s32", (1,))], [T("s8", ())])
+    assert check(content, [[np.zeros((0, 3), np.int8), np.int32([5])]]) == "equal"
+
+
 @pytest.mark.parametrize(
     ("operator", "options", "inputs", "code"),
     [

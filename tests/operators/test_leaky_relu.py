@@ -51,6 +51,13 @@ def test_negative_slopes_of_16_bits(alpha: float) -> None:
     assert check(model(T("s16", (65536,), 2**-10), T("s16", (), 2**-10), alpha), [[values]]) == "equal"
 
 
+@pytest.mark.parametrize("alpha", [0.0130, -0.0130, 0.0131, -0.0131])
+def test_where_the_delegate_takes_a_slope(alpha: float) -> None:
+    """From 2^-8 on, input scale times alpha over output scale; its multipliers have 8 binary places."""
+    values = np.arange(-128, 128, dtype=np.int8)
+    assert check(model(T("s8", (256,), 0.3), T("s8", (), 1.0), alpha), [[values]]) == "equal"
+
+
 def test_a_slope_that_is_nan_stays() -> None:
     """In a product of two NaNs, too; its sign and payload are the result's."""
     x = np.uint32([0x7FC00001, 0xFFC00002, 0x3F800000, 0xBF800000, 0, 0x80000000] * 5).view(np.float32)

@@ -82,8 +82,10 @@ def test_literal() -> None:
         {"collapsed": [1]},
         {"collapsed": [0, 0]},
         {"offsets": [2]},
+        {"offsets": [-1]},
         {"offsets": []},
         {"axes": [2]},
+        {"axes": [-1]},
         {"axes": [0, 1]},
         # The specification allows corners without an axis of coordinates; the kernel reads beyond the shape.
         {"vector": 2},
