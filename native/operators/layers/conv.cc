@@ -415,6 +415,7 @@ RealConvolutionForm::RealConvolutionForm(const Step& step)
   }
   require(step.integer("channels_last", 0, 1) == 0, "channels are last");
   split = step.integer("split", 0, int64_t{1} << 40);
+  require(step.integer("turned", 0, 1) == 0, "windows are rows of the image");
   find_loop_order(*this);
   if (step.has_input(2)) {
     const Operand& addend = step.input(2);

@@ -198,7 +198,8 @@ class WholeLayer final : public Kernel {
     inner.inputs = {&in, &filters};
     inner.outputs = {&out};
     // The order of exact sums is free.
-    inner.integers["block"] = {1}, inner.integers["split"] = {1 << 24}, inner.integers["packed"] = {1};
+    inner.integers["block"] = {1}, inner.integers["split"] = {1 << 24}, inner.integers["packed"] = {1},
+    inner.integers["turned"] = {0};
     std::unique_ptr<Kernel> made =
         step.name == "conv_transpose" ? make_real_transposed(inner, cores) : make_real_convolution(inner, cores);
     require(made != nullptr, "no native kernel for these windows");

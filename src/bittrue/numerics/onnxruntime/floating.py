@@ -182,17 +182,6 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("average_pool", _ONE, _SUM, _RUN, requires=(("same_padding_adds", 18),)),
     Row("lp_pool", _ONE, _SUM, _RUN),
-    Row(
-        "conv",
-        _SUMMED,
-        _PRODUCT,
-        "run: 28 of 52 random single-node models with other bits",
-        when=(("one_channel_spans_rows",),),
-        requires=(_UNDILATED,),
-        limit="filters of one channel with one window along the last axis: the order of additions, another one than"
-        " elsewhere, is not reproduced",
-        inexact=True,
-    ),
     Row("conv", _SUMMED, _PRODUCT, _MACHINE, requires=(_UNDILATED,), limit=_THREADS),
     *(
         Row(stem, ("f32 f32 f32|- -> f32",), _PRODUCT, _MACHINE, limit=_THREADS)

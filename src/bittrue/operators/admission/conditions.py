@@ -261,11 +261,6 @@ def column_pairs_can_saturate(call: Call) -> bool:
     return bool(accumulate.risky_pairs(columns.swapaxes(-1, -2) if turned else columns).any())
 
 
-def one_channel_spans_rows(call: Call) -> bool:
-    """A convolution whose filters (input 1, depth second) see one channel, with one window along the last axis."""
-    return call.input(1).shape[1:2] == (1,) and call.output.shape[-1:] == (1,)
-
-
 def rescaled_within_32_bits(call: Call) -> bool:
     """Accumulators of a layer (weights are input 1, a bias may be input 2), rescaled, surely fit 32 bits."""
     source, weights, output = call.input(0), call.input(1), call.output
@@ -529,7 +524,6 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "layer_weights_scaled": layer_weights_scaled,
     "not_broadcast": not_broadcast,
     "not_empty": not_empty,
-    "one_channel_spans_rows": one_channel_spans_rows,
     "one_scale": one_scale,
     "output_is_empty": output_is_empty,
     "constant_number_has_more_axes": constant_number_has_more_axes,

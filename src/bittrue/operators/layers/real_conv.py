@@ -53,16 +53,28 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
     return block, block * taps
 
 
+def _spans_rows(call: Call, windows: tuple[Window, ...]) -> bool:
+    """Filters of one channel with one plain window along the last of at most two axes: windows lie in the image itself,
+    one row each, so that products of single rows and columns take other ways.
+    """
+    plain = all(one.stride == 1 and one.dilation == 1 and not one.before and not one.after for one in windows)
+    return plain and len(windows) <= 2 and call.input(1).shape[1] == 1 and windows[-1].taps == windows[-1].size
+
+
 def lower(call: Call) -> Lowered:
     """Geometry."""
     (windows, groups), weights = convolution_windows(call), call.input(1)
     terms = math.prod(weights.shape[1:])
     block, split = _split(call, windows)
+    single = weights.shape[0] == groups
     return Lowered(
         parameters={
             **spatial_parameters(windows),
             "block": block,
             "split": split,
+            "turned": not split
+            and _spans_rows(call, windows)
+            and (single or math.prod(one.out for one in windows) == 1),
             "groups": groups,
             "channels_last": bool(call.attribute("channels_last")),
             "output_shape": channels_first(call, call.output.shape),
@@ -99,7 +111,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rule = real_product.RULES[step.rules["real_product"]]
     block = step["block"] or 1
     weights = _by_blocks(w.reshape(*w.shape[:2], -1), 1, block).reshape(groups, filters // groups, -1)
-    layout = real_product.Layout(added_last=begin is None, split=step["split"])
+    layout = real_product.Layout(added_last=begin is None, split=step["split"], turned_b=step["turned"])
     started = None if begin is None else begin.reshape(len(x), *weights.shape[:2], -1)
     added = None if bias is None else bias.reshape(groups, -1, 1)
 
