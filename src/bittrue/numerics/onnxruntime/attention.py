@@ -15,6 +15,10 @@ _SINGLE = ("attribute_is", "half", None)
 _HALVES = (("attribute_is", "half", True), ("attribute_is", "begins_with_mask", True))
 
 _CACHED = {**_PRODUCTS, "cached_product": "binary32_16_lanes"}
+_DECODED = (
+    f"{CACHE}; where threads outnumber the heads of all sequences, a single query over several blocks is put together"
+    " from them in another way"
+)
 _INTEGERS = "f32 f32|- f32|- - - f32|- {0} {0} s32 s32 f32|- f32 f32 -> f32 {0} {0}"
 # Caches of integers: 8 bits, or two of 4 bits in a byte.
 _OF_INTEGERS = tuple(
@@ -27,7 +31,7 @@ _OF_INTEGERS = tuple(
         limit=limit,
     )
     for rule, when, limit in (
-        ("binary32_blocks_of_all_queries", (("attends_in_plain",),), CACHE),
+        ("binary32_blocks_of_all_queries", (("attends_in_plain",),), _DECODED),
         ("whole_rows", (), OTHERS),
     )
 )
