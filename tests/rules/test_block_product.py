@@ -105,8 +105,8 @@ class Element:
                 add(lane, block, [*range(width * lane, width * lane + width)])
         return rounded(total(lanes[:4]) + total(lanes[4:])) if by_fours else halves(lanes)
 
-    def four_blocks(self) -> Fraction:
-        lanes = [Fraction(0)] * (min(self.length, 64) // 4)
+    def four_blocks(self, count: int = 0) -> Fraction:
+        lanes = [Fraction(0)] * (count or min(self.length, 64) // 4)
         for k in range(0, self.blocks, 4):
             for j in range(len(lanes)):
                 sums = []
@@ -118,6 +118,14 @@ class Element:
                             part = rounded(dot * self.scales[block] + part)
                     sums.append(part)
                 lanes[j] = rounded(lanes[j] + rounded(sums[0] + sums[1]))
+        return halves(lanes)
+
+    def chain_of_blocks(self) -> Fraction:
+        lanes = [Fraction(0)] * 8
+        for block in range(self.blocks):
+            for j in range(8):
+                dot = sum(self.four(block, f) for f in range(j, self.length // 4, 8))
+                lanes[j] = rounded(dot * self.scales[block] + lanes[j])
         return halves(lanes)
 
 
@@ -178,7 +186,21 @@ def test_four_blocks_by_single_operations(length: int, blocks: int) -> None:
     assert [[fraction(v) for v in row] for row in ours] == wanted
 
 
+@pytest.mark.parametrize(("length", "blocks"), [(32, 7), (64, 6), (64, 3), (128, 5)])
+def test_four_blocks_of_8_by_single_operations(length: int, blocks: int) -> None:
+    """binary32_four_blocks_of_8: three rows and five columns have a pair, a single row, four columns and a last one."""
+    rows, columns = factors(length, blocks, 2)
+    ours = block_product.binary32_four_blocks_of_8(rows, columns, 2)
+    for m in range(3):
+        for n in range(5):
+            one = Element(rows, columns, m, n)
+            chained = length == 64 and m < 2 and n < 4
+            assert fraction(ours[m, n]) == (one.chain_of_blocks() if chained else one.four_blocks(8)), (m, n)
+
+
 def test_block_products_are_told_apart() -> None:
-    rows, columns = factors(32, 6, 2)
-    results = {rule.apply(rows, columns, 2).tobytes() for rule in block_product.RULES.values()}
+    """Two of them differ in blocks of more than 32 alone."""
+    results = set()
+    for rule in block_product.RULES.values():
+        results.add(b"".join(rule.apply(*factors(length, 6, 2), 2).tobytes() for length in (32, 64)))
     assert len(results) == len(block_product.RULES)
