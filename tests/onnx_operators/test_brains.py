@@ -1,6 +1,6 @@
-"""What has kernels for bf16 that compute: Sign and normalizations.
+"""What has kernels for bf16 that compute: Sign, normalizations, streams of hyper-connections.
 
-Stems: layer_normalization, sign.
+Stems: layer_normalization, mix_streams, reduce_streams, sign.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, load_from_string
 
+from support.contributed_models import streams
 from support.onnx_models import MICROSOFT, Checks, check, single
 from support.onnx_narrow import run_memory
 
@@ -61,4 +62,21 @@ def test_normalizations(request: pytest.FixtureRequest, skip: str, kind: str) ->
     checks = Checks(request, usual=10, only="equal")
     for rng in checks:
         content, feeds = _model(rng, f"{skip}{kind}Normalization")
+        checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
+
+
+@pytest.mark.parametrize("kind", [BRAIN, np.dtype(np.float16)])
+def test_streams(request: pytest.FixtureRequest, kind: np.dtype) -> None:
+    """Gates are of the streams' type, or of binary32 numbers."""
+    checks = Checks(request, usual=8, only="equal")
+    number = helper.np_dtype_to_tensor_dtype(kind)
+    for rng in checks:
+        content, feeds = streams(rng)
+        model = load_from_string(content)
+        whole = rng.random() < 0.5
+        for place, info in enumerate(model.graph.input):
+            if whole or info.name in ("x", "block"):
+                info.type.tensor_type.elem_type, feeds[place] = number, feeds[place].astype(kind)
+        model.graph.output[0].type.tensor_type.elem_type = number
+        content = model.SerializeToString()
         checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))

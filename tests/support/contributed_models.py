@@ -8,7 +8,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from .attention_models import normal
-from .floating_models import F32, Generator, Model, shape_of, wild
+from .floating_models import F32, Generator, Model, reals, shape_of, wild
 from .onnx_models import MICROSOFT, single
 
 _FLOAT = TensorProto.FLOAT
@@ -244,6 +244,31 @@ def inverse(rng: np.random.Generator) -> Model:
     return single("Inverse", {"x": x.astype(dtype)}, [number], domain=MICROSOFT)
 
 
+def streams(rng: np.random.Generator) -> Model:
+    lead, count, size = tuple(int(n) for n in rng.integers(1, 4, rng.integers(1, 3))), _some(rng, 6), _some(rng, 40)
+    flat = rng.random() < 0.4
+    gates = ((*lead, count), (*lead, count, 1), (*lead, count, size))[rng.integers(3)]
+    inputs = {"x": normal(rng, *lead, count * size) if flat else normal(rng, *lead, count, size)}
+    attributes: dict[str, Any] = {"num_branches": count} if flat else {}
+    if rng.random() < 0.5:
+        inputs["gates"] = normal(rng, *((*lead, count * size) if flat and rng.random() < 0.3 else gates))
+        if rng.random() < 0.7:
+            attributes["reduction_scale"] = float(rng.choice([0.3, 2.0, -1.0]))
+        return single("HyperConnectionPreMix", inputs, [_FLOAT], attributes, domain=MICROSOFT)
+    inputs |= {"block": normal(rng, *lead, size), "gates": normal(rng, *gates)}
+    if rng.random() < 0.6:
+        inputs["weights"] = normal(rng, *lead, count, count)
+    return single("HyperConnectionPostMix", inputs, [_FLOAT], attributes, domain=MICROSOFT)
+
+
+def scaled_silu(rng: np.random.Generator) -> Model:
+    inputs = {"x": (wild if rng.random() < 0.2 else reals)(rng, shape_of(rng))}
+    if rng.random() < 0.4:
+        inputs["scale"] = np.asarray(normal(rng, 1)[0])
+    attributes = {"alpha": 1.3} if rng.random() < 0.6 else {}
+    return single("ScaledSiLU", inputs, [_FLOAT], attributes, domain=MICROSOFT)
+
+
 GENERATORS: dict[str, Generator] = {
     "CDist": distances,
     "CausalConvWithState": causal_conv,
@@ -253,12 +278,14 @@ GENERATORS: dict[str, Generator] = {
     "GatedRMSNorm": gated_rms_norm,
     "GatherND": gather_nd,
     "Inverse": inverse,
+    "HyperConnectionPostMix, HyperConnectionPreMix": streams,
     "LinearAttention": linear_attention,
     "LinearAttentionGate": linear_attention_gate,
     "MRotaryEmbedding": rotary_embedding_of_images,
     "MatMulInteger16": product_of_16_bits,
     "NGramRepeatBlock": ban_repeats,
     "Pad": pad,
+    "ScaledSiLU": scaled_silu,
     "Range": range_of,
     "UnfoldTensor": unfold,
     "Unique": unique,

@@ -364,6 +364,11 @@ def _experts_and_others() -> Iterator[Base]:
     yield _made("GatedAdd", {"x": x, "y": x, "g": x[:, :1]}, [_F32], **ours)
     yield _made("GatedRMSNorm", {"x": x, "s": row, "g": x}, [_F32], epsilon=1e-5, activation="silu", **ours)
     yield _made("LinearAttentionGate", {"x": x[None], "b": row, "s": row}, [_F32], **ours)
+    streams = {"x": x[:2].reshape(1, -1), "g": x[:1, :2]}
+    yield _made("HyperConnectionPreMix", streams, [_F32], num_branches=2, reduction_scale=0.5, **ours)
+    yield _made("HyperConnectionPostMix", {"x": streams["x"], "b": x[:1], "g": streams["g"]}, [_F32], num_branches=2,
+                **ours)  # fmt: skip
+    yield _made("ScaledSiLU", {"x": x}, [_F32], alpha=1.5, **ours)
     past = {"q": x[None], "k": x[None], "v": x[None]}
     yield _made("LinearAttention", past, [_F32] * 2, q_num_heads=2, kv_num_heads=2, scale=0.5, update_rule="linear",
                 chunk_size=64, state_window=0, **ours)  # fmt: skip

@@ -119,7 +119,17 @@ def _softsign(x: np.ndarray) -> np.ndarray:
     return np.asarray(x * (_ONE / (_ONE + np.abs(x))))
 
 
+def _logistic_by_library(x: np.ndarray) -> np.ndarray:
+    power = elementary.exp(-np.abs(x))
+    return np.where(x >= 0, _ONE / (_ONE + power), power / (_ONE + power))
+
+
 RULES: dict[str, RealFunctionRule] = {
+    "binary32_by_library": RealFunctionRule(
+        {"logistic": _logistic_by_library},
+        "logistic(x) = 1 / (1 + e^-x) for x >= 0, else e^x / (1 + e^x), by the C library's exponential",
+        "run: 20,000 numbers",
+    ),
     "binary32_elementary": RealFunctionRule(
         {
             "cos": elementary.cos,

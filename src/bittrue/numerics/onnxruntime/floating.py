@@ -114,6 +114,13 @@ ROWS: tuple[Row, ...] = (
         for where in (("f32",), ("f64",))
     ),
     Row("max_pool", _POOL_TYPES, {}, _RUN, where=("s8", "u8")),
+    Row(
+        "logistic",
+        _ONE,
+        {"real_function": "binary32_by_library"},
+        _RUN,
+        when=(("attribute_is", "by_library", True),),
+    ),
     *(Row(stem, _ONE, _POLYNOMIALS, _MACHINE, limit=_OTHER_MACHINES) for stem in ("erf", "exp", "logistic", "tanh")),
     Row(
         "softplus",

@@ -23,7 +23,8 @@ _HALF, _BRAIN, _SINGLE = "f16", "bf16", "f32"
 # Operators with a kernel for binary16, and the version from which they have it.
 _ALWAYS = """
     BitCast Cast CastLike Compress Concat ConstantOfShape DynamicSlice Expand ExpandDims Flatten GatedAdd Gather
-    GatherBlockQuantized GatherElements GatherND GroupQueryAttention Identity If Inverse IsNaN LayerNormalization Loop
+    GatherBlockQuantized GatherElements GatherND GroupQueryAttention HyperConnectionPostMix HyperConnectionPreMix
+    Identity If Inverse IsNaN LayerNormalization Loop
     MRotaryEmbedding MatMulNBits Mod QMoE RMSNormalization RandomNormalLike RandomUniformLike Reshape
     ReverseSequence RotaryEmbedding Round Scan Scatter ScatterElements ScatterND Shape Shrink Sign
     SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization Slice SparseAttention
@@ -31,16 +32,17 @@ _ALWAYS = """
     """
 _LATER = {"Attention": 23, "Clip": 12, "DequantizeLinear": 19, "IsInf": 20, "Max": 12, "Min": 12, "QuantizeLinear": 19}
 SINCE = {**dict.fromkeys(_ALWAYS.split(), 1), **_LATER}
-_NORMALIZATIONS = (
-    "LayerNormalization SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization"
+_OF_BOTH = (
+    "HyperConnectionPostMix HyperConnectionPreMix LayerNormalization SimplifiedLayerNormalization"
+    " SkipLayerNormalization SkipSimplifiedLayerNormalization"
 )
 # These kernels widen their operands and round their results.
 _WIDENING = {
     _HALF: frozenset(
         "Attention Clip GatedAdd GatherBlockQuantized GroupQueryAttention MRotaryEmbedding MatMulNBits Max Min Mod QMoE"
-        f" RMSNormalization RotaryEmbedding Round Shrink {_NORMALIZATIONS}".split()
+        f" RMSNormalization RotaryEmbedding Round Shrink {_OF_BOTH}".split()
     ),
-    _BRAIN: frozenset(_NORMALIZATIONS.split()),
+    _BRAIN: frozenset(_OF_BOTH.split()),
 }
 # Some have an arithmetic of their own then; normalizations of bf16 have that of those behind a sum.
 _SAID: dict[str, dict[str, Attribute]] = {_HALF: {"half": True}, _BRAIN: {"brain": True}}
