@@ -32,6 +32,7 @@ _VALUES = {
     "around": np.array([0, 0, 1, 1, 0, 0, 1, 1]),
     "shift": np.array([0.3, -0.2], np.float32),
     "large": np.float32(0.9),
+    "zero_point": np.int8(-100),
     "step": np.float32(0.03),
     "coarse": np.float32(0.2),
     "point": np.int8(3),
@@ -177,3 +178,14 @@ def test_initial_values_of_inputs_as_bias() -> None:
     for executor in ("native", "reference"):
         found = bittrue.load(content).prepare(HERE, executor=executor).run(image)
         assert found["y"].tobytes() == expected.tobytes()
+
+
+@needs_wide
+def test_two_pairs_that_a_transposition_parts() -> None:
+    """They stay two, since the transposition ends between the second quantization and one of what dequantizes it."""
+    text = f"""(float[1, 4, 4, 3] x) => (float[1, 2, 4, 4] y, float[1, 4, 4, 3] z) {{ {_pair("x", "x")}
+        a = Add (dx, dx) qa = QuantizeLinear (a, coarse, zero_point) da = DequantizeLinear (qa, coarse, zero_point)
+        t = Transpose <perm=[0, 3, 1, 2]> (da) {_pair("t", "t")} {_pair("filters", "w")} y = Conv (dt, dw)
+        u = Transpose <perm=[0, 2, 3, 1]> (dt) {_pair("u", "u")} z = Sigmoid (du) }}"""
+    image = np.random.default_rng(7).standard_normal((1, 4, 4, 3)).astype(np.float32)
+    assert check(_model(text), [image]) == "equal"

@@ -19,6 +19,7 @@ from .free_dimensions import known_shape
 from .gates import GELU, join_gelu
 from .join_reshapes import join_reshapes
 from .push_transposes import push_past_definitions, push_transposes
+from .quantized_pairs import split_dequantizations
 from .quantized_preparation import PLAIN_PRODUCT, join_products, remove_idle, share_equal
 from .real_groups import NORMALIZATION, join_layer_normalization
 from .real_products import join_all_transpositions, join_transpositions
@@ -43,6 +44,8 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         if graph.version >= NORMALIZATION:
             join_layer_normalization(editor, shapes)
         join_reshapes(editor, shapes, "f16")
+        # Two pairs are merged where dequantizations alone read the second; a transposition may come before one of them.
+        split_dequantizations(editor)
         push_transposes(editor, shapes)
     push_past_definitions(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())
