@@ -37,6 +37,7 @@ _VALUES = {
     "coarse": np.float32(0.2),
     "point": np.int8(3),
     "true": np.array(True),
+    "square": _RNG.standard_normal((300, 300)).astype(np.float32),
     "three": np.array(3),
 }
 _NORMALIZED = """
@@ -189,3 +190,14 @@ def test_two_pairs_that_a_transposition_parts() -> None:
         u = Transpose <perm=[0, 2, 3, 1]> (dt) {_pair("u", "u")} z = Sigmoid (du) }}"""
     image = np.random.default_rng(7).standard_normal((1, 4, 4, 3)).astype(np.float32)
     assert check(_model(text), [image]) == "equal"
+
+
+@needs_wide
+def test_weights_that_a_loop_carries() -> None:
+    """As Keras' recurrent layers come: to the runtime they are no constants, so their product is not prepared."""
+    text = """(float[1, 300] x) => (float[1, 300] y, float[300, 300] z) { y, z = Loop (three, true, x, square)
+        <body = b (int64 i, bool on, float[1, 300] s, float[300, 300] k)
+        => (bool go, float[1, 300] n, float[300, 300] k)
+        { go = Identity (on) n = MatMul (s, k) }> }"""
+    feeds = [np.random.default_rng(7).standard_normal((1, 300)).astype(np.float32)]
+    assert check(_model(text), feeds) == "equal"

@@ -65,8 +65,8 @@ class Tensor:
         symbols: names of the free dimensions, "" of the others; the same name is the same dimension.
         is_default: callers of the runtime may give another value than `data`, so its optimiser takes this for no
             constant.
-        is_outside: a constant of the graph around this one, which the runtime's optimiser does not find where it looks
-            among those of the graph at hand.
+        is_outside: a value of the graph around this one. The optimiser does not find a constant there where it
+            looks among those of the graph at hand.
     """
 
     name: str

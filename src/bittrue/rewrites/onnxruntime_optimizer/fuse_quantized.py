@@ -138,13 +138,16 @@ def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
 
 
 def mark_computed_weights(editor: Editor) -> None:
-    """Real products whose weights are no constants to the runtime: dequantized ones, those that it casts, and defaults.
+    """Real products whose weights are no constants to the runtime: dequantized ones, those that it casts, defaults, and
+    what a loop carries from round to round.
 
     The attribute holds the positions of such operands. A convolution's bias is one of them; that of a matrix product is
     not prepared. Constants of the graph around a convolution of real numbers are none, either: it stays in planes.
     """
     outside = {index for index, tensor in enumerate(editor.tensors) if tensor.is_outside}
     computed = {index for index, tensor in enumerate(editor.tensors) if tensor.is_default}
+    carried = zip(editor.graph.inputs, editor.graph.outputs, strict=False)
+    computed |= {index for index, after in carried if index == after and not editor.tensors[index].is_outside}
     for node in editor.nodes():
         given = all(editor.tensors[index].is_constant for index in node.inputs if index is not None)
         marked = node.attributes.get("computed") and (given or not node.attributes.get("widened"))
