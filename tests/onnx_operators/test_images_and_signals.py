@@ -233,7 +233,9 @@ def short_fourier(rng: np.random.Generator) -> Model:
     form = rng.integers(3)
     kind = rng.choice([np.int32, I64])
     operands: dict[str, Any] = {
-        "x": rng.standard_normal((int(rng.integers(1, 3)), time, parts)).astype(F32),
+        "x": rng.standard_normal((int(rng.integers(1, 3)), time, *((parts,) if rng.random() < 0.7 else ()))).astype(
+            F32
+        ),
         "step": np.array(rng.integers(1, length + 2), kind),
         "window": rng.standard_normal(length).astype(F32) if form else None,
         "length": np.array(length, kind) if form < 2 else None,

@@ -105,9 +105,10 @@ class DiscreteFourier final : public Kernel {
     const Operand &x = step.input(0), &out = step.output();
     require(x.type == Type::f32 && out.type == Type::f32 && x.dense() && out.dense() && x.rank() >= 2,
             "no native kernel for these types");
-    const int last = x.rank() - 1;
+    // Real numbers of which windows are taken may come without an axis of their parts.
+    const int last = windows_ > 0 && x.rank() == 2 ? 2 : x.rank() - 1;
     const int64_t axis = step.integer("axis", 0, last - 1);
-    parts_ = x.shape[last], kept_ = mirrored_ ? 1 : 2;
+    parts_ = last < x.rank() ? x.shape[last] : 1, kept_ = mirrored_ ? 1 : 2;
     require(parts_ == 2 || (parts_ == 1 && !mirrored_), "a signal ends in 1 or 2 numbers");
     for (int i = 0; i < last; ++i) (i < axis ? outer_ : i > axis ? inner_ : known_) *= x.shape[i];
     if (windows_ > 0) {

@@ -2,8 +2,9 @@
 
 Operands: a signal [..., 1] or, of complex numbers, [..., 2]; how many numbers a transform has (absent: all of the
 axis, or the size of the window); the axis (absent: the attribute); a window; from where to where windows step. With
-`framed`, the signal is [batch, time, 1 or 2] and the result [batch, windows, frequencies, 2]. `onesided`: only the
-frequencies up to the middle; of an inverse transform the result is real, and the operand has those alone.
+`framed`, the signal is [batch, time, 1 or 2] or, of real numbers, [batch, time], and the result is [batch, windows,
+frequencies, 2]. `onesided`: only the frequencies up to the middle; of an inverse transform the result is real, and the
+operand has those alone.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ def _one(call: Call, position: int, role: str) -> int:
 def _geometry(call: Call) -> tuple[int, int, int]:
     """Axis, length, and how many frequencies or numbers come out."""
     x, framed, inverse, onesided = call.input(0), *(call.attribute(n) for n in ("framed", "inverse", "onesided"))
-    call.rank(x, 3, 3 if framed else 8)
-    if x.shape[-1] not in (1, 2) or 0 in x.shape:
+    call.rank(x, 2 if framed else 3, 3 if framed else 8)
+    bare = x.rank == 2
+    if (x.shape[-1] not in (1, 2) and not bare) or 0 in x.shape:
         raise call.invalid("BT-FOURIER", f"a signal ends in 1 or 2 numbers and is not empty, found {list(x.shape)}")
     given = _one(call, AXIS, "axis") if call.has(AXIS) else int(call.attribute("axis"))
     axis = call.axis(given, x.rank)
-    if axis == x.rank - 1:
+    if axis == x.rank - 1 and not bare:
         raise call.invalid("BT-FOURIER", "the last axis holds real and imaginary parts")
     if onesided and not framed and (x.shape[-1] == 1) == bool(inverse):
         raise call.invalid("BT-FOURIER", "half of the frequencies is what real signals have")
@@ -101,6 +103,7 @@ def lower(call: Call) -> Lowered:
 def reference(step: Step, inputs: Sequence[Any]) -> list[np.ndarray]:
     """Transforms along the last axis, which then goes back to its place."""
     x, window = inputs[0], inputs[1] if len(inputs) > 1 else None
+    x = x[..., None] if x.ndim == 2 else x
     real, length = x.shape[-1] == 1, step["length"]
     if step["windows"]:
         places = np.arange(step["windows"])[:, None] * step["step"] + np.arange(length)
