@@ -157,3 +157,11 @@ def test_parts_of_a_concatenation(dtype: str) -> None:
             ]
         )
     )
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 65), (64, 64), (65, 130), (130, 63), (200, 9)], ids=str)
+def test_constant_matrix(shape: tuple[int, int]) -> None:
+    """Its columns are turned into rows by tiles of 64 x 64."""
+    weights = np.random.default_rng(0).integers(-128, 128, shape, np.int8)
+    inputs = [tensor("s8", (3, shape[0])), T("s8", shape, 0.02, data=weights)]
+    same_natively(single("BATCH_MATMUL", ("BatchMatMulOptions", {}), inputs, [T("s8", (), 4.0)], version=2))

@@ -5,6 +5,7 @@
 // as they are loaded; rows are widened once for all panels into a buffer on the stack. With AVX-VNNI, vpdpbusd adds four
 // 8-bit products at once and rows are read where they are; so they are for pairs that are to saturate, or that cannot.
 #include <algorithm>
+#include <cstring>
 
 #include "isa/avx2/cores.h"
 #include "isa/avx2/requantize.h"
@@ -76,9 +77,9 @@ class VectorMatmul final : public Matmul {
         if (column >= columns_) continue;
         bias_.data()[panel * kColumns + accumulator] =
             static_cast<int32_t>(static_cast<uint32_t>(spec.bias[column]) + requantizer_.offset());
-        for (int64_t k = 0; k < total; ++k) {
-          packed[(k / kBytesOfDepth * width + i) * kBytesOfDepth + k % kBytesOfDepth] =
-              spec.weights[column * total + k];
+        const int8_t* weights = spec.weights + column * total;
+        for (int64_t k = 0; k < total; k += kBytesOfDepth) {
+          std::memcpy(packed + k * width + i * kBytesOfDepth, weights + k, kBytesOfDepth);
         }
       }
     }

@@ -41,8 +41,9 @@ template <int kStep>
 // Bytes [rows, columns] to [columns, rows], by tiles that are copied first: lines of large matrices meet in few sets of
 // the cache.
 [[gnu::hot]] void turn(const int8_t* from, int64_t rows, int64_t columns, int8_t* to) {
-  constexpr int64_t kTile = 64, kBlock = 8;
-  alignas(64) int8_t tile[kTile][kTile] = {}, turned[kTile][kTile];
+  // Lines longer than a tile: else the addresses of what is read and written would have the same low bits.
+  constexpr int64_t kTile = 64, kBlock = 8, kLine = kTile + 8;
+  alignas(64) int8_t tile[kTile][kLine] = {}, turned[kTile][kLine];
   for (int64_t top = 0; top < rows; top += kTile) {
     const int64_t height = std::min(kTile, rows - top);
     for (int64_t left = 0; left < columns; left += kTile) {
