@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ..records import dataclass, field, replace
 from . import tflite_schema as schema
 from .flatbuffer import ADVICE, Field, FlatBuffer, Table, TableVector
 from .recognise import IDENTIFIER, as_bytes, recognise
-from .tflite_custom import CUSTOM
 from .tflite_forms import FORMS
 from .tflite_tensors import (
     CONVERT_AGAIN,
@@ -26,6 +25,9 @@ from .tflite_tensors import (
     limit_objects,
     require_vector,
 )
+
+if TYPE_CHECKING:
+    from .tflite_custom import Custom
 
 VERSION = 3
 
@@ -228,7 +230,7 @@ class _Reader:
         for position, tensor in enumerate(inputs):
             if not -1 <= tensor < tensor_count:
                 raise _bad_index(tensor, position, "inputs", tensor_count, place, absent_allowed=True)
-        known = CUSTOM.get(code.custom_code)
+        known = _known(code.custom_code)
         return Node(
             index,
             known.stem if known else code.operator.stem,
@@ -243,7 +245,7 @@ class _Reader:
     def _attributes(self, table: Table, code: _OperatorCode, place: str) -> dict[str, Attribute]:
         if code.custom_code:
             content = self._custom_options(table, place)
-            known = CUSTOM.get(code.custom_code)
+            known = _known(code.custom_code)
             if known is not None:
                 return known.attributes(content, place)
             return {"custom_code": code.custom_code, "custom_options": content}
@@ -312,6 +314,15 @@ class _Reader:
         if field.kind == "text":
             return "" if options is None else decode_text(options.text(field.name), self._notes, place)
         return () if options is None else options.integers(field.name) or ()
+
+
+def _known(custom_code: str) -> Custom | None:
+    """How the options of a custom operator are read; None where nobody here knows it, and for ""."""
+    if not custom_code:
+        return None
+    from .tflite_custom import CUSTOM
+
+    return CUSTOM.get(custom_code)
 
 
 def _bad_index(

@@ -78,7 +78,7 @@ class _State:
         seen: values of this stage's results that `look` has found.
         unknown: results whose shape only running tells.
         nested: their numbers in the plan.
-        only_shapes: steps are made only to be folded, which those with weights and unknown inputs are not.
+        only_shapes: steps are made to be folded alone, which products and conversions of unknown values never are.
     """
 
     graph: Graph
@@ -478,7 +478,8 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
             call = replace(call, graphs=tuple(_subgraph(state, call, use, perhaps) for use in uses))
         call, row = _settle(call, operator, candidates, numerics, limit)
         known = all(operand is None or operand.value is not None for operand in call.inputs)
-        skipped = state.only_shapes and operator.multiplies and not known
+        never = operator.multiplies or operator.quantizes or operator.dequantizes
+        skipped = state.only_shapes and never and not known
         step, scratch = (None, 0) if skipped else _lower(call, operator, row)
     except BittrueError as error:
         raise place_errors(call, error) from None
