@@ -131,8 +131,10 @@ print(json.dumps([sorted(loaded & set("{HEAVY}".split())), slow]))
 
 
 def test_a_run_from_the_command_line_needs_little() -> None:
-    """Neither processes nor bars of progress are loaded before there are any."""
-    code = "import sys, bittrue.cli.run; print([name for name in sys.argv[1].split() if name in sys.modules])"
-    heavy = "concurrent.futures logging multiprocessing rich.progress socket subprocess"
+    """Neither processes, bars of progress nor data sets are loaded before there are any."""
+    code = (
+        "import sys, bittrue.cli.run, bittrue.cli.demo; print(sorted({*sys.argv[1].split()}.intersection(sys.modules)))"
+    )
+    heavy = "bittrue.evaluation concurrent.futures email logging multiprocessing rich.progress socket subprocess"
     done = subprocess.run([sys.executable, "-c", code, heavy], check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..api import Port
 from ..errors import InputError
-from ..evaluation.sampled import inputs_of
 from .clicking import GroupedOption
 
 _GROUP = "Inputs from a data set"
@@ -60,6 +59,8 @@ def sample_inputs(
     for name, other in others.items():
         if other not in (None, ()):
             raise InputError("BT-USAGE", "has no effect beside --data: the sample is the input", place=name)
+    from ..evaluation.sampled import inputs_of
+
     inputs = inputs_of(data, sample, recipe or "raw", ports, sha256 or "")
     words = ["--data", data, "--sample", str(sample)]
     for name, value in (("--recipe", recipe), ("--sha256", sha256)):

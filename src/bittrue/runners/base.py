@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,9 +70,11 @@ class Peer:
 
     def version(self) -> str | None:
         """Installed version; None without the package."""
+        from importlib.metadata import PackageNotFoundError, version
+
         try:
-            return importlib.metadata.version(self.package)
-        except importlib.metadata.PackageNotFoundError:
+            return version(self.package)
+        except PackageNotFoundError:
             return None
 
     def load(self) -> Any:
