@@ -536,6 +536,7 @@ def test_quantize_and_dequantize(place: tuple[int, int | None]) -> None:
             assert found[at] == max(info.min, min(info.max, whole)), (at, x[at], scale)
             assert real[at] == F32(int(found[at]) - int(zero_point)) * scale
             assert half[at] == np.clip(real[at], -65504, 65504).astype(np.float16)
+    assert {reason for _, reason in _Both.declined} <= {"differences may leave 32 bits"}
 
 
 def test_layers_of_16_bits() -> None:

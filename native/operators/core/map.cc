@@ -99,7 +99,10 @@ std::unique_ptr<Kernel> make_lookup(const Step& step, const CoreSet& cores, cons
 }
 
 void load_integers(const uint8_t* in, int64_t bytes, int64_t* values, int64_t count) {
-  (bytes == 1 ? load_as<uint8_t> : bytes == 2 ? load_as<int16_t> : load_as<int32_t>)(in, values, count);
+  (bytes == 1   ? load_as<uint8_t>
+   : bytes == 2 ? load_as<int16_t>
+   : bytes == 4 ? load_as<int32_t>
+                : load_as<int64_t>)(in, values, count);
 }
 
 void store_low_bits(const int64_t* values, int64_t bytes, uint8_t* out, int64_t count) {

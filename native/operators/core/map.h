@@ -50,7 +50,7 @@ std::unique_ptr<Kernel> make_map(const Step& step, const Function& function) {
   return make_blocks(step, {sizeof(In)}, sizeof(Out), BlockFunction(block));
 }
 
-// Stored elements of 1, 2 or 4 bytes as integers, the first kind without a sign, and the low bits of integers.
+// Stored elements of 1, 2, 4 or 8 bytes as integers, the first kind without a sign, and the low bits of integers.
 void load_integers(const uint8_t* in, int64_t bytes, int64_t* values, int64_t count);
 void store_low_bits(const int64_t* values, int64_t bytes, uint8_t* out, int64_t count);
 

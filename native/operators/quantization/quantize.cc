@@ -168,28 +168,38 @@ rules::CenterRule center_of(const Step& step) {
   return found;
 }
 
-// A multiplier and a zero point per position of one axis.
+// A multiplier and a zero point per position of one axis, or one of each.
 class RescaledSlices final : public Kernel {
  public:
   explicit RescaledSlices(const Step& step) : center_(center_of(step)) {
     const Operand &in = step.input(0), &out = step.output();
-    for (const Type type : {in.type, out.type}) {
+    const bool wide = in.type == Type::s64;
+    for (const Type type : {wide ? out.type : in.type, out.type}) {
       require(is_8bit(type) || type == Type::s16 || type == Type::s32, "no native kernel for these types");
     }
     in_bytes_ = type_bytes(in.type), out_bytes_ = type_bytes(out.type);
     require(in.elements == out.elements && in.dense() && out.dense(), "both sides must be dense");
-    const int64_t axis = step.integer("axis", 0, in.rank() - 1);
-    dimension_ = in.shape[axis];
-    for (int64_t i = 0; i < axis; ++i) outer_ *= in.shape[i];
-    for (int64_t i = axis + 1; i < in.rank(); ++i) inner_ *= in.shape[i];
-    const Array& points = step.array("input_zero_points");
-    require(points.count == dimension_, "there must be one zero point per position of the axis");
     in_flip_ = flip_of(in.type);
-    for (int64_t i = 0; i < dimension_; ++i) {
-      zero_points_.push_back(points.integer(i));
-      require(zero_points_[i] >= kLeastRounded && zero_points_[i] <= kMostRounded, "a zero point is out of range");
+    if (step.has_array("input_zero_points")) {
+      const int64_t axis = step.integer("axis", 0, in.rank() - 1);
+      dimension_ = in.shape[axis];
+      for (int64_t i = 0; i < axis; ++i) outer_ *= in.shape[i];
+      for (int64_t i = axis + 1; i < in.rank(); ++i) inner_ *= in.shape[i];
+      const Array& points = step.array("input_zero_points");
+      require(points.count == dimension_, "there must be one zero point per position of the axis");
+      for (int64_t i = 0; i < dimension_; ++i) zero_points_.push_back(points.integer(i));
+    } else {
+      inner_ = in.elements;
+      zero_points_ = {step.integer("input_zero_point")};
+    }
+    for (const int64_t point : zero_points_) {
+      require(point >= kLeastRounded && point <= kMostRounded, "a zero point is out of range");
     }
     requantize_ = step.requantize(dimension_);
+    // Real differences beyond 64 bits become the last integer inside of them: by these multipliers both leave 32 bits.
+    for (const rules::Multiplier& m : requantize_.multipliers) {
+      require(!wide || center_ == rules::CenterRule::s32_wrap || m.factor >= 0x1p-30, "real products may fit 32 bits");
+    }
   }
 
   void run(const Run& run) const override {
@@ -248,7 +258,9 @@ AxisParameters axis_parameters(const Step& step, const Operand& operand) {
 
 std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
   if (step.rules.count("lanes")) return make_lane_rescaled(step);
-  if (step.has_array("input_zero_points")) return std::make_unique<RescaledSlices>(step);
+  if (step.has_array("input_zero_points") || step.input(0).type == Type::s64) {
+    return std::make_unique<RescaledSlices>(step);
+  }
   const int64_t zero_point = step.integer("input_zero_point", kLeastRounded, kMostRounded);
   const Rescaling rescale = any_rescaling(step, step.rule("rescale"), "");
   const rules::CenterRule center = center_of(step);

@@ -228,7 +228,11 @@ class DequantizeByOperands final : public Kernel {
         flip_(flip_of(step.input(0).type)),
         row_(row),
         halves_(step.text("dtype") == "f16") {
-    require(!halves_ || step.rule("narrow") == "even_overflow", "no native rule for this slot");
+    if (halves_ && step.rule("narrow") == "even_saturate") {
+      most_ = 65504;  // the largest finite one
+    } else {
+      require(!halves_ || step.rule("narrow") == "even_overflow", "no native rule for this slot");
+    }
     require(halves_ || step.text("dtype") == "f32", "no native kernel for these types");
     for (const float scale : slices_.scales) require(std::isfinite(scale), "a scale is not finite");
     for (const int32_t zero_point : slices_.zero_points) {
@@ -253,7 +257,9 @@ class DequantizeByOperands final : public Kernel {
       float reals[kBlock];
       row_(in, scales + slice, points + slice, flip_, slices_.apart, reals, count);
       auto* out = reinterpret_cast<uint16_t*>(run.outputs[0]) + first;
-      for (int64_t i = 0; i < count; ++i) out[i] = arithmetic::float_to_half(reals[i]);
+      for (int64_t i = 0; i < count; ++i) {
+        out[i] = arithmetic::float_to_half(std::min(std::max(reals[i], -most_), most_));
+      }
     });
   }
   int64_t scratch_bytes(int) const override { return slices_.scratch_bytes(); }
@@ -265,6 +271,7 @@ class DequantizeByOperands final : public Kernel {
   int32_t flip_;
   DequantizeRow row_;
   bool halves_;
+  float most_ = std::numeric_limits<float>::infinity();  // of halves
 };
 
 // Function: float operator()(float x, float scale, float zero_point) const. Element i of the axis has scale i modulo their

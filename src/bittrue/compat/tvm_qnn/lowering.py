@@ -179,6 +179,12 @@ def _reshape(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.reshape(inputs[0], expr.shape, expr.operator, writer.tensors[inputs[0]].quantization)
 
 
+def _tile(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    """One number as a vector."""
+    times = writer.constant(np.array(expr.shape, np.int32), "s32", "times")
+    return writer.node("tile", expr.operator, (*inputs, times), expr.dtype, expr.shape)
+
+
 def _average(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     """Of the quantized values themselves where scales stay and padding does not count; else in 32 bits, padded with
     0.
@@ -218,5 +224,6 @@ LOWERINGS: dict[str, Lowering] = {
     "qnn.simulated_dequantize": _simulated,
     "qnn.simulated_quantize": _simulated,
     "reshape": _reshape,
+    "tile": _tile,
     "transpose": _transpose,
 }

@@ -11,6 +11,7 @@ from . import checks
 from .building import build
 from .config import OPEN, check_compiled_axis, resolved
 from .expr import Expr, Tensor, constant
+from .layers import reshaped
 
 
 def _first(function: str, argument: str, *given: Any) -> Any:
@@ -53,15 +54,13 @@ def _computed(function: str, kind: str, x: Expr, axis: Any, scale: Any, point: A
             shown = f"expected one number or {x.shape[at]}, found shape {list(operand.shape)}"
             raise checks.wrong(function, f"{kind}_{role}", shown, code="BT-QNN-SHAPE")
     spread = []
-    for role, operand, single in zip(("scale", "zero_point"), operands, one, strict=True):
+    for operand, single in zip(operands, one, strict=True):
         if not single:
             spread.append(operand)
-        elif operand.value is None:
-            raise checks.wrong(
-                function, f"{kind}_{role}", "one computed number beside several of the other", code="BT-QNN-SHAPE"
-            )
-        else:
+        elif operand.value is not None:
             spread.append(constant(np.full(x.shape[at], operand.value.reshape(())), operand.dtype))
+        else:
+            spread.append(Expr("tile", (reshaped(operand, (1,)),), (x.shape[at],), operand.dtype))
     return at, spread
 
 
