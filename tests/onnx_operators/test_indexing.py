@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+import bittrue
 from support.onnx_models import MICROSOFT, Checks, check, single
 from support.onnx_operands import Case, bits, kind, numbers, one_type, shape
 
@@ -226,6 +227,38 @@ def test_positions_of_nothing(sizes: tuple[int, ...]) -> None:
     x, positions = np.zeros(sizes, np.float32), np.array([[7]], I64)
     found = {op: check(*single(op, {"x": x, "i": positions}, [kind("f4")], opset=13)) for op in ("GatherND", "Gather")}
     assert found == {"GatherND": "equal" if 0 in sizes[1:] else "refused", "Gather": "refused"}
+
+
+@pytest.mark.parametrize("centred", [0, 1])
+@pytest.mark.parametrize("least", [None, 0.25])
+def test_best_boxes_are_chosen_natively(centred: int, least: float | None) -> None:
+    """Equal scores, boxes without area and numbers that are none: as the reference does, as many rows as it gives."""
+    rng = np.random.default_rng(centred)
+    images, classes, count = 2, 3, 150
+    boxes = rng.integers(0, 12, (images, count, 4)).astype(np.float32) * np.float32(0.37)
+    scores = (rng.integers(0, 9, (images, classes, count)) / 8).astype(np.float32)
+    boxes[0, ::17, rng.integers(4)], boxes[1, 5], scores[1, 2, ::13] = np.nan, np.inf, np.nan
+    limits = {
+        "most": np.array([70]),
+        "overlap": np.float32([0.1]),
+        "least": None if least is None else np.float32([least]),
+    }
+    inputs = {"boxes": boxes, "scores": scores, **limits}
+    content, _ = single(
+        "NonMaxSuppression", inputs, [S64], {"center_point_box": centred}, opset=13, constants=[*limits]
+    )
+    model, given = bittrue.load(content), {"boxes": boxes, "scores": scores}
+    (expected,) = model.prepare("onnxruntime", executor="reference").run(given).values()
+    assert 50 < len(expected) < 6 * 70
+    for threads in (1, 2):
+        session = model.prepare("onnxruntime", threads=threads)
+        assert any("rooms made" in line for line in session.plan.execution)
+        assert not any("runs on the reference" in line for line in session.plan.execution)
+        (found,) = session.run(given).values()
+        assert found.shape == expected.shape
+        assert found.tobytes() == expected.tobytes()
+    (plain,) = model.prepare("onnxruntime", passes=[]).run(given).values()
+    assert plain.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("upper", [0, 1])

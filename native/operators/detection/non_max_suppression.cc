@@ -7,6 +7,7 @@
 #include "arithmetic/heap.h"
 #include "core/kernel.h"
 #include "operators/core/registry.h"
+#include "operators/detection/best_boxes.h"
 
 namespace bittrue {
 namespace {
@@ -84,6 +85,7 @@ class NonMaxSuppression final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_non_max_suppression(const Step& step, const CoreSet&) {
+  if (step.integers.count("centred") != 0) return make_best_boxes(step);
   const bool soft = step.inputs.size() == 6;
   require((soft && step.outputs.size() == 3) || (step.inputs.size() == 5 && step.outputs.size() == 2), "arity");
   const Operand &boxes = step.input(0), &scores = step.input(1);

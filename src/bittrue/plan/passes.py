@@ -16,7 +16,7 @@ from ..operators import Step, find
 from ..records import dataclass, replace
 from .channels_last import rewritten
 from .channels_last_layers import LAYERS
-from .plan import Plan
+from .plan import Plan, PlanTensor
 from .schedule import Part, Schedule, Then
 
 
@@ -343,6 +343,31 @@ def _concatenations(schedule: Schedule) -> Schedule:
     return _noted(schedule, steps, parts, "concatenations in place", gone)
 
 
+def _rooms(schedule: Schedule) -> Schedule:
+    """Rows that only running counts get room for as many as there can be, and are picked from it afterwards."""
+    tensors = list(schedule.plan.tensors)
+    steps: list[Step] = []
+    gone: list[str] = []
+    for step in schedule.steps:
+        operator, found = find(step.operator), None
+        if operator is not None and operator.room is not None and tensors[step.outputs[0]].kind == "unknown":
+            operands = [None if i is None else tensors[i] for i in step.inputs]
+            shapes = [None if tensor is None else tensor.shape for tensor in operands]
+            found = operator.room(step, shapes, [None if tensor is None else tensor.value for tensor in operands])
+        if found is None:
+            steps.append(step)
+            continue
+        room, shape = found
+        target, made = tensors[step.outputs[0]], (len(tensors), len(tensors) + 1)
+        tensors.append(PlanTensor(f"{target.name} (room)", target.dtype, shape, "computed"))
+        tensors.append(PlanTensor(f"{target.name} (kept)", "bool", shape[:1], "computed"))
+        steps.append(replace(step, outputs=made, parameters={**step.parameters, "room": room}))
+        steps.append(Step(step.index, "compress", step.source, made, step.outputs, {}, {"axis": 0}, {}))
+        gone.append(f"{step.source} #{step.index}")
+    plan = replace(schedule.plan, tensors=tuple(tensors)) if gone else schedule.plan
+    return _noted(replace(schedule, plan=plan), steps, schedule.parts, "rooms made", gone)
+
+
 def _can_live_inside(
     index: int, plan: Plan, steps: Sequence[Step | None], uses: _Uses, shape: Sequence[int], axis: int
 ) -> bool:
@@ -417,6 +442,7 @@ PASSES: dict[str, Pass] = {
     "limits": _limits,
     "additions": _additions,
     "concatenations": _concatenations,
+    "rooms": _rooms,
 }
 
 

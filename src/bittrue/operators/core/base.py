@@ -445,6 +445,10 @@ class Operator:
         keeps_order: the result is the first input's elements in the same order.
         limits: of steps that only raise real numbers to one end and then lower them to another one, both ends, given
             the values of the step's operands as far as they are known; None for steps that do more.
+        room: of operators whose result has rows that only running counts: what to set the parameter `room` to, and the
+            result's shape then, given the step with the shapes and known values of its operands; None where nobody can
+            say. A step with that parameter gives all these rows, and whether each is part of the result. What they take
+            is part of `Lowered.scratch`.
         joins: its inputs, as many as there are, lie side by side in the result.
         layout: what of a step changes when the channels of its image come last, where more does than operands: a name
             of `plan.channels_last`. Element-wise operators and those that keep the order need none.
@@ -483,6 +487,7 @@ class Operator:
     moves: bool = False
     keeps_order: bool = False
     limits: Callable[[Step, Sequence[np.ndarray | None]], tuple[float, float] | None] | None = None
+    room: Callable[[Step, Sequence[Shape | None], Sequence[np.ndarray | None]], tuple[int, Shape] | None] | None = None
     joins: bool = False
     layout: str = ""
     writes_rows: bool = False

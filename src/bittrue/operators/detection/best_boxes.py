@@ -2,6 +2,7 @@
 
 Inputs: boxes [images, n, 4], scores [images, classes, n], results per class, largest overlap, smallest score.
 Output: [how many, (image, class, box)]. A box is two opposite corners (y, x, y, x), or `centred` x, y, width, height.
+Steps with `room` give so many rows per image and class, and whether each is a result: what a pass makes of others.
 """
 
 from __future__ import annotations
@@ -54,6 +55,16 @@ def lower(call: Call) -> Lowered:
     pairs = boxes.shape[1] ** 2 if boxes.shape[1] <= FEW else 0
     scratch = 64 * (boxes.size + call.input(1).size) + PAIR_BYTES * pairs
     return Lowered({"centred": _centred(call)}, work=call.input(1).size, scratch=scratch)
+
+
+def room(step: Step, shapes: Sequence[Shape | None], values: Sequence[np.ndarray | None]) -> tuple[int, Shape] | None:
+    """Rows of an image and class, and the shape of all of them, where the number of results per class is known."""
+    wanted, scores = _number(values, 2), shapes[1]
+    if "centred" not in step.parameters or wanted is None or scores is None:
+        return None
+    images, classes, boxes = scores
+    most = min(int(wanted), boxes)
+    return (most, (images * classes * most, 3)) if images * classes > 0 and most > 0 else None
 
 
 def _corners(boxes: np.ndarray, centred: bool) -> np.ndarray:
@@ -151,4 +162,12 @@ def _chosen(place: str, inputs: Sequence[np.ndarray | None], centred: bool) -> n
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Equal scores by position; every operation on boxes is rounded to binary32."""
-    return [_chosen(step.place, inputs, step["centred"])]
+    chosen = _chosen(step.place, inputs, step["centred"])
+    if "room" not in step.parameters:
+        return [chosen]
+    images, classes, _ = inputs[1].shape
+    rows, kept = np.zeros((images, classes, step["room"], 3), np.int64), np.zeros((images, classes, step["room"]), bool)
+    for image, group, box in chosen.tolist():
+        place = int(kept[image, group].sum())
+        rows[image, group, place], kept[image, group, place] = (image, group, box), True
+    return [rows.reshape(-1, 3), kept.reshape(-1)]

@@ -121,5 +121,11 @@ def _results(room: int, chosen: list[int], values: list[np.float32] | None) -> l
 
 
 OPERATOR = Operator(
-    "non_max_suppression", (), infer, lower, reference, "the best boxes; others are dropped, or their scores decay"
+    "non_max_suppression",
+    (),
+    infer,
+    lower,
+    reference,
+    "the best boxes; others are dropped, or their scores decay",
+    room=best_boxes.room,
 )
