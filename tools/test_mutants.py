@@ -6,10 +6,10 @@
     python tools/test_mutants.py --examples 41            # more new examples per property, and all that runs in turns
     python tools/test_mutants.py --tree OTHER_CHECKOUT    # its tests
 
-A first run of the whole suite, kept in build/mutants/reach by folder of tests, says which case of which test runs which
-functions, and how long it takes. A mutant meets the cases that run its function (its file, where only importing does),
-first short ones that run few functions, then the others of their files, until one fails or the limit is reached. All
-seconds are those of processors. What is mutated is a copy of the package.
+A first run of the whole suite, kept in build/mutants/reach by folder of tests, says which case of which test
+executes which statements, and how long it takes. A mutant meets the cases that execute its statement (its file, where
+only importing does), first short ones that execute little, then the others of their files, until one fails or the limit
+is reached. All seconds are those of processors. What is mutated is a copy of the package.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import functools
 import gc
 import io
 import json
+import math
 import os
 import random
 import resource
@@ -59,7 +60,7 @@ class Mutant:
     column: int
     old: str
     new: str
-    function: str
+    statement: str
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column} | `{self.old}` → `{self.new}`"
@@ -95,7 +96,7 @@ def mutants(text: str, file: str) -> list[list[Mutant]]:
         for f in tree.body
         if isinstance(f, ast.FunctionDef)
     }
-    functions = sorted((n.lineno, n.end_lineno) for n in ast.walk(tree) if isinstance(n, ast.FunctionDef))
+    around = statements(text)
     found = []
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         word, new = token.string, []
@@ -109,43 +110,56 @@ def mutants(text: str, file: str) -> list[list[Mutant]]:
             new = [other for other, kind in kinds.items() if other != word and kind == kinds[word]]
         place = token.start[0], len(token.line[: token.start[1]].encode())
         if new and not any(start <= place < end for start, end in spans):
-            around = [first for first, last in functions if first <= place[0] <= last]
-            function = f"{file}:{around[-1] if around else 0}"
-            found.append([Mutant(file, *token.start, word, other, function) for other in new])
+            line, column = max((begin for begin, end in around if begin <= place < end), default=(0, 0))
+            statement = f"{file}:{line}:{column}" if line else ""
+            found.append([Mutant(file, *token.start, word, other, statement) for other in new])
     return found
 
 
+def statements(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where the statements of functions begin and end, without those that nothing can be written before."""
+    found, lines = set(), text.splitlines()
+    for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)):
+        for node in ast.walk(function):
+            for suite in (getattr(node, name, ()) for name in ("body", "orelse", "finalbody")):
+                for one in suite if isinstance(suite, list) else ():
+                    decorators = getattr(one, "decorator_list", ())
+                    first = min((one, *decorators), key=lambda part: part.lineno)
+                    begin = first.lineno, first.col_offset - bool(decorators)
+                    words = lines[begin[0] - 1].encode()[begin[1] :]
+                    if isinstance(one, ast.stmt) and not words.startswith((b"elif", b'"""')):
+                        found.add((begin, (one.end_lineno or 0, one.end_col_offset or 0)))
+    return sorted(found)
+
+
 def recording(text: str, file: str) -> str:
-    """The same source; every function notes that it is called."""
-    lines = text.splitlines(keepends=True)
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef):
-            first = node.body[-1] if len(node.body) == 1 else node.body[ast.get_docstring(node) is not None]
-            line = lines[first.lineno - 1]
-            note = f"__import__('bittrue._recorder')._recorder.seen.add('{file}:{node.lineno}')"
-            end = "; " if line[: first.col_offset].strip() else f"\n{line[: first.col_offset]}"
-            lines[first.lineno - 1] = f"{line[: first.col_offset]}{note}{end}{line[first.col_offset :]}"
-    return "".join(lines) + f"__import__('bittrue._recorder')._recorder.seen.add('{file}:0')\n"
+    """The same source; every statement of a function notes that it is executed."""
+    lines = [line.encode() for line in text.splitlines(keepends=True)]
+    for (number, column), _ in reversed(statements(text)):
+        before, behind = lines[number - 1][:column], lines[number - 1][column:]
+        end = b"; " if before.strip() else b"\n" + before
+        lines[number - 1] = before + f"_executed('{file}:{number}:{column}')".encode() + end + behind
+    # A docstring and imports from the future come first.
+    body = ast.parse(text).body
+    first = next((n for n in body if getattr(n, "module", "") != "__future__" and not isinstance(n, ast.Expr)), None)
+    place = first.lineno - 1 - len(getattr(first, "decorator_list", ())) if first else len(lines)
+    lines.insert(place, b"from bittrue._recorder import executed as _executed\n")
+    return b"".join(lines).decode()
 
 
 # ---- the plugin of the pytest that runs the tests
 
 
 class Reaching:
-    """Notes which case runs which functions, and its seconds. Each file starts anew: what another one has cached is
+    """Notes which case executes which statements, and its seconds. Each file starts anew: what another has cached is
     computed again.
     """
 
     def __init__(self) -> None:
-        self.file, self.functions = "", dict[str, int]()
-        self.cases: dict[str, tuple[float, list[int]]] = {}
-        self.failed: set[str] = set()
-
-    def pytest_collection_modifyitems(self) -> None:
-        from bittrue._recorder import seen
-
-        # What importing runs, and what is outside of functions: no test of its own.
-        self.functions.update((function, i) for i, function in enumerate(seen))
+        self.file, self.failed = "", set[str]()
+        self.cases: dict[str, tuple[float, int]] = {}
+        # By statement, a bit for each case.
+        self.reached: dict[str, int] = defaultdict(int)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -160,8 +174,9 @@ class Reaching:
         seen.clear()
         start = sum(os.times()[:4])
         result = yield
-        reached = [self.functions.setdefault(function, len(self.functions)) for function in seen]
-        self.cases[item.nodeid] = sum(os.times()[:4]) - start, reached
+        for statement in seen:
+            self.reached[statement] |= 1 << len(self.cases)
+        self.cases[item.nodeid] = sum(os.times()[:4]) - start, len(seen)
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -169,9 +184,9 @@ class Reaching:
             self.failed.add(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
-        # What fails without a mutant tells none.
-        cases = {case: found for case, found in self.cases.items() if case not in self.failed}
-        Path(os.environ["MUTANTS_REACH"]).write_text(json.dumps({"functions": [*self.functions], "cases": cases}))
+        reached = {statement: f"{cases:x}" for statement, cases in self.reached.items()}
+        found = {"cases": self.cases, "failed": [*self.failed], "reached": reached}
+        Path(os.environ["MUTANTS_REACH"]).write_text(json.dumps(found))
 
 
 class Killing:
@@ -222,20 +237,17 @@ class Campaign:
         if missing:
             for path in (path for folder in FOLDERS for path in (self.copy / folder).rglob("*.py")):
                 path.write_text(recording(path.read_text(encoding="utf-8"), str(path.relative_to(self.copy))))
-            (self.copy / "_recorder.py").write_text("seen = set()\n")
+            (self.copy / "_recorder.py").write_text("seen = set()\nexecuted = seen.add\n")
             kept[missing[0]].parent.mkdir(exist_ok=True)
             for name in missing:
                 self.pytest(f"tests/{name}", MUTANTS_REACH=str(kept[name]))
             self._renew()
-        self.seconds: dict[str, float] = {}
-        self.reached: dict[str, set[str]] = defaultdict(set)
-        for path in kept.values():
-            reach = json.loads(path.read_text())
-            for case, (seconds, functions) in reach["cases"].items():
-                self.seconds[case] = seconds
-                for i in functions:
-                    self.reached[reach["functions"][i]].add(case)
-        self.breadth = Counter(case for cases in self.reached.values() for case in cases)
+        self.reaches = [json.loads(path.read_text()) for path in kept.values()]
+        # What fails without a mutant notices none.
+        known = {case: found for reach in self.reaches for case, found in reach["cases"].items()}
+        self.known = {
+            case: known[case] for case in known.keys() - {case for reach in self.reaches for case in reach["failed"]}
+        }
 
     def _renew(self) -> None:
         shutil.rmtree(self.copy, ignore_errors=True)
@@ -272,19 +284,28 @@ class Campaign:
             ).returncode
 
     def cases(self, mutant: Mutant) -> list[str]:
-        """Those that run its function, or else its file, then the others of their files. First the short ones that run
-        few functions, and the first ones of many tests.
+        """Those that execute its statement, or else its file, then the others of their files. First the short ones that
+        execute little, and the first ones of many tests.
         """
-        found = self.reached.get(mutant.function, set())
-        if mutant.function.endswith(":0") or not found:
-            found = set().union(*(self.reached[one] for one in self.reached if one.startswith(f"{mutant.file}:")))
+        found = self._executing(mutant.statement) or self._executing(f"{mutant.file}:")
         files, met = {case.partition("::")[0] for case in found}, Counter[str]()
+        costs = {case: math.prod(self.known[case]) for case in self.known if case.partition("::")[0] in files}
         keys = {}
-        for case in sorted(self.seconds, key=lambda case: (self.breadth[case] * self.seconds[case], case)):
-            if case.partition("::")[0] in files:
-                met[_test(case)] += 1
-                keys[case] = case not in found, self.breadth[case] * self.seconds[case] * met[_test(case)], case
+        for case in sorted(costs, key=lambda case: (costs[case], case)):
+            met[_test(case)] += 1
+            keys[case] = case not in found, costs[case] * met[_test(case)], case
         return sorted(keys, key=keys.__getitem__)
+
+    def _executing(self, place: str) -> set[str]:
+        """Cases that execute a statement, or one of a file."""
+        found = set[str]()
+        for reach in self.reaches:
+            bits = 0
+            for statement, one in reach["reached"].items():
+                if statement == place or (place.endswith(":") and statement.startswith(place)):
+                    bits |= int(one, 16)
+            found.update(case for i, case in enumerate(reach["cases"]) if bits >> i & 1 and case in self.known)
+        return found
 
     def meet(self, mutant: Mutant) -> tuple[str, float, int]:
         """Which case failed first ("": none), the seconds that this took, and how many cases the limit has left out."""
@@ -296,7 +317,7 @@ class Campaign:
             for portion in PORTIONS:
                 now, planned = list[str](), 0.0
                 while waiting and planned < portion and spent + planned < self.limit:
-                    planned += self.seconds[waiting[0]]
+                    planned += self.known[waiting[0]][0]
                     now.append(waiting.pop(0))
                 spent += planned
                 if not now:

@@ -253,6 +253,23 @@ def test_layouts_change_at_the_ends_only() -> None:
 
 
 @needs_native
+@pytest.mark.parametrize(
+    ("spatial", "axis", "last"), [(1, 1, 3), (1, 2, 2), (2, 0, 0), (2, 1, 3), (2, 2, 1), (2, 3, 2)]
+)
+def test_images_are_joined_along_every_axis(spatial: int, axis: int, last: int) -> None:
+    network = Network(np.random.default_rng(2), spatial)
+    network.convolution()
+    one = [network.last, *network.scales[network.last]]
+    shape = list(network.shapes[network.last])
+    shape[axis] *= 2
+    network._emit("QLinearConcat", [*one[1:], *one, *one], tuple(shape), MICROSOFT, axis=axis)
+    content, feeds = network.content()
+    assert check(content, feeds) == "equal"
+    schedule = bittrue.load(content).prepare("onnxruntime", executor="native")._executor._main.schedule
+    assert [step["axis"] for step in schedule.steps if step.operator == "concatenation"] == [last]
+
+
+@needs_native
 def test_a_function_of_one_value_becomes_the_table_of_the_convolution_before_it() -> None:
     network = Network(np.random.default_rng(3))
     network.shapes["x"] = (1, 8, 6, 6)
