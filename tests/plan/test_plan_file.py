@@ -20,7 +20,7 @@ import bittrue
 from bittrue.cli import cli
 from bittrue.numerics import find
 from bittrue.plan.loading import load_plan
-from support.build import T, chain
+from support.build import T, chain, single
 from support.graphs import nested_loops, staged
 from support.shared import REPOSITORY
 
@@ -97,13 +97,34 @@ def test_no_member_may_be_another(model: str, tmp_path: Path) -> None:
             load_plan(path)
 
 
-def test_the_first_difference_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda step: step["parameters"].update(pad_top=7), r"\.pad_top: the file says 7, this version"),
+        (lambda step: step.update(parameters=7), ": the file says 7, this version"),
+        (lambda step: step.update(parameters=[]), r": the file says \[\], this version"),
+    ],
+)
+def test_the_first_difference_is_named(tmp_path: Path, change: Callable[[dict[str, Any]], None], words: str) -> None:
     path = saved(tmp_path)
-    rewritten(path, lambda d: d["steps"][0]["parameters"].update(pad_top=7))
-    with pytest.raises(
-        bittrue.ModelFormatError, match=r"steps\[0\]\.parameters\.pad_top: the file says 7, this version"
-    ):
+    rewritten(path, lambda d: change(d["steps"][0]))
+    with pytest.raises(bittrue.ModelFormatError, match=r"steps\[0\]\.parameters" + words):
         load_plan(path)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_constants_of_half_bytes_and_of_pairs(tmp_path: Path, count: int) -> None:
+    """As the file has them, and as plain data: real and imaginary part side by side."""
+    halves = single(
+        "DEQUANTIZE", None, [T("s4", (count,), 0.5, 0, data=np.arange(-1, count - 1))], [T("f32", (count,))]
+    )
+    pairs = single("REAL", None, [T("c64", (count,), data=np.arange(count) - 2j)], [T("f32", (count,))])
+    for content in (halves, pairs):
+        plan = bittrue.load(content).prepare().plan
+        plan.save(tmp_path / "saved.plan")
+        assert load_plan(tmp_path / "saved.plan").to_dict(constants=True) == plan.to_dict(constants=True)
+    (values,) = (t["value"]["values"] for t in plan.to_dict(constants=True)["tensors"] if t["dtype"] == "c64")
+    assert values == [[i, -2] for i in range(count)]
 
 
 def test_a_constant_that_says_it_is_computed(tmp_path: Path) -> None:
