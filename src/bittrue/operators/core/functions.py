@@ -28,7 +28,11 @@ def shares(x: Array) -> Array:
 
 
 def log_shares(x: Array) -> Array:
-    """The logarithms of `shares`."""
+    """The logarithms of `shares`.
+
+    >>> log_shares(np.float32([1000, 0])).tolist()
+    [0.0, -1000.0]
+    """
     apart = x - x.max(-1, keepdims=True)
     return np.asarray(apart - np.log(np.exp(apart).sum(-1, keepdims=True)))
 
