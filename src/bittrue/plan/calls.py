@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from ..errors import InvalidModelError, UnsupportedError
 from ..graph import Graph, Node, Tensor, find_disorder
 from ..operators import Call, find
 from ..operators.core.base import GraphUse
+from ..records import replace
 from ..rewrites import Shapes
 
 # Far above what converters write.
