@@ -13,12 +13,12 @@ import itertools
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 import bittrue
 from support.differential import assert_same
 from support.floating_models import GENERATORS
-from support.onnx_models import Checks, Refused, cases, check, natively, run_runtime, single
+from support.onnx_models import HERE, Checks, Refused, build, cases, check, natively, run_runtime, single
 
 # Bits of these belong to processors with fused operations.
 FUSED = frozenset(
@@ -84,6 +84,24 @@ def test_batches_of_numbers_have_one_channel(channels: int, outcome: str) -> Non
         "BatchNormalization", {"x": np.float32([1, -2, 3, 5]), **statistics}, [TensorProto.FLOAT], constants=names
     )
     assert check(content, feeds) == outcome
+
+
+def test_logistic_function_above_1() -> None:
+    """Of all numbers from 17.4 to 18, where it should be 1, 20 give one unit more."""
+    x = np.arange(*np.float32([17.4, 18]).view(np.int32), dtype=np.int32).view(np.float32)
+    for content, feeds in (
+        single("Sigmoid", {"x": x}, [TensorProto.FLOAT]),
+        single("QuickGelu", {"x": x}, [TensorProto.FLOAT], {"alpha": 1.0}, domain="com.microsoft"),
+        single("Swish", {"x": x}, [TensorProto.FLOAT], {"alpha": 1.0}, opset=24),
+        build(
+            [helper.make_node("Sigmoid", ["x"], ["s"]), helper.make_node("Mul", ["s", "x"], ["y"])],
+            {"x": x},
+            {"y": TensorProto.FLOAT},
+        ),
+    ):
+        assert check(content, feeds) == "equal"
+    content, feeds = single("Sigmoid", {"x": x}, [TensorProto.FLOAT])
+    assert (bittrue.load(content).prepare(HERE).run(*feeds)["y0"] > 1).sum() == 20
 
 
 @pytest.mark.parametrize("operator", ["Cos", "Sin"])

@@ -237,6 +237,11 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["-0x1.9f01b8p-4", "0x1.2e90cap-1", "0x1.400000p+4"],
                 ["-0x1.cf6f96p-1", "0x1.453240p-1", "0x1.000000p+0"],
             ],
+            # logistic, quick_gelu
+            "binary32_fused_below_1": [
+                ["0x1.759b88p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
+                ["-0x1.9f01b8p-4", "0x1.2e90cap-1", "0x1.400000p+4"],
+            ],
             # cos, exp, log, logistic, sin, tanh
             "binary64_in_pairs": [
                 ["0x1.21bd54fc5f9a3p-4", "0x1.769fec655211ep-1", "0x1.a1e043964a83fp-2"],

@@ -25,13 +25,16 @@ float exact(float x) {
          });
 }
 
-// x logistic(alpha x).
+// x logistic(alpha x), or with a function that is limited by 1.
 class QuickGelu final : public BlockKernel {
  public:
   QuickGelu(const Step& step, const CoreSet& cores)
-      : BlockKernel(step, 1), core_(cores.real_function()), alpha_(static_cast<float>(step.real("alpha"))) {
+      : BlockKernel(step, 1),
+        core_(cores.real_function()),
+        alpha_(static_cast<float>(step.real("alpha"))),
+        limited_(step.rule("real_function") == "binary32_fused_below_1") {
     require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
-    require(step.rule("real_function") == "binary32_fused_polynomials", "no native rule for this slot");
+    require(limited_ || step.rule("real_function") == "binary32_fused_polynomials", "no native rule for this slot");
   }
 
  private:
@@ -40,11 +43,13 @@ class QuickGelu final : public BlockKernel {
     auto* y = reinterpret_cast<float*>(out);
     for (int64_t i = 0; i < count; ++i) y[i] = x[i] * alpha_;
     core_(RealFunction::logistic, y, y, count);
+    for (int64_t i = 0; limited_ && i < count; ++i) y[i] = y[i] > 1.0f ? 1.0f : y[i];
     for (int64_t i = 0; i < count; ++i) y[i] = x[i] * y[i];
   }
 
   RealFunctionCore core_;
   float alpha_;
+  bool limited_;
 };
 
 std::unique_ptr<Kernel> make_gelu(const Step& step, const CoreSet& cores) {

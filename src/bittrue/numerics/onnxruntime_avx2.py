@@ -156,6 +156,10 @@ _REALS: tuple[Row, ...] = (
     )
     + tuple(one for row in attention.ROWS if row.operator == "attention" for one in _attention(row))
     + tuple(row for row in attention.ROWS if row.operator == "linear_attention" and not row.when)
+    + tuple(row for row in floating.ROWS if row.operator == "gelu" and row.when == (floating.QUICK_GELU,))
+    + tuple(
+        row for row in floating.ROWS if row.operator == "logistic" and row.types == ("f32 -> f32",) and not row.when
+    )
 )
 
 # Rewrites that ask how many channels a block has.

@@ -44,6 +44,20 @@ def _quick_gelu(x: np.ndarray, alpha: float) -> np.ndarray:
     return np.asarray(x * fused_polynomials.logistic(x * np.float32(alpha)))
 
 
+def _logistic_below_1(x: np.ndarray) -> np.ndarray:
+    share = fused_polynomials.logistic(x)
+    return np.where(share > 1, np.float32(1), share)
+
+
+def _quick_gelu_below_1(x: np.ndarray, alpha: float) -> np.ndarray:
+    """The logistic function is limited by 1.
+
+    >>> _quick_gelu_below_1(np.float32([17.695677]), 1.0).tolist()
+    [17.695676803588867]
+    """
+    return np.asarray(x * _logistic_below_1(x * np.float32(alpha)))
+
+
 _f32 = np.float32
 _ONE, _ZERO = _f32(1), _f32(0)
 
@@ -175,6 +189,11 @@ RULES: dict[str, RealFunctionRule] = {
         "the functions of arithmetic/fused_polynomials: fused multiply-adds, subnormal numbers kept; quick_gelu(x) = "
         "x logistic(alpha x)",
         "a library of vector kernels for x86-64, read; 200 000 numbers each, run",
+    ),
+    "binary32_fused_below_1": RealFunctionRule(
+        {"logistic": _logistic_below_1, "quick_gelu": _quick_gelu_below_1},
+        "those of binary32_fused_polynomials with min(1, logistic(x))",
+        "a library of vector kernels for x86-64 with 512-bit vectors, run: 3 000 000 numbers",
     ),
     "binary32_single_operations": RealFunctionRule(
         {

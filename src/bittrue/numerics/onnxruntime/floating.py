@@ -78,6 +78,7 @@ EXACT: tuple[Row, ...] = (
 _PRODUCT, _SUM = {"real_product": "binary32_fused_blocks"}, {"real_sum": "binary32_packets_4"}
 _NORMAL, _SOFTMAX = {"real_normalization": "binary32_lanes"}, {"real_softmax": "binary32_polynomial_16_lanes"}
 _POLYNOMIALS, _SINGLE = {"real_function": "binary32_fused_polynomials"}, {"real_function": "binary32_single_operations"}
+_BELOW_1 = {"real_function": "binary32_fused_below_1"}
 CIRCULAR = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan")
 _SINGLES = (*CIRCULAR, "cos", "elu", "hard_sigmoid", "hard_swish", "log", "sin", "softplus", "softsign")
 _LAYERS = tuple(f"f32 f32 f32|- -> {out}" for out in ("f32", "f32 f32", "f32 f32 f32"))
@@ -121,6 +122,7 @@ ROWS: tuple[Row, ...] = (
         _RUN,
         when=(("attribute_is", "by_library", True),),
     ),
+    Row("logistic", _ONE, _BELOW_1, _MACHINE, when=(("attribute_is", "gates", True),), limit=_OTHER_MACHINES),
     *(Row(stem, _ONE, _POLYNOMIALS, _MACHINE, limit=_OTHER_MACHINES) for stem in ("erf", "exp", "logistic", "tanh")),
     Row(
         "softplus",
@@ -135,6 +137,14 @@ ROWS: tuple[Row, ...] = (
         for stem in ("cos", "exp", "log", "logistic", "sin", "tanh")
     ),
     Row("mish", _ONE, _SINGLE, _MACHINE, limit=_OTHER_MACHINES),
+    Row(
+        "gelu",
+        _ONE,
+        _BELOW_1,
+        _MACHINE,
+        when=(QUICK_GELU, ("attribute_is", "alpha", 1.0)),
+        limit=_OTHER_MACHINES,
+    ),
     Row("gelu", _ONE, _POLYNOMIALS, _MACHINE, when=(QUICK_GELU,), limit=_OTHER_MACHINES),
     Row("gelu", _ONE, {"real_gelu": "binary32_fused_polynomials"}, _MACHINE, limit=_OTHER_MACHINES),
     Row("power", ("f32 f32|s32|s64 -> f32",), {"power": "binary32_products_or_library"}, _RUN),

@@ -12,7 +12,7 @@ from ..editing import Editor
 from .attention_groups import join_attention, mark_attention
 from .block_weights import join_biases
 from .blocked_channels import join_residual_sums
-from .gates import GELU, join_fast_gelu, join_gelu
+from .gates import GELU, join_fast_gelu, join_gelu, mark_gates
 from .quantized_preparation import join_products
 from .real_groups import NORMALIZATION, join_layer_normalization, join_root_mean_square, join_skipped_sums
 from .real_products import cast_before_transposing, join_all_transpositions, mark_transposed, merge_factors
@@ -57,5 +57,6 @@ def join_groups(editor: Editor, shapes: Shapes, block: int) -> None:
         join_skipped_sums(editor, shapes)
         join_fast_gelu(editor)
         merge_factors(editor, shapes)
+    mark_gates(editor)
     join_biases(editor, shapes)
     join_residual_sums(editor, shapes, block)

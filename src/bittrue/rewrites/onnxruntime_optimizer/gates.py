@@ -22,6 +22,16 @@ def only(editor: Editor, node: Node | None, *sources: str) -> Node | None:
     return reader if reader is not None and reader.source in sources else None
 
 
+def mark_gates(editor: Editor) -> None:
+    """Sigmoid that only the product with its own operand reads: the runtime makes both a QuickGelu, rows say how."""
+    for node in editor.nodes():
+        product = only(editor, node, "Mul") if node.source == "Sigmoid" and node.operator == "logistic" else None
+        if product is None or node.attributes.get("gates") or editor.type(node.inputs[0]) != "f32":
+            continue
+        if set(product.inputs) == {node.inputs[0], node.outputs[0]}:
+            editor.change(node, attributes={**node.attributes, "gates": True})
+
+
 def is_integer_product(editor: Editor, product: Node | None) -> bool:
     """Whether the factor of a product of integers, which the runtime has joined to one before it joins real groups."""
     if product is None or product.source != "Mul":
