@@ -37,6 +37,10 @@ _VALUES = {
     "coarse": np.float32(0.2),
     "point": np.int8(3),
     "true": np.array(True),
+    "offset": _RNG.standard_normal(8).astype(np.float32),
+    "thin": _RNG.standard_normal((8, 3, 1, 1)).astype(np.float32),
+    "wide": _RNG.standard_normal((32, 8, 1, 1)).astype(np.float32),
+    "narrow": _RNG.standard_normal((8, 32, 1, 1)).astype(np.float32),
     "square": _RNG.standard_normal((300, 300)).astype(np.float32),
     "three": np.array(3),
 }
@@ -168,17 +172,21 @@ def test_zeros_around_windows(window: str) -> None:
     assert check(_model(text), [image]) == "equal"
 
 
+def _check_run(content: bytes, image: np.ndarray) -> None:
+    """The bytes of y, from a session that is told nothing but `image`."""
+    (expected,) = onnxruntime.InferenceSession(content, options(), ["CPUExecutionProvider"]).run(None, {"x": image})
+    for executor in ("native", "reference"):
+        found = bittrue.load(content).prepare(HERE, executor=executor).run(image)
+        assert found["y"].tobytes() == expected.tobytes()
+
+
 @needs_wide
 def test_initial_values_of_inputs_as_bias() -> None:
     """As Brevitas exports: what callers may replace is quantized anew in every run where it is a bias between pairs."""
     text = f"""(float[1, 3, 5, 5] x, float[2] shift, float large) => (float y) {{ {_pair("x", "x")}
         qw = QuantizeLinear (filters, large, point) dw = DequantizeLinear (qw, large, point)
         c = Conv (dx, dw, shift) {_pair("c", "c")} y = Relu (dc) }}"""
-    content, image = _model(text), np.random.default_rng(7).standard_normal((1, 3, 5, 5)).astype(np.float32)
-    (expected,) = onnxruntime.InferenceSession(content, options(), ["CPUExecutionProvider"]).run(None, {"x": image})
-    for executor in ("native", "reference"):
-        found = bittrue.load(content).prepare(HERE, executor=executor).run(image)
-        assert found["y"].tobytes() == expected.tobytes()
+    _check_run(_model(text), np.random.default_rng(7).standard_normal((1, 3, 5, 5)).astype(np.float32))
 
 
 @needs_wide
@@ -201,3 +209,11 @@ def test_weights_that_a_loop_carries() -> None:
         { go = Identity (on) n = MatMul (s, k) }> }"""
     feeds = [np.random.default_rng(7).standard_normal((1, 300)).astype(np.float32)]
     assert check(_model(text), feeds) == "equal"
+
+
+@needs_wide
+def test_sums_of_images_of_unknown_sizes() -> None:
+    """The runtime does not follow sizes through convolutions that read fewer channels than a block has (PP-OCR)."""
+    text = """(float[n, 3, s, s] x) => (float[n, 8, t, t] y)
+        { a = Conv (x, thin) b = Conv (a, wide) c = Conv (b, narrow, offset) y = Add (a, c) }"""
+    _check_run(_model(text), np.random.default_rng(7).standard_normal((1, 3, 5, 9)).astype(np.float32))

@@ -40,11 +40,11 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
         inside = bool(images) and all(index in blocked for index in images)
         if node.source == "Conv":
             if _is_plain(node) and is_blocked(editor, node, block):
-                blocked[node.outputs[0]] = _of_windows(editor, node, blocked)
+                blocked[node.outputs[0]] = _of_windows(editor, node, blocked, block)
         elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and (inside or _is_given(editor, node))):
             shape = known_shape(editor, shapes, node.inputs[0])
             if shape is not None and len(shape) == 4 and shape[1] > 0 and shape[1] % block == 0:
-                blocked[node.outputs[0]] = _of_windows(editor, node, blocked)
+                blocked[node.outputs[0]] = _of_windows(editor, node, blocked, block)
         elif node.source in ("Add", "Sum") and inside and len(node.inputs) == 2:
             if _same_shape(editor, shapes, node):
                 origin = _of(node.inputs[0], blocked)
@@ -96,12 +96,15 @@ def _of(index: int | None, blocked: Mapping[int, Origin]) -> Origin:
     return blocked[index]
 
 
-def _of_windows(editor: Editor, node: Node, blocked: Mapping[int, Origin]) -> Origin:
-    """The image's, where padding makes up for the windows' size; strides of 2 halve it. Else the result's own."""
+def _of_windows(editor: Editor, node: Node, blocked: Mapping[int, Origin], block: int) -> Origin:
+    """The image's, where padding makes up for the windows' size; strides of 2 halve it. Else the result's own, as where
+    a convolution reads planes: of fewer channels than a block has.
+    """
     image = blocked.get(-1 if node.inputs[0] is None else node.inputs[0])
-    if image is None:
-        return _own(node)
     weights = editor.value(node.inputs[1]) if node.source == "Conv" else None
+    planes = weights is not None and node.attributes["groups"] == 1 and weights.shape[1] < block
+    if image is None or planes:
+        return _own(node)
     filters = () if weights is None else weights.shape[2:]
     kernel = _numbers(node, "kernel", _numbers(node, "kernel_shape", filters))
     strides, dilations = (_numbers(node, name, (1, 1)) for name in ("strides", "dilations"))
