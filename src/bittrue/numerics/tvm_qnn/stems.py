@@ -26,6 +26,9 @@ _FUNCTIONS = (
     "the system calls the C library of its machine and compiles what is around it, so last bits of real numbers depend "
     "on both; here they are those of glibc for x86-64 without contraction, read and not run"
 )
+_PLACES = (
+    "where all values of a slice are the smallest of their type, the system gives -1 (run); places have 32 bits there"
+)
 _BYTES = ("s8", "u8")
 _CODES = (*_BYTES, "s16")
 _COMPARED = (*_CODES, "s32", "f32")
@@ -222,7 +225,7 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
             Row(operator, ("T s32 -> T",), {}, _FRONTEND, where=_CODES, requires=(("same_parameters", 0),))
             for operator in ("reduce_max", "reduce_min")
         ),
-        *(Row(operator, ("T s32 -> s32|s64",), {}, _FRONTEND, where=_CODES) for operator in ("arg_max",)),
+        Row("arg_max", ("T s32 -> s32|s64",), {}, _FRONTEND, where=_CODES, limit=_PLACES),
         Row(
             "resize_linear",
             ("f32 s32 -> f32",),
@@ -279,7 +282,15 @@ def _movement(own: Variant) -> tuple[Row, ...]:
             where=(*_CODES, "s32", "f32"),
             requires=(("one_element", 1),),
         ),
-        Row("gather", ("T s32|s64 -> T",), {}, _MOVES, where=(*_CODES, "s32", "f32"), when=NO_TABLE),
+        # The frontend does not read batch_dims: it would gather for every batch from all of them.
+        Row(
+            "gather",
+            ("T s32|s64 -> T",),
+            {},
+            _MOVES,
+            where=(*_CODES, "s32", "f32"),
+            when=(*NO_TABLE, ("attribute_is", "batch_dims", 0, None)),
+        ),
         Row("split", ("T -> T...",), {}, _MOVES, where=(*_CODES, "s32", "f32")),
         Row("shape", ("* -> s32|s64",), {}, _MOVES, when=DIMENSIONS),
         Row("cast", ("s8|u8|s16|s32 -> s8|u8|s16|s32",), {}, f"{READ}, modulo the width of the type"),
