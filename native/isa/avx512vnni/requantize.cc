@@ -347,7 +347,8 @@ bool prepare_product(Form form, const ExactGroup& exact, LineGroup* group) {
     if (form == Form::product && (addend != 0 || second != 1)) return false;
     group->offset[lane] = static_cast<float>(addend);
     group->slope_low[lane] = static_cast<float>(second);
-    const double greatest = std::fmax(-static_cast<double>(exact.least[lane]), exact.greatest[lane]) + std::fabs(addend);
+    const double greatest =
+        std::fmax(-static_cast<double>(exact.least[lane]), exact.greatest[lane]) + std::fabs(addend);
     if (!(greatest * exact.scale[lane] * std::fmax(1, std::fabs(second)) < kLargestRescaled)) return false;
   }
   return true;

@@ -41,8 +41,8 @@ struct alignas(64) LineGroup {
 };
 struct alignas(64) ExactGroup {
   double scale[16], addend[16], addend_negative[16];  // of binary32 the addend and the second factor
-  int32_t least[16], greatest[16];  // every accumulator lies between, both included
-  int32_t column[16];               // -1: results are not used
+  int32_t least[16], greatest[16];                    // every accumulator lies between, both included
+  int32_t column[16];                                 // -1: results are not used
 };
 
 // What all columns share: 16-bit zero point, unsigned 8-bit clamp.
