@@ -317,7 +317,7 @@ def test_edited_onnx_copies(tmp_path: Path, edit: Callable[[onnx.ModelProto], No
 
 POOL: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"ceil_mode": 1}, "window count rounding ceil instead of floor"),
-    ({}, {"pads": [1, 1, 1, 1]}, "pads [1, 1, 1, 1] instead of []"),
+    ({}, {"pads": [1, 1, 1, 1]}, "pads [1, 1, 1, 1] instead of [0, 0, 0, 0]"),
     ({"auto_pad": "SAME_UPPER"}, {}, "padding valid instead of same_upper"),
     ({"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"}, "padding same_lower instead of same_upper"),
     ({"auto_pad": "SAME_UPPER"}, {"pads": [1, 1, 1, 1]}, "padding [1, 1, 1, 1] instead of same_upper"),

@@ -136,6 +136,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
             "round_away_low_bits": [3, -3, 128, 128, -129, -129, -(2**31), -(2**31), -(2**31)],
             "truncate_low_bits": [2, -2, 127, 128, -128, -129, -(2**31), -(2**31), -(2**31)],
             "truncate_low_bits_by_halves": [2, -2, 127, 128, -128, -129, -(2**31), 0, -(2**31)],
+            "truncate_low_bits_nan_zero": [2, -2, 127, 128, -128, -129, 0, -(2**31), -(2**31)],
             "truncate_saturate_nan_maximum": [2, -2, 127, 127, -128, -128, 127, 127, -128],
         },
     ),
@@ -242,6 +243,8 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.759b88p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
                 ["-0x1.9f01b8p-4", "0x1.2e90cap-1", "0x1.400000p+4"],
             ],
+            # logistic: e^-1.5 / (1 + e^-1.5) of binary32 numbers, rounded three times
+            "binary32_by_library": [["0x1.759b82p-3", "0x1.5bbd50p-1", "0x1.000000p+0"]],
             # cos, exp, log, logistic, sin, tanh
             "binary64_in_pairs": [
                 ["0x1.21bd54fc5f9a3p-4", "0x1.769fec655211ep-1", "0x1.a1e043964a83fp-2"],

@@ -38,6 +38,7 @@ from . import (
     narrow,
     normalize,
     power,
+    power_code,
     quantize,
     quotient,
     real_function,
@@ -444,6 +445,13 @@ def _cast(first: str, second: str) -> Iterator[Example]:
             yield Example(f"{value} to int8", (str(one), str(other)))
 
 
+def _power_code(first: str, second: str) -> Iterator[Example]:
+    for value, saturate in ((1.5, True), (-1.5, True), (1.8e38, False)):
+        one, other = (int(power_code.RULES[name](np.array([value]), "down", saturate)[0]) for name in (first, second))
+        if one != other:
+            yield Example(f"{value} to a power of two below", (f"code {one}", f"code {other}"))
+
+
 def _divide(first: str, second: str) -> Iterator[Example]:
     for a, b in ((5, 2), (0, 4), (-3, 64)):
         found = []
@@ -697,6 +705,7 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "narrow": _narrow,
     "normalize": _normalize,
     "power": _power,
+    "power_code": _power_code,
     "quantize": _quantize,
     "quotient": _quotient,
     "range_dequantize": _range_dequantize,

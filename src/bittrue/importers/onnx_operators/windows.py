@@ -26,19 +26,19 @@ def window_attributes(source: Source, dilated: bool = True) -> dict[str, Attribu
 
 
 def pool_attributes(source: Source, dilated: bool = True) -> dict[str, Attribute]:
-    """The windows of a pool in the form that all pools have, with channels first."""
+    """The windows of a pool in the form that all pools have, channels first; no `pads` where `auto_pad` says them."""
     given = window_attributes(source, dilated)
     if not given["kernel_shape"]:
         raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'kernel_shape' is missing")
     auto, ceil = str(given["auto_pad"]), source.flag("ceil_mode", False, False)
+    pads = given["pads"] or (0,) * 2 * len(sizes(source, "kernel_shape"))
     if auto not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute 'auto_pad' is '{auto}'")
     return {
         "kernel": given["kernel_shape"],
         "strides": given["strides"],
         "dilations": given["dilations"],
-        "pads": given["pads"] if auto == "NOTSET" else (),
-        "auto_pad": auto,
+        "pads": pads if auto == "NOTSET" else (),
         "padding": f"{auto.lower()}_of_taps" if auto.startswith("SAME") else "explicit_below_taps",
         "size": "ceil_clipped" if ceil else "truncated_or_none",
         "channels_last": False,

@@ -134,12 +134,15 @@ def _fold_padding(editor: Editor, shapes: Shapes, pad: Node) -> bool:
         return False
     if window.source not in ("AveragePool", "Conv", "MaxPool") or len(window.outputs) > 1:
         return False
-    if window.attributes.get("auto_pad") != "NOTSET" or window.attributes.get("counted", "padded") != "padded":
+    given, padded = window.attributes, 2 * count - 4
+    if given.get("auto_pad", "NOTSET") != "NOTSET" or given.get("counted", "padded") != "padded":
         return False
-    pads = window.attributes["pads"] or (0,) * (2 * count - 4)
-    assert isinstance(pads, tuple)
+    # Pools whose file says `auto_pad` have none.
+    pads = given["pads"] or (0,) * (padded if window.source == "Conv" else 0)
+    if not isinstance(pads, tuple) or len(pads) != padded:
+        return False
     added = tuple(map(sum, zip(pads, begins[2:] + ends[2:], strict=True)))
-    editor.change(window, attributes={**window.attributes, "pads": added})
+    editor.change(window, attributes={**given, "pads": added})
     source = pad.inputs[0]
     assert source is not None
     editor.replace_reads(pad.outputs[0], source)
