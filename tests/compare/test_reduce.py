@@ -10,16 +10,19 @@ from typing import Any
 
 import flatbuffers
 import numpy as np
+import onnx
 import pytest
 from ai_edge_litert import schema_py_generated as schema
+from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
-from bittrue.compare.reduce import Reduction, check_output, reduce_model
+from bittrue.compare.reduce import Reduction, _Search, check_output, reduce_model
 from bittrue.runners.base import Runner
 from bittrue.runners.inputs import input_sets
 from bittrue.runners.recording import Recording
 from bittrue.runners.sides import open_side
 from support.build import T, chain
+from support.onnx_models import value_info
 from support.shared import SHARED, needs_shared
 
 RNG = np.random.default_rng
@@ -249,3 +252,27 @@ def test_what_cannot_be_reduced(tmp_path: Path) -> None:
         check_output(path, path)
     with pytest.raises(bittrue.InputError, match="no folder"):
         check_output(tmp_path / "nowhere" / "m.tflite", path)
+
+
+def test_a_target_that_the_whole_model_does_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no part differs by itself, the runtime has joined it; another tensor that differs takes its place."""
+    rng = RNG(3)
+    feeds = {"x": rng.standard_normal((1, 3, 8, 8)).astype(np.float32)}
+    weights = numpy_helper.from_array(rng.standard_normal((4, 3, 3, 3)).astype(np.float32), "w")
+    nodes = [("Conv", ["x", "w"], ["sums"]), ("Relu", ["sums"], ["joined"]), ("Tanh", ["joined"], ["y"])]
+    graph = helper.make_graph(
+        [helper.make_node(*node) for node in nodes],
+        "g",
+        [value_info(name, value) for name, value in feeds.items()],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 6, 6])],
+        [weights],
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    monkeypatch.setattr(_Search, "_find_part", lambda *_: False)
+    found = reduced(f"{path}@onnx", f"ort:{path}", tmp_path / "small.onnx")
+    assert found is not None
+    assert found.steps[0].endswith("no part of them around 'joined' differs")
+    assert found.tensor == "y"
+    one, two = (recording["y"].load() for recording in shown_again(found))
+    assert one.tobytes() != two.tobytes()

@@ -169,8 +169,26 @@ class _Search:
                 self._kinds = self._differences
                 self._steps.append(f"{len(self._nodes)} of {len(self._at)} operators, around '{short(self._target)}'")
                 return
-        self._kinds = self._differences
         self._steps.append(f"all {len(self._at)} operators: no part of them around '{short(self._target)}' differs")
+        self._aim_at_what_is_shown()
+        self._kinds = self._differences
+
+    def _aim_at_what_is_shown(self) -> None:
+        """Of the whole model, run as it is, a side may not show the target, which an operator has joined."""
+        recordings = self._record(*self._best)
+        if all(self._target in recording for recording in recordings):
+            return
+        shown = _differing(*recordings)
+        if not shown:
+            raise UnsupportedError(
+                "BT-REDUCE-HIDDEN",
+                f"'{short(self._target)}' differs where both sides show it, but in no part of the model, and of the"
+                " whole model the outputs are equal",
+                advice="`bittrue compare A B` with the same inputs shows the difference",
+            )
+        self._target = shown[0]
+        self._answers = [_value(recording, self._target) for recording in recordings]
+        self._differences = _differences(*self._answers)
 
     def crop(self) -> None:
         """To smaller dimensions, until a whole round over all dimensions changes nothing.
