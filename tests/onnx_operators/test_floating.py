@@ -17,8 +17,20 @@ from onnx import TensorProto, helper
 
 import bittrue
 from support.differential import assert_same
-from support.floating_models import GENERATORS
-from support.onnx_models import HERE, Checks, Refused, build, cases, check, natively, run_runtime, single
+from support.floating_models import GENERATORS, reals
+from support.onnx_models import (
+    HERE,
+    MICROSOFT,
+    Checks,
+    Refused,
+    build,
+    cases,
+    check,
+    natively,
+    needs_wide,
+    run_runtime,
+    single,
+)
 
 # Bits of these belong to processors with fused operations.
 FUSED = frozenset(
@@ -47,6 +59,34 @@ def test_sums_of_negative_zeros() -> None:
             inputs = {"x": np.full(shape, -0.0, np.float32), "axes": np.array(axes)}
             content, feeds = single(op, inputs, [TensorProto.FLOAT], constants=["axes"])
             assert check(content, feeds) == "equal"
+
+
+@needs_wide
+def test_two_filters_of_7_by_7(request: pytest.FixtureRequest) -> None:
+    """Their kernel is for steps of 2 and 3 zeros at every side; neighbours of this form have the usual one."""
+    checks = Checks(request, usual=16, only="equal")
+    for rng in checks:
+        groups, each = int(rng.choice([1, 2, 3, 5])), int(rng.choice([1, 2, 2, 2, 2]))
+        taps = int(rng.choice([5, 7, 7, 7, 7]))
+        x = reals(rng, (int(rng.integers(1, 3)), groups, *rng.integers(5, 19, 2)))
+        operands: dict[str, np.ndarray | None] = {"x": x, "w": reals(rng, (groups * each, 1, taps, taps), 1)}
+        attributes = {
+            "group": groups,
+            "strides": [2, 2],
+            "pads": [3, 3, *(int(v) for v in rng.choice([2, 3, 3, 3], 2))],
+        }
+        if rng.random() < 0.25:
+            attributes = {"group": groups, "strides": [2, 2], "auto_pad": str(rng.choice(["SAME_UPPER", "SAME_LOWER"]))}
+        if rng.random() < 0.5:
+            operands["bias"] = reals(rng, groups * each)
+        model = single("Conv", operands, [TensorProto.FLOAT], attributes, constants=["w", "bias"])
+        found = run_runtime(*model)
+        if isinstance(found, dict) and rng.random() < 0.4:
+            operands = {"x": x, "w": operands["w"], "bias": operands.get("bias"), "sum": reals(rng, found["y0"].shape)}
+            model = single(
+                "FusedConv", operands, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=["w", "bias"]
+            )
+        checks.add(*model)
 
 
 @pytest.mark.in_turns(3)

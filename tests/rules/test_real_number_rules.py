@@ -252,6 +252,25 @@ def test_a_single_row_in_fused_lanes(depth: int, count: int) -> None:
         assert ours[0, column] == total + c[column]
 
 
+def test_windows_of_7_go_down_their_columns_inside_of_an_image() -> None:
+    """Elsewhere they go along their rows, from what is added on."""
+    a, b, c = numbers(34, (2, 49)), numbers(35, (49, 5)), numbers(36, (2, 5))
+    rule = real_product.RULES["binary32_fused_windows_of_7"]
+    assert rule.inside is not None
+    turn, last = (rule.apply(a, b, c, 1.0, 1.0, Layout(added_last=added)) for added in (False, True))
+    inside = rule.inside(a, b, c)
+    for m, n in np.ndindex(2, 5):
+        begun, total, down = c[m : m + 1, n], np.zeros(1, F32), [np.zeros(1, F32)] * 8
+        for k in range(49):
+            begun = fused_multiply_add(a[m, k : k + 1], b[k, n : n + 1], begun)
+            total = fused_multiply_add(a[m, k : k + 1], b[k, n : n + 1], total)
+            down[k % 7] = fused_multiply_add(a[m, k : k + 1], b[k, n : n + 1], down[k % 7])
+        halves = [down[i] + down[i + 4] for i in range(4)]
+        assert turn[m, n] == begun[0]
+        assert last[m, n] == total[0] + c[m, n]
+        assert inside[m, n] == ((halves[0] + halves[2]) + (halves[1] + halves[3]))[0] + c[m, n]
+
+
 def test_single_rows_and_columns_are_not_fused() -> None:
     rule = real_product.RULES["binary32_fused_blocks"].apply
     a, b = numbers(10, (1, 7)), numbers(11, (7, 3))

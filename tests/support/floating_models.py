@@ -212,8 +212,7 @@ def _fused_conv(rng: np.random.Generator) -> Model:
             operands["bias"] = reals(rng, operands["w"].shape[:1])  # type: ignore[union-attr]
         attributes.pop("auto_pad", None)
         found = run_runtime(*single("Conv", operands, [_FLOAT], attributes))
-        # The runtime saves none with filters that it would put into blocks.
-        operands["sum"], constants = reals(rng, found["y0"].shape if isinstance(found, dict) else ()), []
+        operands["sum"] = reals(rng, found["y0"].shape if isinstance(found, dict) else ())
     counts = {"Clip": 2, "HardSigmoid": 2, "LeakyRelu": 1}
     names = [
         "Relu",

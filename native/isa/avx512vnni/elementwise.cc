@@ -125,8 +125,8 @@ bool find_line(const AddSpec& spec, const Table& table, LineConstants* c) {
   const double second = portable::real_multiplier(spec.align, spec.second) * (spec.subtract ? -unit : unit);
   double least = -std::numeric_limits<double>::infinity(), limit = -least;
   for (int i = 0; i < 65536; ++i) {
-    const int stored = table.stored[i];
-    const double offset = stored - (first * (i / 256) + second * (i % 256));
+    const int stored = table.stored[i], a = i / 256, b = i % 256;
+    const double offset = stored - (first * a + second * b);
     if (stored > c->low && offset > least) least = offset;
     if (stored < c->high && offset + 1 < limit) limit = offset + 1;
   }

@@ -109,7 +109,7 @@ _REALS: tuple[Row, ...] = (
             evidence=f"{_RUN}: convolutions, alone and in whole networks, every bit",
         )
         for row in floating.ROWS
-        if row.operator == "conv"
+        if row.operator == "conv" and not row.when
     )
     + tuple(
         # What is refused there comes first here, too.

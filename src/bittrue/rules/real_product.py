@@ -42,13 +42,15 @@ class RealProductRule:
     """`apply(a, b, c, alpha, beta, layout)`: alpha * a[M, K] b[K, N] + beta * c.
 
     Arrays are binary32; `c` broadcasts over the result, None stands for nothing to add. Products of batches are made
-    one by one by `products`. Convolutions add up blocks of `blocked_channels` channels; 0: they know of none.
+    one by one by `products`. Convolutions add up blocks of `blocked_channels` channels; 0: they know of none. Columns
+    of `b` that are windows inside of an image are multiplied by `inside` where there is such a function.
     """
 
     apply: Callable[[np.ndarray, np.ndarray, np.ndarray | None, float, float, Layout], np.ndarray]
     formula: str
     source: str
     blocked_channels: int = 0
+    inside: Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray] | None = None
 
 
 def products(
@@ -255,6 +257,38 @@ def _fused_blocks_of_64(
     return np.asarray(total)
 
 
+def _window_in_turn(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout
+) -> np.ndarray:
+    """One chain of fused multiply-adds, from `c` on unless that is added last.
+
+    >>> a, b = np.float32([[-1, 1 + 2.0**-12]]), np.float32([[1 + 2.0**-11], [1 + 2.0**-12]])
+    >>> _window_in_turn(a, b, None, 1.0, 1.0, Layout()).tolist()
+    [[5.960464477539063e-08]]
+    """
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    if c is not None and not layout.added_last:
+        total[...] = c
+    with np.errstate(all="ignore"):
+        for k in range(len(b)):
+            total = floats.fused_multiply_add(a[:, k : k + 1], b[k], total)
+        return total + c if c is not None and layout.added_last else total
+
+
+def _window_by_columns(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
+    """Windows of 7 x 7: a chain of fused multiply-adds down each column of the window, and the sums of the columns in
+    halves of 8 lanes, the last one empty; then `c`.
+    """
+    filters, windows = a.reshape(len(a), 7, 7, 1), b.reshape(7, 7, -1)
+    lanes = np.zeros((len(a), 8, b.shape[1]), np.float32)
+    with np.errstate(all="ignore"):
+        for row in range(7):
+            lanes[:, :7] = floats.fused_multiply_add(filters[:, row], windows[row], lanes[:, :7])
+        for half in (4, 2, 1):
+            lanes = lanes[:, :half] + lanes[:, half:]
+        return lanes[:, 0] if c is None else lanes[:, 0] + c
+
+
 RULES: dict[str, RealProductRule] = {
     "rounded_once": RealProductRule(
         _rounded_once,
@@ -274,6 +308,13 @@ RULES: dict[str, RealProductRule] = {
         "as binary32_fused_blocks, with 8 lanes where the operator asks for fused ones, and blocks of 8 channels",
         "the same library's kernels for 256-bit vectors, read; verified by running",
         blocked_channels=8,
+    ),
+    "binary32_fused_windows_of_7": RealProductRule(
+        _window_in_turn,
+        "windows inside of the image: a chain of fused multiply-adds down each of the 7 columns, s0 ... s6, then ((s0 "
+        "+ s4) + (s2 + s6)) + ((s1 + s5) + s3) + c; others: a chain of fused multiply-adds row by row, from c on",
+        "a library of matrix kernels for x86-64 with 512-bit vectors, read; verified by running",
+        inside=_window_by_columns,
     ),
     "binary64_fused_blocks": RealProductRule(
         _fused_blocks_of_64,

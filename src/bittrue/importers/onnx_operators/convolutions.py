@@ -145,6 +145,9 @@ def emit_finished_convolution(source: Source, stem: str, counts_as: tuple[str, i
     # Scales and zero points, which real numbers have not, stand before what sums begin with.
     inputs = [x, weights, bias, *(None,) * 6, begin]
     attributes: dict[str, Attribute] = {**convolution_attributes(source), "channels_last": False}
+    if begin is not None and stem == "conv":
+        # Images stay in planes: the runtime does not rearrange such weights ahead of time.
+        attributes["computed_weights"] = (1,)
     outputs = [source.temporary(dtype, "sums")] if name else None
     (sums,) = source.emit(stem, dtype, attributes, inputs=inputs, outputs=outputs, source=counts_as)
     if name:

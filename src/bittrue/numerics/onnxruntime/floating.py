@@ -199,6 +199,15 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("average_pool", _ONE, _SUM, _RUN, requires=(("same_padding_adds", 18),)),
     Row("lp_pool", _ONE, _SUM, _RUN),
+    Row(
+        "conv",
+        _SUMMED,
+        {"real_product": "binary32_fused_windows_of_7"},
+        "run on x86-64 with AVX-512: 300 random single-node models, every bit",
+        when=(("windows_of_7_for_two",),),
+        requires=(_UNDILATED,),
+        limit=_OTHER_MACHINES,
+    ),
     Row("conv", _SUMMED, _PRODUCT, _MACHINE, requires=(_UNDILATED,), limit=_THREADS),
     *(
         Row(stem, ("f32 f32 f32|- -> f32",), _PRODUCT, _MACHINE, limit=_THREADS)

@@ -15,7 +15,7 @@ from ...rules import accumulate, scale_form
 from ..core.base import Call, Operand
 from ..core.granularity import blocks_interleave
 from ..core.lanes import broadcast_runs
-from ..layers.conv_geometry import filter_sizes, listed_windows
+from ..layers.conv_geometry import channels_first, filter_sizes, listed_windows
 from ..layers.whole_conv import every_channel_its_group, every_output_its_group, single_tap
 from ..pooling.pooling import pool_windows
 from ..pooling.resized_places import resized_axes
@@ -202,6 +202,22 @@ def states_fill_vectors(call: Call) -> bool:
 
     _, _, heads, _, value_heads, size, value_size = linear_attention.sizes_of(call)
     return size % 16 == 0 and size <= 256 and value_size % 32 == 0 and max(1, heads // value_heads) in (1, 2, 4, 8)
+
+
+def windows_of_7_for_two(call: Call) -> bool:
+    """Several channels with two filters each, of 7 x 7 in steps of 2, and 3 zeros at every side of the image."""
+    weights, size = call.input(1).shape, channels_first(call, call.input(0).shape)[2:]
+    groups, auto = int(call.attribute("groups")), str(call.attribute("auto_pad"))
+    # Pads that follow from the size are 3 where it is odd.
+    pads = call.attribute("pads") == (3,) * 4 if auto == "NOTSET" else all(n % 2 for n in size)
+    return (
+        groups > 1
+        and weights == (2 * groups, 1, 7, 7)
+        and auto != "VALID"
+        and pads
+        and call.attribute("strides") == (2, 2)
+        and call.attribute("dilations") in ((), (1, 1))
+    )
 
 
 def window_is_image(call: Call) -> bool:
@@ -545,6 +561,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "single_tap": single_tap,
     "slopes_within": slopes_within,
     "states_fill_vectors": states_fill_vectors,
+    "windows_of_7_for_two": windows_of_7_for_two,
     "stored": stored,
     "stored_in_file": stored_in_file,
     "taps_in_pairs": taps_in_pairs,

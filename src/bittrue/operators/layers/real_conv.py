@@ -94,6 +94,16 @@ def _by_blocks(array: np.ndarray, axis: int, block: int) -> np.ndarray:
     return np.ascontiguousarray(np.swapaxes(split, axis + 1, axis + 2))
 
 
+def _inside(windows: Sequence[Window]) -> np.ndarray:
+    """For every position of all axes whether its window lies inside of the image."""
+    found = np.ones(1, bool)
+    for one in windows:
+        first = np.arange(one.out) * one.stride - one.before
+        fits = (first >= 0) & (first + (one.taps - 1) * one.dilation < one.size)
+        found = np.logical_and.outer(found, fits).reshape(-1)
+    return found
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The rule's product of the weights with unfolded images.
 
@@ -115,12 +125,21 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     started = None if begin is None else begin.reshape(len(x), *weights.shape[:2], -1)
     added = None if bias is None else bias.reshape(groups, -1, 1)
 
+    within = None if rule.inside is None else _inside(windows)
+
+    def product(filters: np.ndarray, columns: np.ndarray, more: np.ndarray | None) -> np.ndarray:
+        result = rule.apply(filters, columns, more, 1.0, 1.0, layout)
+        if rule.inside is not None:
+            own = None if more is None else np.broadcast_to(more, result.shape)[:, within]
+            result[:, within] = rule.inside(filters, columns[:, within], own)
+        return result
+
     def times(n: int, g: int, columns: np.ndarray) -> np.ndarray:
         columns = _by_blocks(columns, 0, block).reshape(weights.shape[2], -1)
         more = None if added is None else added[g]
         if started is None:
-            return rule.apply(weights[g], columns, more, 1.0, 1.0, layout)
-        total = rule.apply(weights[g], columns, started[n, g], 1.0, 1.0, layout)
+            return product(weights[g], columns, more)
+        total = product(weights[g], columns, started[n, g])
         with np.errstate(all="ignore"):
             return total if more is None else total + more
 
