@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import bittrue
 from support.differential import assert_same
@@ -28,6 +30,40 @@ def test_bytes(request: pytest.FixtureRequest, aim: str) -> None:
         ours = model.prepare(HERE, shapes=shapes).run(*feeds)
         for name, value in theirs.items():
             assert_same(name, ours[name], np.asarray(value))
+
+
+@needs_wide
+@pytest.mark.parametrize("tapped", [False, True])
+def test_a_sum_that_is_a_result_holds_a_transposition(tapped: bool) -> None:
+    """Where its image has another reader, what the transposition would be undone behind is not looked for beyond it."""
+    rng = np.random.default_rng(4)
+    g = PassGraph(rng, 13, 0)
+    zero, scale, weight = g.constant(np.uint8(100)), g.constant(np.float32(0.03)), g.constant(np.float32(0.01))
+
+    def pair(x: str) -> str:
+        return g.node("DequantizeLinear", g.node("QuantizeLinear", x, scale, zero), scale, zero)
+
+    def convolution(x: str) -> str:
+        filters = g.constant(rng.integers(-127, 128, (8, 8, 1, 1)).astype(np.int8))
+        return pair(g.node("Conv", x, g.node("DequantizeLinear", filters, weight, g.constant(np.int8(0)))))
+
+    x = pair(g.node("Relu", convolution(pair(g.input(g.reals(1, 8, 12, 12))))))
+    total = g.node("ReduceSum", x, g.indices(2, 3), keepdims=1)
+    pair(g.node("Mul", x, convolution(pair(total))))
+    content, feeds = g.model()
+    if tapped:
+        model = onnx.load_from_string(content)
+        model.graph.output.append(helper.make_tensor_value_info(total, TensorProto.FLOAT, None))
+        content = model.SerializeToString()
+    ours = bittrue.load(content).prepare(HERE)
+    (step,) = (step for step in ours.plan.steps if step.operator == "sum")
+    # Turned back, the image's channels come last.
+    assert (ours.plan.tensors[step.inputs[0]].shape[-1] == 8) == (not tapped)
+    theirs = run_runtime(content, feeds)
+    assert isinstance(theirs, dict)
+    found = ours.run(*feeds)
+    for name, value in theirs.items():
+        assert_same(name, found[name], np.asarray(value))
 
 
 @pytest.mark.parametrize("form", ["none", "infinity", "triangle", "split"])

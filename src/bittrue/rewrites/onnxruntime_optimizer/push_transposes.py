@@ -247,7 +247,8 @@ class _Pushes:
                 if back is not None and back[1] == _inverse(order):
                     return True
                 if self._name(reader) in PASSED and self._name(reader) not in _ENDS:
-                    queue += [one for one in reader.outputs if one not in seen]
+                    # A result of the graph is not gone through.
+                    queue += [one for one in reader.outputs if one not in seen and one not in self.editor.results]
                     seen.update(reader.outputs)
         return False
 
