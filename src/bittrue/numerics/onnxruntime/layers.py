@@ -84,7 +84,7 @@ ROWS: tuple[Row, ...] = (
             {"expert_choice": choice, **_PRODUCT, **rules},
             evidence,
             when=(("attribute_is", "accuracy_level", level), *when),
-            limit=_OTHERS,
+            limit=f"{_OTHERS}; of two NaN operands the runtime may keep the other one",
         )
         for level, rules, evidence in (
             (4, {"row_blocks": "binary32_over_127", "block_product": "binary32_16_lanes"}, _EXPERTS_BY_BLOCKS),
