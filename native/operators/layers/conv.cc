@@ -376,6 +376,7 @@ BITTRUE_OPERATOR(conv, make_conv)
 
 std::unique_ptr<Kernel> make_real_convolution(const Step& step, const CoreSet& cores) {
   const RealConvolutionForm form(step);
+  if (form.order == RealConvolutionForm::Order::columns) return make_window_columns(cores, form);
   if (auto kernel = make_plane_convolution(step, cores, form)) return kernel;
   if (auto kernel = make_few_positions(step, cores, form)) return kernel;
   require(form.order != RealConvolutionForm::Order::lanes, "there are very many windows");
@@ -388,7 +389,9 @@ RealConvolutionForm::RealConvolutionForm(const Step& step)
   const bool real = in.type == Type::f32 && given.type == Type::f32 && out.type == Type::f32;
   require(real && in.dense() && given.dense() && out.dense(), "no native kernel for these types");
   const std::string& rule = step.rule("real_product");
-  require(rule == "binary32_fused_blocks" || rule == "binary32_fused_blocks_of_8", "no native rule for this slot");
+  const bool by_columns = rule == "binary32_fused_windows_of_7";
+  require(by_columns || rule == "binary32_fused_blocks" || rule == "binary32_fused_blocks_of_8",
+          "no native rule for this slot");
   const int rank = in.rank();
   require(given.rank() == rank, "the filter's shape differs");
   require(given.shape[rank - 1] == w.taps && (rank < 4 || given.shape[rank - 2] == h.taps) &&
@@ -417,6 +420,7 @@ RealConvolutionForm::RealConvolutionForm(const Step& step)
   split = step.integer("split", 0, int64_t{1} << 40);
   require(step.integer("turned", 0, 1) == 0, "windows are rows of the image");
   find_loop_order(*this);
+  if (by_columns) order = Order::columns;
   if (step.has_input(2)) {
     const Operand& addend = step.input(2);
     require(addend.type == Type::f32 && addend.dense() && addend.elements == out_c, "one bias per filter is needed");

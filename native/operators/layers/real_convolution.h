@@ -1,4 +1,4 @@
-// conv of real numbers with channels first, by the rule binary32_fused_blocks.
+// conv of real numbers with channels first, by the rules binary32_fused_blocks and binary32_fused_windows_of_7.
 #pragma once
 
 #include <cstring>
@@ -14,8 +14,8 @@ namespace bittrue {
 struct RealConvolutionForm {
   static constexpr size_t kAddend = 9;  // the operand that sums begin with
 
-  // Sums of `split` terms, added up; a single row in fours; a single column in 8 lanes.
-  enum class Order { blocks, fours, lanes };
+  // Sums of `split` terms, added up; a single row in fours; a single column in 8 lanes; down the columns of windows.
+  enum class Order { blocks, fours, lanes, columns };
 
   RealConvolutionForm() = default;
   // NoKernel for what does not fit together.
@@ -69,6 +69,9 @@ inline void take_every(const float* from, int64_t stride, int64_t count, float* 
 
 // Filters of one channel, a few of them per channel: null for other convolutions.
 std::unique_ptr<Kernel> make_plane_convolution(const Step& step, const CoreSet& cores, const RealConvolutionForm& form);
+
+// Windows of 7 x 7 by the rule binary32_fused_windows_of_7; NoKernel for others.
+std::unique_ptr<Kernel> make_window_columns(const CoreSet& cores, const RealConvolutionForm& form);
 
 // Sums over windows, tap by tap in the order of memory, without a filter: null for what has no frames.
 std::unique_ptr<Kernel> make_plane_sums(const CoreSet& cores, const RealConvolutionForm& form);
