@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from support.onnx_models import Checks, build, single
+from support.onnx_models import Checks, build, check, single
 from support.onnx_narrow import run_memory
 from support.onnx_operands import TYPES, bits, kind, one_type, shape
 from support.onnx_vectors import check_vector, vectors
@@ -114,3 +114,10 @@ def test_powers_of_two(request: pytest.FixtureRequest) -> None:
             attributes, target = {}, helper.np_dtype_to_tensor_dtype(other)
         content, feeds = single("Cast", {"x": x}, [target], {"to": target, **attributes}, opset=24)
         checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
+
+
+@pytest.mark.parametrize("count", [15, 16, 17, 40])
+def test_signalling_halves(count: int) -> None:
+    """Whole vectors of 16 become quiet, what is left does not."""
+    x = np.full(count, 0x7C34, np.uint16).view(np.float16)
+    assert check(*single("Cast", {"x": x}, [TensorProto.FLOAT], {"to": TensorProto.FLOAT})) == "equal"

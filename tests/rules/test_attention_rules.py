@@ -91,7 +91,8 @@ def _step(name: str, state: np.ndarray, decay: np.ndarray | None, rate: np.float
     size, columns = state.shape
     key, value, queries = (rng.standard_normal(shape).astype(np.float32) for shape in (size, columns, (3, size)))
     product = None if name.endswith("old_state") else _PRODUCT
-    found = state_step.RULES[name].apply(state, decay, key, value, rate, queries, np.float32(0.5), product)
+    place = state_step.Place(decay, key, value, rate, queries, np.float32(0.5))
+    found = state_step.RULES[name].apply(state, place, product)
     wide = state.astype(np.float64) * (1 if decay is None else decay)
     wide = wide + key[:, None] * (value if rate is None else rate * (value - key @ wide))
     return (*found, wide, 0.5 * queries @ wide)

@@ -172,6 +172,13 @@ def test_modulo_rules_are_told_apart() -> None:
     assert found == {"zero_of_dividend": ["2.0", "-5.0", "-0.0"], "zero_of_divisor": ["2.0", "-5.0", "0.0"]}
 
 
+def test_widen_rules_are_told_apart() -> None:
+    """Signalling NaNs, a vector of 16 and one more."""
+    x = np.full(17, 0x7C34, np.uint16).view(np.float16)
+    found = {name: rule(x).view(np.uint32).tolist() for name, rule in rules("widen").items()}
+    assert found == {"exact": [0x7F868000] * 17, "quiet_by_16": [0x7FC68000] * 16 + [0x7F868000]}
+
+
 def test_weighted_rules_are_told_apart() -> None:
     """Halfway between 2 and 3 in one direction, a third of the way, and below zero (slot `weighted`)."""
     none = np.zeros(1, np.int64)

@@ -188,7 +188,10 @@ class CastHalves final : public BlockKernel {
 
  private:
   void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
-    if (widens_) return widen_(reinterpret_cast<const uint16_t*>(in[0]), reinterpret_cast<float*>(out), count);
+    if (widens_) {
+      widen_(reinterpret_cast<const uint16_t*>(in[0]), reinterpret_cast<float*>(out), count);
+      return;
+    }
     narrow_(reinterpret_cast<const float*>(in[0]), reinterpret_cast<uint16_t*>(out), count);
   }
 
@@ -220,6 +223,15 @@ std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("widen") != 0) {
+    // Signalling NaNs, which do not become the same everywhere, are the reference's.
+    require(step.rules.size() == 1 && step.rule("widen") == "quiet_by_16", "no native rule for this slot");
+    return make_checked_blocks(
+        step, {sizeof(uint16_t)}, sizeof(float),
+        CheckedBlockFunction([widen = cores.widen_halves()](const uint8_t* const* in, uint8_t* out, int64_t count) {
+          return widen(reinterpret_cast<const uint16_t*>(in[0]), reinterpret_cast<float*>(out), count);
+        }));
+  }
   // Conversions from integers have no rule.
   require(step.rules.empty() || (step.rules.size() == 1 && step.rule("cast") == "truncate_low_bits"),
           "no native rule for this slot");

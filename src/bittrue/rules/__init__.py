@@ -122,6 +122,7 @@ _TABLES = {
     "to_integer": ("to_integer", "RULES"),
     "to_integer_tail": ("to_integer", "RULES"),
     "window_average": ("window_average", "RULES"),
+    "widen": ("widen", "RULES"),
     "window_levels": ("window_levels", "RULES"),
     "quantized_weights": ("range_layer", "WEIGHTS"),
     "zero_points": ("zero_points", "RULES"),

@@ -52,6 +52,7 @@ from . import (
     store,
     table,
     to_integer,
+    widen,
     window_average,
     window_levels,
 )
@@ -452,6 +453,12 @@ def _power_code(first: str, second: str) -> Iterator[Example]:
             yield Example(f"{value} to a power of two below", (f"code {one}", f"code {other}"))
 
 
+def _widen(first: str, second: str) -> Iterator[Example]:
+    x = np.full(16, 0x7C34, np.uint16).view(np.float16)
+    one, other = (int(widen.RULES[name](x).view(np.uint32)[0]) for name in (first, second))
+    yield Example("16 signalling NaNs", (f"bits {one:#010x}", f"bits {other:#010x}"))
+
+
 def _divide(first: str, second: str) -> Iterator[Example]:
     for a, b in ((5, 2), (0, 4), (-3, 64)):
         found = []
@@ -706,6 +713,7 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "normalize": _normalize,
     "power": _power,
     "power_code": _power_code,
+    "widen": _widen,
     "quantize": _quantize,
     "quotient": _quotient,
     "range_dequantize": _range_dequantize,

@@ -16,26 +16,35 @@ _LANES = 16
 
 
 @dataclass(frozen=True, eq=False)
-class StateStepRule:
-    """`apply(state, decay, key, value, rate, queries, scale, product)`: the state behind a place, and what is read.
+class Place:
+    """One place of a sequence; arrays are binary32.
 
-    Arrays are binary32: a state [K, V], decays [K, 1] that multiply it (None: it stays), a key [K], a value [V],
-    queries [R, K]; without a rate the value is written as it is. The results are [K, V] and [R, V].
+    Attributes:
+        decay: numbers [K, 1] that the state is multiplied by; without them it stays.
+        key: [K].
+        value: [V].
+        rate: how much of the value's difference from what the key reads is written; without it the value as it is.
+        queries: [R, K].
+        scale: what everything that is read is multiplied by.
     """
 
-    apply: Callable[
-        [
-            np.ndarray,
-            np.ndarray | None,
-            np.ndarray,
-            np.ndarray,
-            np.float32 | None,
-            np.ndarray,
-            np.float32,
-            RealProductRule | None,
-        ],
-        tuple[np.ndarray, np.ndarray],
-    ]
+    decay: np.ndarray | None
+    key: np.ndarray
+    value: np.ndarray
+    rate: np.float32 | None
+    queries: np.ndarray
+    scale: np.float32
+
+
+# A state [K, V], the place, and the rule of products: the state behind the place and what is read, [K, V] and [R, V].
+Apply = Callable[[np.ndarray, Place, RealProductRule | None], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class StateStepRule:
+    """What one place does to a state."""
+
+    apply: Apply
     formula: str
     source: str
 
@@ -50,47 +59,32 @@ def _times(product: RealProductRule | None, row: np.ndarray, state: np.ndarray) 
     return total
 
 
-def _in_turn(
-    state: np.ndarray,
-    decay: np.ndarray | None,
-    key: np.ndarray,
-    value: np.ndarray,
-    rate: np.float32 | None,
-    queries: np.ndarray,
-    scale: np.float32,
-    product: RealProductRule | None,
-) -> tuple[np.ndarray, np.ndarray]:
+def _in_turn(state: np.ndarray, place: Place, product: RealProductRule | None) -> tuple[np.ndarray, np.ndarray]:
     """Every operation is rounded.
 
     >>> state, one = np.float32([[2]]), np.float32([1])
-    >>> [part.tolist() for part in RULES["binary32_in_turn"].apply(state, None, one, one, None, state, 1, None)]
+    >>> place = Place(None, one, one, None, queries=state, scale=np.float32(1))
+    >>> [part.tolist() for part in RULES["binary32_in_turn"].apply(state, place, None)]
     [[[3.0]], [[6.0]]]
     """
-    if decay is not None:
-        state = state * decay
-    if rate is not None:
-        value = rate * (value - _times(product, key, state))
-    state = state + key[:, None] * value
-    return state, np.stack([_times(product, query, state) for query in queries]) * scale
+    value = place.value
+    if place.decay is not None:
+        state = state * place.decay
+    if place.rate is not None:
+        value = place.rate * (value - _times(product, place.key, state))
+    state = state + place.key[:, None] * value
+    return state, np.stack([_times(product, query, state) for query in place.queries]) * place.scale
 
 
-def _from_old_state(
-    state: np.ndarray,
-    decay: np.ndarray | None,
-    key: np.ndarray,
-    value: np.ndarray,
-    rate: np.float32 | None,
-    queries: np.ndarray,
-    scale: np.float32,
-    product: RealProductRule | None,
-) -> tuple[np.ndarray, np.ndarray]:
+def _from_old_state(state: np.ndarray, place: Place, product: RealProductRule | None) -> tuple[np.ndarray, np.ndarray]:
+    key, value, queries = place.key, place.value, place.queries
     rows = np.concatenate([key[None], queries])
-    factors = rows if decay is None else rows * decay[:, 0]
+    factors = rows if place.decay is None else rows * place.decay[:, 0]
     total = np.zeros((len(rows), state.shape[1]), np.float32)
     for k in range(len(state)):
         total = fma(factors[:, k : k + 1], state[k], total)
-    if rate is not None:
-        value = rate * (value - total[0])
+    if place.rate is not None:
+        value = place.rate * (value - total[0])
     dots = np.zeros((len(queries), _LANES), np.float32)
     for k in range(0, len(key), _LANES):
         part = queries[:, k : k + _LANES]
@@ -98,9 +92,9 @@ def _from_old_state(
     while dots.shape[1] > 1:
         lower, upper = np.split(dots, 2, axis=1)
         dots = lower + upper
-    reads = scale * fma(dots, value, total[1:])
+    reads = place.scale * fma(dots, value, total[1:])
     written = key[:, None]
-    return fma(written, value, state) if decay is None else fma(decay, state, written * value), reads
+    return fma(written, value, state) if place.decay is None else fma(place.decay, state, written * value), reads
 
 
 RULES: dict[str, StateStepRule] = {

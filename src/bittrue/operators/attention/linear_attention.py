@@ -103,7 +103,8 @@ def _head(
             share = rate[b, t][n if rate.shape[2] > 1 else 0]
         k, v = key[b, t].reshape(-1, size)[keys], value[b, t].reshape(heads, value_size)[n]
         asking = query[b, t].reshape(-1, size)[asked]
-        state, read = rule.apply(state, factors, k, v, share, asking, scale, product)
+        place = state_step.Place(factors, k, v, share, asking, scale)
+        state, read = rule.apply(state, place, product)
         out[b, t].reshape(-1, value_size)[readers] = read
     return state
 

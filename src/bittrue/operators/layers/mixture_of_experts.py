@@ -20,7 +20,7 @@ import numpy as np
 
 from ...arithmetic import elementary, introsort
 from ...graph import Attribute
-from ...rules import block_product, expert_choice, real_product, row_blocks, table_product
+from ...rules import block_product, expert_choice, real_function, real_product, row_blocks, table_product
 from ...rules.block_product import Blocks
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.packed import unpacked
@@ -144,10 +144,7 @@ def _activated(step: Step, x: np.ndarray) -> np.ndarray:
         return x
     alpha, beta, limit = (_F32(step[name]) for name in ("alpha", "beta", "limit"))
     gate, linear = np.minimum(x[:, 0::2], limit), np.clip(x[:, 1::2], -limit, limit)
-    argument = alpha * gate
-    power = elementary.exp(-np.abs(argument))
-    sigmoid = np.where(argument > 0, _ONE / (_ONE + power), power / (_ONE + power))
-    return np.asarray(gate * sigmoid * (linear + beta))
+    return np.asarray(gate * real_function.logistic_by_library(alpha * gate) * (linear + beta))
 
 
 def _layer(step: Step, inputs: Sequence[np.ndarray | None], first: int, expert: int, rows: np.ndarray) -> np.ndarray:

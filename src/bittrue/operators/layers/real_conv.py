@@ -9,7 +9,7 @@ import numpy as np
 
 from ...rules import real_product
 from ..core.base import Call, Lowered, Step
-from ..core.geometry import Window, spatial_parameters, step_windows
+from ..core.geometry import Window, counts, spatial_parameters, step_windows, tap_count
 from .conv_geometry import ADDEND, channels_first, convolution_windows
 from .window_sums import grouped_products
 
@@ -94,16 +94,6 @@ def _by_blocks(array: np.ndarray, axis: int, block: int) -> np.ndarray:
     return np.ascontiguousarray(np.swapaxes(split, axis + 1, axis + 2))
 
 
-def _inside(windows: Sequence[Window]) -> np.ndarray:
-    """For every position of all axes whether its window lies inside of the image."""
-    found = np.ones(1, bool)
-    for one in windows:
-        first = np.arange(one.out) * one.stride - one.before
-        fits = (first >= 0) & (first + (one.taps - 1) * one.dilation < one.size)
-        found = np.logical_and.outer(found, fits).reshape(-1)
-    return found
-
-
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The rule's product of the weights with unfolded images.
 
@@ -125,7 +115,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     started = None if begin is None else begin.reshape(len(x), *weights.shape[:2], -1)
     added = None if bias is None else bias.reshape(groups, -1, 1)
 
-    within = None if rule.inside is None else _inside(windows)
+    # Windows that lie inside of the image.
+    within = None if rule.inside is None else (counts(windows) == tap_count(windows)).reshape(-1)
 
     def product(filters: np.ndarray, columns: np.ndarray, more: np.ndarray | None) -> np.ndarray:
         result = rule.apply(filters, columns, more, 1.0, 1.0, layout)

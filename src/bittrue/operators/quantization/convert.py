@@ -1,5 +1,6 @@
-"""convert: the same number in another type. NaNs keep sign and, widened from 16 bits, payload; narrowed ones are quiet.
+"""convert: the same number in another type. NaNs keep their sign; narrowed ones are quiet.
 
+Widened from 16 bits NaNs keep their payload, and whether they become quiet is the rule `widen`, if there is one.
 Integers keep their low bits, anything but 0 is true; f64 and integers reach f16 and bf16 by way of f32. Floats of 8
 bits and fewer are made by the rule `narrow`, scales of 8 exponent bits by `power`.
 """
@@ -13,7 +14,7 @@ import numpy as np
 from ...graph import DATA_TYPES, Attribute, DataType
 from ...rules import cast as cast_rules
 from ...rules import narrow as narrow_rules
-from ...rules import power_code
+from ...rules import power_code, widen
 from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise, in_lanes
 from .cast import narrow
@@ -32,21 +33,6 @@ def lower(call: Call) -> Lowered:
             raise call.invalid("BT-CONVERT", f"round_mode '{rounding}' is not among {list(power_code.ROUNDINGS)}")
         parameters.update(round_mode=rounding, saturate=bool(call.attribute("saturate")))
     return Lowered(parameters, scratch=16 * source.size)
-
-
-def widened(x: np.ndarray) -> np.ndarray:
-    """f16 or bf16 as f32; signalling NaNs stay what they are.
-
-    >>> [hex(v) for v in widened(np.array([0x7C01, 0x3C00], np.uint16).view(np.float16)).view(np.uint32).tolist()]
-    ['0x7f802000', '0x3f800000']
-    """
-    result = x.astype(np.float32)
-    missing = np.isnan(result)
-    if missing.any():
-        bits = x.view(np.uint16)[missing].astype(np.uint32)
-        kept = (bits & 0x3FF) << 13 if x.dtype == np.float16 else (bits & 0x7F) << 16
-        result.view(np.uint32)[missing] = (bits & 0x8000) << 16 | 0x7F800000 | kept
-    return result
 
 
 def _to_integer(step: Step, x: np.ndarray, target: DataType) -> np.ndarray:
@@ -73,7 +59,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [np.asarray(x.astype(np.float32) != 0) if source.is_float and x.itemsize == 1 else x != 0]
     with np.errstate(over="ignore", invalid="ignore"):
         if source.name in ("f16", "bf16"):
-            x = widened(x)
+            x = widen.RULES[step.rules.get("widen", "exact")](x)
         elif source.is_float and x.itemsize == 1:
             x = x.astype(np.float32)
         if target.name == "f8e8m0":
@@ -94,7 +80,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "convert",
-    ("cast", "cast_tail", "narrow", "power_code"),
+    ("cast", "cast_tail", "narrow", "power_code", "widen"),
     same_shape,
     lower,
     reference,
