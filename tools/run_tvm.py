@@ -81,7 +81,7 @@ def expression(case: dict[str, Any], values: Values) -> tuple[Any, Values]:
         elif step == "requantize":
             found = relay.qnn.op.requantize(found, input_zero_point=relay.const(np.int32(0)), **own)
         else:
-            found = getattr(relay, step)(found, **own)
+            found = getattr(relay if hasattr(relay, step) else relay.nn, step)(found, **own)
     return found, feeds
 
 

@@ -301,7 +301,7 @@ def conv(**changed: Any) -> Callable[[], Any]:
         (lambda: qnn.requantize(np.zeros(3, np.int32), 1.0, 0, 1.0, 0, rounding="EVEN"), "rounding"),
         (lambda: qnn.requantize(np.zeros(3, np.int32), 1.0, 0, 1.0, 0, compute_dtype="int32"), "compute_dtype"),
         (lambda: qnn.requantize(np.zeros(3, np.int32), 1.0, 0, 1.0, 0, out_dtype="uint16"), "out_dtype"),
-        (lambda: qnn.requantize(np.zeros(3, np.int32), 1.0, qnn.var("z", (), "int32"), 1.0, 0), "input_zero_point"),
+        (lambda: qnn.requantize(np.zeros(3, np.int32), qnn.var("s", ()), 0, 1.0, 0), "input_scale"),
         (lambda: qnn.requantize_config(round="UPWARD"), "requantize_config"),
         (lambda: qnn.requantize_config(rounding="DOWN"), "rounding"),
         (conv(data=np.zeros((1, 2, 4, 4), F32)), "data"),

@@ -25,13 +25,18 @@ def build(
     parameters: Mapping[str, np.ndarray] | None = None,
     attributes: Mapping[str, Attribute] | None = None,
     variable: int = 1,
+    computed: Mapping[str, Expr] | None = None,
 ) -> Any:
     """A symbolic tensor where one of `inputs` is one, else the result as an array: one definition for both.
 
-    `variable`: how many of the inputs, from the first one on, are data; the others are weights.
+    Args:
+        variable: how many of the inputs, from the first one on, are data; the others are weights.
+        computed: parameters that are no constants; they become the last inputs.
     """
-    made = Expr(operator, tuple(inputs), tuple(int(e) for e in shape), dtype, parameters or {}, attributes or {})
-    return made if any(given.operator != ARRAY for given in inputs) else evaluate(made, variable)
+    named = computed or {}
+    operands, sizes = (*inputs, *named.values()), tuple(int(e) for e in shape)
+    made = Expr(operator, operands, sizes, dtype, parameters or {}, attributes or {}, tuple(named))
+    return made if any(given.operator != ARRAY for given in operands) else evaluate(made, variable)
 
 
 def evaluate(expr: Expr, variable: int) -> np.ndarray:

@@ -111,6 +111,19 @@ def zero_point(function: str, argument: str, value: Any, sizes: Sequence[int] = 
     return array.astype(np.int32)
 
 
+def points(function: str, **given: tuple[Any, Sequence[int]]) -> tuple[dict[str, np.ndarray], dict[str, Expr]]:
+    """Zero points by argument, each with how long a vector of it may be: constants, and those that a run computes."""
+    constants, computed = dict[str, np.ndarray](), dict[str, Expr]()
+    for name, (value, sizes) in given.items():
+        if not isinstance(value, Expr) or value.value is not None:
+            constants[name] = zero_point(function, name, value, sizes)
+            continue
+        computed[name] = tensor(function, name, value, ("s32",), (0, 1))
+        if value.shape and value.shape not in [(size,) for size in sizes]:
+            raise wrong(function, name, f"found shape {list(value.shape)}", code="BT-QNN-SHAPE")
+    return constants, computed
+
+
 def element_type(function: str, argument: str, value: Any, types: Sequence[str]) -> str:
     """The short name of an element type among `types`."""
     try:

@@ -27,18 +27,16 @@ def _broadcast(function: str, first: Expr, second: Expr) -> tuple[int, ...]:
         ) from None
 
 
-def _side(function: str, prefix: str, data: Expr, scale: Any, point: Any, axis: Any) -> tuple[Any, Any, int]:
-    """Scale, zero point and axis of an operand; the axis is looked at only where one of the two is no scalar."""
+def _side(
+    function: str, prefix: str, data: Expr, scale: Any, point: Any, axis: Any
+) -> tuple[np.ndarray, tuple[int, ...], int]:
+    """Scale, sizes of vectors and axis of an operand; the axis is looked at only where there is a vector."""
     sizes: tuple[int, ...] = ()
     at = -1
     if any(checks.dimensions(p) == 1 for p in (scale, point)):
         at = checks.axis(function, f"{prefix}_axis", axis, data.rank) if data.rank > 1 else 0
         sizes = (data.shape[at],) if data.rank else (1,)
-    return (
-        checks.scale(function, f"{prefix}_scale", scale, sizes),
-        checks.zero_point(function, f"{prefix}_zero_point", point, sizes),
-        at,
-    )
+    return checks.scale(function, f"{prefix}_scale", scale, sizes), sizes, at
 
 
 def _binary(
@@ -55,23 +53,25 @@ def _binary(
     shape = _broadcast(function, first, second)
     choice = resolved(function)
     parameters, attributes = dict[str, np.ndarray](), dict[str, Attribute](choice)
+    points: dict[str, tuple[Any, tuple[int, ...]]] = {}
     for prefix, data, given in (("lhs", first, lhs_parameters), ("rhs", second, rhs_parameters)):
-        scale, point, axis = _side(function, prefix, data, *given)
+        scale, sizes, axis = _side(function, prefix, data, *given)
         # Of a product, it is the product that is requantized.
         if function != "mul" or prefix == "lhs":
             check_compiled_axis(function, f"{prefix}_axis", given[2], scale, choice)
-        parameters |= {f"{prefix}_scale": scale, f"{prefix}_zero_point": point}
+        parameters[f"{prefix}_scale"], points[f"{prefix}_zero_point"] = scale, (given[1], sizes)
         attributes[f"{prefix}_axis"] = axis
     parameters["output_scale"] = checks.scale(function, "output_scale", output_scale)
-    parameters["output_zero_point"] = checks.zero_point(function, "output_zero_point", output_zero_point)
+    constants, computed = checks.points(function, **points, output_zero_point=(output_zero_point, ()))
+    parameters |= constants
     if function == "mul" and any(parameters[f"{p}_scale"].ndim for p in ("lhs", "rhs")):
-        sizes = {parameters[f"{p}_scale"].size for p in ("lhs", "rhs")}
+        counts = {parameters[f"{p}_scale"].size for p in ("lhs", "rhs")}
         axes = {attributes[f"{p}_axis"] for p in ("lhs", "rhs")} - {-1}
-        if len(axes) > 1 or len(sizes) > 1 or len(first.shape) != len(second.shape):
+        if len(axes) > 1 or len(counts) > 1 or len(first.shape) != len(second.shape):
             raise checks.wrong(function, "rhs_axis", "scales per channel must belong to the same axis of both operands")
         # One number beside a vector of one.
         attributes |= dict.fromkeys(("lhs_axis", "rhs_axis"), axes.pop())
-    return build(f"qnn.{function}", (first, second), shape, first.dtype, parameters, attributes, variable=2)
+    return build(f"qnn.{function}", (first, second), shape, first.dtype, parameters, attributes, 2, computed)
 
 
 def add(
@@ -91,7 +91,7 @@ def add(
     Args:
         lhs, rhs: int8, uint8, int16, uint16 or int32, of one type, shapes that broadcast; int32 results wrap.
         lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`.
-        output_scale, output_zero_point: one.
+        output_scale, output_zero_point: one. All zero points may be symbolic tensors.
 
     Raises:
         InputError: other types, shapes that do not fit.
@@ -130,7 +130,7 @@ def subtract(
     Args:
         lhs, rhs: int8, uint8, int16, uint16 or int32, of one type, shapes that broadcast; int32 results wrap.
         lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`.
-        output_scale, output_zero_point: one.
+        output_scale, output_zero_point: one. All zero points may be symbolic tensors.
 
     Returns:
         A tensor of their type.
@@ -173,7 +173,7 @@ def mul(
         lhs, rhs: int8, uint8, int16, uint16 or int32, of one type, shapes that broadcast; int32 results wrap.
         lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`,
             which must be one axis of both operands.
-        output_scale, output_zero_point: one.
+        output_scale, output_zero_point: one. All zero points may be symbolic tensors.
 
     Returns:
         A tensor of their type.
@@ -210,7 +210,7 @@ def concatenate(
 
     Args:
         data: tensors of one type (int8, uint8, int16, uint16 or int32), equal sizes along all other axes.
-        input_scales, input_zero_points: one number per input.
+        input_scales, input_zero_points: one number per input; all zero points may be symbolic tensors.
         axis: counts from the end where negative.
 
     Raises:
@@ -236,17 +236,16 @@ def concatenate(
             )
     scales = checks.parts(name, "input_scales", input_scales, len(parts))
     points = checks.parts(name, "input_zero_points", input_zero_points, len(parts))
-    parameters = {
-        "output_scale": checks.scale(name, "output_scale", output_scale),
-        "output_zero_point": checks.zero_point(name, "output_zero_point", output_zero_point),
-    }
-    for position, (scale, point) in enumerate(zip(scales, points, strict=True)):
+    parameters = {"output_scale": checks.scale(name, "output_scale", output_scale)}
+    for position, scale in enumerate(scales):
         parameters[f"input_{position}_scale"] = checks.scale(name, "input_scales", scale)
-        parameters[f"input_{position}_zero_point"] = checks.zero_point(name, "input_zero_points", point)
+    given = {f"input_{position}_zero_point": (point, ()) for position, point in enumerate(points)}
+    constants, computed = checks.points(name, **given, output_zero_point=(output_zero_point, ()))
+    parameters |= constants
     shape = list(first.shape)
     shape[at] = sum(part.shape[at] for part in parts)
     attributes: dict[str, Attribute] = {"axis": at, **resolved(name)}
-    return build("qnn.concatenate", parts, shape, first.dtype, parameters, attributes, variable=len(parts))
+    return build("qnn.concatenate", parts, shape, first.dtype, parameters, attributes, len(parts), computed)
 
 
 concat = concatenate
@@ -306,7 +305,7 @@ def leaky_relu(
     Args:
         x: int8 or uint8, any shape.
         alpha: a number other than 0 and 1, for which the system compiles no code.
-        input_scale, input_zero_point, output_scale, output_zero_point: scalars.
+        input_scale, input_zero_point, output_scale, output_zero_point: scalars; zero points may be symbolic tensors.
 
     Raises:
         InputError: other types; multipliers that leave the shifts undefined.
@@ -323,14 +322,16 @@ def leaky_relu(
         raise checks.wrong(name, "alpha", f"expected a number, found {alpha!r}")
     if not alpha:
         raise checks.wrong(name, "alpha", "the system does not compile it for 0", "qnn.relu or qnn.clip are for that")
+    points, computed = checks.points(
+        name, input_zero_point=(input_zero_point, ()), output_zero_point=(output_zero_point, ())
+    )
     parameters = {
+        **points,
         "input_scale": checks.scale(name, "input_scale", input_scale),
-        "input_zero_point": checks.zero_point(name, "input_zero_point", input_zero_point),
         "output_scale": checks.scale(name, "output_scale", output_scale),
-        "output_zero_point": checks.zero_point(name, "output_zero_point", output_zero_point),
     }
     attributes: dict[str, Attribute] = {"alpha": float(alpha), **resolved(name)}
-    return build("qnn.leaky_relu", (data,), data.shape, data.dtype, parameters, attributes)
+    return build("qnn.leaky_relu", (data,), data.shape, data.dtype, parameters, attributes, computed=computed)
 
 
 def softmax(x: Tensor, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any, axis: int = -1) -> Any:
@@ -339,7 +340,7 @@ def softmax(x: Tensor, scale: Any, zero_point: Any, output_scale: Any, output_ze
     Args:
         x: int8, rank 1 or more.
         scale: a scalar, at most 1.
-        zero_point, output_scale, output_zero_point: scalars.
+        zero_point, output_scale, output_zero_point: scalars; zero points may be symbolic tensors.
 
     Raises:
         InputError: other types, a scale above 1; with arrays, exponentials that add up to 0 modulo 2^32.
@@ -352,16 +353,16 @@ def softmax(x: Tensor, scale: Any, zero_point: Any, output_scale: Any, output_ze
     """
     name = "softmax"
     data = checks.tensor(name, "x", x, ("s8",), (1, 8))
+    points, computed = checks.points(name, input_zero_point=(zero_point, ()), output_zero_point=(output_zero_point, ()))
     parameters = {
+        **points,
         "input_scale": checks.scale(name, "scale", scale),
-        "input_zero_point": checks.zero_point(name, "zero_point", zero_point),
         "output_scale": checks.scale(name, "output_scale", output_scale),
-        "output_zero_point": checks.zero_point(name, "output_zero_point", output_zero_point),
     }
     if float(parameters["input_scale"]) > 1:
         raise checks.wrong(name, "scale", f"at most 1 is possible, found {parameters['input_scale']}")
     attributes: dict[str, Attribute] = {"axis": checks.axis(name, "axis", axis, data.rank), **resolved(name)}
-    return build("qnn.softmax", (data,), data.shape, "s8", parameters, attributes)
+    return build("qnn.softmax", (data,), data.shape, "s8", parameters, attributes, computed=computed)
 
 
 def _end(argument: str, value: Any) -> int:

@@ -28,6 +28,7 @@ class Expr:
         dtype: short name of the element type, for example ``"s8"``.
         parameters: scales (float32) and zero points (int32) by the name of the argument.
         attributes: the other arguments, resolved.
+        computed: the parameters that runs compute; the last of `inputs` are these, in this order.
         name: of a variable, or what the tensor is to be called.
         value: of a constant.
     """
@@ -38,6 +39,7 @@ class Expr:
     dtype: str
     parameters: Mapping[str, np.ndarray] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    computed: tuple[str, ...] = ()
     name: str = ""
     value: np.ndarray | None = None
 

@@ -90,8 +90,10 @@ def find_group(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Gr
 
     `uses`: how many operands each node is, by identity; `kept`: outputs of the graph, which stay.
     """
-    if last.operator == "clip" and _single(last.inputs[0], uses, kept):
-        before = last.inputs[0]
+    before = last.inputs[0] if last.operator == "clip" else last
+    if before.computed:
+        return None
+    if last.operator == "clip" and _single(before, uses, kept):
         if before.operator == "qnn.requantize":
             activation = activation_of(last, *_wanted(before)) if _scalar(*_wanted(before)) else None
             return None if activation is None else _layer(before, last, activation, uses, kept)

@@ -44,24 +44,15 @@ def reshaped(given: Expr, shape: tuple[int, ...]) -> Expr:
     return Expr("reshape", (given,), shape, given.dtype)
 
 
-Given = tuple[Any, tuple[int, ...]]
-
-
-def zero_points(function: str, **given: Given) -> tuple[dict[str, np.ndarray], tuple[Expr, ...]]:
+def zero_points(function: str, **given: tuple[Any, tuple[int, ...]]) -> tuple[dict[str, np.ndarray], tuple[Expr, ...]]:
     """Zero points of a layer, by argument its value and how long it may be: as parameters, or both as operands where
     one of them is computed.
     """
-    if not any(isinstance(value, Expr) and value.value is None for value, _ in given.values()):
-        return {name: checks.zero_point(function, name, value, sizes) for name, (value, sizes) in given.items()}, ()
-    operands = []
-    for name, (value, sizes) in given.items():
-        if not isinstance(value, Expr) or value.value is not None:
-            value = constant(checks.zero_point(function, name, value, sizes), "s32", name)
-        operand = checks.tensor(function, name, value, ("s32",), (0, 1))
-        if operand.shape and operand.shape not in [(size,) for size in sizes]:
-            raise checks.wrong(function, name, f"found shape {list(operand.shape)}", code="BT-QNN-SHAPE")
-        operands.append(operand)
-    return {}, tuple(operands)
+    constants, computed = checks.points(function, **given)
+    if not computed:
+        return constants, ()
+    every = {name: constant(value, "s32", name) for name, value in constants.items()} | computed
+    return {}, tuple(every[name] for name in given)
 
 
 def conv2d(
@@ -216,7 +207,7 @@ def conv2d_transpose(
     Args:
         data: int8, uint8, int16 or uint16 of rank 4 in `data_layout`.
         weight: int8 or uint8 in `kernel_layout`: I input channels, O output channels per group.
-        input_zero_point, input_scale: one.
+        input_zero_point, input_scale: one; both zero points may be symbolic tensors.
         kernel_zero_point: one; with layout IOHW also one per O.
         kernel_scale: one, or one per output channel (I * O with groups).
         strides, dilation, output_padding: (vertical, horizontal); the last one adds rows below and columns right.
@@ -261,11 +252,13 @@ def conv2d_transpose(
             code="BT-QNN-SHAPE",
         )
     scales = (out,) if count == 1 else (deep * per_group,)
+    points, computed = zero_points(
+        name,
+        input_zero_point=(input_zero_point, (1,)),
+        kernel_zero_point=(kernel_zero_point, (per_group, 1) if kernel_layout == "IOHW" else (1,)),
+    )
     parameters = {
-        "input_zero_point": checks.zero_point(name, "input_zero_point", input_zero_point, (1,)),
-        "kernel_zero_point": checks.zero_point(
-            name, "kernel_zero_point", kernel_zero_point, (per_group, 1) if kernel_layout == "IOHW" else (1,)
-        ),
+        **points,
         "input_scale": checks.scale(name, "input_scale", input_scale, (1,)),
         "kernel_scale": checks.scale(name, "kernel_scale", kernel_scale, scales),
     }
@@ -284,7 +277,7 @@ def conv2d_transpose(
         "data_layout": data_layout,
     }
     shape = (x.shape[0], *sizes, out) if last else (x.shape[0], out, *sizes)
-    made = build("qnn.conv2d_transpose", (x, standard), shape, dtype, parameters, attributes)
+    made = build("qnn.conv2d_transpose", (x, standard, *computed), shape, dtype, parameters, attributes)
     return laid_out(made, data_layout, out_layout)
 
 

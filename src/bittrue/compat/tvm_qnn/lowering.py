@@ -9,7 +9,7 @@ import numpy as np
 from ...graph import Attribute
 from .expr import Expr
 from .lowering_elementwise import ELEMENTWISE
-from .requantization import pair, requantized, rounding_of
+from .requantization import described, pair, requantized, rounding_of
 from .windows import pool_attributes
 from .writer import Writer, quantization
 
@@ -34,7 +34,7 @@ def _linear(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 def _quantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     if len(inputs) > 1:
         return _linear(writer, expr, inputs)
-    scale, zero_point = pair(expr, "output")
+    scale, zero_point = expr.parameters["output_scale"], expr.parameters["output_zero_point"]
     # One scale beside several zero points.
     attributes: dict[str, Attribute] = {"one_scale": True} if zero_point.ndim and not scale.ndim else {}
     given = quantization(scale, zero_point, _axis(expr))
@@ -44,7 +44,7 @@ def _quantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 def _dequantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     if len(inputs) > 1:
         return _linear(writer, expr, inputs)
-    scale, zero_point = pair(expr, "input")
+    scale, zero_point = expr.parameters["input_scale"], expr.parameters["input_zero_point"]
     several, source = scale.ndim or zero_point.ndim, writer.tensors[inputs[0]]
     if expr.dtype == "f32" and not (several and source.type.bits > 8):
         index = writer.quantized(inputs[0], quantization(scale, zero_point, _axis(expr)))
@@ -63,8 +63,8 @@ def _requantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return requantized(
         writer,
         inputs[0],
-        pair(expr, "input"),
-        pair(expr, "output"),
+        pair(expr, "input", inputs),
+        pair(expr, "output", inputs),
         expr.dtype,
         rounding_of(expr),
         _axis(expr),
@@ -120,7 +120,7 @@ def _conv2d_transpose(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node(
         "conv_transpose",
         expr.operator,
-        (*inputs, None, None, points[0], None, points[1]),
+        (*inputs[:2], None, None, points[0], None, points[1]),
         expr.dtype,
         expr.shape,
         attributes,
@@ -131,8 +131,15 @@ def _conv2d_transpose(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 def _simulated(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     stem = "quantize" if expr.operator.endswith("simulated_quantize") else "dequantize"
     kind = "output" if stem == "quantize" else "input"
-    scale, point = (np.atleast_1d(array) for array in pair(expr, kind))
-    operands = (inputs[0], writer.constant(scale, "f32", "scales"), writer.constant(point, "s32", "zero_points"))
+    operands = [inputs[0]]
+    for role, dtype in (("scale", "f32"), ("zero_point", "s32")):
+        name = f"{kind}_{role}"
+        if name in expr.computed:
+            index = inputs[expr.computed.index(name) - len(expr.computed)]
+            scalar = not writer.tensors[index].shape
+            operands.append(writer.reshape(index, (1,), expr.operator) if scalar else index)
+        else:
+            operands.append(writer.constant(np.atleast_1d(expr.parameters[name]), dtype, name))
     attributes = {**expr.attributes, "in_reals": True}
     return writer.node(stem, expr.operator, operands, "f32", expr.shape, attributes, name=expr.name)
 
@@ -189,11 +196,11 @@ def _average(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     """Of the quantized values themselves where scales stay and padding does not count; else in 32 bits, padded with
     0.
     """
-    a, source, output = expr.attributes, pair(expr, "input"), pair(expr, "output")
-    same = all(np.array_equal(one, other) for one, other in zip(source, output, strict=True))
-    attributes, given = pool_attributes(expr), quantization(*output)
+    a, source, output = expr.attributes, pair(expr, "input", inputs), pair(expr, "output", inputs)
+    same = not expr.computed and all(np.array_equal(one, other) for one, other in zip(source, output, strict=True))
+    attributes, given = pool_attributes(expr), described(output)
     padded = any(a["padding"])
-    if same and not (padded and a["count_include_pad"]):
+    if given is not None and same and not (padded and a["count_include_pad"]):
         index = writer.quantized(inputs[0], given)
     else:
         index = requantized(writer, inputs[0], source, output, "s32", rounding_of(expr))

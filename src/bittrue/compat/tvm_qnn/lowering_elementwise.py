@@ -8,8 +8,8 @@ import numpy as np
 
 from ...graph import Attribute
 from .expr import Expr
-from .requantization import EXACT, Pair, pair, requantized, rounding_of
-from .writer import Writer, quantization
+from .requantization import EXACT, Pair, described, operands_of, pair, requantized, rounding_of
+from .writer import Writer
 
 _ONE = np.asarray(1, np.float32)
 _ZERO = np.asarray(0, np.int32)
@@ -22,7 +22,7 @@ _PLAIN: dict[str, Attribute] = {"activation": "none", "pot_scale_int16": False}
 
 def _simple(*pairs: Pair) -> bool:
     """Whether scales and zero points are those of whole tensors, and small enough for tables."""
-    return all(not s.ndim and not z.ndim and abs(int(z)) <= _LARGEST_POINT for s, z in pairs)
+    return all(not isinstance(z, int) and not s.ndim and not z.ndim and abs(int(z)) <= _LARGEST_POINT for s, z in pairs)
 
 
 def _joined(writer: Writer, stem: str, expr: Expr, operands: Sequence[int]) -> int:
@@ -30,20 +30,20 @@ def _joined(writer: Writer, stem: str, expr: Expr, operands: Sequence[int]) -> i
     return writer.node(stem, expr.operator, operands, "s32", expr.shape, _PLAIN)
 
 
-def _stored(writer: Writer, expr: Expr, index: int) -> int:
+def _stored(writer: Writer, expr: Expr, index: int, output: Pair) -> int:
     """32-bit integers clamped to the type of the result."""
     unit = (_ONE, _ZERO)
     stored = requantized(writer, index, unit, unit, expr.dtype, EXACT, source=expr.operator, name=expr.name)
-    return writer.quantized(writer.reshape(stored, expr.shape, expr.operator), quantization(*pair(expr, "output")))
+    return writer.reshape(stored, expr.shape, expr.operator, described(output))
 
 
 def _same(one: Pair, other: Pair) -> bool:
-    return all(a.ndim == b.ndim == 0 and a == b for a, b in zip(one, other, strict=True))
+    sides = zip(one, other, strict=True)
+    return all(not isinstance(a, int) and not isinstance(b, int) and a.ndim == b.ndim == 0 and a == b for a, b in sides)
 
 
-def _wide(writer: Writer, expr: Expr, prefix: str, index: int) -> int:
+def _wide(writer: Writer, expr: Expr, prefix: str, index: int, given: Pair, wanted: Pair) -> int:
     """An operand in the output's scale and zero point, as 32-bit integers."""
-    given, wanted = pair(expr, prefix), pair(expr, "output")
     if _same(given, wanted):
         return requantized(writer, index, (_ONE, _ZERO), (_ONE, _ZERO), "s32", EXACT, source=expr.operator)
     axis = expr.attributes[f"{prefix}_axis"]
@@ -51,32 +51,45 @@ def _wide(writer: Writer, expr: Expr, prefix: str, index: int) -> int:
     return requantized(writer, index, given, wanted, "s32", rounding_of(expr), axis, source=expr.operator)
 
 
+def _pairs(writer: Writer, inputs: Sequence[int], pairs: Sequence[Pair]) -> list[int]:
+    """Operands that carry their scales and zero points, which are constants."""
+    given = [described(one) for one in pairs]
+    return [index if one is None else writer.quantized(index, one) for index, one in zip(inputs, given, strict=False)]
+
+
 def _sum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    first, second, output = pair(expr, "lhs"), pair(expr, "rhs"), pair(expr, "output")
+    first, second, output = (pair(expr, prefix, inputs) for prefix in ("lhs", "rhs", "output"))
     minus = expr.operator == "qnn.subtract"
     if expr.dtype in _NARROW and _simple(first, second, output):
-        operands = [writer.quantized(i, quantization(*p)) for i, p in zip(inputs, (first, second), strict=True)]
+        operands = _pairs(writer, inputs, (first, second))
         attributes = {**_PLAIN, **rounding_of(expr)}
         stem = "sub" if minus else "add"
         return writer.node(
-            stem, expr.operator, operands, expr.dtype, expr.shape, attributes, quantization(*output), expr.name
+            stem, expr.operator, operands, expr.dtype, expr.shape, attributes, described(output), expr.name
         )
-    sides = [_wide(writer, expr, prefix, index) for prefix, index in zip(("lhs", "rhs"), inputs, strict=True)]
+    sides = [
+        _wide(writer, expr, prefix, index, given, output)
+        for prefix, index, given in zip(("lhs", "rhs"), inputs, (first, second), strict=False)
+    ]
     total = _joined(writer, "sub" if minus else "add", expr, sides)
-    point = writer.constant(np.asarray(output[1]).reshape((1,) * len(expr.shape)), "s32", "output_zero_point")
-    return _stored(writer, expr, _joined(writer, "add" if minus else "sub", expr, (total, point)))
+    point, ones = output[1], (1,) * len(expr.shape)
+    if isinstance(point, int):
+        point = writer.reshape(point, ones, expr.operator)
+    else:
+        point = writer.constant(point.reshape(ones), "s32", "output_zero_point")
+    return _stored(writer, expr, _joined(writer, "add" if minus else "sub", expr, (total, point)), output)
 
 
 def _product(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    first, second, output = pair(expr, "lhs"), pair(expr, "rhs"), pair(expr, "output")
+    first, second, output = (pair(expr, prefix, inputs) for prefix in ("lhs", "rhs", "output"))
     if expr.dtype in _NARROW and _simple(first, second, output):
-        operands = [writer.quantized(i, quantization(*p)) for i, p in zip(inputs, (first, second), strict=True)]
+        operands = _pairs(writer, inputs, (first, second))
         attributes = {**_PLAIN, **rounding_of(expr)}
         return writer.node(
-            "mul", expr.operator, operands, expr.dtype, expr.shape, attributes, quantization(*output), expr.name
+            "mul", expr.operator, operands, expr.dtype, expr.shape, attributes, described(output), expr.name
         )
     centered = []
-    for prefix, index, (_, point) in zip(("lhs", "rhs"), inputs, (first, second), strict=True):
+    for prefix, index, (_, point) in zip(("lhs", "rhs"), inputs, (first, second), strict=False):
         axis = expr.attributes[f"{prefix}_axis"]
         assert isinstance(axis, int)
         centered.append(
@@ -99,31 +112,39 @@ def _product(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 
 
 def _concatenate(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    pairs, output = [pair(expr, f"input_{i}") for i in range(len(inputs))], pair(expr, "output")
+    parts, output = inputs[: len(inputs) - len(expr.computed)], pair(expr, "output", inputs)
+    pairs = [pair(expr, f"input_{i}", inputs) for i in range(len(parts))]
     attributes: dict[str, Attribute] = {"axis": expr.attributes["axis"], "activation": "none"}
-    given = quantization(*output)
+    given = described(output)
     if expr.dtype in ("s8", "u8") and _simple(*pairs, output):
-        operands = [writer.quantized(i, quantization(*p)) for i, p in zip(inputs, pairs, strict=True)]
+        operands = _pairs(writer, parts, pairs)
         attributes |= rounding_of(expr)
     else:
         operands = [
             writer.quantized(index, given)
-            if _same(own, output)
+            if given is not None and _same(own, output)
             else requantized(writer, index, own, output, expr.dtype, rounding_of(expr), source=expr.operator)
-            for index, own in zip(inputs, pairs, strict=True)
+            for index, own in zip(parts, pairs, strict=True)
         ]
+        if expr.computed:
+            attributes["requantized"] = True
     return writer.node("concatenation", expr.operator, operands, expr.dtype, expr.shape, attributes, given, expr.name)
 
 
 def _on_quantized(stem: str, **more: Attribute) -> Callable[[Writer, Expr, Sequence[int]], int]:
     def lowering(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-        index = writer.quantized(inputs[0], quantization(*pair(expr, "input")))
+        source, output = pair(expr, "input", inputs), pair(expr, "output", inputs)
         rounding = rounding_of(expr) if "rounding" in expr.attributes else {}
         unused = ("rounding", "compute_dtype", "function")
         rest = {name: value for name, value in expr.attributes.items() if name not in unused}
-        given = quantization(*pair(expr, "output"))
+        carried, given = described(source), described(output)
+        if carried is None or given is None:
+            operands = [inputs[0], *operands_of(writer, source, output)]
+            given = None
+        else:
+            operands = [writer.quantized(inputs[0], carried)]
         attributes = {**rest, **rounding, **more}
-        return writer.node(stem, expr.operator, (index,), expr.dtype, expr.shape, attributes, given, expr.name)
+        return writer.node(stem, expr.operator, operands, expr.dtype, expr.shape, attributes, given, expr.name)
 
     return lowering
 

@@ -65,7 +65,7 @@ def avg_pool2d(
 
     Args:
         data: int8 or uint8 of rank 4 in `layout`.
-        input_scale, input_zero_point, output_scale, output_zero_point: scalars.
+        input_scale, input_zero_point, output_scale, output_zero_point: scalars; zero points may be symbolic tensors.
         pool_size, strides, dilation: (vertical, horizontal).
         padding: one number, (height, width), or (top, left, bottom, right).
         ceil_mode: whether a last window that does not fit is made.
@@ -85,14 +85,17 @@ def avg_pool2d(
     name = "avg_pool2d"
     x = checks.tensor(name, "data", data, checks.INTEGERS_8, 4)
     attributes, shape = _window(name, x, pool_size, strides, padding, dilation, ceil_mode, layout)
+    points, computed = checks.points(
+        name, input_zero_point=(input_zero_point, ()), output_zero_point=(output_zero_point, ())
+    )
     parameters = {
+        **points,
         "input_scale": checks.scale(name, "input_scale", input_scale),
-        "input_zero_point": checks.zero_point(name, "input_zero_point", input_zero_point),
         "output_scale": checks.scale(name, "output_scale", output_scale),
-        "output_zero_point": checks.zero_point(name, "output_zero_point", output_zero_point),
     }
     attributes |= {"count_include_pad": checks.truth(name, "count_include_pad", count_include_pad), **resolved(name)}
-    return _laid_out(name, build("qnn.avg_pool2d", (x,), shape, x.dtype, parameters, attributes), layout, out_layout)
+    made = build("qnn.avg_pool2d", (x,), shape, x.dtype, parameters, attributes, computed=computed)
+    return _laid_out(name, made, layout, out_layout)
 
 
 def max_pool2d(

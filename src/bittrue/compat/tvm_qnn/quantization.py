@@ -190,7 +190,7 @@ def requantize(
     Args:
         data: int8, uint8, int16, int32 or int64, any shape; int64 is narrowed to int32 first.
         input_scale, input_zero_point: one, or one per slice of `axis`.
-        output_scale, output_zero_point: one.
+        output_scale, output_zero_point: one. Both zero points may be symbolic tensors.
         axis: counts from the end where negative; with several scales, those below -1 need UPWARD and int64.
         rounding: ``"UPWARD"`` (ties to plus infinity), ``"TONEAREST"`` (ties away from zero), or ``"None"``: as
             `requantize_config` says, else as the numerics that runs it.
@@ -214,17 +214,19 @@ def requantize(
     at, sizes = _per_axis("requantize", axis, x, input_scale, input_zero_point)
     if sizes and x.rank and x.shape[at] != 1:
         sizes = (x.shape[at],)
+    points, computed = checks.points(
+        "requantize", input_zero_point=(input_zero_point, sizes), output_zero_point=(output_zero_point, ())
+    )
     parameters = {
+        **points,
         "input_scale": checks.scale("requantize", "input_scale", input_scale, sizes, zero=True),
-        "input_zero_point": checks.zero_point("requantize", "input_zero_point", input_zero_point, sizes),
         "output_scale": checks.scale("requantize", "output_scale", output_scale),
-        "output_zero_point": checks.zero_point("requantize", "output_zero_point", output_zero_point),
     }
     dtype = checks.element_type("requantize", "out_dtype", out_dtype, ("s8", "u8", "s16", "s32"))
     choice = resolved("requantize", rounding, compute_dtype)
     check_compiled_axis("requantize", "axis", axis, parameters["input_scale"], choice)
     attributes: dict[str, Attribute] = {"axis": at, **choice}
-    return build("qnn.requantize", (x,), x.shape, dtype, parameters, attributes)
+    return build("qnn.requantize", (x,), x.shape, dtype, parameters, attributes, computed=computed)
 
 
 _SIMULATED = ("s8", "u8", "s32")
@@ -237,15 +239,19 @@ def _simulated(function: str, kind: str, data: Tensor, scale: Any, point: Any, a
     if isinstance(dtype, str) and dtype == "disable":
         return data if isinstance(data, Expr) else np.array(x.value)
     chosen = data_type(checks.element_type(function, argument, dtype, _SIMULATED))
-    named = ((f"{kind}_scale", scale), (f"{kind}_zero_point", point))
-    given = [checks.given_array(function, name, p) for name, p in named if not isinstance(p, Expr)]
-    sizes = tuple(array.size for array in given if array.ndim == 1 and array.size)
-    parameters = {
-        f"{kind}_scale": checks.scale(function, f"{kind}_scale", scale, sizes),
-        f"{kind}_zero_point": checks.zero_point(function, f"{kind}_zero_point", point, sizes),
-    }
+    parameters: dict[str, np.ndarray] = {}
+    computed: dict[str, Expr] = {}
+    for role, value, kept in (("scale", scale, "f32"), ("zero_point", point, "s32")):
+        name = f"{kind}_{role}"
+        if isinstance(value, Expr) and value.value is None:
+            computed[name] = checks.tensor(function, name, value, (kept,), (0, 1))
+            continue
+        array = checks.given_array(function, name, value.value if isinstance(value, Expr) else value)
+        check = checks.scale if role == "scale" else checks.zero_point
+        parameters[name] = check(function, name, value, (array.size,) if array.size else ())
     ends = {"low": float(chosen.minimum), "high": float(chosen.maximum)} if kind == "output" else {}
-    return build(f"qnn.{function}", (x,), x.shape, "f32", parameters, {"axis": at, **ends})
+    attributes = {"axis": at, **ends}
+    return build(f"qnn.{function}", (x,), x.shape, "f32", parameters, attributes, computed=computed)
 
 
 def simulated_quantize(
@@ -255,7 +261,8 @@ def simulated_quantize(
 
     Args:
         data: float32, any shape.
-        output_scale, output_zero_point: numbers or vectors; element i of `axis` takes entry i modulo their length.
+        output_scale, output_zero_point: numbers, vectors or symbolic tensors; element i of `axis` takes entry i modulo
+            their length.
         out_dtype: ``"int8"``, ``"uint8"``, ``"int32"``, or ``"disable"``: the data as it is.
 
     Raises:
@@ -277,7 +284,8 @@ def simulated_dequantize(
 
     Args:
         data: float32 numbers that hold quantized values, any shape.
-        input_scale, input_zero_point: numbers or vectors; element i of `axis` takes entry i modulo their length.
+        input_scale, input_zero_point: numbers, vectors or symbolic tensors; element i of `axis` takes entry i modulo
+            their length.
         in_dtype: ``"int8"``, ``"uint8"``, ``"int32"``, or ``"disable"``: the data as it is.
 
     Returns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...records import replace
 from ..table import Row
 from .variants import READ, RUN, Variant, variants
 
@@ -32,10 +33,16 @@ def _requantize(variant: Variant, per_channel: bool) -> Row:
     )
 
 
+def _requantize_operands(variant: Variant, per_channel: bool) -> Row:
+    row = _requantize(variant, per_channel)
+    when = (("input_rank", 3, 1),) if per_channel else ()
+    return replace(row, types=(f"{_STORED}|s64 f32 s32 f32 s32 -> {_STORED}",), when=when)
+
+
 def _leaky_relu(variant: Variant) -> Row:
     return Row(
         "leaky_relu",
-        ("T -> T",),
+        ("T -> T", "T f32 s32 f32 s32 -> T"),
         {
             **variant.centering(),
             "scale_form": "binary64",
@@ -52,7 +59,7 @@ def _leaky_relu(variant: Variant) -> Row:
 def _softmax(variant: Variant) -> Row:
     return Row(
         "softmax",
-        ("s8 -> s8",),
+        ("s8 -> s8", "s8 f32 s32 f32 s32 -> s8"),
         {
             "shifted_softmax": "binary_powers_s32",
             **variant.centering(),
@@ -98,6 +105,8 @@ def rows(own: Variant) -> tuple[Row, ...]:
         # One scale per slice first: those rows have a condition, even the last one.
         *variants(own, lambda v: _requantize(v, True)),
         *variants(own, lambda v: _requantize(v, False)),
+        *variants(own, lambda v: _requantize_operands(v, True)),
+        *variants(own, lambda v: _requantize_operands(v, False)),
         *variants(own, _leaky_relu),
         *variants(own, _softmax),
         *(
@@ -183,6 +192,14 @@ def rows(own: Variant) -> tuple[Row, ...]:
             own, "matmul", "s8|u8|s16|u16 s8|u8 - - s32 - s32 -> T", ("s32", "s64"), "op/dense.cc, op/batch_matmul.cc"
         ),
         Row("concatenation", ("T... -> T",), {"combine": "copy"}, f"{RUN}, op/concatenate.cc", where=("u16", "s32")),
+        Row(
+            "concatenation",
+            ("T... -> T",),
+            {"combine": "copy"},
+            f"{RUN}, op/concatenate.cc: zero points that are computed",
+            where=("s8", "u8", "s16"),
+            when=(("attribute_is", "requantized", True),),
+        ),
         Row("sub", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{RUN}, op/add.cc"),
         Row("mul", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{RUN}, op/mul.cc"),
         Row("add", ("T T -> T",), {"plain_range": "type_limits"}, f"{RUN}, nn.bias_add", where=("s32", "s64")),

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 
 from ...arithmetic import fixed_point
-from ...graph import DATA_TYPES
+from ...graph import DATA_TYPES, Attribute
 from ...records import replace
-from ...rules import center, rescale, sign, slope, store
+from ...rules import center, rescale, scale_form, sign, slope, store
 from ...rules.table import TableRule
 from ..core.accumulator import multiplier_arrays
 from ..core.base import Call, Lowered, Operator, Step
 from ..core.elementwise import blockwise
+from ..core.late import Prepared, Values, prepare_late, prepare_now
 from ..core.roles import OPERAND_UNARY
-from ..core.scalar_operands import unary_shape
+from ..core.scalar_operands import pair, unary_shape
 from . import level_functions
 from .logistic import operands_lowered, read_table, table_lowered, with_table
 
@@ -44,33 +45,37 @@ def _function(rule: TableRule, known: Mapping[str, Any]) -> Any:
     return partial(_exactly_bent, alpha=Fraction(float(alpha))) if rule.exact else partial(_bent, alpha=alpha)
 
 
-def _slope_after_rescaling(call: Call, alpha: float) -> Lowered:
+def _prepare_slope(rules: Mapping[str, str], known: Mapping[str, Any], given: Values) -> Prepared:
     """With r = rescale(q) in 32 bits, the output's zero point z included: r where q >= input zero point, else
     r * alpha + z * (1 - alpha), their sum modulo 2^32; then clamped.
     """
-    source, output = call.input(0), call.output
+    (scale, point), (output_scale, output_point) = pair(given, 1, 2), pair(given, 3, 4)
+    values = np.arange(known["minimum"], known["maximum"] + 1)
+    moved = values
+    if scale != output_scale or point != output_point:
+        centered = center.RULES[rules["center"]](values, np.int64(point))
+        prepared = rescale.prepare(rules["rescale"], scale_form.form(rules["scale_form"], scale, 1, output_scale))
+        rescaled = rescale.apply(rules["rescale"], centered, prepared)
+        moved = store.RULES[rules["store"]](rescaled, output_point, fixed_point.S32_MIN, fixed_point.S32_MAX)
+    rule, alpha = rules["slope_rescale"], known["alpha"]
+    below, share = (
+        rescale.apply(rule, part, rescale.prepare(rule, factor))
+        for part, factor in ((moved, alpha), (np.asarray(output_point, np.int64), 1 - alpha))
+    )
+    results = np.where(values < point, fixed_point.wrap_s32(below + share), moved)
+    return {}, {"table": np.clip(results, known["minimum"], known["maximum"])}
+
+
+def _slope_after_rescaling(call: Call, alpha: float) -> Lowered:
+    """A table, made while running where only that tells a zero point."""
     if not np.isfinite(alpha) or alpha == 1:
         raise call.invalid(
             "BT-NODE-ATTRIBUTE", f"alpha is {alpha}: its shift would be undefined", "a slope of 1 needs no operator"
         )
-    values = np.arange(source.type.minimum, source.type.maximum + 1)
-    moved = values
-    if source.scale != output.scale or source.zero_point != output.zero_point:
-        centered = center.RULES[call.rules["center"]](values, np.int64(source.zero_point))
-        rescaled = rescale.apply(call.rules["rescale"], centered, multiplier_arrays(call, source.scale, 1))
-        ends = fixed_point.S32_MIN, fixed_point.S32_MAX
-        moved = store.RULES[call.rules["store"]](rescaled, output.zero_point, *ends)
-    rule = call.rules["slope_rescale"]
-    try:
-        below, share = (
-            rescale.apply(rule, part, rescale.prepare(rule, factor))
-            for part, factor in ((moved, alpha), (np.asarray(output.zero_point, np.int64), 1 - alpha))
-        )
-    except ValueError as error:
-        raise call.invalid("BT-MULTIPLIER", f"alpha {alpha}: {error}") from None
-    results = np.where(values < source.zero_point, fixed_point.wrap_s32(below + share), moved)
-    entries = np.clip(results, output.type.minimum, output.type.maximum)
-    return Lowered({"dtype": output.dtype, "minimum": source.type.minimum}, {"table": entries})
+    kind = call.output.type
+    known: dict[str, Attribute] = {"dtype": kind.name, "minimum": kind.minimum, "maximum": kind.maximum, "alpha": alpha}
+    parameters, arrays = prepare_now(call, (1, 2, 3, 4), known, _prepare_slope, OPERAND_UNARY)
+    return Lowered(parameters, arrays, inputs=None if parameters["late"] else (0,))
 
 
 def lower(call: Call) -> Lowered:
@@ -85,10 +90,10 @@ def lower(call: Call) -> Lowered:
     if not output.type.is_integer:
         return Lowered(parameters={"alpha": alpha})
     if "table" in call.rules:
-        if len(call.inputs) > 1:
-            lowered = operands_lowered(call, _function, alpha=alpha)
-        elif "slope_rescale" in call.rules:
+        if "slope_rescale" in call.rules:
             lowered = _slope_after_rescaling(call, alpha)
+        elif len(call.inputs) > 1:
+            lowered = operands_lowered(call, _function, alpha=alpha)
         else:
             lowered = table_lowered(call, partial(_bent, alpha=np.float32(alpha)))
         # A lookup like any other.
@@ -114,6 +119,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Both sides are computed, the sign of the centred input selects."""
     if level_functions.made(step):
         return level_functions.reference(step, inputs, "leaky_relu")
+    if "slope_rescale" in step.rules:
+        return [read_table(prepare_late(step, inputs, _prepare_slope), inputs[0])]
     if "table" in step.rules:
         return [read_table(with_table(step, inputs, _function), inputs[0])]
     if not step.arrays:

@@ -1,6 +1,6 @@
 """Transposed convolutions of integers that give their sums; both differences are taken modulo 2^16.
 
-Zero points are constant: one of x; one of w, or one per output channel of a group.
+Zero points, which runs may compute: one of x; one of w, or one per output channel of a group.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from .conv_geometry import spread, transposed_parameters
 from .integer_layers import check_single
 
 _POINTS = (4, 6)
+# Of differences that are taken modulo 2^16.
+_WIDEST = 1 << 15
 
 
 def lower(call: Call) -> Lowered:
@@ -33,9 +35,11 @@ def lower(call: Call) -> Lowered:
         raise call.invalid("BT-QUANT-AXIS", f"weight zero point has shape {list(call.input(_POINTS[1]).shape)}")
     spans = []
     for operand, position in zip((source, weights), _POINTS, strict=True):
-        point = call.constant(position, "zero point").astype(np.int64)
-        ends = np.array([operand.type.minimum, operand.type.maximum], np.int64)[:, None] - point.reshape(-1)
-        spans.append(32768 if np.abs(ends).max() > 32767 else int(np.abs(ends).max()))
+        point, span = call.input(position).value, _WIDEST
+        if point is not None:
+            ends = np.array([operand.type.minimum, operand.type.maximum], np.int64)[:, None] - point.reshape(-1)
+            span = min(span, int(np.abs(ends).max()))
+        spans.append(span)
     parameters, taps = transposed_parameters(call), math.prod(weights.shape[2:])
     magnitude = spans[0] * spans[1] * (weights.shape[0] // int(call.attribute("groups"))) * taps
     limit = accumulate.RULES[call.rules["accumulate"]].limit

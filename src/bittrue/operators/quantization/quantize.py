@@ -1,7 +1,8 @@
 """quantize: from real numbers to quantized values, or from one scale and zero point to another.
 
-Scales and zero points belong to the tensors, are operands (`quantize_operands`), or follow from ranges that are
-operands (`quantize_ranges`). The output's come first among the operands: real numbers have none.
+Scales and zero points belong to the tensors, are operands (`quantize_operands`, of integers `rescale_operands`), or
+follow from ranges that are operands (`quantize_ranges`). The output's come first among the operands: real numbers have
+none.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..core.functions import IDENTITY
 from ..core.indexing import MAX_DIMENSION
 from ..core.scalar_operands import unary_shape
 from ..elementwise import level_functions
-from . import quantize_in_reals, quantize_operands, quantize_ranges
+from . import quantize_in_reals, quantize_operands, quantize_ranges, rescale_operands
 
 _ROLES = (Role("output", -1, 1, 2), Role("input", 0, 3, 4))
 
@@ -129,6 +130,8 @@ def infer(call: Call) -> list[Shape]:
         return quantize_ranges.infer(call)
     if quantize_in_reals.asked(call):
         return quantize_in_reals.infer(call)
+    if rescale_operands.asked(call):
+        return rescale_operands.infer(call)
     return unary_shape(call) if len(call.inputs) > 3 else quantize_operands.infer(call)
 
 
@@ -142,6 +145,8 @@ def lower(call: Call) -> Lowered:
         return quantize_operands.lower(call)
     if "range_quantize" in call.rules or "range_requantize" in call.rules:
         return quantize_ranges.lower(call)
+    if rescale_operands.asked(call):
+        return rescale_operands.lower(call)
     if call.input(0).type.is_integer:
         return rescale_input(call)
     output = call.output
@@ -171,7 +176,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if "ranged" in step.parameters:
         return quantize_ranges.reference(step, inputs)
     if "scales" not in step.arrays:
-        return [rescale_blocks(step, inputs[0])]
+        return [rescale_blocks(rescale_operands.prepared(step, inputs), inputs[0])]
     low, high, dtype = step["low"], step["high"], DATA_TYPES[step["dtype"]].numpy
 
     def one(slot: str) -> Callable[..., np.ndarray]:

@@ -18,13 +18,22 @@ from ...arithmetic import elementary, fixed_point
 from ...errors import RunError
 from ...graph import DATA_TYPES, Attribute
 from ...records import replace
-from ...rules import affine_softmax, center, levels, log_softmax, real_softmax, shifted_softmax, softmax
+from ...rules import (
+    affine_softmax,
+    center,
+    levels,
+    log_softmax,
+    real_softmax,
+    rescale,
+    scale_form,
+    shifted_softmax,
+    softmax,
+)
 from ...rules.store import rescale_and_store
-from ..core.accumulator import multiplier_arrays
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.elementwise import BLOCK
 from ..core.functions import LOG_SOFTMAX, SOFTMAX
-from ..core.late import Prepared, Values, prepare_late, prepare_now
+from ..core.late import Prepare, Prepared, Values, prepare_late, prepare_now
 from ..core.roles import OPERAND_UNARY
 from ..core.scalar_operands import check_scalars, pair
 from ..core.stopping import check_stop
@@ -92,16 +101,12 @@ def _by_table(call: Call, length: int) -> Lowered:
     return replace(lowered, parameters={**lowered.parameters, "low": 0}) if wide else lowered
 
 
-def _by_shifts(call: Call) -> Lowered:
-    source, output = call.input(0), call.output
-    rule = shifted_softmax.RULES[call.rules["shifted_softmax"]]
-    try:
-        unit = rule.prepare(float(source.scale))
-    except ValueError as error:
-        raise call.invalid("BT-SOFTMAX-SCALE", str(error), "quantize the model again") from None
-    zero_points = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
-    ends: dict[str, Attribute] = {"low": output.type.minimum, "high": output.type.maximum, "dtype": output.dtype}
-    return Lowered({"unit": unit, **zero_points, **ends}, multiplier_arrays(call, rule.scale, 1))
+def _prepare_shifted(rules: Mapping[str, str], known: Mapping[str, Any], values: Values) -> Prepared:
+    rule = shifted_softmax.RULES[rules["shifted_softmax"]]
+    (scale, point), (output_scale, output_point) = pair(values, 1, 2), pair(values, 3, 4)
+    real = scale_form.form(rules["scale_form"], rule.scale, 1, output_scale)
+    zero_points = {"input_zero_point": point, "output_zero_point": output_point}
+    return {"unit": rule.prepare(scale), **zero_points}, rescale.prepare(rules["rescale"], real)
 
 
 def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values) -> Prepared:
@@ -109,11 +114,11 @@ def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values)
     return {}, rule.prepare(pair(values, 1, 2), pair(values, 3, 4), max(1, known["view"][1]))
 
 
-def _of_operands(call: Call, view: tuple[int, int, int]) -> Lowered:
+def _of_operands(call: Call, view: tuple[int, int, int], prepare: Prepare) -> Lowered:
     output = call.output
     ends: dict[str, Attribute] = {"low": output.type.minimum, "high": output.type.maximum, "dtype": output.dtype}
     known = {**ends, "view": view}
-    parameters, arrays = prepare_now(call, _PARAMETERS, known, _prepare, OPERAND_UNARY)
+    parameters, arrays = prepare_now(call, _PARAMETERS, known, prepare, OPERAND_UNARY)
     return Lowered(parameters, arrays, inputs=None if parameters["late"] else (0,))
 
 
@@ -131,9 +136,9 @@ def lower_softmax(call: Call) -> Lowered:
     """Rows, and what the rules make of scales and zero points."""
     view = view_of_rows(call)
     if "affine_softmax" in call.rules:
-        lowered = _of_operands(call, view)
+        lowered = _of_operands(call, view, _prepare)
     elif "shifted_softmax" in call.rules:
-        lowered = _by_shifts(call)
+        lowered = _of_operands(call, view, _prepare_shifted)
     elif "levels" in call.rules:
         lowered = _levels(call)
     elif "softmax" in call.rules:
@@ -223,7 +228,7 @@ def reference_softmax(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
         apply, low, high = affine_softmax.RULES[step.rules["affine_softmax"]].apply, step["low"], step["high"]
         return _in_rows(step, x, lambda rows: apply(rows.astype(np.int64), now.arrays, low, high))
     if "shifted_softmax" in step.rules:
-        return _in_rows(step, x, _shifted(step))
+        return _in_rows(step, x, _shifted(prepare_late(step, inputs, _prepare_shifted)))
     if "levels" in step.rules:
         return _in_rows(step, x, _of_levels(step))
     if "softmax" in step.rules:
