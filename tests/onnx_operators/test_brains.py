@@ -1,4 +1,4 @@
-"""What has kernels for bf16 that compute: Sign, normalizations, streams of hyper-connections.
+"""What has kernels for bf16 and f16 that compute: Sign, normalizations, streams of hyper-connections.
 
 Stems: layer_normalization, mix_streams, reduce_streams, sign.
 """
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, load_from_string
 
-from support.contributed_models import streams
-from support.onnx_models import MICROSOFT, Checks, check, single
+from support.contributed_models import NARROW, streams
+from support.onnx_models import MICROSOFT, Checks, build, check, single
 from support.onnx_narrow import run_memory
 
 BRAIN = np.dtype(ml_dtypes.bfloat16)
@@ -80,3 +80,48 @@ def test_streams(request: pytest.FixtureRequest, kind: np.dtype) -> None:
         model.graph.output[0].type.tensor_type.elem_type = number
         content = model.SerializeToString()
         checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
+
+
+def test_kernels_store_one_nan() -> None:
+    """A cast keeps a NaN's sign, a kernel that rounds its result does not."""
+    x = np.array([[1, 2, 3, 4], [1, 2, 3, 0]], np.uint16).view(BRAIN)
+    x[:, 3] = np.array([0xFFC5, 0x7F80], np.uint16).view(BRAIN)
+    nodes = [
+        helper.make_node("SimplifiedLayerNormalization", ["x", "s"], ["a"]),
+        helper.make_node("ScaledSiLU", ["x"], ["b"], domain=MICROSOFT),
+        helper.make_node("HyperConnectionPreMix", ["x", "x"], ["c"], domain=MICROSOFT, num_branches=2),
+    ]
+    content, feeds = build(nodes, {"x": x}, dict.fromkeys("abc", TensorProto.BFLOAT16), {"s": np.ones(4, BRAIN)})
+    assert check(content, feeds, expected=lambda: run_memory(content, feeds)) == "equal"
+
+
+@pytest.mark.parametrize("operator", NARROW)
+def test_streams_that_round(request: pytest.FixtureRequest, operator: str) -> None:
+    """Operators of streams with scales of their type, or of another one."""
+    checks = Checks(request, usual=8, only="equal")
+    make, kinds = NARROW[operator]
+    for rng in checks:
+        content, feeds = make(rng, kinds[rng.integers(len(kinds))])
+        checks.add(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f))
+
+
+@pytest.mark.parametrize("operator", NARROW)
+def test_streams_between_nodes_without_kernels(operator: str) -> None:
+    """The whole operator is widened then: nothing of it is rounded to binary16."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((2, 3, 4, 5)).astype(np.float16)
+    operands = {
+        "BranchwiseRMSNorm": ["a", "s"],
+        "EngramGate": ["a", "a", "b", "s", "s"],
+        "ScaledSiLU": ["a"],
+    }[operator]
+    nodes = [
+        helper.make_node("Exp", ["x"], ["a"]),
+        helper.make_node("Exp", ["v"], ["b"]),
+        helper.make_node(operator, operands, ["c"], domain=MICROSOFT),
+        helper.make_node("Tanh", ["c"], ["y"]),
+    ]
+    inputs = {"x": x, "v": x[:, :, 0]}
+    scales = {"s": rng.standard_normal((4, 5)).astype(np.float16)}
+    content, feeds = build(nodes, inputs, {"y": TensorProto.FLOAT16}, scales)
+    assert check(content, feeds) == "equal"

@@ -34,10 +34,8 @@ REASONS: dict[str, dict[tuple[str, ...], str]] = {
         (
             "AttnLSTM",
             "BifurcationDetector",
-            "BranchwiseRMSNorm",
             "ConvTransposeWithDynamicPads",
             "DynamicTimeWarping",
-            "EngramGate",
             "MaxpoolWithMask",
             "NGramHashMapping",
             "VarlenNGramHashMapping",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from onnx import TensorProto, helper
 
@@ -261,18 +263,64 @@ def streams(rng: np.random.Generator) -> Model:
     return single("HyperConnectionPostMix", inputs, [_FLOAT], attributes, domain=MICROSOFT)
 
 
-def scaled_silu(rng: np.random.Generator) -> Model:
-    inputs = {"x": (wild if rng.random() < 0.2 else reals)(rng, shape_of(rng))}
-    if rng.random() < 0.4:
-        inputs["scale"] = np.asarray(normal(rng, 1)[0])
-    attributes = {"alpha": 1.3} if rng.random() < 0.6 else {}
-    return single("ScaledSiLU", inputs, [_FLOAT], attributes, domain=MICROSOFT)
+def _kind(dtype: Any) -> int:
+    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
+
+def _other(rng: np.random.Generator, dtype: Any) -> Any:
+    """A type beside another one: the same, or another one of real numbers."""
+    return [dtype, np.float32, np.float16][rng.integers(3)]
+
+
+def scaled_silu(rng: np.random.Generator, dtype: Any = np.float32) -> Model:
+    with np.errstate(over="ignore"):
+        inputs = {"x": (wild if rng.random() < 0.2 else reals)(rng, shape_of(rng)).astype(dtype)}
+    if rng.random() < 0.4:
+        inputs["scale"] = np.asarray(normal(rng, 1)[0]).astype(_other(rng, dtype))
+    attributes = {"alpha": 1.3} if rng.random() < 0.6 else {}
+    return single("ScaledSiLU", inputs, [_kind(dtype)], attributes, domain=MICROSOFT)
+
+
+def branchwise_rms_norm(rng: np.random.Generator, dtype: Any = np.float32) -> Model:
+    lead, count, size = shape_of(rng, 0, 2, 4), _some(rng, 6), _some(rng, 40)
+    flat = rng.random() < 0.5 and len(lead) > 0
+    inputs = {"x": normal(rng, *lead, *((count * size,) if flat else (count, size))).astype(dtype)}
+    if rng.random() < 0.8:
+        shape = ((count * size,), (count, size), (size,))[rng.integers(3)]
+        inputs["scale"] = normal(rng, *shape).astype(_other(rng, dtype))
+    attributes: dict[str, Any] = {"num_branches": count} if flat else {}
+    if rng.random() < 0.5:
+        attributes["epsilon"] = 1e-6
+    return single("BranchwiseRMSNorm", inputs, [_kind(dtype)], attributes, domain=MICROSOFT)
+
+
+def engram_gate(rng: np.random.Generator, dtype: Any = np.float32) -> Model:
+    lead, count, size = (_some(rng, 4), _some(rng, 4)), _some(rng, 6), _some(rng, 40)
+    normed = rng.random() < 0.5
+    shapes = {"key": (*lead, count, size), "query": (*lead, count, size), "value": (*lead, size)}
+    shapes |= dict.fromkeys(("key_scale", "query_scale"), (count, size))
+    if normed or rng.random() < 0.2:
+        shapes["conv_scale"] = (count, size)
+    inputs = {name: normal(rng, *shape).astype(dtype) for name, shape in shapes.items()}
+    if rng.random() < 0.1:
+        inputs["key"][0] = 0
+    attributes = {"epsilon": 1e-6} if rng.random() < 0.5 else {}
+    return single("EngramGate", inputs, [_kind(dtype)] * (1 + normed), attributes, domain=MICROSOFT)
+
+
+# Operators with kernels for binary16 and bf16 that compute, by name.
+NARROW: dict[str, tuple[Callable[[np.random.Generator, Any], Model], tuple[Any, ...]]] = {
+    "BranchwiseRMSNorm": (branchwise_rms_norm, (np.float16, ml_dtypes.bfloat16)),
+    "EngramGate": (engram_gate, (np.float16,)),
+    "ScaledSiLU": (scaled_silu, (np.float16, ml_dtypes.bfloat16)),
+}
 
 GENERATORS: dict[str, Generator] = {
+    "BranchwiseRMSNorm": branchwise_rms_norm,
     "CDist": distances,
     "CausalConvWithState": causal_conv,
     "CropAndResize": crop_and_resize,
+    "EngramGate": engram_gate,
     "ExpandDims": expand_dims,
     "GatedAdd": gated_add,
     "GatedRMSNorm": gated_rms_norm,

@@ -55,9 +55,15 @@ class RootMeanSquare final : public Kernel {
  public:
   explicit RootMeanSquare(const Step& step) : epsilon_(static_cast<float>(step.real("epsilon"))) {
     require_reals(step);
-    const Operand &in = step.input(0), &scale = step.input(1);
-    require(scale.type == Type::f32 && scale.dense() && scale.elements > 0, "no native kernel for these types");
-    length_ = scale.elements;
+    const Operand& in = step.input(0);
+    length_ = step.integer("length", 1, int64_t{1} << 40);
+    if (step.has_input(1)) {
+      const Operand& scale = step.input(1);
+      require(scale.type == Type::f32 && scale.dense() && scale.elements == length_,
+              "no native kernel for these types");
+    } else {
+      ones_.assign(static_cast<size_t>(length_), 1.0f);
+    }
     require(in.elements > 0 && in.elements % length_ == 0 && in.elements == step.output().elements,
             "the shapes do not fit");
     rows_ = in.elements / length_;
@@ -67,7 +73,7 @@ class RootMeanSquare final : public Kernel {
 
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    const auto* scale = reinterpret_cast<const float*>(run.inputs[1]);
+    const auto* scale = ones_.empty() ? reinterpret_cast<const float*>(run.inputs[1]) : ones_.data();
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     // Chains of several rows do not wait for one another.
     for_stretches(run, rows_, length_, kTogether, [&](int64_t first, int64_t last, int) {
@@ -105,6 +111,7 @@ class RootMeanSquare final : public Kernel {
  private:
   static constexpr int64_t kTogether = 8;
   int64_t rows_ = 0, length_ = 1;
+  std::vector<float> ones_;  // in place of a scale that is not there
   float epsilon_;
 };
 

@@ -25,8 +25,9 @@ class RealNormalizationRule:
         broadcast over [R, n], None stands for 1 and 0; rows that are not `centred` keep their mean and are divided by
         their root mean square. `kind` says whose rows these are, for rules that treat them differently: ``layer``,
         ``half`` (a layer's of widened binary16 numbers), ``summed`` (a layer's behind a sum), ``embedded`` (a layer's
-        behind rows of tables), ``broadcast`` (a layer's whose scale or bias is no row of its own), ``instance``,
-        ``group`` or ``moments`` (any axes, neither scaled nor shifted).
+        behind rows of tables), ``broadcast`` (a layer's whose scale or bias is no row of its own), ``branches`` (the
+        same, of several branches that are neither centred nor shifted), ``instance``, ``group`` or ``moments`` (any
+        axes, neither scaled nor shifted).
     by_given: (x, scale, bias, mean, variance, epsilon), the last ones broadcast over x.
     by_length: (x [R, n], p) to x / (sum of |x|^p)^(1/p), p = 1 or 2; rows of zeros stay.
     across: (x [n, channels, rest], size, alpha, beta, bias) to x / (bias + alpha / size * sum of the squares of
@@ -292,6 +293,9 @@ def _rows_in_lanes(
             return _layer_in_binary64(x, by, add, small, centred)
         if kind == "embedded":
             return _layer_in_order(x, by, add, small)
+        if kind == "branches":
+            inverse = _ONE / np.sqrt(_in_order(x * x) / count + small)
+            return x * inverse[:, None] * by, np.zeros(x.shape[0], np.float32), inverse
         if kind in ("layer", "summed", "half"):
             half = kind == "half"
             short = x.shape[1] < (_SHORT if centred and not half else _SHORT_OTHERWISE)
@@ -397,7 +401,8 @@ _LANES = RealNormalizationRule(
     "layer: mean from binary64 sums in 4 lanes, squared differences by fused multiply-adds in 8 lanes, fma((x - "
     "mean) "
     "(1 / deviation), scale, bias); short or summed rows by running means; broadcast scales in binary64, "
-    "rounded once at the end, by mean of squares less square of mean; instance and group: sums in packets "
+    "rounded once at the end, by mean of squares less square of mean; branches: squares in order, x (1 / root) scale; "
+    "instance and group: sums in packets "
     "of 4, "
     "x factor + shift, or mean of squares less square of mean; given: x f32(scale / deviation) + shift; length: "
     "sums in "

@@ -27,6 +27,7 @@ _THEMES = (
     "reductions",
     "sequences",
     "signal",
+    "streams",
 )
 
 

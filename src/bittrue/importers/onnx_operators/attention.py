@@ -503,34 +503,6 @@ def _gated_rms_norm(source: Source) -> None:
     source.emit("mul", dtype, plain, inputs=[normal, gate])
 
 
-def _reduced_streams(source: Source) -> None:
-    attributes: dict[str, Attribute] = {
-        "branches": source.integer("num_branches", 0),
-        "scale": source.real("reduction_scale", 1.0),
-    }
-    source.emit("reduce_streams", source.type(0), attributes)
-
-
-def _mixed_streams(source: Source) -> None:
-    source.emit("mix_streams", source.type(0), {"branches": source.integer("num_branches", 0)})
-
-
-def _scaled_silu(source: Source) -> None:
-    """z sigmoid(z), z the input times a number."""
-    dtype, alpha = source.type(0), source.real("alpha", 1.0)
-    if dtype != "f32":
-        raise source.unsupported("BT-NODE-TYPE", f"ScaledSiLU of {dtype} is not read", "cast to f32")
-    plain: dict[str, Attribute] = {"activation": "none"}
-
-    def step(operator: str, inputs: list[int | None], attributes: dict[str, Attribute]) -> int:
-        return source.emit(operator, dtype, attributes, inputs=inputs, outputs=[source.temporary(dtype, operator)])[0]
-
-    scale = source.inputs[1] if source.present(1) else source.constant(np.array(alpha, np.float32), "alpha")
-    scaled = step("mul", [source.inputs[0], scale], plain)
-    gate = step("logistic", [scaled], {"by_library": True})
-    source.emit("mul", dtype, plain, inputs=[scaled, gate])
-
-
 MAPPERS: Mappers = {
     ("", "Attention"): _attention_of_onnx,
     ("", "RotaryEmbedding"): _rotary_embedding,
@@ -539,8 +511,6 @@ MAPPERS: Mappers = {
     (MICROSOFT, "EmbedLayerNormalization"): _embed_layer_normalization,
     (MICROSOFT, "GatedRMSNorm"): _gated_rms_norm,
     (MICROSOFT, "GroupQueryAttention"): _group_query_attention,
-    (MICROSOFT, "HyperConnectionPostMix"): _mixed_streams,
-    (MICROSOFT, "HyperConnectionPreMix"): _reduced_streams,
     (MICROSOFT, "LinearAttention"): _linear_attention,
     (MICROSOFT, "LinearAttentionGate"): _linear_attention_gate,
     (MICROSOFT, "MRotaryEmbedding"): _rotary_embedding_of_images,
@@ -548,5 +518,4 @@ MAPPERS: Mappers = {
     (MICROSOFT, "QAttention"): _q_attention,
     (MICROSOFT, "QEmbedLayerNormalization"): _q_embed_layer_normalization,
     (MICROSOFT, "RotaryEmbedding"): _rotary_embedding,
-    (MICROSOFT, "ScaledSiLU"): _scaled_silu,
 }

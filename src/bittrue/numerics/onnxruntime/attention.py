@@ -77,7 +77,7 @@ ROWS: tuple[Row, ...] = (
         {},
         "run: 500 random single-node models, every bit",
     ),
-    Row("root_mean_square", ("f32 f32 -> f32",), {}, "run: 500 random single-node models, every bit"),
+    Row("root_mean_square", ("f32 f32|- -> f32",), {}, "run: 500 random single-node models, every bit"),
     Row("reduce_streams", ("f32 f32 -> f32",), {}, "run: 200 random single-node models, every bit"),
     Row("mix_streams", ("f32 f32 f32 f32|- -> f32",), {}, "run: 200 random single-node models, every bit"),
 )

@@ -1,6 +1,7 @@
 """convert: the same number in another type. NaNs keep their sign; narrowed ones are quiet.
 
 Widened from 16 bits NaNs keep their payload, and whether they become quiet is the rule `widen`, if there is one.
+With `one_nan`, bf16 has one NaN for all of binary32, as kernels store it that widen their operands.
 Integers keep their low bits, anything but 0 is true; f64 and integers reach f16 and bf16 by way of f32. Floats of 8
 bits and fewer are made by the rule `narrow`, scales of 8 exponent bits by `power`.
 """
@@ -19,6 +20,7 @@ from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise, in_lanes
 from .cast import narrow
 
+_ONE_NAN = 0x7FC1
 # Elements that a vector conversion takes at once, by how wide the source is stored.
 _LANES = {"bf16": 8, "f32": 4, "f64": 4}
 
@@ -32,6 +34,8 @@ def lower(call: Call) -> Lowered:
         if rounding not in power_code.ROUNDINGS:
             raise call.invalid("BT-CONVERT", f"round_mode '{rounding}' is not among {list(power_code.ROUNDINGS)}")
         parameters.update(round_mode=rounding, saturate=bool(call.attribute("saturate")))
+    if target.dtype == "bf16" and source.dtype == "f32" and call.node.attributes.get("one_nan"):
+        parameters["one_nan"] = True
     return Lowered(parameters, scratch=16 * source.size)
 
 
@@ -74,7 +78,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         if source.is_float and target.is_integer:
             return [_to_integer(step, x, target)]
         if target.name in ("f16", "bf16"):
-            return [narrow(x.astype(np.float32), target.numpy)]
+            result = narrow(x.astype(np.float32), target.numpy)
+            if "one_nan" in step.parameters:
+                result.view(np.uint16)[np.isnan(x)] = _ONE_NAN
+            return [result]
         return [x.astype(target.numpy, copy=x is inputs[0])]
 
 

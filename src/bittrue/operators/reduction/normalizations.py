@@ -140,7 +140,8 @@ def lower_layer(call: Call) -> Lowered:
     rows = all(_is_row(call.input(position), x, axis) for position in (1, 2) if call.has(position))
     whole = "half" if call.node.attributes.get("half") else "layer"
     summed = call.attribute("summed") or call.node.attributes.get("brain")
-    kind = "broadcast" if not rows else "summed" if summed else whole
+    shared = "branches" if call.node.attributes.get("branches") else "broadcast"
+    kind = shared if not rows else "summed" if summed else whole
     if call.node.attributes.get("embedded"):
         kind = "embedded"
     return _lowered(call, axis=axis, centred=bool(call.attribute("centred")), kind=kind)

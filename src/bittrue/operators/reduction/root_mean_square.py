@@ -1,7 +1,8 @@
-"""root_mean_square: rows over the root of the mean of their squares, times a scale.
+"""root_mean_square: rows over the root of the mean of their squares, perhaps times a scale.
 
-Operands: x [..., G * C], scale [C]; every C neighbours are a row. y = x * f32(1 / sqrt(f32(s / C) + epsilon)) * scale,
-where s adds the squares from the first element to the last; every operation is rounded.
+Operands: x [..., G * C], scale [C]; every C neighbours are a row, or, without a scale, all of the last axis.
+y = x * f32(1 / sqrt(f32(s / C) + epsilon)) * scale, where s adds the squares from the first element to the last; every
+operation is rounded.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from ..core.base import Call, Lowered, Operator, Shape, Step
 
 def infer(call: Call) -> list[Shape]:
     """The input's shape."""
-    call.expect(2)
-    x, scale = call.input(0), call.input(1, "scale")
+    call.expect((1, 2))
+    x = call.input(0)
+    if not call.has(1):
+        call.rank(x, 1, 8)
+        return [x.shape]
+    scale = call.input(1)
     if not scale.size or not x.rank or x.shape[-1] % scale.size:
         raise call.invalid(
             "BT-NORMALIZATION-SHAPE", f"{scale.size} scales do not divide the last axis of {list(x.shape)}"
@@ -25,18 +30,24 @@ def infer(call: Call) -> list[Shape]:
 
 
 def lower(call: Call) -> Lowered:
-    """Epsilon, as a binary32 number."""
-    return Lowered({"epsilon": float(np.float32(call.attribute("epsilon")))}, scratch=16 * call.output.size)
+    """Epsilon, as a binary32 number, and the length of rows."""
+    epsilon = float(np.float32(call.attribute("epsilon")))
+    length = call.input(1).size if call.has(1) else call.input(0).shape[-1]
+    return Lowered({"epsilon": epsilon, "length": length}, scratch=16 * call.output.size)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Row by row."""
-    x, scale = inputs[0], inputs[1].reshape(-1)
-    rows = x.reshape(-1, scale.size)
+    x, length = inputs[0], step["length"]
+    if not x.size:
+        return [x.copy()]
+    rows = x.reshape(-1, length)
     with np.errstate(all="ignore"):
         sums = np.add.accumulate(rows * rows, axis=1)[:, -1:]
-        inverse = np.float32(1) / np.sqrt(sums / np.float32(scale.size) + np.float32(step["epsilon"]))
-        return [(rows * inverse * scale).reshape(x.shape)]
+        result = rows * (np.float32(1) / np.sqrt(sums / np.float32(length) + np.float32(step["epsilon"])))
+        if len(inputs) > 1:
+            result = result * inputs[1].reshape(-1)
+        return [result.reshape(x.shape)]
 
 
 OPERATOR = Operator("root_mean_square", (), infer, lower, reference, "rows over the root of the mean of their squares")

@@ -22,18 +22,19 @@ from .split_slices import split_slices
 _HALF, _BRAIN, _SINGLE = "f16", "bf16", "f32"
 # Operators with a kernel for binary16, and the version from which they have it.
 _ALWAYS = """
-    BitCast Cast CastLike Compress Concat ConstantOfShape DynamicSlice Expand ExpandDims Flatten GatedAdd Gather
+    BitCast BranchwiseRMSNorm Cast CastLike Compress Concat ConstantOfShape DynamicSlice EngramGate Expand ExpandDims
+    Flatten GatedAdd Gather
     GatherBlockQuantized GatherElements GatherND GroupQueryAttention HyperConnectionPostMix HyperConnectionPreMix
     Identity If Inverse IsNaN LayerNormalization Loop
     MRotaryEmbedding MatMulNBits Mod QMoE RMSNormalization RandomNormalLike RandomUniformLike Reshape
-    ReverseSequence RotaryEmbedding Round Scan Scatter ScatterElements ScatterND Shape Shrink Sign
+    ReverseSequence RotaryEmbedding Round ScaledSiLU Scan Scatter ScatterElements ScatterND Shape Shrink Sign
     SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization Slice SparseAttention
     Split Squeeze TensorScatter Transpose UnfoldTensor Unsqueeze
     """
 _LATER = {"Attention": 23, "Clip": 12, "DequantizeLinear": 19, "IsInf": 20, "Max": 12, "Min": 12, "QuantizeLinear": 19}
 SINCE = {**dict.fromkeys(_ALWAYS.split(), 1), **_LATER}
 _OF_BOTH = (
-    "HyperConnectionPostMix HyperConnectionPreMix LayerNormalization SimplifiedLayerNormalization"
+    "BranchwiseRMSNorm HyperConnectionPostMix HyperConnectionPreMix LayerNormalization SimplifiedLayerNormalization"
     " SkipLayerNormalization SkipSimplifiedLayerNormalization"
 )
 # These kernels widen their operands and round their results.
@@ -85,9 +86,10 @@ class Casts:
         nodes = editor.nodes()
         without = {node for node in nodes if has_halves(editor, [node]) and not _is_assigned(node)}
         # What stands alone has no kernel for those that are asked later; what the optimiser has made comes last.
+        operators = _operators(entered)
         for node in sorted(entered, key=lambda node: bool(node.attributes.get("made"))):
-            if node not in without and self._stands_alone(node, without):
-                without.add(node)
+            if node not in without and self._stands_alone(operators[node], without):
+                without.update(operators[node])
         widened: dict[int, int] = {}
         # Operands have what the file declares of them then; what is wide is not declared.
         self._sizes = inferred_sizes(editor, self._shapes)
@@ -178,23 +180,27 @@ class Casts:
         bounds = (self.editor.constant(end, f"{name}/{side}", _HALF) if i is None else i for i, end, side in ends)
         return self.editor.change(node, inputs=(node.inputs[0], *bounds))
 
-    def _stands_alone(self, node: Node, without: set[Node]) -> bool:
-        """Every binary16 operand that a node computes, and every binary16 result, belongs to a node without a kernel.
+    def _stands_alone(self, parts: list[Node], without: set[Node]) -> bool:
+        """Every binary16 operand of an operator that a node computes, and every binary16 result, belongs to a node
+        without a kernel.
 
         Source: the runtime keeps nodes that read no node at all, that give a result of the graph, or that call graphs.
         """
-        editor = self.editor
-        if all(editor.writer(index) is None for index in node.inputs) or node.source in (*_CONTROL, *_SEQUENCES):
+        editor, node = self.editor, parts[0]
+        results = [index for part in parts for index in part.outputs]
+        operands = [index for part in parts for index in part.inputs if index not in results]
+        if all(editor.writer(index) is None for index in operands) or node.source in (*_CONTROL, *_SEQUENCES):
             return False
-        if editor.gives_result(node) or is_cast(node):
+        if any(map(editor.gives_result, parts)) or is_cast(node):
             return False
         # Of any number of operands or results the runtime looks at the first one.
-        read = [i for i in node.inputs[: 1 if node.source in _VARIADIC else None] if editor.type(i) == _HALF]
-        given = [i for i in node.outputs[: 1 if node.source == "Split" else None] if editor.type(i) == _HALF]
+        read = [i for i in operands[: 1 if node.source in _VARIADIC else None] if editor.type(i) == _HALF]
+        given = [i for i in results[: 1 if node.source == "Split" else None] if editor.type(i) == _HALF]
+        given = [i for i in given if any(reader not in parts for reader, _ in editor.readers(i))]
         if not read or not given:
             return False
         before = map(editor.writer, read)
-        readers = (reader for index in given for reader, _ in editor.readers(index))
+        readers = (reader for index in given for reader, _ in editor.readers(index) if reader not in parts)
         return all(one in without for one in (*(w for w in before if w is not None), *readers))
 
     def _surround(
@@ -225,9 +231,10 @@ class Casts:
                 kept[index] = None
         self.widened.update(outputs)
         changed = editor.change(node, inputs=tuple(inputs), outputs=tuple(outputs), attributes=attributes)
+        rounding = {**_CAST, "one_nan": True} if kind == _BRAIN else _CAST
         for new, old in zip(outputs, node.outputs, strict=True):
             if new != old:
-                editor.add(changed, "convert", (new,), (old,), _CAST, source="Cast", version=13)
+                editor.add(changed, "convert", (new,), (old,), rounding, source="Cast", version=13)
 
     def _shorten(self, node: Node) -> None:
         editor, result = self.editor, node.outputs[0]
@@ -268,6 +275,14 @@ class Casts:
         if {source, target} == {_HALF, "bf16"}:
             return True
         return before > after and result not in self.inserted
+
+
+def _operators(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """The nodes that are one operator of the file together, by each of them; most are alone."""
+    found: dict[object, list[Node]] = {}
+    for node in nodes:
+        found.setdefault(node.attributes.get("part", node), []).append(node)
+    return {node: parts for parts in found.values() for node in parts}
 
 
 def _is_assigned(node: Node) -> bool:
