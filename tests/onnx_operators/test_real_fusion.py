@@ -146,9 +146,13 @@ def _normalized_product(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
 
 
 @needs_wide
+@pytest.mark.parametrize("read", [False, True])
 @pytest.mark.parametrize("turned", [False, True])
-def test_biases_before_skipping_normalizations_of_the_file(turned: bool) -> None:
-    """A vector that the file adds to a product before its SkipLayerNormalization is added last, on either side."""
+def test_biases_before_skipping_normalizations_of_the_file(turned: bool, read: bool) -> None:
+    """A vector that the file adds to a product before its SkipLayerNormalization is added last, on either side.
+
+    `read`: so is it in the sum that the node gives, too, which others read.
+    """
     rng = np.random.default_rng(5)
     shapes = {"x": (1, 6, 8), "w": (8, 16), "b": (16,), "r": (1, 6, 16), "scale": (16,), "shift": (16,)}
     values = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
@@ -156,10 +160,17 @@ def test_biases_before_skipping_normalizations_of_the_file(turned: bool) -> None
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["product"]),
         helper.make_node("Add", ["product", "b"], ["biased"]),
-        helper.make_node("SkipLayerNormalization", [*sides, "scale", "shift"], ["y"], domain="com.microsoft"),
+        helper.make_node(
+            "SkipLayerNormalization",
+            [*sides, "scale", "shift"],
+            ["y", "", "", "sum"] if read else ["y"],
+            domain="com.microsoft",
+        ),
+        *([helper.make_node("Neg", ["sum"], ["z"])] if read else []),
     ]
     inputs = {name: values.pop(name) for name in ("x", "r")}
-    content, feeds = build(nodes, inputs, {"y": TensorProto.FLOAT}, values, opset=17)
+    outputs = dict.fromkeys(("y", "z") if read else ("y",), TensorProto.FLOAT)
+    content, feeds = build(nodes, inputs, outputs, values, opset=17)
     model = onnx.load_from_string(content)
     for given in model.graph.input:
         # Else product and vector are one product.

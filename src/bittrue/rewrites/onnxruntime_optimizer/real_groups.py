@@ -192,10 +192,12 @@ def join_skipped_sums(editor: Editor, shapes: Shapes) -> None:
         if not editor.alive(node) or node.source not in _SUMMED or len(node.outputs) != 1:
             continue
         first = editor.writer(node.inputs[0])
-        if first is None or first.source != _SUMMED[node.source] or editor.only_reader(first) is not node:
+        if first is None or first.source != _SUMMED[node.source]:
             continue
         new = first.source == "Add"
-        if new and (node.attributes["summed"] or not _same_three(sizes, first)):
+        if new and (
+            editor.only_reader(first) is not node or node.attributes["summed"] or not _same_three(sizes, first)
+        ):
             continue
         if editor.type(first.outputs[0]) != "f32":
             continue
