@@ -10,7 +10,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state
 import bittrue
 from bittrue.graph import Graph
 from bittrue.numerics import find as find_numerics
-from bittrue.plan.planner import declared_shapes
+from bittrue.plan.planner import Declared
 from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
 from support.differential import assert_same
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure
@@ -38,7 +38,7 @@ def test_structure(request: pytest.FixtureRequest, pairs: str, allowed: str) -> 
 def _rewritten(content: bytes, pairs: str) -> object:
     graph = bittrue.load(content).graph
     try:
-        return structure(rewrite(graph, declared_shapes(find_numerics("onnxruntime"), 1 << 28)(graph), pairs)[0])
+        return structure(rewrite(graph, Declared(find_numerics("onnxruntime"), 1 << 28, graph), pairs)[0])
     except bittrue.InvalidModelError:
         return "refused"
 
@@ -197,7 +197,7 @@ def test_known_shapes_are_no_readers(read: str, pairs: str, allowed: str) -> Non
     x = rng.standard_normal((2, 4, 3, 3)).astype(np.float32)
     content, _ = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=17)
     graph = bittrue.load(content).graph
-    found = rewrite(graph, declared_shapes(find_numerics("onnxruntime"), 1 << 28)(graph), pairs)[0]
+    found = rewrite(graph, Declared(find_numerics("onnxruntime"), 1 << 28, graph), pairs)[0]
     ours = _operators(found)
     # Sizes are ours to compute when a run is planned.
     assert [entry for entry in ours if "s64" not in entry] == _operators(
@@ -245,7 +245,7 @@ def test_slices_of_whole_axes(start: int, end: int, pairs: str, allowed: str) ->
     outputs = {"y": TensorProto.FLOAT, "u": TensorProto.FLOAT}
     content, _ = build(nodes, {"x": x}, outputs, constants, opset=17)
     graph = bittrue.load(content).graph
-    found = rewrite(graph, declared_shapes(find_numerics("onnxruntime"), 1 << 28)(graph), pairs)[0]
+    found = rewrite(graph, Declared(find_numerics("onnxruntime"), 1 << 28, graph), pairs)[0]
     theirs = _operators(bittrue.load(optimised(content, **{"session.qdqisint8allowed": allowed})).graph)
     assert _operators(found) == theirs
 

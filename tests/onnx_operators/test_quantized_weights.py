@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 import bittrue
 from bittrue.graph import Graph
 from bittrue.numerics import find as find_numerics
-from bittrue.plan.planner import declared_shapes
+from bittrue.plan.planner import Declared
 from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
 from support.fused_models import optimised
 from support.onnx_models import cases
@@ -83,7 +83,7 @@ def test_kept(request: pytest.FixtureRequest) -> None:
     for rng in cases(request):
         content = random_model(rng)[0]
         graph = bittrue.load(content).graph
-        ours = _kept(rewrite(graph, declared_shapes(find_numerics("onnxruntime"), 1 << 28)(graph))[0])
+        ours = _kept(rewrite(graph, Declared(find_numerics("onnxruntime"), 1 << 28, graph))[0])
         assert ours == _kept(bittrue.load(optimised(content)).graph)
         seen += len(ours)
     assert seen > 15

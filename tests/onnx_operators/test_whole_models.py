@@ -9,7 +9,7 @@ import pytest
 
 import bittrue
 from bittrue.numerics import find
-from bittrue.plan.planner import declared_shapes
+from bittrue.plan.planner import Declared
 from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
 from support.float_models import MODELS, forms, quantize
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure
@@ -28,7 +28,7 @@ def test_quantized_model(name: str, form: str, tmp_path: Path) -> None:
     graph = bittrue.load(content).graph
     feeds = [np.random.default_rng(2).standard_normal(graph.tensors[i].shape).astype(np.float32) for i in graph.inputs]
     model = optimised(content)
-    ours = rewrite(graph, declared_shapes(find("onnxruntime"), 1 << 28)(graph))[0]
+    ours = rewrite(graph, Declared(find("onnxruntime"), 1 << 28, graph))[0]
     if not form.startswith("dynamic"):
         assert structure(ours) == structure(bittrue.load(model).graph)
     session = bittrue.load(content).prepare(HERE, executor="reference")

@@ -1,6 +1,6 @@
 """Graph, nodes, tensors and quantization parameters. Imports nothing else of bittrue."""
 
-from .graph import Attribute, Graph, ModelFile, Node, Quantization, Tensor, unpack_integers
+from .graph import Attribute, Graph, ModelFile, Node, Quantization, Tensor, pack_integers, unpack_integers
 from .order import Disorder, find_disorder
 from .types import DATA_TYPES, DataType, data_type
 
@@ -16,5 +16,6 @@ __all__ = [
     "Tensor",
     "data_type",
     "find_disorder",
+    "pack_integers",
     "unpack_integers",
 ]

@@ -228,3 +228,16 @@ class ModelFile:
         nodes = sum(len(graph.nodes) for graph in self.graphs)
         graphs = "" if len(self.graphs) == 1 else f" in {len(self.graphs):,} graphs"
         return f"ModelFile({self.format}, {self.size:,} bytes, {nodes:,} operators{graphs})"
+
+
+def pack_integers(values: np.ndarray, dtype: DataType) -> np.ndarray:
+    """What `unpack_integers` undoes.
+
+    >>> pack_integers(np.array([1, -1], np.int8), data_type("s4")).tolist()
+    [241]
+    """
+    per_byte = 8 // dtype.bits
+    fields = np.zeros(-(-values.size // per_byte) * per_byte, np.uint8)
+    fields[: values.size] = values.reshape(-1).astype(np.uint8) & ((1 << dtype.bits) - 1)
+    shifts = np.arange(per_byte, dtype=np.uint8) * dtype.bits
+    return np.bitwise_or.reduce(fields.reshape(-1, per_byte) << shifts, axis=1)

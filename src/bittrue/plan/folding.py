@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..graph import Graph
 from ..operators import Step
 
 # Results up to this many bytes are folded, and this many altogether in a graph; the rest runs as steps. Results that
@@ -13,6 +14,14 @@ _CONSTANTS = 3
 # Multiply-accumulates of all steps that are folded; small ones, which work out shapes, are folded after that as well.
 _WORK = 1 << 24
 _SMALL = 1 << 12
+# What a graph's own constants become before it is planned: results of up to this many bytes, as runtimes
+# limit them. All that are held at a time stay within a run's limit and this many times the size of all constants: binary32
+# numbers made of 4 bits are eight times as large, and one step later there are two of each. Altogether they take so
+# much work, and this much for each byte of a constant.
+LARGEST = 1 << 30
+_WIDER = 16
+_MOST_WORK = 1 << 28
+_WORK_PER_BYTE = 16
 
 
 def may_fold(step: Step, size: int, read: int, constants: int, folded: int, work: int) -> bool:
@@ -30,3 +39,25 @@ def may_fold(step: Step, size: int, read: int, constants: int, folded: int, work
     if size <= FOLD_BYTES and not much and folded <= _BYTES_ALTOGETHER:
         return True
     return folded + size <= _CONSTANTS * constants and max(size, step.work) <= 2 * read
+
+
+def constant_bytes(graph: Graph) -> int:
+    """Bytes of a graph's constants; tensors that share memory count once."""
+    return sum({t.data.ctypes.data: t.data.nbytes for t in graph.tensors if t.data is not None}.values())
+
+
+class Room:
+    """How much of a graph's constants may be settled before it is planned."""
+
+    def __init__(self, graph: Graph, memory_limit: int) -> None:
+        constants = constant_bytes(graph)
+        self._bytes = memory_limit + _WIDER * constants
+        self._work = _MOST_WORK + _WORK_PER_BYTE * constants
+        self.held = 0
+
+    def takes(self, step: Step, size: int) -> bool:
+        """Whether a step with results of so many bytes runs now. Its work counts from then on."""
+        if size > LARGEST or self.held + size > self._bytes or step.work > self._work:
+            return False
+        self._work -= step.work
+        return True

@@ -6,12 +6,13 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import index as as_index
 
 import numpy as np
 
 from ..errors import BittrueError, InputError, InvalidModelError, ResourceError, UnsupportedError
-from ..graph import Graph, Node, Tensor
+from ..graph import Attribute, Graph, Node, Tensor
 from ..names import near_or_all
 from ..numerics import Numerics, Row
 from ..operators import Call, Operand, Operator, Step, Subgraph, ValueUnknown, find
@@ -19,9 +20,9 @@ from ..operators.admission.conditions import CONDITIONS
 from ..operators.admission.requirements import REQUIREMENTS
 from ..operators.core.base import GraphUse, place_errors
 from ..records import dataclass, field, replace
-from ..rewrites import Settled, Shapes, rewrite
+from ..rewrites import Settled, rewrite
 from .calls import needed_graphs, never_called, told_of_outside, unchanged_inputs
-from .folding import FOLD_BYTES, may_fold
+from .folding import FOLD_BYTES, LARGEST, Room, constant_bytes, may_fold
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
 from .support import MAX_NODES, check_graph, node_types, open_shape, undefined
@@ -78,7 +79,9 @@ class _State:
         seen: values of this stage's results that `look` has found.
         unknown: results whose shape only running tells.
         nested: their numbers in the plan.
-        only_shapes: steps are made to be folded alone, which products and conversions of unknown values never are.
+        only_shapes: steps are made to be folded alone, which products and conversions of unknown values never are, and
+            for rewrites, which fold no dequantization.
+        room: where more is folded than a plan may hold.
     """
 
     graph: Graph
@@ -97,14 +100,11 @@ class _State:
     scratch: int = 0
     folded_bytes: int = 0
     only_shapes: bool = False
+    room: Room | None = None
 
     @functools.cached_property
     def constant_bytes(self) -> int:
-        """Bytes of the graph's constants; tensors that share memory count once."""
-        memory = {
-            tensor.data.ctypes.data: tensor.data.nbytes for tensor in self.graph.tensors if tensor.data is not None
-        }
-        return sum(memory.values())
+        return constant_bytes(self.graph)
 
     def operand(self, index: int) -> Operand:
         return Operand(index, self.graph.tensors[index], self.shapes.get(index, ()), self.values.get(index))
@@ -197,27 +197,80 @@ def rewritten_graph(
     graph: Graph, numerics: Numerics, memory_limit: int = DEFAULT_MEMORY_LIMIT
 ) -> tuple[Graph, tuple[str, ...]]:
     """The graph that is planned: after the numerics' rewrites, with what they have to say. Errors as for `rewrite`."""
-    return rewrite(graph, numerics.rewrites, declared_shapes(numerics, memory_limit))
+    return rewrite(graph, numerics.rewrites, partial(Declared, numerics, memory_limit))
 
 
 def rewritten_graphs(
     graph: Graph, graphs: Sequence[Graph], numerics: Numerics, memory_limit: int
 ) -> tuple[tuple[Graph, tuple[str, ...]], list[Graph]]:
     """The same of a graph and, without words, of all graphs of its file, among which it may be."""
-    told = told_of_outside(graph, graphs, declared_shapes(numerics, memory_limit)) if numerics.rewrites else graphs
+    told = told_of_outside(graph, graphs, partial(Declared, numerics, memory_limit)) if numerics.rewrites else graphs
     rewritten = {id(one): rewritten_graph(one, numerics, memory_limit) for one in (graph, *told)}
     return rewritten[id(graph)], [rewritten[id(one)][0] for one in told]
 
 
-def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], Shapes]:
+class Declared:
     """For rewrites: shapes and values that follow from what a file declares; -1 for what depends on a free size of an
     input.
 
     A size is free when it changes with those of the inputs. What cannot be planned is left out.
     """
 
-    def walk(graph: Graph, size: int) -> _State:
-        state = _State(graph, _Job(Source(numerics, (graph,), memory_limit, plan_source)), only_shapes=True)
+    def __init__(self, numerics: Numerics, memory_limit: int, graph: Graph) -> None:
+        self._numerics, self._limit, self._graph = numerics, memory_limit, graph
+        self._job = _Job(Source(numerics, (graph,), memory_limit, plan_source))
+        self._settled: Settled | None = None
+        self._room = Room(graph, memory_limit)
+
+    def __call__(self) -> Settled:
+        if self._settled is None:
+            self._settled = self._find()
+        return self._settled
+
+    # What overflows and what is no number is decided by rules.
+    @np.errstate(all="ignore")
+    def compute(
+        self, node: Node, tensors: Sequence[Tensor], values: Sequence[np.ndarray | None], held: int
+    ) -> list[np.ndarray] | None:
+        """What a node makes of known values, as `Shapes` says; none of rows that are marked inexact."""
+        known = [value for value in values if value is not None]
+        read = iter(range(len(known)))
+        inputs = tuple(None if value is None else next(read) for value in values)
+        outputs = tuple(range(len(known), len(known) + len(node.outputs)))
+        attributes: dict[str, Attribute] = {**node.attributes, "computed_weights": tuple(range(1, len(inputs)))}
+        alone = replace(node, inputs=inputs, outputs=outputs, attributes=attributes)
+        used = [tensors[index] for index in (*node.inputs, *node.outputs) if index is not None]
+        graph = Graph("", tuple(used), (alone,), (), outputs, version=self._graph.version)
+        self._room.held = held
+        state = _State(graph, self._job, room=self._room)
+        state.values = dict(enumerate(known))
+        state.shapes = {index: value.shape for index, value in state.values.items()}
+        with contextlib.suppress(BittrueError):
+            if self._numerics.candidates(alone.operator, *node_types(graph, alone)):
+                _plan_node(state, alone, self._numerics, LARGEST)
+        return [state.values[i] for i in outputs] if state.folded and not state.folded_inexact else None
+
+    def _find(self) -> Settled:
+        graph = self._graph
+        free = any(-1 in (graph.tensors[i].shape_signature or ()) for i in graph.inputs)
+        written = {index for node in graph.nodes for index in node.outputs}
+        found = Settled({}, {})
+        for size, other in _SIZES:
+            try:
+                some = self._walk(size)
+                settled = _common(some, self._walk(other) if free else some)
+                if free and _loses_sizes(graph, settled):
+                    settled = _agreed(settled, self._walk(size + _FAR))
+            except ResourceError:
+                break  # larger ones do not fit either
+            found = settled if len(settled.shapes) > len(found.shapes) else found
+            if not free or written <= found.shapes.keys():
+                break
+        return found
+
+    def _walk(self, size: int) -> _State:
+        graph, numerics = self._graph, self._numerics
+        state = _State(graph, _Job(self._job.source), only_shapes=True)
         signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
         _seed(state, {i: tuple(size if e == -1 else e for e in s) for i, s in signatures if s is not None})
         for index in graph.inputs:
@@ -231,31 +284,12 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
                 continue
             with contextlib.suppress(BittrueError):
                 if numerics.candidates(node.operator, *node_types(graph, node)):
-                    _plan_node(state, node, numerics, memory_limit)
+                    _plan_node(state, node, numerics, self._limit)
                     known = {i: state.values[i] for i in node.outputs if i in state.values}
                     widened.values.update((i, value) for i, value in known.items() if value.dtype != np.float16)
                 elif numerics.candidates(node.operator, *node_types(widened.graph, node)):
-                    _plan_node(widened, node, numerics, memory_limit)
+                    _plan_node(widened, node, numerics, self._limit)
         return state
-
-    def shapes(graph: Graph) -> Settled:
-        free = any(-1 in (graph.tensors[i].shape_signature or ()) for i in graph.inputs)
-        written = {index for node in graph.nodes for index in node.outputs}
-        found = Settled({}, {})
-        for size, other in _SIZES:
-            try:
-                some = walk(graph, size)
-                settled = _common(some, walk(graph, other) if free else some)
-                if free and _loses_sizes(graph, settled):
-                    settled = _agreed(settled, walk(graph, size + _FAR))
-            except ResourceError:
-                break  # larger ones do not fit either
-            found = settled if len(settled.shapes) > len(found.shapes) else found
-            if not free or written <= found.shapes.keys():
-                break
-        return found
-
-    return lambda graph: functools.cache(functools.partial(shapes, graph))
 
 
 def _alike(shape: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
@@ -478,8 +512,8 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
             call = replace(call, graphs=tuple(_subgraph(state, call, use, perhaps) for use in uses))
         call, row = _settle(call, operator, candidates, numerics, limit)
         known = all(operand is None or operand.value is not None for operand in call.inputs)
-        never = operator.multiplies or operator.quantizes or operator.dequantizes
-        skipped = state.only_shapes and never and not known
+        never = operator.dequantizes or (not known and (operator.multiplies or operator.quantizes))
+        skipped = state.only_shapes and never
         step, scratch = (None, 0) if skipped else _lower(call, operator, row)
     except BittrueError as error:
         raise place_errors(call, error) from None
@@ -612,7 +646,8 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
     sizes = [math.prod(state.shapes[i]) * state.graph.tensors[i].type.numpy.itemsize for i in step.outputs]
     size = sum(sizes)
     read = sum(o.value.nbytes for o in call.inputs if o is not None and o.value is not None)
-    if not may_fold(step, size, read, state.constant_bytes, state.folded_bytes, state.job.folded_work):
+    limits = state.constant_bytes, state.folded_bytes, state.job.folded_work
+    if not (state.room.takes(step, size) if state.room else may_fold(step, size, read, *limits)):
         return False
     state.folded_bytes += size
     if step.inexact:

@@ -6,11 +6,12 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from os.path import dirname
+from typing import Protocol
 
 import numpy as np
 
 from ..errors import MISFITS, InvalidModelError
-from ..graph import Graph
+from ..graph import Graph, Node, Tensor
 from ..records import dataclass, replace
 
 
@@ -27,7 +28,24 @@ class Settled:
     values: Mapping[int, np.ndarray]
 
 
-Shapes = Callable[[], Settled]
+class Shapes(Protocol):
+    """Gives what a file settles about a graph, and computes what follows from constants."""
+
+    def __call__(self) -> Settled: ...
+
+    def compute(self, node: Node, tensors: Sequence[Tensor], values: Sequence[np.ndarray | None], held: int) -> Values:
+        """What a node makes of known values; None where that is not known, or takes too much.
+
+        Args:
+            node: of the graph or not.
+            tensors: that its indices are of.
+            values: of its operands.
+            held: bytes of earlier results that are still held.
+        """
+        ...
+
+
+Values = list[np.ndarray] | None
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import Attribute, Graph, Node, Tensor
+from ..graph import Attribute, Graph, Node, Tensor, data_type, pack_integers
 from ..operators import find
 from ..records import replace
 from . import Shapes
@@ -120,16 +120,16 @@ class Editor:
     def constant(self, array: Any, name: str, dtype: str) -> int:
         """A new constant."""
         array = np.asarray(array)
-        data = np.ascontiguousarray(array).reshape(-1)
-        return self._tensor(Tensor(self._unique(name), dtype, array.shape, data=data))
+        return self._tensor(Tensor(self._unique(name), dtype, array.shape, data=_content(array, dtype)))
 
-    def settle(self, node: Node, value: np.ndarray) -> None:
-        """Takes a node out whose one result becomes a constant under its own name."""
-        (index,) = node.outputs
-        tensor = self.tensors[index]
-        data = np.ascontiguousarray(value).reshape(-1)
-        self.tensors[index] = Tensor(tensor.name, tensor.dtype, value.shape, data=data)
+    def settle(self, node: Node, values: Sequence[np.ndarray | None]) -> None:
+        """Takes a node out whose results become constants under their own names; None for one that nothing reads."""
         self.remove(node)
+        for index, value in zip(node.outputs, values, strict=True):
+            if value is not None:
+                tensor = self.tensors[index]
+                data = _content(value, tensor.dtype)
+                self.tensors[index] = Tensor(tensor.name, tensor.dtype, value.shape, data=data)
 
     def computed(self, like: int | None, name: str, dtype: str, sizes: Sequence[int | str] | None = None) -> int:
         """A new tensor to be computed, with `sizes` (numbers or symbols), or with the declared shape of another one.
@@ -251,6 +251,12 @@ class Editor:
             found = f"{name}#{number}"
         self._names.add(found)
         return found
+
+
+def _content(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Values as a constant's data."""
+    kind = data_type(dtype)
+    return pack_integers(values, kind) if kind.is_packed else np.ascontiguousarray(values).reshape(-1)
 
 
 # Operators that are taken out with the last one that reads them.

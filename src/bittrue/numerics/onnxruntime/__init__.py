@@ -29,6 +29,7 @@ ONNXRUNTIME = Numerics(
     ),
     rewrites=(
         "unblock_channels",
+        "settle_constants",
         "fold_reals",
         "cast_halves",
         "fuse_quantized",

@@ -13,10 +13,11 @@ from .. import Shapes
 from ..editing import Editor
 from .fuse_quantized import fuse_groups, mark_computed_weights
 from .fuse_reals import join_groups
-from .inserted_casts import Casts, fold_known, has_halves, share_halves
+from .inserted_casts import Casts, has_halves, share_halves
 from .mark_planes import blocked_images
 from .push_transposes import push_once
 from .real_products import join_transposed_twice
+from .settle_constants import settle_constants
 
 
 def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS, pairs: str = "") -> tuple[Graph, tuple[str, ...]]:
@@ -32,7 +33,7 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS, pairs: str = ""
     if not has_halves(editor, graph.nodes):
         return graph, ()
     share_halves(editor)
-    fold_known(editor)
+    settle_constants(editor, shapes)
     join_transposed_twice(editor, shapes)
     fuse_groups(editor, shapes, pairs)
     join_groups(editor, shapes, block)

@@ -10,8 +10,9 @@ from ...graph import Graph
 from .. import Shapes
 from ..editing import Editor
 from .fuse_quantized import mark_computed_weights
-from .inserted_casts import Casts, fold_known, has_brains, has_halves, is_cast
+from .inserted_casts import Casts, has_brains, has_halves, is_cast
 from .real_products import join_transposed_twice
+from .settle_constants import settle_constants
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
@@ -27,7 +28,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         return graph, ()
     if halves:
         # Level 1 has done so where `cast_halves` left the graph as it was.
-        fold_known(editor)
+        settle_constants(editor, shapes)
     join_transposed_twice(editor, shapes)
     casts = Casts(editor, shapes)
     casts.insert()

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from ...graph import Attribute, Node, data_type
-from ...operators import find
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import Sizes, inferred_sizes
@@ -47,7 +46,7 @@ _WIDENING = {
 }
 # Some have an arithmetic of their own then; normalizations of bf16 have that of those behind a sum.
 _SAID: dict[str, dict[str, Attribute]] = {_HALF: {"half": True}, _BRAIN: {"brain": True}}
-_CONTROL = ("If", "Loop", "Scan")
+CONTROL = ("If", "Loop", "Scan")
 # What they read or give is a sequence of any type to the runtime, no tensor.
 _SEQUENCES = ("ConcatFromSequence", "SequenceAt", "SplitToSequence")
 _VARIADIC = ("Concat", "Max", "Min")
@@ -189,7 +188,7 @@ class Casts:
         editor, node = self.editor, parts[0]
         results = [index for part in parts for index in part.outputs]
         operands = [index for part in parts for index in part.inputs if index not in results]
-        if all(editor.writer(index) is None for index in operands) or node.source in (*_CONTROL, *_SEQUENCES):
+        if all(editor.writer(index) is None for index in operands) or node.source in (*CONTROL, *_SEQUENCES):
             return False
         if any(map(editor.gives_result, parts)) or is_cast(node):
             return False
@@ -316,30 +315,6 @@ def _group(dtype: str) -> str:
 
 def _bits(dtype: str) -> int:
     return 1 if dtype == "bool" else data_type(dtype).bits
-
-
-def fold_known(editor: Editor) -> None:
-    """What follows from constants and shapes becomes constants: the runtime computes it first, where it has kernels."""
-    known = {index for index, tensor in enumerate(editor.tensors) if tensor.is_constant}
-    for planned in editor.nodes():
-        # What read a folded constant has been replaced.
-        node = editor.writer(planned.outputs[0]) if planned.outputs else None
-        if node is None or node.source in _CONTROL or node.attributes.get("computed") or editor.gives_result(node):
-            continue
-        if not has_kernel(node) and any(editor.type(index) == _HALF for index in (*node.inputs, *node.outputs)):
-            continue
-        operator = find(node.operator)
-        settled = operator is not None and operator.needs_only_shapes and editor.type(node.outputs[0]) != _HALF
-        if not settled and not all(index is None or index in known for index in node.inputs):
-            continue
-        values = [editor.value(index) for index in node.outputs]
-        if any(value is None for value in values):
-            continue
-        for index, value in zip(node.outputs, values, strict=True):
-            new = editor.constant(value, f"{editor.tensors[index].name}/folded", editor.type(index))
-            known.add(new)
-            editor.replace_reads(index, new)
-        editor.remove(node)
 
 
 def share_halves(editor: Editor) -> None:

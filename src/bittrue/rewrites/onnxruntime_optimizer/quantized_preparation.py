@@ -49,7 +49,7 @@ def remove_idle(editor: Editor, shapes: Shapes) -> None:
         source = node.inputs[0] if same else _unchanged(editor, shapes, node)
         value = editor.value(node.outputs[0]) if node.source == "Shape" and not free else None
         if value is not None:
-            editor.settle(node, value)
+            editor.settle(node, [value])
             editor.drop_unread([editor.writer(node.inputs[0])])
         elif source is not None:
             editor.replace_reads(node.outputs[0], source)

@@ -1,0 +1,134 @@
+"""What follows from constants alone is one, whatever its size: products with it have ONNX Runtime's bytes."""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+import bittrue
+from support.differential import assert_same
+from support.onnx_models import HERE, Checks, run_runtime
+
+_ONE = helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])
+
+
+class _Weights:
+    """Weights [depth, columns] made of other constants."""
+
+    def __init__(self, rng: np.random.Generator, depth: int, columns: int) -> None:
+        self.rng, self.shape = rng, (depth, columns)
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
+
+    def constant(self, value: object) -> str:
+        self.constants.append(numpy_helper.from_array(np.asarray(value), f"c{len(self.constants)}"))
+        return self.constants[-1].name
+
+    def node(self, op: str, inputs: list[str], outputs: int = 1, **attributes: Any) -> str:
+        names = [f"t{len(self.nodes)}_{number}" for number in range(outputs)]
+        self.nodes.append(helper.make_node(op, inputs, names, **attributes))
+        return names[0]
+
+    def quantized(self) -> str:
+        """Stored with fewer bits, perhaps in another form; real numbers of the right form."""
+        depth, columns = self.shape
+        form = int(self.rng.integers(4))
+        shape = ((depth, columns), (columns, depth), (depth * columns,), (depth, columns))[form]
+        kind = int(self.rng.integers(4))
+        if kind == 0:
+            values = self.rng.integers(-8, 8, shape)
+            self.constants.append(helper.make_tensor("packed", TensorProto.INT4, shape, values.reshape(-1)))
+            stored = "packed"
+        else:
+            stored = self.constant(
+                self.rng.integers(-100, 100, shape).astype((np.int8, np.int16, np.float16)[kind - 1])
+            )
+        early = bool(self.rng.random() < 0.5)
+        real = stored if early else self.node("Cast", [stored], to=TensorProto.FLOAT)
+        if form == 1:
+            real = self.node("Transpose", [real], perm=[1, 0])
+        elif form == 2:
+            sizes = [self.constant([size]) for size in (depth, -1)]
+            real = self.node("Reshape", [real, self.node("Concat", sizes, axis=0)])
+        elif form == 3:
+            half = self.node("Split", [real, self.constant([columns // 2, columns - columns // 2])], 2, axis=1)
+            real = self.node("Concat", [half.replace("_0", "_1"), half], axis=1)
+        return self.node("Cast", [real], to=TensorProto.FLOAT) if early else real
+
+    def scaled(self, real: str) -> str:
+        depth, columns = self.shape
+        for way in self.rng.integers(0, 6, 3):
+            row = self.constant(self.rng.normal(0.05, 0.02, columns).astype(np.float32))
+            if way < 3:
+                real = self.node(("Mul", "Sub", "Div")[way], [real, row])
+            elif way == 3:
+                sizes = self.node("Shape", [real])
+                real = self.node("Add", [real, self.node("Expand", [self.constant(np.float32(0.1)), sizes])])
+            elif way == 4:
+                few = [self.constant(self.rng.normal(size=s).astype(np.float32)) for s in ((depth, 3), (3, columns))]
+                real = self.node("Add", [real, self.node("MatMul", few)])
+            else:
+                positive = self.node("Greater", [real, self.constant(np.float32(0))])
+                real = self.node("Where", [positive, real, self.node("Tile", [row, self.constant([1])])])
+        return real
+
+
+def _product(weights: _Weights, made: str, rows: int = 2) -> bytes:
+    nodes = [*weights.nodes, helper.make_node("MatMul", ["x", made], ["p"]), helper.make_node("Relu", ["p"], ["y"])]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, weights.shape[0]])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "graph", [x], [y], weights.constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+
+
+def test_random_chains(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request, usual=10)
+    for rng in checks:
+        weights = _Weights(rng, int(rng.integers(4, 70)), int(rng.integers(4, 70)))
+        content = _product(weights, weights.scaled(weights.quantized()), rows=3)
+        checks.add(content, [rng.normal(size=(3, weights.shape[0])).astype(np.float32)])
+
+
+@pytest.mark.parametrize("executor", ["native", "reference"])
+def test_large_weights(executor: str) -> None:
+    """More than a plan folds; they are made once, not for every run."""
+    rng = np.random.default_rng(4)
+    weights = _Weights(rng, 320, 1000)
+    stored = weights.constant(rng.integers(-127, 128, weights.shape).astype(np.int8))
+    real = weights.node("Cast", [stored], to=TensorProto.FLOAT)
+    made = weights.node("Mul", [real, weights.constant(rng.random(1000).astype(np.float32))])
+    content, x = _product(weights, made), rng.normal(size=(2, 320)).astype(np.float32)
+    session = bittrue.load(content).prepare(HERE, executor=executor, memory_limit=1 << 20)
+    theirs = run_runtime(content, [x])
+    assert isinstance(theirs, dict)
+    assert_same("large weights", session.run(x)["y"], theirs["y"])
+    assert {step.source for step in session.plan.steps} == {"MatMul", "Relu"}
+
+
+def test_what_a_small_file_asks_for_is_limited() -> None:
+    """Weights of 400 MB made of nothing: refused before memory is taken, unless the limit is raised; said then."""
+    weights = _Weights(np.random.default_rng(0), 10_000, 10_000)
+    sizes = weights.constant(np.array(weights.shape))
+    made = weights.node("Exp", [weights.node("ConstantOfShape", [sizes], value=_ONE)])
+    content = _product(weights, made)
+    tracemalloc.start()
+    with pytest.raises(bittrue.ResourceError, match="memory_limit"):
+        bittrue.load(content).prepare(HERE)
+    assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    tracemalloc.stop()
+
+
+def test_what_stays_is_said() -> None:
+    """Products of constants that take too long are left to runs."""
+    weights = _Weights(np.random.default_rng(0), 700, 700)
+    made = weights.node("ConstantOfShape", [weights.constant(np.array(weights.shape))], value=_ONE)
+    made = weights.node("MatMul", [made, made])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan = bittrue.load(_product(weights, made)).prepare(HERE).plan
+    assert any("1 nodes of constants run every time" in note for note in plan.notes)
