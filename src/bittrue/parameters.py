@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .arithmetic.floats import round_away
 from .errors import InputError
 from .graph import DataType
 from .quantization import named_type, real_array
 from .records import dataclass
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _F32 = np.float32
 _TINY, _EPSILON = np.finfo(_F32).tiny, np.finfo(_F32).eps

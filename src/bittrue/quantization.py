@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from . import numerics as numerics_tables
 from .errors import BittrueError, InputError
@@ -14,6 +13,9 @@ from .numerics import Numerics
 from .plan.planner import make_plan
 from .rules.quantize import DEQUANTIZE, QUANTIZE
 from .runtime.reference import ReferenceExecutor
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # Version of the operators whose scales are operands: the newest that every numerics with them knows.
 _VERSION = 25

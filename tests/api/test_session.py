@@ -195,6 +195,23 @@ def test_import_is_light() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_first_result_imports_what_it_needs() -> None:
+    """A network of 8-bit layers loads no other arithmetic of its operators, and nothing heavy beside NumPy."""
+    code = (
+        "import sys, numpy, bittrue; model = bittrue.demo_model(); known = set(sys.modules);"
+        "session = bittrue.load(model).prepare();"
+        "session.run({p.name: numpy.zeros(p.shape, p.dtype) for p in session.inputs});"
+        "loaded = set(sys.modules) - known; print(*loaded)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    ours = {name.removeprefix("bittrue.operators.") for name in found if name.startswith("bittrue.operators.")}
+    assert "layers.conv" in ours
+    others = "real_conv real_layers whole_conv whole_numbers hybrid_layers matmul_real".split()
+    assert not ours & {f"layers.{name}" for name in others}
+    assert not ours & {"elementwise.operand_pairs", "quantization.quantize_operands", "core.granularity"}
+    assert not {"threading", "numpy.typing", "copy", "inspect", "dataclasses", "re"}.intersection(found)
+
+
 def test_quantize_per_axis() -> None:
     x = np.float32([[1.0, 1.0], [-1.0, -1.0]])
     q = bittrue.quantize(x, [0.5, 0.25], [0, 1], "int8", axis=1)

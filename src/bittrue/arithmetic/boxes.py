@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-F32 = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+F32 = np.ndarray[Any, np.dtype[Any]]
 
 
 def _larger(a: F32, b: npt.ArrayLike) -> F32:

@@ -1,5 +1,8 @@
 """Circular and hyperbolic functions and their inverses in binary32, pinned to the bit as `elementary` pins others.
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 All follow the GNU C library 2.36 (after fdlibm), read, and are compared with it: sequences of IEEE operations, none of
 them fused. NaN keeps its payload and becomes quiet; what has no result is a
 NaN: the positive one of asin and acos, else that of 0 / 0 on x86-64, a negative one.
@@ -10,7 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bittrue.arithmetic.elementary import (
     NEGATIVE_NAN,
@@ -25,7 +27,7 @@ from bittrue.arithmetic.elementary import (
     quarter_turns,
 )
 
-F32 = npt.NDArray[Any]
+F32 = np.ndarray[Any, np.dtype[Any]]
 
 _f32 = np.float32
 _ONE, _TWO, _HALF = _f32(1), _f32(2), _f32(0.5)
@@ -41,7 +43,7 @@ def _cut(x: F32) -> F32:
     return from_bits(bits_of(x) & 0xFFFFF000)
 
 
-def _settled(x: F32, within: npt.NDArray[np.bool_], result: F32, outside: F32 = NEGATIVE_NAN) -> F32:
+def _settled(x: F32, within: np.ndarray[Any, np.dtype[np.bool_]], result: F32, outside: F32 = NEGATIVE_NAN) -> F32:
     """`outside` for what is not within the domain."""
     return np.where(np.isnan(x), x + x, np.where(within, result, outside))
 
@@ -197,7 +199,7 @@ _HALF_PI = float.fromhex("0x1.921fb54442d18p0")
 _TAN_PI, _TAN_PI_LOW = _numbers(7.8539812565e-01, 3.7748947079e-08)
 
 
-def _tangent(x: F32, y: F32, odd: npt.NDArray[np.bool_]) -> F32:
+def _tangent(x: F32, y: F32, odd: np.ndarray[Any, np.dtype[np.bool_]]) -> F32:
     """tan(x + y) for |x| up to pi / 4, or -1 / tan(x + y) where `odd`."""
     original, magnitude = x, bits_of(np.abs(x))
     wide = magnitude >= 0x3F2CA140

@@ -5,14 +5,16 @@ Every operation is rounded to binary32 (ties to even), none is fused.
 
 from __future__ import annotations
 
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
-import numpy.typing as npt
 
 from bittrue.arithmetic.rational import EVERY_BIT, exp
 
-F32 = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+F32 = np.ndarray[Any, np.dtype[Any]]
 Pair = tuple[F32, F32]
 
 _f32 = np.float32

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # NumPy's annotations lose the width of floats in most operations, so arrays of floats are declared without it.
-F32 = npt.NDArray[Any]
-F64 = npt.NDArray[Any]
+F32 = np.ndarray[Any, np.dtype[Any]]
+F64 = np.ndarray[Any, np.dtype[Any]]
 
 _f32 = np.float32
 NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]

@@ -6,10 +6,14 @@ arguments and returns an int64 array (0-d for scalars). A value "is s32" when it
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
-S64 = npt.NDArray[np.int64]
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+S64 = np.ndarray[Any, np.dtype[np.int64]]
 
 S16_MIN, S16_MAX = -(1 << 15), (1 << 15) - 1
 S32_MIN, S32_MAX = -(1 << 31), (1 << 31) - 1

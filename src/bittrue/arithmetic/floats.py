@@ -5,14 +5,16 @@ binary32 arrays stay binary32, binary64 arrays binary64; Python numbers, lists a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bittrue.arithmetic.fixed_point import S32_MAX, S32_MIN, S64
 
-Floats = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats = np.ndarray[Any, np.dtype[Any]]
 
 
 def _float_array(x: npt.ArrayLike) -> Floats:
@@ -22,6 +24,9 @@ def _float_array(x: npt.ArrayLike) -> Floats:
     if array.dtype.kind not in "iubf" or array.dtype.itemsize > 8:
         raise TypeError(f"expected binary32, binary64 or integers, found {array.dtype}")
     return array.astype(np.float64)
+
+
+_HALF_BELOW = {np.dtype(kind): np.nextafter(kind(0.5), kind(0)) for kind in (np.float32, np.float64)}
 
 
 def round_away(x: npt.ArrayLike) -> Floats:
@@ -36,8 +41,7 @@ def round_away(x: npt.ArrayLike) -> Floats:
     [1.0, -1.0, 3.0, -3.0, 0.0, 9007199254740991.0]
     """
     x = _float_array(x)
-    half_below = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))
-    result = np.asarray(np.copysign(half_below, x))
+    result = np.asarray(np.copysign(_HALF_BELOW[x.dtype], x))
     result += x
     np.trunc(result, out=result)
     return result

@@ -23,12 +23,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-F64 = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+F64 = np.ndarray[Any, np.dtype[Any]]
 _Form = Callable[[F64], list[F64]]
 
 _EIGHTH = math.cos(math.atan(1.0))

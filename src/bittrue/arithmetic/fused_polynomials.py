@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bittrue.arithmetic.floats import fused_multiply_add as fma
 from bittrue.arithmetic.fused import constants, polynomial
 
-F32 = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+F32 = np.ndarray[Any, np.dtype[Any]]
 _f32 = np.float32
 _ONE, _HALF = _f32(1), _f32(0.5)
 

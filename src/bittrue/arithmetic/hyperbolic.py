@@ -5,12 +5,14 @@ Only additions, multiplications and divisions, none of them fused, so that the b
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-F64 = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+F64 = np.ndarray[Any, np.dtype[Any]]
 
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _Q = (

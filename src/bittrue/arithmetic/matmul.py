@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bittrue.arithmetic.fixed_point import as_s64
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def product_type(bound: int) -> np.dtype[Any]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from bittrue.arithmetic.fixed_point import S64, as_s64
 from bittrue.arithmetic.floats import round_away
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def encode_q31(real: npt.ArrayLike) -> tuple[S64, S64]:
@@ -34,10 +38,12 @@ def encode_q31(real: npt.ArrayLike) -> tuple[S64, S64]:
     multiplier = np.asarray(round_away(fraction * 2.0**31)).astype(np.int64)  # scaling by 2^31 is exact
     exponent = np.asarray(binary_exponent).astype(np.int64)
     carry = multiplier == 1 << 31
-    multiplier = np.where(carry, 1 << 30, multiplier)
-    exponent = np.asarray(exponent + carry)
-    flushed = (multiplier == 0) | (exponent < -31)
-    return np.where(flushed, 0, multiplier), np.where(flushed, 0, exponent)
+    multiplier >>= carry
+    exponent += carry
+    kept = (multiplier != 0) & (exponent >= -31)
+    multiplier *= kept
+    exponent *= kept
+    return multiplier, exponent
 
 
 def reduce_to_q15(multiplier: npt.ArrayLike) -> S64:

@@ -6,14 +6,16 @@ Every operation is rounded to binary32 (ties to even); polynomials are evaluated
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bittrue.arithmetic.elementary import quarter_turns
 
-F32 = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+F32 = np.ndarray[Any, np.dtype[Any]]
 
 _f32 = np.float32
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-F64 = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+F64 = np.ndarray[Any, np.dtype[Any]]
 
 _EVERY_BIT = np.full(1, 0xFFFFFFFFFFFFFFFF, np.uint64).view(np.float64)[0]
 _SIGN = np.uint64(1 << 63)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import zlib
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-F32 = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+F32 = np.ndarray[Any, np.dtype[np.float32]]
 
 # 2^13 / sqrt(x) goes down by 0, 1 or 2 from one of 8192 intervals of [1, 4) to the next: two bits each, compressed.
 _STEPS = (

@@ -7,15 +7,17 @@ and a difference and a sum of two. Source: ONNX Runtime's dft.cc, read; verified
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bittrue.arithmetic.elementary import cos, sin
 from bittrue.arithmetic.rational_wide import library_cos, library_sin
 
-Reals = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Reals = np.ndarray[Any, np.dtype[Any]]
 Pair = tuple[Reals, Reals]
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from bittrue.arithmetic.fixed_point import S64, as_s64
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    import numpy.typing as npt
 
 # Results are limited to this magnitude: more than any difference of two 8-bit numbers.
 LARGEST = 511

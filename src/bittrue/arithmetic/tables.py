@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bittrue.arithmetic.elementary import exp
 from bittrue.arithmetic.fixed_point import S16_MAX, S16_MIN, S64, as_s64, wrap_s16
@@ -20,7 +19,9 @@ from bittrue.arithmetic.floats import round_away, saturate_to_s32
 if TYPE_CHECKING:
     from fractions import Fraction
 
-Function = Callable[[npt.NDArray[np.float64]], npt.NDArray[Any]]
+    import numpy.typing as npt
+
+Function = Callable[["npt.NDArray[np.float64]"], "npt.NDArray[Any]"]
 
 # 65536 / (1 + exp(-i/24)), ties up, gives the published 256-entry table except here, where that holds one more.
 # fmt: off

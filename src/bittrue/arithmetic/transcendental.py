@@ -10,8 +10,9 @@ written out. No function here has ties or saturation of its own; those are the o
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from bittrue.arithmetic.fixed_point import (
     S16_MAX,
@@ -28,6 +29,9 @@ from bittrue.arithmetic.fixed_point import (
     saturating_multiply_by_power_of_two,
     wrap_s32,
 )
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 EXP_OF_MINUS_EIGHTH = 1895147668  # F0
 ONE_THIRD = 715827883  # F0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -33,6 +34,22 @@ class Quantization:
     @property
     def per_axis(self) -> bool:
         return self.axis is not None
+
+    @cached_property
+    def zero_point_ends(self) -> tuple[int, int]:
+        """The least and the greatest zero point; (0, 0) where there are none."""
+        points = self.zero_points
+        if points.size == 1:
+            return (int(points[0]),) * 2
+        return (int(points.min()), int(points.max())) if points.size else (0, 0)
+
+    def zero_point_outside(self, low: int, high: int) -> int | None:
+        """The first zero point that is not `low` to `high`; None when all are."""
+        least, greatest = self.zero_point_ends
+        if low <= least and greatest <= high:
+            return None
+        points = self.zero_points
+        return int(points[(points < low) | (points > high)][0])
 
     def same_as(self, other: Quantization) -> bool:
         """Equal scales (bit for bit) and equal zero points."""
@@ -80,7 +97,7 @@ class Tensor:
     is_default: bool = False
     is_outside: bool = False
 
-    @property
+    @cached_property
     def type(self) -> DataType:
         return data_type(self.dtype)
 

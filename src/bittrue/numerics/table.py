@@ -162,6 +162,11 @@ class Numerics:
         return f"Numerics('{self.name}', {len(self.operators())} operators, {len(self.rows)} rows: {self.reproduces})"
 
     @cached_property
+    def _candidates(self) -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[Row, ...]]:
+        """What `candidates` has found: several nodes of a model, which are looked at more than once, ask the same."""
+        return {}
+
+    @cached_property
     def _places(self) -> dict[str, list[int]]:
         grouped: dict[str, list[int]] = {}
         for place, row in enumerate(self.rows):
@@ -190,13 +195,20 @@ class Numerics:
         """The rows with these types, in order, up to the first one without conditions; which of them holds is for
         the planner to find out, who knows shapes, values and parameters.
         """
-        inputs, outputs, found = tuple(inputs), tuple(outputs), []
+        inputs, outputs = tuple(inputs), tuple(outputs)
+        known = self._candidates.get((operator, inputs, outputs))
+        if known is not None:
+            return known
+        found = []
         for row in self.rows_of(operator):
             if row.matches(inputs, outputs):
                 found.append(row)
                 if not row.when:
                     break
-        return tuple(found)
+        known = tuple(found)
+        if found and len(inputs) + len(outputs) <= _REMEMBERED:
+            self._candidates[operator, inputs, outputs] = known
+        return known
 
     def find(self, operator: str, inputs: Iterable[str], outputs: Iterable[str]) -> Row | None:
         """The row for an operator with these types that asks for no conditions, or None."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..deferred import deferred
 
 # slot -> module of this folder and the name of its table
 _TABLES = {
@@ -130,25 +131,9 @@ _TABLES = {
 }
 
 
-class _Module:
-    """A module of this folder, which is imported when something in it is asked for.
-
-    Operators name the rules of all their arithmetics, of which a model has one or two.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._path = f"{__name__}.{name}"
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(sys.modules.get(self._path) or importlib.import_module(self._path), name)
-
-
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> _Module:
-        if not any(name == module for module, _ in _TABLES.values()):
-            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-        return _Module(name)
+    # Operators name the rules of all their arithmetics, of which a model has one or two.
+    __getattr__ = deferred(__name__, (module for module, _ in _TABLES.values()))
 
 
 def slots() -> tuple[str, ...]:

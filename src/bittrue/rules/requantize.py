@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ..records import dataclass
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Prepared = dict[str, np.ndarray]
 

@@ -10,13 +10,16 @@ Write M for the encoded multiplier in [2^30, 2^31), e for its exponent: real mul
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arithmetic import fixed_point, floats, multiplier
 from ..records import dataclass
 from . import shift_count as shift_counts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Prepared = dict[str, np.ndarray]
 

@@ -7,11 +7,14 @@ the two factors and of the result; `second` is 1 where an operator has only one 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-ScaleForm = Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], np.ndarray]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+ScaleForm = Callable[["npt.ArrayLike", "npt.ArrayLike", "npt.ArrayLike"], np.ndarray]
 
 
 def _f32(values: npt.ArrayLike) -> np.ndarray:

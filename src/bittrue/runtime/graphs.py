@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-import threading
+from _thread import allocate_lock, get_ident
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
@@ -58,7 +57,9 @@ class State:
 
     def inside(self) -> State:
         """The state as a called graph sees it, which has no variable tensors."""
-        inner = copy.copy(self)
+        from copy import copy
+
+        inner = copy(self)
         inner.variables = {}
         return inner
 
@@ -82,7 +83,7 @@ class State:
     def undone_unless_finished(self) -> Iterator[None]:
         """Brings back what was there before when the run inside is not finished, whatever ends it."""
         before = self._values()
-        self._thread, self._before = threading.get_ident(), before
+        self._thread, self._before = get_ident(), before
         try:
             yield
         except BaseException:
@@ -105,7 +106,7 @@ class State:
 
     def _begin_child(self) -> None:
         """The thread of the run in progress is gone after a fork, unless it is the one that forked."""
-        if self._before is not None and self._thread != threading.get_ident():
+        if self._before is not None and self._thread != get_ident():
             self._bring_back(self._before)
             self._before = None
 
@@ -161,7 +162,7 @@ class Planned:
 
     def _open(self) -> None:
         """A lock that nobody holds; in the child of a fork the one before may be held for ever."""
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
 
     def add(self, plan: Plan, shapes: Shapes, asked: Mapping[int, np.ndarray]) -> Executor:
         """A new executor for inputs of these shapes and values."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -61,6 +60,9 @@ def in_order(
         while chunk := size.taken(waiting):
             yield size.timed(workers[0], chunk)
         return size.now
+    import threading
+    from concurrent.futures import ThreadPoolExecutor
+
     free, mine = list(workers), threading.local()
 
     def begin() -> None:
@@ -68,8 +70,6 @@ def in_order(
 
     def work(chunk: list[Item]) -> list[Result]:
         return size.timed(mine.work, chunk)
-
-    from concurrent.futures import ThreadPoolExecutor
 
     pool = ThreadPoolExecutor(len(workers), "bittrue-map", begin)
     pending: deque[Future[list[Result]]] = deque()

@@ -12,14 +12,12 @@ from math import prod
 import numpy as np
 
 from ...rules import accumulate, scale_form
+from ..core import granularity
 from ..core.base import Call, Operand
-from ..core.granularity import blocks_interleave
 from ..core.lanes import broadcast_runs
-from ..layers.conv_geometry import channels_first, filter_sizes, listed_windows
-from ..layers.whole_conv import every_channel_its_group, every_output_its_group, single_tap
-from ..pooling.pooling import pool_windows
-from ..pooling.resized_places import resized_axes
-from ..reduction.reduce import reduced_axes
+from ..layers.conv_geometry import channels_first, convolution_windows, filter_sizes, listed_windows
+from ..pooling import pooling, resized_places
+from ..reduction import reduce
 
 
 def constant_inputs(call: Call, *positions: int) -> bool:
@@ -117,12 +115,12 @@ def product_within_16_bits(call: Call) -> bool:
 
 def reduces(call: Call, rank: int, *axes: int) -> bool:
     """An input of this rank is reduced along exactly these axes."""
-    return call.input(0).rank == rank and reduced_axes(call) == axes
+    return call.input(0).rank == rank and reduce.reduced_axes(call) == axes
 
 
 def reduces_rows(call: Call) -> bool:
     """Each output is made of neighbours in memory, and there are several outputs."""
-    source, axes = call.input(0), reduced_axes(call)
+    source, axes = call.input(0), reduce.reduced_axes(call)
     larger = [axis for axis in range(source.rank) if source.shape[axis] != 1]
     reduced = [axis for axis in larger if axis in axes]
     return 0 < len(reduced) < len(larger) and larger[-len(reduced) :] == reduced
@@ -136,7 +134,7 @@ def doubles_image(call: Call) -> bool:
 
 def resized_channels_last(call: Call) -> bool:
     """Axes 1 and 2 of four are resized, and the last one is not."""
-    return resized_axes(call) == (1, 2)
+    return resized_places.resized_axes(call) == (1, 2)
 
 
 def resized_before_channels_or_kept(call: Call) -> bool:
@@ -148,6 +146,27 @@ def multiplies_one_vector(call: Call, rows: int, depth: int) -> bool:
     """One pixel or row of results, of at least `rows` filters (the weights' first axis) with `depth` taps or more."""
     filters, *taps = call.input(1).shape
     return filters >= rows and prod(taps) >= depth and prod(call.output.shape) == filters
+
+
+def every_output_its_group(call: Call) -> bool:
+    """As many groups as output channels."""
+    return convolution_windows(call)[1] == call.input(1).shape[0]
+
+
+def every_channel_its_group(call: Call) -> bool:
+    """As many groups as output channels and as input channels."""
+    return every_output_its_group(call) and call.input(1).shape[0] == call.input(0).shape[1]
+
+
+def single_tap(call: Call) -> bool:
+    """Filters of one position."""
+    return prod(call.input(1).shape[2:]) == 1
+
+
+def blocks_interleave(call: Call) -> bool:
+    """Blocked scales, and elements of different blocks lie between those of one (the axis is not the last one)."""
+    axis, block = granularity.granularity(call)
+    return block > 0 and any(size != 1 for size in call.input(0).shape[axis + 1 :])
 
 
 def per_tensor(call: Call) -> bool:
@@ -222,7 +241,9 @@ def windows_of_7_for_two(call: Call) -> bool:
 
 def window_is_image(call: Call) -> bool:
     """The window of a pool is the whole image, and nothing is padded."""
-    return all(one.taps == one.size and one.out == 1 and not (one.before or one.after) for one in pool_windows(call))
+    return all(
+        one.taps == one.size and one.out == 1 and not (one.before or one.after) for one in pooling.pool_windows(call)
+    )
 
 
 def taps_in_pairs(call: Call) -> bool:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ...arithmetic.powers import nearly_power_of_two
+from ..core import granularity
 from ..core.base import Call, Operand
 from ..core.geometry import counts, lacking, tap_count
-from ..core.granularity import refuse_block_size_per_tensor
 from ..core.indexing import MAX_RANK, parameters_or_zero
 from ..core.zero_points import differences_fit, products_fit, zero_points_fit, zero_points_fit_16_bits
-from ..layers.whole_numbers import significand_within_31_bits
-from ..pooling.pooling import counted, pool_windows
+from ..layers import whole_numbers
+from ..pooling import pooling
 
 
 def _same(call: Call, operands: list[Operand]) -> None:
@@ -43,11 +43,9 @@ def _zero_points_are_zero(call: Call, operands: Iterable[Operand | None]) -> Non
             if operand.quantization.per_axis and operand.type.bits >= 16:
                 # Kernels look for one zero point of inputs and biases, and see 0 where there are several.
                 continue
-            bad = operand.quantization.zero_points[operand.quantization.zero_points != 0]
-            if bad.size:
-                raise call.invalid(
-                    "BT-QUANT-ZERO-POINT", f"'{operand.name}' must have zero point 0, found {int(bad[0])}"
-                )
+            bad = operand.quantization.zero_point_outside(0, 0)
+            if bad is not None:
+                raise call.invalid("BT-QUANT-ZERO-POINT", f"'{operand.name}' must have zero point 0, found {bad}")
 
 
 def has_elements(call: Call, position: int) -> None:
@@ -357,7 +355,7 @@ def alpha_within_unit(call: Call) -> None:
 
 def window_has_several_taps(call: Call, global_too: bool) -> None:
     """The window of a pool is larger than 1x1, or, unless `global_too`, all of an unpadded image with stride 1."""
-    if tap_count(pool_windows(call)) != 1:
+    if tap_count(pooling.pool_windows(call)) != 1:
         return
     plain = set(call.attribute("strides")) <= {1} and not any(call.attribute("pads"))
     if global_too or not plain or call.input(0).shape[1:3] != (1, 1):
@@ -366,8 +364,8 @@ def window_has_several_taps(call: Call, global_too: bool) -> None:
 
 def windows_have_elements(call: Call) -> None:
     """Every window of a pool has taps that count."""
-    found = pool_windows(call)
-    if not counts(found, counted(call)).all():
+    found = pooling.pool_windows(call)
+    if not counts(found, pooling.counted(call)).all():
         raise call.unsupported(
             "BT-WINDOW-EMPTY",
             f"a window over {[one.taps for one in found]} lies beside the image {list(call.input(0).shape)}",
@@ -380,9 +378,9 @@ def padded_windows_begin_inside(call: Call) -> None:
     """Where padding counts, no window has zero taps: one that begins behind the padding has as many as it is away from
     it, less one, with a minus sign; its sum is 0 whatever it is divided by.
     """
-    for one in pool_windows(call):
+    for one in pooling.pool_windows(call):
         behind = np.arange(one.out) * one.stride - one.before - (one.size + one.after - 1)
-        if counted(call) == "padded" and (behind // one.dilation == 1).any():
+        if pooling.counted(call) == "padded" and (behind // one.dilation == 1).any():
             raise call.invalid(
                 "BT-WINDOW", "a window lies outside of the padded image: it would be divided by 0", "clear ceil_mode"
             )
@@ -447,7 +445,7 @@ def same_padding_adds(call: Call, latest: int) -> None:
         return
     if len(shape) == 4 and shape[1] % 16 == 0:
         return
-    if call.attribute("size") == "ceil_clipped" and counted(call) == "padded":
+    if call.attribute("size") == "ceil_clipped" and pooling.counted(call) == "padded":
         return
     if padding.startswith("same"):
         taps = call.attribute("kernel")
@@ -578,6 +576,28 @@ def neighbours_are_odd(call: Call) -> None:
     if size % 2 == 0 or not alpha > 0 or not beta > 0:
         raise call.invalid(
             "BT-NORM-SIZE", f"size is {size}, alpha {alpha}, beta {beta}: expected an odd size, positive alpha and beta"
+        )
+
+
+def refuse_block_size_per_tensor(call: Call) -> None:
+    """`block_size` is 0 where one scale serves the whole tensor."""
+    if granularity.granularity(call)[0] == granularity.PER_TENSOR and call.attribute("block_size"):
+        raise call.invalid(
+            "BT-QUANT-BLOCK",
+            f"block_size is {call.attribute('block_size')}, but the scale '{call.input(1).name}' is one for the tensor",
+            "leave block_size out, or give the scale the data's rank",
+        )
+
+
+def significand_within_31_bits(call: Call) -> None:
+    """No multiplier has a significand that rounds to 2^31, and none is 0: the runtime stops at such ones."""
+    real = whole_numbers.multipliers(call)
+    fraction = np.frexp(real)[0]
+    if not real.all() or (np.floor(fraction * 2.0**31 + 0.5) >= 2.0**31).any():
+        raise call.invalid(
+            "BT-MULTIPLIER",
+            "input scale * weight scale / output scale is 0, or rounds to a power of two above it in 31 bits",
+            "the runtime stops at this multiplier; change a scale a little",
         )
 
 

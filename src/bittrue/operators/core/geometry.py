@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 
 import numpy as np
 
@@ -209,6 +209,14 @@ def window(
     if padding not in PADDINGS or size not in SIZES:
         raise WindowError(f"padding '{padding}' and size '{size}' are no rules")
     _check_whole(dimension, taps, stride, dilation, *pads)
+    return _window(dimension, taps, stride, dilation, *pads, padding, size, most)
+
+
+# Networks repeat few windows, and shapes and steps ask for the same ones.
+@lru_cache(1 << 10, typed=True)
+def _window(
+    dimension: int, taps: int, stride: int, dilation: int, before: int, after: int, padding: str, size: str, most: int
+) -> Window:
     rule, counted = PADDINGS[padding], SIZES[size]
     for name, value, low, high in (
         ("size", dimension, 1 - counted.empty, _MOST),
@@ -221,11 +229,10 @@ def window(
     reach = (taps - 1) * dilation + 1
     if rule is not None:
         undilated = lacking(dimension, taps, stride)
-        pads = rule(lacking(dimension, reach, stride) if rule.dilated else undilated, undilated)
-    before, after = pads
+        before, after = rule(lacking(dimension, reach, stride) if rule.dilated else undilated, undilated)
     low = -_MOST if padding == "explicit_or_cropping" else 0
     high = min(LARGEST, taps - 1) if padding == "explicit_below_taps" else LARGEST
-    if before > LARGEST or (rule is None and not low <= min(pads) <= max(pads) <= high):
+    if before > LARGEST or (rule is None and not low <= min(before, after) <= max(before, after) <= high):
         raise WindowError(f"padded by {before} and {after}, from {low} to at most {high} is possible")
     span = dimension + before + after - reach
     fits = span >= 0 or not counted.fits

@@ -69,22 +69,6 @@ def _mismatch(call: Call, zero_point: Operand, scale: Operand) -> Exception:
     )
 
 
-def blocks_interleave(call: Call) -> bool:
-    """Blocked scales, and elements of different blocks lie between those of one (the axis is not the last one)."""
-    axis, block = granularity(call)
-    return block > 0 and any(size != 1 for size in call.input(0).shape[axis + 1 :])
-
-
-def refuse_block_size_per_tensor(call: Call) -> None:
-    """`block_size` is 0 where one scale serves the whole tensor."""
-    if granularity(call)[0] == PER_TENSOR and call.attribute("block_size"):
-        raise call.invalid(
-            "BT-QUANT-BLOCK",
-            f"block_size is {call.attribute('block_size')}, but the scale '{call.input(1).name}' is one for the tensor",
-            "leave block_size out, or give the scale the data's rank",
-        )
-
-
 def prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values) -> Prepared:
     """`scales` and `zero_points`, flat but for blocked ones.
 

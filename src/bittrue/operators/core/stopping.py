@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
-
-class _Current(threading.local):
-    check: Callable[[], None] | None = None
-
-
-_current = _Current()
+# Of the run that this thread is in.
+_check: ContextVar[Callable[[], None] | None] = ContextVar("check", default=None)
 
 
 def check_stop() -> None:
     """Raises what ends the run that this thread is in, when it shall end."""
-    if _current.check is not None:
-        _current.check()
+    check = _check.get()
+    if check is not None:
+        check()
 
 
 @contextmanager
 def stopped_by(check: Callable[[], None]) -> Iterator[None]:
     """Inside, `check_stop` calls `check`, which raises when the run shall end."""
-    before, _current.check = _current.check, check
+    before = _check.set(check)
     try:
         yield
     finally:
-        _current.check = before
+        _check.reset(before)

@@ -11,12 +11,11 @@ def zero_points_fit(call: Call) -> None:
     """Every zero point lies inside its tensor's type."""
     for operand in (*call.inputs, *call.outputs):
         if operand is not None and operand.tensor.quantization is not None:
-            points = operand.quantization.zero_points
-            bad = points[(points < operand.type.minimum) | (points > operand.type.maximum)]
-            if bad.size:
+            bad = operand.quantization.zero_point_outside(operand.type.minimum, operand.type.maximum)
+            if bad is not None:
                 raise call.invalid(
                     "BT-QUANT-ZERO-POINT",
-                    f"zero point {int(bad[0])} of '{operand.name}' lies outside {operand.type.title}",
+                    f"zero point {bad} of '{operand.name}' lies outside {operand.type.title}",
                 )
 
 
@@ -25,14 +24,14 @@ def differences_fit(call: Call, outputs_only: bool = False) -> None:
     for operand in (*(() if outputs_only else call.inputs), *call.outputs):
         if operand is None or operand.tensor.quantization is None or not operand.type.is_integer:
             continue
-        if operand.type.maximum > _LARGEST_16:
+        least, largest = operand.type.minimum, operand.type.maximum
+        if largest > _LARGEST_16:
             continue
-        points = operand.quantization.zero_points
-        bad = points[(points < operand.type.maximum - _LARGEST_S32) | (points > operand.type.minimum + _LARGEST_S32)]
-        if bad.size:
+        bad = operand.quantization.zero_point_outside(largest - _LARGEST_S32, least + _LARGEST_S32)
+        if bad is not None:
             raise call.invalid(
                 "BT-QUANT-OVERFLOW",
-                f"differences from zero point {int(bad[0])} of '{operand.name}' leave the 32 bits of the kernels, "
+                f"differences from zero point {bad} of '{operand.name}' leave the 32 bits of the kernels, "
                 "where results are undefined",
                 "quantize the model again; zero points belong into the tensor's type",
             )
@@ -58,11 +57,10 @@ def zero_points_fit_16_bits(call: Call) -> None:
     """Every zero point is a number of 16 bits with a sign."""
     for operand in (*call.inputs, *call.outputs):
         if operand is not None and operand.tensor.quantization is not None:
-            points = operand.quantization.zero_points
-            bad = points[(points < -(1 << 15)) | (points >= 1 << 15)]
-            if bad.size:
+            bad = operand.quantization.zero_point_outside(-(1 << 15), (1 << 15) - 1)
+            if bad is not None:
                 raise call.invalid(
                     "BT-QUANT-ZERO-POINT",
-                    f"zero point {int(bad[0])} of '{operand.name}' does not fit 16 bits",
+                    f"zero point {bad} of '{operand.name}' does not fit 16 bits",
                     "the runtime refuses it, too",
                 )

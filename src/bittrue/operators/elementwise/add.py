@@ -13,11 +13,21 @@ from ...arithmetic.powers import nearly_power_of_two
 from ...graph import Attribute
 from ...rules import affine_sum, affine_sum_of_many, align, plain_range, rescale, scale_form, store
 from ..core.accumulator import fused_range, prepare_rescale
-from ..core.base import Call, Lowered, Operand, Operator, Step, broadcast_shape
+from ..core.base import Call, Lowered, Operand, Operator, Shape, Step, broadcast_shape
 from ..core.elementwise import blockwise
 from ..core.lanes import run_parameters, zip_in_runs
 from ..core.roles import OPERAND_PAIR, PAIR
 from . import operand_pairs, range_pairs, stored_sums
+
+
+def has_operands(call: Call) -> bool:
+    """Whether scales or ranges are operands."""
+    return len(call.inputs) > 2
+
+
+def infer(call: Call) -> list[Shape]:
+    """NumPy broadcasting of two inputs, or what `operand_pairs` makes of several."""
+    return operand_pairs.infer(call) if has_operands(call) else broadcast_shape(call)
 
 
 def real_below_one(call: Call, real: np.float64, prefix: str, what: str) -> rescale.Prepared:
@@ -83,7 +93,7 @@ def lower(call: Call) -> Lowered:
     """Multipliers of both inputs and of the result, or right shifts when all scales are powers of two."""
     if "levels" in call.rules or "level_sum" in call.rules:
         return stored_sums.lower(call)
-    if operand_pairs.has_operands(call):
+    if has_operands(call):
         return operand_pairs.lower(call, "affine_sum")
     first, second = call.input(0), call.input(1)
     if "affine_sum" in call.rules or "affine_sum_of_many" in call.rules:
@@ -252,7 +262,7 @@ OPERATORS = (
     Operator(
         "add",
         (*_SLOTS, *_AFFINE),
-        operand_pairs.infer,
+        infer,
         lower,
         reference,
         "element-wise sum",

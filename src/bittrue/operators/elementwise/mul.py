@@ -16,12 +16,12 @@ from ..core.base import Call, Lowered, Operator, Step
 from ..core.lanes import run_parameters, zip_in_runs
 from ..core.roles import OPERAND_PAIR
 from . import operand_pairs, range_pairs
-from .add import equal_counts, plain, plain_parameters
+from .add import equal_counts, has_operands, infer, plain, plain_parameters
 
 
 def lower(call: Call) -> Lowered:
     """Multiplier and clamps; 16-bit tensors without scales are multiplied as plain integers."""
-    if operand_pairs.has_operands(call):
+    if has_operands(call):
         return operand_pairs.lower(call, "affine_product")
     first, second, output = call.input(0), call.input(1), call.output
     if call.node.attributes.get("squares"):
@@ -90,7 +90,7 @@ OPERATOR = Operator(
         "activation_range",
         "plain_range",
     ),
-    operand_pairs.infer,
+    infer,
     lower,
     reference,
     "element-wise product",

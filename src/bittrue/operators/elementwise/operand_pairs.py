@@ -15,27 +15,20 @@ import numpy as np
 
 from ...graph import DATA_TYPES, Attribute
 from ...rules import affine_product, affine_sum
-from ..core.base import Call, Lowered, Shape, Step, broadcast_shape
+from ..core.base import Call, Lowered, Shape, Step
 from ..core.elementwise import blockwise
 from ..core.late import Prepared, Values, prepare_late, prepare_now
 from ..core.roles import OPERAND_PAIR
 from ..core.scalar_operands import check_scalars, pair
 from . import range_pairs, stored_sums
 
-_RULES: Mapping[str, Mapping[str, Any]] = {"affine_sum": affine_sum.RULES, "affine_product": affine_product.RULES}
-
-
-def has_operands(call: Call) -> bool:
-    """Whether scales or ranges are operands."""
-    return len(call.inputs) > 2
+_RULES: Mapping[str, Any] = {"affine_sum": affine_sum, "affine_product": affine_product}
 
 
 def infer(call: Call) -> list[Shape]:
     """NumPy broadcasting of the first two inputs; those with ranges have one shape."""
     if len(call.inputs) == range_pairs.COUNT:
         return range_pairs.infer(call)
-    if not has_operands(call):
-        return broadcast_shape(call)
     call.expect((7, 8))
     check_scalars(call, (2, 4, 6), (3, 5, 7))
     if call.node.attributes.get("side_by_side"):
@@ -67,7 +60,7 @@ def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values,
     first, second = pair(values, 2, 3), pair(values, 4, 5)
     if known["swapped"]:
         first, second = second, first
-    return {}, _RULES[slot][rules[slot]].prepare(first, second, pair(values, 6, 7))
+    return {}, _RULES[slot].RULES[rules[slot]].prepare(first, second, pair(values, 6, 7))
 
 
 def lower(call: Call, slot: str) -> Lowered:
@@ -86,6 +79,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray], slot: str) -> list[np.nd
     """The rule, block by block."""
     first, second = inputs[1::-1] if step["late"] and step["swapped"] else inputs[:2]
     step = prepare_late(step, inputs, partial(_prepare, slot=slot))
-    apply, low, high = _RULES[slot][step.rules[slot]].apply, step["low"], step["high"]
+    apply, low, high = _RULES[slot].RULES[step.rules[slot]].apply, step["low"], step["high"]
     dtype = DATA_TYPES[step["dtype"]].numpy
     return [blockwise(lambda a, b: apply(a, b, step.arrays, low, high), [first, second], dtype)]

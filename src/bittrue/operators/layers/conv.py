@@ -16,13 +16,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...records import replace
-from ..core.base import Call, Lowered, Operator, Reference, Shape, Step
+from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.roles import OPERAND_LAYER
 from . import depthwise_conv, image_conv, integer_conv, real_conv, real_layers, whole_conv
 from .conv_geometry import ADDEND, convolution_shape, filter_layout, filter_sizes
-from .hybrid_layers import HYBRID_SLOTS
-from .integer_layers import REQUANTIZE_SLOTS, check_channels, check_single
-from .real_layers import REAL_SLOTS
+from .integer_layers import check_channels, check_single
+from .slots import HYBRID_SLOTS, REAL_SLOTS, REQUANTIZE_SLOTS
 
 
 def infer(call: Call) -> list[Shape]:
@@ -39,27 +38,20 @@ def infer(call: Call) -> list[Shape]:
 
 
 # What images with channels last have for themselves, by the order of the filters' axes.
-_OF_IMAGES = {image_conv.LAYOUT: image_conv, depthwise_conv.LAYOUT: depthwise_conv}
+_OF_IMAGES = {"OSI": image_conv, "ISO": depthwise_conv}
 
-
-def _hybrid(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    return _OF_IMAGES[step["filter_layout"]].reference_hybrid(step, inputs)
-
-
-_REFERENCES: dict[str, Reference] = {
-    "depthwise": depthwise_conv.reference,
-    "hybrid": _hybrid,
-    "images": image_conv.reference,
-    "real": real_conv.reference,
-    "ordered": real_layers.reference,
-    "integers": integer_conv.reference,
-    "whole": whole_conv.reference,
+_ARITHMETICS = {
+    "depthwise": depthwise_conv,
+    "images": image_conv,
+    "real": real_conv,
+    "ordered": real_layers,
+    "integers": integer_conv,
+    "whole": whole_conv,
 }
 
 
 def lower(call: Call) -> Lowered:
     """What the row's arithmetic needs. Integers in binary32 are integers where the plan proves that equal."""
-    kind, lowers = "integers", integer_conv.lower
     of_images = _OF_IMAGES.get(filter_layout(call))
     if of_images is not None:
         of_images.check(call)
@@ -71,9 +63,11 @@ def lower(call: Call) -> Lowered:
         kind, lowers = "real", real_conv.lower
     elif call.rules["accumulate"] == "binary32":
         whole = not whole_conv.is_of_integers(call)
-        kind, lowers = ("whole", whole_conv.lower) if whole else (kind, whole_conv.lower_integers)
+        kind, lowers = ("whole", whole_conv.lower) if whole else ("integers", whole_conv.lower_integers)
     elif of_images is not None and "store" in call.rules:
         kind, lowers = "depthwise" if of_images is depthwise_conv else "images", of_images.lower
+    else:
+        kind, lowers = "integers", integer_conv.lower
     if kind not in ("depthwise", "images", "hybrid", "ordered") and filter_layout(call) != "OIS":
         raise call.unsupported("BT-NODE-ATTRIBUTE", "this arithmetic has filters of the order OIS")
     if kind != "real" and call.has(ADDEND):
@@ -84,7 +78,9 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The convolution by the step's arithmetic."""
-    return _REFERENCES[step["arithmetic"]](step, inputs)
+    if step["arithmetic"] == "hybrid":
+        return _OF_IMAGES[step["filter_layout"]].reference_hybrid(step, inputs)
+    return _ARITHMETICS[step["arithmetic"]].reference(step, inputs)
 
 
 OPERATOR = Operator(

@@ -29,6 +29,16 @@ _MOST = 2**31 - 1
 _LAYOUTS = {False: ("OIS", "OSI", "SIO", "ISO"), True: ("IOS", "OSI", "SOI")}
 
 
+def _axes(layout: str) -> tuple[int, int, slice]:
+    """Where output channels, input channels and taps are; what is behind the taps counts from the end."""
+    spatial, last = layout.index("S"), len(layout) - 1
+    outputs, inputs = (at - (at > spatial) * len(layout) for at in (layout.index("O"), layout.index("I")))
+    return outputs, inputs, slice(spatial, spatial - last or None)
+
+
+_AXES = {layout: _axes(layout) for layouts in _LAYOUTS.values() for layout in layouts}
+
+
 def filter_layout(call: Call, transposed: bool = False) -> str:
     """The order of the filters' axes, see `weights_order`; a typed error for an order that nothing has."""
     layouts = _LAYOUTS[transposed]
@@ -40,11 +50,9 @@ def filter_layout(call: Call, transposed: bool = False) -> str:
 
 def filter_sizes(call: Call, transposed: bool = False) -> tuple[int, int, Shape]:
     """Output and input channels of the filters, one of them of a group, and their taps."""
-    layout, shape = filter_layout(call, transposed), call.input(1, "weights").shape
-    spatial = layout.index("S")
-    behind = len(shape) - len(layout) + 1 + spatial
-    apart = dict(zip(layout.replace("S", ""), (*shape[:spatial], *shape[behind:]), strict=True))
-    return apart["O"], apart["I"], shape[spatial:behind]
+    outputs, inputs, taps = _AXES[filter_layout(call, transposed)]
+    shape = call.input(1, "weights").shape
+    return shape[outputs], shape[inputs], shape[taps]
 
 
 def image_layout(call: Call, groups: int) -> dict[str, Attribute]:

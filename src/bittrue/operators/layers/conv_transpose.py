@@ -25,7 +25,7 @@ from . import (
     whole_conv,
 )
 from .conv_geometry import check_shape_input, filter_layout, transposed_shape
-from .real_layers import REAL_SLOTS
+from .slots import REAL_SLOTS
 from .whole_numbers import SLOTS
 
 _ARITHMETIC: dict[str, tuple[Lower, Reference]] = {

@@ -22,9 +22,8 @@ from ..core.base import Bound, Call, Lowered, Operator, Shape, Step
 from ..core.roles import OPERAND_LAYER
 from . import hybrid_layers, real_layers, whole_product
 from .conv_geometry import check_bias
-from .hybrid_layers import HYBRID_SLOTS
 from .integer_layers import check_bias_type
-from .real_layers import REAL_SLOTS
+from .slots import HYBRID_SLOTS, REAL_SLOTS
 
 # Weights converted at a time: a large matrix is never held twice.
 _BLOCK = 1 << 20

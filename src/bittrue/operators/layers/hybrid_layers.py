@@ -20,7 +20,6 @@ from .real_layers import real_range
 from .window_sums import Addend, depthwise_sums, integer_sums
 
 # Slots that a hybrid row fills, beside `accumulate` and `plain_range`.
-HYBRID_SLOTS = ("quantize_symmetric", "quantize_asymmetric", "byte_products", "scale_back")
 # |q - zero point| of a quantized row, and beyond what a padded position holds.
 _SPAN = {"symmetric": 127, "asymmetric": 255}
 

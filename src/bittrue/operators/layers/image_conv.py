@@ -18,9 +18,6 @@ from . import hybrid_layers, integer_conv
 from .conv_geometry import check_image, convolution_windows, image_layout
 from .integer_layers import check_bias_type, check_weight_scales
 
-# The order of the filters' axes.
-LAYOUT = "OSI"
-
 
 def check(call: Call) -> None:
     """A typed error unless a bias is named, and for what `check_image` refuses."""

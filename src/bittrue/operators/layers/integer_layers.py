@@ -13,8 +13,6 @@ from ...rules import accumulate, center, requantize, rescale, scale_form, store
 from ..core.accumulator import finish_accumulator, weight_sums
 from ..core.base import Bound, Call, Operand, Shape, Step
 
-REQUANTIZE_SLOTS = ("accumulate", "scale_form", "rescale", "requantize", "store")
-
 
 def check_single(call: Call, position: int, role: str) -> None:
     """Input `position`, when present, is a scalar or a vector of one element."""

@@ -21,8 +21,8 @@ import numpy as np
 
 from ..core.base import Call, Lowered, Operator, Role, Shape, Step
 from . import matmul_blocks, matmul_integer, matmul_real, matmul_tensors, matmul_wrapping
-from .integer_layers import REQUANTIZE_SLOTS
 from .matmul_integer import A_POINT, A_SCALE, B_POINT, B_SCALE, Y_POINT, Y_SCALE, A, B, C
+from .slots import REQUANTIZE_SLOTS
 
 
 def _product_shape(call: Call) -> Shape:

@@ -17,7 +17,6 @@ from ..core.stopping import check_stop
 from .conv_geometry import convolution_windows, filter_layout
 
 # Slots that a row for real numbers fills.
-REAL_SLOTS = ("sum_of_products", "plain_range")
 # Sums held at a time, so that the passes over the terms stay in cache.
 _SUMS = 1 << 15
 # Elements of a matrix that are transposed at a time.

@@ -65,21 +65,6 @@ def is_of_integers(call: Call) -> bool:
     return fit and min(call.attribute("pads")) >= 0 and is_8_bit_layer(call)
 
 
-def every_output_its_group(call: Call) -> bool:
-    """As many groups as output channels."""
-    return convolution_windows(call)[1] == call.input(W).shape[0]
-
-
-def every_channel_its_group(call: Call) -> bool:
-    """As many groups as output channels and as input channels."""
-    return every_output_its_group(call) and call.input(W).shape[0] == call.input(X).shape[1]
-
-
-def single_tap(call: Call) -> bool:
-    """Filters of one position."""
-    return math.prod(call.input(W).shape[2:]) == 1
-
-
 def lower_integers(call: Call) -> Lowered:
     """The step of a convolution of integers, with what is proven of its sums."""
     return replace(integer_conv.lower(call), accumulator=bound_8_bit(call))

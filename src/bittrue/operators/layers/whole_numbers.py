@@ -86,18 +86,6 @@ def rescaling(call: Call) -> dict[str, np.ndarray]:
         ) from None
 
 
-def significand_within_31_bits(call: Call) -> None:
-    """No multiplier has a significand that rounds to 2^31, and none is 0: the runtime stops at such ones."""
-    real = multipliers(call)
-    fraction = np.frexp(real)[0]
-    if not real.all() or (np.floor(fraction * 2.0**31 + 0.5) >= 2.0**31).any():
-        raise call.invalid(
-            "BT-MULTIPLIER",
-            "input scale * weight scale / output scale is 0, or rounds to a power of two above it in 31 bits",
-            "the runtime stops at this multiplier; change a scale a little",
-        )
-
-
 def prepared(call: Call) -> tuple[dict[str, Attribute], dict[str, np.ndarray]]:
     """Parameters and arrays of a step: limits, zero points, multipliers."""
     points = [

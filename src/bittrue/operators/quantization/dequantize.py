@@ -19,7 +19,7 @@ from .quantize import body_parameter, infer, per_axis_arrays
 
 def lower(call: Call) -> Lowered:
     """Scales and zero points; nothing for 16-bit floats, which are only widened."""
-    if quantize_in_reals.asked(call):
+    if call.node.attributes.get("in_reals"):
         return quantize_in_reals.lower(call)
     if "narrow" in call.rules:
         return dequantize_operands.lower(call)

@@ -128,7 +128,7 @@ def infer(call: Call) -> list[Shape]:
         return same_shape(call)
     if call.node.attributes.get("ranged"):
         return quantize_ranges.infer(call)
-    if quantize_in_reals.asked(call):
+    if call.node.attributes.get("in_reals"):
         return quantize_in_reals.infer(call)
     if rescale_operands.asked(call):
         return rescale_operands.infer(call)
@@ -137,7 +137,7 @@ def infer(call: Call) -> list[Shape]:
 
 def lower(call: Call) -> Lowered:
     """The output's scales and zero points for real input, else one multiplier."""
-    if quantize_in_reals.asked(call):
+    if call.node.attributes.get("in_reals"):
         return quantize_in_reals.lower(call)
     if "levels" in call.rules:
         return level_functions.lower(call, "quantize", _ROLES)
@@ -169,7 +169,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Element by element."""
     if "in_reals" in step.parameters:
         return quantize_in_reals.reference_quantize(step, inputs)
-    if level_functions.made(step):
+    if "levels" in step.rules:
         return level_functions.reference(step, inputs, "quantize")
     if "quotient" in step.rules:
         return quantize_operands.reference(step, inputs)

@@ -18,11 +18,6 @@ from ..core.elementwise import blockwise
 _F32 = np.dtype(np.float32)
 
 
-def asked(call: Call) -> bool:
-    """Whether the node's quantized values are real numbers."""
-    return bool(call.node.attributes.get("in_reals"))
-
-
 def infer(call: Call) -> list[Shape]:
     """The shape of x."""
     call.expect(3)
