@@ -145,6 +145,13 @@ using MaxRows = void (*)(const uint8_t* const* taps, int64_t taps_count, uint8_t
                          int high);
 // sums[i] = sum over k of taps[k][i]; taps_count <= 2^23 keeps it below 2^31.
 using SumRows = void (*)(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int64_t count);
+// out[i] = clamp(((s + n) * factor >> 16) >> shift, low, high), s the sum over k < taps of taps[k][i], n the summand, or the
+// other one where s < below; all numbers have 16 bits. There are at most 128 taps, and low <= high.
+struct AverageSpec {
+  uint16_t taps = 0, summand = 0, summand_below = 0, below = 0, factor = 0, shift = 0;
+  uint8_t low = 0, high = 255;
+};
+using AverageRows = void (*)(const AverageSpec& spec, const uint8_t* const* taps, uint8_t* out, int64_t count);
 // terms[r] = factor * (sum over segments s and bytes d < bytes of rows[s][r][d]), modulo 2^32: what the zero point of
 // weights adds to every accumulator of a row. rows is [segments][capacity].
 using RowTerms = void (*)(const uint8_t* const* rows, int64_t capacity, int64_t segments, int64_t bytes, int64_t count,

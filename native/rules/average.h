@@ -44,6 +44,22 @@ struct ByteAverage {
   float up(float total) const { return total * inverse + nudge; }
 };
 
+// floor(x / count) = ((x + one) * factor >> 16) >> shift in 16 bits, for 0 <= x <= 256 * count. With 2^shift < count <= 2 *
+// 2^shift, factor is 2^(16 + shift) / count rounded up: too large by at most (count - 1) / count, and x times that is less
+// than 2^(16 + shift) / count. For a count of 1 it would be 2^16.
+constexpr int64_t kMostShortCount = 128;
+
+struct ShortQuotient {
+  uint16_t factor = 65535, shift = 0, one = 1;
+
+  explicit ShortQuotient(int64_t count) {
+    if (count == 1) return;
+    one = 0;
+    while ((2 << shift) < count) ++shift;
+    factor = static_cast<uint16_t>(((int64_t{65536} << shift) + count - 1) / count);
+  }
+};
+
 // A counter in binary32 stops at 2^24.
 inline float binary32_divide(float total, int64_t count) {
   return total / static_cast<float>(count < (int64_t{1} << 24) ? count : int64_t{1} << 24);

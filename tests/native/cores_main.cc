@@ -12,6 +12,7 @@
 #include "cores_real.h"
 #include "cores_report.h"
 #include "isa/portable/scalar_requantize.h"
+#include "rules/average.h"
 
 namespace bittrue::test {
 namespace {
@@ -445,6 +446,38 @@ void check_sum_rows(Context& context) {
   }
 }
 
+void check_average_rows(Context& context) {
+  Random& random = context.random;
+  for (int64_t i = 0; i < context.rounds(600); ++i) {
+    const int64_t count = i % 4 == 0 ? random.between(500, 1100) : random.pick(kCounts);
+    const int64_t taps =
+        random.one_in(8) ? rules::kMostShortCount : random.between(1, random.one_in(2) ? 9 : rules::kMostShortCount);
+    Taps rows(random, taps, count);
+    AverageSpec spec;
+    spec.taps = static_cast<uint16_t>(taps);
+    const rules::ShortQuotient quotient(taps);
+    spec.factor = quotient.factor;
+    spec.shift = quotient.shift;
+    const int64_t summand = random.between(0, taps), below = random.between(0, taps);
+    spec.summand = static_cast<uint16_t>(summand + quotient.one);
+    spec.summand_below = static_cast<uint16_t>(below + quotient.one);
+    spec.below = static_cast<uint16_t>(random.one_in(2) ? 0 : 128 * taps);
+    spec.low = static_cast<uint8_t>(random.one_in(2) ? 0 : random.between(0, 255));
+    spec.high = static_cast<uint8_t>(random.one_in(2) ? 255 : random.between(spec.low, 255));
+    Exact<uint8_t> out(count);
+    std::vector<uint8_t> expected(count);
+    for (int64_t c = 0; c < count; ++c) {
+      int64_t sum = 0;
+      for (const uint8_t* tap : rows.pointers) sum += tap[c];
+      const int64_t average = (sum + (sum < spec.below ? below : summand)) / taps;
+      expected[c] = static_cast<uint8_t>(std::min<int64_t>(std::max<int64_t>(average, spec.low), spec.high));
+    }
+    context.cores.average_rows()(spec, rows.pointers.data(), out.data(), count);
+    context.report.expect_equal(out.data(), expected.data(), count,
+                                std::to_string(count) + " elements of " + std::to_string(taps));
+  }
+}
+
 void check_row_terms(Context& context) {
   Random& random = context.random;
   for (int64_t i = 0; i < context.rounds(300); ++i) {
@@ -570,6 +603,7 @@ constexpr CheckRow kChecks[] = {
     {"normalize_rows", check_normalize_rows},
     {"max_rows", check_max_rows},
     {"sum_rows", check_sum_rows},
+    {"average_rows", check_average_rows},
     {"lookup", check_lookup},
     {"requantize_row", check_requantize_row},
     {"row_terms", check_row_terms},

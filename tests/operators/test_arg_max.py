@@ -55,6 +55,20 @@ def test_arg_min(case: tuple[bytes, list[list[np.ndarray]]]) -> None:
     check(*case)
 
 
+@given(
+    st.sampled_from(["ARG_MAX", "ARG_MIN"]),
+    st.sampled_from(["s8", "u8"]),
+    st.integers(1, 40),
+    st.integers(1, 300),
+    seeds,
+)
+def test_bytes_in_rows(name: str, dtype: str, rows: int, length: int, seed: int) -> None:
+    """Many rows at a time, whose chunks overlap, with ties."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 256, rng.integers(1, 200)).astype(np.uint8).view(NUMPY[dtype])
+    assert check(model(name, T(dtype, (rows, length), 0.5), 1), [[rng.choice(values, (rows, length))]]) == "equal"
+
+
 def test_nan_is_worse_than_every_number() -> None:
     x = np.float32([[np.nan, -np.inf, 3], [np.nan, np.nan, np.nan], [np.nan, np.nan, -np.inf]])
     content = model("ARG_MAX", T("f32", (3, 3, 1)), 1)

@@ -50,6 +50,24 @@ def test_resize_bilinear_in_binary32_to_large_images(case: tuple[bytes, int]) ->
     check(content, feeds_for(content, seed))
 
 
+@st.composite
+def by_powers_of_two(draw: st.DrawFn) -> tuple[bytes, int]:
+    """Weights are multiples of a power of two: 2^-1 to 2^-7 on each side, with corners aligned or half pixels."""
+    dtype = draw(st.sampled_from(["s8", "u8"]))
+    shape = (1, draw(st.integers(1, 4)), draw(st.integers(1, 4)), draw(st.integers(1, 40)))
+    align = draw(st.booleans())
+    factors = [2 ** draw(st.integers(0, 6)) for _ in range(2)]
+    size = [(n - 1) * f + 1 if align else n * f for n, f in zip(shape[1:3], factors, strict=True)]
+    x, y = T(dtype, shape, 0.5), T(dtype, (), 0.5)
+    return model("RESIZE_BILINEAR", x, size, align, not align and draw(st.booleans()), y), draw(seeds)
+
+
+@given(by_powers_of_two())
+def test_resize_bilinear_with_exact_weights(case: tuple[bytes, int]) -> None:
+    content, seed = case
+    assert check(content, feeds_for(content, seed)) == "equal"
+
+
 @given(resize("RESIZE_NEAREST_NEIGHBOR", ("s8", "u8", "s16", "f32", "s32", "u32", "f16", "bool"), 60))
 def test_resize_nearest(case: tuple[bytes, int]) -> None:
     content, seed = case

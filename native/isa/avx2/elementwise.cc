@@ -220,6 +220,8 @@ void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uin
   portable::requantize_row(requantize, acc, out, count);
 }
 
+#include "isa/average_rows.inc"
+
 }  // namespace bittrue::BITTRUE_ISA
 
 #endif

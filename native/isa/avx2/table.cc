@@ -25,6 +25,7 @@ constexpr Cores own_cores() {
   cores.scaled_product = make_scaled_product;
   cores.max_rows = max_rows;
   cores.sum_rows = sum_rows;
+  cores.average_rows = average_rows;
   cores.lookup = lookup;
   cores.requantize_row = requantize_row;
   cores.quantize_reals = quantize_reals;

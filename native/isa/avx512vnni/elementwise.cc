@@ -279,4 +279,6 @@ void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count
   _mm512_mask_storeu_epi8(out + i, mask, look_up(words, _mm512_maskz_loadu_epi8(mask, in + i)));
 }
 
+#include "isa/average_rows.inc"
+
 }  // namespace bittrue::avx512vnni

@@ -16,6 +16,7 @@ constexpr Cores own_cores() {
   cores.scaled_product = make_scaled_product;
   cores.max_rows = max_rows;
   cores.sum_rows = sum_rows;
+  cores.average_rows = average_rows;
   cores.row_terms = row_terms;
   cores.lookup = lookup;
   cores.requantize_row = requantize_row;

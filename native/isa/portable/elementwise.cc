@@ -259,4 +259,6 @@ void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uin
   Requantizer::run_once(requantize, acc, count, out);
 }
 
+#include "isa/average_rows.inc"
+
 }  // namespace bittrue::portable

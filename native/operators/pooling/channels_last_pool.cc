@@ -188,14 +188,24 @@ enum class Divide : uint8_t { half_away, half_up, trunc };
 template <class T, Divide kDivide>
 class AverageInteger final : public Pool {
  public:
-  AverageInteger(const Step& step, const CoreSet& cores) : Pool(step), range_(step), sum_rows_(cores.sum_rows()) {
+  AverageInteger(const Step& step, const CoreSet& cores)
+      : Pool(step), range_(step), sum_rows_(cores.sum_rows()), average_rows_(cores.average_rows()) {
     flip_ = flip_of(step.output().type);
+    const int32_t low = range_.low + flip_, high = range_.high + flip_;
+    if (sizeof(T) != 1 || low < 0 || high > 255 || low > high) return;
+    for (int64_t taps = 1; taps <= std::min(geometry_.most_taps, rules::kMostShortCount); ++taps) {
+      averages_.push_back(average_of(taps, low, high));
+    }
   }
   void run(const Run& run) const override {
     for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t* own) {
       auto* sums = reinterpret_cast<int32_t*>(own);
       auto* target = reinterpret_cast<T*>(out);
       const int64_t elements = pixels * geometry_.channels;
+      if (count <= static_cast<int64_t>(averages_.size())) {
+        average_rows_(averages_[static_cast<size_t>(count - 1)], taps, out, elements);
+        return;
+      }
       sum(taps, count, sums, elements);
       const auto taps_count = static_cast<int32_t>(count);
       const auto flipped = static_cast<uint32_t>(flip_ * count);
@@ -229,6 +239,26 @@ class AverageInteger final : public Pool {
     }
   }
 
+  // A stored average is the plan's own plus flip_, so a sum is one of negative values where it is less than flip_ * count.
+  AverageSpec average_of(int64_t taps, int32_t low, int32_t high) const {
+    const int64_t half = taps / 2, up = kDivide == Divide::trunc ? 0 : half;
+    // Toward zero, what is negative rounds up; away from zero, its ties round down.
+    const int64_t negative = kDivide == Divide::half_up     ? half
+                             : kDivide == Divide::half_away ? half - (taps % 2 == 0 ? 1 : 0)
+                                                            : taps - 1;
+    const rules::ShortQuotient quotient(taps);
+    AverageSpec spec;
+    spec.taps = static_cast<uint16_t>(taps);
+    spec.summand = static_cast<uint16_t>(up + quotient.one);
+    spec.summand_below = static_cast<uint16_t>(negative + quotient.one);
+    spec.below = static_cast<uint16_t>(flip_ * taps);
+    spec.factor = quotient.factor;
+    spec.shift = quotient.shift;
+    spec.low = static_cast<uint8_t>(low);
+    spec.high = static_cast<uint8_t>(high);
+    return spec;
+  }
+
   // Sums of stored bytes. Whole ends may clamp before the fraction is dropped.
   void finish_bytes(const int32_t* sums, int32_t count, uint8_t* out, int64_t elements) const {
     constexpr bool kHalfUp = kDivide == Divide::half_up;
@@ -249,6 +279,8 @@ class AverageInteger final : public Pool {
 
   IntegerRange range_;
   SumRows sum_rows_;
+  AverageRows average_rows_;
+  std::vector<AverageSpec> averages_;  // by count of taps, less one
   int32_t flip_ = 0;
 };
 

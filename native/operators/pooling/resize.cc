@@ -48,28 +48,29 @@ Positions<Weight> read_positions(const Step& step, const std::string& side, int6
   return result;
 }
 
-// ten_bits_half_away and ten_bits_half_up. With weights in [-1024, 1024], 1024 - weight is at most 2048: values of 8 bits stay below
-// 2^7 * 3072 after the vertical pass and below 2^7 * 3072^2 < 2^31 after the horizontal one; 16 bits need 64.
-// eleven_bits_half_up. Weights in [0, 2048] keep 8-bit values below 255 * 2^22 < 2^31.
-template <class Stored, class Total, int kFlip, int kBits, bool kAway>
+// ten_bits_half_away and ten_bits_half_up of 16-bit values. With weights in [-1024, 1024], 1024 - weight is at most 2048: values
+// stay below 2^15 * 3072 after the vertical pass.
+template <bool kAway>
 struct FixedPoint {
-  static_assert(kBits == 10 || kBits == 11);
+  static constexpr int kBits = 10;
   static constexpr int32_t kOne = 1 << kBits;
-  static constexpr int32_t kLeast = kBits == 10 ? -kOne : 0, kMost = kOne;
+  static constexpr int32_t kLeast = -kOne, kMost = kOne;
+  using Stored = int16_t;
+  using Total = int64_t;
   using Weight = int32_t;
   using Column = int32_t;  // what the vertical pass leaves
   static constexpr int kColumns = 1;
 
   static void vertical(const Stored* low, const Stored* high, Weight weight, Column* out, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
-      out[i] = (low[i] - kFlip) * (kOne - weight) + (high[i] - kFlip) * weight;
+      out[i] = low[i] * (kOne - weight) + high[i] * weight;
     }
   }
 
   static Stored finish(Total total) {
     // (total + half) >> 2 * bits: nearest, ties up; one less for negative totals: ties away from zero.
     const Total sign = kAway && total < 0 ? 1 : 0;
-    return static_cast<Stored>(((total + (Total{1} << (2 * kBits - 1)) - sign) >> (2 * kBits)) + kFlip);
+    return static_cast<Stored>((total + (Total{1} << (2 * kBits - 1)) - sign) >> (2 * kBits));
   }
 
   // One output row. Along a stretch between the same two pixels the total grows by a constant per step, so one addition
@@ -389,15 +390,10 @@ class LevelBilinear final : public Kernel {
 
 template <bool kAway>
 std::unique_ptr<Kernel> make_ten_bits(const Step& step) {
-  switch (step.input(0).type) {
-    case Type::s8:
-      return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 10, kAway>>>(step);
-    case Type::u8:
-      return std::make_unique<Bilinear<uint8_t, int64_t, FixedPoint<uint8_t, int64_t, 0, 10, kAway>>>(step);
-    case Type::s16:
-      return std::make_unique<Bilinear<int16_t, int64_t, FixedPoint<int16_t, int64_t, 0, 10, kAway>>>(step);
-    default: return nullptr;
-  }
+  const Type type = step.input(0).type;
+  if (is_8bit(type)) return make_exact_resize(step, 1 << 10, kAway && type == Type::s8);
+  if (type != Type::s16) return nullptr;
+  return std::make_unique<Bilinear<int16_t, int64_t, FixedPoint<kAway>>>(step);
 }
 
 std::unique_ptr<Kernel> make_resize_linear(const Step& step, const CoreSet& cores) {
@@ -408,13 +404,11 @@ std::unique_ptr<Kernel> make_resize_linear(const Step& step, const CoreSet& core
   const Type type = step.input(0).type;
   if (rule == "ten_bits_half_away") return make_ten_bits<true>(step);
   if (rule == "ten_bits_half_up") return make_ten_bits<false>(step);
-  if (rule == "eleven_bits_half_up") {
-    if (type == Type::s8) {
-      return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 11, false>>>(step);
-    }
-    if (type == Type::u8) {
-      return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 0, 11, false>>>(step);
-    }
+  if (rule == "eleven_bits_half_up" && is_8bit(type)) return make_exact_resize(step, 1 << 11, false);
+  // Of bytes, all rules in binary32 round sums of four products.
+  if (type == Type::u8 && rule.compare(0, 8, "binary32") == 0) {
+    auto kernel = make_exact_resize(step, 0, false);
+    if (kernel != nullptr) return kernel;
   }
   if (rule == "binary32_products_half_up" && type == Type::u8) {
     return std::make_unique<Bilinear<uint8_t, float, WeightedSums<uint8_t>>>(step);

@@ -1,10 +1,12 @@
 // arg_max and arg_min: the position of the first extreme value along one axis; numbers are beyond NaN.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/core/interleave.h"
 #include "operators/core/registry.h"
 
 namespace bittrue {
@@ -67,12 +69,70 @@ int64_t place_in_row(const T* row, int64_t dimension) {
 
 constexpr int64_t kTogether = 512;
 
+// Eight rows of bytes at a time: vectors of joined numbers of each row, of which every step leaves half as many.
+using Joined = int16_t __attribute__((vector_size(16)));
+
+inline Joined larger(Joined a, Joined b) { return a > b ? a : b; }
+
+// The larger ones of neighbours, first of `a`, then of `b`, in groups of as many as a Group holds.
+template <class Group>
+inline Joined larger_halves(Joined a, Joined b) {
+  const auto x = reinterpret_cast<Group>(a), y = reinterpret_cast<Group>(b);
+  return larger(reinterpret_cast<Joined>(interleave_low(x, y)), reinterpret_cast<Joined>(interleave_high(x, y)));
+}
+
+// Rows have at least 16 elements; chunks of 16 go as far as they do, so that the last two may overlap.
+template <ExtremeOrder kOrder>
+class EightRows {
+ public:
+  explicit EightRows(int64_t dimension) : dimension_(dimension) {
+    for (int64_t first = 0; first < dimension; first += 16, ++chunks_) {
+      for (int64_t i = 0; i < 16; ++i) {
+        places_[chunks_][i] = static_cast<uint8_t>(255 - std::min(first, dimension - 16) - i);
+      }
+    }
+  }
+
+  void find(const uint8_t* rows, int32_t* place) const {
+    Joined best[8];
+    for (int r = 0; r < 8; ++r, rows += dimension_) best[r] = in_row(rows);
+    for (int r = 0; r < 8; r += 2) best[r] = larger_halves<Vector16>(best[r], best[r + 1]);
+    for (int r = 0; r < 8; r += 4) best[r] = larger_halves<Vector32>(best[r], best[r + 2]);
+    best[0] = larger_halves<Vector64>(best[0], best[4]);
+    for (int r = 0; r < 8; ++r) place[r] = static_cast<int32_t>(place_of(best[0][r]));
+  }
+
+ private:
+  Joined in_row(const uint8_t* row) const {
+    Joined best = chunk(row, 0);
+    for (int64_t c = 1; c < chunks_; ++c) best = larger(best, chunk(row + std::min(16 * c, dimension_ - 16), c));
+    return best;
+  }
+  Joined chunk(const uint8_t* from, int64_t index) const {
+    Vector8 bytes;
+    std::memcpy(&bytes, from, sizeof bytes);
+    bytes ^= static_cast<uint8_t>(key<kOrder>(uint8_t{0}) ^ 128);
+    const Vector8 places = places_[index];
+    return larger(reinterpret_cast<Joined>(interleave_low(places, bytes)),
+                  reinterpret_cast<Joined>(interleave_high(places, bytes)));
+  }
+
+  int64_t dimension_, chunks_ = 0;
+  Vector8 places_[16];
+};
+
 // The places in `count` rows, at most kTogether, that lie one after the other.
 template <class T, ExtremeOrder kOrder>
 void places_in_rows(const uint8_t* x, int64_t dimension, int64_t, int64_t count, int32_t* place) {
   const auto* row = reinterpret_cast<const T*>(x);
-  for (int64_t r = 0; r < count; ++r, row += dimension)
-    place[r] = static_cast<int32_t>(place_in_row<kOrder>(row, dimension));
+  int64_t r = 0;
+  if constexpr (std::is_same_v<T, uint8_t>) {
+    if (joins<T>(dimension) && dimension >= 16) {
+      const EightRows<kOrder> rows(dimension);
+      for (; r + 8 <= count; r += 8, row += 8 * dimension) rows.find(row, place + r);
+    }
+  }
+  for (; r < count; ++r, row += dimension) place[r] = static_cast<int32_t>(place_in_row<kOrder>(row, dimension));
 }
 
 // The same for `count` neighbouring positions of the inner axes, scanned together along the axis.
