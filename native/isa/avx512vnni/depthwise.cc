@@ -419,10 +419,14 @@ void DepthwiseCore::pack_weights(const DepthwiseSpec& spec) {
                                {units_function(*requantizer_, 1, steps), units_function(*requantizer_, 2, steps)}};
     }
     for (int64_t pass = 0; pass < passes; ++pass) {
-      for (int64_t i = 0; i < g_.shared * row_bytes; ++i) {
-        const int part = std::min(127, std::max(-128, static_cast<int>(rest[i])));
-        to[(i / row_bytes * passes + pass) * row_bytes + i % row_bytes] = static_cast<int8_t>(part);
-        rest[i] = static_cast<int16_t>(rest[i] - part);
+      for (int64_t row = 0; row < g_.shared; ++row) {
+        int16_t* const left = rest.data() + row * row_bytes;
+        int8_t* const packed = to + (row * passes + pass) * row_bytes;
+        for (int64_t i = 0; i < row_bytes; ++i) {
+          const int part = std::min(127, std::max(-128, static_cast<int>(left[i])));
+          packed[i] = static_cast<int8_t>(part);
+          left[i] = static_cast<int16_t>(left[i] - part);
+        }
       }
     }
     to += passes * g_.shared * row_bytes;

@@ -123,13 +123,19 @@ bool find_line(const AddSpec& spec, const Table& table, LineConstants* c) {
   const double unit = std::ldexp(portable::real_multiplier(r.rescale, r.multipliers.data()[0]), spec.left);
   const double first = portable::real_multiplier(spec.align, spec.first) * unit;
   const double second = portable::real_multiplier(spec.align, spec.second) * (spec.subtract ? -unit : unit);
-  double least = -std::numeric_limits<double>::infinity(), limit = -least;
-  for (int i = 0; i < 65536; ++i) {
-    const int stored = table.stored[i], a = i / 256, b = i % 256;
-    const double offset = stored - (first * a + second * b);
-    if (stored > c->low && offset > least) least = offset;
-    if (stored < c->high && offset + 1 < limit) limit = offset + 1;
+  // Offsets are at least what results above the clamp's low end ask for, and below 1 more than the others do.
+  __m512d leasts = _mm512_set1_pd(-std::numeric_limits<double>::infinity());
+  __m512d limits = _mm512_set1_pd(std::numeric_limits<double>::infinity());
+  const __m512d low = _mm512_set1_pd(c->low), high = _mm512_set1_pd(c->high), slope = _mm512_set1_pd(second);
+  for (int i = 0; i < 65536; i += 8) {
+    const __m512d b = _mm512_add_pd(_mm512_set1_pd(i % 256), _mm512_set_pd(7, 6, 5, 4, 3, 2, 1, 0));
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(table.stored + i));
+    const __m512d stored = _mm512_cvtepi32_pd(_mm256_cvtepu8_epi32(bytes));
+    const __m512d offset = _mm512_sub_pd(stored, _mm512_fmadd_pd(b, slope, _mm512_set1_pd(first * (i / 256))));
+    leasts = _mm512_mask_max_pd(leasts, _mm512_cmp_pd_mask(stored, low, _CMP_GT_OQ), leasts, offset);
+    limits = _mm512_mask_min_pd(limits, _mm512_cmp_pd_mask(stored, high, _CMP_LT_OQ), limits, offset);
   }
+  const double least = _mm512_reduce_max_pd(leasts), limit = _mm512_reduce_min_pd(limits) + 1;
   const double greatest = 255 * (std::fabs(first) + std::fabs(second)) + std::fabs(least) + std::fabs(limit);
   if (!(least < limit) || !(greatest < 1048576.0)) return false;  // results that are all at an end of the clamp, too
   // 23 bits hold every sum of upper parts.
