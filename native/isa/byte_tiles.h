@@ -57,8 +57,8 @@ struct ByteTiles {
   }
 
   // `vectors`: of a panel, at most 4.
-  static constexpr ByteProduct product(int64_t vectors = 4) { return {Bytes::kLanes, vectors, run}; }
-  static constexpr PairProduct pair_product() { return {{Bytes::kLanes, 4, run}}; }
+  static constexpr ByteProduct product(int64_t vectors = 4) { return {Bytes::kLanes, vectors, run, nullptr}; }
+  static constexpr PairProduct pair_product() { return {{Bytes::kLanes, 4, run, nullptr}}; }
 };
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -282,6 +282,9 @@ struct ByteProduct {
   int64_t lanes = 1;    // widths are multiples of it
   int64_t vectors = 1;  // of `lanes` that a panel has, at most
   void (*run)(const ByteRows& rows, const int8_t* panel, int64_t width) = nullptr;
+  // The same with columns where they lie: byte k of column n is matrix[k * step + n], less 128. Depths and widths, up to
+  // `lanes` * `vectors`, are any; rows may be read to a multiple of 4. Null: there is none.
+  void (*run_in_place)(const ByteRows& rows, const uint8_t* matrix, int64_t step, int64_t width) = nullptr;
 };
 
 // The same, but the sum of products 2i and 2i + 1 is clamped to 16 bits before it is added.

@@ -391,7 +391,47 @@ inline void check_byte_product(Context& context, const ByteProduct& core, bool p
   }
 }
 
-inline void check_byte_product(Context& context) { check_byte_product(context, context.cores.byte_product(), false); }
+// Columns where they lie, less 128.
+inline void check_columns_in_place(Context& context, const ByteProduct& core) {
+  Random& random = context.random;
+  for (int64_t i = 0; i < context.rounds(200); ++i) {
+    const int64_t width = random.between(1, core.lanes * core.vectors), count = random.between(1, 9);
+    const int64_t depth = random.between(1, 90), row_step = (depth + 3) / 4 * 4, stride = width + random.between(0, 3);
+    const int64_t step = width + random.between(0, 80);
+    Exact<uint8_t> in(count * row_step), matrix((depth - 1) * step + width);
+    fill_bytes(random, in);
+    fill_bytes(random, matrix);
+    Exact<int32_t> sums((count - 1) * stride + width);
+    std::vector<int32_t> expected(sums.count());
+    for (int64_t n = 0; n < sums.count(); ++n) sums[n] = expected[n] = 77;
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t n = 0; n < width; ++n) {
+        expected[r * stride + n] = 0;
+        for (int64_t k = 0; k < depth; ++k) {
+          expected[r * stride + n] += in[r * row_step + k] * (matrix[k * step + n] - 128);
+        }
+      }
+    }
+    ByteRows rows;
+    rows.rows = in.data();
+    rows.row_step = row_step;
+    rows.count = count;
+    rows.depth = depth;
+    rows.sums = sums.data();
+    rows.stride = stride;
+    core.run_in_place(rows, matrix.data(), step, width);
+    context.report.expect_equal(
+        sums.data(), expected.data(), sums.count(),
+        std::to_string(count) + " rows, " + std::to_string(depth) + " by " + std::to_string(width) + " in place");
+  }
+}
+
+inline void check_byte_product(Context& context) {
+  check_byte_product(context, context.cores.byte_product(), false);
+  if (context.cores.byte_product().run_in_place != nullptr) {
+    check_columns_in_place(context, context.cores.byte_product());
+  }
+}
 inline void check_pair_product(Context& context) { check_byte_product(context, context.cores.pair_product(), true); }
 
 // A number of 4 or 8 bits: low half-bytes are the first of two, or bytes follow after 64.

@@ -108,6 +108,52 @@ bool row_in_lanes(const float* in, float* out, int64_t count, int lanes) {
 }  // namespace
 }  // namespace softmax
 
+namespace {
+
+// A NaN keeps its payload, also a signalling one, which the instruction makes quiet and `signalling` counts in.
+__m512 widen(__m256i halves, __mmask16& signalling) {
+  const __m512i bits = _mm512_cvtepu16_epi32(halves), size = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFF));
+  const __m512i moved = _mm512_or_si512(_mm512_slli_epi32(_mm512_and_si512(bits, _mm512_set1_epi32(0x8000)), 16),
+                                        _mm512_add_epi32(_mm512_slli_epi32(size, 13), _mm512_set1_epi32(0x70000000)));
+  const __mmask16 nan = _mm512_cmpgt_epi32_mask(size, _mm512_set1_epi32(0x7C00));
+  signalling |= _mm512_mask_cmplt_epi32_mask(nan, size, _mm512_set1_epi32(0x7E00));
+  return _mm512_mask_mov_ps(_mm512_cvtph_ps(halves), nan, _mm512_castsi512_ps(moved));
+}
+
+// A NaN becomes the quiet one of its sign.
+__m256i narrow(__m512 x) {
+  constexpr int kToEven = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  const __m256i halves = _mm512_cvtps_ph(x, kToEven);
+  const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  const __m256i sign = _mm256_and_si256(halves, _mm256_set1_epi16(INT16_MIN));
+  return _mm256_mask_mov_epi16(halves, nan, _mm256_or_si256(sign, _mm256_set1_epi16(0x7E00)));
+}
+
+}  // namespace
+
+bool widen_halves(const uint16_t* in, float* out, int64_t count) {
+  __mmask16 signalling = 0;
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    _mm512_storeu_ps(out + i, widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)), signalling));
+  }
+  if (i != count) {
+    const __mmask16 left = polynomials::first_lanes(count - i);
+    _mm512_mask_storeu_ps(out + i, left, widen(_mm256_maskz_loadu_epi16(left, in + i), signalling));
+  }
+  return signalling == 0;
+}
+
+void narrow_to_halves(const float* in, uint16_t* out, int64_t count) {
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), narrow(_mm512_loadu_ps(in + i)));
+  }
+  if (i == count) return;
+  const __mmask16 left = polynomials::first_lanes(count - i);
+  _mm256_mask_storeu_epi16(out + i, left, narrow(_mm512_maskz_loadu_ps(left, in + i)));
+}
+
 const SoftmaxRows kSoftmaxRows = {softmax::largest_in_sixteens, softmax::powers_in_lanes, softmax::row_in_lanes};
 
 }  // namespace bittrue::avx512vnni

@@ -592,6 +592,37 @@ class Attention final : public Kernel {
     return sum(sums.within(shown, value_size_)) && (!has_zero(own.total, count * value_size_) || sum(sums));
   }
 
+  static constexpr int kTogether = 4;  // keys, so that their sums need not wait for each other
+  static constexpr int kTotals = 16;   // numbers that stay in registers
+
+  template <int kKeys>
+  void scores_of(const float* q, const float* k, float* scores) const {
+    float lane[kKeys][8] = {};
+    int64_t i = 0;
+    for (; i + 8 <= size_; i += 8) {
+      for (int j = 0; j < kKeys; ++j) {
+        for (int64_t l = 0; l < 8; ++l) lane[j][l] += q[i + l] * k[j * size_ + i + l];
+      }
+    }
+    for (int j = 0; j < kKeys; ++j) {
+      const float* own = lane[j];
+      float sum = ((own[0] + own[1]) + (own[2] + own[3])) + ((own[4] + own[5]) + (own[6] + own[7]));
+      for (int64_t rest = i; rest < size_; ++rest) sum += q[rest] * k[j * size_ + rest];
+      scores[j] = sum * scale_;
+    }
+  }
+
+  // total[i] += the sum of weights[t] times number i of value t, in order.
+  template <int kCount>
+  void add_up(const float* weights, const float* v, int64_t keys, float* total) const {
+    float sums[kCount];
+    for (int i = 0; i < kCount; ++i) sums[i] = total[i];
+    for (int64_t t = 0; t < keys; ++t, v += value_size_) {
+      for (int i = 0; i < kCount; ++i) sums[i] += weights[t] * v[i];
+    }
+    for (int i = 0; i < kCount; ++i) total[i] = sums[i];
+  }
+
   // Products in 8 lanes, what is left one by one; values are added up in order.
   bool one_query(const Run& run, const Head& head) const {
     const Rows own = rows_of(head.scratch);
@@ -602,17 +633,9 @@ class Attention final : public Kernel {
     seen(head, 0, first, end);
     std::fill_n(own.total, value_size_, 0.0f);
     float* scores = own.scores;
-    for (int64_t t = 0; t < head.keys; ++t) {
-      const float* k = head.k + t * size_;
-      float lane[8] = {};
-      int64_t i = 0;
-      for (; i + 8 <= size_; i += 8) {
-        for (int64_t l = 0; l < 8; ++l) lane[l] += q[i + l] * k[i + l];
-      }
-      float sum = ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
-      for (; i < size_; ++i) sum += q[i] * k[i];
-      scores[t] = sum * scale_;
-    }
+    int64_t key = 0;
+    for (; key + kTogether <= head.keys; key += kTogether) scores_of<kTogether>(q, head.k + key * size_, scores + key);
+    for (; key < head.keys; ++key) scores_of<1>(q, head.k + key * size_, scores + key);
     if (!all_finite(scores, head.keys)) return false;
     hide(run, head, 0, 0, head.keys, scores, own.begin);
     for (int64_t t = 0; t < head.keys; ++t) {
@@ -625,11 +648,10 @@ class Attention final : public Kernel {
       return true;
     }
     const float sum = softmax_.powers(scores, scores, head.keys, largest, lanes_), by = sum > 0.0f ? 1.0f / sum : 0.0f;
-    for (int64_t t = 0; t < head.keys; ++t) {
-      const float* v = head.v + t * value_size_;
-      for (int64_t i = 0; i < value_size_; ++i) own.total[i] += scores[t] * v[i];
-    }
-    for (int64_t i = 0; i < value_size_; ++i) out[i] = own.total[i] * by;
+    int64_t i = 0;
+    for (; i + kTotals <= value_size_; i += kTotals) add_up<kTotals>(scores, head.v + i, head.keys, own.total + i);
+    for (; i < value_size_; ++i) add_up<1>(scores, head.v + i, head.keys, own.total + i);
+    for (i = 0; i < value_size_; ++i) out[i] = own.total[i] * by;
     return all_finite(out, value_size_);
   }
 

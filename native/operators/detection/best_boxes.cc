@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "core/share.h"
@@ -13,11 +14,6 @@ namespace {
 
 struct BoxCorners {
   float low_y, low_x, high_y, high_x, area;
-};
-
-struct NextBox {
-  float score;
-  int32_t box;
 };
 
 // The smaller number, or NaN where one is none.
@@ -82,13 +78,15 @@ struct ChosenBoxes {
   float* sides;
 };
 
-// The worse one is lower in a heap: equal scores by position, what is no number last.
-bool is_worse(const NextBox& a, const NextBox& b) {
-  if (a.score < b.score) return true;
-  if (a.score > b.score) return false;
-  const bool first = std::isnan(a.score), second = std::isnan(b.score);
-  return first != second ? first : a.box > b.box;
+// A box and its score as one number: higher ones come first, equal scores by position, what is no number last.
+uint64_t next_box(float score, int64_t box) {
+  const float number = score + 0.0f;  // zeros are equal
+  uint32_t bits;
+  std::memcpy(&bits, &number, sizeof bits);
+  const uint32_t order = number != number ? 0 : bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+  return uint64_t{order} << 32 | (0xFFFFFFFFu - static_cast<uint32_t>(box));
 }
+int64_t box_of(uint64_t next) { return 0xFFFFFFFF - static_cast<int64_t>(next & 0xFFFFFFFFu); }
 
 class BestBoxes final : public Kernel {
  public:
@@ -112,53 +110,46 @@ class BestBoxes final : public Kernel {
             "the outputs do not fit");
   }
 
-  int64_t scratch_bytes(int threads) const override { return corner_bytes() + threads * worker_bytes(); }
+  int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
 
   void run(const Run& run) const override {
     const float limit = limited_ ? *reinterpret_cast<const float*>(run.inputs[3]) : 0.0f;
     if (!(limit >= 0 && limit <= 1)) throw Undefined();
     const auto* boxes = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* corners = reinterpret_cast<BoxCorners*>(run.scratch);
-    for (int64_t i = 0; i < images_ * boxes_; ++i) {
-      if (i % kStretch == 0) run.check();
-      corners[i] = corners_of(boxes + 4 * i, centred_);
-    }
     const int threads = images_ * classes_ * boxes_ < kWorthSharing ? 1 : run.pool.threads();
     run.pool.parallel(images_ * classes_, threads, [&](int64_t task, int worker) {
-      choose(run, limit, task, worker, corners + task / classes_ * boxes_,
-             run.scratch + corner_bytes() + worker * worker_bytes());
+      choose(run, limit, task, worker, boxes + task / classes_ * boxes_ * 4, run.scratch + worker * worker_bytes());
     });
   }
 
  private:
-  static constexpr int64_t kStretch = 4096;
   static constexpr int64_t kChosenBytes = ChosenBoxes::kSides * int64_t{sizeof(float)};
 
-  int64_t corner_bytes() const { return round_up(images_ * boxes_ * int64_t{sizeof(BoxCorners)}, 64); }
   int64_t worker_bytes() const {
-    return round_up(boxes_ * int64_t{sizeof(NextBox)} + kChosenBytes * round_up(room_, ChosenBoxes::kTogether), 64);
+    return round_up(boxes_ * int64_t{sizeof(uint64_t)} + kChosenBytes * round_up(room_, ChosenBoxes::kTogether), 64);
   }
 
   // Of one image and class.
-  void choose(const Run& run, float limit, int64_t task, int worker, const BoxCorners* corners,
-              uint8_t* scratch) const {
+  void choose(const Run& run, float limit, int64_t task, int worker, const float* boxes, uint8_t* scratch) const {
     const auto* scores = reinterpret_cast<const float*>(run.inputs[1]) + task * boxes_;
-    auto* heap = reinterpret_cast<NextBox*>(scratch);
+    auto* heap = reinterpret_cast<uint64_t*>(scratch);
     ChosenBoxes chosen(reinterpret_cast<float*>(heap + boxes_), room_);
     int64_t length = 0;
+    // Without a branch: which scores are high enough is hard to predict.
+    const float least = least_ ? *reinterpret_cast<const float*>(run.inputs[4]) : 0.0f;
     for (int64_t i = 0; i < boxes_; ++i) {
-      if (least_ && !(scores[i] > *reinterpret_cast<const float*>(run.inputs[4]))) continue;
-      heap[length++] = {scores[i], static_cast<int32_t>(i)};
+      heap[length] = next_box(scores[i], i);
+      length += !least_ || scores[i] > least ? 1 : 0;
     }
-    std::make_heap(heap, heap + length, is_worse);
+    std::make_heap(heap, heap + length);
     auto* rows = reinterpret_cast<int64_t*>(run.outputs[0]) + 3 * task * room_;
     uint8_t* kept = run.outputs[1] + task * room_;
     int64_t found = 0;
     for (; length > 0 && found < room_; --length) {
       run.check(worker);
-      std::pop_heap(heap, heap + length, is_worse);
-      const int32_t box = heap[length - 1].box;
-      const BoxCorners& next = corners[box];
+      std::pop_heap(heap, heap + length);
+      const int64_t box = box_of(heap[length - 1]);
+      const BoxCorners next = corners_of(boxes + 4 * box, centred_);
       if (chosen.overlap(next, limit)) continue;
       chosen.add(next);
       rows[3 * found] = task / classes_, rows[3 * found + 1] = task % classes_, rows[3 * found + 2] = box;

@@ -2,6 +2,7 @@
 #include "arithmetic/fused.h"
 #include "operators/core/registry.h"
 #include "operators/elementwise/logistic.h"
+#include "operators/elementwise/real_loops.h"
 
 namespace bittrue {
 namespace {
@@ -13,10 +14,7 @@ std::unique_ptr<Kernel> make_hard_swish(const Step& step, const CoreSet& cores) 
   if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
   if (step.rules.count("real_function") != 0) {
     if (step.rule("real_function") == "binary32_single_operations") {
-      return make_map<float, float>(step, [](float x) {
-        const float line = x * 0.16666667f + 0.5f, lowered = line > 1.0f ? 1.0f : line;
-        return x * (lowered < 0.0f ? 0.0f : lowered);
-      });
+      return make_real_loop(step, real_loops::hard_swish);
     }
     require(step.rule("real_function") == "binary32_fused", "no native rule for this slot");
     return make_map<float, float>(step, [](float x) { return arithmetic::fused::hard_swish(x); });

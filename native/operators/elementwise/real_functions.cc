@@ -24,9 +24,8 @@ void require_single_operations(const Step& step) {
 std::unique_ptr<Kernel> make_hard_sigmoid(const Step& step, const CoreSet&) {
   require_single_operations(step);
   const auto alpha = static_cast<float>(step.real("alpha")), beta = static_cast<float>(step.real("beta"));
-  return make_map<float, float>(step, [alpha, beta](float x) {
-    const float line = x * alpha + beta, lowered = line > 1.0f ? 1.0f : line;
-    return lowered < 0.0f ? 0.0f : lowered;
+  return make_real_loop(step, [alpha, beta](const float* x, float* out, int64_t count) {
+    real_loops::hard_sigmoid(alpha, beta, x, out, count);
   });
 }
 

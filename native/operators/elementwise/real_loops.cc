@@ -97,6 +97,23 @@ void rational_selu(float alpha, float gamma, const float* x, float* out, int64_t
        [=](float value) { return value > 0 ? gamma * value : gamma * alpha * (rational::exp_of_any(value) - 1.0f); });
 }
 
+namespace {
+
+inline float limited_line(float alpha, float beta, float x) {
+  const float line = x * alpha + beta, lowered = line > 1.0f ? 1.0f : line;
+  return lowered < 0.0f ? 0.0f : lowered;
+}
+
+}  // namespace
+
+void hard_sigmoid(float alpha, float beta, const float* x, float* out, int64_t count) {
+  each(x, out, count, [=](float value) { return limited_line(alpha, beta, value); });
+}
+
+void hard_swish(const float* x, float* out, int64_t count) {
+  each(x, out, count, [](float value) { return value * limited_line(0.16666667f, 0.5f, value); });
+}
+
 void leaky_relu(float slope, bool unless_above, const float* x, float* out, int64_t count) {
   if (unless_above) return each(x, out, count, [=](float value) { return value > 0 ? value : value * slope; });
   each(x, out, count, [=](float value) { return value < 0 ? value * slope : value; });

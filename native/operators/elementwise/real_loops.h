@@ -19,6 +19,9 @@ void rational_elu(float alpha, const float* x, float* out, int64_t count);
 void rational_celu(float alpha, const float* x, float* out, int64_t count);
 void rational_selu(float alpha, float gamma, const float* x, float* out, int64_t count);
 
+void hard_sigmoid(float alpha, float beta, const float* x, float* out, int64_t count);
+void hard_swish(const float* x, float* out, int64_t count);  // x * hard_sigmoid of 1/6 and 1/2
+
 // x times the slope below zero; `unless_above`: also at zero, and NaN.
 void leaky_relu(float slope, bool unless_above, const float* x, float* out, int64_t count);
 // The same with a slope per number, none of which is NaN.

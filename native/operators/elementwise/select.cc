@@ -41,6 +41,12 @@ void select_row(const uint8_t* condition, const T* chosen, const T* other, T* ou
     for (int64_t i = 0; i < count; ++i) out[i] = from[i * stride];
   } else if (axis.chosen == 1 && axis.other == 1) {
     for (int64_t i = 0; i < count; ++i) out[i] = choose(condition[i], chosen[i], other[i]);
+  } else if (axis.condition == 1 && axis.chosen == 1 && axis.other == 0) {
+    const T one = *other;
+    for (int64_t i = 0; i < count; ++i) out[i] = choose(condition[i], chosen[i], one);
+  } else if (axis.condition == 1 && axis.chosen == 0 && axis.other == 1) {
+    const T one = *chosen;
+    for (int64_t i = 0; i < count; ++i) out[i] = choose(condition[i], one, other[i]);
   } else {
     for (int64_t i = 0; i < count; ++i) {
       out[i] = choose(condition[i * axis.condition], chosen[i * axis.chosen], other[i * axis.other]);

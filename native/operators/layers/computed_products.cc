@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kComputedRows = 24;   // of one task: a multiple of most tiles' heights
 constexpr int64_t kComputedRate = 100;  // multiply-adds of one nanosecond, about
+constexpr int64_t kFewRows = 8;         // that meet a matrix where it lies: packing it would take longer
 
 // Zero points of bytes as native memory keeps them: the plan's, or those of an operand that is read while running.
 class BytePoints {
@@ -112,7 +113,11 @@ class ByteProducts final : public Kernel {
     most_ = core_.lanes * core_.vectors;
     width_ = round_up(p_.columns, core_.lanes);
     ones_.assign(static_cast<size_t>(depth_), 1);
-    if (w.constant == nullptr) return;
+    if (w.constant == nullptr) {
+      in_place_ =
+          core_.run_in_place != nullptr && !p_.transpose_b && p_.rows * p_.matrices() <= kFewRows * p_.right_matrices;
+      return;
+    }
     constant_ = true;
     kept_.resize(static_cast<size_t>(p_.right_matrices * width_ * depth_));
     kept_sums_.resize(static_cast<size_t>(p_.right_matrices * width_));
@@ -123,7 +128,9 @@ class ByteProducts final : public Kernel {
 
   int64_t scratch_bytes(int threads) const override { return shared_bytes() + threads * worker_bytes(); }
   bool packs(size_t input) const override { return input == 1 && constant_; }
-  std::string note() const override { return constant_ ? "matmul" : "matmul, packed while running"; }
+  std::string note() const override {
+    return constant_ ? "matmul" : in_place_ ? "matmul, columns where they lie" : "matmul, packed while running";
+  }
 
   void run(const Run& run) const override {
     const int threads = p_.work() / kComputedRate < kWorthSharing ? 1 : run.pool.threads();
@@ -141,10 +148,14 @@ class ByteProducts final : public Kernel {
     shared.factors = finish_.find_factors(run, p_.columns, reinterpret_cast<float*>(take(p_.columns * 4)));
     shared.addends = finish_.find_addends(run);
     auto* sums = constant_ ? nullptr : reinterpret_cast<int32_t*>(take(columns * 4));
-    auto* packed = constant_ ? nullptr : reinterpret_cast<int8_t*>(take(columns * depth_));
+    auto* packed = constant_ || in_place_ ? nullptr : reinterpret_cast<int8_t*>(take(columns * depth_));
     shared.packed = constant_ ? kept_.data() : packed;
     run.pool.parallel(p_.right_matrices * panels(), threads, [&](int64_t task, int) {
-      if (!constant_) pack(run.inputs[1], 0x80, task, packed, sums);
+      if (in_place_) {
+        add_up(run.inputs[1], task, sums);
+      } else if (!constant_) {
+        pack(run.inputs[1], 0x80, task, packed, sums);
+      }
       fold(run, task, constant_ ? kept_sums_.data() : sums, shared);
     });
     for (int64_t n = 0; n < column_points_.count; ++n) shared.moved |= column_points_.at(run, n) != 128;
@@ -195,7 +206,7 @@ class ByteProducts final : public Kernel {
   int64_t shared_bytes() const {
     const int64_t columns = p_.right_matrices * width_;
     return (constant_ ? 3 : 4) * round_up(columns * 4, 64) + round_up(p_.columns * 4, 64) +
-           (constant_ ? 0 : round_up(columns * depth_, 64));
+           (constant_ || in_place_ ? 0 : round_up(columns * depth_, 64));
   }
   // Rows that are turned or filled up.
   int64_t copy_bytes() const {
@@ -256,14 +267,25 @@ class ByteProducts final : public Kernel {
       }
       std::memset(target + 4 * used, 0, static_cast<size_t>(4 * (wide - used)));
     }
-    // Those of a row of ones.
+    core_.run(row_of_ones(depth_, sums + i / panels() * width_ + first), to, wide);
+  }
+
+  // Whose sums are those of the columns' bytes.
+  ByteRows row_of_ones(int64_t depth, int32_t* sums) const {
     ByteRows rows;
     rows.rows = ones_.data();
     rows.count = 1;
-    rows.depth = depth_;
-    rows.sums = sums + i / panels() * width_ + first;
-    rows.stride = wide;
-    core_.run(rows, to, wide);
+    rows.depth = depth;
+    rows.sums = sums;
+    rows.stride = width_;
+    return rows;
+  }
+
+  // The sums of the columns of such a panel where it lies.
+  void add_up(const uint8_t* right, int64_t i, int32_t* sums) const {
+    const int64_t matrix = i / panels(), first = i % panels() * most_;
+    core_.run_in_place(row_of_ones(p_.depth, sums + matrix * width_ + first),
+                       right + matrix * p_.depth * p_.columns + first, p_.columns, std::min(most_, p_.columns - first));
   }
 
   // What the columns of such a panel add to their sums.
@@ -301,7 +323,13 @@ class ByteProducts final : public Kernel {
     rows.stride = width_;
     for (int64_t c = 0; c < width_; c += most_) {
       rows.sums = sums + c;
-      core_.run(rows, shared.packed + (right + c) * depth_, std::min(most_, width_ - c));
+      if (in_place_) {
+        rows.depth = p_.depth;
+        core_.run_in_place(rows, run.inputs[1] + p_.right[matrix] * p_.depth * p_.columns + c, p_.columns,
+                           std::min(most_, p_.columns - c));
+      } else {
+        core_.run(rows, shared.packed + (right + c) * depth_, std::min(most_, width_ - c));
+      }
     }
     if (shared.moved) {
       for (int64_t r = 0; r < count; ++r) pointers[r] = data + r * depth_;
@@ -385,7 +413,7 @@ class ByteProducts final : public Kernel {
   RequantizeRow requantize_ = nullptr;
   std::vector<rules::Requantize> requantizations_ = {{}};  // one, or one per matrix on the right
   int64_t depth_ = 0, most_ = 0, width_ = 0;
-  bool constant_ = false;
+  bool constant_ = false, in_place_ = false;
   std::vector<uint8_t> ones_;
   std::vector<int8_t> kept_;  // constant columns, and their sums
   std::vector<int32_t> kept_sums_;
