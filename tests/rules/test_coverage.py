@@ -69,6 +69,7 @@ SEPARATED = {
     "range_dequantize": ("test_range_rules", "test_range_dequantize_rules_are_told_apart"),
     "range_quantize": ("test_range_rules", "test_range_quantize_rules_are_told_apart"),
     "range_requantize": ("test_range_rules", "test_range_requantize_rules_are_told_apart"),
+    "rotation": ("test_real_number_rules", "test_rotations_are_told_apart"),
     "recurrence": ("test_recurrence_rules", "test_recurrence_rules_are_told_apart"),
     "remainder": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "rescale": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),

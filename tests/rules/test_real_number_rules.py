@@ -26,6 +26,7 @@ from bittrue.rules import (
     real_product,
     real_softmax,
     real_sum,
+    rotation,
 )
 from bittrue.rules.real_product import Layout
 from bittrue.rules.real_sum import Way
@@ -444,7 +445,7 @@ def test_normalization_by_a_difference_rounds_every_operation() -> None:
 def _answers(slot: str, rule: Any) -> bytes:
     if slot == "real_product":
         lanes = Layout(fused_lanes=True)
-        results = (rule.apply(numbers(1, (m, 300)), numbers(2, (300, 7)), None, 1.0, 1.0, lanes) for m in (1, 3))
+        results = (rule.apply(numbers(1, (m, 1100)), numbers(2, (1100, 7)), None, 1.0, 1.0, lanes) for m in (1, 3))
         return b"".join(result.tobytes() for result in results)
     if slot == "real_sum":
         rows = numbers(3, (20, 50))
@@ -475,6 +476,22 @@ def test_every_pair_of_rules_is_told_apart() -> None:
         answers = {name: _answers(slot, rule) for name, rule in module.RULES.items()}
         for first, second in combinations(answers, 2):
             assert answers[first] != answers[second], f"{slot}: {first} and {second}"
+
+
+def test_rotations_are_told_apart() -> None:
+    """Slot `rotation`: which products are rounded; the last pair is outside of the fours."""
+    x, y, cos, sin = (numbers(seed, (13,), 2) for seed in (51, 52, 53, 54))
+    results = {name: rule.apply(x, y, cos, sin, False) for name, rule in rotation.RULES.items()}
+    xs, ys, cosines, sines = (np.asarray(part, np.float64) for part in (x, y, cos, sin))
+    by_sin, by_cos = (ys * sines).astype(F32), (ys * cosines).astype(F32)
+    # Sums of two products of binary32 numbers of one size are exact enough in binary64.
+    same(results["binary32_fused_vectors"][0], (xs * cosines - by_sin).astype(F32))
+    same(results["binary32_fused_vectors"][1], (xs * sines + by_cos).astype(F32))
+    first, second = results["binary32_fused_fours"]
+    same(first[:12], ((xs * cosines).astype(F32) - ys * sines).astype(F32)[:12])
+    same(second[:12], ((xs * sines).astype(F32) + ys * cosines).astype(F32)[:12])
+    same(first[12:], results["binary32_fused_vectors"][0][12:])
+    assert len({found[0].tobytes() for found in results.values()}) == len(results)
 
 
 def test_real_divisions_are_told_apart() -> None:

@@ -127,8 +127,10 @@ def test_byte_products_are_told_apart(seed: int, depth: int) -> None:
 )
 def test_scale_back_is_the_exact_rounding(total: int, row: float, weight: float) -> None:
     exact_total = nearest(Fraction(total))
+    of_product = nearest(exact_total * nearest(Fraction(row) * Fraction(weight)))
     expected = {
-        "binary32_product_of_scales": nearest(exact_total * nearest(Fraction(row) * Fraction(weight))),
+        "binary32_product_of_scales": of_product,
+        "binary32_product_then_fused": of_product,
         "binary32_one_by_one": nearest(nearest(exact_total * Fraction(weight)) * Fraction(row)),
         "binary32_rows_then_fused": nearest(nearest(exact_total * Fraction(row)) * Fraction(weight)),
     }
@@ -137,8 +139,14 @@ def test_scale_back_is_the_exact_rounding(total: int, row: float, weight: float)
 
 
 def test_scale_back_rules_are_told_apart() -> None:
-    """`scale_back`: 81 * 0.9 * 0.8."""
-    found = {float(rule(np.array([81]), F32(0.9), F32([0.8]))[0]) for rule in scale_back.RULES.values()}
+    """`scale_back`: 81 * 0.9 * 0.8 less 58.3; what the sum begins with is added behind rules that do not do it."""
+    total, row, weight, start = np.array([81]), F32(0.9), F32([0.8]), F32([-58.3])
+    found = {
+        float(
+            (rule(total, row, weight, start) if name in scale_back.WITH_START else rule(total, row, weight) + start)[0]
+        )
+        for name, rule in scale_back.RULES.items()
+    }
     assert len(found) == len(scale_back.RULES)
 
 

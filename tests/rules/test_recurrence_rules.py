@@ -181,3 +181,8 @@ def test_recurrence_rules_are_told_apart() -> None:
     answers = [np.asarray(rule.functions["sigmoid"](x, 0.0, 0.0)).tobytes() for rule in (ORDERED, ONCE)]
     assert answers[0] != answers[1]
     assert ORDERED.joined != ONCE.joined
+    # Of two products and their sum one product is rounded, or both are.
+    joined, parts = recurrence.RULES["binary32_polynomials_joined"], [numbers(seed) for seed in (8, 9, 10, 11)]
+    a, b, c, d = (part.astype(np.float64) for part in parts)
+    assert np.array_equal(joined.products(*parts), (a * b + (c * d).astype(F32)).astype(F32))
+    assert not np.array_equal(joined.products(*parts), ORDERED.products(*parts))

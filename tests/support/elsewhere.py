@@ -8,8 +8,8 @@
     cd tests && python -m support.elsewhere judge xnnpack ARM.npz ... --keep data/recorded/xnnpack@aarch64.npz
 
 `judge` writes src/bittrue/numerics/aarch64.json: for every row of a numerics, how many models took it that gave our
-bytes there, how many that gave the same but for the bits of NaNs, and how many that differ. It keeps equal cases of
-every row as vectors.
+bytes there, how many that gave the same but for the bits of NaNs, and how many that differ; rows that no answer is
+about keep their counts. It keeps equal cases of every row as vectors.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from .oracle import Answer
 
 TABLE = Path(__file__).resolve().parents[2] / "src" / "bittrue" / "numerics" / "aarch64.json"
 _SECONDS = 60
+# Models of a row alone that gave equal bytes, from which on a difference in a larger model is laid to its other rows.
+_PROVEN = 8
 # Vectors are kept of one row per operator and type of the result, of these types and of at most so many bytes.
 _TYPES, _LARGEST = ("int8", "uint8", "int16", "float32"), 2500
 
@@ -116,6 +118,7 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
 
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     kept, seen, differing = recorded.Recorder(), set[tuple[str, np.dtype]](), list[set[str]]()
+    equal_alone: Counter[str] = Counter()
     table, base = find(name), find(name.removesuffix("@aarch64"))
     own = [row for row in table.rows if row not in base.rows]
     import ml_dtypes  # noqa: F401  NumPy knows bfloat16 by it
@@ -130,6 +133,7 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
         else:
             for row in taken:
                 counts[row][found] += 1
+            equal_alone.update(taken if len(taken) == 1 else ())
         small = len(case.content) + sum(a.nbytes for a in (*case.answer.values.values(), *itertools.chain(*case.feeds)))
         kind = next(iter(case.answer.values.values())).dtype
         kinds = {(row.operator, kind) for row in rows if kind in _TYPES}
@@ -141,12 +145,20 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
         if found == "equal" and small < _LARGEST and not kinds <= seen:
             seen |= kinds
             kept.cases.append(case)
-    # Of several rows those are to blame that differ in a model of their own, else all.
+    # Of several rows those are to blame that differ in a model of their own, else those that have few equal ones.
     alone = {row for rows in differing if len(rows) == 1 for row in rows}
-    for rows in differing:
-        for row in rows & alone or rows:
-            counts[row]["differ"] += 1
+    proven = {row for row, count in equal_alone.items() if count >= _PROVEN} - alone
+    for together in differing:
+        for one in together & alone or together - proven or together:
+            counts[one]["differ"] += 1
     everything = json.loads(TABLE.read_text()) if TABLE.exists() else {}
+    # What was counted before of rows that are still there stays, where fewer models or none were answered now.
+    known = {identity(row) for row in table.rows}
+    for row, found in everything.get(name, {}).items():
+        if row in known and (
+            row not in counts or ("differ" not in found and sum(found.values()) > counts[row].total())
+        ):
+            counts[row] = Counter(found)
     everything[name] = {row: dict(sorted(found.items())) for row, found in sorted(counts.items())}
     TABLE.write_text(json.dumps(everything, indent=0, sort_keys=True) + "\n")
     if keep:

@@ -13,9 +13,11 @@ from ..arithmetic import (
     fused_polynomials,
     rational,
     rational_wide,
+    reciprocal_estimate,
     rounded_functions,
     tables,
 )
+from ..arithmetic.floats import fused_multiply_add as fma
 from ..records import dataclass
 
 # The operator's parameters are named arguments.
@@ -231,6 +233,16 @@ RULES: dict[str, RealFunctionRule] = {
         "exponential, logarithms, circle functions and their inverses of arithmetic/rational in fours, the C library's"
         " for the rest; tangent, hyperbolic functions and their inverses of arithmetic/circular",
         "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
+    ),
+    "binary32_joined_operations": RealFunctionRule(
+        {
+            "hard_sigmoid": lambda x, alpha, beta: _between(fma(x, _f32(alpha), _f32(beta))),
+            "hard_swish": lambda x: np.asarray(x * _between(fma(x, _f32(1 / 6), _f32(0.5)))),
+            "softsign": lambda x: np.asarray(x * reciprocal_estimate.in_fours(_ONE + np.abs(x))),
+        },
+        "as binary32_single_operations, but x alpha + beta is rounded once, and reciprocals of whole fours begin with "
+        "an estimate",
+        "the same kernels on aarch64; verified by running",
     ),
     "binary64_in_pairs": RealFunctionRule(
         {name: _in_pairs(name) for name in ("cos", "exp", "log", "logistic", "sin", "tanh")},

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arithmetic import elementary, fused, fused_polynomials, rational, rounded_functions
+from ..arithmetic.floats import fused_multiply_add as fma
 from ..records import dataclass
 
 # Elements that the vector form takes at a time; blocks given to a rule begin at a multiple of it.
@@ -78,6 +79,20 @@ def _fused_polynomials(x: np.ndarray, approximate: bool) -> np.ndarray:
         return np.asarray(_HALF * x * (gate + _ONE))
 
 
+def _fused_polynomials_joined(x: np.ndarray, approximate: bool) -> np.ndarray:
+    """c x x + r is rounded once behind the product c x.
+
+    >>> x = np.float32([-4.140262])
+    >>> [RULES[f"binary32_fused_polynomials{end}"].apply(x, True).tolist() for end in ("", "_joined")]
+    [[-3.51659873558674e-05], [-3.541276601026766e-05]]
+    """
+    if not approximate:
+        return _fused_polynomials(x, False)
+    with np.errstate(all="ignore"):
+        gate = fused_polynomials.tanh(x * fma(_CUBE * x, x, _ROOT_OF_TWO_OVER_PI))
+        return np.asarray(_HALF * x * (gate + _ONE))
+
+
 RULES: dict[str, RealGeluRule] = {
     "binary32_rational_lanes_4": RealGeluRule(
         _lanes_4,
@@ -102,5 +117,10 @@ RULES: dict[str, RealGeluRule] = {
         "x / 2 * (erf(x / sqrt 2) + 1), or x / 2 * (tanh(x (c x x + r)) + 1), r = sqrt(2 / pi), c = f32(0.044715 r), "
         "functions of arithmetic/fused_polynomials",
         "a library of vector kernels for x86-64, read; run",
+    ),
+    "binary32_fused_polynomials_joined": RealGeluRule(
+        _fused_polynomials_joined,
+        "as binary32_fused_polynomials with fma(f32(c x), x, r)",
+        "the same library as compilers for aarch64 join its operations; verified by running",
     ),
 }

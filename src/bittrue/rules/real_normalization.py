@@ -9,11 +9,11 @@ from functools import cache
 
 import numpy as np
 
-from ..arithmetic import double_words, elementary
+from ..arithmetic import double_words, elementary, reciprocal_estimate
 from ..arithmetic.correct_rounding import decimal, fraction, in_digits, settle
 from ..arithmetic.floats import fused_multiply_add as fma
 from ..records import dataclass, replace
-from .real_sum import aligned_packets
+from .real_sum import FUSED_SQUARES, NEIGHBOURS, aligned_packets
 
 Rows = np.ndarray
 
@@ -332,6 +332,78 @@ def _rows_running(
         return result, mean.astype(np.float32), inverse.astype(np.float32)
 
 
+def _squares_in_turn(x: np.ndarray) -> np.ndarray:
+    """One square after the other; those of whole fours are rounded, and the others fused."""
+    total = np.zeros(x.shape[0], np.float32)
+    for i in range(x.shape[1]):
+        part = x[:, i]
+        total = total + part * part if i < x.shape[1] // 4 * 4 else fma(part, part, total)
+    return total
+
+
+def _running_joined(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sum of squared differences, updated with every element, the latter by fused multiply-adds."""
+    mean: np.ndarray = np.zeros(x.shape[0], np.float32)
+    squares = mean.copy()
+    for i in range(x.shape[1]):
+        apart = x[:, i] - mean
+        mean = mean + apart / np.float32(i + 1)
+        squares = fma(apart, x[:, i] - mean, squares)
+    return mean, squares
+
+
+def _rows_joined(
+    x: Rows, scale: np.ndarray | None, bias: np.ndarray | None, epsilon: float, centred: bool, kind: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As `_rows_in_lanes`; layers by running means, products and sums rounded once.
+
+    >>> x = np.float32([[1, 2, 3, 4, 5, 6, 7, 8]])
+    >>> RULES["binary32_joined"].by_rows(x, None, None, 0.0, True, "layer")[2].tolist()
+    [0.4364357590675354]
+    """
+    small, count = np.float32(epsilon), np.float32(x.shape[1])
+    by, add = np.asarray(_ONE if scale is None else scale), np.asarray(np.float32(0) if bias is None else bias)
+    starts = np.arange(x.shape[0]) * x.shape[1]
+    with np.errstate(all="ignore"):
+        if kind == "broadcast":
+            return _layer_in_binary64(x, by, add, small, centred)
+        if kind in ("layer", "summed", "half", "embedded"):
+            mean: np.ndarray = np.zeros(x.shape[0], np.float32)
+            if kind == "embedded":
+                mean = _in_order(x) / count
+                squares = _squares_in_turn(x - mean[:, None])
+            elif centred:
+                mean, squares = _running_joined(x)
+            else:
+                squares = _squares_in_turn(x)
+            deviation = np.sqrt(squares / count + small)
+            normal = (x - mean[:, None] if centred else x) / deviation[:, None]
+            return normal * by if bias is None else fma(normal, by, add), mean, _ONE / deviation
+        mean = aligned_packets(x, starts, NEIGHBOURS) / count
+        apart = x - mean[:, None]
+        if kind == "group":
+            variance = aligned_packets(x * x, starts, NEIGHBOURS) / count - mean * mean
+            deviation = np.sqrt(variance + small)
+            return apart / deviation[:, None] * by + add, mean, _ONE / deviation
+        spread = aligned_packets(apart, 0 * starts, FUSED_SQUARES) / count
+        if kind == "moments":
+            deviation = np.sqrt(spread)
+            return apart / deviation[:, None], mean, _ONE / deviation
+        inverse = _ONE / np.sqrt(spread + small)
+        factor = inverse[:, None] * by
+        return fma(x, factor, fma(-mean[:, None], factor, add)), mean, inverse
+
+
+def _given_joined(
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, variance: np.ndarray, epsilon: float
+) -> np.ndarray:
+    """Reciprocals of whole fours of channels begin with an estimate."""
+    with np.errstate(all="ignore"):
+        deviation = np.sqrt(variance + np.float32(epsilon))
+        factor = reciprocal_estimate.in_fours(deviation.reshape(-1)).reshape(deviation.shape) * scale
+        return np.asarray(fma(x, factor, fma(-mean, factor, bias)))
+
+
 def _given_as_line(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, variance: np.ndarray, epsilon: float
 ) -> np.ndarray:
@@ -419,6 +491,16 @@ RULES: dict[str, RealNormalizationRule] = {
         source="a runtime's kernel for channels in planes; verified by running",
     ),
     "binary32_lanes": _LANES,
+    "binary32_joined": replace(
+        _LANES,
+        by_rows=_rows_joined,
+        by_given=_given_joined,
+        formula="layer: running means, or sums of squares in order where means stay, fma((x - mean) / deviation, "
+        "scale, bias); broadcast scales as binary32_lanes; instance and group: sums in packets of 4 whose lanes are "
+        "folded by neighbours, squares fused, fma(x, factor, fma(-mean, factor, bias)), or mean of squares less square "
+        "of mean; given: the same with factor = scale / deviation by an estimate of the reciprocal in fours",
+        source="the same kernels as compilers for aarch64 join their operations; verified by running",
+    ),
     "binary64_running": replace(
         _LANES,
         by_rows=_rows_running,

@@ -42,14 +42,15 @@ class RealProductRule:
     """`apply(a, b, c, alpha, beta, layout)`: alpha * a[M, K] b[K, N] + beta * c.
 
     Arrays are binary32; `c` broadcasts over the result, None stands for nothing to add. Products of batches are made
-    one by one by `products`. Convolutions add up blocks of `blocked_channels` channels; 0: they know of none. Columns
+    one by one by `products`. Convolutions add up blocks of `blocked_channels` channels; 0: there are none,
+    but transposed ones multiply first and add taps up then; None: they do neither. Columns
     of `b` that are windows inside of an image are multiplied by `inside` where there is such a function.
     """
 
     apply: Callable[[np.ndarray, np.ndarray, np.ndarray | None, float, float, Layout], np.ndarray]
     formula: str
     source: str
-    blocked_channels: int = 0
+    blocked_channels: int | None = None
     inside: Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray] | None = None
 
 
@@ -209,7 +210,7 @@ def _fused_blocks(
 def _fused_blocks_quietly(
     a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: np.float32, beta: np.float32, layout: Layout
 ) -> np.ndarray:
-    (rows, depth), columns = a.shape, b.shape[1]
+    rows, columns = a.shape[0], b.shape[1]
     if layout.added_last:
         result = _fused_blocks_quietly(a, b, None, alpha, beta, replace(layout, added_last=False))
         return result if c is None else result + c
@@ -226,8 +227,17 @@ def _fused_blocks_quietly(
         if layout.turned_a:
             return _row_of_fours(b[:, 0], a.T, total[:, 0])[:, None]
         return _column_of_lanes(b[:, 0], a, total[:, 0])[:, None]
-    if not zero and beta != 1:
-        total = total * beta
+    return _in_blocks(a, b, c, alpha, beta, layout)
+
+
+def _in_blocks(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: np.float32, beta: np.float32, layout: Layout
+) -> np.ndarray:
+    (rows, depth), columns = a.shape, b.shape[1]
+    zero = c is None or beta == 0
+    total = np.zeros((rows, columns), np.float32)
+    if not zero:
+        total[...] = np.asarray(c) if beta == 1 else np.asarray(c) * beta
     by = block_depth(columns, depth, layout)
     fused = sum_of_products.SumRule(sum_of_products.binary32_fused, "fused")
     for k in range(0, depth, by):
@@ -236,6 +246,26 @@ def _fused_blocks_quietly(
         first = zero and k == 0
         total = part * alpha if first else floats.fused_multiply_add(part, alpha, total)
     return total
+
+
+def _fused_blocks_alike(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout
+) -> np.ndarray:
+    """Single rows and columns are fused like others; where their terms lie apart they make one block, from `c` on.
+
+    >>> a, b = np.float32([[-1, 1 + 2.0**-12]]), np.float32([[1 + 2.0**-11, 0], [1 + 2.0**-12, 0]])
+    >>> RULES["binary32_fused_blocks_alike"].apply(a, b, None, 1.0, 1.0, Layout())[0, 0].item()
+    5.960464477539063e-08
+    """
+    with np.errstate(all="ignore"):
+        if layout.added_last:
+            result = _fused_blocks_alike(a, b, None, alpha, beta, replace(layout, added_last=False))
+            return result if c is None else result + c
+        plain = not layout.packed and not layout.split and alpha == 1 and (c is None or beta in (0, 1))
+        single = (len(a) == 1 and not layout.turned_a) or (b.shape[1] == 1 and layout.turned_a)
+        if plain and single and not layout.turned_b:
+            return _window_in_turn(a, b, None if beta == 0 else c, 1.0, 1.0, Layout())
+        return _in_blocks(a, b, c, np.float32(alpha), np.float32(beta), layout)
 
 
 def _fused_blocks_of_64(
@@ -308,6 +338,13 @@ RULES: dict[str, RealProductRule] = {
         "as binary32_fused_blocks, with 8 lanes where the operator asks for fused ones, and blocks of 8 channels",
         "the same library's kernels for 256-bit vectors, read; verified by running",
         blocked_channels=8,
+    ),
+    "binary32_fused_blocks_alike": RealProductRule(
+        _fused_blocks_alike,
+        "as binary32_fused_blocks; single rows are blocks, too: one block of all terms, from c on, where neither their "
+        "own factor nor the other one lies transposed, and so are single columns of a factor that does",
+        "the same library's kernels for aarch64, read; verified by running",
+        blocked_channels=0,
     ),
     "binary32_fused_windows_of_7": RealProductRule(
         _window_in_turn,

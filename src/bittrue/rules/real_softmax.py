@@ -168,7 +168,16 @@ _LOG2_E = float(np.float32(1.44269504088896341))
 
 
 def _sums_of_one_set(summands: np.ndarray, width: int) -> np.ndarray:
-    """Sums of rows in 16 or 8 lanes: of 16 the halves, then neighbours of neighbours, then the two quarters."""
+    """Sums of rows in 16 or 8 lanes: of 16 the halves, then neighbours of neighbours, then the two quarters.
+
+    In 4 lanes: neighbours of neighbours, then what fills no lanes one by one.
+    """
+    if width == 4:
+        whole = summands.shape[1] // 4 * 4
+        by_fours = summands[:, :whole].reshape(len(summands), -1, 4)
+        four = np.add.accumulate(np.insert(by_fours, 0, np.float32(0), axis=1), axis=1)[:, -1]
+        total = (four[:, :1] + four[:, 1:2]) + (four[:, 2:3] + four[:, 3:])
+        return _sums(np.concatenate([total, summands[:, whole:]], axis=1))
     lanes = np.zeros((summands.shape[0], width), np.float32)
     for i in range(0, summands.shape[1], width):
         group = summands[:, i : i + width]
@@ -190,9 +199,9 @@ def _softmax_one_set(rows: np.ndarray, beta: float, width: int) -> np.ndarray:
 
 
 def _powers_in_one_set(differences: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Powers and their sums. With 8 lanes a power is 0 where its exponent, a rounded number, is less than -126."""
+    """Powers and their sums. But with 16 lanes a power is 0 where its exponent, a rounded number, is less than -126."""
     powers = fused_polynomials.exp(differences)
-    if width == 8:
+    if width != 16:
         exponents = np.rint(differences.astype(np.float64) * _LOG2_E)
         powers = np.where(exponents < -126, np.float32(0), powers)
     return powers, _sums_of_one_set(powers, width)
@@ -289,6 +298,13 @@ RULES: dict[str, RealSoftmaxRule] = {
         "below -126",
         "the same library on processors with vectors of 256 bits; verified by running",
         powers=partial(_powers_in_one_set, width=8),
+    ),
+    "binary32_polynomial_4_lanes": RealSoftmaxRule(
+        partial(_softmax_one_set, width=4),
+        partial(_log_softmax_one_set, width=4),
+        "the same with sums of e in 4 lanes, neighbours, then what is left one by one",
+        "the same library on aarch64, read; verified by running",
+        powers=partial(_powers_in_one_set, width=4),
     ),
     "binary64_in_pairs": RealSoftmaxRule(
         _softmax_in_pairs,

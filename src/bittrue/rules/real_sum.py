@@ -11,7 +11,8 @@ import numpy as np
 
 from ..arithmetic import elementary, rational_wide
 from ..arithmetic.correct_rounding import Exact, decimal, fraction, in_digits, settle
-from ..records import dataclass
+from ..arithmetic.floats import fused_multiply_add as fma
+from ..records import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -155,57 +156,82 @@ def _prod(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
     return settle(value, _margin(value, rows), exact)
 
 
-def _in_order(rows: np.ndarray, operation: np.ufunc = np.add) -> np.ndarray:
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """How summands become one total: `begin(x)` is that of one, `add(total, x)` takes another one in, `join` makes one
+    of two totals; of the lanes of a packet those of neighbours where `adjacent`, else those of both halves.
+    """
+
+    identity: float
+    begin: Callable[[np.ndarray], np.ndarray]
+    add: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    join: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    adjacent: bool = False
+
+    def lanes(self, total: np.ndarray) -> np.ndarray:
+        """One total of those in [rows, lanes]."""
+        while total.shape[1] > 1:
+            parts = (total[:, ::2], total[:, 1::2]) if self.adjacent else np.split(total, 2, axis=1)
+            total = self.join(*parts)
+        return np.asarray(total[:, 0])
+
+
+_SUM, _PRODUCT = Fold(0.0, np.asarray, np.add, np.add), Fold(1.0, np.asarray, np.multiply, np.multiply)
+
+
+def _in_order(rows: np.ndarray, fold: Fold = _SUM) -> np.ndarray:
     if not rows.shape[1]:
-        return np.full(rows.shape[0], operation.identity, rows.dtype)
-    return np.asarray(operation.accumulate(rows, axis=1)[:, -1])
+        return np.full(rows.shape[0], fold.identity, rows.dtype)
+    if isinstance(fold.add, np.ufunc):
+        return np.asarray(fold.add.accumulate(rows, axis=1)[:, -1])
+    total = fold.begin(rows[:, 0])
+    for i in range(1, rows.shape[1]):
+        total = fold.add(total, rows[:, i])
+    return total
 
 
-def _packets(rows: np.ndarray, start: int, operation: np.ufunc = np.add, width: int = 4) -> np.ndarray:
+def _packets(rows: np.ndarray, start: int, fold: Fold = _SUM, width: int = 4) -> np.ndarray:
     """Rows whose first element is `start` elements behind a boundary of a packet of `width`: whole packets in two sets
-    that take turns, halves upon halves (of four: (l0 + l2) + (l1 + l3)), then what stands before the first boundary,
-    then what stands behind the last one.
+    that take turns, their lanes, then what stands before the first boundary, then what stands behind the last one.
     """
     count = rows.shape[1]
     first = min(-start % width, count)
     whole = (count - first) // width
     if not whole:
-        return _in_order(rows, operation)
+        return _in_order(rows, fold)
     packets = rows[:, first : first + width * whole].reshape(-1, whole, width)
     paired = whole // 2 * 2
-    total = packets[:, 0]
+    total = fold.begin(packets[:, 0])
     if whole > 1:
-        total, other = total.copy(), packets[:, 1].copy()
+        other = fold.begin(packets[:, 1])
         for i in range(2, paired, 2):
-            operation(total, packets[:, i], out=total)
-            operation(other, packets[:, i + 1], out=other)
-        total = operation(total, other)
+            total = fold.add(total, packets[:, i])
+            other = fold.add(other, packets[:, i + 1])
+        total = fold.join(total, other)
         if whole > paired:
-            total = operation(total, packets[:, -1])
-    while total.shape[1] > 1:
-        total = operation(*np.split(total, 2, axis=1))
-    result = total[:, 0]
+            total = fold.add(total, packets[:, -1])
+    result = fold.lanes(total)
     for i in (*range(first), *range(first + width * whole, count)):
-        result = operation(result, rows[:, i])
+        result = fold.add(result, rows[:, i])
     return np.asarray(result)
 
 
-def aligned_packets(rows: np.ndarray, starts: np.ndarray, operation: np.ufunc = np.add, width: int = 4) -> np.ndarray:
+def aligned_packets(rows: np.ndarray, starts: np.ndarray, fold: Fold = _SUM, width: int = 4) -> np.ndarray:
     """Sums of rows by packets, as every row's start in memory has it."""
     out = np.empty(rows.shape[0], rows.dtype)
     for start in range(width):
         chosen = starts % width == start
         if chosen.any():
-            out[chosen] = _packets(rows[chosen], start, operation, width)
+            out[chosen] = _packets(rows[chosen], start, fold, width)
     return out
 
 
-def _lanes(rows: np.ndarray) -> np.ndarray:
+def _lanes(rows: np.ndarray, fold: Fold) -> np.ndarray:
     whole = rows.shape[1] // 4
     lanes = np.zeros((rows.shape[0], 4), np.float32)
     for i in range(whole):
         lanes += rows[:, 4 * i : 4 * i + 4]
-    total = (lanes[:, 0] + lanes[:, 2]) + (lanes[:, 1] + lanes[:, 3])
+    total = fold.lanes(lanes)
     for i in range(4 * whole, rows.shape[1]):
         total = total + rows[:, i]
     return total
@@ -220,25 +246,27 @@ def _fours(rows: np.ndarray) -> np.ndarray:
     return total
 
 
-def _ordered(rows: np.ndarray, way: Way, operation: np.ufunc = np.add, width: int = 4) -> np.ndarray:
+def _ordered(rows: np.ndarray, way: Way, fold: Fold = _SUM, width: int = 4) -> np.ndarray:
     """Packets of two leave fours in order."""
     with np.errstate(all="ignore"):
         if way.order == "lanes":
-            return _lanes(rows)
+            return _lanes(rows, fold)
         if way.order == "columns":
             columns = rows.reshape(rows.shape[0], -1, way.width)
             return _in_order(np.add.accumulate(columns, axis=1)[:, -1])
         if way.order == "fours" and width == 4:
             return _fours(rows)
         if way.order == "packets" and way.starts is not None:
-            return aligned_packets(rows, way.starts, operation, width)
+            return aligned_packets(rows, way.starts, fold, width)
         if way.order == "runs" and way.starts is not None:
-            runs = aligned_packets(rows.reshape(-1, way.width), way.starts.reshape(-1), width=width)
+            runs = aligned_packets(rows.reshape(-1, way.width), way.starts.reshape(-1), fold, width)
             return _in_order(runs.reshape(rows.shape[0], -1))
-        return _in_order(rows, operation)
+        return _in_order(rows, fold)
 
 
-def _ordered_sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way, width: int = 4) -> np.ndarray:
+def _ordered_sum(
+    rows: np.ndarray, divisor: np.ndarray | None, way: Way, fold: Fold = _SUM, width: int = 4
+) -> np.ndarray:
     """Sums are divided, or multiplied by a reciprocal.
 
     >>> row = np.float32([[2**24, 1, 1, 1, -(2**24)]])
@@ -246,7 +274,7 @@ def _ordered_sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way, width: 
     >>> [RULES["binary32_packets_4"].reductions["sum"](row, None, w).tolist() for w in (Way(), way)]
     [[0.0], [2.0]]
     """
-    total = _ordered(rows, way, width=width)
+    total = _ordered(rows, way, fold, width)
     if divisor is None:
         return total
     by = np.asarray(divisor, total.dtype)
@@ -320,6 +348,9 @@ def _log_sum_exp_of_integers(rows: np.ndarray, divisor: np.ndarray | None, way: 
     return _saturated(logarithm + largest.astype(np.float64), rows.dtype)
 
 
+NEIGHBOURS = replace(_SUM, adjacent=True)
+FUSED_SQUARES = replace(NEIGHBOURS, begin=np.square, add=lambda total, x: fma(x, x, total))
+
 RULES: dict[str, RealSumRule] = {
     "rounded_once": RealSumRule(
         {
@@ -346,11 +377,27 @@ RULES: dict[str, RealSumRule] = {
             "lp_2": lambda rows, divisor, way: _power(_ordered(rows * rows, way), 0.5),
             "log_sum": lambda rows, divisor, way: elementary.log(_ordered(rows, way)),
             "log_sum_exp": _ordered_log_sum_exp,
-            "prod": lambda rows, divisor, way: _ordered(rows, way, np.multiply),
+            "prod": lambda rows, divisor, way: _ordered(rows, way, _PRODUCT),
         },
         "one summand after the other, or as the operator says: packets of 4 in two sets that take turns, (l0 + l2) + "
         "(l1 + l3), then what is not aligned; lanes of 4; columns or runs first; fours",
         "a linear algebra library and a library of vector kernels for x86-64, read; verified by running",
+        ordered=True,
+    ),
+    "binary32_packets_of_neighbours": RealSumRule(
+        {
+            "sum": partial(_ordered_sum, fold=NEIGHBOURS),
+            "sum_square": lambda rows, divisor, way: _ordered(rows, way, FUSED_SQUARES),
+            "l1": lambda rows, divisor, way: _ordered(np.abs(rows), way, NEIGHBOURS),
+            "l2": lambda rows, divisor, way: np.sqrt(_ordered(rows, way, FUSED_SQUARES)),
+            "lp_1": lambda rows, divisor, way: _ordered(np.abs(rows), way, NEIGHBOURS),
+            "lp_2": lambda rows, divisor, way: _power(_ordered(rows, way, FUSED_SQUARES), 0.5),
+            "log_sum": lambda rows, divisor, way: elementary.log(_ordered(rows, way, NEIGHBOURS)),
+            "log_sum_exp": _ordered_log_sum_exp,
+            "prod": lambda rows, divisor, way: _ordered(rows, way, replace(_PRODUCT, adjacent=True)),
+        },
+        "as binary32_packets_4, but lanes are (l0 + l1) + (l2 + l3), and squares are added by fused multiply-adds",
+        "the same libraries on aarch64, verified by running",
         ordered=True,
     ),
     "binary64_packets_2": RealSumRule(
@@ -361,7 +408,7 @@ RULES: dict[str, RealSumRule] = {
             "l2": lambda rows, divisor, way: np.sqrt(_ordered(rows * rows, way, width=2)),
             "log_sum": lambda rows, divisor, way: rational_wide.library_log(_ordered(rows, way, width=2)),
             "log_sum_exp": partial(_ordered_log_sum_exp, exp=rational_wide.library_exp, log=rational_wide.library_log),
-            "prod": lambda rows, divisor, way: _ordered(rows, way, np.multiply, 2),
+            "prod": lambda rows, divisor, way: _ordered(rows, way, _PRODUCT, 2),
         },
         "of binary64 numbers: as binary32_packets_4 with packets of 2, l0 + l1; fours are added in order; "
         "exponentials and logarithms by the C library",

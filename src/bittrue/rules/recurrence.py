@@ -9,7 +9,9 @@ import numpy as np
 
 from ..arithmetic import elementary, fused_polynomials, rounded_functions
 from ..arithmetic.correct_rounding import fraction, settle
-from ..records import dataclass
+from ..arithmetic.floats import fused_multiply_add as fma
+from ..arithmetic.fused import polynomial
+from ..records import dataclass, replace
 
 # (x, alpha, beta)
 Function = Callable[[np.ndarray, float, float], np.ndarray]
@@ -28,6 +30,7 @@ class RecurrenceRule:
         cell, reset, candidate: where the function of a cell, of a reset gate and of a candidate state is another one.
         whole_layer: the same for layers without gates.
         products: (a, b, c, d) to a b + c d.
+        add_product: (sum, a, b) to sum + a b.
         blend: (z, n, h) to (1 - z) n + z h.
         limit: (x, threshold, whether a bias was added) to x limited to -threshold..threshold; 0 stands for no
             threshold.
@@ -40,6 +43,7 @@ class RecurrenceRule:
     candidate: Mapping[str, Function]
     whole_layer: Mapping[str, Function]
     products: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    add_product: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     blend: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     limit: Callable[[np.ndarray, float, bool], np.ndarray]
     formula: str
@@ -115,7 +119,26 @@ def _sigmoid_by_quotient(x: np.ndarray, alpha: float, beta: float) -> np.ndarray
     return _f32(0.5) * (_ONE + _quotient(_f32(0.5) * _within(x, 20)))
 
 
+def _fused_line(x: np.ndarray, alpha: float, beta: float) -> np.ndarray:
+    return fma(_f32(alpha), x, _f32(beta))
+
+
+def _quotient_of_fused(x: np.ndarray) -> np.ndarray:
+    square = x * x
+    return np.asarray(x * polynomial(square, _ODD) / polynomial(square, _EVEN))
+
+
 _MERGED: dict[str, Function] = {**_SINGLE, "sigmoid": _sigmoid_by_quotient, "tanh": _tanh_by_quotient}
+_JOINED: dict[str, Function] = {
+    "affine": _fused_line,
+    "hardsigmoid": lambda x, alpha, beta: _hard_sigmoid(_fused_line(x, alpha, beta), 1, 0),
+}
+_MERGED_JOINED: dict[str, Function] = {
+    **_MERGED,
+    **_JOINED,
+    "sigmoid": lambda x, alpha, beta: _f32(0.5) * (_ONE + _quotient_of_fused(_f32(0.5) * _within(x, 20))),
+    "tanh": lambda x, alpha, beta: _quotient_of_fused(_within(x, 10)),
+}
 _WHOLE: dict[str, Function] = {
     **_SINGLE,
     "sigmoid": lambda x, alpha, beta: _logistic(x),
@@ -127,8 +150,21 @@ def _rounded_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray
     return np.asarray(a * b + c * d)
 
 
+def _add_rounded_product(total: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.asarray(total + a * b)
+
+
 def _rounded_blend(z: np.ndarray, n: np.ndarray, h: np.ndarray) -> np.ndarray:
     return np.asarray((_ONE - z) * n + z * h)
+
+
+def _products_joined(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """The second product is rounded, then the first one and the sum at once.
+
+    >>> _products_joined(*(np.float32([v]) for v in (1 + 2.0**-12, 1 + 2.0**-12, -1, 1 + 2.0**-11))).tolist()
+    [5.960464477539063e-08]
+    """
+    return fma(a, b, c * d)
 
 
 def _limit(x: np.ndarray, threshold: float, biased: bool) -> np.ndarray:
@@ -207,25 +243,42 @@ _ROUNDED: dict[str, Function] = {
     "thresholdedrelu": lambda x, alpha, beta: np.where(x > _f32(alpha), x, _ZERO),
 }
 
+_SEPARATE = RecurrenceRule(
+    False,
+    _GATES,
+    _CELL,
+    _MERGED,
+    _MERGED,
+    _WHOLE,
+    _rounded_products,
+    _add_rounded_product,
+    _rounded_blend,
+    _limit,
+    "every operation rounded; sigmoid and tanh of arithmetic/fused_polynomials, the others by the C library's "
+    "exponential and logarithm",
+    "a library of recurrent kernels for x86-64, read; verified by running",
+)
 RULES: dict[str, RecurrenceRule] = {
-    "binary32_polynomials": RecurrenceRule(
-        False,
-        _GATES,
-        _CELL,
-        _MERGED,
-        _MERGED,
-        _WHOLE,
-        _rounded_products,
-        _rounded_blend,
-        _limit,
-        "every operation rounded; sigmoid and tanh of arithmetic/fused_polynomials, the others by the C library's "
-        "exponential and logarithm",
-        "a library of recurrent kernels for x86-64, read; verified by running",
+    "binary32_polynomials": _SEPARATE,
+    "binary32_polynomials_joined": replace(
+        _SEPARATE,
+        functions={**_GATES, **_JOINED},
+        cell={**_CELL, **_JOINED},
+        reset=_MERGED_JOINED,
+        candidate=_MERGED_JOINED,
+        whole_layer={**_WHOLE, **_JOINED},
+        products=_products_joined,
+        add_product=lambda total, a, b: fma(a, b, total),
+        blend=lambda z, n, h: fma(_ONE - z, n, z * h),
+        formula="the same with products and sums rounded once where one meets the other; of two products that are "
+        "added up the second one is rounded",
+        source="the same library as compilers for aarch64 join its operations; verified by running",
     ),
     "rounded_once": RecurrenceRule(
         True,
         *(_ROUNDED,) * 5,
         _products_once,
+        lambda total, a, b: _products_once(a, b, np.ones_like(total), total),
         _blend_once,
         _clamped,
         "the sum that enters a gate, the gate's function, each sum of two products and each product, rounded once",

@@ -42,11 +42,32 @@ def _fused(
         return first, second
 
 
+def _fused_in_fours(
+    x: np.ndarray, y: np.ndarray, cos: np.ndarray, sin: np.ndarray, interleaved: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The products with x are rounded, behind the last four pairs those with y.
+
+    >>> one, two = np.float32([1]), np.float32([2])
+    >>> [part.tolist() for part in RULES["binary32_fused_fours"].apply(one, two, 0 * one, one, False)]
+    [[-2.0], [1.0]]
+    """
+    with np.errstate(all="ignore"):
+        inside = np.arange(x.shape[-1]) < x.shape[-1] // 4 * 4
+        first = np.where(inside, fma(-y, sin, x * cos), fma(x, cos, -(y * sin)))
+        return first, np.where(inside, fma(y, cos, x * sin), fma(x, sin, y * cos))
+
+
 RULES: dict[str, RotationRule] = {
     "binary32_fused_vectors": RotationRule(
         _fused,
         "fma(x, cos, -f32(y sin)), fma(x, sin, f32(y cos)); of interleaved pairs behind the last 8 all but the first "
         "one without fused operations",
         "a library of vector kernels for x86-64, run",
+    ),
+    "binary32_fused_fours": RotationRule(
+        _fused_in_fours,
+        "fma(-y, sin, f32(x cos)), fma(y, cos, f32(x sin)); of pairs behind the last four fma(x, cos, -f32(y sin)), "
+        "fma(x, sin, f32(y cos))",
+        "the same library's kernels for aarch64, read; verified by running",
     ),
 }

@@ -20,7 +20,7 @@ def binary32_product_of_scales(total: np.ndarray, rows: np.ndarray | np.float32,
 
     >>> total, row, weight = np.array([5]), np.float32(0.1), np.float32([0.1])
     >>> [float(rule(total, row, weight)[0]) for rule in RULES.values()]
-    [0.05000000447034836, 0.05000000074505806, 0.05000000074505806]
+    [0.05000000447034836, 0.05000000074505806, 0.05000000074505806, 0.05000000447034836]
     """
     with np.errstate(all="ignore"):
         return total.astype(np.float32) * (rows * weights)
@@ -50,10 +50,26 @@ def binary32_rows_then_fused(
         return floats.fused_multiply_add(total.astype(np.float32) * rows, weights, start)
 
 
+def binary32_product_then_fused(
+    total: np.ndarray, rows: np.ndarray | np.float32, weights: np.ndarray, start: np.ndarray | np.float32 = _NO_START
+) -> np.ndarray:
+    """f32(start + f32(total) * f32(rows * weights)), the last product and the sum rounded once.
+
+    Domain: total s32. Source: mlas/lib/qpostprocessor.cpp as compilers for aarch64 join its operations, verified by
+    running on aarch64.
+
+    >>> float(binary32_product_then_fused(np.array([3]), np.float32(0.1), np.float32([0.1]), np.float32([-0.03]))[0])
+    2.7939677238464355e-09
+    """
+    with np.errstate(all="ignore"):
+        return floats.fused_multiply_add(total.astype(np.float32), rows * weights, start)
+
+
 RULES: dict[str, ScaleBackRule] = {
     "binary32_product_of_scales": binary32_product_of_scales,
     "binary32_one_by_one": binary32_one_by_one,
     "binary32_rows_then_fused": binary32_rows_then_fused,
+    "binary32_product_then_fused": binary32_product_then_fused,
 }
 # Rules that take what the result is added to, as it is part of their last rounding.
-WITH_START = frozenset({"binary32_rows_then_fused"})
+WITH_START = frozenset({"binary32_rows_then_fused", "binary32_product_then_fused"})

@@ -55,17 +55,25 @@ class Change:
         )
 
 
-def changed(table: Numerics, changes: Iterable[Change], unseen_is_inexact: bool = False) -> tuple[Row, ...]:
+def changed(
+    table: Numerics, changes: Iterable[Change], unseen_is_inexact: bool = False, counted: str = ""
+) -> tuple[Row, ...]:
     """The rows of a table for x86-64, each as the first change that fits it makes it.
 
     Where none does, a row that was seen to differ is inexact, with how often it did; with `unseen_is_inexact` so is
-    one that follows rules and was in no model that ran there.
+    one that follows rules and was in no model that ran there. Changed rows are looked up likewise under the name
+    `counted`, if there is one.
     """
     changes = tuple(changes)
     found: list[Row] = []
     for row in table.rows:
         change = next((change for change in changes if change.fits(row)), None)
-        found += [_counted(table.name, row, unseen_is_inexact)] if change is None else change.apply(row)
+        if change is None:
+            found.append(_counted(table.name, row, unseen_is_inexact))
+        elif counted and not change.limit:
+            found += (_counted(counted, one, unseen_is_inexact) for one in change.apply(row))
+        else:
+            found += change.apply(row)
     return tuple(found)
 
 

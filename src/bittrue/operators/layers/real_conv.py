@@ -24,7 +24,9 @@ _ALIGNED = 4
 
 
 def can_block(outputs: int, channels: int, groups: int, block: int) -> bool:
-    """Whether filters of so many channels can be held in blocks of `block` channels."""
+    """Whether filters of so many channels can be held in blocks of `block` channels, which are none if that is 0."""
+    if not block:
+        return False
     if groups > 1:
         whole = channels % block == 0 and outputs // groups % block == 0
         return whole or (channels == 1 and outputs == groups and outputs % _ALIGNED == 0)
@@ -36,10 +38,10 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
 
     Asked for are two spatial axes, constant weights and bias, and what `can_block` says.
     """
-    block = real_product.RULES[call.rules["real_product"]].blocked_channels
+    block = real_product.RULES[call.rules["real_product"]].blocked_channels or 0
     weights, groups = call.input(1), int(call.attribute("groups"))
     known = call.is_stored(1) and (not call.has(2) or call.is_stored(2))
-    if not block or len(windows) != 2 or not known:
+    if len(windows) != 2 or not known:
         return 0, 0
     outputs, channels = weights.shape[:2]
     taps = math.prod(weights.shape[2:])

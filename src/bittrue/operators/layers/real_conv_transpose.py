@@ -30,7 +30,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rule = real_product.RULES[step.rules["real_product"]]
     x, w, shape, groups = inputs[0], inputs[1], tuple(step["output_shape"]), step["groups"]
     bias = inputs[2].reshape(groups, -1, 1) if len(inputs) > 2 else None
-    if rule.blocked_channels:
+    if rule.blocked_channels is not None:
         layout = real_product.Layout(turned_a=not step["packed"])
         with np.errstate(all="ignore"):
             sums = spread(step, x, w, np.float32, lambda a, b: rule.apply(a, b, None, 1.0, 1.0, layout))

@@ -26,7 +26,7 @@ def _way(call: Call, windows: Sequence[Window]) -> tuple[str, str]:
     x, which = call.input(0), counted(call)
     block = call.node.attributes.get("block", CHANNELS)
     assert isinstance(block, int)
-    blocked = x.rank == 4 and x.shape[1] % block == 0
+    blocked = x.rank == 4 and block != 0 and x.shape[1] % block == 0
     if not real_sum.RULES[call.rules["real_sum"]].ordered:
         return "in_order", which
     if not call.attribute("kernel"):

@@ -162,7 +162,7 @@ def _run(step: Step, inputs: Sequence[Any], projects: Callable[[int], Project] |
                 def enter(k: int, cell: np.ndarray | None) -> np.ndarray:
                     value = total[:, k * hidden : (k + 1) * hidden]
                     if cell is not None and parts is not None:
-                        value = value + cell * parts[k]
+                        value = rule.add_product(value, cell, parts[k])
                     if both is not None:
                         value = value + both[k * hidden : (k + 1) * hidden]
                     return rule.limit(value, step["clip"], both is not None)
@@ -263,7 +263,10 @@ def _reference_quantized(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nd
             total = exact_matmul(quantized - zero_point, weights[which], bounds[which]).astype(np.int64)
             if register.lost is not None:
                 total = total - register.lost(quantized, elements[which])
-            real = back(register.finish(total), scale, scales[which])
+            total = register.finish(total)
+            if start is not None and step.rules["scale_back"] in scale_back.WITH_START:
+                return np.asarray(back(total, scale, scales[which], start), np.float32)
+            real = back(total, scale, scales[which])
             return np.asarray(real if start is None else start + real, np.float32)
 
         return project

@@ -28,7 +28,9 @@ _VERSIONS = (1, 11)
 
 
 def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
-    """Sums with what a convolution computes, and batch normalizations behind blocks of `block` channels."""
+    """Sums with what a convolution computes, and batch normalizations behind blocks of `block` channels; 0: none."""
+    if not block:
+        return
     # Tensors in blocks, and what their sizes follow from.
     blocked: dict[int, Origin] = {}
     sizes = known_sizes(editor, shapes)

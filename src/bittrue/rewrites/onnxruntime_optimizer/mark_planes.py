@@ -42,7 +42,9 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph,
 
 
 def blocked_images(editor: Editor, shapes: Shapes, block: int) -> tuple[set[int], set[int]]:
-    """Tensors in blocks of `block` channels, and those that nothing computes."""
+    """Tensors in blocks of `block` channels, and those that nothing computes; none where that is 0."""
+    if not block:
+        return set(), set()
     known = shapes().shapes
     blocked: set[int] = set()
     read = {index for node in editor.nodes() for index in node.inputs if index is not None}
