@@ -132,3 +132,83 @@ def test_what_stays_is_said() -> None:
         warnings.simplefilter("error")
         plan = bittrue.load(_product(weights, made)).prepare(HERE).plan
     assert any("1 nodes of constants run every time" in note for note in plan.notes)
+
+
+_SIZES = [helper.make_node("Shape", ["x"], ["sizes"]), helper.make_node("Gather", ["sizes", "zero"], ["rows"])]
+# How weights [96, 80] are made of other constants and sizes, whose values planning knows.
+_MADE = {
+    "constant": [helper.make_node("Cast", ["q"], ["w"], to=TensorProto.FLOAT)],
+    "dequantized": [helper.make_node("DequantizeLinear", ["q", "s"], ["w"])],
+    "behind": [helper.make_node("DequantizeLinear", ["q", "s"], ["d"]), helper.make_node("Relu", ["d"], ["w"])],
+    "chosen": [
+        helper.make_node("NonZero", ["ones"], ["n"]),
+        helper.make_node("Reshape", ["n", "flat"], ["k"]),
+        helper.make_node("Gather", ["f", "k"], ["w"], axis=1),
+    ],
+    "kept": [helper.make_node("Compress", ["f", "kept"], ["w"], axis=1)],
+    "by size": [
+        *_SIZES,
+        helper.make_node("Cast", ["rows"], ["factor"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["f", "factor"], ["w"]),
+    ],
+}
+
+
+def _calling(around: str, product: NodeProto, shape: list[int | str]) -> list[NodeProto]:
+    """Nodes that give y, by a product in a graph of its own or in none."""
+    if not around:
+        return [product]
+    name = helper.make_tensor_value_info
+    made = name("y", TensorProto.FLOAT, None)
+    if around == "If":
+        other = helper.make_graph([helper.make_node("Neg", ["x"], ["z"])], "other", [], [name("z", 1, None)])
+        body = helper.make_graph([product], "body", [], [made])
+        return [
+            helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0),
+            helper.make_node("Greater", ["most", "s"], ["chosen"]),
+            helper.make_node("If", ["chosen"], ["y"], then_branch=body, else_branch=other),
+        ]
+    if around == "Loop":
+        nodes = [product, helper.make_node("Identity", ["go"], ["on"])]
+        ports = [name("i", TensorProto.INT64, []), name("go", TensorProto.BOOL, [])]
+        body = helper.make_graph(nodes, "body", ports, [name("on", TensorProto.BOOL, []), made])
+        return [helper.make_node("Loop", ["two", "true"], ["y"], body=body)]
+    each = helper.make_node("MatMul", ["one", "w"], ["y"])
+    body = helper.make_graph([each], "body", [name("one", TensorProto.FLOAT, shape[1:])], [made])
+    return [helper.make_node("Scan", ["x"], ["y"], body=body, num_scan_inputs=1)]
+
+
+@pytest.mark.parametrize("around", ["", "If", "Loop", "Scan"])
+@pytest.mark.parametrize("made", _MADE)
+def test_what_is_no_constant_is_not_prepared(made: str, around: str) -> None:
+    """Values that planning knows, and the runtime computes in every run: its products add up in another order."""
+    rng = np.random.default_rng(8)
+    shape: list[int | str] = ["n", 1, 96] if around == "Scan" else ["n", 96]
+    constants = {
+        "q": rng.integers(-100, 100, (96, 80)).astype(np.int8),
+        "f": rng.normal(size=(96, 80)).astype(np.float32),
+        "s": np.array(0.02, np.float32),
+        "ones": np.ones(80, np.float32),
+        "kept": np.ones(80, np.bool_),
+        "flat": np.array([-1]),
+        "zero": np.array(0),
+        "two": np.array(2),
+        "true": np.array(True),
+    }
+    nodes = _MADE[made] + _calling(around, helper.make_node("MatMul", ["x", "w"], ["y"]), shape)
+    read = {name for node in nodes for name in node.input} | ({"s"} if around == "If" else set())
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items() if name in read],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    sessions = [bittrue.load(model).prepare(HERE, executor=executor) for executor in ("native", "reference")]
+    for rows in (1, 5):
+        x = rng.normal(size=(rows, *shape[1:])).astype(np.float32)
+        theirs = run_runtime(model, [x])
+        assert isinstance(theirs, dict)
+        for session in sessions:
+            assert_same(made, session.run(x)["y"], theirs["y"])

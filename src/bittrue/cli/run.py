@@ -97,10 +97,7 @@ def command(
     with progress(session, "running") as tick:
         if trace:
             traced = session.trace(values, progress=tick, timeout=timeout)
-            results = {
-                port.name: traced[port.name] if port.name in traced else _constant(session, port.name)
-                for port in session.outputs
-            }
+            results = {port.name: traced[port.name] for port in session.outputs}
             write_trace(trace, session.plan, traced)
             remarks.append(f"{len(traced)} tensors written to {trace}")
         else:
@@ -129,11 +126,6 @@ def command(
         ]
         title = f"top {len(ranking)} of output '{session.outputs[0].name}'"
         out.print(table(columns, rows, out.width, title))
-
-
-def _constant(session: Session, name: str) -> np.ndarray:
-    """An output that no step computes: an input passed through is in the trace, so this is a constant."""
-    return next(t.value for t in session.plan.tensors if t.name == name and t.value is not None)
 
 
 def _class_names(port: Port, path: str, offset: int | None) -> list[str]:

@@ -145,6 +145,8 @@ class Numerics:
         versions: oldest and newest version that the runtime knows of an operator as files call it; (1, 1) for those not
             named.
         rewrites: what the runtime does to a graph before it runs it, in order (see `bittrue.rewrites`).
+        prepares_constants: kernels prepare operands that are constants of the graph after the rewrites, and no others
+            whose values follow from the file.
         completes: the numerics whose results this one has for every node, too; it goes on where that one has none, or
             rewrites graphs otherwise. What asks which arithmetic explains some bits need not ask both (see
             `bittrue.numerics.distinct`).
@@ -156,6 +158,7 @@ class Numerics:
     rows: tuple[Row, ...]
     versions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     rewrites: tuple[str, ...] = ()
+    prepares_constants: bool = False
     completes: str = ""
 
     def __repr__(self) -> str:

@@ -14,10 +14,10 @@ _CONSTANTS = 3
 # Multiply-accumulates of all steps that are folded; small ones, which work out shapes, are folded after that as well.
 _WORK = 1 << 24
 _SMALL = 1 << 12
-# What a graph's own constants become before it is planned: results of up to this many bytes, as runtimes
-# limit them. All that are held at a time stay within a run's limit and this many times the size of all constants: binary32
-# numbers made of 4 bits are eight times as large, and one step later there are two of each. Altogether they take so
-# much work, and this much for each byte of a constant.
+# What a graph's own constants become before it is planned: results of up to this many bytes, as runtimes limit them.
+# All that are held at a time stay within a run's limit and this many times the size of all constants: binary32 numbers
+# made of 4 bits are eight times as large, and one step later there are two of each. Altogether they take so much work,
+# and this much for each byte of a constant.
 LARGEST = 1 << 30
 _WIDER = 16
 _MOST_WORK = 1 << 28

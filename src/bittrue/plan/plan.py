@@ -109,10 +109,12 @@ class Nested:
     Attributes:
         graph: index of the graph in the file.
         plan: its inputs are those whose values the planner did not know.
+        stored: inputs that are constants around it.
     """
 
     graph: int
     plan: Plan
+    stored: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +125,13 @@ class Later:
         graph: the nodes that remain; its inputs are the outputs of the plan before it.
         reason: why planning stopped there, for people.
         error: the first node does not fit the shapes at hand: running it raises this.
+        stored: as of `Nested`.
     """
 
     graph: Graph
     reason: str
     error: InvalidModelError | None = None
+    stored: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +146,7 @@ class Plan:
         steps: in execution order.
         inputs, outputs: tensor indices. With a later stage, the outputs are what that stage needs.
         aliases: further input and output names to tensor index.
-        folded: tensors computed at plan time, in execution order.
+        folded: tensors computed at plan time, in execution order, and constants that are outputs: for traces.
         arena: bytes of the activation arena.
         memory: bytes of activations and temporaries that a run needs.
         notes: what the reader accepted and what the planner did.

@@ -79,11 +79,6 @@ class Ours(Runner):
         done = count(1)
         session.observe(observe, values, progress=None if progress is None else lambda _: progress(next(done), total))
         outputs = [port.name for port in session.outputs if port.name not in hidden]
-        for name in outputs:
-            if name not in tensors:
-                # An output that nothing computes.
-                constant = next(t for t in plan.tensors if t.name == name and t.value is not None)
-                observe(name, np.asarray(constant.value))
         notes = [self.note] if self.note else []
         if hidden:
             notes.append(f"not shown, no numbers: {', '.join(sorted(hidden))}")

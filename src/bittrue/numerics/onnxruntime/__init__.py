@@ -38,4 +38,5 @@ ONNXRUNTIME = Numerics(
         "move_transposes",
         "cast_last",
     ),
+    prepares_constants=True,
 )

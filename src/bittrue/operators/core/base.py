@@ -33,12 +33,14 @@ class Operand:
         tensor: the graph's tensor (its declared shape is not to be trusted).
         shape: inferred shape; for outputs, the empty tuple until inference has run.
         value: constant or folded content in `shape`, sub-byte integers widened; None when only known at run time.
+        is_made: the runtime computes the value in every run, though it is known.
     """
 
     index: int
     tensor: Tensor
     shape: Shape
     value: np.ndarray | None = None
+    is_made: bool = False
 
     @property
     def name(self) -> str:
@@ -235,10 +237,10 @@ class Call:
         return self.node.attributes[name]
 
     def is_stored(self, position: int) -> bool:
-        """Whether an operand's value is known and none that rewrites mark as computed anew in every run."""
-        computed = self.node.attributes.get("computed_weights", ())
+        """Whether an operand's value is known and none that the runtime computes anew in every run."""
+        operand, computed = self.input(position), self.node.attributes.get("computed_weights", ())
         assert isinstance(computed, tuple)
-        return self.input(position).value is not None and position not in computed
+        return operand.value is not None and not operand.is_made and position not in computed
 
     def constant(self, position: int, role: str) -> np.ndarray:
         """The value of input `position`, which must be known at plan time."""

@@ -43,8 +43,6 @@ from .quantized_preparation import (
 )
 from .real_products import join_all_transpositions
 
-# Real products whose kernels prepare constants.
-_PRODUCTS = ("conv", "conv_transpose", "gru", "lstm", "matmul")
 # Each round only enlarges what the one before it prepared.
 _ROUNDS = 10
 
@@ -138,26 +136,22 @@ def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
 
 
 def mark_computed_weights(editor: Editor) -> None:
-    """Real products whose weights are no constants to the runtime: dequantized ones, those that it casts, defaults, and
-    what a loop carries from round to round.
+    """Convolutions whose weights or bias are no constants of the graph at hand: those of real numbers stay in planes,
+    and constants of the graph around them are none there.
 
-    The attribute holds the positions of such operands. A convolution's bias is one of them; that of a matrix product is
-    not prepared. Constants of the graph around a convolution of real numbers are none, either: it stays in planes.
+    The attribute holds the positions of such operands.
     """
-    outside = {index for index, tensor in enumerate(editor.tensors) if tensor.is_outside}
-    computed = {index for index, tensor in enumerate(editor.tensors) if tensor.is_default}
-    carried = zip(editor.graph.inputs, editor.graph.outputs, strict=False)
-    computed |= {index for index, after in carried if index == after and not editor.tensors[index].is_outside}
     for node in editor.nodes():
-        given = all(editor.tensors[index].is_constant for index in node.inputs if index is not None)
-        marked = node.attributes.get("computed") and (given or not node.attributes.get("widened"))
-        made = node.operator == DEQUANTIZE or marked
-        if made or computed.intersection(i for i in node.inputs if i is not None):
-            computed.update(node.outputs)
-        weights = node.inputs[: 2 if node.operator == "matmul" else 3]
-        none = computed | outside if node.operator == "conv" and editor.type(node.outputs[0]) == "f32" else computed
-        found = tuple(position for position, i in enumerate(weights) if position and i in none)
-        if node.operator in _PRODUCTS and found:
+        if node.operator != "conv":
+            continue
+        real = editor.type(node.outputs[0]) == "f32"
+        operands = [None if index is None else editor.tensors[index] for index in node.inputs[:3]]
+        found = tuple(
+            position
+            for position, tensor in enumerate(operands)
+            if position and tensor is not None and (not tensor.is_constant or (real and tensor.is_outside))
+        )
+        if found:
             editor.change(node, attributes={**node.attributes, "computed_weights": found})
 
 

@@ -57,14 +57,13 @@ def settle_constants(editor: Editor, shapes: Shapes) -> int:
         return tensor.values() if tensor.is_constant and tensor.type.bits else None
 
     held = left = 0
+    found: list[np.ndarray] | None
     for node in editor.nodes():
         if not _may_settle(editor, node):
             continue
-        operator = find(node.operator)
-        assert operator is not None
-        if operator.needs_only_shapes:
+        if node.source == "Shape":
             known = [editor.value(index) for index in node.outputs]
-            found = None if editor.type(node.outputs[0]) == "f16" else [value for value in known if value is not None]
+            found = [one for one in known if one is not None]
         else:
             operands = [None if i is None else value(i) for i in node.inputs]
             absent = any(value is None and i is not None for i, value in zip(node.inputs, operands, strict=True))
