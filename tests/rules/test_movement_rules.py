@@ -176,7 +176,8 @@ def test_widen_rules_are_told_apart() -> None:
     """Signalling NaNs, a vector of 16 and one more."""
     x = np.full(17, 0x7C34, np.uint16).view(np.float16)
     found = {name: rule(x).view(np.uint32).tolist() for name, rule in rules("widen").items()}
-    assert found == {"exact": [0x7F868000] * 17, "quiet_by_16": [0x7FC68000] * 16 + [0x7F868000]}
+    loud, quiet = 0x7F868000, 0x7FC68000
+    assert found == {"exact": [loud] * 17, "quiet": [quiet] * 17, "quiet_by_16": [quiet] * 16 + [loud]}
 
 
 def test_weighted_rules_are_told_apart() -> None:

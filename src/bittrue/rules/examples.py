@@ -454,9 +454,11 @@ def _power_code(first: str, second: str) -> Iterator[Example]:
 
 
 def _widen(first: str, second: str) -> Iterator[Example]:
-    x = np.full(16, 0x7C34, np.uint16).view(np.float16)
-    one, other = (int(widen.RULES[name](x).view(np.uint32)[0]) for name in (first, second))
-    yield Example("16 signalling NaNs", (f"bits {one:#010x}", f"bits {other:#010x}"))
+    for count in (16, 15):
+        x = np.full(count, 0x7C34, np.uint16).view(np.float16)
+        one, other = (int(widen.RULES[name](x).view(np.uint32)[0]) for name in (first, second))
+        if one != other:
+            yield Example(f"{count} signalling NaNs", (f"bits {one:#010x}", f"bits {other:#010x}"))
 
 
 def _divide(first: str, second: str) -> Iterator[Example]:

@@ -22,7 +22,8 @@ class Change:
         inputs, outputs: types of a row's first operand and result; all when empty.
         when: conditions that a row must have.
         keeps: conditions under which a row stays what it is on x86-64.
-        limit: how often the results are other ones all the same.
+        limit: how often the results are other ones all the same, beside the row's own limit; None: that one is not
+            true here, and there is no other.
         odd: whether the limit is about operands that no quantizer writes, and all else is exact.
     """
 
@@ -32,7 +33,7 @@ class Change:
     outputs: tuple[str, ...] = ()
     when: tuple[tuple[object, ...], ...] = ()
     keeps: tuple[tuple[object, ...], ...] = ()
-    limit: str = ""
+    limit: str | None = ""
     odd: bool = False
 
     def fits(self, row: Row) -> bool:
@@ -49,7 +50,7 @@ class Change:
         if self.keeps:
             yield replace(row, when=(*row.when, *self.keeps), evidence=RUN)
         rules = {**row.rules, **{slot: after for slot, (_, after) in self.rules.items()}}
-        limit = ". ".join(filter(None, (self.limit, row.limit)))
+        limit = "" if self.limit is None else ". ".join(filter(None, (self.limit, row.limit)))
         yield replace(
             row, rules=rules, evidence=RUN, limit=limit, inexact=row.inexact or bool(self.limit and not self.odd)
         )

@@ -32,6 +32,7 @@ CHANGES = (
     *(Change(stem, _NEIGHBOURS) for stem in ("average_pool", "mean", "sum", "reduce_prod")),
     *(Change(stem, {**_FOURS, **_ALIKE}) for stem in ("attention",)),
     *(Change(stem, _FOURS) for stem in ("softmax", "log_softmax", "attention")),
+    Change("convert", {"widen": ("quiet_by_16", "quiet")}, limit=None),
     Change("lstm", {**_SCALED, **_JOINED}),
     *(Change(stem, {**_JOINED, **_ALIKE}) for stem in ("lstm", "gru", "rnn")),
     Change("matmul", _SCALED),
