@@ -592,35 +592,44 @@ class Attention final : public Kernel {
     return sum(sums.within(shown, value_size_)) && (!has_zero(own.total, count * value_size_) || sum(sums));
   }
 
-  static constexpr int kTogether = 4;  // keys, so that their sums need not wait for each other
-  static constexpr int kTotals = 16;   // numbers that stay in registers
+  static constexpr int kTogether = 4;  // keys, so that their sums need not wait for each other, and values
+
+  using Four = float __attribute__((vector_size(16)));
+  static Four four(const float* from) {
+    Four x;
+    std::memcpy(&x, from, sizeof x);
+    return x;
+  }
 
   template <int kKeys>
   void scores_of(const float* q, const float* k, float* scores) const {
-    float lane[kKeys][8] = {};
-    int64_t i = 0;
-    for (; i + 8 <= size_; i += 8) {
+    Four lanes[kKeys][2] = {};
+    const int64_t whole = size_ / 8 * 8;
+    for (int64_t i = 0; i < whole; i += 8) {
+      const Four query[2] = {four(q + i), four(q + i + 4)};
+#pragma GCC unroll 4
       for (int j = 0; j < kKeys; ++j) {
-        for (int64_t l = 0; l < 8; ++l) lane[j][l] += q[i + l] * k[j * size_ + i + l];
+        lanes[j][0] += query[0] * four(k + j * size_ + i);
+        lanes[j][1] += query[1] * four(k + j * size_ + i + 4);
       }
     }
+#pragma GCC unroll 4
     for (int j = 0; j < kKeys; ++j) {
-      const float* own = lane[j];
-      float sum = ((own[0] + own[1]) + (own[2] + own[3])) + ((own[4] + own[5]) + (own[6] + own[7]));
-      for (int64_t rest = i; rest < size_; ++rest) sum += q[rest] * k[j * size_ + rest];
+      const Four low = lanes[j][0], high = lanes[j][1];
+      float sum = ((low[0] + low[1]) + (low[2] + low[3])) + ((high[0] + high[1]) + (high[2] + high[3]));
+      for (int64_t i = whole; i < size_; ++i) sum += q[i] * k[j * size_ + i];
       scores[j] = sum * scale_;
     }
   }
 
-  // total[i] += the sum of weights[t] times number i of value t, in order.
-  template <int kCount>
-  void add_up(const float* weights, const float* v, int64_t keys, float* total) const {
-    float sums[kCount];
-    for (int i = 0; i < kCount; ++i) sums[i] = total[i];
-    for (int64_t t = 0; t < keys; ++t, v += value_size_) {
-      for (int i = 0; i < kCount; ++i) sums[i] += weights[t] * v[i];
+  // total[i] += the sum over `kValues` values of weights[t] times number i of value t, in order.
+  template <int kValues>
+  void add_up(const float* weights, const float* v, float* __restrict total) const {
+    for (int64_t i = 0; i < value_size_; ++i) {
+      float sum = total[i];
+      for (int t = 0; t < kValues; ++t) sum += weights[t] * v[t * value_size_ + i];
+      total[i] = sum;
     }
-    for (int i = 0; i < kCount; ++i) total[i] = sums[i];
   }
 
   // Products in 8 lanes, what is left one by one; values are added up in order.
@@ -648,10 +657,12 @@ class Attention final : public Kernel {
       return true;
     }
     const float sum = softmax_.powers(scores, scores, head.keys, largest, lanes_), by = sum > 0.0f ? 1.0f / sum : 0.0f;
-    int64_t i = 0;
-    for (; i + kTotals <= value_size_; i += kTotals) add_up<kTotals>(scores, head.v + i, head.keys, own.total + i);
-    for (; i < value_size_; ++i) add_up<1>(scores, head.v + i, head.keys, own.total + i);
-    for (i = 0; i < value_size_; ++i) out[i] = own.total[i] * by;
+    int64_t t = 0;
+    for (; t + kTogether <= head.keys; t += kTogether) {
+      add_up<kTogether>(scores + t, head.v + t * value_size_, own.total);
+    }
+    for (; t < head.keys; ++t) add_up<1>(scores + t, head.v + t * value_size_, own.total);
+    for (int64_t i = 0; i < value_size_; ++i) out[i] = own.total[i] * by;
     return all_finite(out, value_size_);
   }
 
