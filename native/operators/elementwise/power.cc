@@ -69,18 +69,26 @@ class RealPower final : public BlockKernel {
   Products products_;
 };
 
+// The C library's power: of binary32 numbers, or of what is wider, rounded last.
+float library_power(float x, float y) { return arithmetic::power(x, y); }
+template <class Y>
+float library_power(float x, Y y) {
+  return static_cast<float>(std::pow(static_cast<double>(x), static_cast<double>(y)));
+}
+
 // Exponents that are the same for a row at least; squares, cubes and, if `finite`, other products are loops of their own.
+template <class Y>
 class PowerOfRows final : public BlockKernel {
  public:
   PowerOfRows(const Step& step, bool finite)
-      : BlockKernel(step, {sizeof(float), sizeof(float)}, sizeof(float)),
+      : BlockKernel(step, {sizeof(float), sizeof(Y)}, sizeof(float)),
         finite_(finite),
         only_(step.input(1).elements == 1) {}
 
  private:
   void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
     const auto* first = reinterpret_cast<const float*>(in[0]);
-    const auto* second = reinterpret_cast<const float*>(in[1]);
+    const auto* second = reinterpret_cast<const Y*>(in[1]);
     auto* target = reinterpret_cast<float*>(out);
     for (int64_t i = 0, end = count; i < count; i = end) {
       if (!only_) {
@@ -90,11 +98,11 @@ class PowerOfRows final : public BlockKernel {
     }
   }
 
-  void stretch(const float* first, float y, float* target, int64_t count) const {
+  void stretch(const float* first, Y y, float* target, int64_t count) const {
     const auto each = [&](const auto& function) {
       for (int64_t i = 0; i < count; ++i) target[i] = function(first[i]);
     };
-    const int32_t whole = finite_ ? near_whole(y) : 0;
+    const int32_t whole = finite_ ? near_whole(static_cast<float>(y)) : 0;
     if (whole == 2) {
       each([](float x) { return multiplied(x, 2); });
     } else if (whole != 0) {
@@ -104,7 +112,7 @@ class PowerOfRows final : public BlockKernel {
     } else if (!finite_ && y == 3) {
       each([](float x) { return x * x * x; });
     } else {
-      each([y](float x) { return arithmetic::power(x, y); });
+      each([y](float x) { return library_power(x, y); });
     }
   }
 
@@ -115,12 +123,32 @@ void require_one(const Step& step, bool one_exponent) {
   require(!one_exponent || step.input(1).elements == 1, "there must be one exponent");
 }
 
+template <class Y>
+std::unique_ptr<Kernel> make_wide_power(const Step& step, bool one_exponent) {
+  if (one_exponent) return std::make_unique<PowerOfRows<Y>>(step, false);
+  const auto block = [](const uint8_t* const* in, uint8_t* out, int64_t count) {
+    const auto* first = reinterpret_cast<const float*>(in[0]);
+    const auto* second = reinterpret_cast<const Y*>(in[1]);
+    auto* target = reinterpret_cast<float*>(out);
+    for (int64_t i = 0; i < count; ++i) target[i] = library_power(first[i], second[i]);
+  };
+  return make_blocks(step, {sizeof(float), sizeof(Y)}, sizeof(float), BlockFunction(block));
+}
+
 std::unique_ptr<Kernel> make_real_power(const Step& step, bool one_exponent) {
+  if (step.rule("power") == "binary64_products_or_library") {
+    switch (step.input(1).type) {
+      case Type::s32: return make_wide_power<int32_t>(step, one_exponent);
+      case Type::s64: return make_wide_power<int64_t>(step, one_exponent);
+      case Type::f64: return make_wide_power<double>(step, one_exponent);
+      default: return nullptr;
+    }
+  }
   const std::string& rule = step.rule("power");
   const bool finite = rule == "finite_products_or_library", plain = rule == "binary32_products_or_library";
   require(finite || plain || rule == "library", "no native rule for this slot");
   if (!plain) require_one(step, one_exponent);
-  if (one_exponent && (finite || plain)) return std::make_unique<PowerOfRows>(step, finite);
+  if (one_exponent && (finite || plain)) return std::make_unique<PowerOfRows<float>>(step, finite);
   return make_zip<float, float>(step, [](float x, float y) { return arithmetic::power(x, y); });
 }
 

@@ -394,10 +394,10 @@ std::unique_ptr<Kernel> make_dequantize_by_operands(const Step& step) {
     case Type::u8: return dequantize_from<uint8_t>(step);
     case Type::s2:
     case Type::s4: return dequantize_from<int8_t>(step);
-    // Zero points of integers are integers.
+    // Floats of 8 bits and fewer, too; these have no zero points but 0.
     case Type::bytes1:
       require(step.has_array("zero_points"), "scales are computed");
-      return step.array("zero_points").type == Type::s64 ? dequantize_from<uint8_t>(step) : nullptr;
+      return step.rule("zero_points") == "used" ? dequantize_from<uint8_t>(step) : nullptr;
     case Type::s16: return dequantize_from<int16_t>(step);
     case Type::u16: return dequantize_from<uint16_t>(step);
     case Type::s32: return dequantize_from<int32_t>(step);

@@ -235,6 +235,9 @@ def library_logistic(x: F64) -> F64:
     return _logistic(x, library_exp)
 
 
+_QUIET = 1 << 51
+
+
 def library_power(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> F64:
     """The C library's x^y in binary64, element by element, with broadcasting."""
 
@@ -248,6 +251,14 @@ def library_power(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> F64:
             pass
         return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
 
-    a, b = np.broadcast_arrays(x, y)
+    a, b = np.broadcast_arrays(x, np.asarray(y, np.float64))
+    a = a.astype(np.float64)
     pairs = zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), strict=True)
-    return np.array([one(base, exponent) for base, exponent in pairs], np.float64).reshape(a.shape)
+    result = np.array([one(base, exponent) for base, exponent in pairs], np.float64).reshape(a.shape)
+    # A NaN stays, quiet and with another sign under odd powers; a signalling one even to the power of 0.
+    missing = np.isnan(a)
+    if missing.any():
+        signalling = missing & (a.view(np.uint64) & _QUIET == 0)
+        stays = missing & ((b != 0) | signalling)
+        result = np.where(stays, np.where(np.signbit(a) & (b % 2 == 1), -(a + 0), a + 0), result)
+    return result

@@ -71,11 +71,14 @@ def _products_or_wide_library(x: np.ndarray, y: np.ndarray, alone: bool) -> np.n
     [0.0010000000000000002, 8.0]
     """
     with np.errstate(all="ignore"):
-        found = rational_wide.library_power(x, y).astype(x.dtype)
         if not alone:
-            return found
-        square = x * x
-        return np.where(y == 2, square, np.where(y == 3, square * x, found))
+            return rational_wide.library_power(x, y).astype(x.dtype)
+        a, b = np.broadcast_arrays(x, y)
+        square = a * a
+        found = np.where(b == 2, square, square * a)
+        others = (b != 2) & (b != 3)
+        found[others] = rational_wide.library_power(a[others], b[others]).astype(x.dtype)
+        return found
 
 
 def _library(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:

@@ -432,7 +432,7 @@ def _in_order(rows: np.ndarray) -> np.ndarray:
 def _length_in_order(x: Rows, p: int) -> np.ndarray:
     with np.errstate(all="ignore"):
         length = (_in_order(np.abs(x)) if p == 1 else np.sqrt(_in_order(x * x)))[:, None]
-        return np.where(length == 0, x, x / length)
+        return np.where(length == 0, x.dtype.type(0), x / length)
 
 
 def _across_running(x: np.ndarray, size: int, alpha: float, beta: float, bias: float) -> np.ndarray:

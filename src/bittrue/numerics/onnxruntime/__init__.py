@@ -29,6 +29,7 @@ ONNXRUNTIME = Numerics(
     ),
     rewrites=(
         "unblock_channels",
+        "keep_axes_of_nothing",
         "settle_constants",
         "fold_reals",
         "cast_halves",

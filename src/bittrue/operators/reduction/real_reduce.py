@@ -42,7 +42,10 @@ def lower(call: Call, kind: str) -> Lowered:
     source = call.input(0)
     if kind != "mean" and kind not in real_sum.RULES[call.rules["real_sum"]].reductions:
         raise call.unsupported("BT-SUM-FUNCTION", f"'{kind}' of {source.type.title} has no rule")
-    parameters: dict[str, Attribute] = {"axes": reduced_axes(call), "shape": call.output.shape, "kind": kind}
+    axes = reduced_axes(call)
+    if not axes and call.node.attributes.get("keeps_without_axes") and kind in ("sum", "mean", "prod"):
+        return Lowered({"shape": call.output.shape}, operator="reshape", inputs=(0,))
+    parameters: dict[str, Attribute] = {"axes": axes, "shape": call.output.shape, "kind": kind}
     if call.node.attributes.get("alone", False):
         parameters["alone"] = True
     return Lowered(
@@ -91,7 +94,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The rule's reduction of the elements of every output, in row-major order."""
     x, kind = inputs[0], step["kind"]
     rows = row_major(x, step["axes"])
-    reduce = real_sum.RULES[step.rules["real_sum"]].reductions["sum" if kind == "mean" else kind]
+    rule = real_sum.RULES[step.rules["real_sum"]]
+    reduce = rule.reductions["sum" if kind == "mean" else kind]
+    # The mean of nothing is no number, but 0 where orders are kept.
+    count = float(rows.shape[1] or rule.ordered)
     way = _way(kind, x.shape, step["axes"], rows.shape)
     if "alone" in step.parameters:
         way = real_sum.Way("packets", np.zeros(len(rows), np.int64))
@@ -105,7 +111,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         block = rows[begin : begin + per_block]
         out[begin : begin + per_block] = reduce(
             block.astype(out.dtype, copy=False),
-            np.full(len(block), float(rows.shape[1])) if kind == "mean" else None,
+            np.full(len(block), count) if kind == "mean" else None,
             _part(way, begin, begin + per_block),
         )
     return [out.astype(x.dtype, copy=False).reshape(step["shape"])]

@@ -16,7 +16,8 @@ from ..core.elementwise import BLOCK
 def reduced_axes(call: Call) -> tuple[int, ...]:
     """The axes that the second input names, counted from the front, each once; none for a scalar input.
 
-    Where it names none, every element is reduced on its own, or everything with `keeps_without_axes` false.
+    Where it names none, every element is reduced on its own, or everything with `keeps_without_axes` false. With
+    `counted_from_back` axes of negative numbers are none where there are no elements.
     """
     call.expect((1, 2))
     source = call.input(0)
@@ -25,6 +26,8 @@ def reduced_axes(call: Call) -> tuple[int, ...]:
         return ()
     if not axes and not call.node.attributes.get("keeps_without_axes", True):
         return tuple(range(source.rank))
+    if call.node.attributes.get("counted_from_back") == "unless_empty" and not source.size:
+        axes = [axis for axis in axes if axis >= 0]
     return tuple(sorted({call.axis(axis, source.rank) for axis in axes}))
 
 
@@ -140,6 +143,8 @@ def _extreme(operation: np.ufunc, sign: int) -> Callable[[Step, Sequence[np.ndar
         rule = extreme.RULES[step.rules["extreme"]] if "extreme" in step.rules else None
         if x.dtype == np.bool_:
             result = _of_truth_values(x, axes, sign)
+        elif not math.prod(step["shape"]):
+            result = np.zeros(0)
         elif rule is not None and (x.size or rule.of_nothing):
             told = (step["way"], step["sizes"]) if rule.in_packets else (_neighbours(x, axes),) * rule.in_parts
             result = rule.apply(row_major(x, axes), sign, *told)

@@ -1,0 +1,99 @@
+"""Corners of single operators: nothing to reduce, no axes, exponents of other types, rows of zeros, floats of 8 bits.
+
+Stems: sum, mean, reduce_prod, power, lp_normalization, dequantize.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import helper
+
+from support.onnx_models import Checks, check, natively, single
+from support.onnx_narrow import run_memory
+
+KINDS = (np.float32, np.float64, np.int32, np.int64)
+REDUCTIONS = ("ReduceL2", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+
+
+def _reduction(
+    operator: str, x: np.ndarray, axes: list[int], opset: int, constant: bool, **attributes: int
+) -> tuple[bytes, list[np.ndarray]]:
+    """Axes are an operand, or the attribute of older sets."""
+    operand = opset >= (13 if operator == "ReduceSum" else 18)
+    inputs = {"x": x, **({"axes": np.array(axes, np.int64)} if operand else {})}
+    given: dict[str, Any] = {**attributes, **({} if operand else {"axes": axes})}
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    return single(operator, inputs, [kind], given, opset=opset, constants=["axes"] if constant else [])
+
+
+@pytest.mark.parametrize("operator", REDUCTIONS)
+def test_reductions_of_nothing(operator: str) -> None:
+    """The runtime keeps the axes that are counted from the back, and the mean of nothing is 0."""
+    for axes, kept in product(([-1], [1], [2, -2], [-3, 1]), (0, 1)):
+        for kind, (opset, constant) in zip(KINDS, ((12, True), (20, True), (20, False), (20, True)), strict=True):
+            x = np.zeros((3, 0, 4), kind)
+            content, feeds = _reduction(operator, x, axes, opset, constant, keepdims=kept)
+            assert check(content, feeds) == "equal", (axes, kept, kind)
+
+
+@pytest.mark.parametrize("shape", [(), (2, 2)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("operator", ["ReduceMean", "ReduceProd", "ReduceSum"])
+def test_reductions_along_no_axes(operator: str, kind: type[Any], shape: tuple[int, ...]) -> None:
+    """They copy: zeros keep their sign, and integers beyond 2^53 all of their digits."""
+    x = np.array([0, 2**30 + 1, -7, 2**60 + 1 if kind is np.int64 else 3]).astype(kind)
+    x = -x.reshape(shape) if shape else x[3]
+    content, feeds = single(
+        operator, {"x": x}, [helper.np_dtype_to_tensor_dtype(x.dtype)], {"noop_with_empty_axes": 1}, opset=20
+    )
+    assert check(content, feeds) == "equal"
+
+
+def test_integer_exponents(request: pytest.FixtureRequest) -> None:
+    """Powers of binary32 numbers are taken in binary64 then; 2^24 + 1 stays odd."""
+    checks = Checks(request, usual=10, only="equal")
+    for rng in checks:
+        kind = [np.int32, np.int64, np.float64][rng.integers(3)]
+        x = rng.standard_normal((5, 4, 9)).astype(np.float32)
+        y = rng.integers(-9, 10, ((5, 4, 9), (5, 4, 1), (1,), ())[rng.integers(4)]).astype(kind)
+        if rng.random() < 0.3:
+            x, y = np.copysign(np.float32(1) + np.float32(2**-20), x), y + np.asarray(2**24, kind)
+        constants = ["y"] if rng.random() < 0.5 else []
+        checks.add(*single("Pow", {"x": x, "y": y}, [1], opset=15, constants=constants))
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (3, 7)])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_integer_exponents_are_native(kind: type[Any], shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(4)
+    inputs = {"x": rng.standard_normal((3, 7)).astype(np.float32), "y": rng.integers(-5, 6, shape).astype(kind)}
+    natively(*single("Pow", inputs, [1], opset=15))
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_power_of_one_number_by_another(kind: type[Any]) -> None:
+    inputs = {"x": np.asarray(3, kind), "y": np.asarray(2, np.int32)}
+    content, feeds = single("Pow", inputs, [helper.np_dtype_to_tensor_dtype(np.dtype(kind))], opset=15)
+    assert check(content, feeds) == "equal"
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_rows_of_zeros_by_their_length(p: int) -> None:
+    """They become zeros without a sign."""
+    x = np.float32([[0.0, -0.0], [3.0, -4.0]])
+    assert check(*single("LpNormalization", {"x": x}, [1], {"p": p})) == "equal"
+
+
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"])
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_floats_of_8_bits_by_constant_scales(kind: str, shape: tuple[int, ...]) -> None:
+    """Without a zero point they are no integers to the native executor, either."""
+    x = np.arange(30, dtype=np.uint8).reshape(10, 3).view(getattr(ml_dtypes, kind))
+    inputs = {"x": x, "scale": np.full(shape, 0.3, np.float32)}
+    content, feeds = single("DequantizeLinear", inputs, [1], {"axis": 1}, opset=19, constants=["scale"])
+    assert check(content, feeds, expected=lambda: run_memory(content, feeds)) == "equal"
