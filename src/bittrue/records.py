@@ -1,8 +1,9 @@
 """`dataclass` as the standard library has it, made in no time: a first result needs dozens of them.
 
-A class gets its `__init__` when the first object is made, which writes past the frozen `__setattr__`, so that objects
-are made in less than half the time, too; and what `dataclasses` says of it when somebody asks. The other methods follow
-from the fields' names.
+A class gets its `__init__` when it has some objects, or somebody asks for it; it writes past the frozen `__setattr__`, so
+that objects are made in less than half the time, too. The first ones are filled by a function that serves all classes:
+many have few objects, for which compiling a function would take longer. What `dataclasses` says of a class is made when
+somebody asks. The other methods follow from the fields' names.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ else:
                 delattr(cls, name)
         cls._kinds, cls._defaults = kinds | own, defaults
         cls.__match_args__ = tuple(cls._kinds)
-        cls.__init__ = _Later(cls, "__init__", _init)
+        cls.__init__ = _Init(cls, "__init__", _init)
         cls.__dataclass_fields__ = _Later(cls, "__dataclass_fields__", _fields)
         if "__repr__" not in vars(cls):
             cls.__repr__ = _repr
@@ -82,6 +83,37 @@ class _Later:
         value = self._make(self._owner)
         setattr(self._owner, self._name, value)
         return value.__get__(record, cls) if hasattr(value, "__get__") else value
+
+
+class _Init(_Later):
+    """`__init__`, which is made for a class with several objects."""
+
+    _FEW = 16
+
+    def __init__(self, owner: type, name: str, make: Callable[[type], Any]) -> None:
+        super().__init__(owner, name, make)
+        self._left = self._FEW
+
+    def __get__(self, record: object, cls: type) -> Any:
+        # A class that is made of this one has the attribute, too.
+        if record is None or not self._left:
+            return super().__get__(record, cls)
+        self._left -= 1
+        return partial(_fill, self._owner, record)
+
+
+def _fill(cls: Any, record: Any, *given: Any, **named: Any) -> None:
+    """What `__init__` does, without one; it is asked where arguments are wrong."""
+    names, defaults = cls._kinds, cls._defaults
+    held = dict(zip(names, given, strict=False))
+    missing = names.keys() - held.keys() - named.keys()
+    if len(given) > len(names) or not named.keys() <= names.keys() - held.keys() or not missing <= defaults.keys():
+        cls.__init__(record, *given, **named)
+        return
+    held |= named
+    for name in names:
+        value = held[name] if name in held else defaults[name]
+        record.__dict__[name] = value.make() if isinstance(value, _Factory) else value
 
 
 def _init(cls: Any) -> Any:

@@ -138,3 +138,45 @@ def test_a_run_from_the_command_line_needs_little() -> None:
     heavy = "bittrue.evaluation concurrent.futures email logging multiprocessing rich.progress socket subprocess"
     done = subprocess.run([sys.executable, "-c", code, heavy], check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"
+
+
+def test_first_objects_are_like_later_ones() -> None:
+    """The first ones are made without a function of their class."""
+
+    @dataclass(frozen=True)
+    class Point:
+        x: int
+        y: int = 2
+        names: list[str] = field(default_factory=list)
+
+    made = [Point(1), Point(1, 3), Point(x=4, names=["a"])]
+    assert not inspect.isfunction(vars(Point)["__init__"])
+    wrong: list[Callable[[], Point]] = [
+        lambda: Point(),  # type: ignore[call-arg]
+        lambda: Point(1, 2, [], 4),  # type: ignore[call-arg]
+        lambda: Point(1, x=2),  # type: ignore[misc]
+        lambda: Point(1, z=2),  # type: ignore[call-arg]
+    ]
+    told = []
+    for make in wrong:
+        with pytest.raises(TypeError) as caught:
+            make()
+        told.append(str(caught.value))
+    assert inspect.isfunction(vars(Point)["__init__"])
+    assert [Point(1), Point(1, 3), Point(x=4, names=["a"])] == made
+    assert [list(vars(point)) for point in made] == [["x", "y", "names"]] * 3
+    assert made[0].names is not made[1].names
+    for make, text in zip(wrong, told, strict=True):
+        with pytest.raises(TypeError) as caught:
+            make()
+        assert str(caught.value) == text
+
+
+def test_a_class_with_several_objects_gets_its_function() -> None:
+    @dataclass
+    class Many:
+        x: int
+
+    made = [Many(i) for i in range(40)]
+    assert [one.x for one in made] == list(range(40))
+    assert inspect.isfunction(vars(Many)["__init__"])
