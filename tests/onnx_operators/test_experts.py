@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+import bittrue
 from support.attention_models import normal
 from support.expert_models import GENERATORS, qmoe
 from support.onnx_models import MICROSOFT, Checks, check, single
@@ -96,3 +97,37 @@ def test_what_the_runtime_refuses(attributes: dict[str, int | str]) -> None:
         for name, shape in (("x", (2, 8)), ("scores", (2, 5)), ("a", (5, 4, 8)), ("none", None), ("b", (5, 8, 4)))
     }
     assert check(*single("MoE", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == "refused"
+
+
+@pytest.mark.parametrize("rows", [1, 60])
+@pytest.mark.parametrize(("bits", "block"), [(0, 0), (8, 0), (4, 0), (4, 32), (2, 16)])
+def test_native(bits: int, block: int, rows: int) -> None:
+    """Every way of making real products has a native kernel: of single rows, of more than one panel of columns."""
+    rng, experts, hidden, inner = np.random.default_rng(7), 3, 64, 96
+    inputs: dict[str, np.ndarray | None] = {"x": normal(rng, rows, hidden), "scores": normal(rng, rows, experts)}
+    for name, columns, depth in (("first", 2 * inner, hidden), ("second", hidden, inner)):
+        if not bits:
+            inputs |= {name: normal(rng, experts, inner if name == "first" else columns, depth), f"{name}_bias": None}
+            continue
+        inputs[name] = rng.integers(0, 256, (experts, columns, depth * bits // 8)).astype(np.uint8)
+        scales = (experts, columns, depth // block) if block else (experts, columns)
+        inputs[f"{name}_scale"] = np.exp2(rng.uniform(-6, -3, scales)).astype(np.float32)
+        inputs[f"{name}_bias"] = normal(rng, experts, columns)
+    attributes = {
+        "k": 2,
+        "activation_type": "swiglu",
+        "swiglu_fusion": 1,
+        "expert_weight_bits": bits,
+        "block_size": block,
+    }
+    if not bits:
+        attributes = {"k": 2, "activation_type": "silu"}
+    elif not block:
+        del attributes["block_size"]
+    constants = [name for name in inputs if name.startswith(("first", "second")) and inputs[name] is not None]
+    model, feeds, *rest = single(
+        "QMoE" if bits else "MoE", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=constants
+    )
+    assert check(model, feeds, *rest) == "equal"
+    session = bittrue.load(model).prepare(executor="native")
+    assert "1 steps native" in str(session.plan)
