@@ -30,16 +30,22 @@ def infer(call: Call) -> list[Shape]:
     return operand_pairs.infer(call) if has_operands(call) else broadcast_shape(call)
 
 
-def real_below_one(call: Call, real: np.float64, prefix: str, what: str) -> rescale.Prepared:
-    """Prepared rescale parameters of a real multiplier that must lie in (0, 1) and stay there when encoded."""
-    prepared = rescale.prepare(call.rules["rescale"], [real], prefix) if 0 < real < 1 else None
-    if prepared is None or prepared[prefix + "exponent"].max() > 0:
-        raise call.invalid(
-            "BT-MULTIPLIER",
-            f"the multiplier {what} must lie above 0 and below 1, found {float(real)!r}",
-            "the kernels abort, or shift by a negative amount, outside; the scales are orders of magnitude apart",
-        )
-    return prepared
+def reals_below_one(call: Call, reals: Mapping[str, tuple[np.float64, str]]) -> rescale.Prepared:
+    """Prepared rescale parameters of real multipliers that must lie in (0, 1) and stay there when encoded.
+
+    `reals`: prefix to the multiplier and what it is.
+    """
+    fit = all(0 < real < 1 for real, _ in reals.values())
+    prepared = rescale.prepare(call.rules["rescale"], [real for real, _ in reals.values()]) if fit else {}
+    for place, (real, what) in enumerate(reals.values()):
+        if not 0 < real < 1 or (fit and prepared["exponent"][place] > 0):
+            raise call.invalid(
+                "BT-MULTIPLIER",
+                f"the multiplier {what} must lie above 0 and below 1, found {float(real)!r}",
+                "the kernels abort, or shift by a negative amount, outside; the scales are orders of magnitude apart",
+            )
+    places = {prefix: slice(place, place + 1) for place, prefix in enumerate(reals)}
+    return {prefix + key: array[place] for prefix, place in places.items() for key, array in prepared.items()}
 
 
 def aligned_arrays(call: Call, power: int = 1) -> rescale.Prepared:
@@ -50,11 +56,14 @@ def aligned_arrays(call: Call, power: int = 1) -> rescale.Prepared:
     with np.errstate(invalid="ignore"):
         shares = np.float64(first) / unit, np.float64(second) / unit
     result = align.result_multiplier(rule, first, second, output, power)
-    return {
-        **real_below_one(call, shares[0], "first_", "first scale / (2 * larger scale)"),
-        **real_below_one(call, shares[1], "second_", "second scale / (2 * larger scale)"),
-        **real_below_one(call, result, "", "from the aligned inputs to the output's scale"),
-    }
+    return reals_below_one(
+        call,
+        {
+            "first_": (shares[0], "first scale / (2 * larger scale)"),
+            "second_": (shares[1], "second scale / (2 * larger scale)"),
+            "": (result, "from the aligned inputs to the output's scale"),
+        },
+    )
 
 
 def plain_parameters(call: Call) -> dict[str, Attribute]:
