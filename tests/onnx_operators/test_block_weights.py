@@ -122,6 +122,49 @@ def test_random_models(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     assert replaced
 
 
+@pytest.mark.parametrize("gate", ["FastGelu", "its definition"])
+def test_biases_before_fast_gates(gate: str) -> None:
+    """A sum before a FastGelu of the file is that gate's, before one that the runtime makes it is the product's."""
+    defined = [
+        helper.make_node("Pow", ["sum", "three"], ["cube"]),
+        helper.make_node("Mul", ["cube", "small"], ["bent"]),
+        helper.make_node("Add", ["sum", "bent"], ["whole"]),
+        helper.make_node("Mul", ["whole", "root"], ["angle"]),
+        helper.make_node("Tanh", ["angle"], ["tanh"]),
+        helper.make_node("Add", ["tanh", "unit"], ["top"]),
+        helper.make_node("Mul", ["sum", "half"], ["halved"]),
+        helper.make_node("Mul", ["halved", "top"], ["gated"]),
+    ]
+    nodes = [
+        helper.make_node(
+            "MatMulNBits",
+            ["x", "w", "scales", "points"],
+            ["product"],
+            domain="com.microsoft",
+            K=64,
+            N=24,
+            bits=4,
+            block_size=32,
+            accuracy_level=4,
+        ),
+        helper.make_node("Add", ["product", "b"], ["sum"]),
+        *([helper.make_node(gate, ["sum"], ["gated"], domain="com.microsoft")] if gate == "FastGelu" else defined),
+        helper.make_node("Neg", ["gated"], ["y"]),
+    ]
+    rng = np.random.default_rng(6)
+    constants = {
+        "w": rng.integers(0, 256, (24, 2, 16)).astype(np.uint8),
+        "scales": rng.standard_normal((24, 2)).astype(np.float32),
+        "points": rng.integers(0, 256, (24, 1)).astype(np.uint8),
+        "b": rng.standard_normal(24).astype(np.float32),
+        **{name: np.float32(v) for name, v in (("three", 3), ("small", 0.044715), ("unit", 1), ("half", 0.5))},
+        "root": np.float32(0.7978845608),
+    }
+    x = rng.standard_normal((30, 64)).astype(np.float32)
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)
+    assert check(content, feeds) == "equal"
+
+
 @pytest.mark.parametrize("shared", ["scale", "equal scale", "zero point"])
 def test_shared_scales(shared: str) -> None:
     """Products whose scale another node reads stay; small equal constants are one, and zero points do not count."""

@@ -146,13 +146,14 @@ def _normalized_product(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
 
 
 @needs_wide
-@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("form", ["plain", "read", "own bias"])
 @pytest.mark.parametrize("turned", [False, True])
-def test_biases_before_skipping_normalizations_of_the_file(turned: bool, read: bool) -> None:
+def test_biases_before_skipping_normalizations_of_the_file(turned: bool, form: str) -> None:
     """A vector that the file adds to a product before its SkipLayerNormalization is added last, on either side.
 
-    `read`: so is it in the sum that the node gives, too, which others read.
+    So is it in the sum that the node gives, too, which others read; a node that has a bias takes in no other.
     """
+    read, own = form == "read", ["b"] * (form == "own bias")
     rng = np.random.default_rng(5)
     shapes = {"x": (1, 6, 8), "w": (8, 16), "b": (16,), "r": (1, 6, 16), "scale": (16,), "shift": (16,)}
     values = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
@@ -162,7 +163,7 @@ def test_biases_before_skipping_normalizations_of_the_file(turned: bool, read: b
         helper.make_node("Add", ["product", "b"], ["biased"]),
         helper.make_node(
             "SkipLayerNormalization",
-            [*sides, "scale", "shift"],
+            [*sides, "scale", "shift", *own],
             ["y", "", "", "sum"] if read else ["y"],
             domain="com.microsoft",
         ),

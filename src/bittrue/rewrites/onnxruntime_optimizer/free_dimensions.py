@@ -30,17 +30,19 @@ Values = Callable[[int | None], np.ndarray | None]
 # Results with the sizes of the first operand, beside operators that infer them so.
 _KEEPS = frozenset(
     """
-    batch_normalization clip cumsum dequantize group_normalization layer_normalization leaky_relu
-    local_response_normalization log_softmax logistic lp_normalization prelu quantize relu reverse_sequence scatter_nd
-    softmax triangle
+    batch_normalization causal_conv clip cumsum dequantize hardmax layer_normalization leaky_relu
+    local_response_normalization log_softmax logistic lp_normalization mixture_of_experts prelu quantize relu
+    reverse_sequence rotary_embedding scatter_nd softmax triangle
     """.split()
 )
 _BROADCASTS = ("add", "mul", "select", "add_n")
+# Sources whose sums have the sizes of the first operand, whatever is added.
+_SUMS = ("EmbedLayerNormalization", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
 # Sources of the matrix products whose sizes the runtime infers.
 _PRODUCTS = frozenset(
     """
     Attention DynamicQuantizeMatMul FusedGemm FusedMatMul Gemm MatMul MatMulBnb4 MatMulInteger MatMulIntegerToFloat
-    MatMulNBits QGemm QLinearMatMul
+    MatMulNBits QAttention QGemm QLinearMatMul
     """.split()
 )
 _OVER_AXES = ("mean", "sum", "reduce_max", "reduce_min", "reduce_prod")
@@ -147,7 +149,8 @@ class _Walk:
         first = self.get(node.inputs[0]) if node.inputs else None
         if operator is None:
             return ()
-        if operator.infer is same_shape or node.operator in _KEEPS:
+        keeps = operator.infer is same_shape or node.operator in _KEEPS
+        if keeps or (node.source in _SUMS and node.operator == "add"):
             return (first,)
         if operator.infer is broadcast_shape or node.operator in _BROADCASTS:
             return (_broadcast([self.get(index) for index in node.inputs if index is not None]),)
@@ -198,11 +201,30 @@ class _Walk:
         return (tuple(size for axis, size in enumerate(first) if axis not in axes),)
 
     def attention(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
-        """Of one tensor of queries, keys and values side by side."""
-        if node.source != "Attention" or any(index is not None for index in node.inputs[1:3]) or len(first) != 3:
+        given = node.attributes
+        heads, key_heads, columns = (int(str(given[name])) for name in ("heads", "key_heads", "value_columns"))
+        value = self.get((*node.inputs, None, None)[2])
+        if all(index is None for index in node.inputs[1:3]):
+            # Queries, keys and values side by side in one tensor.
+            if len(first) != 3 or not isinstance(first[2], int):
+                return ()
+            if node.source == "GroupQueryAttention":
+                return ((*first[:2], first[2] // (heads + 2 * key_heads) * heads),)
+            return ((*first[:2], columns or first[2] // 3),)
+        if node.source == "GroupQueryAttention":
+            return (first,)
+        if value is None or len(first) not in (3, 4):
             return ()
-        values, every = node.attributes["value_columns"], first[2]
-        return ((*first[:2], values or every // 3),) if isinstance(every, int) and isinstance(values, int) else ()
+        if len(first) == 4:
+            return ((*first[:3], value[3]),) if len(value) == 4 else ()
+        rows = value[2] if len(value) == 3 else value[1]
+        if len(value) == 4:
+            wide = rows * value[3] if isinstance(rows, int) and isinstance(value[3], int) else UNKNOWN
+        elif node.source == "Attention":
+            wide = rows // key_heads * heads if isinstance(rows, int) else UNKNOWN
+        else:
+            wide = rows
+        return ((*first[:2], wide),)
 
     def transpose(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         order = self._axes(node.inputs[1], len(first)) if len(node.inputs) > 1 else tuple(range(len(first)))[::-1]
@@ -224,20 +246,75 @@ class _Walk:
 
     def gather(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         indices, axis = self.get(node.inputs[1]), node.attributes.get("axis")
-        if (
-            indices is None
-            or not isinstance(axis, int)
-            or node.source != "Gather"
-            or not -len(first) <= axis < len(first)
-        ):
+        if node.attributes.get("elements"):
+            return (indices,)
+        if indices is None or not isinstance(axis, int) or not -len(first) <= axis < len(first):
             return ()
         axis %= len(first)
-        return ((*first[:axis], *indices, *first[axis + 1 :]),)
+        numbers, last = self._numbers(node.outputs[0]), first[axis + 1 :]
+        if "block_size" in node.attributes and numbers is not None:
+            # Several numbers may share a byte.
+            last = numbers[axis + len(indices) :]
+        return ((*first[:axis], *indices, *last),)
+
+    def gather_nd(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        indices, batches = self.get(node.inputs[1]), node.attributes["batch_dims"]
+        if not indices or not isinstance(indices[-1], int) or not isinstance(batches, int):
+            return ()
+        return ((*indices[:-1], *first[batches + indices[-1] :]),)
+
+    def arg_max(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        axes = self._axes(node.inputs[1], len(first))
+        return () if axes is None else (tuple(size for axis, size in enumerate(first) if axis not in axes),)
+
+    def one_hot(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        depth, axis = self.editor.value(node.inputs[1]), node.attributes["axis"]
+        if depth is None or depth.size != 1 or not isinstance(axis, int) or not -len(first) - 1 <= axis <= len(first):
+            return ()
+        axis %= len(first) + 1
+        return ((*first[:axis], int(depth.reshape(())), *first[axis:]),)
+
+    def top(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        """Of the largest: nothing but the rank where the axis is free."""
+        count, axis = self.editor.value(node.inputs[1]), node.attributes["axis"]
+        if not isinstance(axis, int) or not -len(first) <= axis < len(first):
+            return ()
+        axis %= len(first)
+        if count is None or count.size != 1 or not isinstance(first[axis], int):
+            return ((UNKNOWN,) * len(first),) * 2
+        return ((*first[:axis], int(count.reshape(())), *first[axis + 1 :]),) * 2
+
+    def blocks_and_depth(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        numbers = self._numbers(node.outputs[0])
+        if node.attributes["block_size"] == 1 or numbers is None:
+            return (first,) if numbers is not None else ()
+        return ((first[0], *numbers[1:]),)
+
+    def einsum(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        given = {name: str(node.attributes.get(name, "")) for name in ("part", "letters", "terms", "result")}
+        letters = given["letters"]
+        if given["part"] == "spread":
+            term = given["terms"].split(",")[int(str(node.attributes["index"]))]
+            if not term.isalpha() or len(term) != len(first):
+                return ()
+            own = dict(zip(term, first, strict=True))
+            return (tuple(own.get(letter, 1) for letter in letters),)
+        merged = _broadcast([self.get(index) for index in node.inputs[1:]] or [first])
+        if given["part"] not in ("joined", "result") or merged is None or len(merged) != len(letters):
+            return ()
+        if given["part"] == "result":
+            return (tuple(merged[letters.index(letter)] for letter in given["result"]),)
+        summed = node.attributes["summed"]
+        assert isinstance(summed, tuple)
+        return (tuple(1 if axis - len(letters) in summed else size for axis, size in enumerate(merged)),)
 
     def concatenation(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         axis = node.attributes.get("axis")
         parts = [self.get(index) for index in node.inputs]
-        if node.source != "Concat" or not isinstance(axis, int) or not -len(first) <= axis < len(first):
+        if node.source == "QLinearConcat":
+            # Scales and zero points stand behind all of them.
+            parts = parts[: (len(parts) - 2) // 3]
+        if not isinstance(axis, int) or not -len(first) <= axis < len(first):
             return ()
         merged: list[Size] = list(first)
         axis %= len(first)
@@ -293,6 +370,10 @@ class _Walk:
     def dynamic_quantize_linear(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         return first, (), ()
 
+    def groups(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        """The runtime carries GroupNormalization out by its definition, which goes through computed sizes."""
+        return () if node.source == "GroupNormalization" else (first,)
+
     def images(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         numbers = self._numbers(node.outputs[0])
         if numbers is None and node.source == "Conv":
@@ -303,13 +384,13 @@ class _Walk:
         whole = not node.attributes.get("kernel", True)
         pairs = zip(first[2:], numbers[2:], strict=True)
         after = (new if whole or isinstance(old, int) else UNKNOWN for old, new in pairs)
-        return ((first[0], numbers[1], *after),)
+        return ((first[0], numbers[1] if node.operator.startswith("conv") else first[1], *after),)
 
     def pad(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         numbers, widths = self._numbers(node.outputs[0]), self.folded((*node.inputs, None)[1])
         if widths is None or numbers is None or widths.size != 2 * len(first):
             return ((UNKNOWN,) * len(first),)
-        some = [bool(begin or end) for begin, end in widths.reshape(2, -1).T.tolist()]
+        some = [bool(begin + end) for begin, end in widths.reshape(2, -1).T.tolist()]
         return (tuple(new if pads else old for old, new, pads in zip(first, numbers, some, strict=True)),)
 
     def recurrent(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
@@ -413,25 +494,34 @@ class _Walk:
 
 _Rule = Callable[[_Walk, Node, Sizes], Sequence[Sizes | None]]
 _RULES: dict[str, _Rule] = {
+    "arg_max": _Walk.arg_max,
+    "arg_min": _Walk.arg_max,
     "attention": _Walk.attention,
     "average_pool": _Walk.images,
     "broadcast_to": _Walk.broadcast_to,
     "concatenation": _Walk.concatenation,
     "conv": _Walk.images,
     "conv_transpose": _Walk.images,
+    "depth_to_space": _Walk.blocks_and_depth,
     "dynamic_quantize_linear": _Walk.dynamic_quantize_linear,
+    "einsum_view": _Walk.einsum,
     "expand_dims": _Walk.expand_dims,
     "gather": _Walk.gather,
+    "gather_nd": _Walk.gather_nd,
+    "group_normalization": _Walk.groups,
     "gru": _Walk.recurrent,
     "lstm": _Walk.recurrent,
     "max_pool": _Walk.images,
+    "one_hot": _Walk.one_hot,
     "pad": _Walk.pad,
     "reshape": _Walk.reshape,
     "rnn": _Walk.recurrent,
     "shape": _Walk.shape,
     "slice_axes": _Walk.slice_axes,
+    "space_to_depth": _Walk.blocks_and_depth,
     "split": _Walk.split,
     "squeeze": _Walk.squeeze,
+    "topk_v2": _Walk.top,
     "transpose": _Walk.transpose,
 }
 

@@ -55,8 +55,9 @@ def join_groups(editor: Editor, shapes: Shapes, block: int) -> None:
         cast_before_transposing(editor, shapes)
         mark_transposed(editor, shapes)
         join_skipped_sums(editor, shapes)
+        # Sums before a FastGelu that is not there yet are none of a gate's.
+        join_biases(editor, shapes)
         join_fast_gelu(editor)
         merge_factors(editor, shapes)
     mark_gates(editor)
-    join_biases(editor, shapes)
     join_residual_sums(editor, shapes, block)

@@ -5,6 +5,9 @@ Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operator
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 
 from ...graph import Attribute, Node, data_type
@@ -18,6 +21,8 @@ _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLi
 # Constants of so many elements and of these types are compared by content, others by identity.
 SMALL, _SHARED = 8, ("f16", "f32", "f64", "s32", "s64")
 
+# Gives the sizes of tensors as the runtime knows them, where they are asked for.
+_Known = Callable[[], Callable[[int | None], tuple[int, ...] | None]]
 # What leaves the other operand as it is.
 _NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
 
@@ -37,16 +42,18 @@ def remove_idle(editor: Editor, shapes: Shapes) -> None:
     there, Slice of whole axes, and sums with 0 and products with 1, whatever they do to the sign of 0; Shape of sizes
     that the file settles.
     """
-    free = leaves_sizes_free(editor)
+    free, sizes = leaves_sizes_free(editor), cache(lambda: known_numbers(editor, shapes))
     for planned in editor.nodes():
         # One that read what another of them gave has been replaced.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or not node.inputs or editor.gives_result(node) or node.attributes.get("unblocks"):
             continue
         same = node.operator == "convert" and editor.type(node.inputs[0]) == editor.type(node.outputs[0])
-        same = same or node.operator == "identity" or _takes_all(editor, node)
-        same = same or _expands_nothing(editor, shapes, node)
-        source = node.inputs[0] if same else _unchanged(editor, shapes, node)
+        same = same or node.operator == "identity"
+        if editor.writer(node.inputs[0]) is not None:
+            # Source: ORT leaves those of graph inputs alone.
+            same = same or _takes_all(editor, node) or _expands_nothing(editor, sizes, node)
+        source = node.inputs[0] if same else _unchanged(editor, sizes, node)
         value = editor.value(node.outputs[0]) if node.source == "Shape" and not free else None
         if value is not None:
             editor.settle(node, [value])
@@ -68,16 +75,16 @@ def _takes_all(editor: Editor, node: Node) -> bool:
     return not starts.any() and bool((ends == np.iinfo(np.int64).max).all() and (steps == 1).all())
 
 
-def _expands_nothing(editor: Editor, shapes: Shapes, node: Node) -> bool:
+def _expands_nothing(editor: Editor, sizes: _Known, node: Node) -> bool:
     """Whether an Expand asks for no size but those of its operand, or 1."""
     target = editor.value(node.inputs[1]) if node.source == "Expand" and len(node.inputs) > 1 else None
-    shape = None if target is None else known_shape(editor, shapes, node.inputs[0])
+    shape = None if target is None else sizes()(node.inputs[0])
     if target is None or shape is None or not 0 < target.size <= len(shape):
         return False
     return all(wanted in (0, 1, size) for size, wanted in zip(shape[::-1], target.reshape(-1)[::-1], strict=False))
 
 
-def _unchanged(editor: Editor, shapes: Shapes, node: Node) -> int | None:
+def _unchanged(editor: Editor, sizes: _Known, node: Node) -> int | None:
     """The operand that a sum with 0 or a product with 1 gives back. Source: ORT leaves those of graph inputs alone."""
     neutral = _NEUTRAL.get(node.source)
     if neutral is None or len(node.inputs) != 2:
@@ -87,8 +94,10 @@ def _unchanged(editor: Editor, shapes: Shapes, node: Node) -> int | None:
         value, other = values[position], node.inputs[1 - position]
         if value is None or value.size != 1 or editor.writer(other) is None or editor.type(other) not in _SHARED:
             continue
-        shape = known_shape(editor, shapes, other) if values[1 - position] is None else None
-        if shape is not None and value.ndim <= len(shape) and value.reshape(()) == neutral:
+        if value.reshape(()) != neutral or values[1 - position] is not None:
+            continue
+        shape = sizes()(other)
+        if shape is not None and value.ndim <= len(shape):
             return other
     return None
 

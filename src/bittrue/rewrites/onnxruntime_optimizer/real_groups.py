@@ -189,7 +189,9 @@ def join_skipped_sums(editor: Editor, shapes: Shapes) -> None:
     """
     sizes = known_sizes(editor, shapes)
     for node in editor.nodes():
-        if not editor.alive(node) or node.source not in _SUMMED or len(node.outputs) != 1:
+        if not editor.alive(node) or node.operator != "layer_normalization" or node.source not in _SUMMED:
+            continue
+        if len(node.outputs) != 1:
             continue
         first = editor.writer(node.inputs[0])
         if first is None or first.source != _SUMMED[node.source]:

@@ -1,0 +1,168 @@
+"""Which operators keep symbols of dimensions that a file leaves free; sums behind them are normalized in one step."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx.parser
+import pytest
+from onnx import numpy_helper
+
+import bittrue
+from support.differential import assert_same
+from support.onnx_models import HERE, needs_wide, run_runtime
+
+_WIDTH = 8
+# `y` of `x` [batch, sequence, 8], both free. `rows` are 8 x 8, `table` 20 x 8, `v` and `one` 8 long, `ids` places in
+# the table, which are zeros [batch, sequence].
+_IDS = "down = Mul(x, none) best = ReduceSum<keepdims=0>(down, last) ids = Cast<to=7>(best)"
+_HEADS = "h = Reshape(x, heads) t = Transpose<perm=[0, 2, 1, 3]>(h)"
+_KEEPING = {
+    "Hardmax": "y = Hardmax(x)",
+    "TopK": "y, places = TopK<axis=2>(x, width)",
+    "GatherElements": "down = Mul(x, none) i = Cast<to=7>(down) y = GatherElements<axis=2>(x, i)",
+    "ArgMax": "i = ArgMax<axis=-1, keepdims=0>(x) y = Gather(rows, i)",
+    "GatherND": f"{_IDS} i = Unsqueeze(ids, last) y = GatherND(table, i)",
+    "OneHot": "i = ArgMax<axis=-1, keepdims=0>(x) y = OneHot(i, width, pair)",
+    "Pad": "y = Pad(x, shifted)",
+    "pools": "y = AveragePool<kernel_shape=[3], pads=[1, 1]>(x)",
+    "Einsum": 'y = Einsum<equation="bsh,hk->bsk">(x, rows)',
+    "Einsum of rows": 'y = Einsum<equation="bsh,bsh->bsh">(x, x)',
+    "Einsum of Einsum": 'a = Einsum<equation="bqh,bkh->bqk">(x, x) y = Einsum<equation="bqk,bkh->bqh">(a, x)',
+    "RotaryEmbedding": f"{_IDS} y = com.microsoft.RotaryEmbedding<num_heads=1>(x, ids, table4, table4)",
+    "MultiHeadAttention": "y = com.microsoft.MultiHeadAttention<num_heads=2>(x, x, x)",
+    "MultiHeadAttention, heads first": (
+        f"{_HEADS} t2 = Transpose<perm=[0, 2, 1, 3]>(h) y = com.microsoft.MultiHeadAttention<num_heads=2>(x, t, t2)"
+    ),
+    "MultiHeadAttention, other values": (
+        "a = MatMul(x, narrow) b = MatMul(x, narrow) y = com.microsoft.MultiHeadAttention<num_heads=2>(a, b, x)"
+    ),
+    "Attention": "y = com.microsoft.Attention<num_heads=2>(x, three, three_v)",
+    "QAttention": (
+        "q, s, z = DynamicQuantizeLinear(x)"
+        " y = com.microsoft.QAttention<num_heads=2>(q, three_u8, three_v, s, hundredth, , z, zero)"
+    ),
+    "SkipLayerNormalization": (
+        "unknown = Reshape(x, any) y = com.microsoft.SkipLayerNormalization(x, unknown, one, v)"
+    ),
+    "the sum of SkipLayerNormalization": (
+        "unknown = Reshape(x, any) a, b, c, y = com.microsoft.SkipLayerNormalization(x, unknown, one, v) l = Neg(a)"
+    ),
+    "EmbedLayerNormalization": (
+        f"{_IDS} i = Cast<to=6>(ids) y, m = com.microsoft.EmbedLayerNormalization(i, , table, table, , one, v)"
+    ),
+    "GatherBlockQuantized": (
+        f"{_IDS} y = com.microsoft.GatherBlockQuantized<block_size=16, bits=8, quantize_axis=1>(table_u8, ids, blocks)"
+    ),
+    "QLinearConcat": (
+        "a = QuantizeLinear(x, hundredth, zero)"
+        " b = com.microsoft.QLinearConcat<axis=2>(hundredth, zero, a, hundredth, zero, a, hundredth, zero)"
+        " c = DequantizeLinear(b, hundredth, zero) y = Slice(c, nought, width, last)"
+    ),
+    "InstanceNormalization": (
+        "t = Transpose<perm=[0, 2, 1]>(x) i = InstanceNormalization(t, one, v) y = Transpose<perm=[0, 2, 1]>(i)"
+    ),
+    "SpaceToDepth": (
+        "a = Unsqueeze(x, nought) b = SpaceToDepth<blocksize=1>(a) c = DepthToSpace<blocksize=1>(b)"
+        " y = Squeeze(c, nought)"
+    ),
+}
+_STANDARD = {
+    "Attention of the standard": "y = Attention<q_num_heads=2, kv_num_heads=2>(x, x, x)",
+    "Attention of fewer keys": (
+        "k = MatMul(x, narrow) v4 = MatMul(x, narrow) y = Attention<q_num_heads=4, kv_num_heads=2>(x, k, v4)"
+    ),
+    "Attention, heads first": (
+        f"{_HEADS} a = Attention(t, t, t) b = Transpose<perm=[0, 2, 1, 3]>(a) y = Reshape(b, joined)"
+    ),
+    "RotaryEmbedding of the standard": f"{_IDS} y = RotaryEmbedding<num_heads=1>(x, table4, table4, ids)",
+}
+# What does not keep them, or stays where one might think that it goes.
+_LOSING = {
+    "GroupNormalization": (
+        "t = Transpose<perm=[0, 2, 1]>(x) g = GroupNormalization<num_groups=2>(t, one, v)"
+        " y = Transpose<perm=[0, 2, 1]>(g)"
+    ),
+    "Slice of a graph input": "y = Slice(x, nought, most, first)",
+    "Slice of free rows": "n = Neg(x) y = Slice(n, nought, twenty, first)",
+}
+
+
+def _model(nodes: str, opset: int) -> bytes:
+    text = (
+        f'<ir_version: 10, opset_import: ["": {opset}, "com.microsoft": 1]> graph'
+        f" (float[batch, sequence, {_WIDTH}] x, float[batch, sequence, {_WIDTH}] o) => (float[a, b, c] result) {{"
+        f" {nodes} total = Add(y, o) result = LayerNormalization<axis=-1>(total, one, v) }}"
+    )
+    model, rng = onnx.parser.parse_model(text), np.random.default_rng(5)
+    reals = {"rows": (8, 8), "narrow": (8, 4), "table": (20, 8), "table4": (20, 4), "three": (8, 24), "three_v": (24,)}
+    constants: dict[str, np.ndarray] = {
+        name: rng.standard_normal(shape).astype(np.float32)
+        for name, shape in {**reals, "v": (8,), "one": (8,), "blocks": (20, 1)}.items()
+    }
+    constants |= {
+        "none": np.float32(0),
+        "pair": np.array([0, 1], np.float32),
+        "hundredth": np.float32(0.01),
+        "zero": np.uint8(128),
+        "three_u8": rng.integers(0, 255, (8, 24)).astype(np.uint8),
+        "table_u8": rng.integers(0, 255, (20, 8)).astype(np.uint8),
+        "last": np.array([2]),
+        "first": np.array([1]),
+        "nought": np.array([0]),
+        "twenty": np.array([20]),
+        "most": np.array([np.iinfo(np.int64).max]),
+        "width": np.array([_WIDTH]),
+        "shifted": np.array([0, 1, 0, 0, -1, 0]),
+        "heads": np.array([0, 0, 2, 4]),
+        "joined": np.array([0, 0, 8]),
+        "any": np.array([-1, 12, 8]),
+    }
+    read = {name for node in model.graph.node for name in node.input}
+    model.graph.initializer.extend(
+        numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items() if name in read
+    )
+    del model.graph.output[0].type.tensor_type.shape.dim[:]
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    return bytes(model.SerializeToString())
+
+
+@needs_wide
+@pytest.mark.parametrize("name", [*_KEEPING, *_STANDARD, *_LOSING])
+def test_sums_behind_operators(name: str) -> None:
+    """The runtime makes such a sum and its normalization one operator, whose rows are added up in another order."""
+    nodes = {**_KEEPING, **_STANDARD, **_LOSING}[name]
+    content, rng = _model(nodes, 23 if name in _STANDARD or name in _LOSING else 17), np.random.default_rng(3)
+    feeds = [rng.standard_normal((4, 12, _WIDTH)).astype(np.float32) for _ in range(2)]
+    theirs = run_runtime(content, feeds)
+    assert isinstance(theirs, dict)
+    model, shapes = bittrue.load(content), {name: feed.shape for name, feed in zip(("x", "o"), feeds, strict=True)}
+    for executor in ("native", "reference"):
+        ours = model.prepare(HERE, shapes=shapes, executor=executor)
+        assert_same("result", ours.run(*feeds)["result"], theirs["result"])
+    assert (ours.plan.steps[-1].source == "SkipLayerNormalization") == (name not in _LOSING)
+
+
+@needs_wide
+@pytest.mark.parametrize("opset", [13, 14])
+def test_quotients_of_unknown_rank_stay(opset: int) -> None:
+    """A division by 1 goes where the runtime knows the rank, which a Reshape to computed sizes hides up to set 13."""
+    nodes = (
+        "sizes = Shape(x) part = Slice(sizes, nought, two) target = Concat<axis=0>(part, width)"
+        " flat = Reshape(x, wide) r = Reshape(flat, target) product = MatMul(r, rows) y = Div(product, unit)"
+        " result = Add(y, v)"
+    )
+    text = (
+        f'<ir_version: 8, opset_import: ["": {opset}]> graph (float[batch, sequence, 8] x)'
+        f" => (float[a, b, c] result) {{ {nodes} }}"
+    )
+    model, rng = onnx.parser.parse_model(text), np.random.default_rng(8)
+    constants = {"nought": [0], "two": [2], "width": [8], "wide": [-1, 8], "unit": np.float32(1)}
+    constants |= {name: rng.standard_normal(shape).astype(np.float32) for name, shape in (("rows", (8, 8)), ("v", 8))}
+    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items())
+    feed = rng.standard_normal((3, 12, 8)).astype(np.float32)
+    theirs = run_runtime(model.SerializeToString(), [feed])
+    assert isinstance(theirs, dict)
+    ours = bittrue.load(model.SerializeToString()).prepare(HERE, shapes={"x": feed.shape})
+    assert_same("result", ours.run(feed)["result"], theirs["result"])
+    # What stays is a factor of the product.
+    assert any(step.source == "FusedMatMul" for step in ours.plan.steps) == (opset == 13)
