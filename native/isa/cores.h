@@ -187,7 +187,7 @@ using LayerSums = void (*)(const LayerSumSpec& spec, const int32_t* acc, const f
 // binary32_fused_polynomials of gelu), or (by_quotient) that of rules/recurrence, at in[i]; out may be in.
 enum class RealFunction : uint8_t { exp, logistic, tanh, erf, gelu, gelu_tanh, logistic_by_quotient, tanh_by_quotient };
 using RealFunctionCore = void (*)(RealFunction function, const float* in, float* out, int64_t count);
-// Softmax by the rules binary32_polynomial_16_lanes and _8_lanes; `lanes` is 16 or 8, count is at least 1.
+// Softmax by the rules binary32_polynomial_16_lanes, _8_lanes and _4_lanes; count is at least 1.
 struct SoftmaxRows {
   // The largest of all; where one is NaN, any.
   float (*largest)(const float* in, int64_t count) = nullptr;

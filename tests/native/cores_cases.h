@@ -71,6 +71,7 @@ constexpr rules::RescaleRule kRescaleRules[] = {
     rules::RescaleRule::q31_two_step_up_away,
     rules::RescaleRule::q31_two_step_up_up,
     rules::RescaleRule::q31_one_step_up,
+    rules::RescaleRule::q31_one_step_up_shift_wraps,
     rules::RescaleRule::q15_one_step_up,
     rules::RescaleRule::binary64_multiply_away,
     rules::RescaleRule::binary32_multiply_even,

@@ -1,4 +1,4 @@
-"""matmul by the rule binary32_fused_blocks: native results are the reference's, on all instruction sets."""
+"""matmul by the rules of fused blocks: native results are the reference's, on all instruction sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from support.onnx_models import build, cases
 
 
 @needs_native
-def test_random_products(request: pytest.FixtureRequest) -> None:
+@pytest.mark.filterwarnings("ignore::bittrue.InexactWarning")
+@pytest.mark.parametrize("numerics", ["onnxruntime", "onnxruntime@aarch64"])
+def test_random_products(request: pytest.FixtureRequest, numerics: str) -> None:
     native = 0
     for number, rng in enumerate(cases(request, usual=30)):
         m, n = (1 if rng.random() < 0.2 else int(v) for v in rng.integers(1, 90, 2))
@@ -34,9 +36,9 @@ def test_random_products(request: pytest.FixtureRequest) -> None:
         constants = {name: operands[name] for name in ("b", "c") if name in operands and rng.random() < 0.6}
         given = {name: array for name, array in operands.items() if name not in constants}
         content, feeds = build([node], given, {"y": TensorProto.FLOAT}, constants)
-        expected = bittrue.load(content).prepare("onnxruntime", executor="reference").run(*feeds)["y"]
+        expected = bittrue.load(content).prepare(numerics, executor="reference").run(*feeds)["y"]
         for isa in bittrue.isas():
-            session = bittrue.load(content).prepare("onnxruntime", executor="native", isa=isa, threads=1 + number % 2)
+            session = bittrue.load(content).prepare(numerics, executor="native", isa=isa, threads=1 + number % 2)
             native += not session.missing
             assert session.run(*feeds)["y"].tobytes() == expected.tobytes(), (isa, m, k, n)
     assert native

@@ -4,6 +4,7 @@
 #include "isa/byte_tiles.h"
 
 #include "isa/neon_dotprod/cores.h"
+#include "isa/neon_dotprod/saturating_pairs.h"
 
 namespace bittrue::neon_dotprod {
 namespace {
@@ -36,5 +37,6 @@ struct Bytes {
 }  // namespace
 
 const ByteProduct kByteProduct = ByteTiles<Bytes>::product();
+const PairProduct kPairProduct = ByteTiles<Pairs>::pair_product();
 
 }  // namespace bittrue::neon_dotprod

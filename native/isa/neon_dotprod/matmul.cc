@@ -1,9 +1,10 @@
 // Matrix product: tiles of 4 rows by 16 columns with sdot. Rows become signed as x - 128, so the bias takes 128 times the
-// column's sum of weights: everything is modulo 2^32.
+// column's sum of weights: everything is modulo 2^32. Pairs that saturate are added up as they are.
 #include <algorithm>
 
 #include "isa/neon_dotprod/cores.h"
 #include "isa/neon_dotprod/requantize.h"
+#include "isa/neon_dotprod/saturating_pairs.h"
 
 namespace bittrue::neon_dotprod {
 namespace {
@@ -19,6 +20,7 @@ class VectorMatmul final : public Matmul {
         panels_(panels),
         row_terms_(spec.row_terms),
         sums_(spec.sums),
+        pairs_(spec.pairs),
         weights_(panels * kColumns * spec.segments * spec.depth),
         bias_(panels * kColumns),
         requantizer_(spec.sums ? portable::unused_requantize() : spec.requantize, columns, panels) {
@@ -29,7 +31,7 @@ class VectorMatmul final : public Matmul {
       for (int64_t k = 0; k < total; ++k) {
         const int8_t weight = spec.weights[n * total + k];
         packed[(k / kGroup * kColumns + n % kColumns) * kGroup + k % kGroup] = weight;
-        bias += static_cast<uint32_t>(weight * 128);
+        if (!pairs_) bias += static_cast<uint32_t>(weight * 128);
       }
       bias_.data()[n] = static_cast<int32_t>(bias);
     }
@@ -47,12 +49,10 @@ class VectorMatmul final : public Matmul {
       for (int64_t first = 0; first < rows.count; first += kRows) {
         const int64_t count = std::min<int64_t>(kRows, rows.count - first);
         for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-          switch (count) {
-            case 1: multiply<1>(rows, first, panel, sums); break;
-            case 2: multiply<2>(rows, first, panel, sums); break;
-            case 3: multiply<3>(rows, first, panel, sums); break;
-            default: multiply<4>(rows, first, panel, sums); break;
-          }
+          with_constant<int64_t, 1, 2, 3, 4>(count, [&](auto rows_of_tile) {
+            if (pairs_) return multiply<rows_of_tile.value, true>(rows, first, panel, sums);
+            multiply<rows_of_tile.value, false>(rows, first, panel, sums);
+          });
           for (int64_t r = 0; r < count && sums_; ++r) {
             std::memcpy(rows.out + (first + r) * rows.out_stride + panel * kColumns * 4, sums[r],
                         static_cast<size_t>(std::min<int64_t>(kColumns, columns_ - panel * kColumns)) * 4);
@@ -68,7 +68,7 @@ class VectorMatmul final : public Matmul {
   }
 
  private:
-  template <int count>
+  template <int count, bool pairs>
   __attribute__((noinline)) void multiply(const MatmulRows& rows, int64_t first, int64_t panel,
                                           int32_t (*result)[kColumns]) const {
     int32x4_t sums[count][4];
@@ -94,8 +94,19 @@ class VectorMatmul final : public Matmul {
         });
         weights += 64;
       };
-      int8x16_t x[count];
       int64_t k = 0;
+      if constexpr (pairs) {
+        for (; k < depth_; k += kGroup, weights += 64) {
+          Pairs::Row x[count];
+          unroll<count>([&](int r) __attribute__((always_inline)) { x[r] = Pairs::row(row[r] + k); });
+          unroll<4>([&](int v) __attribute__((always_inline)) {
+            const Pairs::Columns w = Pairs::columns(weights + 16 * v);
+            unroll<count>([&](int r) __attribute__((always_inline)) { sums[r][v] = Pairs::add(sums[r][v], x[r], w); });
+          });
+        }
+        continue;
+      }
+      int8x16_t x[count];
       for (; k + 16 <= depth_; k += 16) {
         unroll<count>([&](int r) __attribute__((always_inline)) {
           x[r] = vreinterpretq_s8_u8(veorq_u8(vld1q_u8(row[r] + k), sign));
@@ -117,7 +128,7 @@ class VectorMatmul final : public Matmul {
   }
 
   int64_t columns_, segments_, depth_, panels_;
-  bool row_terms_, sums_;
+  bool row_terms_, sums_, pairs_;
   AlignedArray<int8_t> weights_;  // [panel][4 bytes of depth][column][byte]
   AlignedArray<int32_t> bias_;
   Requantizer requantizer_;
@@ -126,7 +137,6 @@ class VectorMatmul final : public Matmul {
 }  // namespace
 
 std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
-  if (spec.pairs) return nullptr;
   const int64_t panels = (spec.columns + kColumns - 1) / kColumns;
   AlignedArray<int64_t> columns(panels * kColumns);
   for (int64_t i = 0; i < panels * kColumns; ++i) columns.data()[i] = i < spec.columns ? i : -1;

@@ -13,7 +13,9 @@ Form form_of(RescaleRule rule) {
     case RescaleRule::q31_two_step_up_away: return Form::two_step_away;
     case RescaleRule::q31_two_step_up_up: return Form::two_step_up;
     case RescaleRule::q31_one_step_up:
+    case RescaleRule::q31_one_step_up_wrap:
     case RescaleRule::q15_one_step_up: return Form::one_step;
+    case RescaleRule::q31_one_step_up_shift_wraps: return Form::one_step_of_high;
     case RescaleRule::binary64_multiply_away: return Form::binary64;
     case RescaleRule::binary32_multiply_even: return Form::binary32;
     case RescaleRule::binary32_add_multiply_even:
@@ -22,16 +24,17 @@ Form form_of(RescaleRule rule) {
   }
 }
 
-// The narrowing of one-step results is modulo 2^32, which is part of the q15 rule and must not happen in the q31 one. No
-// product is NaN.
+// The narrowing of one-step results is modulo 2^32, which is part of two of the rules and must not happen in the other
+// one. No product is NaN.
 bool fits(Form form, RescaleRule rule, const rules::Multiplier& m) {
   const bool multiplier = m.multiplier >= 0 && m.multiplier <= INT32_MAX && m.exponent >= -100;
   switch (form) {
     case Form::two_step_away:
-    case Form::two_step_up: return multiplier && m.exponent <= 100;
+    case Form::two_step_up:
+    case Form::one_step_of_high: return multiplier && m.exponent <= 100;
     case Form::one_step:
-      return multiplier &&
-             (rule == RescaleRule::q31_one_step_up ? m.exponent <= 0 : m.exponent <= 14 && m.exponent >= -47);
+      if (rule == RescaleRule::q15_one_step_up) return multiplier && m.exponent <= 14 && m.exponent >= -47;
+      return multiplier && m.exponent <= (rule == RescaleRule::q31_one_step_up ? 0 : 30);
     case Form::binary64: return std::isfinite(m.factor);
     case Form::binary32: return std::isfinite(static_cast<float>(m.factor));
     case Form::binary32_after_sum:
@@ -43,8 +46,9 @@ bool fits(Form form, RescaleRule rule, const rules::Multiplier& m) {
 bool is_plain(Form form, RescaleRule rule, const rules::Multiplier& m) {
   switch (form) {
     case Form::two_step_away:
-    case Form::two_step_up: return m.exponent < 0;
-    case Form::one_step: return m.exponent < 0 && (rule == RescaleRule::q31_one_step_up || m.multiplier <= INT16_MAX);
+    case Form::two_step_up:
+    case Form::one_step_of_high: return m.exponent < 0;
+    case Form::one_step: return m.exponent < 0 && (rule != RescaleRule::q15_one_step_up || m.multiplier <= INT16_MAX);
     case Form::binary64:
     case Form::binary32: return std::abs(m.factor) <= 0.25;
     default: return false;
@@ -65,7 +69,7 @@ Choice::Choice(const rules::Requantize& r) {
     if (!fits(found, r.rescale, m)) return;
     plain = plain && is_plain(found, r.rescale, m);
   }
-  form = plain ? static_cast<Form>(static_cast<int>(found) - static_cast<int>(Form::two_step_away)) : found;
+  form = plain ? with_plain(found) : found;
   zero_point = r.zero_point;
   flip = plain ? r.flip + r.zero_point : r.flip;
   if (r.store == StoreRule::clamp_then_zero_point) {
@@ -88,12 +92,16 @@ void Choice::fill(const rules::Requantize& r, const int64_t* columns, Group& gro
     group.second[i] = m.second;
     group.multiplier[i] = static_cast<int32_t>(m.multiplier);
     if (form == Form::plain_one_step) {
-      // Below 2^-31 the rule counts as 2^-31.
-      group.right[i] = short_multiplier || m.exponent > -31 ? m.exponent : -31;
+      // Below 2^-31 two of the rules count as 2^-31.
+      const bool limited = !short_multiplier && r.rescale != RescaleRule::q31_one_step_up_shift_wraps;
+      group.right[i] = limited && m.exponent < -31 ? -31 : m.exponent;
       if (short_multiplier) group.multiplier[i] <<= 16;
     } else if (form == Form::one_step) {
       const int right = (short_multiplier ? 15 : 31) - m.exponent;
       group.right[i] = -(right > 62 ? 62 : right);
+    } else if (form == Form::one_step_of_high) {
+      group.left[i] = m.exponent >= 0 ? m.exponent + 1 : 0;
+      group.right[i] = m.exponent < -1 ? m.exponent : -1;
     } else {
       group.left[i] = m.exponent > 0 ? m.exponent : 0;
       group.right[i] = m.exponent < 0 ? m.exponent : 0;

@@ -2,7 +2,7 @@
 //
 // vqrdmulh is floor(a * M / 2^31 + 1/2) for M >= 0, and vrshl by a negative amount is floor(x / 2^e + 1/2): the two steps
 // of the q31 rules as they stand. Ties away from zero at the second step need 1 less for negative x where e > 0. One-step
-// rules multiply to 64 bits and shift those.
+// rules multiply to 64 bits and shift those; where they drop the fraction of the high half, vqdmulh does that.
 //
 // The plain forms are for columns that all shift to the right (or have small factors), so that results stay within 2^30: their
 // sum with the zero point overflows nowhere, it may saturate at 16 bits, and one clamp of bytes at the end is all there is.
@@ -32,6 +32,7 @@ enum class Form : uint8_t {
   binary64,
   binary32,
   binary32_after_sum,
+  one_step_of_high,
   scalar
 };
 
@@ -39,12 +40,19 @@ constexpr bool is_plain(Form form) { return form <= Form::plain_binary32; }
 constexpr Form without_plain(Form form) {
   return is_plain(form) ? static_cast<Form>(static_cast<int>(form) + static_cast<int>(Form::two_step_away)) : form;
 }
+// Without shifts to the left both one-step rules are the same.
+constexpr Form with_plain(Form form) {
+  return form == Form::one_step_of_high
+             ? Form::plain_one_step
+             : static_cast<Form>(static_cast<int>(form) - static_cast<int>(Form::two_step_away));
+}
 
 template <class Function>
 static inline void with_form(Form form, Function&& function) {
   with_constant<Form, Form::plain_two_step_away, Form::plain_two_step_up, Form::plain_one_step, Form::plain_binary64,
                 Form::plain_binary32, Form::two_step_away, Form::two_step_up, Form::one_step, Form::binary64,
-                Form::binary32, Form::binary32_after_sum, Form::scalar>(form, std::forward<Function>(function));
+                Form::binary32, Form::binary32_after_sum, Form::one_step_of_high, Form::scalar>(
+      form, std::forward<Function>(function));
 }
 
 // The constants of four accumulators.
@@ -152,7 +160,8 @@ static inline int32x4_t rescale4(int32x4_t acc, const Four& c) {
       high = vsraq_n_s32(high, is_plain(form) ? high : vandq_s32(high, c.right), 31);
     }
     return vrshlq_s32(high, c.right);
-  } else if constexpr (form == Form::plain_one_step) {
+  } else if constexpr (form == Form::plain_one_step || form == Form::one_step_of_high) {
+    if constexpr (!is_plain(form)) acc = vshlq_s32(acc, c.left);
     return vrshlq_s32(vqdmulhq_s32(acc, c.multiplier), c.right);
   } else if constexpr (form == Form::one_step) {
     const int64x2_t lower = vmull_s32(vget_low_s32(acc), vget_low_s32(c.multiplier));

@@ -21,6 +21,7 @@ constexpr Cores own_cores() {
   cores.requantize_row = requantize_row;
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.byte_product = &kByteProduct;
+  cores.pair_product = &kPairProduct;
   cores.block_product = &kBlockProduct;
   return cores;
 }

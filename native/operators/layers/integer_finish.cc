@@ -10,21 +10,22 @@ IntegerFinish::IntegerFinish(const Step& step, int64_t columns) {
   }
   if (step.rules.count("scale_back") == 0) return;
   const std::string& rule = step.rule("scale_back");
-  require(rule == "binary32_product_of_scales" || rule == "binary32_rows_then_fused", "no native rule for this slot");
+  const bool rows_first = rule == "binary32_rows_then_fused";
+  fused = rows_first || rule == "binary32_product_then_fused";
+  require(fused || rule == "binary32_product_of_scales", "no native rule for this slot");
   require(step.integer("b_scale_first", 0, 1) == 0 && step.integer("first_in_multiplier", 0, 1) != 0 &&
               step.integer("second_in_multiplier", 0, 1) != 0,
           "scales of another form");
   result = Result::reals;
-  fused = rule == "binary32_rows_then_fused";
-  require(!fused || step.integer("late", 0, 1) == 0, "scales of another form");
+  require(!rows_first || step.integer("late", 0, 1) == 0, "scales of another form");
   if (step.integer("late", 0, 1) == 0) {
     const Array &first = step.array("first_scale"), &second = step.array("second_scale");
     require(first.count == 1 || first.count == columns, "one factor, or one per column, is needed");
     require(second.count == 1 || second.count == columns, "one factor, or one per column, is needed");
-    require(!fused || first.count == 1, "one factor of rows is needed");
-    if (fused) first_factor = static_cast<float>(first.real(0));
+    require(!rows_first || first.count == 1, "one factor of rows is needed");
+    if (rows_first) first_factor = static_cast<float>(first.real(0));
     for (int64_t n = 0; n < columns; ++n) {
-      const float factor = fused ? 1.0f : static_cast<float>(first.real(first.count == 1 ? 0 : n));
+      const float factor = rows_first ? 1.0f : static_cast<float>(first.real(first.count == 1 ? 0 : n));
       factors.push_back(factor * static_cast<float>(second.real(second.count == 1 ? 0 : n)));
       require(std::isfinite(factors.back()), "a factor is not finite");
     }

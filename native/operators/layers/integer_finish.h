@@ -27,7 +27,7 @@ struct IntegerFinish {
   // one per column), a binary32 addend per column.
   size_t row_scale = kNone, column_scales = kNone, addends = kNone;
   bool one_column_scale = false;
-  // Addends and products are rounded once, products of row scales (one) before them.
+  // Addends and products are rounded once; `first_factor` is what sums are multiplied by before.
   bool fused = false;
   float first_factor = 1.0f;
 

@@ -1,4 +1,5 @@
-// matmul of real numbers by the rule binary32_fused_blocks: blocks of fused multiply-adds from 0 on, added up.
+// matmul of real numbers by the rules binary32_fused_blocks and binary32_fused_blocks_alike: blocks of fused multiply-adds
+// from 0 on, added up.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -32,13 +33,11 @@ void require_real_operands(const Operand& a, const Operand& b, const Operand& ou
 
 class RealProduct final : public Kernel {
  public:
-  RealProduct(const Step& step, const CoreSet& cores, const Factors& factors, bool added)
+  RealProduct(const Step& step, const CoreSet& cores, const Factors& factors, bool added, int64_t block)
       : f_(factors),
-        product_(cores.real_matmul(), f_.depth, f_.columns, static_cast<float>(step.real("alpha")),
-                 step.integer("packed", 0, 1) != 0 && step.input(1).rank() == 2) {
+        product_(cores.real_matmul(), f_.depth, f_.columns, static_cast<float>(step.real("alpha")), block) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
     require_real_operands(a, b, out);
-    require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
     if (added) {
       const Operand& c = step.input(2);
@@ -124,7 +123,6 @@ class SingleRows final : public Kernel {
   SingleRows(const Step& step, const Factors& factors, bool added) : f_(factors), added_(added) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
     require_real_operands(a, b, out);
-    require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
     if (!added) return;
     const Operand& c = step.input(2);
@@ -174,12 +172,20 @@ std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, con
   require(!is_marked(step, "turned_a"), "the runtime's rows are not side by side");
   const bool turned = is_marked(step, "turned_b");
   const bool packed = step.integer("packed", 0, 1) != 0 && step.input(1).rank() == 2;
+  const std::string& rule = step.rule("real_product");
+  const bool alike = rule == "binary32_fused_blocks_alike", plain = !packed && step.real("alpha") == 1.0;
+  require(alike || rule == "binary32_fused_blocks", "no native rule for this slot");
+  if (alike && plain && factors.rows == 1 && !turned) {
+    require(!added, "a single row's sum begins with what is added");
+    return std::make_unique<RealProduct>(step, cores, factors, added, factors.depth);
+  }
   const bool single = factors.rows == 1 || (factors.columns == 1 && !turned);
-  if (single && !packed && step.real("alpha") == 1.0) {
+  if (single && plain && !alike) {
     require(turned == factors.turned_b, "the runtime's columns are not side by side");
     return std::make_unique<SingleRows>(step, factors, added);
   }
-  return std::make_unique<RealProduct>(step, cores, factors, added);
+  return std::make_unique<RealProduct>(step, cores, factors, added,
+                                       FusedProduct::block_of(factors.depth, factors.columns, packed));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace bittrue {
 
-// A step of matmul by the rule binary32_fused_blocks.
+// A step of matmul by the rules binary32_fused_blocks and binary32_fused_blocks_alike.
 std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores);
 
 }  // namespace bittrue

@@ -12,10 +12,13 @@ namespace bittrue {
 std::unique_ptr<Kernel> make_real_softmax(const Step& step, const CoreSet& cores, bool logarithm);
 std::unique_ptr<Kernel> make_softmax_along(const Step& step, const CoreSet& cores, bool logarithm);
 
-// The lanes of sums of the rules binary32_polynomial_16_lanes and _8_lanes; 0 for others.
+// The lanes of sums of the rules binary32_polynomial_16_lanes, _8_lanes and _4_lanes; 0 for others.
 inline int softmax_lanes(const Step& step) {
   const std::string& rule = step.rule("real_softmax");
-  return rule == "binary32_polynomial_16_lanes" ? 16 : rule == "binary32_polynomial_8_lanes" ? 8 : 0;
+  for (const int lanes : {16, 8, 4}) {
+    if (rule == "binary32_polynomial_" + std::to_string(lanes) + "_lanes") return lanes;
+  }
+  return 0;
 }
 
 // The slot `levels`.
