@@ -224,6 +224,7 @@ struct RealTiles {
     return odd;
   }
 
+  template <int kMost>
   static bool plane(const RealPlaneRows& rows) {
     Vector odd = {};
     for (int64_t y = 0; y < rows.lines; ++y) {
@@ -236,12 +237,15 @@ struct RealTiles {
         continue;
       }
       int64_t i = 0;
-      for (; i + 4 * kLanes <= rows.count; i += 4 * kLanes) odd += plane_part<4>(rows, line + i, out + i);
+      for (; i + kMost * kLanes <= rows.count; i += kMost * kLanes) odd += plane_part<kMost>(rows, line + i, out + i);
       // The last numbers once more, with those before them.
       if (i > 0 && i + kLanes < rows.count) {
-        i = rows.count - 4 * kLanes;
-        odd += plane_part<4>(rows, line + i, out + i);
+        i = rows.count - kMost * kLanes;
+        odd += plane_part<kMost>(rows, line + i, out + i);
         continue;
+      }
+      if constexpr (kMost > 4) {
+        for (; i + 2 * kLanes <= rows.count; i += 2 * kLanes) odd += plane_part<2>(rows, line + i, out + i);
       }
       for (; i + kLanes <= rows.count; i += kLanes) odd += plane_part<1>(rows, line + i, out + i);
       i = rows.count - kLanes;

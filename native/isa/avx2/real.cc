@@ -12,6 +12,8 @@ typedef float Vector __attribute__((vector_size(32)));
 
 Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
 constexpr int kTileRows[] = {8, 6, 4, 3};
+using PlaneVector = Vector;
+constexpr int kPlaneVectors = 4;
 
 #include "isa/real_cores.inc"
 

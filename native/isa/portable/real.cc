@@ -8,6 +8,8 @@ namespace bittrue::BITTRUE_ISA {
 namespace {
 
 constexpr int kTileRows[] = {8, 6, 4, 3};
+using PlaneVector = Vector;
+constexpr int kPlaneVectors = 4;
 
 #include "isa/real_cores.inc"
 

@@ -93,21 +93,30 @@ void TableCopy::run(const uint8_t* source, const int64_t* table, uint8_t* target
   tasks = cut(std::min<int64_t>(tasks, 4 * pool.threads()), rows_ * count_ * chunk_, kTaskMostBytes, units);
   pool.parallel(tasks, [&](int64_t task, int) {
     int64_t last_from = -1, last_to = 0;  // of a row that is whole and dense
-    for (int64_t unit = units * task / tasks; unit < units * (task + 1) / tasks; ++unit) {
-      const int64_t first = unit % parts * part;
-      int64_t rest = unit / parts, from = 0, to = first * stride_;
-      for (size_t a = outer_.size(); a-- > 0;) {
+    const TableAxis one{{0}, 0};
+    const TableAxis& within = outer_.empty() ? one : outer_.back();
+    const auto size = static_cast<int64_t>(within.source.size());
+    for (int64_t unit = units * task / tasks, end = units * (task + 1) / tasks; unit < end;) {
+      int64_t rest = unit / parts, from = 0, to = 0, place = rest % size;
+      rest /= size;
+      for (size_t a = outer_.empty() ? 0 : outer_.size() - 1; a-- > 0;) {
         const auto dimension = static_cast<int64_t>(outer_[a].source.size());
         from += outer_[a].source[rest % dimension];
         to += rest % dimension * outer_[a].target;
         rest /= dimension;
       }
-      if (from == last_from) {
-        std::memcpy(target + to, target + last_to, static_cast<size_t>(count_ * chunk_));
-        continue;
+      // Rows of the last axis but one follow without divisions, which take longer than short rows.
+      for (int64_t own = unit % parts; unit < end && place < size; ++unit) {
+        const int64_t row = from + within.source[place], at = to + place * within.target, first = own * part;
+        if (++own == parts) own = 0, ++place;
+        if (row == last_from) {
+          std::memcpy(target + at, target + last_to, static_cast<size_t>(count_ * chunk_));
+          continue;
+        }
+        if (parts == 1 && stride_ == chunk_) last_from = row, last_to = at;
+        copy_(source + row, table + first, target + at + first * stride_, stride_, std::min(part, count_ - first),
+              chunk_);
       }
-      if (parts == 1 && stride_ == chunk_) last_from = from, last_to = to;
-      copy_(source + from, table + first, target + to, stride_, std::min(part, count_ - first), chunk_);
     }
   });
 }

@@ -1,7 +1,9 @@
 // topk_v2: the largest, or smallest, elements along one axis and their positions; equal ones by position, NaN last.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <type_traits>
 
 #include "core/kernel.h"
 #include "operators/core/registry.h"
@@ -22,14 +24,26 @@ class TopK final : public Kernel {
         largest_(step.integer("largest", 0, 1) != 0),
         position_bytes_(type_bytes(step.output(1).type)) {}
 
-  int64_t scratch_bytes(int threads) const override { return threads * dimension_ * int64_t{sizeof(int32_t)}; }
+  int64_t scratch_bytes(int threads) const override { return threads * dimension_ * int64_t{sizeof(uint64_t)}; }
 
   void run(const Run& run) const override {
     if (count_ == 0) return;
     run.pool.parallel(rows_, [&](int64_t row, int worker) {
       const int64_t outer = row / inner_, place = row % inner_, inner = inner_;
       const T* x = reinterpret_cast<const T*>(run.inputs[0]) + outer * dimension_ * inner + place;
-      int32_t* order = reinterpret_cast<int32_t*>(run.scratch) + worker * dimension_;
+      T* values = reinterpret_cast<T*>(run.outputs[0]) + outer * count_ * inner + place;
+      uint8_t* places = run.outputs[1] + (outer * count_ * inner + place) * position_bytes_;
+      if constexpr (std::is_same_v<T, float>) {
+        auto* keys = reinterpret_cast<uint64_t*>(run.scratch) + worker * dimension_;
+        sort_keys(run, worker, x, keys);
+        for (int64_t i = 0; i < count_; ++i) {
+          const auto position = static_cast<int32_t>(~keys[i]);
+          values[i * inner] = x[position * inner];
+          put(places + i * inner * position_bytes_, position);
+        }
+        return;
+      }
+      auto* order = reinterpret_cast<int32_t*>(run.scratch) + 2 * worker * dimension_;
       for (int64_t i = 0; i < dimension_; ++i) order[i] = static_cast<int32_t>(i);
       const auto before = [x, inner, largest = largest_](int32_t a, int32_t b) {
         const T one = x[a * inner], other = x[b * inner];
@@ -46,8 +60,6 @@ class TopK final : public Kernel {
           return before(a, b);
         });
       }
-      T* values = reinterpret_cast<T*>(run.outputs[0]) + outer * count_ * inner + place;
-      uint8_t* places = run.outputs[1] + (outer * count_ * inner + place) * position_bytes_;
       for (int64_t i = 0; i < count_; ++i) {
         values[i * inner] = x[order[i] * inner];
         put(places + i * inner * position_bytes_, order[i]);
@@ -57,6 +69,26 @@ class TopK final : public Kernel {
 
  private:
   static constexpr int64_t kLong = 1 << 16;
+
+  // Number and position as one number, of which higher ones come first: zeros are equal, NaN is last.
+  void sort_keys(const Run& run, int worker, const float* x, uint64_t* keys) const {
+    const uint32_t turn = largest_ ? 0 : 0xFFFFFFFFu;
+    for (int64_t i = 0; i < dimension_; ++i) {
+      const float number = x[i * inner_] + 0.0f;
+      uint32_t bits;
+      std::memcpy(&bits, &number, sizeof bits);
+      const uint32_t negative = 0u - (bits >> 31), order = (bits ^ (negative | 0x80000000u)) ^ turn;
+      keys[i] = uint64_t{number != number ? 0 : order} << 32 | ~static_cast<uint32_t>(i);
+    }
+    if (dimension_ < kLong) {
+      std::partial_sort(keys, keys + count_, keys + dimension_, std::greater<>());
+      return;
+    }
+    std::partial_sort(keys, keys + count_, keys + dimension_, [&](uint64_t a, uint64_t b) {
+      run.check(worker);
+      return a > b;
+    });
+  }
 
   void put(uint8_t* to, int32_t position) const {
     const auto narrow = static_cast<int16_t>(position);
