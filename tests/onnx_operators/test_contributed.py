@@ -1,7 +1,7 @@
 """Operators of com.microsoft with kernels of their own, and rare types: random one-node models against ONNX Runtime.
 
 Stems: linear_attention causal_conv reduce_streams mix_streams root_mean_square unfold ban_repeats crop_and_resize
-inverse.
+inverse hashed_groups append_verified warped_path masked_maxima conv_transpose.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Corners of single operators: nothing to reduce, no axes, exponents of other types, rows of zeros, floats of 8 bits.
 
-Stems: sum, mean, reduce_prod, power, lp_normalization, dequantize.
+Stems: sum, mean, reduce_prod, arg_max, arg_min, power, lp_normalization, dequantize.
 """
 
 from __future__ import annotations
@@ -39,6 +39,14 @@ def test_reductions_of_nothing(operator: str) -> None:
             x = np.zeros((3, 0, 4), kind)
             content, feeds = _reduction(operator, x, axes, opset, constant, keepdims=kept)
             assert check(content, feeds) == "equal", (axes, kept, kind)
+
+
+@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+def test_positions_in_nothing(operator: str) -> None:
+    """The same of positions; an axis without elements that is counted from the front is an error."""
+    for axis, kept in product(range(-3, 3), (0, 1)):
+        content, feeds = single(operator, {"x": np.zeros((3, 0, 4), np.float32)}, [7], {"axis": axis, "keepdims": kept})
+        assert check(content, feeds) == ("refused" if axis == 1 else "equal"), (axis, kept)
 
 
 @pytest.mark.parametrize("shape", [(), (2, 2)])

@@ -308,6 +308,117 @@ def engram_gate(rng: np.random.Generator, dtype: Any = np.float32) -> Model:
     return single("EngramGate", inputs, [_kind(dtype)] * (1 + normed), attributes, domain=MICROSOFT)
 
 
+def hashed_groups(rng: np.random.Generator) -> Model:
+    """Groups of tokens of several sequences, side by side in one row or in rows of their own."""
+    dtype = (np.int32, np.int64)[rng.integers(2)]
+    packed, size, heads, batch = rng.random() < 0.5, int(rng.integers(2, 6)), _some(rng, 4), _some(rng, 4)
+    lengths = rng.integers(1, 9, batch) if packed else np.full(batch, rng.integers(0, 9))
+    shape = (int(lengths.sum()),) if packed else (batch, int(lengths[0]))
+    kept, wide, words = size - 1, np.iinfo(dtype), _some(rng, 9)
+
+    def tokens(*sizes: int) -> np.ndarray:
+        return rng.integers(0, words, sizes).astype(dtype)
+
+    def maybe(array: np.ndarray, chance: float = 0.5) -> np.ndarray | None:
+        return array if rng.random() < chance else None
+
+    parts = maybe(np.sort(rng.integers(0, 3, shape)).astype(np.int32))
+    inputs: dict[str, np.ndarray | None] = {
+        "tokens": tokens(*shape),
+        "factors": rng.integers(wide.min, wide.max, size, dtype=dtype),
+        "tables": rng.integers(1, wide.max if rng.random() < 0.3 else 90, kept * heads, dtype=dtype),
+    }
+    if packed:
+        inputs["bounds"] = np.cumsum([0, *lengths]).astype(np.int32)
+    inputs |= {
+        "past": maybe(tokens(batch, kept)),
+        "offsets": maybe(rng.integers(0, wide.max, kept * heads, dtype=dtype)),
+        "ending": maybe(np.asarray(rng.integers(0, words)).astype(dtype)),
+        "parts": parts,
+    }
+    attributes: dict[str, Any] = {"max_ngram_size": size, "n_head_per_ngram": heads, "pad_id": int(rng.integers(-2, 9))}
+    attributes |= {"reset_on_eos": 1} if rng.random() < 0.6 else {}
+    kinds = [_kind(dtype)] * int(rng.integers(1, 3))
+    if packed and parts is not None:
+        inputs["past_parts"] = maybe(np.sort(rng.integers(0, 3, (batch, kept))).astype(np.int32))
+        if rng.random() < 0.6:
+            kinds = [_kind(dtype)] * 2 + [TensorProto.INT32]
+    if packed and len(kinds) == 3 and rng.random() < 0.6:
+        inputs.setdefault("past_parts", None)
+        inputs["wanted"] = rng.integers(0, 5, batch).astype(np.int32)
+        attributes["state_update_capacity"] = _some(rng, 8)
+        kinds.append(_kind(dtype))
+    while list(inputs.values())[-1] is None:
+        inputs.popitem()
+    operator = "VarlenNGramHashMapping" if packed else "NGramHashMapping"
+    return single(operator, inputs, kinds, attributes, domain=MICROSOFT)
+
+
+def append_verified(rng: np.random.Generator) -> Model:
+    words, count, begin = _some(rng, 5), int(rng.integers(1, 12)), 0
+    source = rng.integers(0, words, count)
+    inputs: dict[str, np.ndarray] = {"source": source, "tokens": rng.integers(0, words, int(rng.integers(0, 8)))}
+    predicted = rng.random() < 0.8
+    if predicted:
+        begin = int(rng.integers(-1 if rng.random() < 0.05 else 0, count + 1))
+    inputs["place"] = np.array([begin])
+    if predicted:
+        left = np.append(source[max(begin, 0) :], rng.integers(0, words))
+        inputs["predicted"] = np.where(rng.random(left.size) < 0.8, left, rng.integers(0, words, left.size))
+    least = _some(rng, 4)
+    attributes = {"min_ngram_size": least, "max_ngram_size": least + int(rng.integers(0, 4))}
+    return single("BifurcationDetector", inputs, [TensorProto.INT64] * 2, attributes, domain=MICROSOFT)
+
+
+def warped_path(rng: np.random.Generator) -> Model:
+    rows, columns = _some(rng, 12), _some(rng, 12)
+    costs = (wild if rng.random() < 0.3 else reals)(rng, (rows, columns))
+    if rng.random() < 0.5:
+        costs = np.rint(rng.random((rows, columns)) * 3).astype(F32)
+    costs = costs.reshape(1, rows, columns) if rng.random() < 0.3 else costs
+    return single("DynamicTimeWarping", {"costs": costs}, [TensorProto.INT32], domain=MICROSOFT)
+
+
+def masked_maxima(rng: np.random.Generator) -> Model:
+    axes = int(rng.integers(1, 4))
+    sizes, lead = tuple(_some(rng, 9) for _ in range(axes)), (_some(rng, 3), _some(rng, 4))
+    kernel = [int(rng.integers(1, size + 1)) for size in sizes]
+    attributes: dict[str, Any] = {"kernel_shape": kernel}
+    if rng.random() < 0.5:
+        attributes["strides"] = [_some(rng, 4) for _ in sizes]
+    if rng.random() < 0.4:
+        attributes["pads"] = [int(rng.integers(0, taps)) for taps in kernel * 2]
+    elif rng.random() < 0.4:
+        attributes["auto_pad"] = str(rng.choice(["SAME_UPPER", "SAME_LOWER", "VALID"]))
+    others = lead if rng.random() < 0.6 else (_some(rng, 3), _some(rng, 4))
+    inputs = {
+        "x": (wild if rng.random() < 0.3 else reals)(rng, (*lead, *sizes)),
+        "mask": (rng.random((*others, *sizes)) < rng.choice([0.5, 0.9])).astype(np.int32),
+    }
+    return single("MaxpoolWithMask", inputs, [_FLOAT], attributes, domain=MICROSOFT)
+
+
+def conv_transpose(rng: np.random.Generator) -> Model:
+    """Pads are an operand, constant or not."""
+    axes, groups = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    depth, each = groups * _some(rng, 5), _some(rng, 5)
+    sizes, taps = [_some(rng, 6) for _ in range(axes)], [_some(rng, 5) for _ in range(axes)]
+    strides = [_some(rng, 4) for _ in range(axes)]
+    attributes: dict[str, Any] = {"strides": strides, "group": groups}
+    if rng.random() < 0.3:
+        attributes["output_padding"] = [int(rng.integers(0, stride)) for stride in strides]
+    inputs: dict[str, np.ndarray | None] = {
+        "x": normal(rng, _some(rng, 3), depth, *sizes),
+        "w": normal(rng, depth, each, *taps),
+        "pads": rng.integers(0, 2, 2 * axes) if rng.random() < 0.9 else None,
+        "b": normal(rng, each * groups) if rng.random() < 0.5 else None,
+    }
+    while list(inputs.values())[-1] is None:
+        inputs.popitem()
+    constants = [name for name in ("w", "pads") if inputs.get(name) is not None and rng.random() < 0.5]
+    return single("ConvTransposeWithDynamicPads", inputs, [_FLOAT], attributes, domain=MICROSOFT, constants=constants)
+
+
 # Operators with kernels for binary16 and bf16 that compute, by name.
 NARROW: dict[str, tuple[Callable[[np.random.Generator, Any], Model], tuple[Any, ...]]] = {
     "BranchwiseRMSNorm": (branchwise_rms_norm, (np.float16, ml_dtypes.bfloat16)),
@@ -316,10 +427,13 @@ NARROW: dict[str, tuple[Callable[[np.random.Generator, Any], Model], tuple[Any, 
 }
 
 GENERATORS: dict[str, Generator] = {
+    "BifurcationDetector": append_verified,
     "BranchwiseRMSNorm": branchwise_rms_norm,
     "CDist": distances,
     "CausalConvWithState": causal_conv,
+    "ConvTransposeWithDynamicPads": conv_transpose,
     "CropAndResize": crop_and_resize,
+    "DynamicTimeWarping": warped_path,
     "EngramGate": engram_gate,
     "ExpandDims": expand_dims,
     "GatedAdd": gated_add,
@@ -330,7 +444,9 @@ GENERATORS: dict[str, Generator] = {
     "LinearAttention": linear_attention,
     "LinearAttentionGate": linear_attention_gate,
     "MRotaryEmbedding": rotary_embedding_of_images,
+    "NGramHashMapping, VarlenNGramHashMapping": hashed_groups,
     "MatMulInteger16": product_of_16_bits,
+    "MaxpoolWithMask": masked_maxima,
     "NGramRepeatBlock": ban_repeats,
     "Pad": pad,
     "ScaledSiLU": scaled_silu,

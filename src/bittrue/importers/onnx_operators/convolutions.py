@@ -22,6 +22,11 @@ def _conv_transpose(source: Source) -> None:
         "output_shape": sizes(source, "output_shape"),
         "channels_last": False,
     }
+    if source.op_type == "ConvTransposeWithDynamicPads":
+        source.tensor(2)
+        inputs = [*source.ordered(0, 1, 3), *[None] * 6, *source.ordered(2)]
+        source.emit("conv_transpose", source.type(0), attributes, inputs=inputs)
+        return
     source.emit("conv_transpose", source.type(0), attributes)
 
 
@@ -159,6 +164,11 @@ def _max_pool(source: Source) -> None:
     source.emit("max_pool", [source.type(0), "s64"], attributes)
 
 
+def _masked_max_pool(source: Source) -> None:
+    source.flag("storage_order", False)
+    source.emit("masked_maxima", source.type(0), pool_attributes(source, dilated=False))
+
+
 def average_pool_attributes(source: Source) -> dict[str, Attribute]:
     """Windows, and what their sums are divided by."""
     counted = "padded" if source.flag("count_include_pad", False, True) else "inside"
@@ -259,7 +269,9 @@ MAPPERS: Mappers = {
     ("", "MaxUnpool"): _max_unpool,
     ("", "RoiAlign"): _roi_align,
     (MICROSOFT, "CDist"): _distances,
+    (MICROSOFT, "ConvTransposeWithDynamicPads"): _conv_transpose,
     (MICROSOFT, "FusedConv"): _fused_conv,
+    (MICROSOFT, "MaxpoolWithMask"): _masked_max_pool,
     (MICROSOFT, "Inverse"): same_type("inverse"),
     (MICROSOFT, "FusedGemm"): _fused_gemm,
     (MICROSOFT, "CausalConvWithState"): _causal_conv,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...graph import Attribute
 from ..onnx_tensors import type_name
-from .base import MICROSOFT, Mapper, Mappers, Source
+from .base import MICROSOFT, Mapper, Mappers, Source, fixed_type
 
 _REDUCTIONS = {"none": "replace", "add": "add", "mul": "multiply", "max": "largest", "min": "smallest"}
 
@@ -244,6 +244,11 @@ def _crop_and_resize(source: Source) -> None:
     source.emit("crop_and_resize", source.type(0), attributes)
 
 
+def _append_verified(source: Source) -> None:
+    attributes = {"least": source.integer("min_ngram_size", 0), "most": source.integer("max_ngram_size", 0)}
+    source.emit("append_verified", "s64", attributes)
+
+
 MAPPERS: Mappers = {
     ("", "ArgMax"): _position("arg_max"),
     ("", "ArgMin"): _position("arg_min"),
@@ -272,7 +277,9 @@ MAPPERS: Mappers = {
     (MICROSOFT, "GatherND"): _gather_nd,
     (MICROSOFT, "Unique"): _unique_in_order,
     ("", "Upsample"): _resize,
+    (MICROSOFT, "BifurcationDetector"): _append_verified,
     (MICROSOFT, "CropAndResize"): _crop_and_resize,
+    (MICROSOFT, "DynamicTimeWarping"): fixed_type("warped_path", "s32"),
     (MICROSOFT, "NGramRepeatBlock"): _ban_repeats,
     (MICROSOFT, "UnfoldTensor"): _unfold,
 }

@@ -12,6 +12,8 @@ from ...graph import Attribute
 from .base import MICROSOFT, Mappers, Source
 
 _PLAIN: dict[str, Attribute] = {"activation": "none"}
+# A position that no operator has.
+_ABSENT = 1 << 10
 _CAST: dict[str, Attribute] = {"saturate": True, "round_mode": "up", "one_nan": True}
 
 
@@ -154,10 +156,30 @@ def _engram_gate(source: Source) -> None:
     parts.last("convert", dtype, [again], source.outputs[1], **_CAST)
 
 
+def _hashed_groups(source: Source) -> None:
+    """Sequences lie side by side in one row, or are rows."""
+    packed = source.op_type.startswith("Varlen")
+    attributes: dict[str, Attribute] = {
+        "size": source.integer("max_ngram_size", 0),
+        "heads": source.integer("n_head_per_ngram", 0),
+        "missing": source.integer("pad_id", 0),
+        "ends": source.flag("reset_on_eos", False, True),
+        "states": source.integer("state_update_capacity", 0) if packed else 0,
+    }
+    for name in ("max_ngram_size", "n_head_per_ngram", "pad_id"):
+        if not source.has(name):
+            raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is missing")
+    order = range(10) if packed else (0, 1, 2, _ABSENT, 3, 4, 5, 6)
+    dtype = source.type(0)
+    source.emit("hashed_groups", (dtype, dtype, "s32", dtype), attributes, inputs=source.ordered(*order))
+
+
 MAPPERS: Mappers = {
     (MICROSOFT, "BranchwiseRMSNorm"): _branchwise_rms_norm,
     (MICROSOFT, "EngramGate"): _engram_gate,
     (MICROSOFT, "HyperConnectionPostMix"): _mixed_streams,
     (MICROSOFT, "HyperConnectionPreMix"): _reduced_streams,
+    (MICROSOFT, "NGramHashMapping"): _hashed_groups,
     (MICROSOFT, "ScaledSiLU"): _scaled_silu,
+    (MICROSOFT, "VarlenNGramHashMapping"): _hashed_groups,
 }

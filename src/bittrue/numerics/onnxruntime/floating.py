@@ -210,8 +210,11 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("conv", _SUMMED, _PRODUCT, _MACHINE, requires=(_UNDILATED,), limit=_THREADS),
     *(
-        Row(stem, ("f32 f32 f32|- -> f32",), _PRODUCT, _MACHINE, limit=_THREADS)
-        for stem in ("conv_transpose", "matmul")
+        Row(stem, types, _PRODUCT, _MACHINE, limit=_THREADS)
+        for stem, types in (
+            ("conv_transpose", ("f32 f32 f32|- -> f32", "f32 f32 f32|- - - - - - - s64 -> f32")),
+            ("matmul", ("f32 f32 f32|- -> f32",)),
+        )
     ),
     Row(
         "matmul",
@@ -254,6 +257,7 @@ ROWS: tuple[Row, ...] = (
         )
         for kind, rule in (("f32", "binary32_fused_blocks"), ("f64", "binary64_fused_blocks"))
     ),
+    Row("masked_maxima", ("f32 s32 -> f32",), {}, "run: 300 random models, every bit"),
     Row("region_maxima", ("f32 f32 -> f32",), {}, _RUN),
     Row(
         "region_bins",

@@ -89,10 +89,7 @@ ROWS: tuple[Row, ...] = (
         where=(*NARROW, "f4e2m1"),
         when=(("attribute_is", "batch_dims", None),),
     ),
-    *(
-        Row(stem, ("T s64 -> s64",), {}, "run", where=_ARG, requires=(("has_elements", 0),), limit=_NAN)
-        for stem in ("arg_max", "arg_min")
-    ),
+    *(Row(stem, ("T s64 -> s64",), {}, "run", where=_ARG, limit=_NAN) for stem in ("arg_max", "arg_min")),
     Row(
         "topk_v2",
         ("T s64 -> T s64",),
@@ -177,6 +174,18 @@ ROWS: tuple[Row, ...] = (
         limit="cutting an empty tensor along an axis ends the runtime's process",
     ),
     Row("unfold", ("T -> T",), {}, "run", where=("f32", "f64", "s32", "u32", "s64", "u64")),
+    Row(
+        "hashed_groups",
+        tuple(
+            f"T T T s32|- T|- T|- T|- s32|- s32|- s32|- -> {results}"
+            for results in ("T", "T T", "T T s32", "T T s32 T")
+        ),
+        {},
+        "run: 300 random models, every bit",
+        where=("s32", "s64"),
+    ),
+    Row("append_verified", ("s64 s64 s64 s64|- -> s64 s64",), {}, "run: 300 random models, every bit"),
+    Row("warped_path", ("f32 -> s32",), {}, "run: 300 random models, every bit"),
     Row("ban_repeats", ("s64 f32 -> f32",), {}, "run: 200 random models, every bit"),
     Row("crop_and_resize", ("f32 f32 s32 s32 -> f32",), {}, "run: 200 random models, every bit"),
 )

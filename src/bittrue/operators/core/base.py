@@ -509,6 +509,11 @@ class Operator:
     unread: tuple[str, ...] = ()
 
 
+def keeps_axes_of_nothing(call: Call) -> bool:
+    """Whether axes that are counted from the back are left as they are, since the first input has no elements."""
+    return call.node.attributes.get("counted_from_back") == "unless_empty" and not call.input(0).size
+
+
 def nothing_to_prepare(call: Call) -> Lowered:
     """`lower` of operators that need no prepared values."""
     return Lowered()

@@ -145,8 +145,8 @@ def convolution_shape(call: Call) -> list[Shape]:
     return [shape]
 
 
-# Where transposed convolutions have the result's shape, if an operand says it.
-OUTPUT_SHAPE = 9
+# Where transposed convolutions have the result's shape, or with `auto_pad` their pads, if an operand says it.
+OUTPUT_SHAPE = PADS = 9
 
 
 def _planned_shape(call: Call, rank: int) -> Shape:
@@ -218,6 +218,10 @@ def transposed_geometry(call: Call) -> tuple[Window, ...]:
     check_vector(call, filters * groups)
     strides, dilations = _list(call, "strides", count, 1), _list(call, "dilations", count, 1)
     more, pads = _list(call, "output_padding", count, 0), _list(call, "pads", 2 * count, 0)
+    if call.has(PADS):
+        pads = tuple(call.integers(PADS, "pads"))
+        if len(pads) != 2 * count or min(pads) < 0:
+            raise call.invalid("BT-WINDOW", f"pads {list(pads)} are not two for each of {count} axes")
     auto, wanted = str(call.attribute("auto_pad")), tuple(call.attribute("output_shape"))
     if min(more) < 0:
         raise call.invalid("BT-WINDOW", f"output_padding {list(more)} begins at 0")

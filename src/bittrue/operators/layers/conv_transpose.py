@@ -2,9 +2,9 @@
 
 acc[n, o, p stride + t dilation - pad] += sum over c of (x[n, c, p] - z_x)(w[c, o, t] - z_w). x is [N, C, spatial...],
 or has its channels last with `channels_last`; w is [C, O / groups, spatial...], or in the order that `filter_layout`
-names. Operands are those of `conv`; behind them may stand the result's shape. The row chooses the arithmetic: real
-numbers, by the rules of products or term by term, real numbers and weights of integers (hybrid), sums of integers,
-rescaled where the row has rules for it, or integers in binary32.
+names. Operands are those of `conv`; behind them may stand the result's shape, or pads. The row chooses the
+arithmetic: real numbers, by the rules of products or term by term, real numbers and weights of integers (hybrid), sums
+of integers, rescaled where the row has rules for it, or integers in binary32.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from . import (
     rescaled_conv_transpose,
     whole_conv,
 )
-from .conv_geometry import check_shape_input, filter_layout, transposed_shape
+from .conv_geometry import PADS, check_shape_input, filter_layout, transposed_shape
 from .slots import REAL_SLOTS
 from .whole_numbers import SLOTS
 
@@ -69,6 +69,9 @@ def lower(call: Call) -> Lowered:
     if kind in _ANY_LAYOUT and not call.attribute("channels_last"):
         raise call.unsupported("BT-NODE-ATTRIBUTE", "this arithmetic has channels last")
     lowered = _ARITHMETIC[kind][0](call)
+    if call.has(PADS) and "auto_pad" in call.node.attributes:
+        # The geometry has them.
+        lowered = replace(lowered, inputs=(0, 1, 2) if call.has(2) else (0, 1))
     return replace(lowered, parameters={**lowered.parameters, "arithmetic": kind})
 
 

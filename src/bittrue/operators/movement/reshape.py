@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core.base import Call, Lowered, Operand, Operator, Shape, Step
+from ..core.base import Call, Lowered, Operand, Operator, Shape, Step, keeps_axes_of_nothing
 from ..core.indexing import bounded, fresh
 
 BATCH_ADVICE = (
@@ -110,9 +110,11 @@ def infer_squeeze(call: Call) -> list[Shape]:
 
 
 def infer_expand_dims(call: Call) -> list[Shape]:
-    """Dimensions 1 at the axes of the second input, counted in the result."""
+    """Dimensions 1 at the axes of the second input, counted in the result; see `keeps_axes_of_nothing`."""
     call.expect(2)
     source, axes = call.input(0), call.integers(1, "axes")
+    if keeps_axes_of_nothing(call):
+        axes = [axis for axis in axes if axis >= 0]
     rank = source.rank + len(axes)
     places = {call.axis(axis, rank, "new axis") for axis in axes}
     if len(places) != len(axes):

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ...graph import Attribute
+from ..core.base import Call, Lowered, Operator, Shape, Step, keeps_axes_of_nothing
 from ..movement.where import refuse_odd_truths
 
 
@@ -22,9 +23,11 @@ def _axis(call: Call) -> int:
 
 
 def infer(call: Call) -> list[Shape]:
-    """The shape without the axis, which must hold at least one element."""
+    """The shape without the axis, which must hold at least one element; see `keeps_axes_of_nothing`."""
     axis = _axis(call)
     shape = call.input(0).shape
+    if keeps_axes_of_nothing(call) and call.integers(1, "axis")[0] < 0:
+        return [shape]
     if shape[axis] < 1:
         raise call.invalid("BT-ARG-EMPTY", f"axis {axis} of shape {list(shape)} is empty and has no extreme value")
     return [shape[:axis] + shape[axis + 1 :]]
@@ -40,8 +43,9 @@ def lower(call: Call) -> Lowered:
             "make them the same",
         )
     source, last = call.input(0), bool(call.node.attributes.get("last", False))
+    nothing: dict[str, Attribute] = {} if source.size else {"shape": call.output.shape}
     return Lowered(
-        parameters={"axis": _axis(call), "output_dtype": call.output.type.numpy.name, "last": last},
+        parameters={"axis": _axis(call), "output_dtype": call.output.type.numpy.name, "last": last, **nothing},
         work=source.size,
         scratch=3 * source.size * source.type.numpy.itemsize + 8 * call.output.size,
     )
@@ -50,6 +54,8 @@ def lower(call: Call) -> Lowered:
 def _position_of(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         x, axis = inputs[0], step["axis"]
+        if not x.size:
+            return [np.zeros(step["shape"], step["output_dtype"])]
         refuse_odd_truths(step, x)
         # The last one is the first one from behind.
         x = np.flip(x, axis) if step["last"] else x

@@ -9,15 +9,15 @@ import numpy as np
 
 from ...graph import Attribute
 from ...rules import extreme
-from ..core.base import Call, Lowered, Operator, Shape, Step
+from ..core.base import Call, Lowered, Operator, Shape, Step, keeps_axes_of_nothing
 from ..core.elementwise import BLOCK
 
 
 def reduced_axes(call: Call) -> tuple[int, ...]:
     """The axes that the second input names, counted from the front, each once; none for a scalar input.
 
-    Where it names none, every element is reduced on its own, or everything with `keeps_without_axes` false. With
-    `counted_from_back` axes of negative numbers are none where there are no elements.
+    Where it names none, every element is reduced on its own, or everything with `keeps_without_axes` false. See
+    `keeps_axes_of_nothing`.
     """
     call.expect((1, 2))
     source = call.input(0)
@@ -26,7 +26,7 @@ def reduced_axes(call: Call) -> tuple[int, ...]:
         return ()
     if not axes and not call.node.attributes.get("keeps_without_axes", True):
         return tuple(range(source.rank))
-    if call.node.attributes.get("counted_from_back") == "unless_empty" and not source.size:
+    if keeps_axes_of_nothing(call):
         axes = [axis for axis in axes if axis >= 0]
     return tuple(sorted({call.axis(axis, source.rank) for axis in axes}))
 
