@@ -1,6 +1,5 @@
 #include "core/written.h"
 
-#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +15,41 @@ void for_rows(const TensorSpec& tensor, const Row& row) {
   const int64_t rows = operand.bytes() / operand.row_bytes();
   for (int64_t r = 0; r < rows; ++r) row(tensor.offset + r * operand.row_stride, operand.row_bytes());
 }
+
+// One bit per byte of memory.
+class Bits {
+ public:
+  explicit Bits(int64_t count) : words_(static_cast<size_t>((count + 63) / 64)) {}
+
+  void set(int64_t first, int64_t count, bool value) {
+    for_words(first, count, [value](uint64_t& word, uint64_t mask) {
+      word = value ? word | mask : word & ~mask;
+      return true;
+    });
+  }
+
+  // Whether all of them have this value.
+  bool all_are(bool value, int64_t first, int64_t count) {
+    return for_words(first, count,
+                     [value](uint64_t word, uint64_t mask) { return ((value ? ~word : word) & mask) == 0; });
+  }
+
+ private:
+  // Calls `each` with every word and the bits of it that are meant, until it returns false; whether it never did.
+  template <typename Each>
+  bool for_words(int64_t first, int64_t count, const Each& each) {
+    const int64_t end = first + count;
+    for (int64_t i = first / 64; i * 64 < end; ++i) {
+      uint64_t mask = ~uint64_t{0};
+      if (i * 64 < first) mask <<= first - i * 64;
+      if (end - i * 64 < 64) mask &= ~uint64_t{0} >> (64 - (end - i * 64));
+      if (!each(words_[static_cast<size_t>(i)], mask)) return false;
+    }
+    return true;
+  }
+
+  std::vector<uint64_t> words_;
+};
 
 }  // namespace
 
@@ -39,28 +73,25 @@ void check_written(const std::vector<TensorSpec>& tensors, const std::vector<Pro
     if (placed(static_cast<int>(i))) ending[last[tensors[i].root] + 1].push_back(static_cast<int>(i));
   }
 
-  // One byte per byte, 1 where a tensor in use has been written.
-  std::vector<uint8_t> written(static_cast<size_t>(arena), 0);
-  const auto mark = [&](int i, int value) {
-    for_rows(tensors[i],
-             [&](int64_t first, int64_t bytes) { std::memset(&written[first], value, static_cast<size_t>(bytes)); });
+  // Set where a tensor in use has been written.
+  Bits written(arena);
+  const auto mark = [&](int i, bool value) {
+    for_rows(tensors[i], [&](int64_t first, int64_t bytes) { written.set(first, bytes, value); });
   };
-  const auto none_is = [&](int i, int value, const std::string& who, const char* fault) {
+  const auto all_are = [&](int i, bool value, const std::string& who, const char* fault) {
     for_rows(tensors[i], [&](int64_t first, int64_t bytes) {
-      if (std::memchr(&written[first], value, static_cast<size_t>(bytes)) != nullptr) {
-        throw std::invalid_argument(who + fault);
-      }
+      if (!written.all_are(value, first, bytes)) throw std::invalid_argument(who + fault);
     });
   };
   const auto write = [&](int i, const std::string& who) {
-    none_is(i, 1, who, " writes over a tensor that is still in use");
-    mark(i, 1);
+    all_are(i, false, who, " writes over a tensor that is still in use");
+    mark(i, true);
   };
   const auto read = [&](int i, const std::string& who) {
-    none_is(i, 0, who, " reads memory that nothing has written");
+    all_are(i, true, who, " reads memory that nothing has written");
   };
   const auto end = [&](int64_t step) {
-    for (const int i : ending[step + 1]) mark(i, 0);
+    for (const int i : ending[step + 1]) mark(i, false);
   };
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].given) write(static_cast<int>(i), "an input");
@@ -77,9 +108,9 @@ void check_written(const std::vector<TensorSpec>& tensors, const std::vector<Pro
         if (placed(result) && tensors[i].root == tensors[result].root) joined.push_back(i);
       }
     }
-    for (const int i : joined) mark(i, 0);
+    for (const int i : joined) mark(i, false);
     for (const int i : steps[s].outputs) write(i, who);
-    for (const int i : joined) mark(i, 1);
+    for (const int i : joined) mark(i, true);
     end(s);
   }
   for (size_t i = 0; i < tensors.size(); ++i) {

@@ -26,6 +26,7 @@ struct MatmulSpec {
   int64_t segments = 1;
   int64_t depth = 0;                // bytes per segment; a multiple of 4
   const int8_t* weights = nullptr;  // [columns][segments * depth]
+  bool by_rows = false;             // of one segment: [depth][columns]
   const int32_t* bias = nullptr;    // [columns]
   bool row_terms = false;
   rules::Requantize requantize;  // the stored type is 8-bit

@@ -49,6 +49,10 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   spec.segments = c.segments;
   spec.depth = c.depth;
   spec.weights = weights.data();
+  spec.by_rows = c.segments == 1 && random.one_in(2);
+  Exact<int8_t> by_rows(c.columns * total);
+  for (int64_t i = 0; i < by_rows.count(); ++i) by_rows[i] = weights[i % c.columns * total + i / c.columns];
+  if (spec.by_rows) spec.weights = by_rows.data();
   spec.bias = bias.data();
   spec.requantize =
       some_requantize(random, rule, store, random.one_in(3) ? 1 : c.columns,
@@ -130,10 +134,11 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
     }
   });
   char text[120];
-  std::snprintf(text, sizeof text, "%lld x %lld x %lld*%lld grid %d row terms %d sums %d pairs %d weights %d wild %d; ",
+  std::snprintf(text, sizeof text,
+                "%lld x %lld x %lld*%lld by rows %d grid %d row terms %d sums %d pairs %d weights %d wild %d; ",
                 static_cast<long long>(c.rows), static_cast<long long>(c.columns), static_cast<long long>(c.segments),
-                static_cast<long long>(c.depth), in_grid, spec.row_terms, spec.sums, spec.pairs, static_cast<int>(kind),
-                wild);
+                static_cast<long long>(c.depth), spec.by_rows, in_grid, spec.row_terms, spec.sums, spec.pairs,
+                static_cast<int>(kind), wild);
   const std::string description = text + describe(spec.requantize);
   for (const Exact<uint8_t>& out : outs) {
     std::vector<uint8_t> whole(out.count(), 0xa5);

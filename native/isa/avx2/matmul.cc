@@ -10,6 +10,7 @@
 #include "isa/avx2/cores.h"
 #include "isa/avx2/requantize.h"
 #include "isa/avx2/vectors.h"
+#include "isa/portable/turned_weights.h"
 
 namespace bittrue::BITTRUE_ISA {
 namespace {
@@ -310,6 +311,7 @@ bool pairs_fit(const MatmulSpec& spec) {
 }  // namespace
 
 std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
+  if (spec.by_rows) return make_matmul(portable::ByColumns(spec).spec());
   const int64_t panels = (spec.columns + kColumns - 1) / kColumns;
   AlignedArray<int64_t> columns(panels * kColumns);
   for (int64_t i = 0; i < panels * kColumns; ++i) columns.data()[i] = i < spec.columns ? i : -1;

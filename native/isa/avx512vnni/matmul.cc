@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "isa/avx512vnni/cores.h"
+#include "isa/avx512vnni/interleave.h"
 #include "isa/avx512vnni/requantize.h"
 #include "isa/tools.h"
 
@@ -318,6 +319,27 @@ void pack_columns(const MatmulSpec& spec, const int64_t* columns, int64_t width,
   }
 }
 
+// The same of columns first .. first + width - 1 and weights by rows, whose bytes 4k .. 4k + 3 of a column lie in four
+// rows. The unpacks leave 64 columns in the order of the accumulators of four vectors, prepared ones as they were.
+void pack_rows(const MatmulSpec& spec, int64_t first, const int64_t* columns, int64_t width, int8_t* weights) {
+  const __m512i prepare = _mm512_load_si512(kPrepare);
+  for (int64_t d = 0; d < spec.depth; d += 4, weights += 4 * width) {
+    const int8_t* const from = spec.weights + d * spec.columns;
+    if (width == 64 && first + width <= spec.columns) {
+      __m512i rows[4];
+      for (int r = 0; r < 4; ++r) {
+        rows[r] = _mm512_loadu_si512(from + r * spec.columns + first);
+        if (spec.sums) rows[r] = _mm512_permutexvar_epi32(prepare, rows[r]);
+      }
+      interleave(rows[0], rows[1], rows[2], rows[3], reinterpret_cast<uint32_t*>(weights));
+      continue;
+    }
+    for (int64_t i = 0; i < width; ++i) {
+      for (int64_t r = 0; r < 4; ++r) weights[4 * i + r] = columns[i] < 0 ? 0 : from[r * spec.columns + columns[i]];
+    }
+  }
+}
+
 // Adds what packed columns can contribute at the least and at the most to their accumulators, for inputs of any bytes.
 void add_extremes(const int8_t* weights, int64_t steps, int64_t width, int64_t* least, int64_t* greatest) {
   constexpr int64_t kSteps = int64_t{1} << 20;  // of four bytes each: sums stay within 2^29
@@ -381,7 +403,11 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
       std::memcpy(bias + 4 * i, &value, 4);
       least[i] = greatest[i] = value;
     }
-    pack_columns(spec, columns, width, weights);
+    if (spec.by_rows) {
+      pack_rows(spec, first_column, columns, width, weights);
+    } else {
+      pack_columns(spec, columns, width, weights);
+    }
     if (!spec.sums) add_extremes(weights, row_bytes / 4, width, least, greatest);
     weights += row_bytes * width;
     panel.requantizer = spec.sums        ? nullptr

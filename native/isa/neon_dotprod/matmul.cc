@@ -5,6 +5,7 @@
 #include "isa/neon_dotprod/cores.h"
 #include "isa/neon_dotprod/requantize.h"
 #include "isa/neon_dotprod/saturating_pairs.h"
+#include "isa/portable/turned_weights.h"
 
 namespace bittrue::neon_dotprod {
 namespace {
@@ -137,6 +138,7 @@ class VectorMatmul final : public Matmul {
 }  // namespace
 
 std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
+  if (spec.by_rows) return make_matmul(portable::ByColumns(spec).spec());
   const int64_t panels = (spec.columns + kColumns - 1) / kColumns;
   AlignedArray<int64_t> columns(panels * kColumns);
   for (int64_t i = 0; i < panels * kColumns; ++i) columns.data()[i] = i < spec.columns ? i : -1;

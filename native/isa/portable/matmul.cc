@@ -7,6 +7,7 @@
 #include "isa/portable/cores.h"
 #include "isa/portable/requantize.h"
 #include "isa/portable/scalar_requantize.h"
+#include "isa/portable/turned_weights.h"
 
 namespace bittrue::portable {
 namespace {
@@ -113,6 +114,9 @@ class PortableMatmul final : public Matmul {
 
 }  // namespace
 
-std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) { return std::make_unique<PortableMatmul>(spec); }
+std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
+  if (spec.by_rows) return make_matmul(ByColumns(spec).spec());
+  return std::make_unique<PortableMatmul>(spec);
+}
 
 }  // namespace bittrue::portable

@@ -14,9 +14,9 @@ std::unique_ptr<Kernel> make_fully_connected(const Step& step, const CoreSet& co
   if (!suits_matmul(step)) return make_general_fully_connected(step, cores);
   const Operand& weights = step.input(1);
   require(weights.rank() == 2, "weights have two axes");
-  return make_matmul_layer(step, cores, weights.shape[0], weights.shape[1],
-                           signed_weights(weights, step.integer("weight_zero_point")),
-                           biases(step, 2, weights.shape[0]));
+  const ConstantMatrix matrix{signed_weights(weights, step.integer("weight_zero_point")), weights.shape[1],
+                              weights.shape[0], false};
+  return make_matmul_layer(step, cores, matrix, biases(step, 2, matrix.columns));
 }
 
 BITTRUE_OPERATOR(fully_connected, make_fully_connected)

@@ -16,11 +16,11 @@ constexpr size_t kNone = IntegerFinish::kNone;
 class IntegerLayer final : public Kernel {
  public:
   // `zero_point`: input that holds zx while running, kNone when the step has the parameter input_zero_point.
-  IntegerLayer(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth, const SignedWeights& weights,
+  IntegerLayer(const Step& step, const CoreSet& cores, const ConstantMatrix& matrix,
                const std::vector<int64_t>& addends, size_t zero_point, IntegerFinish finish)
-      : depth_(depth),
-        columns_(columns),
-        weight_zero_point_(weights.zero_point),
+      : depth_(matrix.depth),
+        columns_(matrix.columns),
+        weight_zero_point_(matrix.weights.zero_point),
         zero_point_(zero_point),
         finish_(std::move(finish)),
         row_terms_(cores.row_terms()) {
@@ -31,7 +31,7 @@ class IntegerLayer final : public Kernel {
       require(out.type == (finish_.result == IntegerFinish::Result::reals ? Type::f32 : Type::s32),
               "no native kernel for these types");
     }
-    require(in.dense() && out.dense() && depth > 0, "both sides must be dense");
+    require(in.dense() && out.dense() && depth_ > 0, "both sides must be dense");
     rows_ = in.elements / depth_;
     require(rows_ * depth_ == in.elements && rows_ * columns_ == out.elements, "the shapes do not fit");
     packed_depth_ = round_up(depth_, 4);
@@ -45,19 +45,27 @@ class IntegerLayer final : public Kernel {
       const bool given = requantized() || step.integers.count("input_zero_point") != 0;
       known_zero_point = (given ? step.integer("input_zero_point", -most, most) : 0) + flip_of(in.type);
     }
-    // Weights that need no bytes between columns are used as they are.
-    std::vector<int8_t> packed(packed_depth_ == depth_ ? 0 : static_cast<size_t>(columns_ * packed_depth_), 0);
+    const int8_t* const weights = matrix.weights.data;
+    const std::vector<int64_t> sums =
+        matrix.by_rows ? sums_of_columns(weights, depth_, columns_) : sums_of_rows(weights, columns_, depth_);
     std::vector<int32_t> bias(static_cast<size_t>(columns_));
     for (int64_t n = 0; n < columns_; ++n) {
-      const int8_t* row = weights.data + n * depth_;
-      if (!packed.empty()) std::memcpy(packed.data() + n * packed_depth_, row, static_cast<size_t>(depth_));
-      corrections_.push_back(zero_point_factor(depth_, weight_zero_point_, sum_of(row, depth_)));
+      corrections_.push_back(zero_point_factor(depth_, weight_zero_point_, sums[n]));
       bias[n] = folded_bias(addends[n], known_zero_point, corrections_.back());
+    }
+    // Weights that need no bytes between columns are used as they are.
+    std::vector<int8_t> packed;
+    if (packed_depth_ != depth_) {
+      packed.resize(static_cast<size_t>(columns_ * packed_depth_));
+      for (int64_t n = 0; n < columns_; ++n) {
+        std::copy_n(weights + n * depth_, depth_, packed.data() + n * packed_depth_);
+      }
     }
     MatmulSpec spec;
     spec.columns = columns_;
     spec.depth = packed_depth_;
-    spec.weights = packed.empty() ? weights.data : packed.data();
+    spec.weights = packed.empty() ? weights : packed.data();
+    spec.by_rows = matrix.by_rows;
     spec.bias = bias.data();
     spec.row_terms = weight_zero_point_ != 0;
     spec.sums = !requantized();
@@ -146,11 +154,16 @@ ConstantMatrix constant_matrix(const Step& step) {
   const Operand &a = step.input(0), &b = step.input(1);
   const bool turned = step.integer("transpose_b", 0, 1) != 0;
   require(!turned || b.rank() == 2, "transposed batches");
+  require(b.rank() >= 2, "weights are no matrix");
   ConstantMatrix matrix;
-  matrix.weights =
-      column_weights(b, weight_zero_points(step, ProductOperands::kColumnPoints), turned, adds_in_pairs(step));
   matrix.depth = b.shape[b.rank() - (turned ? 1 : 2)];
   matrix.columns = b.shape[b.rank() - (turned ? 2 : 1)];
+  const std::vector<int64_t> zero_points = weight_zero_points(step, ProductOperands::kColumnPoints);
+  const bool pairs = adds_in_pairs(step);
+  // Cores take rows as they lie, unless a column needs bytes of its own.
+  matrix.by_rows = !turned && !pairs && is_8bit(b.type) && matrix.depth % 4 == 0 &&
+                   matrix.depth * matrix.columns == b.elements && zero_points.size() == 1;
+  matrix.weights = matrix.by_rows ? signed_weights(b, zero_points[0]) : column_weights(b, zero_points, turned, pairs);
   require(a.rank() >= 1, "the shapes do not fit");
   if (step.integer("transpose_a", 0, 1) != 0) {
     // A single row or column is its own transpose.
@@ -172,11 +185,11 @@ std::vector<int64_t> column_addends(const Step& step, int64_t columns) {
   return values;
 }
 
-std::unique_ptr<Kernel> make_matmul_layer(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth,
-                                          const SignedWeights& weights, const std::vector<int64_t>& bias) {
+std::unique_ptr<Kernel> make_matmul_layer(const Step& step, const CoreSet& cores, const ConstantMatrix& matrix,
+                                          const std::vector<int64_t>& bias) {
   IntegerFinish finish;
   finish.result = IntegerFinish::Result::bytes;
-  return std::make_unique<IntegerLayer>(step, cores, columns, depth, weights, bias, kNone, std::move(finish));
+  return std::make_unique<IntegerLayer>(step, cores, matrix, bias, kNone, std::move(finish));
 }
 
 std::unique_ptr<Kernel> make_integer_layer(const Step& step, const CoreSet& cores) {
@@ -187,8 +200,8 @@ std::unique_ptr<Kernel> make_integer_layer(const Step& step, const CoreSet& core
   const std::vector<int64_t> addends =
       real_addends ? std::vector<int64_t>(static_cast<size_t>(b.columns), 0) : column_addends(step, b.columns);
   const bool late = step.integer("late", 0, 1) != 0 && step.has_input(ProductOperands::kRowPoint);
-  return std::make_unique<IntegerLayer>(step, cores, b.columns, b.depth, b.weights, addends,
-                                        late ? ProductOperands::kRowPoint : kNone, std::move(finish));
+  return std::make_unique<IntegerLayer>(step, cores, b, addends, late ? ProductOperands::kRowPoint : kNone,
+                                        std::move(finish));
 }
 
 }  // namespace bittrue

@@ -26,7 +26,7 @@ bool is_known(const Step& step) {
 std::unique_ptr<Kernel> make_layer(const Step& step, const CoreSet& cores) {
   if (step.rules.count("store") == 0) return make_integer_layer(step, cores);
   const ConstantMatrix b = constant_matrix(step);
-  return make_matmul_layer(step, cores, b.columns, b.depth, b.weights, column_addends(step, b.columns));
+  return make_matmul_layer(step, cores, b, column_addends(step, b.columns));
 }
 
 std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {

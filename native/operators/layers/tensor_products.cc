@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/share.h"
+#include "isa/portable/turned_weights.h"
 #include "operators/layers/columns.h"
 #include "operators/layers/computed_products.h"
 #include "operators/layers/integer_layer.h"
@@ -269,18 +270,17 @@ class RealProducts final : public Kernel {
   std::vector<float> packed_;  // constant columns
 };
 
-// Constant columns as weights [columns][depth].
-SignedWeights columns_as_weights(const Step& step, const ProductSizes& p) {
-  SignedWeights given = signed_weights(step.input(1), step.integer("weight_zero_point"));
-  if (p.transpose_b) return given;
-  SignedWeights turned;
-  turned.zero_point = given.zero_point;
-  turned.moved.resize(static_cast<size_t>(p.columns * p.depth));
-  for (int64_t n = 0; n < p.columns; ++n) {
-    for (int64_t k = 0; k < p.depth; ++k) turned.moved[n * p.depth + k] = given.data[k * p.columns + n];
+// The constant one.
+ConstantMatrix second_factor(const Step& step, const ProductSizes& p) {
+  ConstantMatrix matrix{signed_weights(step.input(1), step.integer("weight_zero_point")), p.depth, p.columns, false};
+  matrix.by_rows = !p.transpose_b && p.depth % 4 == 0;
+  if (!p.transpose_b && !matrix.by_rows) {
+    std::vector<int8_t> columns(static_cast<size_t>(p.columns * p.depth));
+    portable::turn(matrix.weights.data, p.depth, p.columns, columns.data());
+    matrix.weights.moved = std::move(columns);
+    matrix.weights.data = matrix.weights.moved.data();
   }
-  turned.data = turned.moved.data();
-  return turned;
+  return matrix;
 }
 
 }  // namespace
@@ -291,8 +291,7 @@ std::unique_ptr<Kernel> make_tensor_products(const Step& step, const CoreSet& co
   if (step.text("form") == "plain") return std::make_unique<RealProducts>(step, products);
   const bool one_matrix = products.right_matrices == 1 && !products.transpose_a;
   if (one_matrix && step.text("form") == "quantized" && suits_matmul(step)) {
-    return make_matmul_layer(step, cores, products.columns, products.depth, columns_as_weights(step, products),
-                             biases(step, 2, products.columns));
+    return make_matmul_layer(step, cores, second_factor(step, products), biases(step, 2, products.columns));
   }
   const bool sums = adds_in_pairs(step) || step.rule("accumulate") == "s32_wrap";
   const bool stored = step.text("form") == "sums" || is_8bit(step.output().type);

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "isa/portable/turned_weights.h"
+
 namespace bittrue {
 namespace {
 
@@ -26,46 +28,6 @@ template <class T>
   result->zero_point = zero_point - by;
 }
 
-// Of eight lines of eight bytes, kStep lines and the same number of bytes change places.
-template <int kStep>
-[[gnu::always_inline]] inline void exchange(uint64_t* lines) {
-  constexpr uint64_t kKept = kStep == 4 ? 0x00000000FFFFFFFF : kStep == 2 ? 0x0000FFFF0000FFFF : 0x00FF00FF00FF00FF;
-  for (int k = 0; k < 4; ++k) {
-    uint64_t &one = lines[k / kStep * 2 * kStep + k % kStep], &other = (&one)[kStep];
-    const uint64_t moved = (one >> (8 * kStep) ^ other) & kKept;
-    other ^= moved;
-    one ^= moved << (8 * kStep);
-  }
-}
-
-// Bytes [rows, columns] to [columns, rows], by tiles that are copied first: lines of large matrices meet in few sets of
-// the cache.
-[[gnu::hot]] void turn(const int8_t* from, int64_t rows, int64_t columns, int8_t* to) {
-  // Lines longer than a tile: else the addresses of what is read and written would have the same low bits.
-  constexpr int64_t kTile = 64, kBlock = 8, kLine = kTile + 8;
-  alignas(64) int8_t tile[kTile][kLine] = {}, turned[kTile][kLine];
-  for (int64_t top = 0; top < rows; top += kTile) {
-    const int64_t height = std::min(kTile, rows - top);
-    for (int64_t left = 0; left < columns; left += kTile) {
-      const int64_t width = std::min(kTile, columns - left);
-      for (int64_t r = 0; r < height; ++r) {
-        std::memcpy(tile[r], from + (top + r) * columns + left, static_cast<size_t>(width));
-      }
-      for (int64_t c = 0; c < kTile; c += kBlock) {
-        for (int64_t r = 0; r < kTile; r += kBlock) {
-          uint64_t lines[kBlock];
-          for (int64_t i = 0; i < kBlock; ++i) std::memcpy(&lines[i], &tile[r + i][c], kBlock);
-          exchange<4>(lines), exchange<2>(lines), exchange<1>(lines);
-          for (int64_t i = 0; i < kBlock; ++i) std::memcpy(&turned[c + i][r], &lines[i], kBlock);
-        }
-      }
-      for (int64_t c = 0; c < width; ++c) {
-        std::memcpy(to + (left + c) * rows + top, turned[c], static_cast<size_t>(height));
-      }
-    }
-  }
-}
-
 }  // namespace
 
 int64_t sum_of(const int8_t* weights, int64_t count) {
@@ -77,6 +39,26 @@ int64_t sum_of(const int8_t* weights, int64_t count) {
     sum += part;
   }
   return sum;
+}
+
+std::vector<int64_t> sums_of_rows(const int8_t* weights, int64_t rows, int64_t count) {
+  std::vector<int64_t> sums;
+  for (int64_t n = 0; n < rows; ++n) sums.push_back(sum_of(weights + n * count, count));
+  return sums;
+}
+
+std::vector<int64_t> sums_of_columns(const int8_t* rows, int64_t depth, int64_t columns) {
+  constexpr int64_t kBlock = 1 << 16;  // sums of 32 bits
+  std::vector<int64_t> sums(static_cast<size_t>(columns));
+  std::vector<int32_t> parts(static_cast<size_t>(columns));
+  for (int64_t first = 0; first < depth; first += kBlock) {
+    std::fill(parts.begin(), parts.end(), 0);
+    for (int64_t k = first; k < std::min(depth, first + kBlock); ++k) {
+      for (int64_t n = 0; n < columns; ++n) parts[n] += rows[k * columns + n];
+    }
+    for (int64_t n = 0; n < columns; ++n) sums[n] += parts[n];
+  }
+  return sums;
 }
 
 SignedWeights signed_weights(const Operand& weights, int64_t zero_point, bool as_stored) {
@@ -110,7 +92,7 @@ SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& 
   std::vector<int8_t> packed;
   if (!turned) {
     packed.resize(static_cast<size_t>(matrix.elements));
-    turn(bytes, depth, columns, packed.data());
+    portable::turn(bytes, depth, columns, packed.data());
   }
   for (const int64_t z : zero_points) require(z >= -128 && z <= 255, "the weights' zero point is out of range");
   SignedWeights result;

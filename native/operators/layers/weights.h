@@ -45,6 +45,9 @@ std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns);
 //   sum (x - zx)(w - zw) + bias = sum x w + [bias + zx (K zw - sum w)] - zw sum x:
 // what stands in brackets is the bias of its core. All is modulo 2^32, as biases of untrusted plans may have 64 bits.
 [[gnu::hot]] int64_t sum_of(const int8_t* weights, int64_t count);
+// The same of every row of a matrix [rows][count], and of every column of one [depth][columns].
+std::vector<int64_t> sums_of_rows(const int8_t* weights, int64_t rows, int64_t count);
+[[gnu::hot]] std::vector<int64_t> sums_of_columns(const int8_t* rows, int64_t depth, int64_t columns);
 
 // K zw - sum w.
 inline uint32_t zero_point_factor(int64_t count, int64_t weight_zero_point, int64_t sum) {
