@@ -150,15 +150,41 @@ void add_cores(const std::string& isa, std::vector<Measured>& all) {
         });
   }
 
+  {
+    const PairProduct& core = cores.pair_product();
+    constexpr int64_t kRows = 24, kDepth = 128, kColumns = 64;
+    const int64_t width = core.lanes * core.vectors;
+    const std::vector<uint8_t>&in = kept(bytes(kRows * kDepth)), &weights = kept(bytes(kColumns * kDepth));
+    std::vector<int32_t>& sums = kept(std::vector<int32_t>(kRows * kColumns));
+    add("matrix product, pairs saturate", "24 rows, depth 128, 64 columns", kRows * kColumns * kDepth,
+        kRows * (kDepth + 4.0 * kColumns) + kColumns * kDepth, [&core, &in, &weights, &sums, width] {
+          for (int64_t first = 0; first < kColumns; first += width) {
+            ByteRows rows;
+            rows.rows = in.data();
+            rows.row_step = rows.depth = kDepth;
+            rows.count = kRows;
+            rows.sums = sums.data() + first;
+            rows.stride = kColumns;
+            core.run(rows, reinterpret_cast<const int8_t*>(weights.data()) + first * kDepth, width);
+          }
+        });
+  }
+
   constexpr int64_t kCount = 16384;
   const std::vector<uint8_t>&first = kept(bytes(kCount)), &second = kept(bytes(kCount + 1));
   std::vector<uint8_t>& out = kept(std::vector<uint8_t>(kCount));
   {
-    const rules::Requantize& rule = kept(requantize(1, 1 << 20));
+    rules::Requantize& once = kept(requantize(1, 1 << 20));
+    once.rescale = rules::RescaleRule::q31_one_step_up_shift_wraps;
     std::vector<int32_t>& sums = kept(std::vector<int32_t>(kCount));
     for (int64_t i = 0; i < kCount; ++i) sums[static_cast<size_t>(i)] = static_cast<int32_t>(i * 64) - (1 << 19);
-    add("requantization", "16,384 sums, one multiplier", kCount, 5.0 * kCount,
-        [&cores, &rule, &sums, &out] { cores.requantize_row()(rule, sums.data(), out.data(), kCount); });
+    for (const auto& [shape, rule] : {std::pair<const char*, const rules::Requantize*>{"16,384 sums, one multiplier",
+                                                                                       &kept(requantize(1, 1 << 20))},
+                                      {"16,384 sums, one multiplier each", &kept(requantize(kCount, 1 << 20))},
+                                      {"16,384 sums, one multiplier, one step", &once}}) {
+      add("requantization", shape, kCount, 5.0 * kCount,
+          [&cores, rule = rule, &sums, &out] { cores.requantize_row()(*rule, sums.data(), out.data(), kCount); });
+    }
   }
   {
     AddSpec spec;

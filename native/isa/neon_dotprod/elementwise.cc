@@ -143,23 +143,6 @@ class VectorMul final : public Elementwise {
   Group group_;
 };
 
-// `constants` gives those of 16 columns from the first one on.
-template <Form form, class Constants>
-inline void requantize_columns(const Choice& choice, const Constants& constants, const int32_t* acc, uint8_t* out,
-                               int64_t count) {
-  const Store store = choice.store();
-  const auto bytes = [&](const int32_t* from, int64_t first) __attribute__((always_inline)) {
-    const int32x4_t sums[4] = {vld1q_s32(from), vld1q_s32(from + 4), vld1q_s32(from + 8), vld1q_s32(from + 12)};
-    return requantize16<form>(sums, constants(first), store);
-  };
-  int64_t i = 0;
-  for (; i + 16 <= count; i += 16) vst1q_u8(out + i, bytes(acc + i, i));
-  if (i == count) return;
-  int32_t rest[16] = {};
-  std::memcpy(rest, acc + i, static_cast<size_t>(count - i) * sizeof(int32_t));
-  store_part(out + i, bytes(rest, i), count - i);
-}
-
 bool is_byte(int32_t number) { return number >= 0 && number <= 255; }
 
 }  // namespace
@@ -274,26 +257,27 @@ void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count
   for (; i < count; ++i) out[i] = table[in[i]];
 }
 
+// Columns with multipliers of their own come one by one: their constants would have to be laid out for every row.
 void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {
-  const Choice choice = count >= 8 ? Choice(requantize) : Choice();
+  const bool shared = requantize.multipliers.size() == 1 && count >= 8;
+  const Choice choice = shared ? Choice(requantize) : Choice();
   if (choice.form == Form::scalar) return portable::requantize_row(requantize, acc, out, count);
+  Group group{};
+  choice.fill(requantize, kFirstColumn, group);
+  const Same same(group);
+  const Store store = choice.store();
   with_form(choice.form, [&](auto form) {
     if constexpr (form.value != Form::scalar) {
-      if (requantize.multipliers.size() == 1) {
-        Group group{};
-        choice.fill(requantize, kFirstColumn, group);
-        const Same same(group);
-        requantize_columns<form.value>(choice, [&](int64_t) -> const Same& { return same; }, acc, out, count);
-      } else {
-        Group group{};
-        const auto of_columns = [&](int64_t first) -> const Group& {
-          int64_t columns[16];
-          for (int64_t i = 0; i < 16; ++i) columns[i] = first + i < count ? first + i : -1;
-          choice.fill(requantize, columns, group);
-          return group;
-        };
-        requantize_columns<form.value>(choice, of_columns, acc, out, count);
-      }
+      const auto bytes = [&](const int32_t* from) __attribute__((always_inline)) {
+        const int32x4_t sums[4] = {vld1q_s32(from), vld1q_s32(from + 4), vld1q_s32(from + 8), vld1q_s32(from + 12)};
+        return requantize16<form.value>(sums, same, store);
+      };
+      int64_t i = 0;
+      for (; i + 16 <= count; i += 16) vst1q_u8(out + i, bytes(acc + i));
+      if (i == count) return;
+      int32_t rest[16] = {};
+      std::memcpy(rest, acc + i, static_cast<size_t>(count - i) * sizeof(int32_t));
+      store_part(out + i, bytes(rest), count - i);
     }
   });
 }

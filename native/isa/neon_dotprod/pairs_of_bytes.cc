@@ -2,6 +2,7 @@
 
 #include "isa/neon_dotprod/cores.h"
 #include "isa/neon_dotprod/vectors.h"
+#include "isa/quantize_reals.h"
 
 namespace bittrue::neon_dotprod {
 
@@ -9,6 +10,10 @@ std::unique_ptr<Elementwise> make_fused_sum(const FusedSumSpec& spec) { return m
 
 std::unique_ptr<Elementwise> make_scaled_product(const ScaledProductSpec& spec) {
   return make_pairs_of_bytes<Wide>(spec);
+}
+
+void quantize_reals(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count) {
+  quantize_wide<Wide>(spec, in, out, count);
 }
 
 }  // namespace bittrue::neon_dotprod

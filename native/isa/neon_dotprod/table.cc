@@ -19,6 +19,7 @@ constexpr Cores own_cores() {
   cores.row_terms = row_terms;
   cores.lookup = lookup;
   cores.requantize_row = requantize_row;
+  cores.quantize_reals = quantize_reals;
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.byte_product = &kByteProduct;
   cores.pair_product = &kPairProduct;
