@@ -821,3 +821,47 @@ def test_pairs_of_constants_of_16_bits(request: pytest.FixtureRequest, operator:
         nodes = [*pair, helper.make_node(operator, ["x", "d"], ["y"])]
         feeds = {"x": _halves(rng, 4, 8)}
         assert _check(*build(nodes, feeds, {"y": TensorProto.FLOAT16}, constants, opset=21))
+
+
+_GATES: dict[str, dict[str, object]] = {
+    "Gelu": {},
+    "FastGelu": {},
+    "FastGelu of a sum": {"vectors": 1},
+    "QuickGelu": {},
+    "QuickGelu of x": {"alpha": 1.0},
+    "BiasGelu": {"vectors": 1},
+    "SkipLayerNormalization": {"vectors": 2, "twice": True},
+    "SkipLayerNormalization with a row": {"vectors": 3, "twice": True},
+    "SkipSimplifiedLayerNormalization": {"vectors": 1, "twice": True},
+}
+
+
+@needs_wide
+@pytest.mark.parametrize("before", ["nothing", "a product", "a reshaped product"])
+@pytest.mark.parametrize("name", list(_GATES))
+def test_contributed_operators(name: str, before: str) -> None:
+    """Gates without a kernel are what defines them, constants rounded; sums that are normalized stand alone whole.
+
+    A definition's Identity stays, and keeps a reshape before it on binary16 numbers.
+    """
+    rng, given = np.random.default_rng(7), dict(_GATES[name])
+    vectors = [f"v{number}" for number in range(int(str(given.pop("vectors", 0))))]
+    operands = ["x"] * (2 if given.pop("twice", False) else 1) + vectors
+    constants: dict[str, np.ndarray] = {vector: _halves(rng, 16) for vector in vectors}
+    constants |= {"w": _halves(rng, 16, 16), "heads": np.array([-1, 6, 16])}
+    product = helper.make_node("MatMul", ["given", "w"], ["x" if before == "a product" else "flat"])
+    nodes = {
+        "nothing": [helper.make_node("Identity", ["given"], ["x"])],
+        "a product": [product],
+        "a reshaped product": [product, helper.make_node("Reshape", ["flat", "heads"], ["x"])],
+    }[before]
+    operator = name.partition(" ")[0]
+    nodes += [
+        helper.make_node(operator, operands, ["gated"], domain="com.microsoft", **given),
+        helper.make_node("Neg", ["gated"], ["y"]),
+    ]
+    read = {index for node in nodes for index in node.input}
+    constants = {index: value for index, value in constants.items() if index in read}
+    for opset in (17, 22):
+        feeds = {"given": _halves(rng, 40, 6, 16)}
+        assert _check(*build(nodes, feeds, {"y": TensorProto.FLOAT16}, constants, opset=opset))

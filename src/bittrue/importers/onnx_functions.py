@@ -9,10 +9,12 @@ compare bytes).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from .onnx_operators.base import MICROSOFT
 from .onnx_tensors import TYPES
 
 if TYPE_CHECKING:
@@ -27,8 +29,25 @@ UNEXPANDED = frozenset(
 )
 
 
+# Gates of ONNX Runtime's own domain, whose kernels know binary32 alone: on binary16 numbers and nodes define them.
+CONTRIBUTED: dict[str, tuple[dict[str, float], tuple[str, ...]]] = {
+    "Gelu": (
+        {"C": math.sqrt(0.5), "One": 1, "Half": 0.5},
+        ("Mul C X CX", "Erf CX ERF", "Add ERF One Plus", "Mul Plus Half Phi", "Mul X Phi Y"),
+    ),
+    "FastGelu": (
+        {"a": 0.5, "b": 0.7978845608028654, "c": 0.035677408136300125, "one": 1},
+        (
+            *("Mul Z Z T1", "Mul c T1 T2", "Add b T2 T3", "Mul Z T3 T4"),
+            *("Tanh T4 T5", "Add one T5 T6", "Mul Z T6 T7", "Mul a T7 Y"),
+        ),
+    ),
+    "QuickGelu": ({"alpha": 1.702}, ("Mul alpha X CX", "Sigmoid CX S", "Mul X S Y")),
+}
+
+
 def expand(proto: NodeProto, opset: int, types: Sequence[str], unique: Callable[[str], str]) -> list[NodeProto]:
-    """The nodes that define a node of the default domain; none where it stands for itself.
+    """The nodes that define a node of the default domain, or one of `CONTRIBUTED`; none where it stands for itself.
 
     Args:
         proto: the node.
@@ -39,8 +58,30 @@ def expand(proto: NodeProto, opset: int, types: Sequence[str], unique: Callable[
     Raises:
         RuntimeError: attributes are not what the definition reads.
     """
-    function = _definition(proto, opset, types)
+    function = _contributed(proto) if proto.domain == MICROSOFT else _definition(proto, opset, types)
     return [] if function is None else _substituted(function, proto, opset, unique)
+
+
+def _contributed(proto: NodeProto) -> FunctionProto:
+    from onnx import TensorProto, helper
+
+    numbers, body = CONTRIBUTED[proto.op_type]
+    given = {entry.name: entry.f for entry in proto.attribute if entry.name in numbers}
+    nodes = [
+        helper.make_node(
+            "Constant", [], [name], value=helper.make_tensor(name, TensorProto.FLOAT16, [], [given.get(name, number)])
+        )
+        for name, number in numbers.items()
+    ]
+    if proto.op_type == "FastGelu":
+        biased = len(proto.input) > 1 and proto.input[1]
+        nodes.append(
+            helper.make_node("Add", ["X", "bias"], ["Z"]) if biased else helper.make_node("Identity", ["X"], ["Z"])
+        )
+    for line in body:
+        operator, *operands, result = line.split()
+        nodes.append(helper.make_node(operator, operands, [result]))
+    return helper.make_function(MICROSOFT, proto.op_type, ["X", "bias"], ["Y"], nodes, [])
 
 
 def _definition(proto: NodeProto, opset: int, types: Sequence[str]) -> FunctionProto | None:
@@ -105,9 +146,10 @@ def _substituted(
     for node in function.node:
         names.update((name, unique(f"{label}/{name}")) for name in node.output if name and name not in names)
     given = {entry.name: entry for entry in proto.attribute}
-    for name, entry in defs.get_schema(proto.op_type, opset).attributes.items():
-        if entry.default_value.name:
-            given.setdefault(name, entry.default_value)
+    if proto.domain != MICROSOFT:
+        for name, entry in defs.get_schema(proto.op_type, opset).attributes.items():
+            if entry.default_value.name:
+                given.setdefault(name, entry.default_value)
     nodes = []
     for formal_node in function.node:
         node = onnx.NodeProto()

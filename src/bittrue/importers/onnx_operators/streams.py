@@ -1,7 +1,7 @@
 """Mappings of what networks with several streams of features have: gates, normalizations of branches, hashed groups of
 tokens.
 
-Nodes of one operator share the attribute `part`: the runtime takes the whole operator for one node.
+Nodes of one operator share the attribute `whole`: the runtime takes the whole operator for one node.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Parts:
 
     def last(self, operator: str, dtype: str, inputs: list[int | None], name: str, /, **attributes: Attribute) -> int:
         """A node that gives a result of the operator."""
-        given: dict[str, Attribute] = {**attributes, "part": self._label}
+        given: dict[str, Attribute] = {**attributes, "whole": self._label}
         return self._source.emit(operator, dtype, given, inputs=inputs, outputs=[name])[0]
 
     def single(self, index: int | None) -> int | None:

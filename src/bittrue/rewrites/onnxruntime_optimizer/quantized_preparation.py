@@ -48,6 +48,9 @@ def remove_idle(editor: Editor, shapes: Shapes) -> None:
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or not node.inputs or editor.gives_result(node) or node.attributes.get("unblocks"):
             continue
+        if "defines" in node.attributes:
+            # Definitions come in place of operators later.
+            continue
         same = node.operator == "convert" and editor.type(node.inputs[0]) == editor.type(node.outputs[0])
         same = same or node.operator == "identity"
         if editor.writer(node.inputs[0]) is not None:
