@@ -13,11 +13,12 @@
 namespace bittrue::rules {
 
 // Every rule, and whether it stores real numbers.
-#define BITTRUE_STORE_RULES(RULE)           \
-  RULE(zero_point_then_clamp, false)        \
-  RULE(clamp_then_zero_point, false)        \
-  RULE(zero_point_half_up_then_clamp, true) \
-  RULE(zero_point_away_then_clamp, true)    \
+#define BITTRUE_STORE_RULES(RULE)                \
+  RULE(zero_point_then_clamp, false)             \
+  RULE(clamp_then_zero_point, false)             \
+  RULE(zero_point_half_up_then_clamp, true)      \
+  RULE(zero_point_plus_half_up_then_clamp, true) \
+  RULE(zero_point_away_then_clamp, true)         \
   RULE(zero_point_half_away_then_clamp, true)
 
 enum class StoreRule : uint8_t {
@@ -69,11 +70,12 @@ inline int64_t wrap_s16_then_clamp(int64_t rescaled, int64_t zero_point, int64_t
 // Both sums in the type of `rescaled`; what 32 bits do not hold becomes -2^31.
 template <class Real>
 int64_t store_real(StoreRule rule, Real rescaled, int64_t zero_point, int64_t low, int64_t high) {
-  const bool up = rule == StoreRule::zero_point_half_up_then_clamp;
+  const bool apart = rule == StoreRule::zero_point_half_up_then_clamp;
+  const bool up = apart || rule == StoreRule::zero_point_plus_half_up_then_clamp;
   const Real half = static_cast<Real>(0.5), end = static_cast<Real>(4294967296.0);
-  const Real moved = rescaled + static_cast<Real>(zero_point);
+  const Real moved = rescaled + (static_cast<Real>(zero_point) + (up && !apart ? half : 0));
   const bool cut = rule == StoreRule::zero_point_half_away_then_clamp;
-  const Real sum = up ? moved + half : cut ? moved + std::copysign(half, moved) : moved;
+  const Real sum = apart ? moved + half : cut ? moved + std::copysign(half, moved) : moved;
   if (!(sum > -end && sum < end)) return std::min(std::max(int64_t{INT32_MIN}, low), high);
   // The fraction is dropped, and looked at unless that was all: floor, or ties away from zero.
   auto whole = static_cast<int64_t>(sum);

@@ -52,7 +52,7 @@ def test_native_equals_numpy(rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "finish", ["zero_point_half_up_then_clamp", "zero_point_away_then_clamp", "zero_point_half_away_then_clamp"]
+    "finish", [f"zero_point_{how}_then_clamp" for how in ("half_up", "plus_half_up", "away", "half_away")]
 )
 @pytest.mark.parametrize("rule", sorted(rule for rule in rescale.RULES if not rescale.RULES[rule].integral))
 def test_real_rules_with_their_stores(rule: str, finish: str) -> None:

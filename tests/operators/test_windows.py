@@ -104,6 +104,8 @@ def test_numbers_out_of_range_are_an_error_of_windows(
 def test_a_last_window_behind_the_image_is_left_out_where_the_rule_says_so() -> None:
     assert window(5, 2, 3, 1, (0, 2), "explicit", "ceil").out == 3
     assert window(5, 2, 3, 1, (0, 2), "explicit", "ceil_clipped").out == 2
+    assert window(3, 4, 4, 1, (0, 0), "explicit", "ceil_hanging").out == 1
+    assert window(2, 3, 1, 1, (0, 0), "explicit", "ceil_hanging").out == 0
     with pytest.raises(WindowError, match="two windows begin behind"):
         window(2, 1, 1, 1, (0, 6), "explicit", "floor_binary32_clipped")
 

@@ -51,11 +51,12 @@ STORED = {
 }
 
 
-# The same of real numbers, and the last one with zero point 0.
+# The same of real numbers, then the last one with zero point 0, and 2^24 in 32 bits.
 REALS_STORED = {
-    "zero_point_half_up_then_clamp": [4, -1, 127, 2, 1],
-    "zero_point_away_then_clamp": [4, -2, 127, 2, 0],
-    "zero_point_half_away_then_clamp": [4, -2, 127, 2, 1],
+    "zero_point_half_up_then_clamp": [4, -1, 127, 2, 1, 2**24],
+    "zero_point_plus_half_up_then_clamp": [4, -1, 127, 2, 1, 2**24 + 2],
+    "zero_point_away_then_clamp": [4, -2, 127, 2, 0, 2**24],
+    "zero_point_half_away_then_clamp": [4, -2, 127, 2, 1, 2**24],
 }
 
 
@@ -63,6 +64,7 @@ REALS_STORED = {
 def test_store_literals_of_reals(name: str) -> None:
     values = np.float32([2.5, -2.5, 40000, 0.49999997])
     found = [store.RULES[name](values, 1, -128, 127), store.RULES[name](values[3:], 0, -128, 127)]
+    found.append(store.RULES[name](np.float32([2**24]), 1, -(2**31), 2**31 - 1))
     assert np.concatenate(found).tolist() == REALS_STORED[name]
 
 

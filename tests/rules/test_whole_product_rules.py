@@ -113,12 +113,16 @@ def test_storing_reals_against_fractions(width: type, zero_point: int) -> None:
     to = f32 if width is F32 else f64
     for low, high in ((-128, 127), (0, 255), (-32768, 32767), (-(2**31), 2**31 - 1)):
         up = store.RULES["zero_point_half_up_then_clamp"](values, zero_point, low, high).tolist()
+        plus = store.RULES["zero_point_plus_half_up_then_clamp"](values, zero_point, low, high).tolist()
         away = store.RULES["zero_point_away_then_clamp"](values, zero_point, low, high).tolist()
         cut = store.RULES["zero_point_half_away_then_clamp"](values, zero_point, low, high).tolist()
-        for value, first, second, third in zip(values, up, away, cut, strict=True):
+        for value, first, joined, second, third in zip(values, up, plus, away, cut, strict=True):
             moved = to(Fraction(float(value)) + to(Fraction(zero_point)))
             raised = to_s32(Fraction(math.floor(to(moved + Fraction(1, 2)))))
             assert first == max(low, min(high, raised)), (float(value), zero_point)
+            addend = to(to(Fraction(zero_point)) + Fraction(1, 2))
+            least = to_s32(Fraction(math.floor(to(Fraction(float(value)) + addend))))
+            assert joined == max(low, min(high, least)), (float(value), zero_point)
             assert second == max(low, min(high, to_s32(Fraction(exact.nearest(moved, "away"))))), float(value)
             reached = to(abs(moved) + Fraction(1, 2))
             below = math.floor(reached) * (-1 if moved < 0 else 1)

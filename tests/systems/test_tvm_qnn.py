@@ -15,6 +15,7 @@ import pytest
 
 from bittrue import qnn
 from bittrue.compat.tvm_qnn import building
+from bittrue.errors import InputError
 from bittrue.plan import Plan
 from bittrue.runtime import NativeExecutor, ReferenceExecutor, native_module
 
@@ -410,6 +411,16 @@ def test_softmax(choice: tuple[str, str], seed: int) -> None:
         expected = [requantized(wrap(share * e) >> 23, F32(1 / 128), 0, s_out, z_out, choice, "int8") for e in shifted]
         assert found[at].tolist() == expected
     assert not _Both.declined
+
+
+def test_a_last_window_may_hang_over_the_image() -> None:
+    """A running TVM gave these."""
+    x = np.arange(3, dtype=np.int8).reshape(1, 1, 3, 1)
+    assert qnn.max_pool2d(x, (4, 1), (4, 1), ceil_mode=True).tolist() == [[[[2]]]]
+    given = (0.5, 0, 0.5, 0, (4, 1), (4, 1), (0, 0), (1, 1))
+    assert qnn.avg_pool2d(x, *given, ceil_mode=True, layout="NCHW").tolist() == [[[[1]]]]
+    with pytest.raises(InputError, match="does not fit"):
+        qnn.max_pool2d(x, (4, 1), (4, 1))
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -74,13 +74,15 @@ def moved(
     else:
         kind = F32 if compute == "float32" else np.float64
         value = kind(q) - kind(z_in)
-        value = (value if same else kind(real) * value) + kind(z_out)
+        value = value if same else kind(real) * value
+        total = value + kind(z_out)
         if rounding == "UPWARD":
-            found = math.floor(float(value + kind(0.5)))
+            joined = value + (kind(z_out) + kind(0.5))
+            found = math.floor(float(joined if target == NEHALEM else total + kind(0.5)))
         elif target == NEHALEM:
-            found = away(Fraction(float(value)))
+            found = away(Fraction(float(total)))
         else:
-            found = math.trunc(float(value + kind(math.copysign(0.5, value))))
+            found = math.trunc(float(total + kind(math.copysign(0.5, total))))
         if abs(found) >= 2**31:
             raise Undefined
     return found if dtype == "int32" else clipped(found, dtype)

@@ -125,11 +125,14 @@ template <Form form>
       const __m512 product = _mm512_mul_ps(a, scale);
       // Conversions give -2^31 for everything that does not fit, as the rules have it. Rounding the sum toward zero
       // cannot cross an integer.
-      const __m512 moved = _mm512_add_ps(product, _mm512_set1_ps(static_cast<float>(rule.zero_point)));
+      const __m512 moved = _mm512_add_ps(product, _mm512_set1_ps(rule.addend));
       const __m512 half = _mm512_set1_ps(0.5f), sign = _mm512_set1_ps(-0.0f);
       const __m512 away = _mm512_or_ps(_mm512_and_ps(moved, sign), half);
-      rescaled = rule.half_up ? _mm512_cvt_roundps_epi32(_mm512_add_ps(moved, half), kDown)
-                              : _mm512_cvttps_epi32(_mm512_add_round_ps(moved, away, kZero));
+      if (rule.floors) {
+        rescaled = _mm512_cvt_roundps_epi32(rule.half_apart ? _mm512_add_ps(moved, half) : moved, kDown);
+      } else {
+        rescaled = _mm512_cvttps_epi32(_mm512_add_round_ps(moved, away, kZero));
+      }
       const __m512i lows = _mm512_set1_epi32(rule.low), highs = _mm512_set1_epi32(rule.high);
       return _mm512_min_epi32(_mm512_max_epi32(rescaled, lows), highs);
     }
@@ -373,7 +376,9 @@ ExactRule::ExactRule(const rules::Requantize& requantize)
       low(requantize.low),
       high(requantize.high),
       clamp_first(requantize.store == rules::StoreRule::clamp_then_zero_point),
-      half_up(requantize.store == rules::StoreRule::zero_point_half_up_then_clamp),
+      half_apart(requantize.store == rules::StoreRule::zero_point_half_up_then_clamp),
+      floors(half_apart || requantize.store == rules::StoreRule::zero_point_plus_half_up_then_clamp),
+      addend(static_cast<float>(requantize.zero_point) + (floors && !half_apart ? 0.5f : 0.0f)),
       twin(&requantize) {
   if (!rules::has_vector_form(requantize.rescale)) form = Form::each;
   const bool cut = requantize.store == rules::StoreRule::zero_point_half_away_then_clamp;

@@ -62,7 +62,10 @@ struct ExactRule {
   Form form;
   int32_t least, greatest;  // what requantize.bound says of every accumulator
   int32_t zero_point, low, high;
-  bool clamp_first, half_up;
+  bool clamp_first;
+  // Of real numbers: the sum is rounded down, and 1/2 is added apart; what is added to products.
+  bool half_apart, floors;
+  float addend;
   const rules::Requantize* twin;  // for Form::each
 };
 

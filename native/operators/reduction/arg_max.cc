@@ -168,8 +168,14 @@ using PlacesOfRows = void (*)(const uint8_t* x, int64_t dimension, int64_t inner
 
 class ArgMax final : public Kernel {
  public:
-  ArgMax(PlacesOfRows places, int64_t item, bool wide, int64_t outer, int64_t dimension, int64_t inner)
-      : places_(places), item_(item), wide_(wide), outer_(outer), dimension_(dimension), inner_(inner) {}
+  ArgMax(PlacesOfRows places, int64_t item, bool wide, int64_t outer, int64_t dimension, int64_t inner, bool before)
+      : places_(places),
+        item_(item),
+        wide_(wide),
+        before_(before),
+        outer_(outer),
+        dimension_(dimension),
+        inner_(inner) {}
 
   void run(const Run& run) const override {
     constexpr int64_t kTaskElements = 16 << 10;
@@ -183,7 +189,12 @@ class ArgMax final : public Kernel {
         int64_t count = std::min(kTogether, end - begin);
         if (inner_ > 1) count = std::min(count, inner_ - i);
         int32_t place[kTogether];
-        places_(run.inputs[0] + (o * dimension_ * inner_ + i) * item_, dimension_, inner_, count, place);
+        const uint8_t* x = run.inputs[0] + (o * dimension_ * inner_ + i) * item_;
+        places_(x, dimension_, inner_, count, place);
+        // Nothing is beyond the smallest value, which stands before the first element.
+        for (int64_t j = 0; before_ && j < count; ++j) {
+          if (place[j] == 0 && is_smallest(x + j * (inner_ == 1 ? dimension_ : 1) * item_)) place[j] = -1;
+        }
         if (wide_) {
           std::copy_n(place, count, reinterpret_cast<int64_t*>(run.outputs[0]) + begin);
         } else {
@@ -196,17 +207,22 @@ class ArgMax final : public Kernel {
   bool packs(size_t input) const override { return input == 1; }
 
  private:
+  // Of 8 bits, which are kept unsigned, or 16.
+  bool is_smallest(const uint8_t* x) const {
+    return item_ == 1 ? *x == 0 : *reinterpret_cast<const int16_t*>(x) == std::numeric_limits<int16_t>::min();
+  }
+
   PlacesOfRows places_;
   int64_t item_;  // bytes
-  bool wide_;
+  bool wide_, before_;
   int64_t outer_, dimension_, inner_;
 };
 
 template <class T, ExtremeOrder kOrder>
-std::unique_ptr<Kernel> make(Type position, int64_t outer, int64_t dimension, int64_t inner) {
+std::unique_ptr<Kernel> make(Type position, int64_t outer, int64_t dimension, int64_t inner, bool before = false) {
   if (position != Type::s32 && position != Type::s64) return nullptr;
   return std::make_unique<ArgMax>(inner == 1 ? places_in_rows<T, kOrder> : places_beside<T, kOrder>, sizeof(T),
-                                  position == Type::s64, outer, dimension, inner);
+                                  position == Type::s64, outer, dimension, inner, before);
 }
 
 template <ExtremeOrder kIntegers, ExtremeOrder kBinary32>
@@ -223,13 +239,17 @@ std::unique_ptr<Kernel> make_for(const Step& step) {
   const int64_t dimension = in.shape[axis];
   require(dimension >= 1 && dimension <= std::numeric_limits<int32_t>::max() && outer * inner == out.elements,
           "the output's shape differs");
+  const bool before = step.rules.count("start") != 0;
+  require(!before || (step.rule("start") == "before_first" && kIntegers == ExtremeOrder::largest &&
+                      (is_8bit(in.type) || in.type == Type::s16)),
+          "no native rule for this slot");
   switch (in.type) {
     case Type::s2:
     case Type::s4: return make<int8_t, kIntegers>(out.type, outer, dimension, inner);
     // 8-bit integers are kept unsigned, in the same order.
     case Type::s8:
-    case Type::u8: return make<uint8_t, kIntegers>(out.type, outer, dimension, inner);
-    case Type::s16: return make<int16_t, kIntegers>(out.type, outer, dimension, inner);
+    case Type::u8: return make<uint8_t, kIntegers>(out.type, outer, dimension, inner, before);
+    case Type::s16: return make<int16_t, kIntegers>(out.type, outer, dimension, inner, before);
     case Type::s32: return make<int32_t, kIntegers>(out.type, outer, dimension, inner);
     case Type::s64: return make<int64_t, kIntegers>(out.type, outer, dimension, inner);
     case Type::f32: return make<int32_t, kBinary32>(out.type, outer, dimension, inner);

@@ -50,6 +50,26 @@ def _saturating(rescaled: int, zero_point: int, low: int, high: int) -> tuple[li
     return [*lines, *more], kept
 
 
+def _plus_half(rescaled: np.floating, zero_point: int, low: int, high: int) -> tuple[list[Line], int]:
+    value = np.float64(rescaled) if isinstance(rescaled, int) else rescaled
+    with np.errstate(all="ignore"):
+        addend = type(value)(zero_point) + type(value)(0.5)
+        moved = value + addend
+        whole = np.floor(moved)
+    kept = int(floats.truncate_to_s32(np.asarray(whole)))
+    fits = bool(np.isfinite(whole)) and kept == int(whole)
+    lines = [
+        Line(
+            "zero point",
+            decimal(Fraction(float(moved))) if np.isfinite(moved) else str(moved),
+            f"{real(value)} + {real(addend)}, the zero point and 1/2",
+        ),
+        Line("rounding", integer(kept), "floor" + ("" if fits else "; does not fit 32 bits: -2^31")),
+    ]
+    line, stored = _clamp(kept, low, high)
+    return [*lines, line], stored
+
+
 def _real(
     ties: str, rescaled: np.floating, zero_point: int, low: int, high: int, raised: bool = True
 ) -> tuple[list[Line], int]:
@@ -90,6 +110,7 @@ def store(rule: str, rescaled: int | np.floating, zero_point: int, low: int, hig
         "wrap_s16_then_clamp": lambda: _wrapping(16, whole, zero_point, low, high),
         "saturate_s16_then_clamp": lambda: _saturating(whole, zero_point, low, high),
         "zero_point_half_up_then_clamp": lambda: _real("up", rescaled, zero_point, low, high),  # type: ignore[arg-type]
+        "zero_point_plus_half_up_then_clamp": lambda: _plus_half(rescaled, zero_point, low, high),  # type: ignore[arg-type]
         "zero_point_away_then_clamp": lambda: _real("away", rescaled, zero_point, low, high, raised=False),  # type: ignore[arg-type]
         "zero_point_half_away_then_clamp": lambda: _real("away", rescaled, zero_point, low, high),  # type: ignore[arg-type]
     }[rule]()

@@ -314,7 +314,13 @@ class _Converter(Calls):
     def pad(self, node: Node) -> Any:
         self.same(node)
         widths = [tuple(int(w) for w in pair) for pair in np.asarray(self.value(node.inputs[1])).reshape(-1, 2)]
-        return self.call("pad", self.value(node.inputs[0]), widths, self.zero_point(node.inputs[0]))
+        value: Any = self.zero_point(node.inputs[0])
+        if len(node.inputs) > 2:
+            value = self.value(node.inputs[2])
+            if isinstance(value, Expr):
+                raise self.unsupported(node, "a value that is computed")
+            value = int(np.asarray(value).reshape(-1)[0])
+        return self.call("pad", self.value(node.inputs[0]), widths, value)
 
     def transpose(self, node: Node) -> Any:
         self.same(node)

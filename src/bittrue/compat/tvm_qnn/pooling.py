@@ -26,7 +26,7 @@ def _window(
     shape, axes = list(x.shape), (1, 2) if layout == "NHWC" else (2, 3)
     dimensions = [shape[axis] for axis in axes]
     taps, steps, reach = sizes.values()
-    found = placed(name, "pool_size", dimensions, taps, steps, reach, pads, "ceil" if ceil else "floor")
+    found = placed(name, "pool_size", dimensions, taps, steps, reach, pads, "ceil_hanging" if ceil else "floor")
     for axis, one in zip(axes, found, strict=True):
         shape[axis] = one.out
     attributes: dict[str, Attribute] = {

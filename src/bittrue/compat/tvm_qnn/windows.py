@@ -63,7 +63,7 @@ def pool_attributes(expr: Expr) -> dict[str, Attribute]:
         "dilations": a["dilation"],
         "pads": a["padding"],
         "padding": "explicit",
-        "size": "ceil" if a["ceil_mode"] else "floor",
+        "size": "ceil_hanging" if a["ceil_mode"] else "floor",
         "channels_last": a["layout"] == "NHWC",
         "activation": "none",
     }

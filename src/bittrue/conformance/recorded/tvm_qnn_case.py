@@ -78,7 +78,7 @@ def trial(case: Case) -> Trial:
     for key, value in attributes.items():
         if key in _APART or any(key.startswith(f"{prefix}_") for prefix in prefixes):
             later[key] = value
-        elif value is not None or key == "channels":
+        elif value is not None or key in ("channels", "units"):
             arguments[key] = value
     with qnn.requantize_config(**config):
         result = _called(function, arguments, case)

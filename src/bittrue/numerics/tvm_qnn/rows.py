@@ -33,16 +33,22 @@ def _requantize(variant: Variant, per_channel: bool) -> Row:
     )
 
 
-def _requantize_operands(variant: Variant, per_channel: bool) -> Row:
-    row = _requantize(variant, per_channel)
+def _with_operands(variant: Variant, row: Row, point: int, known: bool) -> Row:
+    """The row for scales and zero points that are operands; `known`: the output's, at `point`, is a constant."""
+    types = tuple(pattern.replace(" ->", " f32 s32 f32 s32 ->") for pattern in row.types)
+    when = (*row.when, ("constant_inputs", point)) if known else row.when
+    return replace(row, types=types, rules=row.rules if known else {**row.rules, **variant.storing_apart()}, when=when)
+
+
+def _requantize_operands(variant: Variant, per_channel: bool, known: bool) -> Row:
     when = (("input_rank", 3, 1),) if per_channel else ()
-    return replace(row, types=(f"{_STORED}|s64 f32 s32 f32 s32 -> {_STORED}",), when=when)
+    return _with_operands(variant, replace(_requantize(variant, per_channel), when=when), 2, known)
 
 
 def _leaky_relu(variant: Variant) -> Row:
     return Row(
         "leaky_relu",
-        ("T -> T", "T f32 s32 f32 s32 -> T"),
+        ("T -> T",),
         {
             **variant.centering(),
             "scale_form": "binary64",
@@ -59,7 +65,7 @@ def _leaky_relu(variant: Variant) -> Row:
 def _softmax(variant: Variant) -> Row:
     return Row(
         "softmax",
-        ("s8 -> s8", "s8 f32 s32 f32 s32 -> s8"),
+        ("s8 -> s8",),
         {
             "shifted_softmax": "binary_powers_s32",
             **variant.centering(),
@@ -105,10 +111,19 @@ def rows(own: Variant) -> tuple[Row, ...]:
         # One scale per slice first: those rows have a condition, even the last one.
         *variants(own, lambda v: _requantize(v, True)),
         *variants(own, lambda v: _requantize(v, False)),
-        *variants(own, lambda v: _requantize_operands(v, True)),
-        *variants(own, lambda v: _requantize_operands(v, False)),
-        *variants(own, _leaky_relu),
-        *variants(own, _softmax),
+        *variants(own, lambda v: _requantize_operands(v, True, True)),
+        *variants(own, lambda v: _requantize_operands(v, True, False)),
+        *variants(own, lambda v: _requantize_operands(v, False, True)),
+        *variants(own, lambda v: _requantize_operands(v, False, False)),
+        *(
+            row
+            for make in (_leaky_relu, _softmax)
+            for row in (
+                *variants(own, make),
+                *variants(own, lambda v, make=make: _with_operands(v, make(v), 4, True)),  # type: ignore[misc]
+                *variants(own, lambda v, make=make: _with_operands(v, make(v), 4, False)),  # type: ignore[misc]
+            )
+        ),
         *(
             Row(
                 stem,

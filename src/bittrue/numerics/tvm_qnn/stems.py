@@ -26,9 +26,7 @@ _FUNCTIONS = (
     "the system calls the C library of its machine and compiles what is around it, so last bits of real numbers depend "
     "on both; here they are those of glibc for x86-64 without contraction, read and not run"
 )
-_PLACES = (
-    "where all values of a slice are the smallest of their type, the system gives -1 (run); places have 32 bits there"
-)
+_PLACES = "places have 32 bits there"
 _BYTES = ("s8", "u8")
 _CODES = (*_BYTES, "s16")
 _COMPARED = (*_CODES, "s32", "f32")
@@ -78,13 +76,13 @@ def _layers(own: Variant) -> tuple[Row, ...]:
     return (
         *_layer(own, "conv", "s8 s8 s32|- -> s8", when=PLANES),
         *_layer(own, "conv", "u8 u8|s8 s32|- -> u8", when=PLANES),
-        *_layer(own, "conv", "s16 s8 s64|s32|- -> s16", limit=_NARROWED, when=PLANES),
+        *_layer(own, "conv", "s16 s8 s64|- -> s16", limit=_NARROWED, when=PLANES),
         *_layer(own, "conv", "s8 s8 s32|- -> s8", (_CLAMP, zero), when=DEPTHWISE),
         *_layer(own, "conv", "u8 u8|s8 s32|- -> u8", (_CLAMP, zero), when=DEPTHWISE),
         *_layer(own, "conv", "s16 s8 s64|- -> s16", (_CLAMP, zero), limit=_NARROWED, when=DEPTHWISE),
         *_layer(own, "fully_connected", "s8 s8 s32|- -> s8", limit=_PER_UNIT),
         *_layer(own, "fully_connected", "u8 u8|s8 s32|- -> u8", limit=_PER_UNIT),
-        *_layer(own, "fully_connected", "s16 s8 s64|s32|- -> s16", limit=f"{_NARROWED}; {_PER_UNIT}"),
+        *_layer(own, "fully_connected", "s16 s8 s64|- -> s16", limit=f"{_NARROWED}; {_PER_UNIT}"),
         *_layer(own, "conv_transpose", "s8 s8 s32|- - - - - - - s32 -> s8", (), "type_alone"),
         *_layer(own, "conv_transpose", "u8 u8 s32|- - - - - - - s32 -> u8", (), "type_alone"),
     )
@@ -213,11 +211,10 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
             lambda rules, limit: Row(
                 "sum",
                 ("T s32 -> T",),
-                {"accumulate": "s32_wrap", **rules},
-                _FRONTEND,
+                {"accumulate": "s32_wrap", "center": "s32_wrap", **rules},
+                f"{_FRONTEND}: the zero point is taken off once, and not off every summand",
                 where=_CODES,
-                requires=(("input_zero_points_are_zero", 0),),
-                limit=f"{limit}; with a zero point the frontend takes it off once, not once per summand: refused",
+                limit=limit,
             ),
         ),
         Row("mean", ("s32 s32 -> s32",), {"mean": "integer_trunc"}, f"{READ}, src/relay/op/tensor/reduce.cc"),
@@ -225,7 +222,7 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
             Row(operator, ("T s32 -> T",), {}, _FRONTEND, where=_CODES, requires=(("same_parameters", 0),))
             for operator in ("reduce_max", "reduce_min")
         ),
-        Row("arg_max", ("T s32 -> s32|s64",), {}, _FRONTEND, where=_CODES, limit=_PLACES),
+        Row("arg_max", ("T s32 -> s32|s64",), {"start": "before_first"}, _FRONTEND, where=_CODES, limit=_PLACES),
         Row(
             "resize_linear",
             ("f32 s32 -> f32",),
@@ -245,6 +242,7 @@ def _movement(own: Variant) -> tuple[Row, ...]:
         ("tile", "T s32|s64 -> T"),
         ("space_to_depth", "T -> T"),
         ("depth_to_space", "T -> T"),
+        ("batch_to_space", "T s32 s32 -> T"),
         ("resize_nearest", "T s32 -> T"),
     )
     same: tuple[tuple[str, str, tuple[int, ...], tuple[tuple[object, ...], ...]], ...] = (
@@ -290,6 +288,14 @@ def _movement(own: Variant) -> tuple[Row, ...]:
             _MOVES,
             where=(*_CODES, "s32", "f32"),
             when=(*NO_TABLE, ("attribute_is", "batch_dims", 0, None)),
+        ),
+        # The frontend fills borders with the quantized value 0.
+        Row(
+            "space_to_batch",
+            ("T s32 s32 -> T",),
+            {"zero_points": "ignored"},
+            _MOVES,
+            where=(*_CODES, "s32", "f32"),
         ),
         Row("split", ("T -> T...",), {}, _MOVES, where=(*_CODES, "s32", "f32")),
         Row("shape", ("* -> s32|s64",), {}, _MOVES, when=DIMENSIONS),

@@ -38,13 +38,19 @@ class Variant:
         if self.real:
             # Without SSE 4.1, TONEAREST adds 1/2 and cuts off: 0.49999997 gives 1.
             nearest = "zero_point_away_then_clamp" if self.sse else "zero_point_half_away_then_clamp"
-            finish = "zero_point_half_up_then_clamp" if self.rounding == "UPWARD" else nearest
+            # With it, UPWARD adds the zero point and 1/2 to each other first.
+            upward = "zero_point_plus_half_up_then_clamp" if self.sse else "zero_point_half_up_then_clamp"
+            finish = upward if self.rounding == "UPWARD" else nearest
             return {"rescale": f"binary{self.compute_dtype[5:]}_multiply", "store": finish}
         upward = "q31_one_step_up_wrap" if per_channel else "q31_shift_or_one_step_up"
         return {
             "rescale": upward if self.rounding == "UPWARD" else "q31_one_step_away",
             "store": "zero_point_then_clamp",
         }
+
+    def storing_apart(self) -> Mapping[str, str]:
+        """The rule of the slot `store` for zero points that runs compute, where it is another one."""
+        return {"store": "zero_point_half_up_then_clamp"} if self.real and self.rounding == "UPWARD" else {}
 
     def centering(self) -> Mapping[str, str]:
         """The rule of the slot `center`."""

@@ -175,6 +175,7 @@ SIZES: dict[str, Size] = {
     "truncated_sum": Size(lambda span, stride: _toward_zero(span + stride, stride), 0),
     "exact": Size(_exactly, fits=True),
     "ceil": Size(_ceil, fits=True),
+    "ceil_hanging": Size(_ceil, 0),
     "ceil_clipped": Size(_ceil, 0, clipped=True),
     "floor_binary32": Size(_binary32(np.floor)),
     "ceil_binary32": Size(_binary32(np.ceil)),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...rules import zero_points
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded, fresh, parameters_or_zero
 
@@ -67,13 +68,16 @@ def lower(call: Call) -> Lowered:
     sizes, pairs = ([*sizes, 1], [*pairs, (0, 0)]) if one else (sizes, pairs)
     # Source: docs/facts/litert.md 2.7; only one- and two-byte types are filled with the zero point.
     narrow = call.output.type.bits <= 16
+    point = parameters_or_zero(call.output)[1] if narrow else 0
+    if "zero_points" in call.rules:
+        point = int(zero_points.RULES[call.rules["zero_points"]](np.asarray(point)))
     biggest = max(call.input(0).size, call.output.size)
     return Lowered(
         parameters={
             "block": tuple(sizes),
             "before": tuple(before for before, _ in pairs),
             "shape": call.output.shape,
-            "value": parameters_or_zero(call.output)[1] if narrow else 0,
+            "value": point,
         },
         scratch=biggest * call.output.type.numpy.itemsize,
     )
@@ -123,7 +127,7 @@ def reference_batch_to_space(step: Step, inputs: Sequence[np.ndarray]) -> list[n
 OPERATORS = (
     Operator(
         "space_to_batch",
-        (),
+        ("zero_points",),
         infer_space_to_batch,
         lower,
         reference_space_to_batch,

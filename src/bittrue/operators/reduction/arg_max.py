@@ -63,6 +63,8 @@ def _position_of(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[n
         plain = np.argmax if largest else np.argmin
         position = _without_nan(x, axis, largest) if with_nan else plain(x, axis=axis)
         position = x.shape[axis] - 1 - position if step["last"] else position
+        if "start" in step.rules:
+            position = np.where(x.max(axis) == np.iinfo(x.dtype).min, -1, position)
         return [np.asarray(position).astype(step["output_dtype"])]
 
     return reference
@@ -82,7 +84,7 @@ def _without_nan(x: np.ndarray, axis: int, largest: bool) -> np.ndarray:
 def _operator(stem: str, other: str, largest: bool, word: str) -> Operator:
     return Operator(
         stem,
-        (),
+        ("start",) if largest else (),
         infer,
         lower,
         _position_of(largest),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...records import replace
-from ...rules import lanes, mean, order, read_as, rescale, scale_form, shift_count, store
+from ...rules import accumulate, lanes, mean, order, read_as, rescale, scale_form, shift_count, store
 from ..core.accumulator import finish_accumulator, multiplier_arrays, proven_bound, signed_span
 from ..core.base import Bound, Call, Lowered, Operator, Role, Shape, Step
 from ..core.functions import MEAN, SUM
@@ -129,6 +129,12 @@ def lower_sum(call: Call) -> Lowered:
     if "mean" in call.rules:
         return _lowered_by(call, mean.RULES[call.rules["mean"]], _count(call), 1)
     parameters, bound = _quantized(call, _count(call))
+    if "center" in call.rules:
+        # Off the sum, once, and not off every summand.
+        source = call.input(0)
+        parameters["total_zero_point"] = source.zero_point
+        magnitude = _count(call) * signed_span(source, 0) + abs(source.zero_point)
+        bound = Bound(magnitude, magnitude > accumulate.RULES[call.rules["accumulate"]].limit)
     if "read_as" in call.rules:
         parameters.update(low=0, high=255)
         bound = proven_bound(call, _count(call), 255 + abs(call.input(0).zero_point), None)
@@ -233,6 +239,7 @@ OPERATORS = (
         "sum",
         (
             "accumulate",
+            "center",
             "scale_form",
             "mean",
             "order",
