@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "isa/avx512vnni/cores.h"
-#include "isa/avx512vnni/depthwise_strided.h"
+#include "isa/avx512vnni/depthwise_columns.h"
 #include "isa/avx512vnni/interleave.h"
 #include "isa/avx512vnni/intrinsics.h"
 #include "isa/avx512vnni/requantize.h"
@@ -209,6 +209,9 @@ UnitsFunction units_function(const Requantizer& requantizer, int64_t rows, int64
   const bool plain = requantizer.plain();
   switch (requantizer.form()) {
     case Form::product: return units_function<Form::product, false>(rows, steps);
+    case Form::short_line:
+      return (plain ? units_function<Form::short_line, true> : units_function<Form::short_line, false>)(rows, steps);
+    case Form::short_away: return units_function<Form::short_away, false>(rows, steps);
     case Form::line: return (plain ? units_function<Form::line, true> : units_function<Form::line, false>)(rows, steps);
     case Form::line_away: return units_function<Form::line_away, false>(rows, steps);
     case Form::line_by_sign: return units_function<Form::line_by_sign, false>(rows, steps);
@@ -540,11 +543,11 @@ int64_t DepthwiseCore::run_chunk(const uint32_t* dwords, int64_t channel, int64_
 
 std::unique_ptr<Depthwise> make_depthwise(const DepthwiseSpec& spec) {
   if (spec.pairs) return nullptr;
-  const int64_t whole = spec.channels / 64 * 64;
-  std::unique_ptr<Depthwise> strided = whole > 0 ? make_strided_depthwise(spec, whole) : nullptr;
-  if (strided == nullptr) return std::unique_ptr<Depthwise>(new DepthwiseCore(spec, 0, nullptr));
-  if (whole == spec.channels) return strided;
-  return std::unique_ptr<Depthwise>(new DepthwiseCore(spec, whole, std::move(strided)));
+  const int64_t whole = channels_by_columns(spec);
+  std::unique_ptr<Depthwise> by_columns = whole > 0 ? make_columns_depthwise(spec, whole) : nullptr;
+  if (by_columns == nullptr) return std::unique_ptr<Depthwise>(new DepthwiseCore(spec, 0, nullptr));
+  if (whole == spec.channels) return by_columns;
+  return std::unique_ptr<Depthwise>(new DepthwiseCore(spec, whole, std::move(by_columns)));
 }
 
 }  // namespace bittrue::avx512vnni

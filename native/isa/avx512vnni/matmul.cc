@@ -216,6 +216,8 @@ void run_tile(const Tile& tile) {
   }
   const LineGroup* lines = panel.requantizer->lines();
   switch (panel.requantizer->form()) {
+    case Form::short_line: rescale_tile<Form::short_line>(acc, lines); break;
+    case Form::short_away: rescale_tile<Form::short_away>(acc, lines); break;
     case Form::line: rescale_tile<Form::line>(acc, lines); break;
     case Form::line_away: rescale_tile<Form::line_away>(acc, lines); break;
     case Form::line_by_sign: rescale_tile<Form::line_by_sign>(acc, lines); break;

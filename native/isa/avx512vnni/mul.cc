@@ -31,6 +31,8 @@ class VectorMul final : public Elementwise {
   void run(const uint8_t* a, const uint8_t* b, uint8_t* out, int64_t count) const override {
     switch (requantizer_.form()) {
       case Form::product: return rows<Form::product>(a, b, out, count);
+      case Form::short_line: return rows<Form::short_line>(a, b, out, count);
+      case Form::short_away: return rows<Form::short_away>(a, b, out, count);
       case Form::line: return rows<Form::line>(a, b, out, count);
       case Form::line_away: return rows<Form::line_away>(a, b, out, count);
       case Form::line_by_sign: return rows<Form::line_by_sign>(a, b, out, count);

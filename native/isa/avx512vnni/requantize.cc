@@ -342,6 +342,82 @@ class Proof {
   const __m512i least_, greatest_;
 };
 
+// Finds slopes of 24 bits, each the nearest one or one beside it, and offsets such that steps begin where the exact form's
+// should, and proves them. False where a column has none.
+bool short_lines_proven(Form form, const ExactRule& rule, const ExactGroup& exact, LineGroup* group) {
+  constexpr int kSlopes = 3;
+  // Smaller slopes hardly ever pass.
+  constexpr double kLeastSlope = 0.0008;
+  bool both_signs = false;  // whether sums of both signs have steps, with an addend of their own
+  for (int lane = 0; lane < 16; ++lane) {
+    if (exact.column[lane] < 0) continue;
+    if (exact.scale[lane] < kLeastSlope) return false;
+    both_signs |= exact.addend[lane] != exact.addend_negative[lane] && rule.low + 1 <= rule.zero_point;
+  }
+  if (both_signs != (form == Form::short_away)) return false;
+  Intervals offsets;
+  const __m512d none = _mm512_set1_pd(-std::numeric_limits<double>::infinity()), one = _mm512_set1_pd(1);
+  for (int half = 0; half < 2; ++half) {
+    const __m512d scale = _mm512_load_pd(exact.scale + 8 * half), inverse = _mm512_div_pd(one, scale);
+    const __m512d least = _mm512_cvtepi32_pd(_mm256_load_si256(reinterpret_cast<const __m256i*>(exact.least) + half));
+    const __m512d most = _mm512_cvtepi32_pd(_mm256_load_si256(reinterpret_cast<const __m256i*>(exact.greatest) + half));
+    const __m256 nearest = _mm512_cvtpd_ps(scale);
+    __m512d slopes[kSlopes], lowest[kSlopes], limit[kSlopes];
+    for (int i = 0; i < kSlopes; ++i) {
+      const __m256i moved = _mm256_add_epi32(_mm256_castps_si256(nearest), _mm256_set1_epi32(i - kSlopes / 2));
+      slopes[i] = _mm512_cvtps_pd(_mm256_castsi256_ps(moved));
+      lowest[i] = none;
+      limit[i] = _mm512_sub_pd(_mm512_setzero_pd(), none);
+    }
+    for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
+      const __m512d value = _mm512_set1_pd(step - rule.zero_point);
+      const double* const addends = step > rule.zero_point ? exact.addend : exact.addend_negative;
+      const __m512d begin = _mm512_roundscale_pd(
+          _mm512_mul_pd(_mm512_sub_pd(value, _mm512_load_pd(addends + 8 * half)), inverse), _MM_FROUND_TO_POS_INF);
+      const __m512d before = _mm512_sub_pd(begin, one);
+      // Steps before or behind all sums ask for one thing only.
+      const __m512d reached = _mm512_max_pd(begin, least), missed = _mm512_min_pd(before, most);
+      const __mmask8 reaches = _mm512_cmp_pd_mask(reached, most, _CMP_LE_OQ);
+      const __mmask8 misses = _mm512_cmp_pd_mask(missed, least, _CMP_GE_OQ);
+      for (int i = 0; i < kSlopes; ++i) {
+        const __m512d at = _mm512_fnmadd_pd(reached, slopes[i], value),
+                      below = _mm512_fnmadd_pd(missed, slopes[i], value);
+        if (form == Form::short_line || step > rule.zero_point) {
+          lowest[i] = _mm512_mask_max_pd(lowest[i], reaches, lowest[i], at);
+          limit[i] = _mm512_mask_min_pd(limit[i], misses, limit[i], below);
+        } else {
+          // trunc(x - h) reaches a step where x - h is more than the number before it.
+          limit[i] =
+              _mm512_mask_min_pd(limit[i], reaches & _mm512_cmp_pd_mask(reached, _mm512_setzero_pd(), _CMP_LT_OQ),
+                                 limit[i], _mm512_sub_pd(one, at));
+          lowest[i] = _mm512_mask_max_pd(lowest[i], misses, lowest[i], _mm512_sub_pd(one, below));
+        }
+      }
+    }
+    // The widest interval of each column.
+    __m512d slope = slopes[0], low = lowest[0], high = limit[0];
+    for (int i = 1; i < kSlopes; ++i) {
+      const __mmask8 wider =
+          _mm512_cmp_pd_mask(_mm512_sub_pd(limit[i], lowest[i]), _mm512_sub_pd(high, low), _CMP_GT_OQ);
+      slope = _mm512_mask_mov_pd(slope, wider, slopes[i]);
+      low = _mm512_mask_mov_pd(low, wider, lowest[i]);
+      high = _mm512_mask_mov_pd(high, wider, limit[i]);
+    }
+    _mm256_store_ps(group->slope_high + 8 * half, _mm512_cvtpd_ps(slope));
+    _mm512_store_pd(offsets.least + 8 * half, low);
+    _mm512_store_pd(offsets.limit + 8 * half, high);
+  }
+  for (int lane = 0; lane < 16; ++lane) {
+    const bool used = exact.column[lane] >= 0;
+    if (used && offsets.empty(lane)) return false;
+    if (!used) group->slope_high[lane] = 0.0f;
+    group->offset[lane] = used ? offsets.middle(lane, exact.scale[lane]) : 0.0f;
+    if (form == Form::short_away && !(group->offset[lane] >= 0.0f)) return false;
+  }
+  return form == Form::short_line ? Proof<Form::short_line>(rule, exact, *group).holds()
+                                  : Proof<Form::short_away>(rule, exact, *group).holds();
+}
+
 // The constants beside the slope, which has been looked at.
 bool prepare_product(Form form, const ExactGroup& exact, LineGroup* group) {
   for (int lane = 0; lane < 16; ++lane) {
@@ -455,7 +531,8 @@ Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* col
     low_ = static_cast<uint8_t>(requantize.low + requantize.flip);
     high_ = static_cast<uint8_t>(requantize.high + requantize.flip);
     prepare_ranges(columns, least, greatest);
-    constexpr Form kFastForms[] = {Form::product, Form::sum_product, Form::line, Form::line_away, Form::line_by_sign};
+    constexpr Form kFastForms[] = {Form::product, Form::sum_product, Form::short_line,  Form::short_away,
+                                   Form::line,    Form::line_away,   Form::line_by_sign};
     for (const Form form : kFastForms) {
       if (!prepare_lines(form)) continue;
       form_ = form;
@@ -517,6 +594,10 @@ bool Requantizer::prepare_lines(Form form) {
     }
     if (form == Form::product || form == Form::sum_product) {
       if (exact_.form != Form::binary32 || !prepare_product(form, exact, &lines_[i])) return false;
+      continue;
+    }
+    if (form == Form::short_line || form == Form::short_away) {
+      if (!short_lines_proven(form, exact_, exact, &lines_[i])) return false;
       continue;
     }
     guess_lines(exact, &lines_[i]);

@@ -21,6 +21,8 @@ enum class Form : uint8_t {
   // Fast forms. a is the accumulator as binary32, slope = slope_high + slope_low.
   product,       // round_even(a * slope_high): the rule binary32_multiply_even itself where nothing overflows
   sum_product,   // round_even((a + offset) * slope_high * slope_low): the rules with an addend, likewise
+  short_line,    // floor(a * slope_high + offset)
+  short_away,    // trunc(a * slope_high + copysign(offset, a))
   line,          // floor(a * slope + offset)
   line_away,     // trunc(a * slope + copysign(offset, a)): ties away from zero, or two roundings that end so
   line_by_sign,  // floor(a * slope + (a < 0 ? offset_negative : offset))
@@ -119,10 +121,9 @@ struct Line {
 template <Form form>
 inline Line load(const LineGroup& group) {
   Line line{_mm512_load_ps(group.slope_high), {}, {}, {}};
-  if constexpr (form != Form::product) {
-    line.slope_low = _mm512_load_ps(group.slope_low);
-    line.offset = _mm512_load_ps(group.offset);
-  }
+  constexpr bool is_short = form == Form::short_line || form == Form::short_away;
+  if constexpr (form != Form::product && !is_short) line.slope_low = _mm512_load_ps(group.slope_low);
+  if constexpr (form != Form::product) line.offset = _mm512_load_ps(group.offset);
   if constexpr (form == Form::line_by_sign) line.offset_negative = _mm512_load_ps(group.offset_negative);
   return line;
 }
@@ -131,8 +132,9 @@ inline Line load(const LineGroup& group) {
 //
 // The inner sum is rounded, the outer one is rounded toward the integer that the conversion then takes, which a
 // rounding in that direction cannot cross: floor(down(y)) = floor(y), since floor(y) is itself a binary32 number <= y
-// wherever it matters. Two terms of slope because 24 bits of it would move steps: at y = 200 by 2^-18, while there are
-// gaps of slope / 255 and less to meet. slope_low >= 0 and offset_negative <= offset keep every operation monotone.
+// wherever it matters. Two terms of slope where 24 bits of it would move steps: at y = 200 by 2^-18, while there are gaps of
+// slope / 255 and less to meet; columns of few products often have larger ones, and a neighbour of the slope that meets them
+// all. slope_low >= 0 and offset_negative <= offset keep every operation monotone.
 template <Form form>
 inline __m512i rescale(__m512i acc, const Line& line) {
   static_assert(is_fast(form));
@@ -143,28 +145,29 @@ inline __m512i rescale(__m512i acc, const Line& line) {
   } else if constexpr (form == Form::sum_product) {
     const __m512 product = _mm512_mul_ps(_mm512_add_ps(a, line.offset), line.slope_high);
     return _mm512_cvtps_epi32(_mm512_mul_ps(product, line.slope_low));
-  } else if constexpr (form == Form::line_away) {
+  } else if constexpr (form == Form::line_away || form == Form::short_away) {
     // 0xd8 selects: the sign bit from acc, the others from the offset, by the mask in the third operand.
     const __m512i sign = _mm512_set1_epi32(INT32_MIN);
     const __m512i offset = _mm512_ternarylogic_epi32(_mm512_castps_si512(line.offset), acc, sign, 0xd8);
-    const __m512 inner = _mm512_fmadd_ps(a, line.slope_low, _mm512_castsi512_ps(offset));
+    __m512 inner = _mm512_castsi512_ps(offset);
+    if constexpr (form == Form::line_away) inner = _mm512_fmadd_ps(a, line.slope_low, inner);
     return _mm512_cvtt_roundps_epi32(_mm512_fmadd_round_ps(a, line.slope_high, inner, zero), _MM_FROUND_NO_EXC);
   } else {
     __m512 offset = line.offset;
     if constexpr (form == Form::line_by_sign) {
       offset = _mm512_mask_mov_ps(offset, _mm512_movepi32_mask(acc), line.offset_negative);
     }
-    const __m512 inner = _mm512_fmadd_ps(a, line.slope_low, offset);
+    __m512 inner = offset;
+    if constexpr (form != Form::short_line) inner = _mm512_fmadd_ps(a, line.slope_low, offset);
     return _mm512_cvt_roundps_epi32(_mm512_fmadd_round_ps(a, line.slope_high, inner, down), down);
   }
 }
 
-// 64 stored bytes of 4 x 16 rescaled accumulators: byte 16 * l + 4 * v + j is accumulator 4 * l + j of vector v.
-// Both saturations are monotone and reach past the clamp: 32767 + zero_point >= 255 and -32768 + zero_point <= 0.
-// `plain` is for Requantizer::plain().
-template <bool plain = false>
-inline __m512i pack(__m512i r0, __m512i r1, __m512i r2, __m512i r3, const Store& store) {
-  const __m512i first = _mm512_packs_epi32(r0, r1), second = _mm512_packs_epi32(r2, r3);
+// 64 stored bytes of 4 x 16 rescaled accumulators, of which neighbours have been packed to words (_mm512_packs_epi32): byte
+// 16 * l + 4 * v + j is accumulator 4 * l + j of vector v. Both saturations are monotone and reach past the clamp:
+// 32767 + zero_point >= 255 and -32768 + zero_point <= 0. `plain` is for Requantizer::plain().
+template <bool plain>
+inline __m512i pack_words(__m512i first, __m512i second, const Store& store) {
   if constexpr (plain) {
     return _mm512_packus_epi16(first, second);
   } else {
@@ -172,6 +175,11 @@ inline __m512i pack(__m512i r0, __m512i r1, __m512i r2, __m512i r3, const Store&
         _mm512_packus_epi16(_mm512_adds_epi16(first, store.zero_point), _mm512_adds_epi16(second, store.zero_point));
     return _mm512_min_epu8(_mm512_max_epu8(bytes, store.low), store.high);
   }
+}
+
+template <bool plain = false>
+inline __m512i pack(__m512i r0, __m512i r1, __m512i r2, __m512i r3, const Store& store) {
+  return pack_words<plain>(_mm512_packs_epi32(r0, r1), _mm512_packs_epi32(r2, r3), store);
 }
 
 }  // namespace bittrue::avx512vnni
