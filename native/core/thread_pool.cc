@@ -28,6 +28,8 @@ inline void relax() {
 constexpr int kSpinsBeforeYield = 2000;
 // About a tenth of a millisecond: callers that run again at once find the workers awake.
 constexpr int64_t kSpinsBeforeSleep = 4000;
+// Runs that come in parts may share nothing in some of them.
+constexpr int kMostInVain = 16;
 
 inline void relax(int& spins) {
   relax();
@@ -44,6 +46,7 @@ struct ThreadPool::Workers {
   std::mutex mutex;
   std::condition_variable awake;
   bool stop = false;  // guarded by `mutex`
+  int in_vain = 0;    // how often they have been woken since something was shared
 };
 
 ThreadPool::ThreadPool(int threads) : threads_(threads) { launch(); }
@@ -90,6 +93,9 @@ void ThreadPool::renew_after_fork() {
 void ThreadPool::wake() {
   if (threads_ <= 1) return;
   if (forked()) renew_after_fork();
+  // Where no step is worth sharing, workers that spin would only slow down the thread that works.
+  if (workers_->in_vain == kMostInVain) return;
+  ++workers_->in_vain;
   {
     const std::lock_guard<std::mutex> lock(workers_->mutex);
     hot_.store(true, std::memory_order_release);
@@ -108,6 +114,7 @@ void ThreadPool::share(int64_t tasks, int threads, Call call, const void* functi
     return;
   }
   if (forked()) renew_after_fork();
+  workers_->in_vain = 0;
   tasks_ = tasks;
   call_ = call;
   function_ = function;

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -208,6 +209,20 @@ def test_more_threads_than_processors(demo: bittrue.Model) -> None:
     feed = feed_of(reference)
     for key, value in many.run(*feed).items():
         same(key, value, reference.run(*feed)[key])
+
+
+def test_threads_sleep_where_nothing_is_shared() -> None:
+    """A second thread that waits by spinning takes as much processor time as the first one."""
+    session = bittrue.load(single("ABS", None, [T("f32", (1, 8))], [T("f32", (1, 8))])).prepare(threads=2)
+    x = np.ones((1, 8), np.float32)
+    for _ in range(200):
+        session.run(x)
+    all_threads, own = time.process_time(), time.thread_time()
+    while time.thread_time() - own < 0.4:
+        for _ in range(1000):
+            session.run(x)
+    all_threads, own = time.process_time() - all_threads, time.thread_time() - own
+    assert all_threads < 1.01 * own
 
 
 def test_progress_reaches_the_end(demo: bittrue.Model) -> None:
