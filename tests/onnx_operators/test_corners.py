@@ -1,6 +1,6 @@
 """Corners of single operators: nothing to reduce, no axes, exponents of other types, rows of zeros, floats of 8 bits.
 
-Stems: sum, mean, reduce_prod, arg_max, arg_min, power, lp_normalization, dequantize.
+Stems: sum, mean, reduce_prod, arg_max, arg_min, topk_v2, power, lp_normalization, dequantize.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from bittrue.operators.reduction import topk_v2
 from support.onnx_models import Checks, check, natively, single
 from support.onnx_narrow import run_memory
 
@@ -105,3 +106,54 @@ def test_floats_of_8_bits_by_constant_scales(kind: str, shape: tuple[int, ...]) 
     inputs = {"x": x, "scale": np.full(shape, 0.3, np.float32)}
     content, feeds = single("DequantizeLinear", inputs, [1], {"axis": 1}, opset=19, constants=["scale"])
     assert check(content, feeds, expected=lambda: run_memory(content, feeds)) == "equal"
+
+
+def _unsorted(x: np.ndarray, count: int, largest: bool = True) -> tuple[bytes, list[np.ndarray]]:
+    inputs = {"x": x, "k": np.array([count])}
+    attributes = {"axis": 1, "sorted": 0, "largest": int(largest)}
+    kinds = [helper.np_dtype_to_tensor_dtype(x.dtype), 7]
+    return single("TopK", inputs, kinds, attributes, opset=11, constants=["k"])
+
+
+def test_largest_elements_in_no_order(request: pytest.FixtureRequest) -> None:
+    """They stand as a heap, or the C++ library's `nth_element`, leaves them; equal elements among them."""
+    checks = Checks(request, usual=16, only="equal")
+    for rng in checks:
+        size = int(rng.choice([1, 3, 5, 8, 13, 30, 70, 200]))
+        shape = (2, size, int(rng.integers(1, 4)))
+        x = rng.integers(0, 9, shape) if rng.random() < 0.4 else rng.standard_normal(shape).astype(np.float32)
+        count = int(rng.integers(0, size + 1)) if rng.random() < 0.7 else min(size, int(rng.integers(1, 6)))
+        checks.add(*_unsorted(np.sort(x, axis=1) if rng.random() < 0.2 else x, count, rng.random() < 0.5))
+
+
+def test_few_of_many_in_no_order_are_native() -> None:
+    natively(*_unsorted(np.random.default_rng(5).standard_normal((3, 90, 2)).astype(np.float32), 9))
+
+
+class _Evasive:
+    """An element whose value is chosen when it is compared, so that the median of three is always a bad one."""
+
+    def __init__(self, place: int, values: list[int], chosen: list[int]) -> None:
+        self.place, self.values, self.chosen = place, values, chosen
+
+    def __lt__(self, other: _Evasive) -> bool:
+        one, two, values, open_value = self.place, other.place, self.values, 10 * len(self.values)
+        if one == two:
+            return False
+        if values[one] == values[two] == open_value:
+            values[one if one == self.chosen[1] else two] = self.chosen[0]
+            self.chosen[0] += 1
+        if open_value in (values[one], values[two]):
+            self.chosen[1] = one if values[one] == open_value else two
+        return (values[one], one) < (values[two], two)
+
+    def __gt__(self, other: _Evasive) -> bool:
+        return other < self
+
+
+@pytest.mark.parametrize(("size", "count"), [(60, 45), (100, 98)])
+def test_parts_that_stay_large(size: int, count: int) -> None:
+    """The library goes on with a heap then."""
+    values, chosen = [10 * size] * size, [0, 0]
+    topk_v2._by_partition([_Evasive(place, values, chosen) for place in range(size)], count)  # type: ignore[misc]
+    assert check(*_unsorted(np.float32([values]), count, largest=False)) == "equal"

@@ -12,6 +12,11 @@
 namespace bittrue {
 namespace {
 
+bool searches_by(const Step& step, const char* search) {
+  const auto found = step.texts.find("search");
+  return found != step.texts.end() && found->second == search;
+}
+
 // T is the stored type: s8 is kept unsigned, which orders the same.
 template <class T>
 class TopK final : public Kernel {
@@ -22,6 +27,7 @@ class TopK final : public Kernel {
         inner_(inner),
         count_(count),
         largest_(step.integer("largest", 0, 1) != 0),
+        heap_(searches_by(step, "heap")),
         position_bytes_(type_bytes(step.output(1).type)) {}
 
   int64_t scratch_bytes(int threads) const override { return threads * dimension_ * int64_t{sizeof(uint64_t)}; }
@@ -52,7 +58,9 @@ class TopK final : public Kernel {
         if (one == other || nan_one) return a < b;
         return largest == (one > other);
       };
-      if (dimension_ < kLong) {
+      if (heap_) {
+        fill_heap(order, before);
+      } else if (dimension_ < kLong) {
         std::partial_sort(order, order + count_, order + dimension_, before);
       } else {
         std::partial_sort(order, order + count_, order + dimension_, [&](int32_t a, int32_t b) {
@@ -99,13 +107,38 @@ class TopK final : public Kernel {
   }
 
   int64_t rows_, dimension_, inner_, count_;
-  bool largest_;
+  // Moves an element down until none below it comes later; of two that do, the later one moves up.
+  template <class Before>
+  void sink(int32_t* heap, int64_t place, const Before& before) const {
+    for (int64_t below = 2 * place + 1; below < count_; below = 2 * place + 1) {
+      if (below + 1 < count_ && before(heap[below], heap[below + 1])) ++below;
+      if (before(heap[below], heap[place])) return;
+      std::swap(heap[place], heap[below]);
+      place = below;
+    }
+  }
+
+  // The first `count` of the order in a heap, built from behind, that every better one enters at the root.
+  template <class Before>
+  void fill_heap(int32_t* order, const Before& before) const {
+    std::reverse(order, order + count_);
+    for (int64_t place = count_ - 1; place >= 0; --place) sink(order, place, before);
+    for (int64_t i = count_; i < dimension_; ++i) {
+      const auto next = static_cast<int32_t>(i);
+      if (!before(next, order[0])) continue;
+      order[0] = next;
+      sink(order, 0, before);
+    }
+  }
+
+  bool largest_, heap_;
   int64_t position_bytes_;
 };
 
 std::unique_ptr<Kernel> make_topk_v2(const Step& step, const CoreSet&) {
   const Operand& in = step.input(0);
   require(in.rank() >= 1 && step.outputs.size() == 2, "rows and two outputs are needed");
+  require(!searches_by(step, "partition"), "no native form of this search");
   require_same_type(in, step.output(0));
   const int64_t axis = step.integer("axis", 0, in.rank() - 1);
   const int64_t dimension = in.shape[axis], count = step.integer("count", 0, dimension);
