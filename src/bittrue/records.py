@@ -1,9 +1,9 @@
 """`dataclass` as the standard library has it, made in no time: a first result needs dozens of them.
 
-A class gets its `__init__` when it has some objects, or somebody asks for it; it writes past the frozen `__setattr__`, so
-that objects are made in less than half the time, too. The first ones are filled by a function that serves all classes:
-many have few objects, for which compiling a function would take longer. What `dataclasses` says of a class is made when
-somebody asks. The other methods follow from the fields' names.
+A class gets its `__init__` when it has some objects, or somebody asks for it; it writes past the frozen `__setattr__`,
+so that objects are made in less than half the time, too. The first ones are filled by a function that serves all
+classes: many have few objects, for which compiling a function would take longer. What `dataclasses` says of a class is
+made when somebody asks. The other methods follow from the fields' names.
 """
 
 from __future__ import annotations
