@@ -179,14 +179,46 @@ def test_biases_before_skipping_normalizations_of_the_file(turned: bool, form: s
     assert check(model.SerializeToString(), feeds) == "equal"
 
 
+@needs_wide
+@pytest.mark.parametrize("begin", ["conv", "pool", "Neg", "input"])
+@pytest.mark.parametrize("groups", [1, 16, 2])
+def test_convolutions_of_the_file_that_begin_with_an_image(begin: str, groups: int) -> None:
+    """They go into blocks of channels where that image is in such, else they stay in planes."""
+    rng = np.random.default_rng(4)
+    shapes = {"w": (16, 16, 3, 3), "f": (16, 16 // groups, 3, 3), "b": (16,), "last": (8, 16, 3, 3)}
+    constants = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    begins = {
+        "conv": [helper.make_node("Conv", ["x", "w"], ["z"], pads=[1] * 4)],
+        "pool": [helper.make_node("MaxPool", ["x"], ["z"], kernel_shape=[3, 3], pads=[1] * 4)],
+        "Neg": [helper.make_node("Neg", ["x"], ["z"])],
+        "input": [],
+    }[begin]
+    nodes = [
+        *begins,
+        helper.make_node("Conv", ["x", "w", "b"], ["a"], pads=[1] * 4),
+        helper.make_node(
+            "FusedConv",
+            ["a", "f", "b", "z" if begins else "x"],
+            ["c"],
+            domain="com.microsoft",
+            pads=[1] * 4,
+            group=groups,
+            activation="Relu",
+        ),
+        helper.make_node("Conv", ["c", "last"], ["y"], pads=[1] * 4),
+    ]
+    x = rng.standard_normal((2, 16, 9, 9)).astype(np.float32)
+    assert check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)) == "equal"
+
+
 @pytest.mark.parametrize("dims", [("n", 16, 12, 12), ("n", 16, "h", "w"), (2, 16, 12, 12), (2, 16, "h", 12)])
-@pytest.mark.parametrize("between", ["Neg", "Relu", "stride", "pool", "group"])
+@pytest.mark.parametrize("between", ["Neg", "Relu", "stride", "pool", "group", "enlarged"])
 def test_sums_of_images_of_free_sizes(dims: tuple[int | str, ...], between: str) -> None:
     """A convolution begins with the other image only where both are known to have the same sizes."""
     rng = np.random.default_rng(3)
     constants = {name: rng.standard_normal((16, 16, 3, 3)).astype(np.float32) for name in "uvw"}
     constants |= {"b": rng.standard_normal(16).astype(np.float32), "rows": np.array([0, 4, -1])}
-    constants |= {"one": np.ones(4, np.float32), "zero": np.zeros(4, np.float32)}
+    constants |= {"one": np.ones(4, np.float32), "zero": np.zeros(4, np.float32), "twice": np.float32([1, 1, 2, 2])}
     step = 2 if between == "stride" else 1
     moved = {
         "group": [
@@ -197,6 +229,17 @@ def test_sums_of_images_of_free_sizes(dims: tuple[int | str, ...], between: str)
         ],
         "stride": [helper.make_node("Conv", ["a", "u"], ["m"], pads=[1] * 4, strides=[2, 2])],
         "pool": [helper.make_node("MaxPool", ["a"], ["m"], kernel_shape=[3, 3], pads=[1] * 4)],
+        # Which forgets even how many images there are.
+        "enlarged": [
+            helper.make_node("MaxPool", ["a"], ["small"], kernel_shape=[2, 2], strides=[2, 2]),
+            helper.make_node(
+                "Resize",
+                ["small", "", "twice"],
+                ["m"],
+                coordinate_transformation_mode="asymmetric",
+                nearest_mode="floor",
+            ),
+        ],
     }
     nodes = [
         helper.make_node("Conv", ["x", "w", "b"], ["a"], pads=[1] * 4),

@@ -151,8 +151,8 @@ def emit_finished_convolution(source: Source, stem: str, counts_as: tuple[str, i
     inputs = [x, weights, bias, *(None,) * 6, begin]
     attributes: dict[str, Attribute] = {**convolution_attributes(source), "channels_last": False}
     if begin is not None and stem == "conv":
-        # Images stay in planes: the runtime does not rearrange such weights ahead of time.
-        attributes["computed_weights"] = (1,)
+        # Images stay in planes, unless what sums begin with is in blocks of channels.
+        attributes |= {"computed_weights": (1,), "begins": True}
     outputs = [source.temporary(dtype, "sums")] if name else None
     (sums,) = source.emit(stem, dtype, attributes, inputs=inputs, outputs=outputs, source=counts_as)
     if name:

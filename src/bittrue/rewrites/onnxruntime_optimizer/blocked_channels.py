@@ -13,6 +13,7 @@ import numpy as np
 from ...graph import Attribute, Node
 from ...operators.layers.conv_geometry import ADDEND
 from ...operators.layers.real_conv import can_block
+from ...records import replace
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import UNKNOWN, Sizes, known_shape, known_sizes
@@ -41,7 +42,14 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
         images = node.inputs[:1] if node.operator.startswith("resize_") else node.inputs
         inside = bool(images) and all(index in blocked for index in images)
         if node.source == "Conv":
-            if _is_plain(node) and is_blocked(editor, node, block):
+            if len(node.inputs) > ADDEND and node.inputs[ADDEND] in blocked and "begins" in node.attributes:
+                # Source: a FusedConv of the file goes into blocks where what its sums begin with is in such.
+                weights = editor.tensors[node.inputs[1] or 0]
+                attributes = {**node.attributes, "computed_weights": () if weights.is_constant else (1,)}
+                if is_blocked(editor, replace(node, attributes=attributes), block):
+                    node = editor.change(node, attributes=attributes)
+                    blocked[node.outputs[0]] = _of_windows(editor, node, blocked, block)
+            elif _is_plain(node) and is_blocked(editor, node, block):
                 blocked[node.outputs[0]] = _of_windows(editor, node, blocked, block)
         elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and (inside or _is_given(editor, node))):
             shape = known_shape(editor, shapes, node.inputs[0])
@@ -59,7 +67,7 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
         elif inside and enlarges(editor, node):
             if node.operator == "resize_linear":
                 editor.change(node, attributes={**node.attributes, "blocks": True})
-            blocked[node.outputs[0]] = (_of(node.inputs[0], blocked)[0], *_own(node)[1:])
+            blocked[node.outputs[0]] = _own(node)
         elif node.source in FINISHES and node.inputs[0] in blocked:
             conv = editor.writer(node.inputs[0])
             constant = all(editor.value(index) is not None for index in node.inputs[1:] if index is not None)
