@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ..errors import BittrueError, InputError
+from ..graph import Attribute
 from ..names import near_or_all
 from ..operators import Step, find
 from ..records import dataclass, replace
@@ -161,6 +162,102 @@ def _pad_value(step: Step, plan: Plan) -> int | None:
         return int(step["value"])
     value = plan.tensors[step.inputs[2]].value if step.inputs[2] is not None else None
     return None if value is None else int(value.reshape(-1)[0])
+
+
+def _functions(schedule: Schedule) -> Schedule:
+    """Bytes that follow one by one from other bytes, by several steps, are looked up in a table of these."""
+    plan = schedule.plan
+    steps: list[Step | None] = list(schedule.steps)
+    roots: dict[int, int] = {}
+    writers: dict[int, Step] = {}
+    for step in schedule.steps:
+        root = _root(step, plan, roots)
+        if root is not None:
+            roots[step.outputs[0]] = root
+            writers[step.outputs[0]] = step
+    needed = set(plan.outputs)
+    gone: list[str] = []
+    for position in reversed(range(len(steps))):
+        step = schedule.steps[position]
+        result = step.outputs[0] if step.outputs else -1
+        if result in roots and result not in needed:
+            steps[position] = None
+            continue
+        root = roots.get(result)
+        read = {index for index in step.inputs if index is not None and plan.tensors[index].value is None}
+        values = None
+        if root is not None and read != {root} and plan.tensors[result].dtype in ("s8", "u8"):
+            values = _values_of_bytes(result, root, plan, writers)
+        if root is None or values is None:
+            needed |= read
+            continue
+        source, target = plan.tensors[root].type, plan.tensors[result]
+        parameters: dict[str, Attribute] = {"dtype": target.dtype, "minimum": source.minimum}
+        arrays, rules = {"table": values.astype(np.int32)}, {"table": "exact_256_even"}
+        steps[position] = Step(
+            step.index, "logistic", step.source, (root,), step.outputs, rules, parameters, arrays, work=step.work
+        )
+        needed.add(root)
+        gone.append(f"{step.source} #{step.index}")
+    return _noted(schedule, steps, schedule.parts, "functions of bytes looked up", gone)
+
+
+# Elements of tensors whose table is worth its making; and of the groups that some functions of real numbers work in.
+_FEWEST, _GROUP = 1024, 16
+
+
+def _root(step: Step, plan: Plan, roots: Mapping[int, int]) -> int | None:
+    """The tensor of bytes from whose elements those of a step's result follow one by one, if there is one."""
+    operator = find(step.operator)
+    if operator is None or not operator.elementwise or len(step.outputs) != 1:
+        return None
+    shape = plan.tensors[step.outputs[0]].shape
+    size = int(np.prod(shape, dtype=np.int64)) if shape is not None else 0
+    if size < _FEWEST or size % _GROUP or "body" in step.parameters or step.parameters.get("block_size"):
+        return None
+    if any(slot == "lanes" or slot.endswith("_tail") for slot in step.rules):
+        return None
+    # What there are several of may belong to channels, unless there is one of it for each operand.
+    most = 1 if "scales" in step.arrays else 3
+    if any(array.size > most and name not in ("table", "entries") for name, array in step.arrays.items()):
+        return None
+    found = set()
+    for position, index in enumerate(step.inputs):
+        tensor = None if index is None else plan.tensors[index]
+        if index is None or tensor is None:
+            continue
+        if tensor.value is not None:
+            if tensor.value.size != 1:
+                return None
+            continue
+        if position >= operator.elementwise or tensor.kind not in ("input", "computed") or tensor.shape != shape:
+            return None
+        found.add(roots.get(index, index if tensor.dtype in ("s8", "u8") else None))
+    return found.pop() if len(found) == 1 else None
+
+
+def _values_of_bytes(result: int, root: int, plan: Plan, writers: Mapping[int, Step]) -> np.ndarray | None:
+    """What each byte of `root` becomes in `result`; None where some have no result."""
+    source = plan.tensors[root].type
+    values: dict[int, np.ndarray] = {root: np.arange(source.minimum, source.maximum + 1).astype(source.numpy)}
+
+    def find_values(index: int) -> np.ndarray:
+        value = plan.tensors[index].value
+        if value is not None:
+            return value
+        if index not in values:
+            step = writers[index]
+            operator = find(step.operator)
+            assert operator is not None
+            inputs = [None if i is None else find_values(i) for i in step.inputs]
+            (values[index],) = operator.reference(step, inputs)
+        return values[index]
+
+    try:
+        found = find_values(result)
+    except BittrueError:
+        return None
+    return found if found.shape == values[root].shape else None
 
 
 def _tables(schedule: Schedule) -> Schedule:
@@ -436,6 +533,7 @@ Pass = Callable[[Schedule], Schedule]
 # In the order in which they are applied.
 PASSES: dict[str, Pass] = {
     "channels_last": _channels_last,
+    "functions": _functions,
     "identities": _identities,
     "padding": _padding,
     "tables": _tables,
