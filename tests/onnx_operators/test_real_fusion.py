@@ -244,7 +244,7 @@ def test_sums_of_images_of_free_sizes(dims: tuple[int | str, ...], between: str)
     nodes = [
         helper.make_node("Conv", ["x", "w", "b"], ["a"], pads=[1] * 4),
         *moved.get(between, [helper.make_node(between, ["a"], ["m"])]),
-        helper.make_node("Conv", ["a", "u"], ["left"], pads=[1] * 4, strides=[step] * 2),
+        helper.make_node("Conv", ["a", "u", "b"], ["left"], pads=[1] * 4, strides=[step] * 2),
         helper.make_node("Conv", ["m", "v", "b"], ["right"], pads=[1] * 4),
         helper.make_node("Add", ["left", "right"], ["y"]),
     ]
