@@ -1,6 +1,7 @@
 """Corners of single operators: nothing to reduce, no axes, exponents of other types, rows of zeros, floats of 8 bits.
 
-Stems: sum, mean, reduce_prod, arg_max, arg_min, topk_v2, power, lp_normalization, dequantize.
+Stems: sum, mean, reduce_prod, arg_max, arg_min, topk_v2, power, lp_normalization, dequantize,
+average_pool.
 """
 
 from __future__ import annotations
@@ -106,6 +107,17 @@ def test_floats_of_8_bits_by_constant_scales(kind: str, shape: tuple[int, ...]) 
     inputs = {"x": x, "scale": np.full(shape, 0.3, np.float32)}
     content, feeds = single("DequantizeLinear", inputs, [1], {"axis": 1}, opset=19, constants=["scale"])
     assert check(content, feeds, expected=lambda: run_memory(content, feeds)) == "equal"
+
+
+@pytest.mark.parametrize("channels", [3, 16])
+@pytest.mark.parametrize(
+    ("kernel", "pads"), [([2, 2], [0] * 4), ([3, 3], [1] * 4), ([3, 1], [1, 0, 1, 0]), ([1, 4], [0, 2, 0, 1])]
+)
+def test_averages_of_negative_zeros(channels: int, kernel: list[int], pads: list[int]) -> None:
+    """In planes they stay negative but where the padding's columns of 0 come in."""
+    x = np.full((1, channels, 5, 7), -0.0, np.float32)
+    attributes = {"kernel_shape": kernel, "pads": pads}
+    assert check(*single("AveragePool", {"x": x}, [1], attributes, opset=13)) == "equal"
 
 
 def _unsorted(x: np.ndarray, count: int, largest: bool = True) -> tuple[bytes, list[np.ndarray]]:

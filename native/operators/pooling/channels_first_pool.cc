@@ -391,9 +391,9 @@ class AveragePlanes final : public RealAverage {
         counted = rows_[y];
         const auto divide = [&](float sum, int64_t x) { return sum / divisors[x]; };
         if (columns_) {
-          // Zeros of the padding change nothing.
+          // Rows of the padding are left out: nothing changes a sum that begins with -0. Columns of it are 0.
           const auto add = [](float sum, float x) { return sum + x; };
-          down(in, y, 0.0f, seen_sums + border(), add);
+          down(in, y, -0.0f, seen_sums + border(), add);
           across(seen_sums, to, add, divide);
         } else {
           if (sums_ == nullptr) sum_in_order(in, y, to);

@@ -66,7 +66,14 @@ def lowered(call: Call, windows: Sequence[Window], more: dict[str, str | int]) -
 def rows(step: Step, x: np.ndarray) -> tuple[np.ndarray, tuple[Window, ...]]:
     """The taps of every window of every channel, [windows, taps], and the windows."""
     images = Images(step, x)
-    view = sliding(padded(images.planes(), images.windows, 0), images.windows)
+    columns = step.parameters.get("order") == "columns"
+    # Missing rows change no sum of columns, not even one of -0; missing columns are 0.
+    planes = padded(images.planes(), images.windows, -0.0 if columns else 0)
+    if columns:
+        first = max(0, images.windows[-1].before)
+        planes[..., :first] = 0
+        planes[..., first + images.windows[-1].size :] = 0
+    view = sliding(planes, images.windows)
     return view.reshape(-1, tap_count(images.windows)), images.windows
 
 
@@ -82,6 +89,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         )
         total = real_sum.RULES[step.rules["real_sum"]].reductions["sum"]
         way = real_sum.Way(step["order"], width=windows[2].taps)
-        # Sums begin with 0, which only -0 alone shows.
-        out = images.of_planes(total(taps + taps.dtype.type(0), divisors.astype(np.float64), way))
+        if step["order"] != "columns":
+            # Sums begin with 0, which only -0 alone shows.
+            taps = taps + taps.dtype.type(0)
+        out = images.of_planes(total(taps, divisors.astype(np.float64), way))
     return [images.result(out)]
