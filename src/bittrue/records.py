@@ -36,6 +36,8 @@ else:
             if isinstance(defaults.get(name), _Factory):
                 delattr(cls, name)
         cls._kinds, cls._defaults = kinds | own, defaults
+        # What objects hold before their arguments: the class itself stands for what must be given.
+        cls._filled = {name: defaults.get(name, _Factory) for name in cls._kinds}
         cls.__match_args__ = tuple(cls._kinds)
         cls.__init__ = _Init(cls, "__init__", _init)
         cls.__dataclass_fields__ = _Later(cls, "__dataclass_fields__", _fields)
@@ -104,16 +106,20 @@ class _Init(_Later):
 
 def _fill(cls: Any, record: Any, *given: Any, **named: Any) -> None:
     """What `__init__` does, without one; it is asked where arguments are wrong."""
-    names, defaults = cls._kinds, cls._defaults
-    held = dict(zip(names, given, strict=False))
-    missing = names.keys() - held.keys() - named.keys()
-    if len(given) > len(names) or not named.keys() <= names.keys() - held.keys() or not missing <= defaults.keys():
+    names, held = cls._kinds, record.__dict__
+    held.update(cls._filled)
+    held.update(zip(names, given, strict=False))
+    twice = named and not named.keys().isdisjoint(list(names)[: len(given)])
+    held.update(named)
+    right = len(given) <= len(names) == len(held) and not twice
+    for name, value in held.items():
+        if value is _Factory:
+            right = False
+        elif value.__class__ is _Factory:
+            held[name] = value.make()
+    if not right:
+        held.clear()
         cls.__init__(record, *given, **named)
-        return
-    held |= named
-    for name in names:
-        value = held[name] if name in held else defaults[name]
-        record.__dict__[name] = value.make() if isinstance(value, _Factory) else value
 
 
 def _init(cls: Any) -> Any:
