@@ -24,7 +24,7 @@ def tensor(dtype: str, shape: tuple[int, ...], factor: float = 1.0) -> T:
 
 
 def floats(seed: int, shape: tuple[int, ...]) -> np.ndarray:
-    """With one kind of NaN, that of this processor: which of two payloads survives a sum is up to NumPy's vector loop."""
+    """With one kind of NaN, this processor's: which of two payloads survives a sum is up to NumPy's vector loop."""
     values = reals(seed, shape)
     with np.errstate(invalid="ignore"):
         arising = np.float32(np.inf) - np.float32(np.inf)

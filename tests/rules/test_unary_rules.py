@@ -261,10 +261,14 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.759b84p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
                 ["-0x1.cf6f98p-1", "0x1.45323ep-1", "0x1.000000p+0"],
             ],
-            # hard_sigmoid, hard_swish, softsign
+            # celu, hard_sigmoid, hard_swish, log, parametric_elu, selu, softsign
             "binary32_joined_operations": [
+                ["-0x1.4c0800p-1", "0x1.800000p-1", "0x1.400000p+4"],
                 ["0x1.000000p-3", "0x1.600000p-1", "0x1.000000p+0"],
                 ["-0x1.800000p-2", "0x1.e00000p-2", "0x1.400000p+4"],
+                ["nan", "-0x1.269622p-2", "0x1.7f7428p+1"],
+                ["-0x1.2a516ap-1", "0x1.800000p-1", "0x1.400000p+4"],
+                ["-0x1.b30c10p+0", "0x1.e00000p-1", "0x1.900000p+4"],
                 ["-0x1.333334p-1", "0x1.b6db70p-2", "0x1.e79e7ap-1"],
             ],
             # acos, acosh, asin, asinh, atan, atanh, celu, cos, cosh, hard_sigmoid, hard_swish, log, mish,

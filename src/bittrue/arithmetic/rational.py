@@ -1,6 +1,7 @@
-"""Functions as short sequences of binary32 operations, without tables and without fused multiply-add.
+"""Functions as short sequences of binary32 operations, without tables.
 
-Every operation is rounded to binary32 (ties to even); polynomials are evaluated in the order that is written.
+Every operation is rounded to binary32 (ties to even); polynomials are evaluated in the order that is written. With
+`fused`, a product and the sum that it is part of are rounded once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bittrue.arithmetic.elementary import quarter_turns
+from bittrue.arithmetic.floats import fused_multiply_add
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -127,7 +129,12 @@ def _polynomial(x: F32, coefficients: tuple[np.float32, ...]) -> F32:
     return result
 
 
-def exp(x: npt.ArrayLike) -> F32:
+def _joiner(fused: bool) -> Callable[[Any, Any, Any], F32]:
+    """(a, b, c) to a b + c."""
+    return fused_multiply_add if fused else lambda a, b, c: np.asarray(a * b + c)
+
+
+def exp(x: npt.ArrayLike, fused: bool = False) -> F32:
     """2^m P(r) with m = floor(x / ln 2 + 1/2), r = x - m ln 2, P of degree 6; 0 below -104, infinite from
     88.723 on. Off by up to 2 units. NaN stays NaN.
 
@@ -135,15 +142,18 @@ def exp(x: npt.ArrayLike) -> F32:
 
     >>> exp([0.0, -1.0, -104.5]).tolist()
     [1.0, 0.3678794503211975, 0.0]
+    >>> [exp([-0.5234375], fused).tolist() for fused in (False, True)]
+    [[0.5924804210662842], [0.5924803614616394]]
     """
     x = np.atleast_1d(np.asarray(x, np.float32))
     with np.errstate(all="ignore"):
         limited: F32 = np.minimum(x, _EXP_LARGEST)
-        m = np.floor(limited * _LOG2_E + _f32(0.5))
-        r = m * _LN2_LOW + (m * _LN2_HIGH + limited)
+        add = _joiner(fused)
+        m = np.floor(add(limited, _LOG2_E, _f32(0.5)))
+        r = add(m, _LN2_LOW, add(m, _LN2_HIGH, limited))
         r2 = r * r
-        even = r2 * (r2 * _EXP[4] + _EXP[2]) + _EXP[0]
-        p = r2 * (r * (r2 * _EXP[3] + _EXP[1]) + even) + (r + _f32(1))
+        even = add(r2, add(r2, _EXP[4], _EXP[2]), _EXP[0])
+        p = add(r2, add(r, add(r2, _EXP[3], _EXP[1]), even), r + _f32(1))
         whole = np.where(np.isnan(m), 0, np.clip(m, -200, 200)).astype(np.int32)
         powers = np.where(limited < _LOGISTIC_SMALLEST, _f32(0), np.ldexp(p, whole))
         return np.where(limited >= _EXP_LARGEST, _f32(np.inf), powers)
@@ -178,7 +188,7 @@ _LOG_UNDER = tuple(_f32(c) for c in (0.049616247954120038, 0.59923249590823520, 
 _LN2, _ROOT_OF_HALF = _f32(0.693147180559945), _f32(0.707106781186547524)
 
 
-def log(x: npt.ArrayLike) -> F32:
+def log(x: npt.ArrayLike, fused: bool = False) -> F32:
     """e ln 2 + t P(t) / Q(t) with x = 2^e m, sqrt(1/2) <= m < sqrt(2), t = m - 1, P and Q of degrees 2 and 3.
 
     0 gives -infinity; negative numbers and NaN give the NaN of all bits, the mask of a comparison.
@@ -187,6 +197,8 @@ def log(x: npt.ArrayLike) -> F32:
 
     >>> log([1.0, 2.0, 0.0, 10.0]).tolist()
     [0.0, 0.6931471824645996, -inf, 2.3025851249694824]
+    >>> [log([0.796875], fused).tolist() for fused in (False, True)]
+    [[-0.22705745697021484], [-0.22705742716789246]]
     """
     x = np.atleast_1d(np.asarray(x, np.float32))
     with np.errstate(all="ignore"):
@@ -194,9 +206,10 @@ def log(x: npt.ArrayLike) -> F32:
         low = m < _ROOT_OF_HALF
         t = (m - _f32(1)) + np.where(low, m, _f32(0))
         exponent = (e - low).astype(np.float32)
-        over = ((t * _LOG_OVER[0] + _LOG_OVER[1]) * t + _LOG_OVER[2]) * t
-        under = ((t * _LOG_UNDER[0] + _LOG_UNDER[1]) * t + _LOG_UNDER[2]) * t + _LOG_UNDER[3]
-        result = exponent * _LN2 + over / under
+        add = _joiner(fused)
+        over = add(add(t, _LOG_OVER[0], _LOG_OVER[1]), t, _LOG_OVER[2]) * t
+        under = add(add(add(t, _LOG_UNDER[0], _LOG_UNDER[1]), t, _LOG_UNDER[2]), t, _LOG_UNDER[3])
+        result = add(exponent, _LN2, over / under)
         result = np.where(x == 0, _f32(-np.inf), np.where(x == np.inf, x, result))
         return np.where(x >= 0, result, EVERY_BIT)
 

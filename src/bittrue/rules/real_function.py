@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -92,6 +93,9 @@ def _in_pairs(name: str) -> Function:
 _exp, _log1p = _grouped("exp"), _grouped("log1p")
 
 
+_fused_exp = _in_groups(partial(rational.exp, fused=True), elementary.exp, LANES)
+
+
 def _softplus(x: np.ndarray) -> np.ndarray:
     logarithms, whole = _log1p(_exp(-np.abs(x))), x.size // LANES * LANES
     found = np.where(x > 0, x + logarithms, logarithms)
@@ -108,19 +112,19 @@ def _mish(x: np.ndarray) -> np.ndarray:
     return np.asarray(fused_polynomials.tanh(_softplus(x)) * x)
 
 
-def _celu(x: np.ndarray, alpha: float) -> np.ndarray:
+def _celu(x: np.ndarray, alpha: float, exp: Function = _exp) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
-        below = _f32(alpha) * (_exp(x / _f32(alpha)) - _ONE)
+        below = _f32(alpha) * (exp(x / _f32(alpha)) - _ONE)
     # NaN stays, and so does a zero on its side.
     return np.where(x < 0, _ZERO, x) + np.where(below > 0, _ZERO, below)
 
 
-def _parametric_elu(x: np.ndarray, alpha: float) -> np.ndarray:
-    return np.where(x < 0, _f32(alpha) * (_exp(x) - _ONE), x)
+def _parametric_elu(x: np.ndarray, alpha: float, exp: Function = _exp) -> np.ndarray:
+    return np.where(x < 0, _f32(alpha) * (exp(x) - _ONE), x)
 
 
-def _selu(x: np.ndarray, alpha: float, gamma: float) -> np.ndarray:
-    return np.where(x > 0, _f32(gamma) * x, _f32(gamma) * _f32(alpha) * (_exp(x) - _ONE))
+def _selu(x: np.ndarray, alpha: float, gamma: float, exp: Function = _exp) -> np.ndarray:
+    return np.where(x > 0, _f32(gamma) * x, _f32(gamma) * _f32(alpha) * (exp(x) - _ONE))
 
 
 def _hard_sigmoid(x: np.ndarray, alpha: float, beta: float) -> np.ndarray:
@@ -236,12 +240,16 @@ RULES: dict[str, RealFunctionRule] = {
     ),
     "binary32_joined_operations": RealFunctionRule(
         {
+            "celu": partial(_celu, exp=_fused_exp),
             "hard_sigmoid": lambda x, alpha, beta: _between(fma(x, _f32(alpha), _f32(beta))),
             "hard_swish": lambda x: np.asarray(x * _between(fma(x, _f32(1 / 6), _f32(0.5)))),
+            "log": _in_groups(partial(rational.log, fused=True), elementary.log, LANES),
+            "parametric_elu": partial(_parametric_elu, exp=_fused_exp),
+            "selu": partial(_selu, exp=_fused_exp),
             "softsign": lambda x: np.asarray(x * reciprocal_estimate.in_fours(_ONE + np.abs(x))),
         },
-        "as binary32_single_operations, but x alpha + beta is rounded once, and reciprocals of whole fours begin with "
-        "an estimate",
+        "as binary32_single_operations, but x alpha + beta is rounded once, exponentials and logarithms of whole fours "
+        "have fused multiply-adds, and reciprocals of these begin with an estimate",
         "the same kernels on aarch64; verified by running",
     ),
     "binary64_in_pairs": RealFunctionRule(

@@ -24,7 +24,7 @@ CHANGES = (
             *("batch_normalization", "group_normalization", "layer_normalization", "mean_variance_normalization"),
         )
     ),
-    *(Change(stem, _OPERATIONS) for stem in ("hard_sigmoid", "hard_swish", "softsign")),
+    *(Change(stem, _OPERATIONS) for stem in ("elu", "hard_sigmoid", "hard_swish", "log", "softsign")),
     Change("rotary_embedding", {"rotation": ("binary32_fused_vectors", "binary32_fused_fours")}),
     *(Change(stem, _ALIKE) for stem in ("conv", "conv_transpose")),
     Change("conv", {"real_product": ("binary32_fused_windows_of_7", "binary32_fused_blocks_alike")}),
