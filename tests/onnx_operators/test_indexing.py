@@ -269,3 +269,16 @@ def test_triangles_of_the_runtimes_own_operator(upper: int) -> None:
             "Trilu", {"x": x, "k": k}, [TensorProto.FLOAT], {"upper": upper}, domain=MICROSOFT, constants=["k"]
         )
         assert check(content, feeds) == "equal"
+
+
+def test_one_hot_is_native() -> None:
+    """Also where negative indices count from the end, and those beyond the axis are on nowhere."""
+    inputs = {
+        "indices": np.array([[0, -1, 4], [5, -5, -6]], I64),
+        "depth": np.array(5),
+        "values": np.float32([-0.5, 2.0]),
+    }
+    model = single("OneHot", inputs, [TensorProto.FLOAT], {"axis": 1}, constants=["depth"])
+    assert check(*model) == "equal"
+    session = bittrue.load(model[0]).prepare(executor="native")
+    assert "1 steps native" in str(session.plan)
