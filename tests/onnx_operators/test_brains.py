@@ -125,3 +125,48 @@ def test_streams_between_nodes_without_kernels(operator: str) -> None:
     scales = {"s": rng.standard_normal((4, 5)).astype(np.float16)}
     content, feeds = build(nodes, inputs, {"y": TensorProto.FLOAT16}, scales)
     assert check(content, feeds) == "equal"
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands", "attributes"),
+    [
+        ("SkipLayerNormalization", "a b s s s", {}),
+        ("SkipSimplifiedLayerNormalization", "a b s", {}),
+        ("GatedAdd", "a b one", {}),
+        ("Max", "a b s", {}),
+        ("Min", "s a b a", {}),
+        (
+            "GroupQueryAttention",
+            "a b b - - lengths total cosines cosines",
+            {"num_heads": 2, "kv_num_heads": 2, "do_rotary": 1},
+        ),
+    ],
+)
+def test_operators_of_several_nodes_between_nodes_without_kernels(
+    operator: str, operands: str, attributes: dict[str, int]
+) -> None:
+    """Inside of them nothing is rounded to binary16, either, where the runtime widens the operator."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((1, 3, 32)).astype(np.float16)
+    nodes = [
+        helper.make_node("Sin", ["x"], ["a"]),
+        helper.make_node("Exp", ["x"], ["b"]),
+        helper.make_node("Sigmoid", ["x1"], ["one"]),
+        helper.make_node(
+            operator,
+            [name.strip("-") for name in operands.split()],
+            ["c"],
+            domain="" if operator in ("Max", "Min") else MICROSOFT,
+            **attributes,
+        ),
+        helper.make_node("Tanh", ["c"], ["y"]),
+    ]
+    constants = {
+        "s": rng.standard_normal(32).astype(np.float16),
+        "lengths": np.array([2], np.int32),
+        "total": np.array(3, np.int32),
+        "cosines": rng.standard_normal((8, 8)).astype(np.float16),
+    }
+    used = {name: value for name, value in constants.items() if name in operands.split()}
+    content, feeds = build(nodes, {"x": x, "x1": x[..., :1]}, {"y": TensorProto.FLOAT16}, used, opset=17)
+    assert check(content, feeds) == "equal"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ...errors import MISFITS
+from ...records import replace
 from ..mapping import collected, snake_case
 from .base import Arrange, Called, GraphBuilder, Mapper, Source
 
@@ -67,6 +68,7 @@ def map_node(source: Source) -> None:
         source.emit(snake_case(source.op_type), types)
         return
     check_attributes(source)
+    first = len(source.builder.nodes)
     try:
         mapper(source)
     except MISFITS as error:
@@ -74,9 +76,19 @@ def map_node(source: Source) -> None:
         raise source.invalid(
             "BT-NODE-ARITY", f"operands or attributes do not fit the operator ({type(error).__name__}: {error})"
         ) from error
+    _tie_parts(source, first)
     unread = sorted(set(source.attributes) - source.read)
     if unread:
         raise unknown_attribute(source, unread[0])
+
+
+def _tie_parts(source: Source, first: int) -> None:
+    """Of binary16 numbers, nodes from one node of the file say so: a runtime widens all of them or none."""
+    builder = source.builder
+    if len(builder.nodes) - first < 2 or all(i is None or builder.tensors[i].dtype != "f16" for i in source.inputs):
+        return
+    tied = {"whole": next((name for name in source.outputs if name), source.label)}
+    builder.nodes[first:] = [replace(one, attributes={**one.attributes, **tied}) for one in builder.nodes[first:]]
 
 
 __all__ = ["Arrange", "Called", "GraphBuilder", "Source", "check_schema", "map_node"]

@@ -1,7 +1,5 @@
 """Mappings of what networks with several streams of features have: gates, normalizations of branches, hashed groups of
 tokens.
-
-Nodes of one operator share the attribute `whole`: the runtime takes the whole operator for one node.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ class _Parts:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._label = source.outputs[0]
 
     def step(self, operator: str, dtype: str, inputs: list[int | None], /, **attributes: Attribute) -> int:
         """A node whose result stays inside."""
@@ -30,8 +27,7 @@ class _Parts:
 
     def last(self, operator: str, dtype: str, inputs: list[int | None], name: str, /, **attributes: Attribute) -> int:
         """A node that gives a result of the operator."""
-        given: dict[str, Attribute] = {**attributes, "whole": self._label}
-        return self._source.emit(operator, dtype, given, inputs=inputs, outputs=[name])[0]
+        return self._source.emit(operator, dtype, attributes, inputs=inputs, outputs=[name])[0]
 
     def single(self, index: int | None) -> int | None:
         """As a binary32 number."""

@@ -85,7 +85,7 @@ class Casts:
         nodes = editor.nodes()
         without = {node for node in nodes if has_halves(editor, [node]) and not _is_assigned(node)}
         # What stands alone has no kernel for those that are asked later; what the optimiser has made comes last.
-        operators = _operators(editor, entered)
+        operators = _operators(entered)
         for node in sorted(entered, key=lambda node: bool(node.attributes.get("made"))):
             if node not in without and self._stands_alone(operators[node], without):
                 without.update(operators[node])
@@ -276,19 +276,12 @@ class Casts:
         return before > after and result not in self.inserted
 
 
-def _operators(editor: Editor, nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+def _operators(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
     """The nodes that are one operator of the file together, by each of them; most are alone."""
-    wholes: dict[object, list[Node]] = {}
+    found: dict[object, list[Node]] = {}
     for node in nodes:
-        wholes.setdefault(node.attributes.get("whole", node), []).append(node)
-    found: dict[Node, list[Node]] = {}
-    for given in wholes.values():
-        parts = [*given]
-        for part in parts:
-            readers = (reader for index in part.outputs for reader, _ in editor.readers(index))
-            parts += (reader for reader in readers if reader not in parts and _is_part(part, reader))
-        found |= dict.fromkeys(given, parts)
-    return found
+        found.setdefault(node.attributes.get("whole", node), []).append(node)
+    return {node: parts for parts in found.values() for node in parts}
 
 
 def _is_assigned(node: Node) -> bool:
