@@ -186,3 +186,38 @@ def test_shared_scales(shared: str) -> None:
     assert check(content, feeds) == "equal"
     plan = bittrue.load(content).prepare(HERE).plan
     assert any("block_product" in step.rules for step in plan.steps) == (shared == "zero point")
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("block", [32, "column", "all"])
+@pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4, TensorProto.INT8, TensorProto.UINT8])
+def test_halves(kind: int, block: int | str, alone: bool) -> None:
+    """Weights with binary16 scales are cut into blocks, too, and the product is one of binary32."""
+    rng, (low, high), (depth, columns) = np.random.default_rng(kind), KINDS[kind], (64, 24)
+    shape = {32: (2, columns), "column": (columns,), "all": ()}[block]
+    scale = rng.uniform(0.002, 0.03, shape).astype(np.float16)
+    constants = [
+        helper.make_tensor("w", kind, (depth, columns), rng.integers(low, high, depth * columns).tolist()),
+        helper.make_tensor("z", kind, shape, rng.integers(low, high, scale.size).tolist()),
+        numpy_helper.from_array(scale, "s"),
+        numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float16), "before"),
+        numpy_helper.from_array(rng.standard_normal(columns).astype(np.float16), "b"),
+    ]
+    place = {32: {"block_size": 32, "axis": 0}, "column": {"axis": 1}, "all": {}}[block]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["d"], **place),
+        *([] if alone else [helper.make_node("MatMul", ["x", "before"], ["p"])]),
+        helper.make_node("MatMul", ["x" if alone else "p", "d"], ["y" if alone else "product"]),
+        *([] if alone else [helper.make_node("Add", ["product", "b"], ["y"])]),
+    ]
+    for rows in ((30,), (2, 9)):
+        x = rng.standard_normal((*rows, depth)).astype(np.float16)
+        graph = helper.make_graph(
+            nodes,
+            "graph",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT16, x.shape)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT16, None)],
+            [constant for constant in constants if any(constant.name in node.input for node in nodes)],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+        assert check(model.SerializeToString(), [x]) == "equal"

@@ -28,7 +28,7 @@ def multiply_by_blocks(editor: Editor, shapes: Shapes) -> None:
     """Replaces the products that alone read their weights and these weights' scales; zero points may be shared."""
     read = Counter(_content(editor, index) for node in editor.nodes() for index in node.inputs)
     for node in editor.nodes():
-        if editor.alive(node) and is_real_product(editor, node):
+        if editor.alive(node) and is_real_product(editor, node, ("f16", "f32")):
             pair = editor.writer(node.inputs[1])
             if pair is None or pair.operator != DEQUANTIZE or read[_content(editor, pair.inputs[1])] > 1:
                 continue
@@ -65,7 +65,9 @@ def join_biases(editor: Editor, shapes: Shapes) -> None:
 
 def _fits(editor: Editor, shapes: Shapes, node: Node, pair: Node) -> bool:
     quantized, scale = pair.inputs[0], editor.value(pair.inputs[1])
-    if quantized is None or scale is None or scale.dtype != np.float32 or editor.type(node.inputs[0]) != "f32":
+    if quantized is None or scale is None or editor.type(node.inputs[0]) not in ("f16", "f32"):
+        return False
+    if editor.type(pair.inputs[1]) != editor.type(node.inputs[0]):
         return False
     first = editor.writer(node.inputs[0])
     if (first is not None and first.operator == DEQUANTIZE) or editor.only_reader(pair) is not node:
@@ -139,7 +141,7 @@ def _replace(editor: Editor, node: Node, pair: Node) -> None:
         editor.constant(packed, "values", "u8"),
         node.inputs[2] if len(node.inputs) > 2 else None,
         *(None, None),
-        editor.constant(scales, "scales", "f32"),
+        editor.constant(scales, "scales", editor.type(pair.inputs[1])),
         editor.constant(_pack(points, bits), "zero_points", "u8") if pointed else None,
     ]
     editor.remove(node)
@@ -155,6 +157,8 @@ def _replace(editor: Editor, node: Node, pair: Node) -> None:
             "block_size": block,
             "accuracy_level": _ROWS_IN_8_BITS,
             "from_dequantization": True,
+            # No kernel is chosen for what comes in place of other operators on binary16 numbers.
+            **({"unassigned": True} if scales.dtype == np.float16 else {}),
         },
         source="MatMulNBits",
     )

@@ -38,12 +38,12 @@ def _swaps(order: tuple[int, ...]) -> tuple[bool, bool]:
     return swapped or (batched and order[-1] == 0), batched
 
 
-def is_real_product(editor: Editor, node: Node) -> bool:
+def is_real_product(editor: Editor, node: Node, kinds: tuple[str, ...] = ("f32", "f64")) -> bool:
     """Whether a node is a matrix product of real numbers, and no part of the file's attention or Einsum."""
     if "heads_apart" in node.attributes or node.source == "Einsum":
         return False
     types = [editor.type(index) for index in node.inputs[:2]]
-    return node.operator == "matmul" and types in (["f32", "f32"], ["f64", "f64"])
+    return node.operator == "matmul" and any(types == [kind, kind] for kind in kinds)
 
 
 def join_transpositions(editor: Editor, shapes: Shapes, gemm: Node) -> bool:
