@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -730,6 +731,13 @@ class Session:
         free = self._free.get(tensor.name, frozenset()) if index in self.plan.inputs else frozenset[int]()
         return Port(tensor.name, tensor.type.numpy, tensor.shape, tensor.quantization, free)
 
+    @memory_errors
+    def fitting(self, inputs: Mapping[str, Any]) -> Session:
+        """The session that runs these inputs: this one, or where the file leaves sizes open one whose `plan` is for
+        theirs. Arguments and errors as for `run`.
+        """
+        return self._for(self._named((inputs,), {}))
+
     def _for(self, given: Mapping[int, Any]) -> Session:
         """The session for the shapes of what is given: another one where those differ in free axes."""
         if not self._free:
@@ -742,9 +750,9 @@ class Session:
         return self._others.find(tuple(other.items()), lambda: self._made_for(other))
 
     def _made_for(self, shapes: Mapping[str, tuple[int, ...]]) -> Session:
-        """A session for other shapes of inputs; a warning where its results alone may differ from the runtime's."""
+        """A session for other shapes of inputs; a warning where more of its results may differ from the runtime's."""
         plan = plan_for(self.plan, shapes)
-        if not self.plan.inexact:
+        if Counter(plan.inexact) - Counter(self.plan.inexact):
             _warn_of_inexact(plan)
         return self._other(plan)
 

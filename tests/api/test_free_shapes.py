@@ -193,3 +193,37 @@ def test_files_of_other_sizes(tmp_path: Path) -> None:
     assert CliRunner().invoke(cli, command, catch_exceptions=False).exit_code == 0
     (expected,) = onnxruntime.InferenceSession(_CONVOLUTION).run(None, {"x": x})
     assert np.load(out)["z"].tobytes() == expected.tobytes()
+
+
+def test_commands_take_inputs_of_any_size(tmp_path: Path) -> None:
+    """They speak of what runs, not of the plan for small sizes."""
+    model, array = tmp_path / "m.onnx", tmp_path / "x.npy"
+    model.write_bytes(_CONVOLUTION)
+    (x,) = _images((1, 9, 11))
+    np.save(array, x)
+
+    def run(*arguments: object) -> tuple[int, str]:
+        done = CliRunner().invoke(cli, [*map(str, arguments), "-i", str(array)])
+        return done.exit_code, done.output
+
+    code, text = run("explain", model, "--tensor", "z", "--element", "0,1,6,8")
+    assert (code, "'z' [0, 1, 6, 8]" in text) == (0, True), text
+    code, text = run("compare", model, f"ort:{model}?level=disable")
+    assert (code, "EQUAL" in text) == (0, True), text
+    code, text = run("reduce", model, f"ort:{model}", "-o", tmp_path / "small.onnx")
+    assert (code, "nothing to reduce" in text) == (0, True), text
+
+
+def test_what_only_some_sizes_make_inexact_is_said_of_these(tmp_path: Path) -> None:
+    model = tmp_path / "m.onnx"
+    model.write_bytes(_model([("Det", ["x"], ["y"])], {"x": ["N", "K", "K"]}, ["y"]))
+    session, rng = bittrue.load(model).prepare(), np.random.default_rng(0)
+    small, large = (rng.standard_normal((1, size, size)).astype(np.float32) for size in (4, 20))
+    assert session.fitting({"x": small}).plan.inexact == ()
+    with pytest.warns(bittrue.InexactWarning, match="1 Det"):
+        fitted = session.fitting({"x": large})
+    assert (fitted.plan.inexact, fitted.inputs[0].shape) == (("Det",), large.shape)
+    for x, said in ((small, False), (large, True)):
+        np.save(tmp_path / "x.npy", x)
+        text = CliRunner().invoke(cli, ["run", str(model), "-i", str(tmp_path / "x.npy")]).output
+        assert ("may differ from the runtime in bits" in text) == said, text

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ..api import Session
 from ..errors import InputError
 from ..explain import (
     Explanation,
@@ -99,7 +100,7 @@ def command(
     index = None if element is None else _index(element)
     tensor = _whole_name(session.plan, tensor)
     step_of(session.plan, tensor)
-    other = None if against is None else _other_plan(model, session.plan, tensor, against, prepare)
+    other = None if against is None else _other(model, session.plan, tensor, against, prepare)
     others = {"--input": files, "--seed": seed, "--image-range": image_range}
     sampled = sample_inputs(session.inputs, others, data=data, sample=sample, recipe=recipe, sha256=sha256)
     if sampled is None:
@@ -108,13 +109,16 @@ def command(
         raise InputError("BT-USAGE", f"the sample has {len(sampled[0])} runs, one is explained", place="--sample")
     else:
         values, remarks = sampled[0][0][0], [sampled[0][0][1]]
+    session = session.fitting(values)
+    if other is not None:
+        other = other.fitting(values)
     with progress(session, "running") as tick:
         traced = session.trace(values, progress=tick)
     if index is None:
-        index, why = _chosen(session.plan, other, traced, tensor)
+        index, why = _chosen(session.plan, None if other is None else other.plan, traced, tensor)
         remarks.append(f"element {_shown(index)}: {why}")
     first = explain_element(session, traced, tensor, index)
-    second = None if other is None else explain_under(other, traced, first)
+    second = None if other is None else explain_under(other.plan, traced, first)
     pairs = [] if second is None else paired(first, second)
     if as_json:
         say_json(_as_json(first, second, pairs, remarks))
@@ -149,13 +153,13 @@ def _shown(index: tuple[int, ...]) -> str:
     return ",".join(map(str, index)) or "()"
 
 
-def _other_plan(model: str, plan: Plan, tensor: str, against: str, prepare: Mapping[str, Any]) -> Plan:
-    """The plan of the same model under what `--against` names."""
+def _other(model: str, plan: Plan, tensor: str, against: str, prepare: Mapping[str, Any]) -> Session:
+    """The same model under what `--against` names."""
     if is_plan(model):
         raise InputError("BT-USAGE", "--against needs the model; a plan is fixed", place="--against")
     numerics = numerics_against(plan, step_of(plan, tensor)[0], against)
     with sensible(against):
-        return open_session(model, **{**prepare, "numerics": numerics}).plan
+        return open_session(model, **{**prepare, "numerics": numerics})
 
 
 def _chosen(

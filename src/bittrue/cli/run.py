@@ -90,6 +90,7 @@ def command(
     session = open_session(model, threads=threads, **prepare)
     names = None if labels is None else _class_names(session.outputs[0], labels, offset)
     values, remarks = one_input_set(session.inputs, files, seed, image_range, inputs_of_levels(session.plan))
+    session = session.fitting(values)
     if session.plan.inexact:
         known = counted(session.plan.inexact)
         remarks.append(f"may differ from the runtime in bits, as `bittrue plan` and `bittrue check` tell: {known}")

@@ -190,7 +190,7 @@ def carry(value: np.ndarray, source: Port, target: Port) -> tuple[np.ndarray, st
     if value.dtype != target.dtype:
         value, text = _retyped(value, source, target, place)
         done.append(text)
-    if not _matches(value.shape, target.shape):
+    if not _matches(value.shape, target.shape) and not target.takes(value.shape):
         layout = _image(value.shape, target.shape)
         if layout is None:
             raise InputError(

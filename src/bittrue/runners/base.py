@@ -191,12 +191,13 @@ class Runner(ABC):
 
 
 def input_ports(model: Model) -> list[Port]:
-    """The inputs of a model; dimensions that the file leaves open have sizes that fit, where some are found.
+    """The inputs of a model; dimensions that the file leaves open are free, with sizes that fit, where some are found.
 
     Those that it leaves open without a number to take for them are -1.
     """
     graph, sizes = model.graph, dict[int, tuple[int, ...]]()
-    if free_axes(graph, {}):
+    free = free_axes(graph, {})
+    if free:
         with suppress(BittrueError):
             plan = first_plan(graph, find(default_of(model.format)), shapes={}, graphs=model.graphs)
             sizes = {index: plan.tensors[index].shape for index in plan.inputs}
@@ -204,7 +205,9 @@ def input_ports(model: Model) -> list[Port]:
     for index in graph.inputs:
         tensor = graph.tensors[index]
         shape = tuple(tensor.shape_signature or ()) if tensor.is_open else sizes.get(index, tensor.shape)
-        ports.append(Port(tensor.name, tensor.type.numpy, shape, tensor.quantization))
+        ports.append(
+            Port(tensor.name, tensor.type.numpy, shape, tensor.quantization, free.get(tensor.name, frozenset()))
+        )
     return ports
 
 
