@@ -6,6 +6,7 @@ Stems: sum, arg_max, space_to_batch, batch_to_space, pad, conv, fully_connected.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import bittrue
 from bittrue import qnn
+from bittrue.conformance.suite import find_suite
 from bittrue.conformance.suite.tflite import Operand, one_operator
 from bittrue.errors import BittrueError
 
@@ -74,11 +76,32 @@ def test_files_give_the_answers_of_the_system(name: str, executor: str) -> None:
     assert found.tolist() == expected
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name.startswith(("ARG_MAX", "PADV2"))])
+@pytest.mark.parametrize("name", CASES)
 def test_their_calls_give_them_too(name: str) -> None:
     content, x, expected = CASES[name]
     (found,) = qnn.from_tflite(bittrue.load(content)).model().prepare("tvm-qnn").run(x).values()
     assert found.tolist() == expected
+
+
+STORED = ("MAXIMUM", "MINIMUM", "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
+
+
+@pytest.mark.parametrize("operator", [*STORED, "SLICE", "GATHER", "SPACE_TO_DEPTH", "SOFTMAX"])
+def test_calls_of_files_give_what_the_files_give(operator: str) -> None:
+    cases = list(islice(find_suite("litert").cases([operator], ["s8"], ["shapes"]), 3))
+    assert cases
+    for case in cases:
+        files, calls = case.model, qnn.from_tflite(case.model).model()
+        found = [m.prepare("tvm-qnn", executor="reference").run(dict(case.inputs)) for m in (files, calls)]
+        (expected,), (got,) = (list(one.values()) for one in found)
+        assert (got.dtype, got.shape, got.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
+
+
+def test_a_squeeze_without_axes_leaves_the_shape_alone() -> None:
+    """As the frontend does (run); the file's own shape is another one."""
+    given, result = Operand("s8", (1, 3, 1), 0.5, 7), Operand("s8", (3,), 0.5, 7)
+    content = one_operator("SQUEEZE", [given], [result], {"squeeze_dims": np.array([], np.int32)}, 2)
+    assert qnn.from_tflite(bittrue.load(content)).outputs[0].shape == (1, 3, 1)
 
 
 def test_biases_of_32_bits_behind_16_bit_data_are_refused() -> None:

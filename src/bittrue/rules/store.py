@@ -90,7 +90,7 @@ def zero_point_plus_half_up_then_clamp(rescaled: np.ndarray, zero_point: int, lo
     Source: docs/facts/tvm_qnn.md 4 (UPWARD with SSE 4.2), verified by running.
 
     >>> [int(v) for v in zero_point_plus_half_up_then_clamp(np.float32([2.5, 0.49999997, 16777216]), 1, 0, 2**31 - 1)]
-    [4, 1, 16777218]
+    [4, 2, 16777218]
     """
     kind = rescaled.dtype.type if rescaled.dtype.kind == "f" else np.float64
     return np.clip(floats.truncate_to_s32(np.floor(rescaled + (kind(zero_point) + kind(0.5)))), low, high)

@@ -13,6 +13,7 @@ from ...errors import UnsupportedError
 from ...graph import Graph, Node, Tensor, data_type
 from . import elementwise, layers, nn, pooling, quantization
 from .expr import Expr, var
+from .plain_lowering import OF_STORED
 
 if TYPE_CHECKING:
     from ...api import Model
@@ -26,8 +27,12 @@ _WHERE: dict[str, tuple[ModuleType, str]] = {
     **dict.fromkeys(
         ("nn.add", "nn.hard_swish", "nn.leaky_relu", "nn.multiply", "nn.relu", "nn.sigmoid", "nn.tanh"), (nn, "qnn.nn")
     ),
+    **dict.fromkeys(OF_STORED, (nn, "qnn.nn")),
     **dict.fromkeys(
-        ("argmax", "cast", "mean", "pad", "reshape", "resize2d", "softmax", "strided_slice", "transpose"),
+        tuple(
+            "argmax batch_to_space_nd cast mean pad reshape resize2d softmax space_to_batch_nd space_to_depth"
+            " strided_slice sum take transpose".split()
+        ),
         (nn, "qnn.nn"),
     ),
 }

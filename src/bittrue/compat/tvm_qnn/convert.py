@@ -14,6 +14,7 @@ from ...operators.core.geometry import WindowError, window
 from .calls import Calls, Conversion
 from .expr import Expr
 from .frontend import refusal
+from .plain_lowering import OF_STORED
 
 if TYPE_CHECKING:
     from ...api import Model
@@ -226,10 +227,12 @@ class _Converter(Calls):
         if not given.same_as(out):
             raise self.unsupported(node, "an operator on quantized values whose result has another scale or zero point")
 
-    def mean(self, node: Node) -> Any:
+    def reduced(self, node: Node) -> Any:
         x, _out = node.inputs[0], node.outputs[0]
         axes = [int(a) for a in np.asarray(self.value(node.inputs[1])).reshape(-1)]
-        y = self.call("mean", self.call("cast", self.value(x), "int32"), axes, bool(node.attributes["keep_dims"]))
+        y = self.call(
+            node.operator, self.call("cast", self.value(x), "int32"), axes, bool(node.attributes["keep_dims"])
+        )
         return self._requantized(y, x, node)
 
     def of_reals(self, node: Node, function: str, *arguments: Any) -> Any:
@@ -237,11 +240,6 @@ class _Converter(Calls):
         x = node.inputs[0]
         real = self.call("dequantize", self.value(x), self.scale(x), self.zero_point(x))
         return self._quantized(self.call(function, real, *arguments), node.outputs[0])
-
-    def softmax(self, node: Node) -> Any:
-        if node.attributes["beta"] != 1.0:
-            raise self.unsupported(node, f"beta {node.attributes['beta']}")
-        return self.of_reals(node, "softmax")
 
     def relu(self, node: Node) -> Any:
         """A clamp of the input's quantized values, then the output's parameters."""
@@ -309,7 +307,14 @@ class _Converter(Calls):
 
     def squeeze(self, node: Node) -> Any:
         self.same(node)
-        return self.call("reshape", self.value(node.inputs[0]), self.tensor(node.outputs[0]).shape)
+        # Without axes the frontend leaves the shape alone.
+        x, named = self.value(node.inputs[0]), node.attributes.get("squeeze_dims", True)
+        return self.call("reshape", x, self.tensor(node.outputs[0]).shape if named else x.shape)
+
+    def gather(self, node: Node) -> Any:
+        """The frontend does not read batch_dims."""
+        x, places = (self.value(index) for index in node.inputs[:2])
+        return self.call("take", x, places, node.attributes["axis"])
 
     def pad(self, node: Node) -> Any:
         self.same(node)
@@ -336,6 +341,27 @@ class _Converter(Calls):
         axis = int(np.asarray(self.value(node.inputs[1])).reshape(-1)[0])
         return self.call("argmax", self.value(node.inputs[0]), axis)
 
+    def slice(self, node: Node) -> Any:
+        x = self.value(node.inputs[0])
+        given = [self.value(index) for index in node.inputs[1:3]]
+        if any(isinstance(value, Expr) for value in given):
+            raise self.unsupported(node, "a part that is computed")
+        begin, size = ([int(e) for e in np.asarray(value).reshape(-1)] for value in given)
+        ends = [n if e < 0 else b + e for n, b, e in zip(x.shape, begin, size, strict=True)]
+        return self.call("strided_slice", x, begin, ends)
+
+    def blocks(self, node: Node) -> Any:
+        given = [self.value(index) for index in node.inputs[1:3]]
+        if any(isinstance(value, Expr) for value in given):
+            raise self.unsupported(node, "blocks that are computed")
+        sizes, borders = ([int(e) for e in np.asarray(value).reshape(-1)] for value in given)
+        pairs = list(zip(borders[0::2], borders[1::2], strict=True))
+        return self.call(f"{node.operator}_nd", self.value(node.inputs[0]), sizes, pairs)
+
+    def of_stored(self, node: Node) -> Any:
+        """Of the values as they are; scales are not read."""
+        return self.call(node.operator, *(self.value(index) for index in node.inputs))
+
     def split(self, node: Node) -> list[Any]:
         x = self.value(node.inputs[0])
         axis = int(np.asarray(self.value(node.inputs[2])).reshape(-1)[0]) % len(x.shape)
@@ -351,25 +377,33 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
     "add": lambda c, node: c.binary(node, "add"),
     "arg_max": _Converter.arg_max,
     "average_pool": _Converter.average_pool,
+    "batch_to_space": _Converter.blocks,
     "concatenation": _Converter.concatenation,
     "conv": _Converter.conv2d,
     "conv_transpose": _Converter.conv_transpose,
     "dequantize": _Converter.dequantize,
     "fully_connected": _Converter.fully_connected,
+    "gather": _Converter.gather,
     "hard_swish": lambda c, node: c.of_reals(node, "nn.hard_swish"),
     "leaky_relu": lambda c, node: c.of_reals(node, "nn.leaky_relu", node.attributes["alpha"]),
     "logistic": lambda c, node: c.of_reals(node, "nn.sigmoid"),
     "max_pool": _Converter.max_pool,
-    "mean": _Converter.mean,
+    "mean": _Converter.reduced,
     "mul": lambda c, node: c.binary(node, "mul"),
     "pad": _Converter.pad,
     "quantize": _Converter.quantize,
+    **dict.fromkeys(OF_STORED, _Converter.of_stored),
     "relu": _Converter.relu,
     "reshape": _Converter.reshape,
     "resize_linear": _Converter.resize,
-    "softmax": _Converter.softmax,
+    "slice": _Converter.slice,
+    # The frontend does not read beta.
+    "softmax": lambda c, node: c.of_reals(node, "softmax"),
+    "space_to_batch": _Converter.blocks,
+    "space_to_depth": lambda c, node: c.call("space_to_depth", c.value(node.inputs[0]), node.attributes["block_size"]),
     "split": _Converter.split,
     "squeeze": _Converter.squeeze,
+    "sum": _Converter.reduced,
     "sub": lambda c, node: c.binary(node, "subtract"),
     "tanh": lambda c, node: c.of_reals(node, "nn.tanh"),
     "transpose": _Converter.transpose,

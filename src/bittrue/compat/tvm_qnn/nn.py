@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,13 +70,52 @@ def mean(data: Tensor, axis: Any, keepdims: bool = False) -> Any:
     >>> mean(np.int32([[3, -6], [-3, 1]]), 1).tolist()
     [-1, -1]
     """
-    x = checks.tensor("nn.mean", "data", data, ("s32",), (1, 8))
+    return _reduced("mean", data, axis, keepdims)
+
+
+def sum(data: Tensor, axis: Any, keepdims: bool = False) -> Any:  # the name that the system has
+    """Sums of int32 along axes, modulo 2^32.
+
+    Args:
+        data: int32.
+        axis, keepdims: as `mean`.
+
+    Raises:
+        InputError: other types, axes outside of the tensor.
+
+    >>> sum(np.int32([[3, -6], [-3, 1]]), 1).tolist()
+    [-3, -2]
+    """
+    return _reduced("sum", data, axis, keepdims)
+
+
+def _reduced(name: str, data: Tensor, axis: Any, keepdims: bool) -> Any:
+    x = checks.tensor(f"nn.{name}", "data", data, ("s32",), (1, 8))
     given = [axis] if isinstance(axis, int | np.integer) else list(axis)
-    axes = tuple(sorted({checks.axis("nn.mean", "axis", int(a), x.rank) for a in given}))
+    axes = tuple(sorted({checks.axis(f"nn.{name}", "axis", int(a), x.rank) for a in given}))
     if not axes or not all(x.shape):
-        raise checks.wrong("nn.mean", "axis", f"nothing is reduced: axes {axes} of shape {list(x.shape)}")
+        raise checks.wrong(f"nn.{name}", "axis", f"nothing is reduced: axes {axes} of shape {list(x.shape)}")
     shape = [1 if a in axes else e for a, e in enumerate(x.shape) if keepdims or a not in axes]
-    return build("mean", (x,), shape, "s32", {}, {"axes": axes, "keep_dims": bool(keepdims)})
+    return build(name, (x,), shape, "s32", {}, {"axes": axes, "keep_dims": bool(keepdims)})
+
+
+def take(data: Tensor, indices: Tensor, axis: int) -> Any:
+    """The slices of `axis` that `indices` name.
+
+    Args:
+        indices: int32 or int64; from 0 to the size of `axis`.
+
+    Raises:
+        InputError: other types, axes outside of the tensor.
+
+    >>> take(np.int8([[1, 2, 3]]), np.int32([2, 0]), 1).tolist()
+    [[3, 1]]
+    """
+    x = checks.tensor("nn.take", "data", data, _MOVED, (1, 8))
+    places = checks.tensor("nn.take", "indices", indices, ("s32", "s64"), (0, 8))
+    at = checks.axis("nn.take", "axis", axis, x.rank)
+    shape = (*x.shape[:at], *places.shape, *x.shape[at + 1 :])
+    return build("take", (x, places), shape, x.dtype, {}, {"axis": at}, variable=2)
 
 
 def reshape(data: Tensor, newshape: Sequence[int]) -> Any:
@@ -154,6 +194,81 @@ def strided_slice(data: Tensor, begin: Sequence[int], end: Sequence[int]) -> Any
     return build("strided_slice", (x,), shape, x.dtype, {}, {"begin": tuple(first)})
 
 
+def _blocks(name: str, data: Tensor, block_shape: Any, borders: Any, forward: bool) -> Any:
+    x = checks.tensor(f"nn.{name}", "data", data, _MOVED, (3, 4))
+    axes = x.rank - 2
+    sizes = checks.wholes(f"nn.{name}", "block_shape", block_shape, axes, 1)
+    pairs = [checks.wholes(f"nn.{name}", "paddings" if forward else "crops", pair, 2, 0) for pair in borders]
+    count, inside = math.prod(sizes), x.shape[1:-1]
+    if forward:
+        padded = [n + pair[0] + pair[1] for n, pair in zip(inside, pairs, strict=True)]
+        fits = not any(n % size for n, size in zip(padded, sizes, strict=True))
+        batch, found = x.shape[0] * count, [n // size for n, size in zip(padded, sizes, strict=True)]
+    else:
+        fits = x.shape[0] % count == 0
+        batch = x.shape[0] // count
+        found = [n * size - pair[0] - pair[1] for n, size, pair in zip(inside, sizes, pairs, strict=True)]
+    if not fits or min(found) < 0:
+        raise checks.wrong(f"nn.{name}", "block_shape", f"{list(sizes)} and {pairs} do not fit {list(x.shape)}")
+    attributes: dict[str, Attribute] = {"block": sizes, "borders": tuple(n for pair in pairs for n in pair)}
+    return build(f"nn.{name}", (x,), (batch, *found, x.shape[-1]), x.dtype, {}, attributes)
+
+
+def space_to_batch_nd(data: Tensor, block_shape: Any, paddings: Any) -> Any:
+    """Blocks of positions, padded with 0, become batches; channels are last.
+
+    Args:
+        data: rank 3 or 4.
+        block_shape: a size per spatial axis.
+        paddings: two widths per spatial axis.
+
+    Raises:
+        InputError: padded sizes that the blocks do not divide.
+
+    >>> space_to_batch_nd(np.int8([[[1], [2]]]), (2,), [(0, 0)]).tolist()
+    [[[1]], [[2]]]
+    """
+    return _blocks("space_to_batch_nd", data, block_shape, paddings, True)
+
+
+def space_to_depth(data: Tensor, block_size: int) -> Any:
+    """Blocks of positions become channels, which are last.
+
+    Args:
+        data: rank 4.
+        block_size: height and width of blocks.
+
+    Raises:
+        InputError: sizes that blocks do not divide.
+
+    >>> space_to_depth(np.int8([[[[1], [2]], [[3], [4]]]]), 2).tolist()
+    [[[[1, 2, 3, 4]]]]
+    """
+    x = checks.tensor("nn.space_to_depth", "data", data, _MOVED, 4)
+    size = checks.whole("nn.space_to_depth", "block_size", block_size, 1)
+    if x.shape[1] % size or x.shape[2] % size:
+        raise checks.wrong("nn.space_to_depth", "block_size", f"{size} does not divide {list(x.shape)}")
+    shape = (x.shape[0], x.shape[1] // size, x.shape[2] // size, x.shape[3] * size * size)
+    return build("nn.space_to_depth", (x,), shape, x.dtype, {}, {"block_size": size})
+
+
+def batch_to_space_nd(data: Tensor, block_shape: Any, crops: Any) -> Any:
+    """Batches become blocks of positions, less what `crops` leave out.
+
+    Args:
+        data: rank 3 or 4.
+        block_shape: a size per spatial axis.
+        crops: two widths per spatial axis.
+
+    Raises:
+        InputError: batches that are no blocks.
+
+    >>> batch_to_space_nd(np.int8([[[1]], [[2]]]), (2,), [(0, 0)]).tolist()
+    [[[1], [2]]]
+    """
+    return _blocks("batch_to_space_nd", data, block_shape, crops, False)
+
+
 def argmax(data: Tensor, axis: int) -> Any:
     """Where the largest number along `axis` is, the first one of several: int32 without that axis.
 
@@ -201,7 +316,7 @@ def resize2d(data: Tensor, size: Any, layout: str = "NCHW", coordinate_transform
     return build("image.resize2d", (x,), shape, "f32", {}, attributes)
 
 
-def _of_two(name: str, first: Tensor, second: Tensor, types: Sequence[str] = ("f32",)) -> Any:
+def _of_two(name: str, first: Tensor, second: Tensor, types: Sequence[str] = ("f32",), result: str = "") -> Any:
     x = checks.tensor(f"nn.{name}", "lhs", first, types)
     y = checks.tensor(f"nn.{name}", "rhs", second, (x.dtype,))
     try:
@@ -209,7 +324,7 @@ def _of_two(name: str, first: Tensor, second: Tensor, types: Sequence[str] = ("f
     except ValueError:
         shown = f"shape {list(y.shape)} does not broadcast with {list(x.shape)}"
         raise checks.wrong(f"nn.{name}", "rhs", shown, code="BT-QNN-SHAPE") from None
-    return build(name, (x, y), shape, x.dtype, {}, {}, variable=2)
+    return build(name, (x, y), shape, result or x.dtype, {}, {}, variable=2)
 
 
 def add(lhs: Tensor, rhs: Tensor) -> Any:
@@ -219,6 +334,29 @@ def add(lhs: Tensor, rhs: Tensor) -> Any:
     [1.5, 2.5]
     """
     return _of_two("add", lhs, rhs, ("f32", "s32"))
+
+
+def _stored(name: str, what: str, example: str, result: str = "") -> Callable[[Tensor, Tensor], Any]:
+    def function(lhs: Tensor, rhs: Tensor) -> Any:
+        return _of_two(name, lhs, rhs, ("s8", "u8", "s16"), result)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{what} of quantized values as they are stored, int8, uint8 or int16, whose shapes broadcast.
+
+    >>> {name}(np.int8([1, 2]), np.int8([2])).tolist()
+    {example}
+    """
+    return function
+
+
+maximum = _stored("maximum", "The larger one", "[2, 2]")
+minimum = _stored("minimum", "The smaller one", "[1, 2]")
+equal = _stored("equal", "lhs == rhs", "[False, True]", "bool")
+not_equal = _stored("not_equal", "lhs != rhs", "[True, False]", "bool")
+less = _stored("less", "lhs < rhs", "[True, False]", "bool")
+less_equal = _stored("less_equal", "lhs <= rhs", "[True, True]", "bool")
+greater = _stored("greater", "lhs > rhs", "[False, False]", "bool")
+greater_equal = _stored("greater_equal", "lhs >= rhs", "[False, True]", "bool")
 
 
 def multiply(lhs: Tensor, rhs: Tensor) -> Any:
@@ -299,18 +437,31 @@ __all__ = [
     "Expr",
     "add",
     "argmax",
+    "batch_to_space_nd",
     "cast",
+    "equal",
+    "greater",
+    "greater_equal",
     "hard_swish",
     "leaky_relu",
+    "less",
+    "less_equal",
+    "maximum",
     "mean",
+    "minimum",
     "multiply",
+    "not_equal",
     "pad",
     "relu",
     "reshape",
     "resize2d",
     "sigmoid",
     "softmax",
+    "space_to_batch_nd",
+    "space_to_depth",
     "strided_slice",
+    "sum",
+    "take",
     "tanh",
     "transpose",
 ]

@@ -16,10 +16,10 @@ def _cast(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node("cast", expr.operator, inputs, expr.dtype, expr.shape, name=expr.name)
 
 
-def _mean(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+def _reduced(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     axes = writer.constant(np.array(expr.attributes["axes"], np.int32), "s32", "axes")
     attributes = {"keep_dims": expr.attributes["keep_dims"]}
-    return writer.node("mean", expr.operator, (inputs[0], axes), "s32", expr.shape, attributes, name=expr.name)
+    return writer.node(expr.operator, expr.operator, (inputs[0], axes), "s32", expr.shape, attributes, name=expr.name)
 
 
 def _pad(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
@@ -43,6 +43,14 @@ def _of_two(stem: str) -> Lowering:
         return writer.node(stem, expr.operator, inputs, expr.dtype, expr.shape, attributes, name=expr.name)
 
     return lowering
+
+
+# Operators on two tensors of quantized values as they are stored.
+OF_STORED = ("equal", "greater", "greater_equal", "less", "less_equal", "maximum", "minimum", "not_equal")
+
+
+def _of_stored(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    return writer.node(expr.operator, expr.operator, inputs, expr.dtype, expr.shape, name=expr.name)
 
 
 # Functions of real numbers that have an operator on quantized values: its stem.
@@ -76,6 +84,25 @@ def _argmax(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node("arg_max", expr.operator, (inputs[0], axis), "s32", expr.shape, attributes, name=expr.name)
 
 
+def _blocks(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    sizes = writer.constant(np.array(expr.attributes["block"], np.int32), "s32", "block_shape")
+    borders = writer.constant(np.array(expr.attributes["borders"], np.int32).reshape(-1, 2), "s32", "borders")
+    given, stem = writer.tensors[inputs[0]].quantization, expr.operator.removeprefix("nn.").removesuffix("_nd")
+    operands = (inputs[0], sizes, borders)
+    return writer.node(stem, expr.operator, operands, expr.dtype, expr.shape, {}, given, expr.name)
+
+
+def _take(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    attributes: dict[str, Attribute] = {"axis": expr.attributes["axis"], "batch_dims": 0}
+    given = writer.tensors[inputs[0]].quantization
+    return writer.node("gather", expr.operator, inputs, expr.dtype, expr.shape, attributes, given, expr.name)
+
+
+def _space_to_depth(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    given, attributes = writer.tensors[inputs[0]].quantization, dict(expr.attributes)
+    return writer.node("space_to_depth", expr.operator, inputs, expr.dtype, expr.shape, attributes, given, expr.name)
+
+
 def _resize2d(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     size = writer.constant(np.array(expr.attributes["size"], np.int32), "s32", "size")
     attributes = {"transformation": expr.attributes["mode"], "channels_last": expr.attributes["layout"] == "NHWC"}
@@ -87,10 +114,16 @@ PLAIN_LOWERINGS: dict[str, Lowering] = {
     "argmax": _argmax,
     "cast": _cast,
     "image.resize2d": _resize2d,
-    "mean": _mean,
+    "mean": _reduced,
     "multiply": _of_two("mul"),
+    "nn.batch_to_space_nd": _blocks,
     "nn.pad": _pad,
     "nn.relu": _relu,
+    "nn.space_to_batch_nd": _blocks,
+    "nn.space_to_depth": _space_to_depth,
     "strided_slice": _strided_slice,
+    "sum": _reduced,
+    "take": _take,
     **dict.fromkeys(FUNCTIONS, _function),
+    **dict.fromkeys(OF_STORED, _of_stored),
 }

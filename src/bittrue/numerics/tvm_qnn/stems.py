@@ -218,6 +218,7 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
             ),
         ),
         Row("mean", ("s32 s32 -> s32",), {"mean": "integer_trunc"}, f"{READ}, src/relay/op/tensor/reduce.cc"),
+        Row("sum", ("s32 s32 -> s32",), {}, f"{READ}, src/relay/op/tensor/reduce.cc: modulo 2^32"),
         *(
             Row(operator, ("T s32 -> T",), {}, _FRONTEND, where=_CODES, requires=(("same_parameters", 0),))
             for operator in ("reduce_max", "reduce_min")
@@ -236,7 +237,7 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
 def _movement(own: Variant) -> tuple[Row, ...]:
     moved = (
         ("squeeze", "T -> T"),
-        ("slice", "T s32 s32 -> T"),
+        ("slice", "T s32|s64 s32|s64 -> T"),
         ("strided_slice", "T s32 s32 s32 -> T"),
         ("split", "T -|s32|s64 s32 -> T..."),
         ("tile", "T s32|s64 -> T"),
