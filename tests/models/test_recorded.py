@@ -79,6 +79,14 @@ def _rules(rows: Iterable[Row]) -> set[tuple[str, str]]:
     return {choice for row in rows for choice in row.rules.items()}
 
 
+def test_rows_for_aarch64_claim_no_run_that_was_not() -> None:
+    """A row that says that it was run there has models that were."""
+    table, counts = numerics.find("onnxruntime@aarch64"), processors.on_aarch64()["onnxruntime@aarch64"]
+    claimed = [row for row in table.rows if row.evidence.startswith("run on aarch64")]
+    assert claimed
+    assert {processors.identity(row) for row in claimed} <= set(counts)
+
+
 def test_rules_of_aarch64_are_told_from_those_of_x86_64() -> None:
     """For each rule that a table has for aarch64 alone there is an answer that the table for x86-64 does not give."""
     own, told = set[tuple[str, str]](), set[tuple[str, str]]()
