@@ -30,14 +30,15 @@ class Running final : public Kernel {
         if (inner_ >= 64 || i % 4096 == 0) run.check(worker);
         const int64_t row = first + (reverse_ ? dimension_ - 1 - i : i) * inner_;
         const int64_t before = row + (reverse_ ? inner_ : -inner_);
-        for (int64_t k = 0; k < inner_; ++k) {
-          if (i == 0) {
+        if (i == 0) {
+          for (int64_t k = 0; k < inner_; ++k) {
             out[row + k] = exclusive_ ? kNeutral : from_first_ ? x[row + k] : joined(kNeutral, x[row + k]);
-          } else {
-            // Exclusive ones end one element earlier.
-            out[row + k] = joined(out[before + k], x[(exclusive_ ? before : row) + k]);
           }
+          continue;
         }
+        // Exclusive ones end one element earlier.
+        const Number *sums = out + before, *more = x + (exclusive_ ? before : row);
+        for (int64_t k = 0; k < inner_; ++k) out[row + k] = joined(sums[k], more[k]);
       }
     });
   }

@@ -79,23 +79,35 @@ class TopK final : public Kernel {
   static constexpr int64_t kLong = 1 << 16;
 
   // Number and position as one number, of which higher ones come first: zeros are equal, NaN is last.
+  uint64_t key_of(const float* x, int64_t i) const {
+    const float number = x[i * inner_] + 0.0f;
+    uint32_t bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    const uint32_t order = bits ^ ((bits >> 31) != 0 ? 0xFFFFFFFFu : 0x80000000u);
+    const uint32_t turned = largest_ ? order : ~order;
+    return uint64_t{number != number ? 0 : turned} << 32 | ~static_cast<uint32_t>(i);
+  }
+
+  // Those of the first `count_` elements. Most others are no better than the worst of them so far, which stands first.
   void sort_keys(const Run& run, int worker, const float* x, uint64_t* keys) const {
-    const uint32_t turn = largest_ ? 0 : 0xFFFFFFFFu;
-    for (int64_t i = 0; i < dimension_; ++i) {
-      const float number = x[i * inner_] + 0.0f;
-      uint32_t bits;
-      std::memcpy(&bits, &number, sizeof bits);
-      const uint32_t negative = 0u - (bits >> 31), order = (bits ^ (negative | 0x80000000u)) ^ turn;
-      keys[i] = uint64_t{number != number ? 0 : order} << 32 | ~static_cast<uint32_t>(i);
+    const std::greater<> above;
+    for (int64_t i = 0; i < count_; ++i) keys[i] = key_of(x, i);
+    std::make_heap(keys, keys + count_, above);
+    const auto worst_of_all = [&] { return x[static_cast<int32_t>(~keys[0]) * inner_]; };
+    float worst = worst_of_all();
+    for (int64_t i = count_; i < dimension_; ++i) {
+      if (i % kLong == 0) run.check(worker);
+      const float value = x[i * inner_];
+      const bool better = largest_ ? value > worst : value < worst;
+      if (!better && worst == worst) continue;
+      const uint64_t key = key_of(x, i);
+      if (key < keys[0]) continue;
+      std::pop_heap(keys, keys + count_, above);
+      keys[count_ - 1] = key;
+      std::push_heap(keys, keys + count_, above);
+      worst = worst_of_all();
     }
-    if (dimension_ < kLong) {
-      std::partial_sort(keys, keys + count_, keys + dimension_, std::greater<>());
-      return;
-    }
-    std::partial_sort(keys, keys + count_, keys + dimension_, [&](uint64_t a, uint64_t b) {
-      run.check(worker);
-      return a > b;
-    });
+    std::sort_heap(keys, keys + count_, above);
   }
 
   void put(uint8_t* to, int32_t position) const {
