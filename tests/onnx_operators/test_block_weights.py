@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 import bittrue
 from support.onnx_models import HERE, build, cases, check, options
 
+TWO_BITS = (TensorProto.INT2, TensorProto.UINT2)
 KINDS = {
     TensorProto.UINT2: (0, 3),
     TensorProto.INT2: (-2, 1),
@@ -47,7 +48,9 @@ def model(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
         inputs.append("bias")
         if rng.random() < 0.2:
             attributes["alpha"] = 2.0
-    nodes = [helper.make_node("DequantizeLinear", names, ["d"], **places)]
+    # The runtime's own operator knows no blocks.
+    domain = "com.microsoft" if form != "blocks" and kind not in TWO_BITS and rng.random() < 0.4 else ""
+    nodes = [helper.make_node("DequantizeLinear", names, ["d"], domain=domain, **places)]
     behind = _behind(rng, n, constants)
     nodes.append(helper.make_node(operator, inputs, ["product" if behind else "y"], **attributes))
     nodes += behind
@@ -186,6 +189,32 @@ def test_shared_scales(shared: str) -> None:
     assert check(content, feeds) == "equal"
     plan = bittrue.load(content).prepare(HERE).plan
     assert any("block_product" in step.rules for step in plan.steps) == (shared == "zero point")
+
+
+@pytest.mark.parametrize("opset", [13, 17])
+@pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4, TensorProto.INT8, TensorProto.UINT8])
+def test_contributed_dequantizations(kind: int, opset: int) -> None:
+    """Weights of 4 bits before operator set 21 are dequantized by the runtime's own operator."""
+    rng, (low, high) = np.random.default_rng(kind), KINDS[kind]
+    constants = [
+        helper.make_tensor("w", kind, (64, 24), rng.integers(low, high, 64 * 24).tolist()),
+        numpy_helper.from_array(rng.uniform(0.002, 0.03, 24).astype(np.float32), "s"),
+    ]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["d"], domain="com.microsoft", axis=1),
+        helper.make_node("MatMul", ["x", "d"], ["y"]),
+    ]
+    x = rng.standard_normal((30, 64)).astype(np.float32)
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        constants,
+    )
+    sets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=sets, ir_version=10)
+    assert check(model.SerializeToString(), [x]) == "equal"
 
 
 @pytest.mark.parametrize("alone", [True, False])

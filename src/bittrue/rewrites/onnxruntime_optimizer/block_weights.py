@@ -79,7 +79,7 @@ def _fits(editor: Editor, shapes: Shapes, node: Node, pair: Node) -> bool:
         return False
     if _is_clamped(editor, node) or any(reader.operator == QUANTIZE for reader, _ in editor.readers(node.outputs[0])):
         return False
-    if "heads_apart" in node.attributes or pair.attributes["domain"] or _block(pair, scale, weights.shape) is None:
+    if "heads_apart" in node.attributes or _block(pair, scale, weights.shape) is None:
         return False
     return not node.attributes.get("matrices") or _is_plain(editor, shapes, node, weights.shape[1])
 
