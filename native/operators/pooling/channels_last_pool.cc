@@ -202,7 +202,9 @@ class AverageInteger final : public Pool {
       auto* sums = reinterpret_cast<int32_t*>(own);
       auto* target = reinterpret_cast<T*>(out);
       const int64_t elements = pixels * geometry_.channels;
-      if (count <= static_cast<int64_t>(averages_.size())) {
+      // Every three taps pass over the elements once.
+      const bool few = count <= kFewTaps || elements >= kManyElements;
+      if (few && count <= static_cast<int64_t>(averages_.size())) {
         average_rows_(averages_[static_cast<size_t>(count - 1)], taps, out, elements);
         return;
       }
@@ -278,6 +280,8 @@ class AverageInteger final : public Pool {
   }
 
   IntegerRange range_;
+  static constexpr int64_t kFewTaps = 16, kManyElements = 256;
+
   SumRows sum_rows_;
   AverageRows average_rows_;
   std::vector<AverageSpec> averages_;  // by count of taps, less one
