@@ -86,9 +86,12 @@ def test_their_calls_give_them_too(name: str) -> None:
 STORED = ("MAXIMUM", "MINIMUM", "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 
 
-@pytest.mark.parametrize("operator", [*STORED, "SLICE", "GATHER", "SPACE_TO_DEPTH", "SOFTMAX"])
-def test_calls_of_files_give_what_the_files_give(operator: str) -> None:
-    cases = list(islice(find_suite("litert").cases([operator], ["s8"], ["shapes"]), 3))
+PAIRS = [*((o, "s8") for o in (*STORED, "SLICE", "GATHER", "SPACE_TO_DEPTH", "SOFTMAX")), ("TRANSPOSE_CONV", "s16")]
+
+
+@pytest.mark.parametrize(("operator", "types"), PAIRS)
+def test_calls_of_files_give_what_the_files_give(operator: str, types: str) -> None:
+    cases = list(islice(find_suite("litert").cases([operator], [types], ["shapes"]), 3))
     assert cases
     for case in cases:
         files, calls = case.model, qnn.from_tflite(case.model).model()

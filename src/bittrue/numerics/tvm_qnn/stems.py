@@ -26,6 +26,7 @@ _FUNCTIONS = (
     "the system calls the C library of its machine and compiles what is around it, so last bits of real numbers depend "
     "on both; here they are those of glibc for x86-64 without contraction, read and not run"
 )
+_STATED = "the frontend does not read the stated shape: it makes the one that strides and padding give (run)"
 _PLACES = "places have 32 bits there"
 _BYTES = ("s8", "u8")
 _CODES = (*_BYTES, "s16")
@@ -83,8 +84,16 @@ def _layers(own: Variant) -> tuple[Row, ...]:
         *_layer(own, "fully_connected", "s8 s8 s32|- -> s8", limit=_PER_UNIT),
         *_layer(own, "fully_connected", "u8 u8|s8 s32|- -> u8", limit=_PER_UNIT),
         *_layer(own, "fully_connected", "s16 s8 s64|- -> s16", limit=f"{_NARROWED}; {_PER_UNIT}"),
-        *_layer(own, "conv_transpose", "s8 s8 s32|- - - - - - - s32 -> s8", (), "type_alone"),
-        *_layer(own, "conv_transpose", "u8 u8 s32|- - - - - - - s32 -> u8", (), "type_alone"),
+        *_layer(own, "conv_transpose", "s8 s8 s32|- - - - - - - s32 -> s8", (), "type_alone", limit=_STATED),
+        *_layer(own, "conv_transpose", "u8 u8 s32|- - - - - - - s32 -> u8", (), "type_alone", limit=_STATED),
+        *_layer(
+            own,
+            "conv_transpose",
+            "s16 s8 s64|- - - - - - - s32 -> s16",
+            (),
+            "type_alone",
+            limit=f"{_NARROWED}; {_STATED}",
+        ),
     )
 
 
@@ -236,7 +245,6 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
 
 def _movement(own: Variant) -> tuple[Row, ...]:
     moved = (
-        ("squeeze", "T -> T"),
         ("slice", "T s32|s64 s32|s64 -> T"),
         ("strided_slice", "T s32 s32 s32 -> T"),
         ("split", "T -|s32|s64 s32 -> T..."),
@@ -260,6 +268,14 @@ def _movement(own: Variant) -> tuple[Row, ...]:
         ),
         Row("concatenation", ("T... -> T",), {"combine": "copy"}, _FRONTEND, where=("s32", "s64", "f32", "bool")),
         *(Row(operator, (types,), {}, _MOVES, where=(*_CODES, "s32", "f32")) for operator, types in moved),
+        Row(
+            "squeeze",
+            ("T -> T",),
+            {},
+            _MOVES,
+            where=(*_CODES, "s32", "f32"),
+            limit="where no axes are named, the frontend leaves the shape alone; here it is squeezed",
+        ),
         *(
             Row(
                 operator,
