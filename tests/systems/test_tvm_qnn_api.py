@@ -26,10 +26,11 @@ RECORDED = {
     GOLDEN / "tvm_qnn": 311,
     GOLDEN / "tvm_qnn_run": 389,
     REPOSITORY / "tests" / "data" / "recorded" / "tvm_qnn": 232,
+    REPOSITORY / "tests" / "data" / "recorded" / "tvm_qnn_computed": 58,
 }
 
 
-@pytest.mark.parametrize("folder", RECORDED, ids=["checks", "run", "wheel"])
+@pytest.mark.parametrize("folder", RECORDED, ids=["checks", "run", "wheel", "computed"])
 def test_recorded_values(folder: Path) -> None:
     if not folder.is_dir():
         pytest.skip(f"the recorded vectors are not at {folder}")
