@@ -31,18 +31,14 @@ void in_place(const ByteRows& rows, int64_t first, const uint8_t* matrix, int64_
   __m512i sums[kMost][4];
   const uint8_t* from[kMost];
   unroll<kMost>([&](int r) __attribute__((always_inline)) {
-    for (int v = 0; v < 4; ++v) sums[r][v] = _mm512_setzero_si512();
+    unroll<4>([&](int v) __attribute__((always_inline)) { sums[r][v] = _mm512_setzero_si512(); });
     from[r] = rows.rows + (first + r) * rows.row_step;
   });
   const __mmask64 used = width == 64 ? ~__mmask64{0} : (__mmask64{1} << width) - 1;
   const __m512i flip = _mm512_set1_epi8(INT8_MIN);
-  for (int64_t k = 0; k < rows.depth; k += 4, matrix += 4 * step) {
-    __m512i line[4];
-    for (int i = 0; i < 4; ++i) {
-      line[i] = k + i < rows.depth ? _mm512_maskz_loadu_epi8(used, matrix + i * step) ^ flip : _mm512_setzero_si512();
-    }
-    const __m512i low[2] = {_mm512_unpacklo_epi8(line[0], line[1]), _mm512_unpacklo_epi8(line[2], line[3])};
-    const __m512i high[2] = {_mm512_unpackhi_epi8(line[0], line[1]), _mm512_unpackhi_epi8(line[2], line[3])};
+  const auto add = [&](int64_t k, __m512i a, __m512i b, __m512i c, __m512i d) __attribute__((always_inline)) {
+    const __m512i low[2] = {_mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d)};
+    const __m512i high[2] = {_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d)};
     const __m512i columns[4] = {_mm512_unpacklo_epi16(low[0], low[1]), _mm512_unpackhi_epi16(low[0], low[1]),
                                 _mm512_unpacklo_epi16(high[0], high[1]), _mm512_unpackhi_epi16(high[0], high[1])};
     unroll<kMost>([&](int r) __attribute__((always_inline)) {
@@ -50,8 +46,16 @@ void in_place(const ByteRows& rows, int64_t first, const uint8_t* matrix, int64_
       unroll<4>([&](int v)
                     __attribute__((always_inline)) { sums[r][v] = _mm512_dpbusd_epi32(sums[r][v], row, columns[v]); });
     });
-  }
-  for (int r = 0; r < kMost; ++r) {
+  };
+  const auto line = [&](int64_t i) __attribute__((always_inline)) {
+    return _mm512_maskz_loadu_epi8(used, matrix + i * step) ^ flip;
+  };
+  int64_t k = 0;
+  for (; k + 4 <= rows.depth; k += 4, matrix += 4 * step) add(k, line(0), line(1), line(2), line(3));
+  const int64_t left = rows.depth - k;
+  const __m512i none = _mm512_setzero_si512();
+  if (left > 0) add(k, line(0), left > 1 ? line(1) : none, left > 2 ? line(2) : none, none);
+  unroll<kMost>([&](int r) __attribute__((always_inline)) {
     int32_t* to = rows.sums + (first + r) * rows.stride;
     const __m512i low[2] = {_mm512_shuffle_i32x4(sums[r][0], sums[r][1], 0x44),
                             _mm512_shuffle_i32x4(sums[r][2], sums[r][3], 0x44)};
@@ -60,12 +64,12 @@ void in_place(const ByteRows& rows, int64_t first, const uint8_t* matrix, int64_
     const __m512i ordered[4] = {_mm512_shuffle_i32x4(low[0], low[1], 0x88), _mm512_shuffle_i32x4(low[0], low[1], 0xDD),
                                 _mm512_shuffle_i32x4(high[0], high[1], 0x88),
                                 _mm512_shuffle_i32x4(high[0], high[1], 0xDD)};
-    for (int v = 0; v < 4 && 16 * v < width; ++v) {
-      const int64_t left = width - 16 * v;
-      const auto lanes = static_cast<__mmask16>(left < 16 ? (1 << left) - 1 : 0xFFFF);
+    unroll<4>([&](int v) __attribute__((always_inline)) {
+      const int64_t more = width - 16 * v;
+      const auto lanes = static_cast<__mmask16>(more >= 16 ? 0xFFFF : more > 0 ? (1 << more) - 1 : 0);
       _mm512_mask_storeu_epi32(to + 16 * v, lanes, ordered[v]);
-    }
-  }
+    });
+  });
 }
 
 void run_in_place(const ByteRows& rows, const uint8_t* matrix, int64_t step, int64_t width) {
