@@ -37,7 +37,7 @@ else:
                 delattr(cls, name)
         cls._kinds, cls._defaults = kinds | own, defaults
         # What objects hold before their arguments: the class itself stands for what must be given.
-        cls._filled = {name: defaults.get(name, _Factory) for name in cls._kinds}
+        cls._unfilled = {name: defaults.get(name, _Factory) for name in cls._kinds}
         cls.__match_args__ = tuple(cls._kinds)
         cls.__init__ = _Init(cls, "__init__", _init)
         cls.__dataclass_fields__ = _Later(cls, "__dataclass_fields__", _fields)
@@ -107,7 +107,7 @@ class _Init(_Later):
 def _fill(cls: Any, record: Any, *given: Any, **named: Any) -> None:
     """What `__init__` does, without one; it is asked where arguments are wrong."""
     names, held = cls._kinds, record.__dict__
-    held.update(cls._filled)
+    held.update(cls._unfilled)
     held.update(zip(names, given, strict=False))
     twice = named and not named.keys().isdisjoint(list(names)[: len(given)])
     held.update(named)

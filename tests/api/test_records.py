@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import dataclasses
 import inspect
@@ -180,3 +181,14 @@ def test_a_class_with_several_objects_gets_its_function() -> None:
     made = [Many(i) for i in range(40)]
     assert [one.x for one in made] == list(range(40))
     assert inspect.isfunction(vars(Many)["__init__"])
+
+
+def test_classes_keep_their_names() -> None:
+    """What the decorator keeps on a class hides no method of one of bittrue's."""
+    kept = {name for name in vars(Kept) if name.startswith("_") and not name.startswith("__")}
+    assert kept
+    for path in Path(bittrue.__file__).parent.rglob("*.py"):
+        for made in ast.walk(ast.parse(path.read_text())):
+            if isinstance(made, ast.ClassDef) and any("dataclass" in ast.unparse(one) for one in made.decorator_list):
+                methods = {node.name for node in made.body if isinstance(node, ast.FunctionDef)}
+                assert not methods & kept, f"{path}, {made.name}"
