@@ -285,6 +285,9 @@ QUANTIZATIONS: dict[str, Callable[..., None]] = {
     "qdq_16_16": lambda *a: _static(*a, F.QDQ, T.QInt16, T.QInt16, extra_options={"UseQDQContribOps": True}),
     "qdq_w4": lambda *a: _static(*a, F.QDQ, T.QUInt8, T.QInt4),
     "qdq_w4_unsigned": lambda *a: _static(*a, F.QDQ, T.QUInt8, T.QUInt4, per_channel=True),
+    "qdq_w4_products": lambda *a: _static(
+        *a, F.QDQ, T.QUInt8, T.QInt4, op_types_to_quantize=["MatMul"], extra_options=SPARSE
+    ),
     "qdq_16_w4": lambda *a: _static(*a, F.QDQ, T.QUInt16, T.QInt4, per_channel=True),
     "qop": lambda *a: _static(*a, F.QOperator, T.QUInt8, T.QInt8),
     "qop_channels": lambda *a: _static(*a, F.QOperator, T.QUInt8, T.QInt8, per_channel=True),
@@ -309,6 +312,7 @@ QUANTIZATIONS: dict[str, Callable[..., None]] = {
     ),
     "nbits_qdq": lambda *a: _nbits(*a, block_size=32, is_symmetric=False, accuracy_level=4, quant_format=F.QDQ),
     "nbits_qdq_8": lambda *a: _nbits(*a, bits=8, block_size=32, is_symmetric=True, quant_format=F.QDQ),
+    "nbits_qdq_half": lambda *a: _nbits(*a, half=True, block_size=32, is_symmetric=False, quant_format=F.QDQ),
     "nbits_half": lambda *a: _nbits(*a, half=True, block_size=32, is_symmetric=True, accuracy_level=4),
     "half": lambda *a: _half(*a, True),
     "half_everywhere": lambda *a: _half(*a, False),

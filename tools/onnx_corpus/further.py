@@ -883,3 +883,26 @@ class Policy(nn.Module):
 @network
 def _policy() -> Network:
     return Network(Policy().eval(), {"x": Input(("batch", 10))}, "table")
+
+
+class Pyramid(nn.Module):
+    """Levels of an image from coarse to fine, each added to the finer one when it is enlarged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        widths = (16, 32, 32)
+        self.down = nn.ModuleList(nn.Conv2d(a, b, 3, 2, 1) for a, b in zip((3, *widths[:-1]), widths, strict=True))
+        self.side = nn.ModuleList(nn.Conv2d(width, 16, 1) for width in widths)
+        self.smooth = nn.ModuleList(nn.Conv2d(16, 16, 3, padding=1) for _ in widths)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        levels = [x := torch.relu(part(x)) for part in self.down]
+        sides = [part(level) for part, level in zip(self.side, levels, strict=True)]
+        for i in (1, 0):
+            sides[i] = sides[i] + nn.functional.interpolate(sides[i + 1], scale_factor=2.0, mode="nearest")
+        return tuple(part(side) for part, side in zip(self.smooth, sides, strict=True))
+
+
+@network
+def _pyramid() -> Network:
+    return Network(Pyramid().eval(), {"image": Input(("batch", 3, 48, 32), "image")}, "detector")
