@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto
 
 from support.floating_models import numbers, reals
-from support.onnx_models import Checks, needs_wide, single
+from support.onnx_models import MICROSOFT, Checks, needs_wide, single
 
 Model = tuple[bytes, list[np.ndarray]]
 
@@ -54,8 +54,33 @@ def loss(rng: np.random.Generator) -> Model:
     return single(name, operands, [TensorProto.FLOAT], attributes, opset=int(rng.choice([13, 22])))
 
 
+def gate_of_halves(rng: np.random.Generator) -> Model:
+    """Operators of com.microsoft, whose constants are binary16 numbers then."""
+    shape = (*rng.integers(1, 5, int(rng.integers(0, 3))), int(rng.integers(1, 40)))
+    operands = {"x": reals(rng, shape).astype(np.float16)}
+    attributes = {}
+    operator = str(rng.choice(["FastGelu", "Gelu", "QuickGelu"]))
+    if operator == "FastGelu" and rng.random() < 0.5:
+        operands["bias"] = reals(rng, shape[-1:]).astype(np.float16)
+    if operator == "QuickGelu" and rng.random() < 0.5:
+        attributes["alpha"] = float(np.float32(rng.choice([1, 1.3, -2])))
+    constants = ["bias"] if "bias" in operands and rng.random() < 0.5 else []
+    return single(operator, operands, [TensorProto.FLOAT16], attributes, domain=MICROSOFT, constants=constants)
+
+
+def of_doubles(rng: np.random.Generator) -> Model:
+    if rng.random() < 0.5:
+        x = reals(rng, rng.integers(1, 30, 2)).astype(np.float64)
+        return single("Gelu", {"x": x}, [TensorProto.DOUBLE], {"approximate": str(rng.choice(["none", "tanh"]))})
+    groups, opset = int(rng.integers(1, 4)), int(rng.choice([18, 21]))
+    channels = groups * int(rng.integers(1, 4))
+    x = reals(rng, (2, channels, int(rng.integers(1, 9)))).astype(np.float64)
+    rows = {name: reals(rng, channels if opset > 18 else groups).astype(np.float64) for name in ("scale", "bias")}
+    return single("GroupNormalization", {"x": x, **rows}, [TensorProto.DOUBLE], {"num_groups": groups}, opset=opset)
+
+
 @needs_wide
-@pytest.mark.parametrize("draw", [swish, center_crop_pad, loss])
+@pytest.mark.parametrize("draw", [swish, center_crop_pad, loss, gate_of_halves, of_doubles])
 def test_random_models(request: pytest.FixtureRequest, draw: Callable[[np.random.Generator], Model]) -> None:
     checks = Checks(request, 30)
     for rng in checks:

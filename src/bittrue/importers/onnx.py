@@ -15,7 +15,7 @@ from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Attribute, Graph, ModelFile, Tensor, data_type, find_disorder
 from ..records import dataclass, field, replace
 from .onnx_checks import check_functions
-from .onnx_functions import CONTRIBUTED, EXPANDED, UNEXPANDED, expand
+from .onnx_functions import CONTRIBUTED, EXPANDED, EXPANDED_WIDE, UNEXPANDED, expand
 from .onnx_operators import Arrange, Called, GraphBuilder, Source, check_schema, map_node
 from .onnx_operators.base import MICROSOFT
 from .onnx_order import free_names, in_order
@@ -335,7 +335,8 @@ class _Reader:
         tensors = source.builder.tensors
         types = ["-" if index is None else tensors[index].dtype for index in source.inputs]
         halves = "f16" in types and source.op_type not in UNEXPANDED
-        defined = source.op_type in EXPANDED
+        wide = "f64" in types and source.op_type in EXPANDED_WIDE
+        defined = wide or source.op_type in EXPANDED
         if source.domain == MICROSOFT:
             halves, defined = halves and source.op_type in CONTRIBUTED, False
         elif source.domain:

@@ -28,6 +28,8 @@ UNEXPANDED = frozenset(
     "Attention CastLike Clip LayerNormalization RMSNormalization Range RotaryEmbedding Shrink".split()
 )
 
+# Without a kernel for binary64.
+EXPANDED_WIDE = frozenset("Gelu GroupNormalization".split())
 
 # Gates of ONNX Runtime's own domain, whose kernels know binary32 alone: on binary16 numbers and nodes define them.
 CONTRIBUTED: dict[str, tuple[dict[str, float], tuple[str, ...]]] = {
