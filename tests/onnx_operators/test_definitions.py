@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from support.floating_models import numbers, reals
-from support.onnx_models import MICROSOFT, Checks, needs_wide, single
+from support.onnx_models import MICROSOFT, Checks, build, check, needs_wide, single
 
 Model = tuple[bytes, list[np.ndarray]]
 
@@ -86,3 +86,21 @@ def test_random_models(request: pytest.FixtureRequest, draw: Callable[[np.random
     for rng in checks:
         checks.add(*draw(rng))
     assert "equal" in checks.outcomes
+
+
+@needs_wide
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("like", ["q", "w"])
+def test_casts_like_a_tensor_give_no_constant(kind: type, like: str) -> None:
+    """A factor that is such a cast of a constant does not go into the product behind it, as exporters scale queries."""
+    rng = np.random.default_rng(9)
+    nodes = [
+        helper.make_node("Neg", ["x"], ["q"]),
+        helper.make_node("CastLike", ["number", like], ["cast"]),
+        helper.make_node("Sqrt", ["cast"], ["root"]),
+        helper.make_node("Mul", ["q", "root"], ["scaled"]),
+        helper.make_node("MatMul", ["scaled", "w"], ["y"]),
+    ]
+    constants = {"number": np.asarray(0.4, kind), "w": reals(rng, (32, 16))}
+    content, feeds = build(nodes, {"x": reals(rng, (2, 6, 32))}, {"y": TensorProto.FLOAT}, constants, opset=18)
+    assert check(content, feeds) == "equal"

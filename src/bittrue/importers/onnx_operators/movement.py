@@ -176,6 +176,9 @@ def _emit_cast(source: Source, dtype: str) -> None:
     if source.op_type == "Cast" and rounding not in known:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"round_mode '{rounding}' is none of a cast to {dtype}")
     attributes: dict[str, Attribute] = {"saturate": source.flag("saturate", True), "round_mode": rounding}
+    if source.op_type == "CastLike":
+        # A definition, which runtimes put in place when they have folded constants.
+        attributes["computed"] = True
     if not attributes["saturate"] and not dtype.startswith(("f8", "f6", "f4")):
         raise source.invalid(
             "BT-ONNX-ATTRIBUTE", f"'saturate' is 0, which only casts to floats of 8 bits and less know, not {dtype}"

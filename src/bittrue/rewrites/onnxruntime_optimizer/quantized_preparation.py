@@ -48,7 +48,7 @@ def remove_idle(editor: Editor, shapes: Shapes) -> None:
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or not node.inputs or editor.gives_result(node) or node.attributes.get("unblocks"):
             continue
-        if "defines" in node.attributes:
+        if "defines" in node.attributes or node.source == "CastLike":
             # Definitions come in place of operators later.
             continue
         same = node.operator == "convert" and editor.type(node.inputs[0]) == editor.type(node.outputs[0])
