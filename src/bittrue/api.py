@@ -127,8 +127,9 @@ class Model:
                 those that are tried fit, it ends before what they do not fit.
             outputs: names of the tensors to compute instead of the graph's outputs; whatever they do not need is left
                 out, for example a custom operator at the end.
-            memory_limit: bytes of live activations and temporaries that a run may need, beside copies of weights that
-                products make. Where shapes depend on values, it holds for each stage that is planned while running.
+            memory_limit: bytes of live activations and temporaries that a run may need, beside eight times the bytes of
+                the file's constants, in steps of 64 MiB, and copies of weights that products make. Where shapes depend
+                on values, it holds for each stage that is planned while running.
             iteration_limit: loop iterations, branches and calls of other graphs that one run may take, so that loops
                 end.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,3 +71,30 @@ def test_weights_of_a_file_are_no_claims(form: str) -> None:
     content, _ = build(nodes, computed, {"y": TensorProto.FLOAT}, constants)
     with pytest.raises(bittrue.ResourceError, match="BT-MEMORY"):
         bittrue.load(content).prepare(HERE, memory_limit=limit)
+
+
+def test_large_models_may_need_more() -> None:
+    """Eight bytes for each one of a constant, in plans that are loaded, too; what a small file claims stays limited."""
+    limit, rows = 1 << 20, 160_000
+    x = np.zeros((rows, 16), np.float32)
+    nodes = [helper.make_node("Add", ["x", "b"], ["s"]), helper.make_node("Exp", ["s"], ["e"])]
+    nodes += [helper.make_node("Gather", ["w", "i"], ["g"]), helper.make_node("Add", ["e", "g"], ["y"])]
+    constants = {"b": np.ones(16, np.float32), "i": np.array([3]), "w": np.ones((rows, 16), np.float32)}
+    content, _ = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)
+    assert bittrue.load(content).prepare(HERE, memory_limit=limit).plan.memory > 16 * limit
+    content, _ = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {**constants, "w": np.ones((9, 16), np.float32)})
+    with pytest.raises(bittrue.ResourceError, match="BT-MEMORY"):
+        bittrue.load(content).prepare(HERE, memory_limit=limit)
+
+
+def test_plans_of_large_models_load(tmp_path: Path) -> None:
+    rows = 160_000
+    nodes = [helper.make_node("Exp", ["x"], ["e"]), helper.make_node("Gather", ["w", "i"], ["g"])]
+    nodes.append(helper.make_node("Add", ["e", "g"], ["y"]))
+    constants = {"i": np.zeros(rows, np.int64), "w": np.ones((rows, 16), np.float32)}
+    content, feeds = build(nodes, {"x": np.zeros((rows, 16), np.float32)}, {"y": TensorProto.FLOAT}, constants)
+    session = bittrue.load(content).prepare(HERE, memory_limit=1 << 20)
+    session.plan.save(tmp_path / "m.plan")
+    loaded = bittrue.load_plan(tmp_path / "m.plan", memory_limit=1 << 20)
+    assert_same("y", loaded.run(*feeds)["y"], session.run(*feeds)["y"])
+    assert loaded.plan.memory > 16 << 20

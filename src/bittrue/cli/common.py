@@ -109,7 +109,8 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 show_default=True,
                 type=click.IntRange(1),
                 metavar="MIB",
-                help="Live activations and temporaries that a run may need.",
+                help="Live activations and temporaries that a run may need, beside eight times the bytes of the "
+                "model's constants.",
             ),
             _option(
                 _PREPARE,

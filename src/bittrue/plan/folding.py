@@ -19,6 +19,10 @@ _SMALL = 1 << 12
 # made of 4 bits are eight times as large, and one step later there are two of each. Altogether they take so much work,
 # and this much for each byte of a constant.
 LARGEST = 1 << 30
+# Runs of large models take more: so much for each byte of a constant, which a file holds whole, in steps, so that plan
+# files, which hold equal constants once, come to the same.
+_RUN_PER_BYTE = 8
+_STEP = 64 << 20
 _WIDER = 16
 _MOST_WORK = 1 << 28
 _WORK_PER_BYTE = 16
@@ -41,9 +45,15 @@ def may_fold(step: Step, size: int, read: int, constants: int, folded: int, work
     return folded + size <= _CONSTANTS * constants and max(size, step.work) <= 2 * read
 
 
-def constant_bytes(graph: Graph) -> int:
-    """Bytes of a graph's constants; tensors that share memory count once."""
-    return sum({t.data.ctypes.data: t.data.nbytes for t in graph.tensors if t.data is not None}.values())
+def constant_bytes(*graphs: Graph) -> int:
+    """Bytes of the constants of some graphs; tensors that share memory count once."""
+    constants = (tensor.data for graph in graphs for tensor in graph.tensors)
+    return sum({data.ctypes.data: data.nbytes for data in constants if data is not None}.values())
+
+
+def with_constants(memory_limit: int, *graphs: Graph) -> int:
+    """The limit of a run of some graphs, for the constants that they hold."""
+    return memory_limit + _RUN_PER_BYTE * constant_bytes(*graphs) // _STEP * _STEP
 
 
 class Room:

@@ -22,6 +22,7 @@ from ..errors import MISFITS, BittrueError, InputError, ModelFormatError, Resour
 from ..numerics import find as find_numerics
 from ..records import replace
 from .calls import needed_graphs
+from .folding import with_constants
 from .graph_file import read_graph
 from .plan import Plan, Source
 from .planner import DEFAULT_MEMORY_LIMIT, plan_source
@@ -81,7 +82,8 @@ def _load(path: Path, memory_limit: int) -> Plan:
         )
     arrays = {name.removesuffix(".npy"): _read_array(content) for name, content in members.items()}
     source, notes = read_source(description, arrays)
-    plan = plan_source(replace(source, memory_limit=min(memory_limit, source.memory_limit)), notes)
+    limit = min(with_constants(memory_limit, *source.graphs), source.memory_limit)
+    plan = plan_source(replace(source, memory_limit=limit), notes)
     derived, others = described(replace(plan, source=source))
     written_by = str(description["version"])
     derived["version"] = written_by

@@ -22,7 +22,7 @@ from ..operators.core.base import GraphUse, place_errors
 from ..records import dataclass, field, replace
 from ..rewrites import Settled, rewrite
 from .calls import needed_graphs, never_called, told_of_outside, unchanged_inputs
-from .folding import FOLD_BYTES, LARGEST, Room, constant_bytes, may_fold
+from .folding import FOLD_BYTES, LARGEST, Room, constant_bytes, may_fold, with_constants
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
 from .support import MAX_NODES, check_graph, node_types, open_shape, undefined
@@ -161,7 +161,8 @@ def make_plan(
         graph: nodes in execution order.
         numerics: the table that fills the slots.
         shapes: new shapes for graph inputs, by tensor or signature name.
-        memory_limit: bytes of live activations and temporaries that a run may need.
+        memory_limit: bytes of live activations and temporaries that a run may need, beside eight times those of
+            the constants.
         notes: kept in the plan.
         graphs: all graphs of the file, for operators that call other graphs.
         may_end: where a node does not fit sizes that the file leaves open and `shapes` does not give, the plan ends
@@ -172,10 +173,12 @@ def make_plan(
         InvalidModelError: contradictions, and what the runtime itself refuses or leaves undefined.
         ResourceError: a run would exceed `memory_limit`.
     """
+    given = graph
     (graph, found), others = rewritten_graphs(graph, graphs, numerics, memory_limit)
     kept = needed_graphs(graph, others)
     main = next(index for index, one in enumerate(kept) if one is graph)
-    source = Source(numerics, kept, memory_limit, plan_source, main, _wanted(graph, shapes or {}))
+    limit = with_constants(memory_limit, given, *graphs)
+    source = Source(numerics, kept, limit, plan_source, main, _wanted(graph, shapes or {}))
     plan = plan_source(source, (*notes, *found))
     return plan if may_end else _to_the_end(plan)
 

@@ -11,6 +11,7 @@ from ..graph import Graph, Node
 from ..numerics import Numerics
 from ..operators import Step, ValueUnknown
 from ..records import dataclass, replace
+from .folding import with_constants
 from .plan import Source
 from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, _wanted, plan_source, rewritten_graphs
 from .support import MAX_NODES, check_graph
@@ -66,8 +67,9 @@ def survey_graph(
         memory_limit: bytes that a single tensor may take; errors as for `make_plan`, inside the result.
     """
     try:
+        limit = with_constants(memory_limit, graph, *graphs)
         (graph, notes), others = rewritten_graphs(graph, graphs, numerics, memory_limit)
-        source = Source(numerics, tuple(others) or (graph,), memory_limit, plan_source)
+        source = Source(numerics, tuple(others) or (graph,), limit, plan_source)
         state = _State(graph, _Job(source))
         _seed(state, _wanted(graph, shapes or {}))
     except BittrueError as error:
@@ -78,7 +80,7 @@ def survey_graph(
             continue
         try:
             check_graph(replace(graph, nodes=(node,)), source)
-            _plan_node(state, node, numerics, memory_limit)
+            _plan_node(state, node, numerics, limit)
         except ValueUnknown:
             _believe(state, node)
         except BittrueError as error:
