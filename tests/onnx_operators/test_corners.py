@@ -120,6 +120,12 @@ def test_averages_of_negative_zeros(channels: int, kernel: list[int], pads: list
     assert check(*single("AveragePool", {"x": x}, [1], attributes, opset=13)) == "equal"
 
 
+def test_averages_of_negative_zeros_in_volumes() -> None:
+    x = np.full((1, 3, 4, 5, 3), -0.0, np.float32)
+    attributes = {"kernel_shape": [2, 2, 2], "pads": [1] * 6}
+    assert check(*single("AveragePool", {"x": x}, [1], attributes, opset=13)) == "equal"
+
+
 def _unsorted(x: np.ndarray, count: int, largest: bool = True) -> tuple[bytes, list[np.ndarray]]:
     inputs = {"x": x, "k": np.array([count])}
     attributes = {"axis": 1, "sorted": 0, "largest": int(largest)}

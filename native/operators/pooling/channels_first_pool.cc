@@ -356,6 +356,7 @@ class AveragePlanes final : public RealAverage {
     require_order(step);
     const std::string& order = step.text("order");
     columns_ = order == "columns";
+    start_ = step.input(0).rank() == 4 ? -0.0f : 0.0f;
     lanes_ = order == "lanes";
     require(columns_ || lanes_ || order == "in_order", "no native order");
     for (const SpatialAxis& axis : {d_, h_, w_}) {
@@ -391,9 +392,10 @@ class AveragePlanes final : public RealAverage {
         counted = rows_[y];
         const auto divide = [&](float sum, int64_t x) { return sum / divisors[x]; };
         if (columns_) {
-          // Rows of the padding are left out: nothing changes a sum that begins with -0. Columns of it are 0.
+          // Rows of the padding are left out: nothing changes a sum that begins with -0. Columns of it are 0, and so
+          // begin sums in volumes.
           const auto add = [](float sum, float x) { return sum + x; };
-          down(in, y, -0.0f, seen_sums + border(), add);
+          down(in, y, start_, seen_sums + border(), add);
           across(seen_sums, to, add, divide);
         } else {
           if (sums_ == nullptr) sum_in_order(in, y, to);
@@ -429,6 +431,7 @@ class AveragePlanes final : public RealAverage {
   }
 
   bool columns_ = false, lanes_ = false;
+  float start_ = 0.0f;
   std::unique_ptr<Kernel> sums_;  // of whole planes in order; null: line by line
 };
 

@@ -63,10 +63,15 @@ def lowered(call: Call, windows: Sequence[Window], more: dict[str, str | int]) -
     )
 
 
+def _from_first(step: Step, x: np.ndarray) -> bool:
+    """Whether sums of columns begin with their first row: in planes, not in volumes."""
+    return step.parameters.get("order") == "columns" and x.ndim == 4
+
+
 def rows(step: Step, x: np.ndarray) -> tuple[np.ndarray, tuple[Window, ...]]:
     """The taps of every window of every channel, [windows, taps], and the windows."""
     images = Images(step, x)
-    columns = step.parameters.get("order") == "columns"
+    columns = _from_first(step, x)
     # Missing rows change no sum of columns, not even one of -0; missing columns are 0.
     planes = padded(images.planes(), images.windows, -0.0 if columns else 0)
     if columns:
@@ -89,7 +94,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         )
         total = real_sum.RULES[step.rules["real_sum"]].reductions["sum"]
         way = real_sum.Way(step["order"], width=windows[2].taps)
-        if step["order"] != "columns":
+        if not _from_first(step, inputs[0]):
             # Sums begin with 0, which only -0 alone shows.
             taps = taps + taps.dtype.type(0)
         out = images.of_planes(total(taps, divisors.astype(np.float64), way))
