@@ -95,7 +95,7 @@ def _model(nodes: str, opset: int) -> bytes:
     )
     model, rng = onnx.parser.parse_model(text), np.random.default_rng(5)
     reals = {"rows": (8, 8), "narrow": (8, 4), "table": (20, 8), "table4": (20, 4), "three": (8, 24), "three_v": (24,)}
-    constants: dict[str, np.ndarray] = {
+    constants: dict[str, np.ndarray | np.generic] = {
         name: rng.standard_normal(shape).astype(np.float32)
         for name, shape in {**reals, "v": (8,), "one": (8,), "blocks": (20, 1)}.items()
     }
