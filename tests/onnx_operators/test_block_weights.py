@@ -217,6 +217,24 @@ def test_contributed_dequantizations(kind: int, opset: int) -> None:
     assert check(model.SerializeToString(), [x]) == "equal"
 
 
+def test_weights_that_the_file_quantizes() -> None:
+    """The pair's scale is read by the dequantization alone: what quantizes a constant is gone by then."""
+    rng = np.random.default_rng(12)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node("MatMul", ["x", "d"], ["y"]),
+    ]
+    constants = {
+        "w": rng.standard_normal((64, 24)).astype(np.float32),
+        "s": np.asarray(0.02, np.float32),
+        "z": np.asarray(3, np.int8),
+    }
+    x = rng.standard_normal((30, 64)).astype(np.float32)
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)
+    assert check(content, feeds) == "equal"
+
+
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("block", [32, "column", "all"])
 @pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4, TensorProto.INT8, TensorProto.UINT8])

@@ -26,7 +26,9 @@ _ROWS_IN_8_BITS = 4
 
 def multiply_by_blocks(editor: Editor, shapes: Shapes) -> None:
     """Replaces the products that alone read their weights and these weights' scales; zero points may be shared."""
-    read = Counter(_content(editor, index) for node in editor.nodes() for index in node.inputs)
+    # Quantizations of constants are constants by then.
+    left = (node for node in editor.nodes() if not node.outputs or editor.value(node.outputs[0]) is None)
+    read = Counter(_content(editor, index) for node in left for index in node.inputs)
     for node in editor.nodes():
         if editor.alive(node) and is_real_product(editor, node, ("f16", "f32")):
             pair = editor.writer(node.inputs[1])
