@@ -25,7 +25,7 @@ def infer(call: Call) -> list[Shape]:
     call.expect(2)
     x, mask = call.input(0), call.input(1, "mask")
     fits = mask.shape[2:] == x.shape[2:] and mask.rank == x.rank
-    if not fits or (math.prod(x.shape[:2]) and not math.prod(mask.shape[:2])):
+    if not fits or (0 not in x.shape[:2] and 0 in mask.shape[:2]):
         raise call.invalid("BT-POOL-MASK", f"a mask of shape {list(mask.shape)} for images {list(x.shape)}")
     return pooling.infer(replace(call, inputs=call.inputs[:1]))
 
