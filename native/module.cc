@@ -150,6 +150,7 @@ class Buffer {
       case 'q': return view_.itemsize == 8 ? Type::s64 : Type::s32;
       case 'L':
       case 'Q': return view_.itemsize == 8 ? Type::u64 : Type::u32;
+      case 'e': return Type::bytes2;  // binary16; bfloat16 has no letter
       case 'f': return Type::f32;
       case 'd': return Type::f64;
       default: return Type::other;

@@ -123,6 +123,10 @@ bool constant_nan(const ProgramStep& step, const std::vector<TensorSpec>& tensor
   });
 }
 
+// Whether a caller's value may be used where it lies. Integers may not: they may be places, which a kernel checks before it
+// uses them, and the caller's memory may change meanwhile.
+bool may_be_given(Type type) { return type == Type::f32 || type == Type::f64 || type == Type::bytes2; }
+
 // What became of a step.
 struct Made {
   std::unique_ptr<Kernel> kernel;
@@ -267,14 +271,14 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
   for (TensorSpec& tensor : tensors_) tensor.operand.constant = nullptr;
 }
 
-// Of dense binary32 tensors that are the whole of their memory. Integers are not among them: they may be places, which a
-// kernel checks before it uses them, and the caller's memory may change meanwhile.
+// Of dense tensors that are the whole of their memory. Nobody else sees the results of a run before its end.
 void Program::find_places(const std::vector<ProgramStep>& steps) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const TensorSpec &tensor = tensors_[i], &root = tensors_[tensor.root];
     const bool own = tensor.offset == root.offset && dimension(tensor.operand) == dimension(root.operand);
     if (tensor.given == tensor.wanted || tensor.home != Home::arena || root.home != Home::arena || !own ||
-        tensor.operand.type != Type::f32 || !tensor.operand.dense() || tensor.operand.elements == 0) {
+        !tensor.operand.dense() || tensor.operand.elements == 0 || flip_of(tensor.operand.type) != 0 ||
+        (tensor.given && !may_be_given(tensor.operand.type))) {
       continue;
     }
     std::vector<bool> inside(tensors_.size());

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import bittrue
+from bittrue.graph.types import data_type
 from bittrue.plan.passes import PASSES, make_schedule
 from support.build import G, T, chain, several, single
 from support.differential import random_values
@@ -171,6 +172,21 @@ def test_steps_use_real_arrays_where_they_lie(name: str) -> None:
     for i, (value, expected) in enumerate(kept):
         same("result", value, expected)
         assert not any(np.shares_memory(value, other) for other, _ in kept[:i])
+
+
+@pytest.mark.parametrize("kind", ["f16", "f64", "u8", "s64"])
+def test_arrays_of_other_types_take_the_short_way(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No value is moved by Python, and the caller's arrays stay as they are."""
+    x, y = T(kind, (3, 70)), T(kind, (70, 3))
+    order = T("s32", (2,), data=np.int32([1, 0]))
+    session = bittrue.load(several(G([("TRANSPOSE", ("TransposeOptions", {}), [x, order], [y])]))).prepare()
+    assert not session.missing
+    monkeypatch.delattr("bittrue.runtime.native._Program._run_with_gaps")
+    given = np.arange(210).reshape(3, 70).astype(data_type(kind).numpy)
+    before = given.copy()
+    (result,) = session.run(given).values()
+    same("result", result, np.ascontiguousarray(before.T))
+    same("input", given, before)
 
 
 def test_inputs_that_are_not_contiguous(demo: bittrue.Model) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import bittrue
+from bittrue.graph.types import data_type
 from support.build import T, single
 from support.differential import check
 from support.movement import EVERY, constant, feeds, parameters, runs_in_runtime, sizes, tensor
@@ -37,6 +40,14 @@ def test_rows_become_columns() -> None:
     values = bittrue.load(content).prepare().run(np.int8([[1, 2, 3], [4, 5, 6]]))
     assert values["y"].tolist() == [[1, 4], [2, 5], [3, 6]]
     assert values["y"].flags.c_contiguous
+
+
+@pytest.mark.parametrize("dtype", ["u8", "s16", "f32", "s64"])
+def test_squares_and_what_is_left_of_them(dtype: str) -> None:
+    for rows, columns in itertools.product((8, 9, 15, 16, 17, 31, 64, 67, 80), repeat=2):
+        content = single("TRANSPOSE", None, [T(dtype, (rows, columns)), constant([1, 0])], [T(dtype, (), name="y")])
+        x = (np.arange(rows * columns) * 7 % 251).reshape(rows, columns).astype(data_type(dtype).numpy)
+        assert np.array_equal(bittrue.load(content).prepare().run(x)["y"], x.T), (rows, columns)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def empty(shape: Any, dtype: Any = np.float64) -> np.ndarray:
     """`numpy.empty` whose last element ends where the pages end, or not 16 bytes before."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    if dtype != np.float32 or not 0 < size <= _LARGEST:
+    if dtype.hasobject or not 0 < size <= _LARGEST:
         return np.empty(shape, dtype)
     inside = -(-size // _PAGE) * _PAGE
     memory = mmap.mmap(-1, inside + 2 * _PAGE)

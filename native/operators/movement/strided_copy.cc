@@ -55,36 +55,36 @@ inline void exchange(uint64_t& a, uint64_t& b, int bits, uint64_t mask) {
   a ^= different << bits;
 }
 
-// Transposes 4 x 4 elements of 4 bytes.
-void transpose_words(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride) {
-  Vector32 x[4];
-  for (int j = 0; j < 4; ++j) std::memcpy(&x[j], source + j * source_stride, 16);
-  const Vector32 even_low = interleave_low(x[0], x[2]), even_high = interleave_high(x[0], x[2]),
-                 odd_low = interleave_low(x[1], x[3]), odd_high = interleave_high(x[1], x[3]);
-  x[0] = interleave_low(even_low, odd_low), x[1] = interleave_high(even_low, odd_low);
-  x[2] = interleave_low(even_high, odd_high), x[3] = interleave_high(even_high, odd_high);
-  for (int i = 0; i < 4; ++i) std::memcpy(target + i * target_stride, &x[i], 16);
+// Transposes 8 x 8 bytes: target[i * target_stride + j] = source[j * source_stride + i].
+void transpose_bytes(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride) {
+  uint64_t x[8];
+  for (int j = 0; j < 8; ++j) std::memcpy(&x[j], source + j * source_stride, 8);
+  for (int j = 0; j < 4; ++j) exchange(x[j], x[j + 4], 32, 0x00000000ffffffff);
+  for (int j = 0; j < 8; j += 4) {
+    exchange(x[j], x[j + 2], 16, 0x0000ffff0000ffff);
+    exchange(x[j + 1], x[j + 3], 16, 0x0000ffff0000ffff);
+  }
+  for (int j = 0; j < 8; j += 2) exchange(x[j], x[j + 1], 8, 0x00ff00ff00ff00ff);
+  for (int i = 0; i < 8; ++i) std::memcpy(target + i * target_stride, &x[i], 8);
 }
 
-// Transposes 8 x 8 bytes or 4 x 4 elements of 2 bytes: target[i * target_stride + j] = source[j * source_stride + i].
-void transpose_square(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride, int size) {
-  uint64_t x[8];
-  const int rows = 8 / size;
-  for (int j = 0; j < rows; ++j) std::memcpy(&x[j], source + j * source_stride, 8);
-  if (size == 1) {
-    for (int j = 0; j < 4; ++j) exchange(x[j], x[j + 4], 32, 0x00000000ffffffff);
-    for (int j = 0; j < 8; j += 4) {
-      exchange(x[j], x[j + 2], 16, 0x0000ffff0000ffff);
-      exchange(x[j + 1], x[j + 3], 16, 0x0000ffff0000ffff);
+// The same of as many rows as a vector has numbers.
+template <class Vector>
+void transpose_vectors(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride) {
+  constexpr int kSide = sizeof(Vector) / sizeof(Vector{}[0]);
+  Vector x[kSide], y[kSide];
+  for (int j = 0; j < kSide; ++j) std::memcpy(&x[j], source + j * source_stride, sizeof(Vector));
+#pragma GCC unroll 4
+  for (int side = kSide; side > 1; side /= 2) {
+#pragma GCC unroll 8
+    for (int j = 0; j < kSide / 2; ++j) {
+      y[2 * j] = interleave_low(x[j], x[j + kSide / 2]);
+      y[2 * j + 1] = interleave_high(x[j], x[j + kSide / 2]);
     }
-    for (int j = 0; j < 8; j += 2) exchange(x[j], x[j + 1], 8, 0x00ff00ff00ff00ff);
-  } else {
-    exchange(x[0], x[2], 32, 0x00000000ffffffff);
-    exchange(x[1], x[3], 32, 0x00000000ffffffff);
-    exchange(x[0], x[1], 16, 0x0000ffff0000ffff);
-    exchange(x[2], x[3], 16, 0x0000ffff0000ffff);
+#pragma GCC unroll 16
+    for (int j = 0; j < kSide; ++j) x[j] = y[j];
   }
-  for (int i = 0; i < rows; ++i) std::memcpy(target + i * target_stride, &x[i], 8);
+  for (int i = 0; i < kSide; ++i) std::memcpy(target + i * target_stride, &x[i], sizeof(Vector));
 }
 
 template <int Bytes>
@@ -97,33 +97,37 @@ void transpose_plain(const uint8_t* source, int64_t source_stride, uint8_t* targ
   }
 }
 
-template <int Bytes>
-void transpose_block(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride,
-                     int64_t across, int64_t along) {
-  constexpr int64_t kSide = Bytes <= 2 ? 8 / Bytes : Bytes == 4 ? 4 : 1;
+// Squares of kSide; the last ones reach back over others.
+template <int Bytes, int64_t kSide, class Square>
+void transpose_squares(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride,
+                       int64_t across, int64_t along, const Square& square) {
   constexpr int64_t kLine = 64 / Bytes;  // of the source, all of which is read while it is near
-  int64_t whole_across = 0, whole_along = 0;
-  if (kSide > 1) {
-    whole_across = across / kSide * kSide;
-    whole_along = along / kSide * kSide;
-    for (int64_t line = 0; line < whole_across; line += kLine) {
-      for (int64_t j = 0; j < whole_along; j += kSide) {
-        for (int64_t i = line; i < std::min(line + kLine, whole_across); i += kSide) {
-          const uint8_t* from = source + j * source_stride + i * Bytes;
-          uint8_t* to = target + i * target_stride + j * Bytes;
-          if (Bytes == 4) {
-            transpose_words(from, source_stride, to, target_stride);
-          } else {
-            transpose_square(from, source_stride, to, target_stride, Bytes);
-          }
-        }
+  for (int64_t line = 0; line < across; line += kLine) {
+    for (int64_t begin = 0; begin < along; begin += kSide) {
+      const int64_t j = std::min(begin, along - kSide);
+      for (int64_t place = line; place < std::min(line + kLine, across); place += kSide) {
+        const int64_t i = std::min(place, across - kSide);
+        square(source + j * source_stride + i * Bytes, source_stride, target + i * target_stride + j * Bytes,
+               target_stride);
       }
     }
   }
-  transpose_plain<Bytes>(source + whole_along * source_stride, source_stride, target + whole_along * Bytes,
-                         target_stride, whole_across, along - whole_along);
-  transpose_plain<Bytes>(source + whole_across * Bytes, source_stride, target + whole_across * target_stride,
-                         target_stride, across - whole_across, along);
+}
+
+template <class Vector>
+void transpose_block(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride,
+                     int64_t across, int64_t along) {
+  constexpr int kBytes = sizeof(Vector{}[0]);
+  constexpr int64_t kSide = sizeof(Vector) / kBytes;
+  const int64_t least = std::min(across, along);
+  if (least >= kSide) {
+    transpose_squares<kBytes, kSide>(source, source_stride, target, target_stride, across, along,
+                                     transpose_vectors<Vector>);
+  } else if (kBytes == 1 && least >= 8) {
+    transpose_squares<kBytes, 8>(source, source_stride, target, target_stride, across, along, transpose_bytes);
+  } else {
+    transpose_plain<kBytes>(source, source_stride, target, target_stride, across, along);
+  }
 }
 
 constexpr int64_t kCopyBlock = 64;  // elements per side of a transposed block: 64 cache lines at most
@@ -237,10 +241,10 @@ void StridedCopy::run(const uint8_t* source, uint8_t* target, ThreadPool& pool) 
 }
 
 void StridedCopy::run_blocks(const uint8_t* source, uint8_t* target, int64_t begin, int64_t end) const {
-  const auto block = chunk_ == 1   ? transpose_block<1>
-                     : chunk_ == 2 ? transpose_block<2>
-                     : chunk_ == 4 ? transpose_block<4>
-                                   : transpose_block<8>;
+  const auto block = chunk_ == 1   ? transpose_block<Vector8>
+                     : chunk_ == 2 ? transpose_block<Vector16>
+                     : chunk_ == 4 ? transpose_block<Vector32>
+                                   : transpose_block<Vector64>;
   const CopyAxis& step = axes_.back();
   visit(begin, end, [&](int64_t from, int64_t to, int64_t first, int64_t count) {
     for (int64_t at = first; at < first + count; ++at, from += step.source, to += step.target) {

@@ -234,7 +234,8 @@ class _Program:
         # Values without a defined result have been met: they will come again, and then the reference has its say.
         self._met_undefined = False
         self._opaque = any(
-            t.value is not None or _is_held(t) or _plain(np.empty(0, t.type.numpy)).dtype != t.type.numpy for t in ends
+            t.value is not None or _is_held(t) or not (t.type.numpy == np.float16 or _is_known(t.type.numpy))
+            for t in ends
         )
 
     def execution(self, isa: str, threads: int) -> tuple[str, ...]:
@@ -538,9 +539,12 @@ def _is_held(tensor: PlanTensor) -> bool:
 def _plain(value: np.ndarray) -> np.ndarray:
     """`value` in C order, as bytes where the C++ side does not know the type."""
     value = np.ascontiguousarray(value).reshape(value.shape)
-    if value.dtype.kind in "biu" or value.dtype in (np.float32, np.float64):
-        return value
-    return value.reshape(-1).view(np.uint8)
+    return value if _is_known(value.dtype) else value.reshape(-1).view(np.uint8)
+
+
+def _is_known(dtype: np.dtype) -> bool:
+    """Whether kernels know what arrays of this type hold."""
+    return dtype.kind in "biu" or dtype in (np.float32, np.float64)
 
 
 def _tensor_rows(schedule: Schedule, offsets: Mapping[int, int]) -> list[tuple[Any, ...]]:
