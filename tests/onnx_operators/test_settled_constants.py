@@ -212,3 +212,49 @@ def test_what_is_no_constant_is_not_prepared(made: str, around: str) -> None:
         assert isinstance(theirs, dict)
         for session in sessions:
             assert_same(made, session.run(x)["y"], theirs["y"])
+
+
+@pytest.mark.parametrize("within", ["If", "Loop", "Scan"])
+@pytest.mark.parametrize("deep", [False, True])
+def test_made_inside_of_what_is_made_outside(deep: bool, within: str) -> None:
+    """Nodes of a called graph that read constants which nodes around it have made give constants, however deep."""
+    rng = np.random.default_rng(9)
+    shape: list[int | str] = ["n", 1, 96] if within == "Scan" else ["n", 96]
+    constants = {
+        "q": rng.integers(-100, 100, (80, 96)).astype(np.int8),
+        "s": np.array(0.02, np.float32),
+        "two": np.array(2),
+        "true": np.array(True),
+    }
+    call = _calling(within, helper.make_node("MatMul", ["x", "w"], ["y"]), shape)
+    graphs = [a.g for a in call[-1].attribute if a.HasField("g") and a.name != "else_branch"]
+    making = [helper.make_node("Transpose", ["real"], ["turned"]), helper.make_node("Mul", ["turned", "s"], ["w"])]
+    inside = [*making, *graphs[0].node]
+    del graphs[0].node[:]
+    graphs[0].node.extend(inside)
+    if deep:
+        result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        branches = (
+            helper.make_graph(call, "then", [], [result]),
+            helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "else", [], [result]),
+        )
+        call = [
+            helper.make_node("ReduceMax", ["x"], ["large"], keepdims=0),
+            helper.make_node("Less", ["s", "large"], ["taken"]),
+            helper.make_node("If", ["taken"], ["y"], then_branch=branches[0], else_branch=branches[1]),
+        ]
+    graph = helper.make_graph(
+        [helper.make_node("Cast", ["q"], ["real"], to=TensorProto.FLOAT), *call],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    sessions = [bittrue.load(model).prepare(HERE, executor=executor) for executor in ("native", "reference")]
+    for rows in (1, 5):
+        x = rng.normal(size=(rows, *shape[1:])).astype(np.float32)
+        theirs = run_runtime(model, [x])
+        assert isinstance(theirs, dict)
+        for session in sessions:
+            assert_same(within, session.run(x)["y"], theirs["y"])

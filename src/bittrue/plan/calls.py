@@ -11,6 +11,8 @@ from ..operators.core.base import GraphUse
 from ..records import replace
 from ..rewrites import Shapes
 
+Rewritten = tuple[Graph, tuple[str, ...]]
+
 # Far above what converters write.
 _MAX_DEPTH = 16
 
@@ -92,16 +94,21 @@ def unchanged_inputs(graph: Graph) -> set[int]:
     return {k for k, (before, after) in enumerate(zip(graph.inputs, graph.outputs, strict=False)) if before == after}
 
 
-def told_of_outside(graph: Graph, graphs: Sequence[Graph], shapes: Callable[[Graph], Shapes]) -> list[Graph]:
-    """`graphs` after `graph` and what it calls have said which shapes values from outside have.
+def rewritten_inwards(
+    graph: Graph, graphs: Sequence[Graph], shapes: Callable[[Graph], Shapes], rewrite: Callable[[Graph], Rewritten]
+) -> tuple[Rewritten, list[Rewritten]]:
+    """`graph` and `graphs` rewritten, called ones when the graph around them has said what it knows of values it gives.
 
     Inputs without a declared shape that never change inside get that of what the calling node gives, as far as it
-    follows from the file. Indices are not believed.
-    Source: ONNX Runtime, whose shape inference takes the shapes of values from outside into called graphs.
+    follows from the file. What rewriting made a constant around a graph is one inside, too. Indices are not believed.
+    Source: ONNX Runtime, whose shape inference takes the shapes of values from outside into called graphs, and whose
+    level 1 has computed what a node reads when it comes to the graphs that the node calls.
     """
-    found, seen, todo = list(graphs), set[int](), [graph]
+    found, done = list(graphs), dict[int, Rewritten]()
+    seen, todo = set[int](), [graph]
     while todo:
         around = todo.pop()
+        after, _ = done[id(around)] = rewrite(around)
         known = shapes(around)
         for node in around.nodes:
             operator = find(node.operator)
@@ -111,19 +118,26 @@ def told_of_outside(graph: Graph, graphs: Sequence[Graph], shapes: Callable[[Gra
                     continue
                 seen.add(index)
                 if found[index] is not graph:
-                    found[index] = _told(found[index], use, around, node, known)
+                    found[index] = _told(found[index], use, around, node, known, after.tensors)
                     todo.append(found[index])
-    return found
+    return done[id(graph)], [done.get(id(one)) or rewrite(one) for one in found]
 
 
-def _told(inner: Graph, use: GraphUse, around: Graph, node: Node, shapes: Shapes) -> Graph:
+def _told(inner: Graph, use: GraphUse, around: Graph, node: Node, shapes: Shapes, settled: Sequence[Tensor]) -> Graph:
     given = () if use.first_input is None else node.inputs[use.first_input :]
     fixed = unchanged_inputs(inner) if use.repeats is not None else range(len(inner.inputs))
-    tensors = list(inner.tensors)
+    tensors, constants = list(inner.tensors), dict[int | None, int]()
     for position, (index, outside) in enumerate(zip(inner.inputs, given, strict=False)):
-        if position in fixed and outside is not None and tensors[index].is_unranked:
+        if position not in fixed or outside is None:
+            continue
+        if tensors[index].is_unranked:
             tensors[index] = _with_shape_of(tensors[index], around, outside, shapes)
-    return replace(inner, tensors=tuple(tensors))
+        value = settled[outside]
+        if tensors[index].is_outside and value.is_constant and not value.is_default:
+            constants[index] = len(tensors)
+            tensors.append(replace(value, name=f"{tensors[index].name}#outside", is_outside=True))
+    nodes = (replace(n, inputs=tuple(constants.get(i, i) for i in n.inputs)) for n in inner.nodes)
+    return replace(inner, tensors=tuple(tensors), nodes=tuple(nodes) if constants else inner.nodes)
 
 
 def _with_shape_of(tensor: Tensor, around: Graph, index: int, shapes: Shapes) -> Tensor:

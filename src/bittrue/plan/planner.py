@@ -21,7 +21,7 @@ from ..operators.admission.requirements import REQUIREMENTS
 from ..operators.core.base import GraphUse, place_errors
 from ..records import dataclass, field, replace
 from ..rewrites import Settled, rewrite
-from .calls import needed_graphs, never_called, told_of_outside, unchanged_inputs
+from .calls import needed_graphs, never_called, rewritten_inwards, unchanged_inputs
 from .folding import FOLD_BYTES, LARGEST, Room, constant_bytes, may_fold, with_constants
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
@@ -216,9 +216,11 @@ def rewritten_graphs(
     graph: Graph, graphs: Sequence[Graph], numerics: Numerics, memory_limit: int
 ) -> tuple[tuple[Graph, tuple[str, ...]], list[Graph]]:
     """The same of a graph and, without words, of all graphs of its file, among which it may be."""
-    told = told_of_outside(graph, graphs, partial(Declared, numerics, memory_limit)) if numerics.rewrites else graphs
-    rewritten = {id(one): rewritten_graph(one, numerics, memory_limit) for one in (graph, *told)}
-    return rewritten[id(graph)], [rewritten[id(one)][0] for one in told]
+    if not numerics.rewrites:
+        return (graph, ()), list(graphs)
+    known = partial(Declared, numerics, memory_limit)
+    first, others = rewritten_inwards(graph, graphs, known, partial(rewrite, names=numerics.rewrites, shapes=known))
+    return first, [one for one, _ in others]
 
 
 class Declared:
