@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -258,3 +259,47 @@ def test_made_inside_of_what_is_made_outside(deep: bool, within: str) -> None:
         assert isinstance(theirs, dict)
         for session in sessions:
             assert_same(within, session.run(x)["y"], theirs["y"])
+
+
+@pytest.mark.parametrize("deep", [1, 2, 3])
+def test_initializers_of_graphs_further_out(deep: int) -> None:
+    """Those of the next graph are prepared for products, others are not."""
+    rng = np.random.default_rng(10)
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    for _ in range(deep):
+        branches = (
+            helper.make_graph(nodes, "then", [], [result]),
+            helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "else", [], [result]),
+        )
+        nodes = [helper.make_node("If", ["taken"], ["y"], then_branch=branches[0], else_branch=branches[1])]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 32]),
+        helper.make_tensor_value_info("taken", TensorProto.BOOL, []),
+    ]
+    weights = numpy_helper.from_array(rng.normal(size=(32, 41)).astype(np.float32), "w")
+    graph = helper.make_graph(nodes, "graph", inputs, [result], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    x = [rng.normal(size=(1, 32)).astype(np.float32), np.array(True)]
+    theirs = run_runtime(model, x)
+    assert isinstance(theirs, dict)
+    for executor in ("native", "reference"):
+        assert_same(executor, bittrue.load(model).prepare(HERE, executor=executor).run(*x)["y"], theirs["y"])
+
+
+def test_a_plan_of_weights_that_callers_may_replace(tmp_path: Path) -> None:
+    """It loads again: its file says that they are not prepared."""
+    rng = np.random.default_rng(11)
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "graph",
+        [info("x", TensorProto.FLOAT, ["n", 32]), info("w", TensorProto.FLOAT, [32, 41])],
+        [info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(rng.normal(size=(32, 41)).astype(np.float32), "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    session = bittrue.load(model).prepare(HERE)
+    session.plan.save(tmp_path / "kept.bittrue")
+    x = rng.normal(size=(1, 32)).astype(np.float32)
+    assert_same("loaded", bittrue.load_plan(tmp_path / "kept.bittrue").run(x)["y"], session.run(x)["y"])

@@ -82,8 +82,8 @@ class Tensor:
         symbols: names of the free dimensions, "" of the others; the same name is the same dimension.
         is_default: callers of the runtime may give another value than `data`, so its optimiser takes this for no
             constant.
-        is_outside: a value of the graph around this one. The optimiser does not find a constant there where it
-            looks among those of the graph at hand.
+        outside: how many graphs further out the value is. The optimiser does not find a constant there where it
+            looks among those of the graph at hand, and products are prepared for those of the next graph alone.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Tensor:
     is_variable: bool = False
     symbols: tuple[str, ...] | None = None
     is_default: bool = False
-    is_outside: bool = False
+    outside: int = 0
 
     @cached_property
     def type(self) -> DataType:

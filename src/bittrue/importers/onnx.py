@@ -356,7 +356,7 @@ class _Reader:
         found = [builder.tensors[builder.names[name]] for name in used]
         fixed = [tensor.is_constant and not tensor.is_default for tensor in found]
         outside = [
-            replace(t, is_outside=True) if is_fixed else Tensor(t.name, t.dtype, (), is_outside=True)
+            replace(t, outside=t.outside + 1) if is_fixed else Tensor(t.name, t.dtype, (), outside=t.outside + 1)
             for t, is_fixed in zip(found, fixed, strict=True)
         ]
         numbers = tuple(self._graph(proto, outside, arrange) for proto in protos)

@@ -133,9 +133,10 @@ def _told(inner: Graph, use: GraphUse, around: Graph, node: Node, shapes: Shapes
         if tensors[index].is_unranked:
             tensors[index] = _with_shape_of(tensors[index], around, outside, shapes)
         value = settled[outside]
-        if tensors[index].is_outside and value.is_constant and not value.is_default:
+        if tensors[index].outside and value.is_constant and not value.is_default:
             constants[index] = len(tensors)
-            tensors.append(replace(value, name=f"{tensors[index].name}#outside", is_outside=True))
+            name = f"{tensors[index].name}#outside"
+            tensors.append(replace(value, name=name, outside=value.outside + 1))
     nodes = (replace(n, inputs=tuple(constants.get(i, i) for i in n.inputs)) for n in inner.nodes)
     return replace(inner, tensors=tuple(tensors), nodes=tuple(nodes) if constants else inner.nodes)
 

@@ -109,12 +109,10 @@ class Nested:
     Attributes:
         graph: index of the graph in the file.
         plan: its inputs are those whose values the planner did not know.
-        stored: inputs that are constants around it.
     """
 
     graph: int
     plan: Plan
-    stored: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,13 +123,11 @@ class Later:
         graph: the nodes that remain; its inputs are the outputs of the plan before it.
         reason: why planning stopped there, for people.
         error: the first node does not fit the shapes at hand: running it raises this.
-        stored: as of `Nested`.
     """
 
     graph: Graph
     reason: str
     error: InvalidModelError | None = None
-    stored: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,7 +75,6 @@ class _State:
 
     Attributes:
         given: values of graph inputs, and of tensors that an earlier stage folded.
-        stored: those of them that are constants around the graph.
         folded_inexact: operators that were folded by rows that are marked inexact.
         seen: values of this stage's results that `look` has found.
         unknown: results whose shape only running tells.
@@ -89,7 +88,6 @@ class _State:
     job: _Job
     peek: Peek | None = None
     given: Mapping[int, np.ndarray] = field(default_factory=dict)
-    stored: frozenset[int] = frozenset()
     shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
     values: dict[int, np.ndarray] = field(default_factory=dict)
     seen: dict[int, np.ndarray] = field(default_factory=dict)
@@ -110,13 +108,8 @@ class _State:
 
     def operand(self, index: int) -> Operand:
         tensor, value = self.graph.tensors[index], self.values.get(index)
-        made = self.job.source.numerics.prepares_constants and not self.is_stored(index)
+        made = self.job.source.numerics.prepares_constants and not tensor.is_constant
         return Operand(index, tensor, self.shapes.get(index, ()), value, is_made=made and value is not None)
-
-    def is_stored(self, index: int) -> bool:
-        """Whether a tensor is a constant, of this graph or of those around it."""
-        tensor = self.graph.tensors[index]
-        return index in self.stored or (tensor.is_constant and not tensor.is_default)
 
     def look(self, index: int, deep: int = 16) -> np.ndarray | None:
         """A value that only a run at hand knows: of an input, or of what a few small steps make of inputs."""
@@ -371,7 +364,7 @@ def plan_nested(source: Source, nested: Nested, shapes: Mapping[int, tuple[int, 
     """A called graph planned anew, for other shapes of its inputs (by tensor index). Errors as for `make_plan`."""
     graph = source.graphs[nested.graph]
     given = {i: value for i in graph.inputs if (value := nested.plan.tensors[i].value) is not None}
-    return _plan_graph(_Job(source), graph, shapes, given, nested.stored, scope=nested.plan.scope)
+    return _plan_graph(_Job(source), graph, shapes, given, scope=nested.plan.scope)
 
 
 def plan_later(source: Source, plan: Plan, shapes: Mapping[int, tuple[int, ...]], peek: Peek) -> Plan:
@@ -386,7 +379,7 @@ def plan_later(source: Source, plan: Plan, shapes: Mapping[int, tuple[int, ...]]
     if plan.later is None:
         raise ValueError("nothing follows this plan")
     given = {i: t.value for i, t in enumerate(plan.tensors) if t.kind == "folded" and t.value is not None}
-    return _plan_graph(_Job(source), plan.later.graph, shapes, given, plan.later.stored, scope=plan.scope, peek=peek)
+    return _plan_graph(_Job(source), plan.later.graph, shapes, given, scope=plan.scope, peek=peek)
 
 
 # What overflows and what is no number is decided by requirements and rules.
@@ -396,14 +389,13 @@ def _plan_graph(
     graph: Graph,
     shapes: Mapping[int, tuple[int, ...]],
     given: Mapping[int, np.ndarray],
-    stored: frozenset[int] = frozenset(),
     *,
     scope: str = "",
     peek: Peek | None = None,
     notes: tuple[str, ...] = (),
     may_end: bool = False,
 ) -> Plan:
-    state = _State(graph, job, peek, given, stored)
+    state = _State(graph, job, peek, given)
     _seed(state, shapes)
     done, reason, unfit = len(graph.nodes), "", None
     for position, node in enumerate(graph.nodes):
@@ -581,20 +573,15 @@ def _subgraph(state: _State, call: Call, use: GraphUse, perhaps: bool) -> Subgra
     values = {
         i: operand.value for k, (i, operand) in enumerate(operands.items()) if k in fixed and operand.value is not None
     }
-    # What a loop hands on is made anew each time, but not what it takes from around it.
-    carried = use.repeats is not None
-    stored = frozenset(
-        i for i in values if state.is_stored(operands[i].index) and (graph.tensors[i].is_outside or not carried)
-    )
     shapes = {i: operand.shape for i, operand in operands.items()}
-    key = (index, perhaps, tuple(shapes.items()), tuple((i, id(value)) for i, value in values.items()), stored)
+    key = (index, perhaps, tuple(shapes.items()), tuple((i, id(value)) for i, value in values.items()))
     label = source.label(index)
     if key not in state.job.nested:
         try:
-            plan = _plan_graph(state.job, graph, shapes, values, stored, scope=f"{label}::", may_end=perhaps)
+            plan = _plan_graph(state.job, graph, shapes, values, scope=f"{label}::", may_end=perhaps)
         except BittrueError as error:
             raise _inside(label, error) from None
-        state.job.nested[key] = Nested(index, plan, stored)
+        state.job.nested[key] = Nested(index, plan)
     nested = state.job.nested[key]
     number, later = state.nested.setdefault(nested, len(state.nested)), nested.plan.later
     results = [None if later else nested.plan.tensors[i] for i in graph.outputs]
@@ -717,7 +704,7 @@ def _finish(
     if rest:
         needed = {*graph.outputs, *(i for node in rest for i in node.inputs if i is not None)}
         outputs = tuple(sorted(index for index in needed if index in first))
-        later = Later(replace(graph, nodes=rest, inputs=outputs), reason, unfit, state.stored)
+        later = Later(replace(graph, nodes=rest, inputs=outputs), reason, unfit)
     for index in outputs:
         last[index] = len(state.steps)
     known = {*state.folded, *state.given}

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import MISFITS, InvalidModelError
-from ..graph import Graph, Node, Tensor
+from ..graph import Attribute, Graph, Node, Tensor
 from ..records import dataclass, replace
 
 
@@ -92,7 +92,25 @@ def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes
         old = {index: tensor for index, tensor in enumerate(before.tensors) if tensor.is_default}
         tensors = tuple(old.get(index, tensor) for index, tensor in enumerate(graph.tensors))
         graph = replace(graph, tensors=tensors, inputs=before.inputs)
-    return graph, tuple(notes)
+    return _with_unprepared(graph), tuple(notes)
+
+
+def _with_unprepared(graph: Graph) -> Graph:
+    """The graph whose nodes say which of their constants runtimes do not prepare (`computed_weights`): those that
+    callers may replace, and those of two graphs further out or more.
+
+    Source: ONNX Runtime 1.31.1, which looks for constants in the graph at hand and in the next one.
+    """
+    far = {index for index, tensor in enumerate(graph.tensors) if tensor.is_default or tensor.outside > 1}
+    nodes = list(graph.nodes)
+    for position, node in enumerate(nodes):
+        found = [place for place, index in enumerate(node.inputs) if index in far]
+        if found:
+            marked = node.attributes.get("computed_weights", ())
+            assert isinstance(marked, tuple)
+            attributes: dict[str, Attribute] = {**node.attributes, "computed_weights": tuple(sorted({*marked, *found}))}
+            nodes[position] = replace(node, attributes=attributes)
+    return replace(graph, nodes=tuple(nodes)) if far else graph
 
 
 def _without_defaults(graph: Graph) -> Graph:

@@ -149,7 +149,7 @@ def mark_computed_weights(editor: Editor) -> None:
         found = tuple(
             position
             for position, tensor in enumerate(operands)
-            if position and tensor is not None and (not tensor.is_constant or (real and tensor.is_outside))
+            if position and tensor is not None and (not tensor.is_constant or (real and tensor.outside))
         )
         if found:
             editor.change(node, attributes={**node.attributes, "computed_weights": found})

@@ -299,8 +299,8 @@ def _quantize_constants(editor: Editor, shapes: Shapes, node: Node) -> None:
     quantized = w is not None and w.operator == DEQUANTIZE
     if known_shape(editor, shapes, x.inputs[1]) not in ((), (1,)) or node.inputs[1] is None:
         return
-    outside = editor.tensors[node.inputs[1]].is_outside
-    if not quantized and (weights is None or weights.dtype != np.float32 or outside):
+    outside = editor.tensors[node.inputs[1]].outside
+    if not quantized and (weights is None or weights.dtype != np.float32 or outside > 0):
         return
     length = known_shape(editor, shapes, bias)
     if bias is not None:
