@@ -261,12 +261,18 @@ def test_made_inside_of_what_is_made_outside(deep: bool, within: str) -> None:
             assert_same(within, session.run(x)["y"], theirs["y"])
 
 
+_BLOCKS = helper.make_node(
+    "MatMulNBits", ["x", "q", "s"], ["y"], domain="com.microsoft", K=32, N=41, bits=4, block_size=32, accuracy_level=4
+)
+
+
+@pytest.mark.parametrize("product", [helper.make_node("MatMul", ["x", "w"], ["y"]), _BLOCKS])
 @pytest.mark.parametrize("deep", [1, 2, 3])
-def test_initializers_of_graphs_further_out(deep: int) -> None:
+def test_initializers_of_graphs_further_out(deep: int, product: NodeProto) -> None:
     """Those of the next graph are prepared for products, others are not."""
     rng = np.random.default_rng(10)
     result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    nodes = [product]
     for _ in range(deep):
         branches = (
             helper.make_graph(nodes, "then", [], [result]),
@@ -277,9 +283,15 @@ def test_initializers_of_graphs_further_out(deep: int) -> None:
         helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 32]),
         helper.make_tensor_value_info("taken", TensorProto.BOOL, []),
     ]
-    weights = numpy_helper.from_array(rng.normal(size=(32, 41)).astype(np.float32), "w")
-    graph = helper.make_graph(nodes, "graph", inputs, [result], [weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    weights = {
+        "w": rng.normal(size=(32, 41)).astype(np.float32),
+        "q": rng.integers(0, 256, (41, 1, 16)).astype(np.uint8),
+        "s": rng.random(41).astype(np.float32),
+    }
+    known = [numpy_helper.from_array(weights[name], name) for name in product.input[1:]]
+    graph = helper.make_graph(nodes, "graph", inputs, [result], known)
+    domains = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=domains, ir_version=8).SerializeToString()
     x = [rng.normal(size=(1, 32)).astype(np.float32), np.array(True)]
     theirs = run_runtime(model, x)
     assert isinstance(theirs, dict)

@@ -21,8 +21,8 @@ from ..reduction import reduce
 
 
 def constant_inputs(call: Call, *positions: int) -> bool:
-    """The inputs at `positions` are known at plan time (absent ones count as known)."""
-    return all(not call.has(p) or call.input(p).value is not None for p in positions)
+    """The inputs at `positions` are constants before the first run (absent ones count as such)."""
+    return all(not call.has(p) or call.is_stored(p) for p in positions)
 
 
 def input_rank(call: Call, position: int, *ranks: int) -> bool:

@@ -63,11 +63,11 @@ def lower(call: Call) -> Lowered:
     """Dimensions, and whether kernels for constant weights carry the product out."""
     n, k = int(call.attribute("n")), int(call.attribute("k"))
     known = {name: int(call.attribute(name)) for name in ("n", "k", "bits", "block_size")}
-    packed = call.input(1).value is not None and known["bits"] == 4
+    packed = call.is_stored(1) and known["bits"] == 4
     packed = packed and not _real_points(call)
     # Kernels that quantize rows look at zero points when they arrange the weights, before they can be computed; but not
     # those that subtract them.
-    ignored = "block_product" in call.rules and call.has(POINT) and call.input(POINT).value is None
+    ignored = "block_product" in call.rules and call.has(POINT) and not call.is_stored(POINT)
     if ignored:
         rule, rows = block_product.RULES[call.rules["block_product"]], math.prod(call.input(0).shape[:-1])
         ignored = not rule.subtracts_from(rows, known["bits"], known["block_size"])
