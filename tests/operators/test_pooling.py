@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
@@ -107,6 +108,18 @@ def test_xnnpack_pads_further_and_bittrue_refuses_it() -> None:
     content = model("AVERAGE_POOL_2D", "f32", (1, 1, 1, 1), (1, 65537))
     assert RUNTIMES["xnnpack"].run(content, feeds_for(content, 0), [1]).ran
     assert check(content, feeds_for(content, 0), may_refuse={"BT-WINDOW"}) == "refused"
+
+
+@pytest.mark.numerics("xnnpack")
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_rows_of_windows_that_hang_over_top_and_bottom(stride: int) -> None:
+    """XNNPACK finds the taps of another row there; with a stride, rows of the image are missing."""
+    taken = 0
+    for height, taps in itertools.product(range(2, 7), range(3, 14, 2)):
+        content = model("AVERAGE_POOL_2D", "f32", (1, height, 5, 8), (taps, 3), strideH=stride, strideW=stride)
+        assert check(content, feeds_for(content, 7 * height + taps)) == "equal"
+        taken += sum("rows" in step.arrays for step in bittrue.load(content).prepare("xnnpack").plan.steps)
+    assert taken
 
 
 @given(

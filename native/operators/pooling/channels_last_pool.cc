@@ -369,6 +369,13 @@ class AverageNines final : public Pool {
             "a window is too large");
     zeros_.assign(geometry_.channels, 0.0f);
     taps_ = taps;
+    if (!step.has_array("rows")) return;
+    const Array& rows = step.array("rows");
+    require(rows.count == geometry_.vertical.out, "one row of windows per output row is needed");
+    for (int64_t y = 0; y < rows.count; ++y) {
+      require(rows.integer(y) >= 0 && rows.integer(y) < rows.count, "there is no such row of windows");
+      rows_.push_back(rows.integer(y));
+    }
   }
   int64_t scratch_bytes(int threads) const override { return threads * per_window(); }
 
@@ -376,18 +383,18 @@ class AverageNines final : public Pool {
     const Side &v = geometry_.vertical, &h = geometry_.horizontal;
     const int64_t rows = geometry_.batch * v.out;
     const auto row = [&](int64_t task, int worker) {
-      const int64_t n = task / v.out, y = task % v.out;
+      const int64_t n = task / v.out, y = task % v.out, first_y = (rows_.empty() ? y : rows_[y]) * v.stride - v.before;
       auto** taps = reinterpret_cast<const float**>(run.scratch + worker * per_window());
       for (int64_t x = 0; x < h.out; ++x) {
-        int64_t filled = 0, count = 0;
+        const int64_t count = (v.last(y) - v.first(y)) * (h.last(x) - h.first(x));
+        int64_t filled = 0;
         for (int64_t j = 0; j < h.taps; ++j) {
           for (int64_t i = 0; i < v.taps; ++i) {
-            const int64_t at_y = y * v.stride - v.before + i, at_x = x * h.stride - h.before + j;
+            const int64_t at_y = first_y + i, at_x = x * h.stride - h.before + j;
             const bool inside = at_y >= 0 && at_y < v.dimension && at_x >= 0 && at_x < h.dimension;
             const int64_t pixel = (n * v.dimension + at_y) * h.dimension + at_x;
             taps[filled++] =
                 inside ? reinterpret_cast<const float*>(run.inputs[0] + pixel * geometry_.in_pixel) : zeros_.data();
-            count += inside;
           }
         }
         while (filled % 9 != 0) taps[filled++] = zeros_.data();
@@ -420,6 +427,7 @@ class AverageNines final : public Pool {
 
   RealRange range_;
   std::vector<float> zeros_;
+  std::vector<int64_t> rows_;  // of which row of windows each row has its taps; its own where there are none
   int64_t taps_ = 0;
 };
 

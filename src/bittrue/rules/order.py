@@ -18,12 +18,14 @@ class OrderRule:
     `sums(rows)`: one sum per row of a dense two-dimensional array that begins at an aligned address.
     `scaled_sums(x, axes, factor)`: sums of x along ascending axes times factor, the kept axes as one.
     `taps(arrays)`: the sum of arrays of one shape, the taps of windows column by column, zeros where a tap misses.
+    `rows(count, stride, before, after)`, beside `taps`: of which row of windows each of `count` rows has its taps.
     """
 
     formula: str
     sums: Callable[[np.ndarray], np.ndarray] | None = None
     scaled_sums: Callable[[np.ndarray, Sequence[int], np.float32], np.ndarray] | None = None
     taps: Callable[[Iterable[np.ndarray]], np.ndarray] | None = None
+    rows: Callable[[int, int, int, int], np.ndarray] | None = None
 
 
 def _from_left(columns: np.ndarray, total: np.ndarray) -> np.ndarray:
@@ -142,6 +144,21 @@ def _add_nine(total: np.ndarray | None, t: list[np.ndarray]) -> np.ndarray:
         return (np.zeros_like(nine) if total is None else total) + nine
 
 
+def _listed_rows(count: int, stride: int, before: int, after: int) -> np.ndarray:
+    """Rows of windows lie in a list: those that hang over the top and the one after them, then those that hang over the
+    bottom. A row that hangs over both is there twice, and moves on what is looked up by one from itself on.
+
+    >>> RULES["nines_by_columns"].rows(5, 1, 3, 3).tolist(), RULES["nines_by_columns"].rows(5, 1, 2, 2).tolist()
+    ([0, 1, 3, 3, 4], [0, 1, 2, 3, 4])
+    """
+    own = np.arange(count)
+    top, bottom = -(-before // stride), -(-after // stride)
+    if bottom > count or top + bottom <= count:
+        return own
+    listed = np.concatenate([own[: top + 1], own[count - bottom :]])
+    return np.asarray(listed[np.minimum(own, top) + np.maximum(own - (count - bottom) + 1, 0)])
+
+
 RULES: dict[str, OrderRule] = {
     "four_lanes_twice": OrderRule(
         "vectors of four lanes from the first 16-byte boundary on, two sums of them in turn; their sum, an odd last "
@@ -157,7 +174,9 @@ RULES: dict[str, OrderRule] = {
     ),
     "nines_by_columns": OrderRule(
         "taps of a window column by column, missing ones as zeros, nine at a time: "
-        "((t2 + t3) + (t4 + t5)) + (((t0 + t1) + t8) + (t6 + t7)), nines one after the other",
+        "((t2 + t3) + (t4 + t5)) + (((t0 + t1) + t8) + (t6 + t7)), nines one after the other; where rows of "
+        "windows hang over top and bottom, some have the taps of others",
         taps=_nines,
+        rows=_listed_rows,
     ),
 }

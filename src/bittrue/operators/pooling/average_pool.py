@@ -18,7 +18,7 @@ from ...rules import average, order, plain_range
 from ..core.accumulator import finish_accumulator, proven_bound
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.functions import MEAN
-from ..core.geometry import tap_count
+from ..core.geometry import Window, tap_count
 from ..core.roles import OPERAND_UNARY
 from ..core.scalar_operands import check_scalars
 from ..reduction import affine_mean
@@ -58,7 +58,21 @@ def _lower_plain(call: Call) -> Lowered:
     if "accumulate" in call.rules:
         bound = proven_bound(call, most_taps(found), max(-source.type.minimum, source.type.maximum), None)
     parameters = {**step_geometry(call, found), **limits(call), "counted": counted(call), "dtype": call.output.dtype}
-    return Lowered(parameters, accumulator=bound, work=call.output.size * most_taps(found), scratch=image_scratch(call))
+    return Lowered(
+        parameters,
+        _rows(call, found),
+        accumulator=bound,
+        work=call.output.size * most_taps(found),
+        scratch=image_scratch(call),
+    )
+
+
+def _rows(call: Call, found: Sequence[Window]) -> dict[str, np.ndarray]:
+    """Of which row of windows each row has its taps, where one has those of another."""
+    of = order.RULES[call.rules["order"]].rows if "order" in call.rules else None
+    down = found[-2]
+    rows = np.arange(down.out) if of is None else of(down.out, down.stride, down.before, down.after)
+    return {} if (rows == np.arange(down.out)).all() else {"rows": rows}
 
 
 def _grouped_sums(images: Images, image: np.ndarray, rule: str) -> np.ndarray:
@@ -91,6 +105,8 @@ def _reference_plain(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
             break
         if "order" in step.rules:
             total = _grouped_sums(images, image, step.rules["order"])
+            if "rows" in step.arrays:
+                total = total[images.along(1, step.arrays["rows"])]
         else:
             total = images.sums(image, exact)
         if "accumulate" in step.rules:
