@@ -137,9 +137,10 @@ class Elementwise {
   virtual void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const = 0;
 };
 
-// binary16 numbers in 16 bits to binary32 and back, as arithmetic/narrow_float.h says; false if one was a signalling NaN.
+// binary16 numbers in 16 bits to binary32 and back, as arithmetic/narrow_float.h says; false if one was a signalling NaN,
+// or when narrowed any NaN.
 using WidenHalves = bool (*)(const uint16_t* in, float* out, int64_t count);
-using NarrowToHalves = void (*)(const float* in, uint16_t* out, int64_t count);
+using NarrowToHalves = bool (*)(const float* in, uint16_t* out, int64_t count);
 
 // out[i] = max over k of taps[k][i], then clamped to [low, high], which are bytes (low > high gives high).
 using MaxRows = void (*)(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low,

@@ -154,7 +154,7 @@ inline void check_halves(Context& context) {
     Exact<float> reals(count), widened(count);
     std::vector<float> wide;
     std::vector<uint16_t> narrow;
-    bool signalling = false;
+    bool signalling = false, missing = false;
     for (int64_t k = 0; k < count; ++k) {
       halves[k] = static_cast<uint16_t>(random.between(0, 65535));
       const auto bits = static_cast<uint32_t>(random.between(0, int64_t{UINT32_MAX}));
@@ -166,12 +166,15 @@ inline void check_halves(Context& context) {
       // Only a few, so that most rows have none of them.
       if ((halves[k] & 0x7e00) == 0x7c00 && !random.one_in(8)) halves[k] = 0x7c00;
       signalling = signalling || ((halves[k] & 0x7e00) == 0x7c00 && (halves[k] & 0x1ff) != 0);
+      if (reals[k] != reals[k] && !random.one_in(8)) reals[k] = 1;
+      missing = missing || reals[k] != reals[k];
       wide.push_back(arithmetic::half_to_float(halves[k]));
       narrow.push_back(arithmetic::float_to_half(reals[k]));
     }
     const bool quiet = context.cores.widen_halves()(halves.data(), widened.data(), count);
-    context.cores.narrow_to_halves()(reals.data(), narrowed.data(), count);
+    const bool whole = context.cores.narrow_to_halves()(reals.data(), narrowed.data(), count);
     const std::string what = std::to_string(count) + " numbers";
+    context.report.expect(whole != missing, what + ": NaNs");
     context.report.expect(quiet != signalling, what + ": signalling NaNs");
     context.report.expect_equal(reinterpret_cast<uint32_t*>(widened.data()), reinterpret_cast<uint32_t*>(wide.data()),
                                 count, what);

@@ -121,3 +121,10 @@ def test_signalling_halves(count: int) -> None:
     """Whole vectors of 16 become quiet, what is left does not."""
     x = np.full(count, 0x7C34, np.uint16).view(np.float16)
     assert check(*single("Cast", {"x": x}, [TensorProto.FLOAT], {"to": TensorProto.FLOAT})) == "equal"
+
+
+@pytest.mark.parametrize("count", [7, 8, 9, 20])
+def test_halves_of_nans(count: int) -> None:
+    """Whole groups of 8 keep the upper bits of payloads, what is left does not."""
+    x = np.resize(np.array([0xFFFFFFFF, 0x7F802000, 0x7F800001, 0x3F800000], np.uint32), count).view(np.float32)
+    assert check(*single("Cast", {"x": x}, [TensorProto.FLOAT16], {"to": TensorProto.FLOAT16})) == "equal"

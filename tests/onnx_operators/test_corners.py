@@ -1,7 +1,7 @@
 """Corners of single operators: nothing to reduce, no axes, exponents of other types, rows of zeros, floats of 8 bits.
 
 Stems: sum, mean, reduce_prod, arg_max, arg_min, topk_v2, power, lp_normalization, dequantize,
-average_pool.
+average_pool, group_normalization, mean_variance_normalization, matmul, shrink, cosine_window.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from bittrue.operators.reduction import topk_v2
 from support.onnx_models import Checks, check, natively, single
@@ -175,3 +175,35 @@ def test_parts_that_stay_large(size: int, count: int) -> None:
     values, chosen = [10 * size] * size, [0, 0]
     topk_v2._by_partition([_Evasive(place, values, chosen) for place in range(size)], count)  # type: ignore[misc]
     assert check(*_unsorted(np.float32([values]), count, largest=False)) == "equal"
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 4), (2, 3, 0), (0, 3, 4, 2)])
+def test_normalizations_of_nothing(shape: tuple[int, ...]) -> None:
+    """They are empty, whichever axis is."""
+    x, parts = np.zeros(shape, np.float32), {name: np.ones(3, np.float32) for name in ("scale", "bias")}
+    assert check(*single("InstanceNormalization", {"x": x, **parts}, [TensorProto.FLOAT])) == "equal"
+    for axes in ([0], [0, 2], [1]):
+        assert check(*single("MeanVarianceNormalization", {"x": x}, [TensorProto.FLOAT], {"axes": axes})) == "equal"
+
+
+@pytest.mark.parametrize("shapes", [((1, 0), (0,)), ((0,), (0,)), ((0,), (0, 3)), ((1, 0), (0, 2))])
+def test_products_of_nothing(shapes: tuple[tuple[int, ...], ...]) -> None:
+    """Sums over no products are 0."""
+    a, b = (np.zeros(shape, np.float32) for shape in shapes)
+    assert check(*single("MatMul", {"a": a, "b": b}, [TensorProto.FLOAT])) == "equal"
+
+
+@pytest.mark.parametrize("bias", [1.5, 1e10, -3.0])
+def test_shrink_of_wide_integers(bias: float) -> None:
+    """From 2^63 on integers without a sign are halves of their range away."""
+    x = np.array([0, 1, 2**62, 2**63 - 1, 2**63, 2**63 + 2**40, 2**64 - 2**41, 2**64 - 1], np.uint64)
+    assert check(*single("Shrink", {"x": x}, [TensorProto.UINT64], {"bias": bias, "lambd": 0.5})) == "equal"
+
+
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.UINT8])
+@pytest.mark.parametrize("operator", ["BlackmanWindow", "HammingWindow", "HannWindow"])
+def test_windows_of_one_sample(operator: str, kind: int) -> None:
+    """Divided by 0 samples, the angle is no number."""
+    for periodic in (0, 1):
+        attributes = {"output_datatype": kind, "periodic": periodic}
+        assert check(*single(operator, {"size": np.array(1, np.int64)}, [kind], attributes)) == "equal"

@@ -94,6 +94,7 @@ SEPARATED = {
     "table_function": ("test_dequantized_rules", "test_table_functions_are_told_apart"),
     "to_integer": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
     "to_integer_tail": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
+    "half_nan": ("test_movement_rules", "test_half_nan_rules_are_told_apart"),
     "widen": ("test_movement_rules", "test_widen_rules_are_told_apart"),
     "window_average": ("test_window_rules", "test_window_average_rules_are_told_apart"),
     "window_levels": ("test_level_rules", "test_window_levels_rules_are_told_apart"),

@@ -180,6 +180,14 @@ def test_widen_rules_are_told_apart() -> None:
     assert found == {"exact": [loud] * 17, "quiet": [quiet] * 17, "quiet_by_16": [quiet] * 16 + [loud]}
 
 
+def test_half_nan_rules_are_told_apart() -> None:
+    """NaNs with payloads, one in a group of 8 and one behind it."""
+    x, places = np.full(2, 0xFFFFFFFF, np.uint32), np.array([7, 8])
+    found = {name: rule(x, places, 9).tolist() for name, rule in rules("half_nan").items()}
+    bare, full = 0xFE00, 0xFFFF
+    assert found == {"payload": [full] * 2, "payload_by_8": [full, bare], "sign": [bare] * 2}
+
+
 def test_weighted_rules_are_told_apart() -> None:
     """Halfway between 2 and 3 in one direction, a third of the way, and below zero (slot `weighted`)."""
     none = np.zeros(1, np.int64)

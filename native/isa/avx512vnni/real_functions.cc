@@ -120,11 +120,12 @@ __m512 widen(__m256i halves, __mmask16& signalling) {
   return _mm512_mask_mov_ps(_mm512_cvtph_ps(halves), nan, _mm512_castsi512_ps(moved));
 }
 
-// A NaN becomes the quiet one of its sign.
-__m256i narrow(__m512 x) {
+// A NaN becomes the quiet one of its sign, and `missing` counts it in.
+__m256i narrow(__m512 x, __mmask16& missing) {
   constexpr int kToEven = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
   const __m256i halves = _mm512_cvtps_ph(x, kToEven);
   const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  missing |= nan;
   const __m256i sign = _mm256_and_si256(halves, _mm256_set1_epi16(INT16_MIN));
   return _mm256_mask_mov_epi16(halves, nan, _mm256_or_si256(sign, _mm256_set1_epi16(0x7E00)));
 }
@@ -144,14 +145,17 @@ bool widen_halves(const uint16_t* in, float* out, int64_t count) {
   return signalling == 0;
 }
 
-void narrow_to_halves(const float* in, uint16_t* out, int64_t count) {
+bool narrow_to_halves(const float* in, uint16_t* out, int64_t count) {
+  __mmask16 missing = 0;
   int64_t i = 0;
   for (; i + 16 <= count; i += 16) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), narrow(_mm512_loadu_ps(in + i)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), narrow(_mm512_loadu_ps(in + i), missing));
   }
-  if (i == count) return;
-  const __mmask16 left = polynomials::first_lanes(count - i);
-  _mm256_mask_storeu_epi16(out + i, left, narrow(_mm512_maskz_loadu_ps(left, in + i)));
+  if (i != count) {
+    const __mmask16 left = polynomials::first_lanes(count - i);
+    _mm256_mask_storeu_epi16(out + i, left, narrow(_mm512_maskz_loadu_ps(left, in + i), missing));
+  }
+  return missing == 0;
 }
 
 const SoftmaxRows kSoftmaxRows = {softmax::largest_in_sixteens, softmax::powers_in_lanes, softmax::row_in_lanes};

@@ -232,14 +232,23 @@ std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet& cores) {
+  // Rules differ in NaNs only (of those that are widened, in signalling ones), which are the reference's.
   if (step.rules.count("widen") != 0) {
-    // Rules differ in signalling NaNs only, which are the reference's.
     require(step.rules.size() == 1, "no native rule for this slot");
     return make_checked_blocks(
         step, {sizeof(uint16_t)}, sizeof(float),
         CheckedBlockFunction([widen = cores.widen_halves()](const uint8_t* const* in, uint8_t* out, int64_t count) {
           return widen(reinterpret_cast<const uint16_t*>(in[0]), reinterpret_cast<float*>(out), count);
         }));
+  }
+  if (step.rules.count("half_nan") != 0) {
+    require(step.rules.size() == 1, "no native rule for this slot");
+    return make_checked_blocks(
+        step, {sizeof(float)}, sizeof(uint16_t),
+        CheckedBlockFunction(
+            [narrow = cores.narrow_to_halves()](const uint8_t* const* in, uint8_t* out, int64_t count) {
+              return narrow(reinterpret_cast<const float*>(in[0]), reinterpret_cast<uint16_t*>(out), count);
+            }));
   }
   // Conversions from integers have no rule.
   require(step.rules.empty() || (step.rules.size() == 1 && step.rule("cast") == "truncate_low_bits"),

@@ -48,6 +48,7 @@ _TABLES = {
     "extreme": ("extreme", "RULES"),
     "fold_normalization": ("range_layer", "FOLD"),
     "gate": ("gate", "RULES"),
+    "half_nan": ("half_nan", "RULES"),
     "hard_swish": ("hard_swish", "RULES"),
     "input_range": ("activation_range", "RULES"),
     "interpolate": ("interpolate", "RULES"),

@@ -30,6 +30,7 @@ from . import (
     compare,
     divide,
     dynamic_range,
+    half_nan,
     interpolate,
     level_sum,
     levels,
@@ -461,6 +462,13 @@ def _widen(first: str, second: str) -> Iterator[Example]:
             yield Example(f"{count} signalling NaNs", (f"bits {one:#010x}", f"bits {other:#010x}"))
 
 
+def _half_nan(first: str, second: str) -> Iterator[Example]:
+    x, places = np.full(9, 0xFFFFFFFF, np.uint32), np.arange(9)
+    one, other = (half_nan.RULES[name](x, places, 9).tolist() for name in (first, second))
+    place = next(i for i in range(9) if one[i] != other[i])
+    yield Example(f"NaN {place + 1} of 9", (f"bits {one[place]:#06x}", f"bits {other[place]:#06x}"))
+
+
 def _divide(first: str, second: str) -> Iterator[Example]:
     for a, b in ((5, 2), (0, 4), (-3, 64)):
         found = []
@@ -715,6 +723,7 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "normalize": _normalize,
     "power": _power,
     "power_code": _power_code,
+    "half_nan": _half_nan,
     "widen": _widen,
     "quantize": _quantize,
     "quotient": _quotient,

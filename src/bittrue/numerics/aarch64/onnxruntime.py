@@ -33,6 +33,7 @@ CHANGES = (
     *(Change(stem, {**_FOURS, **_ALIKE}) for stem in ("attention",)),
     *(Change(stem, _FOURS) for stem in ("softmax", "log_softmax", "attention")),
     Change("convert", {"widen": ("quiet_by_16", "quiet")}, limit=None),
+    Change("convert", {"half_nan": ("payload_by_8", "payload")}, limit=None),
     Change("lstm", {**_SCALED, **_JOINED}),
     *(Change(stem, {**_JOINED, **_ALIKE}) for stem in ("lstm", "gru", "rnn")),
     Change("matmul", _SCALED),

@@ -121,6 +121,13 @@ CASTS: tuple[Row, ...] = (
         "run",
         limit="where several threads share a tensor, a signalling NaN stays one at the end of each one's part",
     ),
+    Row(
+        "convert",
+        ("f32 -> f16",),
+        {"half_nan": "payload_by_8"},
+        "run",
+        limit="where several threads share a tensor, a NaN loses its payload at the end of each one's part",
+    ),
     Row("convert", ("f16|bf16|f32|f64 -> f16|bf16|f32|f64|bool",), {}, "run"),
     Row("convert", ("bf16|f32|f64 -> u32",), _BY_HALVES, _LARGE),
     Row("convert", (f"f16|bf16|f32|f64 -> {_INTEGER}",), {"cast": "truncate_low_bits"}, _LARGE, limit=_SHORTENED),

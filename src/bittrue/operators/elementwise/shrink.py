@@ -18,7 +18,13 @@ def lower(call: Call) -> Lowered:
 
 
 def _integers(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The integer part, as x86-64 converts it: what a register cannot hold is its lowest value."""
+    """The integer part, as x86-64 converts it: what a register cannot hold is its lowest value.
+
+    Numbers of 64 bits without a sign from 2^63 on are converted less 2^63, which is added again.
+    """
+    if dtype == np.uint64:
+        upper = np.where(x >= 2.0**63, _F32(2.0**63), _F32(0))
+        return _integers(x - upper, np.dtype(np.int64)).view(np.uint64) + upper.astype(np.uint64)
     ends = np.iinfo(np.int64 if dtype.itemsize == 8 or dtype == np.uint32 else np.int32)
     inside = (x >= float(ends.min)) & (x < -float(ends.min))
     return np.where(inside, np.where(inside, x, 0).astype(np.int64), np.int64(ends.min)).astype(dtype)

@@ -98,8 +98,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             # Source: docs/facts/onnxruntime.md 5.6: what lies in memory is taken for rows.
             given = inputs[0] if step["transpose_a"] else np.ascontiguousarray(left.swapaxes(-1, -2))
             left = given.reshape(left.shape)
-        left, layout = left.reshape(-1, 1, left.shape[-1]), real_product.Layout(turned_a=turned)
+        left, layout = left.reshape(math.prod(left.shape[:-1]), 1, left.shape[-1]), real_product.Layout(turned_a=turned)
     elif math.prod(right.shape[:-2]) == 1 and right.ndim <= left.ndim and not step["apart"]:
-        left, right = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[-2:])
+        left, right = left.reshape(math.prod(left.shape[:-1]), left.shape[-1]), right.reshape(right.shape[-2:])
     product = real_product.products(rule, left, right, c, step["alpha"], step["beta"], layout)
     return [product.reshape(step["output_shape"])]

@@ -1,6 +1,7 @@
 """convert: the same number in another type. NaNs keep their sign; narrowed ones are quiet.
 
-Widened from 16 bits NaNs keep their payload, and whether they become quiet is the rule `widen`, if there is one.
+Widened from 16 bits NaNs keep their payload, and whether they become quiet is the rule `widen`, if there is one; what
+binary32's become in f16 is the rule `half_nan`.
 With `one_nan`, bf16 has one NaN for all of binary32, as kernels store it that widen their operands.
 Integers keep their low bits, anything but 0 is true; f64 and integers reach f16 and bf16 by way of f32. Floats of 8
 bits and fewer are made by the rule `narrow`, scales of 8 exponent bits by `power`.
@@ -14,8 +15,8 @@ import numpy as np
 
 from ...graph import DATA_TYPES, Attribute, DataType
 from ...rules import cast as cast_rules
+from ...rules import half_nan, power_code, widen
 from ...rules import narrow as narrow_rules
-from ...rules import power_code, widen
 from ..core.base import Call, Lowered, Operator, Step, same_shape
 from ..core.elementwise import blockwise, in_lanes
 from .cast import narrow
@@ -81,13 +82,17 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             result = narrow(x.astype(np.float32), target.numpy)
             if "one_nan" in step.parameters:
                 result.view(np.uint16)[np.isnan(x)] = _ONE_NAN
+            if "half_nan" in step.rules:
+                places = np.flatnonzero(np.isnan(x))
+                bits = half_nan.RULES[step.rules["half_nan"]](x.reshape(-1).view(np.uint32)[places], places, x.size)
+                result.reshape(-1).view(np.uint16)[places] = bits
             return [result]
         return [x.astype(target.numpy, copy=x is inputs[0])]
 
 
 OPERATOR = Operator(
     "convert",
-    ("cast", "cast_tail", "narrow", "power_code", "widen"),
+    ("cast", "cast_tail", "half_nan", "narrow", "power_code", "widen"),
     same_shape,
     lower,
     reference,

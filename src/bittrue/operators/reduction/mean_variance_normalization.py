@@ -27,11 +27,11 @@ def lower(call: Call) -> Lowered:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Rows of the numbers along the axes, by the rule."""
     x, axes = inputs[0], step["axes"]
+    if not x.size:
+        return [x.copy()]
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     moved = np.transpose(x, (*kept, *axes))
     rows = np.ascontiguousarray(moved).reshape(-1, math.prod(x.shape[axis] for axis in axes))
-    if not x.size:
-        return [x.copy()]
     rule = real_normalization.RULES[step.rules["real_normalization"]]
     found = rule.by_rows(rows, None, None, 0.0, True, "moments")[0].reshape(moved.shape)
     return [np.ascontiguousarray(np.transpose(found, np.argsort((*kept, *axes))))]

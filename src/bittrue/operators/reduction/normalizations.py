@@ -95,6 +95,8 @@ def infer_group(call: Call) -> list[Shape]:
 def reference_group(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Every group of channels on its own, channels scaled."""
     x, groups = inputs[0], step["groups"]
+    if not x.size:
+        return [x.copy()]
     rule = real_normalization.RULES[step.rules["real_normalization"]]
     rows = x.reshape(x.shape[0] * groups, -1)
     inner = math.prod(x.shape[2:])
