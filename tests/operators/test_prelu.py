@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check, feeds_for
+from support.runtimes import RUNTIMES
 from support.strategies import scales, seeded, seeds, shapes, zero_points
 from support.unary import reals
 
@@ -55,6 +56,15 @@ def test_values_by_hand() -> None:
     content = single("PRELU", None, [T("s8", (2, 2), 1.0), alpha], [T("s8", (), 1.0)])
     result = bittrue.load(content).prepare().run(np.int8([[-2, -4], [5, 7]]))
     assert result["t2"].tolist() == [[-1, 2], [5, 7]]
+
+
+def test_alpha_of_16_bits_is_refused() -> None:
+    """The runtime takes its bytes for alphas of 8 bits."""
+    alpha = T("s16", (2,), 0.25, data=np.int16([0x0201, 0x0403]))
+    content = single("PRELU", None, [T("s16", (2, 2), 1.0), alpha], [T("s16", (), 0.25)])
+    feeds = [[np.int16([[-2, -4], [-5, -7]])]]
+    assert RUNTIMES["litert"].run(content, feeds, [2]).values[2].tolist() == [[-2, -8], [-5, -14]]
+    assert check(content, feeds, may_refuse=("BT-UNDEFINED",)) == "refused"
 
 
 def test_alpha_larger_than_the_input_is_refused() -> None:

@@ -96,6 +96,12 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("prelu", ("f32 f32 -> f32",), {}, "run", requires=(_RANK,)),
     Row(
+        "prelu",
+        ("s16 s16 -> s16",),
+        refuses="the kernel does not check the type of alpha: it takes the bytes of its 16-bit numbers for 8-bit ones",
+        advice="quantize alpha to s8",
+    ),
+    Row(
         "quantize",
         ("f32 -> s8|u8|s16|s4|u4",),
         {"quantize": "binary32_divide_away"},
