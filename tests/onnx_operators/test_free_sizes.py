@@ -65,6 +65,11 @@ _KEEPING = {
         "a = Unsqueeze(x, nought) b = SpaceToDepth<blocksize=1>(a) c = DepthToSpace<blocksize=1>(b)"
         " y = Squeeze(c, nought)"
     ),
+    "If": (
+        "s = ReduceSum<keepdims=0>(x) c = Cast<to=9>(s) y = If(c)<then_branch = one_way () => (float[p, q, r] t)"
+        " { t = Tanh(x) }, else_branch = other_way () => (float[p, q, r] e) { e = Neg(x) }>"
+    ),
+    "Scan": ("y = Scan<num_scan_inputs=1, body = row (float[p, q] l) => (float[p, q] t) { t = Tanh(l) }>(x)"),
 }
 _STANDARD = {
     "Attention of the standard": "y = Attention<q_num_heads=2, kv_num_heads=2>(x, x, x)",
@@ -121,8 +126,9 @@ def _model(nodes: str, opset: int) -> bytes:
     model.graph.initializer.extend(
         numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items() if name in read
     )
-    del model.graph.output[0].type.tensor_type.shape.dim[:]
-    model.graph.output[0].type.tensor_type.ClearField("shape")
+    called = [attribute.g for node in model.graph.node for attribute in node.attribute if attribute.HasField("g")]
+    for info in (*model.graph.output, *(info for graph in called for info in (*graph.input, *graph.output))):
+        info.type.tensor_type.ClearField("shape")
     return bytes(model.SerializeToString())
 
 

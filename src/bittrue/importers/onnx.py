@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 28
 _DEFAULT_DOMAIN = "ai.onnx"
+_CALLING = ("If", "Loop", "Scan")
 _MOST_NODES = 100_000
 # The IR version since which initializers may be what inputs are by default.
 _DEFAULTS = 4
@@ -247,6 +248,9 @@ class _Reader:
             if info.type.WhichOneof("value") == "tensor_type" and info.type.tensor_type.elem_type:
                 found[info.name] = self._declared(info)
         cut = {node.input[0] for node in proto.node if node.op_type == "SplitToSequence" and node.input}
+        # What a runtime's inference knows of what called graphs give decides which nodes behind it are joined.
+        read = {name for node in proto.node for name in node.input}
+        cut |= {name for node in proto.node if node.op_type in _CALLING for name in node.output if name in read}
         cut -= {name for name, tensor in found.items() if tensor.shape}
         if cut and proto is self.model.graph:
             found.update((info.name, self._declared(info)) for info in self._inferred() if info.name in cut)
@@ -267,6 +271,11 @@ class _Reader:
         except Exception:
             # The package's own C++ code raises what it likes; then the sizes count as unknown.
             return ()
+        for info in (*graph.value_info, *graph.output):
+            for dim in info.type.tensor_type.shape.dim:
+                # Names that the package makes up say nothing.
+                if dim.dim_param.startswith("unk__"):
+                    dim.Clear()
         return (*graph.value_info, *graph.output)
 
     def _declared(self, info: ValueInfoProto) -> Tensor:
