@@ -111,6 +111,14 @@ def test_xnnpack_pads_further_and_bittrue_refuses_it() -> None:
 
 
 @pytest.mark.numerics("xnnpack")
+@pytest.mark.parametrize("activation", range(4))
+def test_an_average_of_one_tap_keeps_zeros_and_what_is_no_number(activation: int) -> None:
+    content = model("AVERAGE_POOL_2D", "f32", (1, 2, 2, 2), (1, 1), fusedActivationFunction=activation)
+    x = np.float32([-0.0, 0.0, np.nan, -np.nan, np.inf, -np.inf, -3, 7]).reshape(1, 2, 2, 2)
+    assert check(content, [[x]]) == "equal"
+
+
+@pytest.mark.numerics("xnnpack")
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_rows_of_windows_that_hang_over_top_and_bottom(stride: int) -> None:
     """XNNPACK finds the taps of another row there; with a stride, rows of the image are missing."""

@@ -23,7 +23,8 @@ _WRAPPED = (
 _POOLS = (("counts_within", (1, 1), (1, 1)), ("windows_overlap",), CLAMPS)
 _NO_WINDOW = "a window does not fit the image: the delegate gives pixels that are no maximum or average of anything"
 _ZEROS = (
-    "which of two zeros of other signs is kept, and whether NaN stays, follows the order of the delegate's comparisons"
+    "which of two zeros of other signs is kept, and whether NaN stays (of one tap -infinity, too), follows the "
+    "order of the delegate's comparisons"
 )
 _SAME = (*QUANTIZED, ("same_parameters", 0))
 
@@ -85,6 +86,14 @@ ROWS: tuple[Row, ...] = (
     *(
         Row(stem, ("f32 s32 -> f32",), _EXTREME, "run; docs/facts/xnnpack.md 3.16", when=_AXES, limit=_LANES)
         for stem in ("reduce_max", "reduce_min")
+    ),
+    Row(
+        "average_pool",
+        ("f32 -> f32",),
+        {"plain_range": "unlimited"},
+        "run",
+        when=(*_POOLS, ("one_tap",)),
+        limit=SUBNORMAL,
     ),
     Row(
         "average_pool",

@@ -473,6 +473,11 @@ def windows_overlap(call: Call) -> bool:
     return not (set(kernel) == {1} and max(strides) > 1)
 
 
+def one_tap(call: Call) -> bool:
+    """A pooling window holds one pixel."""
+    return set(call.attribute("kernel")) == {1}
+
+
 def bias_beyond(call: Call, limit: int, position: int = 2) -> bool:
     """Weights are packed, and the bias is known and leaves -limit..limit."""
     value = call.input(position).value if call.has(position) else None
@@ -562,6 +567,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "not_broadcast": not_broadcast,
     "not_empty": not_empty,
     "one_scale": one_scale,
+    "one_tap": one_tap,
     "output_is_empty": output_is_empty,
     "constant_number_has_more_axes": constant_number_has_more_axes,
     "output_zero_point_outside": output_zero_point_outside,

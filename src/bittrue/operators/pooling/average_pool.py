@@ -132,6 +132,11 @@ def _reference_whole(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
     return (reference_mean if "mean" in step.rules else reference_sum)(step, inputs[:1])
 
 
+def _lower_one_tap(call: Call) -> Lowered:
+    """A window of one tap is a clamp, which leaves alone NaN and the sign of zeros."""
+    return Lowered(limits(call), operator="relu")
+
+
 _Way = tuple[Callable[[Call], Lowered], Callable[[Step, Sequence[np.ndarray]], "list[np.ndarray]"]]
 _WAYS: dict[str, _Way] = {
     "average": (_lower_plain, _reference_plain),
@@ -141,6 +146,7 @@ _WAYS: dict[str, _Way] = {
     "window_levels": (average_levels.lower, average_levels.reference),
     "rescale": (_lower_whole, _reference_whole),
     "mean": (_lower_whole, _reference_whole),
+    "plain_range": (_lower_one_tap, _reference_plain),
 }
 
 
@@ -155,7 +161,6 @@ OPERATOR = Operator(
         "accumulate",
         "activation_range",
         "order",
-        "plain_range",
         "scale_form",
         "store",
     ),
