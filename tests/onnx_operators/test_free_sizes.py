@@ -69,6 +69,11 @@ _KEEPING = {
         "s = ReduceSum<keepdims=0>(x) c = Cast<to=9>(s) y = If(c)<then_branch = one_way () => (float[p, q, r] t)"
         " { t = Tanh(x) }, else_branch = other_way () => (float[p, q, r] e) { e = Neg(x) }>"
     ),
+    "If with a Reshape": (
+        "k = Reshape(x, joined) s = ReduceSum<keepdims=0>(k) c = Cast<to=9>(s)"
+        " y = If(c)<then_branch = one_way () => (float[p, q, r] t) { t = Reshape(x, joined) },"
+        " else_branch = other_way () => (float[p, q, r] e) { e = Neg(x) }>"
+    ),
     "Scan": ("y = Scan<num_scan_inputs=1, body = row (float[p, q] l) => (float[p, q] t) { t = Tanh(l) }>(x)"),
 }
 _STANDARD = {

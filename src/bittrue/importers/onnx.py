@@ -24,10 +24,12 @@ from .protobuf import check_texts, set_apart
 from .recognise import as_bytes
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+    from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 28
 _DEFAULT_DOMAIN = "ai.onnx"
+# Dimensions of a tensor, at most.
+_RANK = 64
 _CALLING = ("If", "Loop", "Scan")
 _MOST_NODES = 100_000
 # The IR version since which initializers may be what inputs are by default.
@@ -106,6 +108,21 @@ def _check_node_names(proto: GraphProto) -> None:
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 _check_node_names(attribute.g)
+
+
+def _hand_in_shapes(proto: GraphProto, outside: Mapping[str, TensorProto]) -> None:
+    """Gives called graphs what may be shapes among the constants outside, where the package does not look for them."""
+    for name in sorted(outside.keys() & set(free_names(proto))):
+        proto.initializer.add().CopyFrom(outside[name])
+    known = {tensor.name: tensor for tensor in proto.initializer if len(tensor.dims) == 1 and tensor.dims[0] <= _RANK}
+    for node in proto.node:
+        for attribute in node.attribute:
+            if node.op_type == "Constant" and attribute.HasField("t") and len(attribute.t.dims) == 1:
+                for name in node.output:
+                    attribute.t.name = name
+                    known[name] = attribute.t
+            elif attribute.HasField("g"):
+                _hand_in_shapes(attribute.g, known)
 
 
 @dataclass
@@ -266,6 +283,7 @@ class _Reader:
             # Another domain's are not known there, and keep the shape all the same.
             if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
                 node.domain = ""
+        _hand_in_shapes(model.graph, {})
         try:
             graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
         except Exception:
