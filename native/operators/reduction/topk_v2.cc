@@ -41,7 +41,12 @@ class TopK final : public Kernel {
       uint8_t* places = run.outputs[1] + (outer * count_ * inner + place) * position_bytes_;
       if constexpr (std::is_same_v<T, float>) {
         auto* keys = reinterpret_cast<uint64_t*>(run.scratch) + worker * dimension_;
-        sort_keys(run, worker, x, keys);
+        if (heap_) {
+          for (int64_t i = 0; i < dimension_; ++i) keys[i] = key_of(x, i);
+          fill_heap(keys, std::greater<>());
+        } else {
+          sort_keys(run, worker, x, keys);
+        }
         for (int64_t i = 0; i < count_; ++i) {
           const auto position = static_cast<int32_t>(~keys[i]);
           values[i * inner] = x[position * inner];
@@ -118,10 +123,9 @@ class TopK final : public Kernel {
     if (position_bytes_ == 8) std::memcpy(to, &wide, 8);
   }
 
-  int64_t rows_, dimension_, inner_, count_;
   // Moves an element down until none below it comes later; of two that do, the later one moves up.
-  template <class Before>
-  void sink(int32_t* heap, int64_t place, const Before& before) const {
+  template <class Element, class Before>
+  void sink(Element* heap, int64_t place, const Before& before) const {
     for (int64_t below = 2 * place + 1; below < count_; below = 2 * place + 1) {
       if (below + 1 < count_ && before(heap[below], heap[below + 1])) ++below;
       if (before(heap[below], heap[place])) return;
@@ -131,18 +135,18 @@ class TopK final : public Kernel {
   }
 
   // The first `count` of the order in a heap, built from behind, that every better one enters at the root.
-  template <class Before>
-  void fill_heap(int32_t* order, const Before& before) const {
-    std::reverse(order, order + count_);
-    for (int64_t place = count_ - 1; place >= 0; --place) sink(order, place, before);
+  template <class Element, class Before>
+  void fill_heap(Element* elements, const Before& before) const {
+    std::reverse(elements, elements + count_);
+    for (int64_t place = count_ - 1; place >= 0; --place) sink(elements, place, before);
     for (int64_t i = count_; i < dimension_; ++i) {
-      const auto next = static_cast<int32_t>(i);
-      if (!before(next, order[0])) continue;
-      order[0] = next;
-      sink(order, 0, before);
+      if (!before(elements[i], elements[0])) continue;
+      elements[0] = elements[i];
+      sink(elements, 0, before);
     }
   }
 
+  int64_t rows_, dimension_, inner_, count_;
   bool largest_, heap_;
   int64_t position_bytes_;
 };
