@@ -189,6 +189,31 @@ using LayerSums = void (*)(const LayerSumSpec& spec, const int32_t* acc, const f
 // binary32_fused_polynomials of gelu), or (by_quotient) that of rules/recurrence, at in[i]; out may be in.
 enum class RealFunction : uint8_t { exp, logistic, tanh, erf, gelu, gelu_tanh, logistic_by_quotient, tanh_by_quotient };
 using RealFunctionCore = void (*)(RealFunction function, const float* in, float* out, int64_t count);
+// out[i] = the function of x[i], which has the numbers a and b, every operation rounded: log, softplus, elu, celu and selu
+// (of a, scaled by b) as groups of four of arithmetic/rational have them; raised to a, then lowered to b (limit); a x + b
+// within [0, 1] (hard_sigmoid), of 1/6 and 1/2 times x (hard_swish); times a below zero, or also at zero and NaN. out may be x.
+struct RealLoop {
+  enum Function : uint8_t {
+    log,
+    softplus,
+    elu,
+    celu,
+    selu,
+    square_root,
+    inverse_square_root,
+    round_even,
+    round_down,
+    round_up,
+    limit,
+    hard_sigmoid,
+    hard_swish,
+    scaled_below_zero,
+    scaled_unless_above_zero
+  };
+  Function function = limit;
+  float a = 0, b = 0;
+};
+using RealLoopCore = void (*)(const RealLoop& loop, const float* x, float* out, int64_t count);
 // Softmax by the rules binary32_polynomial_16_lanes, _8_lanes and _4_lanes; count is at least 1.
 struct SoftmaxRows {
   // The largest of all; where one is NaN, any.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arithmetic/narrow_float.h"
+#include "arithmetic/rational.h"
 #include "cores_cases.h"
 #include "cores_real.h"
 #include "cores_report.h"
@@ -97,6 +98,7 @@ inline void check_scaled_product(Context& context) {
 namespace twin {
 #include "isa/core_declarations.inc"
 #include "isa/real_functions.inc"
+#include "isa/real_loops.inc"
 }  // namespace twin
 
 inline void check_real_function(Context& context) {
@@ -124,6 +126,36 @@ inline void check_real_function(Context& context) {
       char text[80];
       std::snprintf(text, sizeof text, "function %d of %lld elements", static_cast<int>(function),
                     static_cast<long long>(count));
+      context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
+                                  reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
+    }
+  }
+}
+
+inline void check_real_loop(Context& context) {
+  Random& random = context.random;
+  const RealLoopCore core = context.cores.real_loop();
+  for (int function = RealLoop::log; function <= RealLoop::scaled_unless_above_zero; ++function) {
+    for (int64_t round = 0; round < context.rounds(100); ++round) {
+      const int64_t count = random.pick(kCounts);
+      Exact<float> in(count), out(count);
+      const float strange[] = {0.0f,   -0.0f, INFINITY, -INFINITY, NAN,   -NAN,  3e38f, -3e38f,
+                               1e-45f, 0.5f,  -0.5f,    2.5f,      -1.5f, 1e-7f, -6.0f, 8388607.5f};
+      for (int64_t i = 0; i < count; ++i) {
+        const double size = std::exp2(static_cast<double>(random.between(-3000, 3000)) / 100);
+        in[i] = random.one_in(8) ? random.pick(strange) : static_cast<float>(random.one_in(2) ? size : -size);
+      }
+      const auto number = [&] { return static_cast<float>(static_cast<double>(random.between(-3000, 3000)) / 1000); };
+      const RealLoop loop{static_cast<RealLoop::Function>(function), number(), number()};
+      std::vector<float> expected(count);
+      for (int64_t i = 0; i < count; ++i) {
+        volatile float x = in[i];
+        const float one = x;
+        twin::real_loop(loop, &one, &expected[i], 1);
+      }
+      core(loop, in.data(), out.data(), count);
+      char text[80];
+      std::snprintf(text, sizeof text, "loop %d of %lld elements", function, static_cast<long long>(count));
       context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
                                   reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
     }

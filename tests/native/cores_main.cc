@@ -602,6 +602,7 @@ constexpr CheckRow kChecks[] = {
     {"layer_sums", check_layer_sums},
     {"scale_bytes", check_scale_bytes},
     {"real_function", check_real_function},
+    {"real_loop", check_real_loop},
     {"softmax_rows", check_softmax_rows},
     {"widen_halves", check_halves},
     {"narrow_to_halves", check_halves},

@@ -32,6 +32,7 @@ constexpr Cores own_cores() {
   cores.layer_sums = layer_sums;
   cores.scale_bytes = scale_bytes;
   cores.real_function = real_function;
+  cores.real_loop = real_loop;
   cores.softmax_rows = &kSoftmaxRows;
   cores.widen_halves = widen_halves;
   cores.narrow_to_halves = narrow_to_halves;

@@ -91,11 +91,11 @@ bool short_row(const float* in, float* out, int64_t count) {
 }
 
 float powers_in_lanes(const float* in, float* out, int64_t count, float largest, int lanes) {
-  return lanes == 8 ? powers(in, out, count, largest, lanes) : powers_in_sixteens(in, out, count, largest);
+  return lanes == 16 ? powers_in_sixteens(in, out, count, largest) : powers(in, out, count, largest, lanes);
 }
 
 bool row_in_lanes(const float* in, float* out, int64_t count, int lanes) {
-  if (lanes == 8) return row(in, out, count, lanes);
+  if (lanes != 16) return row(in, out, count, lanes);
   if (count <= 16) return short_row<1>(in, out, count);
   if (count <= 32) return short_row<2>(in, out, count);
   if (count <= 48) return short_row<3>(in, out, count);

@@ -22,6 +22,7 @@ constexpr Cores own_cores() {
   cores.requantize_row = requantize_row;
   cores.quantize_reals = quantize_reals;
   cores.real_function = real_function;
+  cores.real_loop = real_loop;
   cores.softmax_rows = &kSoftmaxRows;
   cores.widen_halves = widen_halves;
   cores.narrow_to_halves = narrow_to_halves;

@@ -4,6 +4,7 @@
 
 #include "operators/core/registry.h"
 #include "operators/elementwise/logistic.h"
+#include "operators/elementwise/real_loops.h"
 #include "operators/quantization/level_kernel.h"
 
 namespace bittrue {
@@ -57,10 +58,7 @@ std::unique_ptr<Kernel> make_clip(const Step& step, const CoreSet& cores) {
   require(step.output().type == type, "no native kernel for these types");
   if (type == Type::f32) {
     const float least = real_end(step, 1, "low"), most = real_end(step, 2, "high");
-    return make_map<float, float>(step, [least, most](float x) {
-      const float raised = x < least ? least : x;
-      return raised > most ? most : raised;
-    });
+    return make_real_loop(step, cores, {RealLoop::limit, least, most});
   }
   const int64_t least = integer_end(step, 1, "low"), most = integer_end(step, 2, "high");
   switch (type) {

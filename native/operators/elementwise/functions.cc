@@ -34,31 +34,27 @@ std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
 }
 
 // Functions with factors.
-std::unique_ptr<Kernel> make_exponential_unit(const Step& step) {
+std::unique_ptr<Kernel> make_exponential_unit(const Step& step, const CoreSet& cores) {
   const std::string& function = step.text("function");
   const auto alpha = static_cast<float>(step.real("alpha"));
   if (function == "parametric_elu") {
-    return make_grouped_map(
-        step, [alpha](const float* x, float* out, int64_t count) { real_loops::rational_elu(alpha, x, out, count); },
-        [alpha](float x) { return x < 0 ? alpha * (arithmetic::exp(x) - 1.0f) : x; });
+    return make_grouped_map(step, grouped_loop(cores, {RealLoop::elu, alpha}),
+                            [alpha](float x) { return x < 0 ? alpha * (arithmetic::exp(x) - 1.0f) : x; });
   }
   if (function == "celu") {
-    return make_grouped_map(
-        step, [alpha](const float* x, float* out, int64_t count) { real_loops::rational_celu(alpha, x, out, count); },
-        [alpha](float x) {
-          const float below = alpha * (arithmetic::exp(x / alpha) - 1.0f);
-          return (x < 0 ? 0.0f : x) + (below > 0 ? 0.0f : below);
-        });
+    return make_grouped_map(step, grouped_loop(cores, {RealLoop::celu, alpha}), [alpha](float x) {
+      const float below = alpha * (arithmetic::exp(x / alpha) - 1.0f);
+      return (x < 0 ? 0.0f : x) + (below > 0 ? 0.0f : below);
+    });
   }
   require(function == "selu", "no native function");
   const auto gamma = static_cast<float>(step.real("gamma"));
-  return make_grouped_map(
-      step, [=](const float* x, float* out, int64_t count) { real_loops::rational_selu(alpha, gamma, x, out, count); },
-      [=](float x) { return x > 0 ? gamma * x : gamma * alpha * (arithmetic::exp(x) - 1.0f); });
+  return make_grouped_map(step, grouped_loop(cores, {RealLoop::selu, alpha, gamma}),
+                          [=](float x) { return x > 0 ? gamma * x : gamma * alpha * (arithmetic::exp(x) - 1.0f); });
 }
 
 std::unique_ptr<Kernel> make_elu(const Step& step, const CoreSet& cores) {
-  if (in_groups(step)) return make_exponential_unit(step);
+  if (in_groups(step)) return make_exponential_unit(step, cores);
   return make_function(
       step, cores, [](float x) { return x < 0 ? arithmetic::expm1(x) : x; }, [](float x) { return fused::elu(x); });
 }
@@ -75,7 +71,7 @@ std::unique_ptr<Kernel> make_exp(const Step& step, const CoreSet& cores) {
 std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
   if (step.has_array("missing")) return make_partial_table(step);
   if (in_groups(step)) {
-    return make_grouped_map(step, real_loops::rational_log, [](float x) { return arithmetic::log(x); });
+    return make_grouped_map(step, grouped_loop(cores, {RealLoop::log}), [](float x) { return arithmetic::log(x); });
   }
   return make_function(step, cores, [](float x) { return arithmetic::log(x); }, [](float x) { return fused::log(x); });
 }

@@ -14,7 +14,7 @@ std::unique_ptr<Kernel> make_hard_swish(const Step& step, const CoreSet& cores) 
   if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
   if (step.rules.count("real_function") != 0) {
     if (step.rule("real_function") == "binary32_single_operations") {
-      return make_real_loop(step, real_loops::hard_swish);
+      return make_real_loop(step, cores, {RealLoop::hard_swish});
     }
     require(step.rule("real_function") == "binary32_fused", "no native rule for this slot");
     return make_map<float, float>(step, [](float x) { return arithmetic::fused::hard_swish(x); });

@@ -14,9 +14,8 @@ std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) 
     require(alpha == alpha, "the slope is NaN");
     const bool unless_above = step.rule("slope") == "scaled_unless_above_zero";
     require(unless_above || step.rule("slope") == "scaled_below_zero", "no native rule for this slot");
-    return make_real_loop(step, [=](const float* x, float* out, int64_t count) {
-      real_loops::leaky_relu(alpha, unless_above, x, out, count);
-    });
+    const auto function = unless_above ? RealLoop::scaled_unless_above_zero : RealLoop::scaled_below_zero;
+    return make_real_loop(step, cores, {function, alpha});
   }
   if (step.texts.count("form")) return make_leaky_levels(step, cores);
   if (step.has_array("table")) return make_level_table(step, cores);

@@ -21,12 +21,10 @@ void require_single_operations(const Step& step) {
   require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
 }
 
-std::unique_ptr<Kernel> make_hard_sigmoid(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_hard_sigmoid(const Step& step, const CoreSet& cores) {
   require_single_operations(step);
   const auto alpha = static_cast<float>(step.real("alpha")), beta = static_cast<float>(step.real("beta"));
-  return make_real_loop(step, [alpha, beta](const float* x, float* out, int64_t count) {
-    real_loops::hard_sigmoid(alpha, beta, x, out, count);
-  });
+  return make_real_loop(step, cores, {RealLoop::hard_sigmoid, alpha, beta});
 }
 
 std::unique_ptr<Kernel> make_softsign(const Step& step, const CoreSet&) {
@@ -35,14 +33,14 @@ std::unique_ptr<Kernel> make_softsign(const Step& step, const CoreSet&) {
 }
 
 // max(x, 0) + log(1 + e^-|x|)
-std::unique_ptr<Kernel> make_softplus(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_softplus(const Step& step, const CoreSet& cores) {
   require_single_operations(step);
   const auto rest = [](float x) {
     if (x != x) return x + x;
     const float logarithm = arithmetic::log1p(arithmetic::exp(-std::fabs(x)));
     return x > 0 ? x + logarithm : logarithm;
   };
-  return make_grouped_map(step, real_loops::rational_softplus, rest);
+  return make_grouped_map(step, grouped_loop(cores, {RealLoop::softplus}), rest);
 }
 
 // tanh(softplus(x)) x; the reference decides which NaN stays.

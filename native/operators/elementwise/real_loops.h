@@ -1,5 +1,5 @@
-// Loops over real numbers with selects and square roots. Their file is compiled without the flags of exceptions and errno, which
-// nobody reads: only so they become vectors.
+// Loops over real numbers with selects, in the order that is written. Those of `real_loop` are cores; what is left here is
+// compiled without the flags of exceptions and errno, which nobody reads: only so they become vectors.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,11 @@
 namespace bittrue {
 namespace real_loops {
 
-// out[i] = the function of x[i]; those of `rational` are of groups of four.
-using Loop = void(const float* x, float* out, int64_t count);
-Loop rational_log, rational_sin, rational_cos, rational_softplus, square_root, inverse_square_root;
-Loop round_even, round_down, round_up;  // to integers
+// out[i] = the function of x[i], of groups of four.
+void rational_sin(const float* x, float* out, int64_t count);
+void rational_cos(const float* x, float* out, int64_t count);
 
-void rational_elu(float alpha, const float* x, float* out, int64_t count);
-void rational_celu(float alpha, const float* x, float* out, int64_t count);
-void rational_selu(float alpha, float gamma, const float* x, float* out, int64_t count);
-
-void hard_sigmoid(float alpha, float beta, const float* x, float* out, int64_t count);
-void hard_swish(const float* x, float* out, int64_t count);  // x * hard_sigmoid of 1/6 and 1/2
-
-// x times the slope below zero; `unless_above`: also at zero, and NaN.
-void leaky_relu(float slope, bool unless_above, const float* x, float* out, int64_t count);
-// The same with a slope per number, none of which is NaN.
+// x times the slope below zero, none of which is NaN.
 void leaky_relu(const float* x, const float* slopes, float* out, int64_t count);
 
 // The first number where it is NaN, or where neither is and it is beyond the second one, or equal with `first`.
@@ -33,14 +23,19 @@ void chosen(bool largest, bool first, const T* a, const T* b, T* out, int64_t co
 
 }  // namespace real_loops
 
-// A kernel of one loop, loop(from, to, count).
-template <class Loop>
-std::unique_ptr<Kernel> make_real_loop(const Step& step, const Loop& loop) {
+// A kernel of one loop of the core.
+[[gnu::cold]] inline std::unique_ptr<Kernel> make_real_loop(const Step& step, const CoreSet& cores,
+                                                            const RealLoop& loop) {
   require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
-  const auto block = [loop](const uint8_t* const* in, uint8_t* out, int64_t count) {
-    loop(reinterpret_cast<const float*>(in[0]), reinterpret_cast<float*>(out), count);
+  const auto block = [loop, core = cores.real_loop()](const uint8_t* const* in, uint8_t* out, int64_t count) {
+    core(loop, reinterpret_cast<const float*>(in[0]), reinterpret_cast<float*>(out), count);
   };
   return make_blocks(step, {sizeof(float)}, sizeof(float), BlockFunction(block));
+}
+
+// The same as a function(from, to, count).
+inline auto grouped_loop(const CoreSet& cores, const RealLoop& loop) {
+  return [loop, core = cores.real_loop()](const float* x, float* out, int64_t count) { core(loop, x, out, count); };
 }
 
 }  // namespace bittrue

@@ -3,6 +3,7 @@
 
 #include "operators/core/registry.h"
 #include "operators/elementwise/logistic.h"
+#include "operators/elementwise/real_loops.h"
 #include "operators/quantization/quantize.h"
 
 namespace bittrue {
@@ -17,7 +18,8 @@ std::unique_ptr<Kernel> make_relu(const Step& step, const CoreSet& cores) {
   const auto least = static_cast<float>(low->second);
   const float most =
       high == step.reals.end() ? std::numeric_limits<float>::infinity() : static_cast<float>(high->second);
-  return make_map<float, float>(step, [=](float x) { return x < least ? least : (x > most ? most : x); });
+  require(!(least > most), "the lower end is above the upper one");
+  return make_real_loop(step, cores, {RealLoop::limit, least, most});
 }
 
 BITTRUE_OPERATOR(relu, make_relu)

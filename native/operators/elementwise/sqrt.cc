@@ -49,7 +49,7 @@ std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
   if (step.has_array("missing")) return make_partial_table(step);
   const Type from = step.input(0).type;
   if (step.texts.count("dtype") == 0) {
-    return make_real_loop(step, real_loops::square_root);
+    return make_real_loop(step, cores, {RealLoop::square_root});
   }
   require(step.rule("square_root") == "binary32_divide_trunc", "no native rule for this slot");
   if (!is_8bit(from) && from != Type::s16) return nullptr;
@@ -67,7 +67,7 @@ std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
 std::unique_ptr<Kernel> make_rsqrt(const Step& step, const CoreSet& cores) {
   if (step.has_array("missing")) return make_partial_table(step);
   if (step.texts.count("dtype") == 0) {
-    return make_real_loop(step, real_loops::inverse_square_root);
+    return make_real_loop(step, cores, {RealLoop::inverse_square_root});
   }
   if (step.has_array("table")) return not_negative(step, make_table(step, cores));
   if (!is_8bit(step.output().type)) return nullptr;

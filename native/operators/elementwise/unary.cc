@@ -21,12 +21,12 @@ std::unique_ptr<Kernel> make_neg(const Step& step, const CoreSet& cores) {
   return make_integer_map(step, cores, [](int64_t q) { return -q; });
 }
 
-std::unique_ptr<Kernel> make_round(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_round(const Step& step, const CoreSet& cores) {
   const std::string& direction = step.text("direction");
-  if (direction == "down") return make_real_loop(step, real_loops::round_down);
-  if (direction == "up") return make_real_loop(step, real_loops::round_up);
+  if (direction == "down") return make_real_loop(step, cores, {RealLoop::round_down});
+  if (direction == "up") return make_real_loop(step, cores, {RealLoop::round_up});
   require(direction == "even", "no native rounding of this name");
-  return make_real_loop(step, real_loops::round_even);
+  return make_real_loop(step, cores, {RealLoop::round_even});
 }
 
 std::unique_ptr<Kernel> make_sign(const Step& step, const CoreSet& cores) {

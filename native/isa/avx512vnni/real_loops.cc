@@ -1,0 +1,7 @@
+// Functions of real numbers, every operation rounded.
+#include "arithmetic/rational.h"
+#include "isa/avx512vnni/cores.h"
+
+namespace bittrue::avx512vnni {
+#include "isa/real_loops.inc"
+}  // namespace bittrue::avx512vnni

@@ -1,0 +1,7 @@
+// Functions of real numbers, every operation rounded.
+#include "arithmetic/rational.h"
+#include "isa/portable/cores.h"
+
+namespace bittrue::portable {
+#include "isa/real_loops.inc"
+}  // namespace bittrue::portable
