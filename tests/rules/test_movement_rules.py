@@ -172,6 +172,11 @@ def test_modulo_rules_are_told_apart() -> None:
     assert found == {"zero_of_dividend": ["2.0", "-5.0", "-0.0"], "zero_of_divisor": ["2.0", "-5.0", "0.0"]}
 
 
+def test_starts_are_told_apart() -> None:
+    """A search that begins before the first element finds none where all are the smallest number."""
+    assert {name: rule.first for name, rule in rules("start").items()} == {"first_element": True, "before_first": False}
+
+
 def test_widen_rules_are_told_apart() -> None:
     """Signalling NaNs, a vector of 16 and one more."""
     x = np.full(17, 0x7C34, np.uint16).view(np.float16)

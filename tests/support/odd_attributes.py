@@ -24,6 +24,7 @@ import bittrue
 from bittrue.importers import onnx_operators
 from bittrue.importers.onnx_operators import Source
 
+from .contributed_models import GENERATORS
 from .official_onnx import official_cases
 from .onnx_models import MICROSOFT, build, single
 
@@ -392,10 +393,22 @@ def _experts_and_others() -> Iterator[Base]:
     yield Base("", "Optional", content, tuple(feeds))
 
 
+def _drawn(known: set[str]) -> Iterator[Base]:
+    """Models of the random tests, of operators that are not among those known."""
+    for draw in GENERATORS.values():
+        for seed in range(8):
+            content, feeds = draw(np.random.default_rng(seed))
+            node = onnx.load_from_string(content).graph.node[0]
+            if node.domain == MICROSOFT and node.op_type not in known:
+                known.add(node.op_type)
+                yield Base(MICROSOFT, node.op_type, content, tuple(feeds))
+
+
 @functools.cache
 def bases() -> tuple[Base, ...]:
     """Every base, at most two of the official ones with the same operator and the same attributes given."""
     chosen = [*_by_hand(), *_transformers(), *_fused(), *_sequences(), *_experts_and_others()]
+    chosen += _drawn({base.op_type for base in chosen})
     forms: dict[Any, int] = {}
     for base in _official():
         model = onnx.load_from_string(base.content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .floats import fused_multiply_add as fma
+from bittrue.arithmetic.floats import fused_multiply_add as fma
 
 F32 = npt.NDArray[np.float32]
 
