@@ -130,9 +130,13 @@ class Casts:
                     attributes = {**node.attributes, **_SAID[kind]}
                     node = self._bounded(node) if node.source == "Clip" else node
                     self._surround(node, attributes, widened, kept, kind)
-        # Between the parts of one operator nothing is rounded.
+        # A kernel knows its constants; between the parts of one operator nothing is rounded.
         for result in kept:
             cast = editor.writer(result)
+            read = None if cast is None or cast.inputs[0] is None else editor.tensors[cast.inputs[0]]
+            if cast is not None and read is not None and read.is_constant and read.outside < 2:
+                self._fold(cast)
+                continue
             wide = None if cast is None else cast.inputs[0]
             before = editor.writer(wide)
             if cast is None or wide is None or before is None or editor.type(result) == _SINGLE:
@@ -159,17 +163,21 @@ class Casts:
             cast = editor.writer(result)
             if cast is None or editor.type(result) != _SINGLE or cast.inputs[0] is None:
                 continue
-            value = editor.tensors[cast.inputs[0]]
-            if not value.is_constant:
+            if not editor.tensors[cast.inputs[0]].is_constant:
                 continue
             if len(editor.readers(result)) == 1 and result not in editor.results:
-                new = editor.constant(value.values().astype("float32"), f"{value.name}/widened", _SINGLE)
-                editor.replace_reads(result, new)
-                editor.remove(cast)
+                self._fold(cast)
                 found = True
             else:
                 editor.change(cast, attributes={**cast.attributes, "computed": True})
         return found
+
+    def _fold(self, cast: Node) -> None:
+        """Puts a constant in place of the cast of one."""
+        value = self.editor.tensors[cast.inputs[0] or 0]
+        new = self.editor.constant(value.values().astype("float32"), f"{value.name}/widened", _SINGLE)
+        self.editor.replace_reads(cast.outputs[0], new)
+        self.editor.remove(cast)
 
     # -- inside ----------------------------------------------------------------------------------------------------
     def _bounded(self, node: Node) -> Node:
