@@ -13,7 +13,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 import bittrue
 from support.differential import assert_same
-from support.onnx_models import HERE, Checks, run_runtime
+from support.onnx_models import HERE, Checks, build, check, run_runtime
 
 _ONE = helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])
 
@@ -315,3 +315,27 @@ def test_a_plan_of_weights_that_callers_may_replace(tmp_path: Path) -> None:
     session.plan.save(tmp_path / "kept.bittrue")
     x = rng.normal(size=(1, 32)).astype(np.float32)
     assert_same("loaded", bittrue.load_plan(tmp_path / "kept.bittrue").run(x)["y"], session.run(x)["y"])
+
+
+@pytest.mark.parametrize("level", [0, 4])
+@pytest.mark.parametrize("operator", ["MatMulNBits", "Gelu", "FusedMatMul"])
+def test_operators_of_the_runtime_itself_are_computed_in_every_run(operator: str, level: int) -> None:
+    """So products prepare their constants, and what they give is none for a product behind them."""
+    rng = np.random.default_rng(11)
+    names, attributes = {"MatMulNBits": "a q s", "Gelu": "a", "FusedMatMul": "a w"}[operator].split(), {}
+    if operator == "MatMulNBits":
+        attributes = {"K": 32, "N": 41, "bits": 4, "block_size": 32, "accuracy_level": level}
+    nodes = [
+        helper.make_node(operator, names, ["b"], domain="com.microsoft", **attributes),
+        helper.make_node("MatMul", ["x", "b"], ["y"]),
+    ]
+    constants = {
+        "a": rng.normal(size=(40, 32)).astype(np.float32),
+        "w": rng.normal(size=(32, 41)).astype(np.float32),
+        "q": rng.integers(0, 256, (41, 1, 16)).astype(np.uint8),
+        "s": rng.random(41).astype(np.float32),
+    }
+    feeds = {"x": rng.normal(size=(9, 40)).astype(np.float32)}
+    given = {name: constants[name] for name in names}
+    content, inputs = build(nodes, feeds, {"y": TensorProto.FLOAT}, given, opset=17)
+    assert check(content, inputs) == "equal"

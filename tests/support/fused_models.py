@@ -24,7 +24,17 @@ _OFF = ("ConvActivationFusion", "GemmActivationFusion", "MatmulTransposeFusion",
 _OFF += ("TransposeOptimizer",)
 # Real sums whose order depends on the layout that the runtime chooses for the whole graph: not seen in a plain run.
 _LAID_OUT = ("conv", "conv_transpose", "matmul", "average_pool")
-_IGNORED = ("computed_weights", "domain", "kernel_shape", "auto_pad", "made", "saturate", "precision", "storage_order")
+_IGNORED = (
+    "computed",
+    "computed_weights",
+    "domain",
+    "kernel_shape",
+    "auto_pad",
+    "made",
+    "saturate",
+    "precision",
+    "storage_order",
+)
 
 
 def optimised(content: bytes, level: str = "EXTENDED", off: Sequence[str] = _OFF, **entries: str) -> bytes:

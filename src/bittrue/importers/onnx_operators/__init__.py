@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from functools import cache
 
 from ...errors import MISFITS
+from ...graph import Attribute
 from ...records import replace
 from ..mapping import collected, snake_case
-from .base import Arrange, Called, GraphBuilder, Mapper, Source
+from .base import MICROSOFT, Arrange, Called, GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
 _THEMES = (
@@ -76,19 +77,28 @@ def map_node(source: Source) -> None:
         raise source.invalid(
             "BT-NODE-ARITY", f"operands or attributes do not fit the operator ({type(error).__name__}: {error})"
         ) from error
-    _tie_parts(source, first)
+    _mark(source, first)
     unread = sorted(set(source.attributes) - source.read)
     if unread:
         raise unknown_attribute(source, unread[0])
 
 
-def _tie_parts(source: Source, first: int) -> None:
-    """Of binary16 numbers, nodes from one node of the file say so: a runtime widens all of them or none."""
+def _mark(source: Source, first: int) -> None:
+    """What the nodes from one node of the file say besides.
+
+    Of binary16 numbers, that they belong together: a runtime widens all of them or none. Of its own domain a runtime
+    computes everything but quantizations in every run, of constants, too.
+    """
     builder = source.builder
-    if len(builder.nodes) - first < 2 or all(i is None or builder.tensors[i].dtype != "f16" for i in source.inputs):
-        return
-    tied = {"whole": next((name for name in source.outputs if name), source.label)}
-    builder.nodes[first:] = [replace(one, attributes={**one.attributes, **tied}) for one in builder.nodes[first:]]
+    marks: dict[str, Attribute] = {}
+    if len(builder.nodes) - first > 1 and any(
+        i is not None and builder.tensors[i].dtype == "f16" for i in source.inputs
+    ):
+        marks["whole"] = next((name for name in source.outputs if name), source.label)
+    if source.domain == MICROSOFT and source.op_type != "QuantizeLinear":
+        marks["computed"] = True
+    if marks:
+        builder.nodes[first:] = [replace(one, attributes={**one.attributes, **marks}) for one in builder.nodes[first:]]
 
 
 __all__ = ["Arrange", "Called", "GraphBuilder", "Source", "check_schema", "map_node"]
