@@ -128,10 +128,11 @@ bool find_line(const AddSpec& spec, const Table& table, LineConstants* c) {
   __m512d limits = _mm512_set1_pd(std::numeric_limits<double>::infinity());
   const __m512d low = _mm512_set1_pd(c->low), high = _mm512_set1_pd(c->high), slope = _mm512_set1_pd(second);
   for (int i = 0; i < 65536; i += 8) {
+    const int a = i / 256;
     const __m512d b = _mm512_add_pd(_mm512_set1_pd(i % 256), _mm512_set_pd(7, 6, 5, 4, 3, 2, 1, 0));
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(table.stored + i));
     const __m512d stored = _mm512_cvtepi32_pd(_mm256_cvtepu8_epi32(bytes));
-    const __m512d offset = _mm512_sub_pd(stored, _mm512_fmadd_pd(b, slope, _mm512_set1_pd(first * (i / 256))));
+    const __m512d offset = _mm512_sub_pd(stored, _mm512_fmadd_pd(b, slope, _mm512_set1_pd(first * a)));
     leasts = _mm512_mask_max_pd(leasts, _mm512_cmp_pd_mask(stored, low, _CMP_GT_OQ), leasts, offset);
     limits = _mm512_mask_min_pd(limits, _mm512_cmp_pd_mask(stored, high, _CMP_LT_OQ), limits, offset);
   }
