@@ -270,16 +270,11 @@ class Bilinear final : public Kernel {
     const auto* in = reinterpret_cast<const Stored*>(run.inputs[0]);
     auto* out = reinterpret_cast<Stored*>(run.outputs[0]);
     const int64_t width = in_w_ * channels_, rows = images_ * out_h_;
-    // A few rows per task: they share their input rows.
-    constexpr int64_t kTaskElements = 16 << 10;
-    const int64_t per_task =
-        run.pool.threads() > 1 ? std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, out_w_ * channels_)) : rows;
-    const int64_t tasks = rows == 0 ? 0 : (rows + per_task - 1) / per_task;
-    run.pool.parallel(tasks, [&](int64_t task, int worker) {
+    each_row(run.pool, rows, out_w_ * channels_, [&](int64_t begin, int64_t end, int worker) {
       uint8_t* scratch = run.scratch + worker * worker_bytes();
       auto* columns = reinterpret_cast<typename Rule::Column*>(scratch);
       auto* total = reinterpret_cast<Total*>(scratch + column_bytes());
-      for (int64_t r = task * per_task; r < std::min(rows, (task + 1) * per_task); ++r) {
+      for (int64_t r = begin; r < end; ++r) {
         const auto& entry = rows_.entries[r % out_h_];
         const Stored* image = in + r / out_h_ * in_h_ * width;
         Rule::vertical(image + entry.low * width, image + entry.high * width, entry.weight, columns, width);

@@ -74,14 +74,9 @@ class ExactResize final : public Kernel {
 
   void run(const Run& run) const override {
     const int64_t width = in_w_ * channels_, rows = images_ * out_h_;
-    // A few rows per task: they share their input rows.
-    constexpr int64_t kTaskElements = 16 << 10;
-    const int64_t per_task =
-        run.pool.threads() > 1 ? std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, out_w_ * channels_)) : rows;
-    const int64_t tasks = rows == 0 ? 0 : (rows + per_task - 1) / per_task;
-    run.pool.parallel(tasks, [&](int64_t task, int worker) {
+    each_row(run.pool, rows, out_w_ * channels_, [&](int64_t begin, int64_t end, int worker) {
       auto* sums = reinterpret_cast<Word*>(run.scratch + worker * worker_bytes());
-      for (int64_t r = task * per_task; r < std::min(rows, (task + 1) * per_task); ++r) {
+      for (int64_t r = begin; r < end; ++r) {
         const auto& entry = rows_.entries[r % out_h_];
         const uint8_t* image = run.inputs[0] + r / out_h_ * in_h_ * width;
         vertical(image + entry.low * width, image + entry.high * width, static_cast<Word>(entry.weight), sums, width);

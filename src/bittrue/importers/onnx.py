@@ -30,7 +30,6 @@ OLDEST_OPSET, NEWEST_OPSET = 7, 28
 _DEFAULT_DOMAIN = "ai.onnx"
 # Dimensions of a tensor, at most.
 _RANK = 64
-_CALLING = ("If", "Loop", "Scan")
 _MOST_NODES = 100_000
 # The IR version since which initializers may be what inputs are by default.
 _DEFAULTS = 4
@@ -267,7 +266,8 @@ class _Reader:
         cut = {node.input[0] for node in proto.node if node.op_type == "SplitToSequence" and node.input}
         # What a runtime's inference knows of what called graphs give decides which nodes behind it are joined.
         read = {name for node in proto.node for name in node.input}
-        cut |= {name for node in proto.node if node.op_type in _CALLING for name in node.output if name in read}
+        calling = (node for node in proto.node if any(attribute.HasField("g") for attribute in node.attribute))
+        cut |= {name for node in calling for name in node.output if name in read}
         cut -= {name for name, tensor in found.items() if tensor.shape}
         if cut and proto is self.model.graph:
             found.update((info.name, self._declared(info)) for info in self._inferred() if info.name in cut)

@@ -384,7 +384,11 @@ class _Walk:
         whole = not node.attributes.get("kernel", True)
         pairs = zip(first[2:], numbers[2:], strict=True)
         after = (new if whole or isinstance(old, int) else UNKNOWN for old, new in pairs)
-        return ((first[0], numbers[1] if node.operator.startswith("conv") else first[1], *after),)
+        return ((first[0], numbers[1], *after),)
+
+    def pools(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        """Every channel by itself, so that a free number of them stays."""
+        return tuple(found and (*found[:1], *first[1:2], *found[2:]) for found in self.images(node, first))
 
     def pad(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         numbers, widths = self._numbers(node.outputs[0]), self.folded((*node.inputs, None)[1])
@@ -497,7 +501,7 @@ _RULES: dict[str, _Rule] = {
     "arg_max": _Walk.arg_max,
     "arg_min": _Walk.arg_max,
     "attention": _Walk.attention,
-    "average_pool": _Walk.images,
+    "average_pool": _Walk.pools,
     "broadcast_to": _Walk.broadcast_to,
     "concatenation": _Walk.concatenation,
     "conv": _Walk.images,
@@ -511,7 +515,7 @@ _RULES: dict[str, _Rule] = {
     "group_normalization": _Walk.groups,
     "gru": _Walk.recurrent,
     "lstm": _Walk.recurrent,
-    "max_pool": _Walk.images,
+    "max_pool": _Walk.pools,
     "one_hot": _Walk.one_hot,
     "pad": _Walk.pad,
     "reshape": _Walk.reshape,
