@@ -1,7 +1,7 @@
 """bittrue against other runtimes over a folder of models: `bittrue bench` on each, and one table.
 
     python bench/models.py [FOLDER or MODEL ...] [--against xnnpack,openvino,litert] [--threads 1,2]
-    python bench/models.py FOLDER_OF_ONNX --against onnxruntime --output bench/results/onnx
+    python bench/models.py FOLDER_OF_ONNX --against onnxruntime --size sequence=64 --output bench/results/onnx
 
 Every model runs in a process of its own, in which all contenders take turns on the same input bytes, Python call to
 Python call. Writes OUTPUT.md and OUTPUT.json (default bench/results/native). Models that lose to the fastest peer are
@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import bittrue
 from pages import RESULTS, SHARED, write
 
 MODELS = SHARED / "models"
@@ -31,6 +32,9 @@ def measure(path: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     for option in ("against", "threads", "rounds", "seconds", "executor", "isa", "memory_limit"):
         if getattr(arguments, option) is not None:
             command += [f"--{option.replace('_', '-')}", str(getattr(arguments, option))]
+    for size in arguments.size:
+        if size.partition("=")[0] in free_dimensions(path):
+            command += ["--shape", size]
     onnx = arguments.onnx and arguments.onnx / f"{path.stem}.onnx"
     if onnx and onnx.is_file():
         command += ["--onnx", str(onnx)]
@@ -42,6 +46,15 @@ def measure(path: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         return {"file": path.name, "problem": lines[-1] if lines else f"exit status {done.returncode}"}
     described: dict[str, Any] = json.loads(done.stdout)
     return described
+
+
+def free_dimensions(path: Path) -> set[str]:
+    """Names that the file has for free dimensions of its inputs; none where it cannot be read."""
+    try:
+        graph = bittrue.load(path).graphs[0]
+    except bittrue.BittrueError:
+        return set()
+    return {name for index in graph.inputs for name in graph.tensors[index].symbols or () if name}
 
 
 def best(comparison: dict[str, Any]) -> dict[str, Any] | None:
@@ -117,7 +130,7 @@ def table(runs: list[dict[str, Any]], position: int) -> list[str]:
     return [*lines, ""]
 
 
-def page(runs: list[dict[str, Any]]) -> str:
+def page(runs: list[dict[str, Any]], sizes: list[str]) -> str:
     """The whole Markdown page."""
     good = [run for run in runs if "problem" not in run]
     lines = ["# bittrue against other runtimes", ""]
@@ -139,7 +152,8 @@ def page(runs: list[dict[str, Any]]) -> str:
             f"(fastest), {rounds[0]}{f' to {rounds[-1]}' if len(rounds) > 1 else ''} interleaved rounds in one "
             "process, the same random input bytes, Python call to Python call. The ratio is the median over the rounds "
             "with its range. The fastest peer is chosen for each model, by its median. *bytes*: the outputs against "
-            "bittrue's, for this one input.",
+            "bittrue's, for this one input."
+            + (f" Free dimensions have the sizes {', '.join(sizes)}, others 1." if sizes else ""),
             "",
         ]
         for position in range(len(first["comparisons"])):
@@ -172,6 +186,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="per model and number of threads")
     parser.add_argument("--executor", default="auto")
     parser.add_argument("--isa")
+    parser.add_argument("--size", action="append", default=[], metavar="NAME=N", help="of free dimensions called so")
     parser.add_argument("--memory-limit", type=int, metavar="MIB")
     parser.add_argument("--onnx", type=Path, metavar="FOLDER", help="the same networks as ONNX, under the same stems")
     parser.add_argument("--output", type=Path, default=RESULTS / "native", help="without suffix")
@@ -190,7 +205,7 @@ def main() -> None:
             print(f"    {comparison['threads']}: {comparison['conclusion']}", file=sys.stderr, flush=True)
         if "problem" in runs[-1]:
             print(f"    {runs[-1]['problem']}", file=sys.stderr, flush=True)
-    text = page(runs)
+    text = page(runs, arguments.size)
     print(text)
     write(arguments.output, text, runs)
 

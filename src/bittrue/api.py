@@ -102,7 +102,7 @@ class Model:
         isa: str | None = None,
         passes: Sequence[str] | None = None,
         graph: int | str = 0,
-        shapes: Mapping[str, Sequence[int]] | None = None,
+        shapes: Mapping[str, Sequence[int] | int] | None = None,
         outputs: Sequence[str] | None = None,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         iteration_limit: int = DEFAULT_ITERATION_LIMIT,
@@ -122,9 +122,10 @@ class Model:
                 never depends on them.
             graph: index of a graph, its name, or a signature key.
             shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``. Where a file leaves sizes of
-                inputs open and none are given, every run may have others: a session of one plan for each combination
-                of shapes, of which the last few are kept. `session.plan` is then one for small sizes; where none of
-                those that are tried fit, it ends before what they do not fit.
+                inputs open and no shape is given, every run may have others: a session of one plan for each combination
+                of shapes, of which the last few are kept. `session.plan` is then one for small sizes, or for those
+                given by the names that the file has for free dimensions: ``{"sequence": 64}``. Where none of the small
+                sizes that are tried fit, it ends before what they do not fit.
             outputs: names of the tensors to compute instead of the graph's outputs; whatever they do not need is left
                 out, for example a custom operator at the end.
             memory_limit: bytes of live activations and temporaries that a run may need, beside eight times the bytes of

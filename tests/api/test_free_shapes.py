@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,41 @@ def test_every_run_may_have_other_sizes(executor: str) -> None:
         assert session.run(x=x)["z"].shape == expected.shape
         assert session.trace(x)["z"].tobytes() == expected.tobytes()
         assert session.profile(x, rounds=1).steps
+
+
+def test_sizes_by_the_names_of_free_dimensions() -> None:
+    session = bittrue.load(_CONVOLUTION).prepare(shapes={"H": 6, "W": (9,)})
+    assert [session.plan.tensors[i].shape for i in session.plan.inputs] == [(1, 1, 6, 9)]
+    for x in _images((1, 6, 9), (2, 5, 7)):
+        (expected,) = onnxruntime.InferenceSession(_CONVOLUTION).run(None, {"x": x})
+        assert session.run(x)["z"].tobytes() == expected.tobytes()
+    session = bittrue.load(_CACHE).prepare(shapes={"x": (4, 1, 2), "N": 4, "T": 3})
+    assert [session.plan.tensors[i].shape for i in session.plan.inputs] == [(4, 3, 2), (4, 1, 2)]
+    # An input's own shape counts before its dimensions' names.
+    assert bittrue.load(_CONVOLUTION).prepare(shapes={"x": (1, 1, 5, 5), "H": 9}).inputs[0].shape == (1, 1, 5, 5)
+
+
+def test_sizes_that_no_dimension_can_have() -> None:
+    model = bittrue.load(_CONVOLUTION)
+    with pytest.raises(bittrue.InputError, match=r"'K' is no input and no free dimension.*x, N, H, W"):
+        model.prepare(shapes={"K": 3})
+    with pytest.raises(bittrue.InputError, match=r"dimension 'H': .*\[3, 4\] is not one size"):
+        model.prepare(shapes={"H": (3, 4)})
+    with pytest.raises(bittrue.InputError, match=r"dimension 'H': .*negative"):
+        model.prepare(shapes={"H": -3})
+    with pytest.raises(bittrue.InputError, match="input 'x': 3 is no list of integers"):
+        model.prepare(shapes={"x": 3})
+    # No other sizes are tried in place of those that were asked for.
+    with pytest.raises(bittrue.InvalidModelError):
+        model.prepare(shapes={"H": 2})
+
+
+def test_sizes_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(_CONVOLUTION)
+    command = ["run", str(tmp_path / "model.onnx"), "--shape", "H=6", "--shape", "W=9", "--json"]
+    done = CliRunner().invoke(cli, command)
+    assert done.exit_code == 0, done.output
+    assert [port["shape"] for port in json.loads(done.output)["inputs"]] == [[1, 1, 6, 9]]
 
 
 def test_samples_of_many_sizes() -> None:

@@ -27,7 +27,7 @@ class Subject:
 
     file: ModelFile
     numerics: Numerics
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    shapes: Mapping[str, Sequence[int] | int] = field(default_factory=dict)
 
     @property
     def format(self) -> str:

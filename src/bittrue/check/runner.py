@@ -125,7 +125,7 @@ def check_model(
     weights: Any = None,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> CheckResult:
     """Look for everything in a model that breaks its format's specification, that runtimes refuse, or that is a hazard.

@@ -62,7 +62,13 @@ def _file_options(command: Any) -> Any:
     type=Choice(SEVERITIES),
     help="The least that is shown. Files and --json hold everything.",
 )
-@click.option("--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="Shape of an input that is left open.")
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME=1,8,8,3",
+    help="Shape of an open input, or size of a free dimension.",
+)
 @click.option("--all", "show_all", is_flag=True, help="Show every finding, also those that are alike, and whole names.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with everything.")
 @_file_options

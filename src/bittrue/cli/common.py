@@ -92,7 +92,12 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
             _option(_PREPARE, "--graph", default="0", show_default=True, help="Graph index, name or signature key."),
             _option(
-                _PREPARE, "--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="New shape of an input."
+                _PREPARE,
+                "--shape",
+                "shapes",
+                multiple=True,
+                metavar="NAME=1,8,8,3",
+                help="New shape of an input, or size of a free dimension (sequence=64); repeat for more.",
             ),
             _option(
                 _PREPARE,
@@ -236,7 +241,7 @@ def is_plan(path: str) -> bool:
 
 
 def parse_shapes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """Shapes by input name from NAME=1,8,8,3."""
+    """Shapes by input name from NAME=1,8,8,3, sizes by dimension name from NAME=64."""
     return dict(_shape(text) for text in texts)
 
 

@@ -37,7 +37,7 @@ from .tables import Column, table
     "shapes",
     multiple=True,
     metavar="NAME=1,8,8,3",
-    help="New shape of an input that is open.",
+    help="Shape of an open input, or size of a free dimension.",
 )
 @click.option(
     "--weights",

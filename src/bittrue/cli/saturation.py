@@ -14,7 +14,7 @@ from .plain import say_json
 from .tables import Column, table
 
 
-def show_saturation(loaded: api.Model, shapes: Mapping[str, Sequence[int]], as_json: bool) -> None:
+def show_saturation(loaded: api.Model, shapes: Mapping[str, Sequence[int] | int], as_json: bool) -> None:
     """Plans the model as the runtime of its format does, and prints what `find_saturation` finds."""
     plan = loaded.prepare(executor="reference", shapes=shapes).plan
     layers = find_saturation(plan)

@@ -16,7 +16,7 @@ _SIZES = (*range(2, 17), 32, 64, 128, 224, 256, 512)
 _TRIED_ALONE = 4
 
 
-def free_axes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, frozenset[int]]:
+def free_axes(graph: Graph, shapes: Mapping[str, Sequence[int] | int]) -> dict[str, frozenset[int]]:
     """The axes whose sizes the file leaves open, of inputs that nobody gave a shape; none where runs have state."""
     if any(tensor.is_variable for tensor in graph.tensors):
         return {}
@@ -29,7 +29,7 @@ def first_plan(
     graph: Graph,
     numerics: Numerics,
     *,
-    shapes: Mapping[str, Sequence[int]],
+    shapes: Mapping[str, Sequence[int] | int],
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     notes: Sequence[str] = (),
     graphs: Sequence[Graph] = (),
@@ -56,7 +56,9 @@ def first_plan(
     unfit = plan.later.error if plan.later is not None else None
     if unfit is None:
         return plan
-    inputs = [graph.tensors[i] for i in graph.inputs if graph.tensors[i].name in free]
+    assert plan.source is not None
+    # Of inputs with a size that was asked for by its name, no others are tried.
+    inputs = [graph.tensors[i] for i in graph.inputs if graph.tensors[i].name in free and i not in plan.source.shapes]
     faults, known = {str(unfit)}, [{t.name: t.shape for t in inputs}]
     for tried in _first_shapes(inputs, free):
         if tried in known:

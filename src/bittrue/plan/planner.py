@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import index as as_index
+from typing import Any
 
 import numpy as np
 
@@ -140,7 +141,7 @@ def make_plan(
     graph: Graph,
     numerics: Numerics,
     *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     notes: Sequence[str] = (),
     graphs: Sequence[Graph] = (),
@@ -153,7 +154,8 @@ def make_plan(
     Args:
         graph: nodes in execution order.
         numerics: the table that fills the slots.
-        shapes: new shapes for graph inputs, by tensor or signature name.
+        shapes: new shapes for graph inputs, by tensor or signature name; sizes by the names of free dimensions, for all
+            inputs that have them and get no shape. Other free dimensions of those are 1.
         memory_limit: bytes of live activations and temporaries that a run may need, beside eight times those of
             the constants.
         notes: kept in the plan.
@@ -190,7 +192,7 @@ def _to_the_end(plan: Plan) -> Plan:
     return plan
 
 
-def plan_for(plan: Plan, shapes: Mapping[str, Sequence[int]]) -> Plan:
+def plan_for(plan: Plan, shapes: Mapping[str, Sequence[int] | int]) -> Plan:
     """What was planned, for other shapes of some inputs, by name. Errors as for `make_plan`."""
     source = plan.source
     assert source is not None
@@ -419,27 +421,43 @@ def _plan_graph(
     return _finish(state, done, reason, unfit, scope, notes)
 
 
-def _wanted(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, ...]]:
+def _wanted(graph: Graph, shapes: Mapping[str, Sequence[int] | int]) -> dict[int, tuple[int, ...]]:
     """Shapes by tensor index."""
     names = {**graph.aliases, **{graph.tensors[i].name: i for i in graph.inputs}}
     wanted: dict[int, tuple[int, ...]] = {}
-    known = [graph.tensors[i].name for i in graph.inputs]
+    dimensions: dict[str, int] = {}
+    known = {symbol: None for i in graph.inputs for symbol in graph.tensors[i].symbols or () if symbol}
     for name, shape in shapes.items():
-        if names.get(name) not in graph.inputs:
+        if names.get(name) in graph.inputs:
+            wanted[names[name]] = _checked_sizes(shape, f"input '{name}'")
+        elif name in known:
+            sizes = _checked_sizes((shape,) if isinstance(shape, int) else shape, f"dimension '{name}'")
+            if len(sizes) != 1:
+                raise InputError("BT-INPUT-SHAPE", f"{list(sizes)} is not one size", place=f"dimension '{name}'")
+            dimensions[name] = sizes[0]
+        else:
+            inputs = [graph.tensors[i].name for i in graph.inputs]
             raise InputError(
                 "BT-INPUT-NAME",
-                f"'{name}' is no input",
+                f"'{name}' is no input" + (" and no free dimension" if known else ""),
                 place="shapes",
-                advice=near_or_all(name, known, "inputs"),
+                advice=near_or_all(name, [*inputs, *known], "inputs and free dimensions" if known else "inputs"),
             )
-        try:
-            sizes = tuple(as_index(size) for size in shape)
-        except TypeError:
-            raise InputError("BT-INPUT-SHAPE", f"{shape!r} is no list of integers", place=f"input '{name}'") from None
-        if any(size < 0 for size in sizes):
-            raise InputError("BT-INPUT-SHAPE", f"shape {list(shape)} has a negative dimension", place=f"input '{name}'")
-        wanted[names[name]] = sizes
+    for tensor, index in ((graph.tensors[i], i) for i in graph.inputs if i not in wanted):
+        if not dimensions.keys().isdisjoint(tensor.symbols or ()):
+            pairs = zip(tensor.symbols or (), tensor.shape, strict=True)
+            wanted[index] = tuple(dimensions.get(symbol, size) for symbol, size in pairs)
     return wanted
+
+
+def _checked_sizes(shape: Any, place: str) -> tuple[int, ...]:
+    try:
+        sizes = tuple(as_index(size) for size in shape)
+    except TypeError:
+        raise InputError("BT-INPUT-SHAPE", f"{shape!r} is no list of integers", place=place) from None
+    if any(size < 0 for size in sizes):
+        raise InputError("BT-INPUT-SHAPE", f"shape {list(shape)} has a negative dimension", place=place)
+    return sizes
 
 
 def _seed(state: _State, wanted: Mapping[int, tuple[int, ...]]) -> None:

@@ -52,7 +52,7 @@ def survey_graph(
     graph: Graph,
     numerics: Numerics,
     graphs: Sequence[Graph] = (),
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
 ) -> Survey:
     """Plan what can be planned of `graph` and collect the rest.
@@ -63,7 +63,7 @@ def survey_graph(
         graph: nodes in execution order.
         numerics: the table that fills the slots.
         graphs: all graphs of the file, for operators that call other graphs.
-        shapes: new shapes of graph inputs, by tensor or signature name.
+        shapes: as for `make_plan`.
         memory_limit: bytes that a single tensor may take; errors as for `make_plan`, inside the result.
     """
     try:
