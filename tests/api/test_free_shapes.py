@@ -66,8 +66,9 @@ def test_sizes_by_the_names_of_free_dimensions() -> None:
         assert session.run(x)["z"].tobytes() == expected.tobytes()
     session = bittrue.load(_CACHE).prepare(shapes={"x": (4, 1, 2), "N": 4, "T": 3})
     assert [session.plan.tensors[i].shape for i in session.plan.inputs] == [(4, 3, 2), (4, 1, 2)]
-    # An input's own shape counts before its dimensions' names.
-    assert bittrue.load(_CONVOLUTION).prepare(shapes={"x": (1, 1, 5, 5), "H": 9}).inputs[0].shape == (1, 1, 5, 5)
+    assert bittrue.load(_CONVOLUTION).prepare(shapes={"x": (1, 1, 5, 5), "H": 9}).inputs[0].shape == (1, 1, 9, 5)
+    # What no name is given for is as small as fits.
+    assert bittrue.load(_CONVOLUTION).prepare(shapes={"H": 9}).inputs[0].shape == (1, 1, 9, 3)
 
 
 def test_sizes_that_no_dimension_can_have() -> None:
@@ -91,6 +92,20 @@ def test_sizes_on_the_command_line(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, command)
     assert done.exit_code == 0, done.output
     assert [port["shape"] for port in json.loads(done.output)["inputs"]] == [[1, 1, 6, 9]]
+
+
+def test_random_values_of_a_comparison_have_the_sizes_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(_CONVOLUTION)
+    done = CliRunner().invoke(
+        cli, ["compare", f"ort:{path}", str(path), "--shape", "H=6", "--shape", "x=2,1,5,9", "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    assert [pair["shape"] for pair in json.loads(done.output)["pairs"]] == [[2, 1, 6, 9], [2, 2, 4, 7]]
+    done = CliRunner().invoke(cli, ["compare", f"ort:{path}", str(path), "--shape", "K=6"])
+    assert "'K' is no input and no free dimension of either side" in str(done.exception)
+    result = bittrue.compare_models(f"{path}@onnx", str(path), seeds=(3, 4), shapes={"H": 8, "W": 7, "N": 2})
+    assert [pair.shape for pair in result.pairs] == [(2, 1, 8, 7), (2, 2, 6, 5), (2, 2, 6, 5)]
 
 
 def test_samples_of_many_sizes() -> None:

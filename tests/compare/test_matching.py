@@ -84,6 +84,13 @@ def test_another_name_is_found_by_values_and_never_by_shape_alone() -> None:
     ]
 
 
+def test_sizes_that_differ_belong_to_two_tensors() -> None:
+    """A runtime keeps -1 in a shape where the other has the number: neither of them is wrong."""
+    a = recording({"Shape_2": np.array([2, 40, 4, 6]), "axes": np.array([3, 1, 2])})
+    b = recording({"Concat": np.array([2, 40, -1, 6]), "order": np.array([3, 1, 2])})
+    assert [(m.a.name, m.b.name) for m in match(a, b, same_names=False)] == [("axes", "order")]
+
+
 def test_two_that_fit_equally_well_are_left_alone() -> None:
     x = quantized(1, 40, 5)
     a = recording({"x": Tensor(x, 0.1)})

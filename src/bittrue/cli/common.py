@@ -168,16 +168,24 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def runs_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--runs`, for commands that compare on several random inputs."""
-    option: Callable[..., Any] = _option(
+def random_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--runs` and `--shape`, for commands that compare on random inputs."""
+    runs = _option(
         _INPUTS,
         "--runs",
         show_default="1",
         type=click.IntRange(1, 10_000),
         help="Random runs: seeds count on.",
     )
-    made: Callable[..., Any] = option(command)
+    shape = _option(
+        _INPUTS,
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="NAME=1,8,8,3",
+        help="Shape of an open input's random values, or size of a free dimension (sequence=64); repeat for more.",
+    )
+    made: Callable[..., Any] = runs(shape(command))
     return made
 
 

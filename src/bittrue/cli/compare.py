@@ -22,7 +22,7 @@ from ..runners.base import Runner
 from ..runners.inputs import InputSet, input_sets, sets_of_files
 from ..runners.sides import join_words, open_sides
 from .clicking import GroupedCommand
-from .common import check_targets, console, input_options, late_progress, runs_option
+from .common import check_targets, console, input_options, late_progress, parse_shapes, random_options
 from .comparison import show
 from .plain import say_json
 from .report import write_reports
@@ -35,7 +35,7 @@ _FIRST = "\0first"
 @click.command("compare", cls=GroupedCommand)
 @click.argument("sides", nargs=-1, required=True, metavar="A B")
 @input_options
-@runs_option
+@random_options
 @sample_options
 @click.option(
     "--match", "pairs", multiple=True, metavar="A=B", help="A tensor of A and the one of B that stands for it; repeat."
@@ -75,6 +75,7 @@ def command(
     seed: int | None,
     image_range: tuple[float, float] | None,
     runs: int | None,
+    shapes: tuple[str, ...],
     pairs: tuple[str, ...],
     match_file: str | None,
     amplify: str | None,
@@ -122,13 +123,13 @@ def command(
     files_written = [Path(name) for name in (output, html, markdown) if name is not None]
     check_targets(*files_written, html=None if html is None else Path(html))
     with ExitStack() as stack:
-        runners = open_sides(specs)
+        runners = open_sides(specs, parse_shapes(shapes))
         for runner in runners:
             stack.callback(runner.close)
             for file in files_written:
                 if file.exists() and runner.path.exists() and file.samefile(runner.path):
                     raise InputError("BT-USAGE", f"'{file}' is a side of the comparison; choose another file")
-        chosen = _given(runners, files, seed, runs, image_range, sampled)
+        chosen = _given(runners, files, seed, runs, shapes, image_range, sampled)
         optimised = optimised_side(runners) if passes else None
         tick = stack.enter_context(late_progress("comparing"))
         result = compare_models(
@@ -168,12 +169,13 @@ def _given(
     files: tuple[str, ...],
     seed: int | None,
     runs: int | None,
+    shapes: tuple[str, ...],
     image_range: tuple[float, float] | None,
     sampled: Mapping[str, Any],
 ) -> list[Given]:
     """What is fed: a sample or files, else one run on random values per seed. Beside a trace: no random values."""
     recorded = [runner for runner in runners if runner.recorded()]
-    for name, value in (("--seed", seed), ("--runs", runs)):
+    for name, value in (("--seed", seed), ("--runs", runs), ("--shape", shapes or None)):
         if recorded and value is not None:
             raise InputError(
                 "BT-INPUT-SEED",
@@ -181,6 +183,7 @@ def _given(
                 place=name,
                 advice="leave it out; inputs that the trace lacks are given with --input",
             )
+    sized = "".join(f" --shape {shlex.quote(text)}" for text in shapes)
     # Files are read for the side with channels last, as images are.
     live = sorted((one for one in runners if not one.recorded()), key=lambda runner: runner.format != "tflite")
     others = {"--input": files, "--seed": seed, "--runs": runs, "--image-range": image_range}
@@ -191,7 +194,8 @@ def _given(
         return [Given(values, 0, text, options if len(inputs) == 1 else "") for values, text in inputs]
     if not files and image_range is None:
         first = seed or 0
-        return [Given(seed=first + k, options=f"--seed {first + k}") for k in range(1 if recorded else runs or 1)]
+        count = 1 if recorded else runs or 1
+        return [Given(seed=first + k, options=f"--seed {first + k}{sized}") for k in range(count)]
     if not live:
         raise InputError("BT-USAGE", "both sides are recorded already: there is nothing to feed", place="--input")
     if recorded:
@@ -207,7 +211,7 @@ def _given(
         if entries and image_range is not None:
             options += f" --image-range {image_range[0]:g} {image_range[1]:g}"
         if entries and any("random" in remark for remark in one.remarks):
-            options += f" --seed {seed or 0}"
+            options += f" --seed {seed or 0}{sized}"
         given.append(Given(one.values, seed or 0, "; ".join((one.description, *one.remarks)), options))
     return given
 

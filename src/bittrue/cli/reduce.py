@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..runners.inputs import input_sets
 from ..runners.sides import join_words, open_sides
 from .clicking import GroupedCommand
-from .common import check_targets, console, input_options, late_progress, runs_option, shortened
+from .common import check_targets, console, input_options, late_progress, parse_shapes, random_options, shortened
 from .plain import say, say_json
 from .tables import Column, table
 
@@ -23,7 +23,7 @@ from .tables import Column, table
 @click.argument("sides", nargs=-1, required=True, metavar="A B")
 @click.option("--output", "-o", required=True, type=click.Path(dir_okay=False), help="The small model.")
 @input_options
-@runs_option
+@random_options
 @click.option(
     "--trials", default=TRIALS, show_default=True, type=click.IntRange(1), help="Smaller models to try at most."
 )
@@ -35,6 +35,7 @@ def command(
     seed: int | None,
     image_range: tuple[float, float] | None,
     runs: int | None,
+    shapes: tuple[str, ...],
     trials: int,
     as_json: bool,
 ) -> None:
@@ -62,7 +63,7 @@ def command(
         )
     check_targets(Path(output))
     with ExitStack() as stack:
-        runners = open_sides(specs)
+        runners = open_sides(specs, parse_shapes(shapes))
         for runner in runners:
             stack.callback(runner.close)
             check_output(Path(output), runner.path)

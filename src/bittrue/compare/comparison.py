@@ -46,6 +46,7 @@ def compare_models(
     inputs: Mapping[str, Any] | Sequence[Mapping[str, Any] | Given] | None = None,
     *,
     seeds: Sequence[int] | None = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
     match: Iterable[tuple[str, str]] = (),
     explain: bool = True,
     amplify: str | bool = False,
@@ -62,6 +63,7 @@ def compare_models(
             missing get random values. The other side gets the same numbers in its own type and layout. Beside a trace
             they stand in for inputs that it lacks; what it holds as well must be equal.
         seeds: without `inputs`: one run on random values per seed; seed 0 by default.
+        shapes: shapes of random values by input, or sizes by the names of free dimensions; of sides that are text.
         match: pairs (tensor of A, tensor of B) that belong together.
         explain: whether isolated differences are explained.
         amplify: True, or the name of one of A's tensors: what its isolated difference does further on.
@@ -81,7 +83,7 @@ def compare_models(
                     advice="write for example compare_models('model.tflite@litert', 'model.tflite@xnnpack')",
                 )
         texts = [os.fspath(side) for side in (a, b) if not isinstance(side, Runner)]
-        opened = iter(open_sides(texts))
+        opened = iter(open_sides(texts, shapes))
         for side in (a, b):
             runner = side if isinstance(side, Runner) else next(opened)
             if not isinstance(side, Runner):

@@ -26,7 +26,7 @@ from .alignment import Layout, Meaning, layouts, meaning, real_sample, sample
 _SAME = 0.35
 _DOUBTFUL = 0.9
 _RUNNER_UP = 2.0
-# Roundings leave some of so many elements equal.
+# Roundings leave some of so many elements equal; fewer integers are sizes or indices.
 _MANY = 16
 # Pairs of tensors of one size that are tried, and how far apart two may stand in the order where there are more.
 _MOST_CANDIDATES = 20_000
@@ -278,7 +278,7 @@ def _settle(found: _Found, ours: Sequence[str], theirs: Sequence[str], how: str,
         types = found.sides[0].tensors[one].dtype, found.sides[1].tensors[two].dtype
         if alike and types[0] != types[1] and {*types} != {"u8", "s8"}:
             continue
-        if how == "values" and _nowhere_equal(found.sides, one, two):
+        if how == "values" and _are_others(found.sides, one, two):
             continue
         pair = _fit(found.sides, one, two, how, trusted=False)
         score = math.inf if pair is None else _apart(found.sides, one, two, pair.layout)
@@ -302,16 +302,20 @@ def _settle(found: _Found, ours: Sequence[str], theirs: Sequence[str], how: str,
             found.put(good[one, two][1])
 
 
-def _nowhere_equal(sides: tuple[_Side, _Side], one: str, two: str) -> bool:
-    """Whether tensors of real numbers share none of many, however they are laid out: one is the other before something
-    was added to it, if it has to do with it at all.
+def _are_others(sides: tuple[_Side, _Side], one: str, two: str) -> bool:
+    """Whether values of one type show, however they are laid out, that these are two tensors: many real numbers of
+    which none are equal (one is the other before something was added to it), or few 64-bit integers, as sizes and
+    indices are, of which not all are equal.
     """
     a, b = sides[0].tensors[one], sides[1].tensors[two]
-    if a.dtype != b.dtype or not data_type(a.dtype).is_float or math.prod(a.shape) < _MANY:
+    if a.dtype != b.dtype:
         return False
+    many, is_float = math.prod(a.shape) >= _MANY, data_type(a.dtype).is_float
+    if not (many if is_float else a.dtype == "s64" and not many):
+        return False
+    agree = np.any if is_float else np.all
     return not any(
-        np.equal(sides[0].sample(one, Layout(way.shape)), sides[1].sample(two, way)).any()
-        for way in _ways(a.shape, b.shape)
+        agree(sides[0].sample(one, Layout(way.shape)) == sides[1].sample(two, way)) for way in _ways(a.shape, b.shape)
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
-from ..errors import BittrueError
+from ..errors import BittrueError, InvalidModelError
 from ..graph import Graph, Tensor
 from ..numerics import Numerics
 from .plan import Plan
@@ -34,41 +35,43 @@ def first_plan(
     notes: Sequence[str] = (),
     graphs: Sequence[Graph] = (),
 ) -> Plan:
-    """A plan for sizes of free axes that the graph can have; where none of those that are tried fit, one that ends
-    before what they do not fit. Runs with other sizes are planned anew.
+    """A plan for sizes of free axes that the graph can have, of which `shapes` may name some; where none of those
+    that are tried fit, one that ends before what they do not fit. Runs with other sizes are planned anew.
 
     Args:
         graph, numerics, shapes, memory_limit, notes, graphs: as for `make_plan`, whose errors it has.
 
     Raises:
-        InvalidModelError: the graph fits no sizes: with all of them it has one and the same fault.
+        InvalidModelError: the graph fits no sizes: with all of them it has one and the same fault, or some are named.
     """
+    planned = partial(make_plan, graph, numerics, memory_limit=memory_limit, notes=notes, graphs=graphs)
     free = free_axes(graph, shapes)
-    plan = make_plan(
-        graph,
-        numerics,
-        shapes=shapes,
-        memory_limit=memory_limit,
-        notes=notes,
-        graphs=graphs,
-        may_end=bool(free),
-    )
-    unfit = plan.later.error if plan.later is not None else None
+    inputs = [graph.tensors[i] for i in graph.inputs]
+    own = {*graph.aliases, *(tensor.name for tensor in inputs)}
+    named = {name: size for name, size in shapes.items() if name not in own}
+    unfit: BittrueError | None
+    try:
+        plan = planned(shapes=shapes, may_end=bool(free) and not named)
+        unfit = plan.later.error if plan.later is not None else None
+    except InvalidModelError as error:
+        if not named:
+            raise
+        # Other free dimensions are 1 there, which may be what does not fit.
+        unfit = error
+        plan = planned(shapes={name: shape for name, shape in shapes.items() if name in own}, may_end=True)
     if unfit is None:
         return plan
-    assert plan.source is not None
-    # Of inputs with a size that was asked for by its name, no others are tried.
-    inputs = [graph.tensors[i] for i in graph.inputs if graph.tensors[i].name in free and i not in plan.source.shapes]
+    inputs = [tensor for tensor in inputs if tensor.name in free]
     faults, known = {str(unfit)}, [{t.name: t.shape for t in inputs}]
     for tried in _first_shapes(inputs, free):
         if tried in known:
             continue
         known.append(tried)
         try:
-            return plan_for(plan, tried)
+            return plan_for(plan, {**tried, **named})
         except BittrueError as error:
             faults.add(str(error))
-    if len(faults) == 1:
+    if named or len(faults) == 1:
         raise unfit
     return plan
 

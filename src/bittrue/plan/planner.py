@@ -154,8 +154,7 @@ def make_plan(
     Args:
         graph: nodes in execution order.
         numerics: the table that fills the slots.
-        shapes: new shapes for graph inputs, by tensor or signature name; sizes by the names of free dimensions, for all
-            inputs that have them and get no shape. Other free dimensions of those are 1.
+        shapes: new shapes for graph inputs, by tensor or signature name, and sizes of free dimensions by their names.
         memory_limit: bytes of live activations and temporaries that a run may need, beside eight times those of
             the constants.
         notes: kept in the plan.
@@ -443,9 +442,11 @@ def _wanted(graph: Graph, shapes: Mapping[str, Sequence[int] | int]) -> dict[int
                 place="shapes",
                 advice=near_or_all(name, [*inputs, *known], "inputs and free dimensions" if known else "inputs"),
             )
-    for tensor, index in ((graph.tensors[i], i) for i in graph.inputs if i not in wanted):
-        if not dimensions.keys().isdisjoint(tensor.symbols or ()):
-            pairs = zip(tensor.symbols or (), tensor.shape, strict=True)
+    for index in graph.inputs:
+        tensor = graph.tensors[index]
+        symbols, sizes = tensor.symbols or (), wanted.get(index, tensor.shape)
+        if len(symbols) == len(sizes) and not dimensions.keys().isdisjoint(symbols):
+            pairs = zip(symbols, sizes, strict=True)
             wanted[index] = tuple(dimensions.get(symbol, size) for symbol, size in pairs)
     return wanted
 

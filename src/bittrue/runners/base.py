@@ -190,16 +190,23 @@ class Runner(ABC):
         """End what was started. Recordings stay."""
 
 
-def input_ports(model: Model) -> list[Port]:
+def input_ports(model: Model, shapes: Mapping[str, Sequence[int] | int] | None = None) -> list[Port]:
     """The inputs of a model; dimensions that the file leaves open are free, with sizes that fit, where some are found.
 
     Those that it leaves open without a number to take for them are -1.
+
+    Args:
+        model: what is in the file.
+        shapes: the sizes of free dimensions, as `Model.prepare` takes them.
+
+    Raises:
+        BittrueError: `shapes` do not fit.
     """
     graph, sizes = model.graph, dict[int, tuple[int, ...]]()
     free = free_axes(graph, {})
-    if free:
-        with suppress(BittrueError):
-            plan = first_plan(graph, find(default_of(model.format)), shapes={}, graphs=model.graphs)
+    if free or shapes:
+        with suppress(*(() if shapes else (BittrueError,))):
+            plan = first_plan(graph, find(default_of(model.format)), shapes=shapes or {}, graphs=model.graphs)
             sizes = {index: plan.tensors[index].shape for index in plan.inputs}
     ports = []
     for index in graph.inputs:

@@ -35,7 +35,7 @@ from .. import numerics as numerics_tables
 from ..api import load
 from ..errors import InputError
 from ..names import near, near_or_all
-from .base import Runner
+from .base import Runner, input_ports
 from .litert import RESOLVERS, LiteRT
 from .onnxruntime import LEVELS, OnnxRuntime, Settings
 from .openvino import OpenVino
@@ -85,9 +85,10 @@ def open_side(text: str, weights: Any = None) -> Runner:
     return scheme.make(text, target, options, weights)
 
 
-def open_sides(texts: Sequence[str]) -> list[Runner]:
+def open_sides(texts: Sequence[str], shapes: Mapping[str, Sequence[int] | int] | None = None) -> list[Runner]:
     """The runners of several sides that are compared. Errors as for `open_side`; then none is left open.
 
+    `shapes` are what random values have: shapes by input, sizes by free dimension, of any side that has the name.
     Where ONNX Runtime is among them, an ONNX model for which no numerics is named gets the one of this processor
     and its options, so that nothing is reported that only tells two processors apart.
     """
@@ -104,8 +105,27 @@ def open_sides(texts: Sequence[str]) -> list[Runner]:
                     usual_one = f"{runner.spec}@{runner.numerics}"
                     note = f"{here} is ONNX Runtime on this processor; {usual_one} compares the usual one"
                     opened[position] = Ours(runner.spec, runner.path, runner.model, here, runner.memory, note)
+        if shapes:
+            _size_inputs(opened, shapes)
         stack.pop_all()
     return opened
+
+
+def _size_inputs(runners: Sequence[Runner], shapes: Mapping[str, Sequence[int] | int]) -> None:
+    """Gives inputs other shapes; InputError for names that no side has."""
+    names: set[str] = set()
+    for runner in runners:
+        if runner.model is not None:
+            graph = runner.model.graph
+            inputs = [graph.tensors[index] for index in graph.inputs]
+            known = {name for tensor in inputs for name in (tensor.name, *(tensor.symbols or ())) if name}
+            names |= known
+            own = {name: shape for name, shape in shapes.items() if name in known}
+            runner.inputs = input_ports(runner.model, own) if own else runner.inputs
+    for name in shapes:
+        if name not in names:
+            text = f"'{name}' is no input and no free dimension of either side"
+            raise InputError("BT-INPUT-NAME", text, advice=near_or_all(name, sorted(names), "inputs and dimensions"))
 
 
 def join_words(words: Sequence[str]) -> list[str]:
