@@ -115,7 +115,7 @@ def multi_head_attention(rng: np.random.Generator) -> Model:
         "q": normal(rng, batch, queries, heads * head),
         "k": key,
         "v": values,
-        "bias": None if by_heads or rng.random() < 0.5 else normal(rng, heads * (2 * head + value)),
+        "bias": None if rng.random() < 0.5 else normal(rng, heads * (2 * head + value)),
         "mask": None if simple else _mask(rng, batch, queries, total, "eckq"),
         "added": None if simple else _added(rng, batch, heads, queries, total),
         "past_key": None if past is None else normal(rng, batch, heads, past, head),

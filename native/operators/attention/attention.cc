@@ -59,9 +59,10 @@ bool has_zero(const float* numbers, int64_t count) {
   return zero != 0;
 }
 
-// Where the numbers of a head lie: [batch][head][row], each row side by side.
+// Where the numbers of a head lie: [batch][head][row], each row side by side. Those by heads in the file have their bias.
 struct Heads {
   size_t input = kQuery;
+  bool biased = false;
   int64_t offset = 0, batch = 0, head = 0, row = 0, bias = 0, size = 0;
 
   const float* at(const Run& run, int64_t b, int64_t n, int64_t r) const {
@@ -182,6 +183,7 @@ class Attention final : public Kernel {
       require(operand.type == Type::f32 && operand.dense() && (operand.rank() == 3 || operand.rank() == 4),
               "an operand has another form");
       const int64_t rows = i == 0 ? queries_ : fresh_;
+      own.biased = step.has_input(kBias) && operand.rank() == 3;
       if (operand.rank() == 4) {
         own.row = sizes[i], own.head = rows * sizes[i], own.batch = heads[i] * own.head;
       } else {
@@ -190,8 +192,7 @@ class Attention final : public Kernel {
       }
       require(operand.elements == batch_ * rows * (packed ? columns : heads[i] * sizes[i]), "the shapes do not fit");
     }
-    biased_ = step.has_input(kBias);
-    require(!biased_ || (step.input(kBias).type == Type::f32 && step.input(kBias).elements == columns),
+    require(!step.has_input(kBias) || (step.input(kBias).type == Type::f32 && step.input(kBias).elements == columns),
             "the bias has another form");
     const Operand& out = step.output();
     require(out.type == Type::f32 && out.dense() && out.elements == batch_ * queries_ * heads_ * value_size_,
@@ -290,7 +291,7 @@ class Attention final : public Kernel {
   // -- the cache
   // Whether an operand's rows of a head are all keys or values, side by side.
   bool lies_ready(const Heads& from) const {
-    return !biased_ && !has_past_ && !gives_cache_ && fresh_ == keys_ && from.row == from.size;
+    return !from.biased && !has_past_ && !gives_cache_ && fresh_ == keys_ && from.row == from.size;
   }
   int64_t first_new(int64_t length) const { return begins_ || !has_past_ ? 0 : length + 1 - queries_; }
 
@@ -321,7 +322,7 @@ class Attention final : public Kernel {
 
   void take(const Run& run, const Heads& from, int64_t b, int64_t n, int64_t row, float* to) const {
     const float* numbers = from.at(run, b, n, row);
-    if (!biased_) {
+    if (!from.biased) {
       std::memcpy(to, numbers, static_cast<size_t>(from.size) * 4);
       return;
     }
@@ -450,7 +451,7 @@ class Attention final : public Kernel {
     if (!causal_ || last_sees_all_ || half_ || queries_ <= kQueryRows || column) return false;
     if (!all_finite(head.v, head.keys * value_size_)) return false;
     if (placed_) return true;
-    if (masked_ || added_ || biased_ || !all_finite(head.k, head.keys * size_)) return false;
+    if (masked_ || added_ || query_.biased || !all_finite(head.k, head.keys * size_)) return false;
     // Others have a score, to which the lowest number is added. Far from that, no score and none of its sums comes near it.
     constexpr float kFar = 1e30f;
     float query = 0.0f;
@@ -671,7 +672,7 @@ class Attention final : public Kernel {
   bool whole_ = true, half_ = false, inverse_ = false, causal_ = false, last_sees_all_ = false,
        begins_with_mask_ = false;
   bool strided_ = false, by_heads_ = false, begins_ = false, stacked_ = false, placed_ = false, has_past_ = false;
-  bool gives_cache_ = false, biased_ = false, added_ = false, masked_ = false, ends_ = false, starts_ = false;
+  bool gives_cache_ = false, added_ = false, masked_ = false, ends_ = false, starts_ = false;
   int64_t batch_ = 0, queries_ = 0, fresh_ = 0, past_ = 0, keys_ = 0, heads_ = 0, key_heads_ = 0, size_ = 0;
   int64_t value_size_ = 0, window_ = -1, columns_ = 0;
   float scale_ = 1.0f, mask_value_ = 0.0f, lowest_ = kLowest;

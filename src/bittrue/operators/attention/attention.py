@@ -3,8 +3,8 @@
 Operands: query, key, value, bias of these, mask, what is added to scores, past keys, past values, lengths, the length
 of the cache, sinks, scales of keys and of values in a cache of integers: one number, or one per column of every head.
 Queries [B, S, N * H] or [B, N, S, H]; where there are no keys, all three lie side by side in one
-tensor. Results: [B, S, N * V] (or [B, N, S, V] where queries have four axes), keys and values with the past ones, and
-the scores.
+tensor. What comes by heads has its bias already. Results: [B, S, N * V] (or [B, N, S, V] where queries have four axes),
+keys and values with the past ones, and the scores.
 
 Attributes:
 `heads`, `key_heads`: 0: as many as the operand of four axes has, which has no others.
@@ -288,20 +288,20 @@ def _of_heads(array: np.ndarray, heads: int) -> np.ndarray:
 
 
 def _projections(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarray]:
-    """Queries, keys and values by heads, biases added."""
+    """Queries, keys and values by heads, biases added to those that did not come so."""
     s = step
     widths = [s["heads"] * s["size"], s["key_heads"] * s["size"], s["key_heads"] * s["value_size"]]
     ends = np.cumsum(widths)[:2]
     query = inputs[QUERY]
     assert query is not None
-    given = np.split(query, ends, axis=2) if inputs[KEY] is None else inputs[QUERY : VALUE + 1]
+    own = np.split(query, ends, axis=2) if inputs[KEY] is None else inputs[QUERY : VALUE + 1]
+    given = [np.asarray(part) for part in own]
     heads = (s["heads"], s["key_heads"], s["key_heads"])
-    parts = [_of_heads(np.asarray(part), n) for part, n in zip(given, heads, strict=True)]
     bias = inputs[BIAS]
-    if bias is None:
-        return parts
-    pieces = (piece.reshape(n, 1, -1) for piece, n in zip(np.split(bias, ends), heads, strict=True))
-    return [part + piece for part, piece in zip(parts, pieces, strict=True)]
+    if bias is not None:
+        pieces = np.split(bias, ends)
+        given = [part if part.ndim == 4 else part + piece for part, piece in zip(given, pieces, strict=True)]
+    return [_of_heads(part, n) for part, n in zip(given, heads, strict=True)]
 
 
 def _joined(past: np.ndarray | None, new: np.ndarray) -> np.ndarray:
