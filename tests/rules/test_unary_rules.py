@@ -261,14 +261,22 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.759b84p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
                 ["-0x1.cf6f98p-1", "0x1.45323ep-1", "0x1.000000p+0"],
             ],
-            # celu, hard_sigmoid, hard_swish, log, parametric_elu, selu, softsign
+            # acos, asin, atan, celu, cos, hard_sigmoid, hard_swish, log, mish, parametric_elu, selu, sin, softplus,
+            # softsign
             "binary32_joined_operations": [
+                ["nan", "0x1.720a3ap-1", "nan"],
+                ["nan", "0x1.b23532p-1", "nan"],
+                ["-0x1.f730bep-1", "0x1.4978fap-1", "0x1.8555a2p+0"],
                 ["-0x1.4c0800p-1", "0x1.800000p-1", "0x1.400000p+4"],
+                ["0x1.21bd54p-4", "0x1.769fecp-1", "0x1.a1e044p-2"],
                 ["0x1.000000p-3", "0x1.600000p-1", "0x1.000000p+0"],
                 ["-0x1.800000p-2", "0x1.e00000p-2", "0x1.400000p+4"],
                 ["nan", "-0x1.269622p-2", "0x1.7f7428p+1"],
+                ["-0x1.31410cp-2", "0x1.385454p-1", "0x1.400000p+4"],
                 ["-0x1.2a516ap-1", "0x1.800000p-1", "0x1.400000p+4"],
                 ["-0x1.b30c10p+0", "0x1.e00000p-1", "0x1.900000p+4"],
+                ["-0x1.feb7aap-1", "0x1.5cffc2p-1", "0x1.d36d90p-1"],
+                ["0x1.9c7e92p-3", "0x1.2309fap+0", "0x1.400000p+4"],
                 ["-0x1.333334p-1", "0x1.b6db70p-2", "0x1.e79e7ap-1"],
             ],
             # acos, acosh, asin, asinh, atan, atanh, celu, cos, cosh, hard_sigmoid, hard_swish, log, mish,

@@ -9,7 +9,7 @@
 
 `judge` writes src/bittrue/numerics/aarch64.json: for every row of a numerics, how many models took it that gave our
 bytes there, how many that gave the same but for the bits of NaNs, and how many that differ; rows that no answer is
-about keep their counts. It keeps equal cases of every row as vectors.
+about keep their counts. It keeps equal cases of every row as vectors, those first that are vectors already.
 """
 
 from __future__ import annotations
@@ -112,7 +112,10 @@ def answer(source: Path, target: Path, resolver: str) -> None:
 
 
 def judge(name: str, answers: list[Path], keep: Path | None) -> None:
-    """Counts by row, into the table; equal cases into `keep`, and for rows of that processor one that tells them."""
+    """Counts by row, into the table; equal cases into `keep`, and for rows of that processor one that tells them.
+
+    Cases that `keep` has already are not counted: they are those that were equal.
+    """
     from bittrue.numerics import find
     from bittrue.numerics.processors import identity
 
@@ -123,12 +126,15 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
     own = [row for row in table.rows if row not in base.rows]
     import ml_dtypes  # noqa: F401  NumPy knows bfloat16 by it
 
-    for case in (case for path in answers for case in recorded.read(path)):
+    vectors = list(recorded.read(keep)) if keep and keep.exists() else []
+    for number, case in enumerate(itertools.chain(vectors, *map(recorded.read, answers))):
         if not case.answer.ran:
             continue
         rows, found = outcome(table, case)
         taken = {identity(row) for row in rows}
-        if found == "differ":
+        if number < len(vectors):
+            pass
+        elif found == "differ":
             differing.append(taken)
         else:
             for row in taken:
@@ -138,12 +144,11 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
         kind = next(iter(case.answer.values.values())).dtype
         kinds = {(row.operator, kind) for row in rows if kind in _TYPES}
         telling = {(identity(row), kind) for row in rows if row in own}
-        if found == "equal" and small < _LARGEST and not telling <= seen and outcome(base, case)[1] == "differ":
-            seen |= telling
-            kept.cases.append(case)
+        if found != "equal" or small >= _LARGEST:
             continue
-        if found == "equal" and small < _LARGEST and not kinds <= seen:
-            seen |= kinds
+        tells = not telling <= seen and outcome(base, case)[1] in ("differ", "nan")
+        if tells or not kinds <= seen or number < len(vectors):
+            seen |= (telling if tells else set()) | kinds
             kept.cases.append(case)
     # Of several rows those are to blame that differ in a model of their own, else those that have few equal ones.
     alone = {row for rows in differing if len(rows) == 1 for row in rows}

@@ -13,6 +13,7 @@ import numpy as np
 
 from bittrue.arithmetic.elementary import quarter_turns
 from bittrue.arithmetic.floats import fused_multiply_add
+from bittrue.arithmetic.reciprocal_estimate import refined
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -121,17 +122,17 @@ _ERFC_BOTTOM = tuple(
 )
 
 
-def _polynomial(x: F32, coefficients: tuple[np.float32, ...]) -> F32:
-    """((c0 x + c1) x + ...): the highest power's coefficient comes first."""
-    result: F32 = np.full_like(x, coefficients[0])
-    for c in coefficients[1:]:
-        result = result * x + c
-    return result
-
-
 def _joiner(fused: bool) -> Callable[[Any, Any, Any], F32]:
     """(a, b, c) to a b + c."""
     return fused_multiply_add if fused else lambda a, b, c: np.asarray(a * b + c)
+
+
+def _polynomial(x: F32, coefficients: tuple[np.float32, ...], fused: bool = False) -> F32:
+    """((c0 x + c1) x + ...): the highest power's coefficient comes first."""
+    add, result = _joiner(fused), np.full_like(x, coefficients[0])
+    for c in coefficients[1:]:
+        result = add(result, x, c)
+    return result
 
 
 def exp(x: npt.ArrayLike, fused: bool = False) -> F32:
@@ -242,6 +243,15 @@ _TURN_BACK = tuple(
         5.5644315544167710640977020375430583953857421875e-11,
     )
 )
+# The same where a product and the difference are rounded once.
+_FUSED_TURN_BACK = tuple(
+    _f32(c)
+    for c in (
+        -1.57079601287841796875,
+        -3.1391647326017846353352069854736328125e-7,
+        -5.390302529957764765544681040410068817436695098876953125e-15,
+    )
+)
 _COSINE = tuple(
     _f32(c)
     for c in (
@@ -262,49 +272,56 @@ _SINE = tuple(
 )
 
 
-def _sine_or_cosine(x: npt.ArrayLike, is_sine: bool, far: np.float32) -> F32:
+def _sine_or_cosine(x: npt.ArrayLike, is_sine: bool, far: np.float32, fused: bool) -> F32:
     """sin(r) or cos(r) with |x| = n pi / 2 + r, by a polynomial; from `far` on r comes from integers."""
     x = np.atleast_1d(np.asarray(x, np.float32))
     with np.errstate(all="ignore"):
         size = np.abs(x)
-        shifted = size * _QUARTER_TURNS + _TO_INTEGER
+        add = _joiner(fused)
+        shifted = add(size, _QUARTER_TURNS, _TO_INTEGER)
         turns, n, r = shifted.view(np.int32), shifted - _TO_INTEGER, size
-        for part in _TURN_BACK:
-            r = n * part + r
+        for part in _FUSED_TURN_BACK if fused else _TURN_BACK:
+            r = add(n, part, r)
         large = (size >= far) & (size < np.inf)
         whole, rest = quarter_turns(np.where(large, size, _f32(0)))
         turns = np.where(large, whole.astype(np.int32), turns)
         r = np.where(large, rest.astype(np.float32), np.where(size == np.inf, _f32(np.nan), r))
         square = r * r
-        cosine, sine = _polynomial(square, _COSINE), _polynomial(square, _SINE) * square * r + r
+        cosine = _polynomial(square, _COSINE, fused)
+        sine = add(_polynomial(square, _SINE, fused) * square, r, r)
         found = np.where((turns & 1 == 0) == is_sine, sine, cosine).view(np.int32)
         negative = (turns & 2) << 30 ^ x.view(np.int32) if is_sine else (turns + 1 & 2) << 30
-        # Of infinity comes the negative NaN, whose sign changes, too.
-        found = np.where(size == np.inf, np.int32(-(2**22)), found)
+        # Of infinity comes the processor's NaN, whose sign changes, too.
+        found = np.where(size == np.inf, np.int32(0x7FC00000 if fused else -(2**22)), found)
         return (found ^ negative & np.int32(-(2**31))).view(np.float32)
 
 
-def sin(x: npt.ArrayLike) -> F32:
+def sin(x: npt.ArrayLike, fused: bool = False) -> F32:
     """Polynomials of degrees 7 and 8 in r, |x| = n pi / 2 + r; n is the nearest integer to |x| f32(2 / pi), n pi / 2 is
-    taken off in four parts, from 25966 on exactly. The sign of NaN goes by the bits of its fraction, too.
+    taken off in four parts, from 25966 on exactly; fused in three, from 117435.992 on. The sign of NaN goes by the bits
+    of its fraction, too.
 
     Source: a linear algebra library's vector sine, read; verified by running.
 
     >>> sin([0.0, 1.0, -2.0, 1e10]).tolist()
     [0.0, 0.8414709568023682, -0.9092974066734314, -0.48750603199005127]
+    >>> [sin([0.1875], fused).tolist() for fused in (False, True)]
+    [[0.1864033043384552], [0.186403289437294]]
     """
-    return _sine_or_cosine(x, True, _f32(25966))
+    return _sine_or_cosine(x, True, _f32(117435.992 if fused else 25966), fused)
 
 
-def cos(x: npt.ArrayLike) -> F32:
-    """The same of the cosine; exactly from 18838 on.
+def cos(x: npt.ArrayLike, fused: bool = False) -> F32:
+    """The same of the cosine; exactly from 18838 on, fused from 71476.0625 on.
 
     Source: a linear algebra library's vector cosine, read; verified by running.
 
     >>> cos([0.0, 1.0, -2.0, 1e10]).tolist()
     [1.0, 0.5403022766113281, -0.41614681482315063, 0.873119592666626]
+    >>> [cos([0.236328125], fused).tolist() for fused in (False, True)]
+    [[0.9722042083740234], [0.9722042679786682]]
     """
-    return _sine_or_cosine(x, False, _f32(18838))
+    return _sine_or_cosine(x, False, _f32(71476.0625 if fused else 18838), fused)
 
 
 _HALF_PI = _f32(np.pi / 2)
@@ -320,22 +337,25 @@ _ATAN_BOTTOM = tuple(map(_f32, (1.00917108356952667236328125e-02, 2.831856012344
                                 8.109951019287109375e-01)))  # fmt: skip
 
 
-def acos(x: npt.ArrayLike) -> F32:
+def acos(x: npt.ArrayLike, fused: bool = False) -> F32:
     """sqrt(1 - |x|) P(|x|) of degree 6, from pi for negative numbers. Outside of -1..1 the negative NaN.
 
     Source: a linear algebra library's vector arc cosine, read; verified by running.
 
     >>> acos([0.0, -0.25, 0.75, 1.0]).tolist()
     [1.5707963705062866, 1.823476791381836, 0.722734272480011, 0.0]
+    >>> [acos([0.096923828125], fused).tolist() for fused in (False, True)]
+    [[1.4737200736999512], [1.4737199544906616]]
     """
     x = np.atleast_1d(np.asarray(x, np.float32))
     with np.errstate(all="ignore"):
         size, square = np.abs(x), x * x
-        result = np.sqrt(_f32(1) - size) * (_polynomial(square, _ACOS_ODD) * size + _polynomial(square, _ACOS_EVEN))
+        odd, even = (_polynomial(square, part, fused) for part in (_ACOS_ODD, _ACOS_EVEN))
+        result = np.sqrt(_f32(1) - size) * _joiner(fused)(odd, size, even)
         return np.where(np.isnan(x), x + x, np.where(np.signbit(x), _f32(np.pi) - result, result))
 
 
-def asin(x: npt.ArrayLike) -> F32:
+def asin(x: npt.ArrayLike, fused: bool = False) -> F32:
     """Arc sine: x P(x^2) of degree 4 up to 1/2; beyond, pi / 2 less twice that of sqrt((1 - |x|) / 2).
 
     Outside of -1..1 all bits are set.
@@ -344,30 +364,35 @@ def asin(x: npt.ArrayLike) -> F32:
 
     >>> asin([0.0, -0.25, 0.75, 1.0]).tolist()
     [0.0, -0.2526802718639374, 0.8480621576309204, 1.5707963705062866]
+    >>> [asin([0.23046875], fused).tolist() for fused in (False, True)]
+    [[0.23255935311317444], [0.23255938291549683]]
     """
     x = np.atleast_1d(np.asarray(x, np.float32))
     size = np.abs(x)
     with np.errstate(all="ignore"):
         large = size > _f32(0.5)
         part = np.where(large, np.sqrt(_f32(0.5) - _f32(0.5) * size), size)
-        result = _polynomial(part * part, _ASIN) * part
+        result = _polynomial(part * part, _ASIN, fused) * part
         result = np.copysign(np.where(large, _HALF_PI - _f32(2) * result, result), x)
     return np.where(size > _f32(1), EVERY_BIT, result)
 
 
-def atan(x: npt.ArrayLike) -> F32:
+def atan(x: npt.ArrayLike, fused: bool = False) -> F32:
     """Arc tangent: x (P(x^2) / Q(x^2)) of degrees 2 and 3 up to 1; beyond, pi / 2 less that of 1 / |x|, signed as x.
+    With `fused`, 1 / |x| is `reciprocal_estimate.refined`.
 
     Source: a linear algebra library's vector arc tangent, read; verified by running.
 
     >>> atan([0.0, 1.0, -2.0, 1e38]).tolist()
     [0.0, 0.7853981256484985, -1.1071488857269287, 1.5707963705062866]
+    >>> [atan([0.1923828125], fused).tolist() for fused in (False, True)]
+    [[0.19006071984767914], [0.19006073474884033]]
     """
     x = np.atleast_1d(np.asarray(x, np.float32))
     size = np.abs(x)
     with np.errstate(all="ignore"):
         large = size > _f32(1)
-        part = np.where(large, _f32(1) / size, size)
+        part = np.where(large, refined(size) if fused else _f32(1) / size, size)
         square = part * part
-        result = part * (_polynomial(square, _ATAN_TOP) / _polynomial(square, _ATAN_BOTTOM))
+        result = part * (_polynomial(square, _ATAN_TOP, fused) / _polynomial(square, _ATAN_BOTTOM, fused))
         return np.copysign(np.where(large, _HALF_PI - result, result), x)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ..arithmetic import fixed_point, multiplier, transcendental
+from ..arithmetic import fixed_point, multiplier, reciprocal_estimate, transcendental
 from ..records import dataclass
 
 
@@ -119,7 +119,17 @@ def _by_reciprocal(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.asarray((np.float32(1) / second) * first)
 
 
+def _by_estimate(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The reciprocals of whole fours of a vector begin with a processor's estimate.
+
+    >>> REAL["binary32_product_of_estimate"](np.ones(5, np.float32), np.full(5, 0.3, np.float32)).tolist()
+    [3.3333330154418945, 3.3333330154418945, 3.3333330154418945, 3.3333330154418945, 3.3333332538604736]
+    """
+    return np.asarray(reciprocal_estimate.in_fours(second) * first)
+
+
 REAL: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "binary32_quotient": _at_once,
     "binary32_product_of_reciprocal": _by_reciprocal,
+    "binary32_product_of_estimate": _by_estimate,
 }

@@ -79,10 +79,10 @@ def _in_groups(group: Function, rest: Function, lanes: int) -> Function:
     return apply
 
 
-def _grouped(name: str) -> Function:
+def _grouped(name: str, **how: bool) -> Function:
     """Whole groups of four by `arithmetic/rational`, the rest of a vector by the C library's function."""
     rest = getattr(elementary, name, None) or getattr(circular, name)
-    return _in_groups(getattr(rational, name), rest, LANES)
+    return _in_groups(partial(getattr(rational, name), **how), rest, LANES)
 
 
 def _in_pairs(name: str) -> Function:
@@ -93,7 +93,7 @@ def _in_pairs(name: str) -> Function:
 _exp, _log1p = _grouped("exp"), _grouped("log1p")
 
 
-_fused_exp = _in_groups(partial(rational.exp, fused=True), elementary.exp, LANES)
+_fused_exp = _grouped("exp", fused=True)
 
 
 def _softplus(x: np.ndarray) -> np.ndarray:
@@ -107,9 +107,14 @@ def _softplus_of_sum(x: np.ndarray) -> np.ndarray:
     return np.where(beyond, x, _ZERO) + elementary.log(elementary.exp(np.where(beyond, -x, x)) + _ONE)
 
 
-def _mish(x: np.ndarray) -> np.ndarray:
+def _softplus_by_library(x: np.ndarray) -> np.ndarray:
+    logarithms = elementary.log1p(elementary.exp(-np.abs(x)))
+    return np.where(x > 0, x + logarithms, logarithms)
+
+
+def _mish(x: np.ndarray, softplus: Function = _softplus) -> np.ndarray:
     # In this order, since the first of two NaNs stays.
-    return np.asarray(fused_polynomials.tanh(_softplus(x)) * x)
+    return np.asarray(fused_polynomials.tanh(softplus(x)) * x)
 
 
 def _celu(x: np.ndarray, alpha: float, exp: Function = _exp) -> np.ndarray:
@@ -243,13 +248,16 @@ RULES: dict[str, RealFunctionRule] = {
             "celu": partial(_celu, exp=_fused_exp),
             "hard_sigmoid": lambda x, alpha, beta: _between(fma(x, _f32(alpha), _f32(beta))),
             "hard_swish": lambda x: np.asarray(x * _between(fma(x, _f32(1 / 6), _f32(0.5)))),
-            "log": _in_groups(partial(rational.log, fused=True), elementary.log, LANES),
+            **{name: _grouped(name, fused=True) for name in ("acos", "asin", "atan", "cos", "log", "sin")},
+            "mish": partial(_mish, softplus=_softplus_by_library),
             "parametric_elu": partial(_parametric_elu, exp=_fused_exp),
             "selu": partial(_selu, exp=_fused_exp),
+            "softplus": _softplus_by_library,
             "softsign": lambda x: np.asarray(x * reciprocal_estimate.in_fours(_ONE + np.abs(x))),
         },
-        "as binary32_single_operations, but x alpha + beta is rounded once, exponentials and logarithms of whole fours "
-        "have fused multiply-adds, and reciprocals of these begin with an estimate",
+        "as binary32_single_operations, but x alpha + beta is rounded once, exponentials, logarithms, sines, cosines "
+        "and inverses of circle functions of whole fours have fused multiply-adds, and reciprocals of these begin with "
+        "an estimate; exponential and logarithm of softplus are the C library's",
         "the same kernels on aarch64; verified by running",
     ),
     "binary64_in_pairs": RealFunctionRule(

@@ -41,7 +41,7 @@ def _celu(source: Source) -> None:
 
 def _reciprocal(source: Source) -> None:
     one = source.constant(np.ones((), source.tensor(0).type.numpy), "one")
-    source.emit("div", source.type(0), inputs=[one, *source.inputs])
+    source.emit("div", source.type(0), {"reciprocal": True}, inputs=[one, *source.inputs])
 
 
 def _relu(source: Source) -> None:

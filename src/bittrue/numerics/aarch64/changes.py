@@ -18,8 +18,8 @@ class Change:
 
     Attributes:
         operator: stem.
-        rules: for each slot the rule that a row has on x86-64 and the one that it has here; rows without all of the
-            former are left as they are.
+        rules: for each slot the rule that a row has on x86-64 (None: none) and the one that it has here; rows without
+            all of the former are left as they are.
         inputs, outputs: types of a row's first operand and result; all when empty.
         when: conditions that a row must have.
         keeps: conditions under which a row stays what it is on x86-64.
@@ -29,7 +29,7 @@ class Change:
     """
 
     operator: str
-    rules: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    rules: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     when: tuple[tuple[object, ...], ...] = ()

@@ -24,7 +24,19 @@ CHANGES = (
             *("batch_normalization", "group_normalization", "layer_normalization", "mean_variance_normalization"),
         )
     ),
-    *(Change(stem, _OPERATIONS) for stem in ("elu", "hard_sigmoid", "hard_swish", "log", "softsign")),
+    *(
+        Change(stem, _OPERATIONS)
+        for stem in (
+            *("acos", "asin", "atan", "cos", "elu", "hard_sigmoid", "hard_swish", "log", "mish", "sin", "softplus"),
+            "softsign",
+        )
+    ),
+    Change(
+        "div",
+        {"real_divide": (None, "binary32_product_of_estimate")},
+        inputs=("f32",),
+        keeps=(("attribute_is", "reciprocal", None),),
+    ),
     Change("rotary_embedding", {"rotation": ("binary32_fused_vectors", "binary32_fused_fours")}),
     *(Change(stem, _ALIKE) for stem in ("conv", "conv_transpose")),
     Change("conv", {"real_product": ("binary32_fused_windows_of_7", "binary32_fused_blocks_alike")}),
