@@ -207,6 +207,20 @@ def test_other_operators_with_what_is_around_them(numerics: str) -> None:
     same_either_way(both, numerics, ["cast", "mean", "quantize", "quantize", "add"], a=given["a"])
 
 
+def test_stored_values_of_any_scale() -> None:
+    """Scales that neighbours give an operand play no part in what is compared as it is stored."""
+    x, y = qnn.var("x", (2, 3), "float32"), qnn.var("y", (3,), "int8")
+    q = qnn.quantize(x, 0.25, 3)
+    most = qnn.nn.minimum(qnn.nn.maximum(q, y), qnn.nn.reshape(q, (2, 3)))
+    given = {"x": np.float32([[1, -2, 7], [0, 30, -40]]), "y": np.int8([5, -6, 127])}
+    codes = np.int8([[7, -5, 31], [3, 123, -128]])
+    for executor in ("reference", "native"):
+        found = qnn.model([q, most]).prepare(numerics="tvm-qnn", executor=executor).run(**given)
+        expected = [codes, np.minimum(np.maximum(codes, given["y"]), codes)]
+        for one, other in zip(found.values(), expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("numerics", NUMERICS)
 def test_layers_of_the_rfc(numerics: str) -> None:
     rng = np.random.default_rng(4)

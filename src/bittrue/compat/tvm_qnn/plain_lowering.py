@@ -50,7 +50,9 @@ OF_STORED = ("equal", "greater", "greater_equal", "less", "less_equal", "maximum
 
 
 def _of_stored(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    return writer.node(expr.operator, expr.operator, inputs, expr.dtype, expr.shape, name=expr.name)
+    """Operands may have scales, which play no part."""
+    attributes: dict[str, Attribute] = {"stored": True}
+    return writer.node(expr.operator, expr.operator, inputs, expr.dtype, expr.shape, attributes, name=expr.name)
 
 
 # Functions of real numbers that have an operator on quantized values: its stem.

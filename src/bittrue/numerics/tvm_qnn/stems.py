@@ -30,6 +30,8 @@ _STATED = "the frontend does not read the stated shape: it makes the one that st
 _PLACES = "places have 32 bits there"
 _BYTES = ("s8", "u8")
 _CODES = (*_BYTES, "s16")
+# Calls know no scales, files must have equal ones.
+_STORED = (("attribute_is", "stored", True),)
 _COMPARED = (*_CODES, "s32", "f32")
 
 
@@ -128,8 +130,12 @@ def _elementwise(own: Variant) -> tuple[Row, ...]:
             ),
         ),
         *(
-            Row(operator, ("T T -> T",), {}, _FRONTEND, where=_CODES, requires=(_SAME,), limit=_LOOSE)
+            row
             for operator in ("maximum", "minimum")
+            for row in (
+                Row(operator, ("T T -> T",), {}, f"{READ}, stored values", where=_CODES, when=_STORED),
+                Row(operator, ("T T -> T",), {}, _FRONTEND, where=_CODES, requires=(_SAME,), limit=_LOOSE),
+            )
         ),
         *(
             Row(
