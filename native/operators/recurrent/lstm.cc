@@ -34,7 +34,7 @@ static std::unique_ptr<Kernel> make_lstm(const Step& step, const CoreSet& cores)
   if (step.rules.count("recurrence") != 0) return make_lstm_of_sequences(step, cores);
   require(step.inputs.size() >= kCellState + 1, "a basic cell has no native twin");
   require(step.inputs.size() <= kNorms + kGates, "a layer in two directions has no native twin");
-  return step.input(0).type == Type::f32 ? make_real_lstm(step) : make_integer_lstm(step);
+  return step.input(0).type == Type::f32 ? make_real_lstm(step) : make_integer_lstm(step, cores);
 }
 
 BITTRUE_OPERATOR(lstm, make_lstm)

@@ -24,7 +24,7 @@ struct LstmShape {
   int64_t place(int64_t t, int64_t b) const { return time_major ? t * batch + b : b * time + t; }
 };
 
-std::unique_ptr<Kernel> make_integer_lstm(const Step& step);
+std::unique_ptr<Kernel> make_integer_lstm(const Step& step, const CoreSet& cores);
 std::unique_ptr<Kernel> make_real_lstm(const Step& step);
 
 }  // namespace bittrue

@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <atomic>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
+#include "core/core_set.h"
 #include "core/kernel.h"
 #include "operators/core/rescaling.h"
 #include "operators/recurrent/lstm.h"
@@ -15,43 +19,70 @@ namespace bittrue {
 namespace {
 
 constexpr const char* kNames[kGates] = {"input", "forget", "cell", "output"};
-// Sums of this many products of two 8-bit numbers stay inside 32 bits.
-constexpr int64_t kLongestRow = 100000;
+// Time steps whose products with the inputs are made together.
+constexpr int64_t kSteps = 24;
 
 int64_t clamp_s16(int64_t x) { return std::min<int64_t>(std::max<int64_t>(x, INT16_MIN), INT16_MAX); }
 
-// A matrix, its prepared bias and its multiplier: rescale(W x + bias), the accumulator wraps to 32 bits.
-struct IntegerMatrix {
-  std::vector<int16_t> weights;  // [rows][columns]
-  std::vector<uint32_t> bias;
-  Rescaling rescale;
-  int64_t columns = 0;
-
-  IntegerMatrix() = default;
-  IntegerMatrix(const Step& step, size_t position, const std::string& name, int64_t rows, int64_t columns_)
-      : columns(columns_) {
+// Matrices that meet the same rows, side by side: W x + bias modulo 2^32, for bytes x + 128.
+class Products {
+ public:
+  // Appends a matrix and its prepared bias; gives its first column.
+  int64_t add(const Step& step, size_t position, const std::string& name, int64_t rows, int64_t depth) {
     const Operand& operand = step.input(position);
-    require(operand.type == Type::s8 && operand.rank() == 2 && operand.shape[0] == rows &&
-                operand.shape[1] == columns && columns <= kLongestRow,
+    require(operand.type == Type::s8 && operand.rank() == 2 && operand.shape[0] == rows && operand.shape[1] == depth,
             "a weight matrix has another shape");
-    for (const int64_t weight : operand.integers()) weights.push_back(static_cast<int16_t>(weight));
     const Array& array = step.array(name + "_bias");
-    require(array.count == rows, "a bias has another length");
-    for (int64_t i = 0; i < rows; ++i) bias.push_back(static_cast<uint32_t>(array.integer(i)));
-    rescale = rescaling(step, name + "_");
+    require(array.count == rows && depth >= 1, "a bias has another length");
+    depth_ = depth;
+    const int64_t first = columns();
+    const std::vector<int64_t> weights = operand.integers();
+    weights_.resize(static_cast<size_t>((first + rows) * padded()));
+    for (int64_t n = 0; n < rows; ++n) {
+      uint32_t sum = 0;
+      for (int64_t i = 0; i < depth; ++i) {
+        const int64_t weight = weights[static_cast<size_t>(n * depth + i)];
+        weights_[static_cast<size_t>((first + n) * padded() + i)] = static_cast<int8_t>(weight);
+        sum += static_cast<uint32_t>(weight);
+      }
+      bias_.push_back(static_cast<int32_t>(static_cast<uint32_t>(array.integer(n)) - 128 * sum));
+    }
+    return first;
+  }
+  void pack(const CoreSet& cores) {
+    MatmulSpec spec;
+    spec.columns = columns();
+    spec.depth = padded();
+    spec.weights = weights_.data();
+    spec.bias = bias_.data();
+    spec.sums = true;
+    core_ = cores.matmul(spec);
+    weights_ = {};
   }
 
-  int64_t row(int64_t index, const int16_t* x) const {
-    const int16_t* w = weights.data() + index * columns;
-    int32_t sum = 0;
-    for (int64_t i = 0; i < columns; ++i) sum += static_cast<int32_t>(w[i]) * x[i];
-    return rescale(static_cast<int32_t>(static_cast<uint32_t>(sum) + bias[index]));
+  int64_t columns() const { return static_cast<int64_t>(bias_.size()); }
+  int64_t padded() const { return round_up(depth_, 4); }
+  // Rows of `padded` bytes; those behind the depth meet weights of zero.
+  void run(const uint8_t* const* rows, int64_t count, int32_t* sums) const {
+    MatmulRows part;
+    part.rows = rows;
+    part.capacity = part.count = count;
+    part.out = reinterpret_cast<uint8_t*>(sums);
+    part.out_stride = columns() * 4;
+    core_->run(part, 0, core_->panels());
   }
+
+ private:
+  int64_t depth_ = 0;
+  std::vector<int8_t> weights_;
+  std::vector<int32_t> bias_;
+  std::unique_ptr<Matmul> core_;
 };
 
 struct IntegerGate {
   bool present = false;
-  IntegerMatrix in, back;
+  int64_t first = 0;  // column of both products
+  Rescaling in, back;
   std::vector<int16_t> peephole;
   Rescaling peephole_rescale;
   // Layer normalization: the bias is added there.
@@ -60,11 +91,11 @@ struct IntegerGate {
   Rescaling norm_rescale;
   int64_t guard = 1;
 
-  // Every cell before its activation function. False when a normalized one has no defined value.
-  bool open(const int16_t* x, const int16_t* h, const int16_t* c, int64_t cells, int16_t* values) const {
+  // Every cell before its activation function, given the products' sums. False when a normalized one has no defined value.
+  bool open(const int32_t* x, const int32_t* h, const int16_t* c, int64_t cells, int16_t* values) const {
     for (int64_t n = 0; n < cells; ++n) {
-      int64_t value = clamp_s16(in.row(n, x));
-      value = clamp_s16(arithmetic::wrap_s32(back.row(n, h) + value));
+      int64_t value = clamp_s16(in(x[first + n]));
+      value = clamp_s16(arithmetic::wrap_s32(back(h[first + n]) + value));
       if (!peephole.empty()) {
         value = clamp_s16(arithmetic::wrap_s32(peephole_rescale(int64_t{peephole[n]} * c[n]) + value));
       }
@@ -82,9 +113,18 @@ struct IntegerGate {
   }
 };
 
+// What one worker holds of a sequence.
+struct Memory {
+  const uint8_t** rows;  // [kSteps]
+  uint8_t *x, *h;        // bytes less -128: rows of the input where theirs need filling, and the output state
+  uint8_t* hidden;
+  int32_t *in, *back, *projected;  // sums
+  int16_t *c, *gates;
+};
+
 class Lstm final : public Kernel {
  public:
-  explicit Lstm(const Step& step)
+  Lstm(const Step& step, const CoreSet& cores)
       : hidden_(rescaling(step, "hidden_")), logistic_(rules::logistic_table()), tanh_gate_(rules::tanh_table(3)) {
     require(step.rule("gate") == "s16_polynomial_newton" && step.rule("accumulate") == "s32_wrap", "no native rule");
     // Both store rules clamp alike where the zero point is 0.
@@ -94,6 +134,8 @@ class Lstm final : public Kernel {
     for (int gate = 0; gate < kGates; ++gate) read_gate(step, gate);
     require(gates_[kForgetGate].present && gates_[kCellGate].present && gates_[kOutputGate].present,
             "a gate is missing");
+    in_.pack(cores);
+    back_.pack(cores);
     exponent_ = static_cast<int>(step.integer("cell_exponent", -15, rules::kMostTanhBits - 15));
     tanh_cell_ = &rules::tanh_table(15 + exponent_);
     cell_clip_ = step.integer("cell_clip", 0, 32767);
@@ -101,13 +143,15 @@ class Lstm final : public Kernel {
     output_zero_point_ = step.integer("output_zero_point", -kLargestZeroPoint, kLargestZeroPoint);
     projected_ = step.has_array("projection_multiplier") || step.has_array("projection_factor");
     if (projected_) {
-      projection_ = IntegerMatrix(step, kProjection, "projection", outputs_, cells_);
+      projection_.add(step, kProjection, "projection", outputs_, cells_);
+      projection_.pack(cores);
+      projection_rescale_ = rescaling(step, "projection_");
       projection_clip_ = step.integer("projection_clip", 0, 127);
     } else {
       require(outputs_ == cells_, "cells and outputs must be equally many without a projection");
     }
-    per_worker_ = ((features_ + outputs_ + (2 + kGates) * cells_) * 2 + 63) / 64 * 64;
-    states_ = (batch_ * (outputs_ + cells_) * 2 + 63) / 64 * 64;
+    per_worker_ = reinterpret_cast<intptr_t>(parts(nullptr).second);
+    states_ = round_up(batch_ * (outputs_ + 2 * cells_), 64);
   }
 
   void run(const Run& run) const override {
@@ -118,15 +162,14 @@ class Lstm final : public Kernel {
     };
     run.pool.parallel(batch_, batch_ * time_ * cells_ * (features_ + outputs_) < 20000 ? 1 : run.pool.threads(), one);
     if (!defined.load(std::memory_order_relaxed)) throw Undefined();
-    const auto* fresh = reinterpret_cast<const int16_t*>(run.scratch);
-    auto* cells = reinterpret_cast<int16_t*>(run.inputs[kCellState]);
-    for (int64_t i = 0; i < batch_ * outputs_; ++i) run.inputs[kOutputState][i] = static_cast<uint8_t>(fresh[i] + 128);
-    std::copy(fresh + batch_ * outputs_, fresh + batch_ * (outputs_ + cells_), cells);
+    // Cells first: they are aligned.
+    std::copy_n(run.scratch, batch_ * cells_ * 2, run.inputs[kCellState]);
+    std::copy_n(run.scratch + batch_ * cells_ * 2, batch_ * outputs_, run.inputs[kOutputState]);
   }
   int64_t scratch_bytes(int threads) const override { return states_ + threads * per_worker_; }
   // Everything but the data and the states.
   bool packs(size_t input) const override { return input != 0 && input != kOutputState && input != kCellState; }
-  std::string note() const override { return "row by row"; }
+  std::string note() const override { return "products of all steps with the inputs first"; }
 
  private:
   void read_shapes(const Step& step) {
@@ -142,8 +185,10 @@ class Lstm final : public Kernel {
     const std::string name = kNames[index];
     gate.present = step.has_array(name + "_in_bias");
     if (!gate.present) return;
-    gate.in = IntegerMatrix(step, kInputWeights + index, name + "_in", cells_, features_);
-    gate.back = IntegerMatrix(step, kRecurrentWeights + index, name + "_back", cells_, outputs_);
+    gate.first = in_.add(step, kInputWeights + index, name + "_in", cells_, features_);
+    back_.add(step, kRecurrentWeights + index, name + "_back", cells_, outputs_);
+    gate.in = rescaling(step, name + "_in_");
+    gate.back = rescaling(step, name + "_back_");
     const bool normalized = step.has_array(name + "_norm_multiplier") || step.has_array(name + "_norm_factor");
     if (normalized) read_norm(step, index, &gate);
     if (index == kCellGate || !(step.has_array(name + "_peep_multiplier") || step.has_array(name + "_peep_factor")))
@@ -172,42 +217,65 @@ class Lstm final : public Kernel {
                              : rules::clamp_then_zero_point(rescaled, zero_point, INT8_MIN, INT8_MAX);
   }
 
+  // The parts of a worker's memory, and their end.
+  std::pair<Memory, uint8_t*> parts(uint8_t* at) const {
+    Memory m;
+    const auto take = [&](auto*& part, int64_t count) {
+      part = reinterpret_cast<std::remove_reference_t<decltype(part)>>(at);
+      at += round_up(count * static_cast<int64_t>(sizeof(*part)), 64);
+    };
+    take(m.rows, kSteps);
+    take(m.x, filled() ? kSteps * in_.padded() : 0);
+    take(m.h, back_.padded());
+    take(m.hidden, projected_ ? projection_.padded() : 0);
+    take(m.in, kSteps * in_.columns());
+    take(m.back, back_.columns());
+    take(m.projected, projected_ ? outputs_ : 0);
+    take(m.c, cells_);
+    take(m.gates, kGates * cells_);
+    return {m, at};
+  }
+  // Whether rows of the input need bytes behind them.
+  bool filled() const { return in_.padded() != features_; }
+
   // All time steps of one batch; the states after them go to the beginning of the scratch memory.
   bool sequence(const Run& run, int64_t b, int worker, uint8_t* scratch) const {
-    auto* x = reinterpret_cast<int16_t*>(scratch);
-    int16_t *h = x + features_, *c = h + outputs_, *hidden = c + cells_, *gates = hidden + cells_;
-    const uint8_t* state = run.inputs[kOutputState] + b * outputs_;
-    const auto* cells = reinterpret_cast<const int16_t*>(run.inputs[kCellState]) + b * cells_;
-    for (int64_t i = 0; i < outputs_; ++i) h[i] = static_cast<int16_t>(state[i] - 128);
-    std::copy(cells, cells + cells_, c);
-    for (int64_t t = 0; t < time_; ++t) {
-      run.check(worker);
-      const int64_t place = time_major_ ? t * batch_ + b : b * time_ + t;
-      const uint8_t* source = run.inputs[0] + place * features_;
-      for (int64_t i = 0; i < features_; ++i) x[i] = static_cast<int16_t>(source[i] - 128);
-      if (!advance(x, h, c, gates, hidden)) return false;
-      if (projected_) {
-        for (int64_t i = 0; i < outputs_; ++i) h[i] = static_cast<int16_t>(project(i, hidden));
-      } else {
-        std::copy(hidden, hidden + cells_, h);
+    const Memory m = parts(scratch).first;
+    const auto place = [&](int64_t t) { return time_major_ ? t * batch_ + b : b * time_ + t; };
+    std::fill_n(m.h, back_.padded(), uint8_t{0});
+    std::copy_n(run.inputs[kOutputState] + b * outputs_, outputs_, m.h);
+    std::copy_n(reinterpret_cast<const int16_t*>(run.inputs[kCellState]) + b * cells_, cells_, m.c);
+    if (projected_) std::fill_n(m.hidden, projection_.padded(), uint8_t{0});
+    if (filled()) std::fill_n(m.x, kSteps * in_.padded(), uint8_t{0});
+    for (int64_t first = 0; first < time_; first += kSteps) {
+      const int64_t steps = std::min(kSteps, time_ - first);
+      for (int64_t i = 0; i < steps; ++i) {
+        m.rows[i] = run.inputs[0] + place(first + i) * features_;
+        if (!filled()) continue;
+        std::copy_n(m.rows[i], features_, m.x + i * in_.padded());
+        m.rows[i] = m.x + i * in_.padded();
       }
-      uint8_t* target = run.outputs[0] + place * outputs_;
-      for (int64_t i = 0; i < outputs_; ++i) target[i] = static_cast<uint8_t>(h[i] + 128);
+      in_.run(m.rows, steps, m.in);
+      for (int64_t i = 0; i < steps; ++i) {
+        run.check(worker);
+        if (!advance(m, m.in + i * in_.columns())) return false;
+        std::copy_n(m.h, outputs_, run.outputs[0] + place(first + i) * outputs_);
+      }
     }
-    auto* states = reinterpret_cast<int16_t*>(run.scratch);
-    std::copy(h, h + outputs_, states + b * outputs_);
-    std::copy(c, c + cells_, states + batch_ * outputs_ + b * cells_);
+    std::copy_n(m.c, cells_, reinterpret_cast<int16_t*>(run.scratch) + b * cells_);
+    std::copy_n(m.h, outputs_, run.scratch + batch_ * cells_ * 2 + b * outputs_);
     return true;
   }
 
-  // One step of time: new cells and hidden values. False when they have no defined value.
-  bool advance(const int16_t* x, const int16_t* h, int16_t* c, int16_t* gates, int16_t* hidden) const {
-    int16_t *take = gates, *forget = gates + cells_, *update = gates + 2 * cells_, *output = gates + 3 * cells_;
+  // One step of time, given the sums of its input: new cells and output state. False when they have no defined value.
+  bool advance(const Memory& m, const int32_t* in) const {
+    const uint8_t* const state = m.h;
+    back_.run(&state, 1, m.back);
+    int16_t *c = m.c, *take = m.gates, *forget = take + cells_, *update = take + 2 * cells_,
+            *output = take + 3 * cells_;
     const bool with_input = gates_[kInputGate].present;
-    if (!gates_[kForgetGate].open(x, h, c, cells_, forget) || !gates_[kCellGate].open(x, h, c, cells_, update) ||
-        (with_input && !gates_[kInputGate].open(x, h, c, cells_, take))) {
-      return false;
-    }
+    const auto open = [&](int gate, int16_t* values) { return gates_[gate].open(in, m.back, c, cells_, values); };
+    if (!open(kForgetGate, forget) || !open(kCellGate, update) || (with_input && !open(kInputGate, take))) return false;
     for (int64_t n = 0; n < cells_; ++n) {
       const int64_t f = logistic_.at(forget[n]), i = with_input ? logistic_.at(take[n]) : 32767 - f;
       const int64_t added = arithmetic::divide_by_power_of_two_away(i * tanh_gate_.at(update[n]), 30 + exponent_);
@@ -216,22 +284,29 @@ class Lstm final : public Kernel {
       c[n] = static_cast<int16_t>(value);
     }
     // Its peephole sees the new cells.
-    if (!gates_[kOutputGate].open(x, h, c, cells_, output)) return false;
+    if (!open(kOutputGate, output)) return false;
+    uint8_t* hidden = projected_ ? m.hidden : m.h;
     for (int64_t n = 0; n < cells_; ++n) {
-      hidden[n] =
-          static_cast<int16_t>(store(hidden_(logistic_.at(output[n]) * tanh_cell_->at(c[n])), hidden_zero_point_));
+      const int64_t value = hidden_(logistic_.at(output[n]) * tanh_cell_->at(c[n]));
+      hidden[n] = static_cast<uint8_t>(store(value, hidden_zero_point_) + 128);
     }
+    if (projected_) project(m);
     return true;
   }
 
-  int64_t project(int64_t i, const int16_t* hidden) const {
-    const int64_t value = store(projection_.row(i, hidden), output_zero_point_);
-    return projection_clip_ > 0 ? std::min(std::max(value, -projection_clip_), projection_clip_) : value;
+  void project(const Memory& m) const {
+    const uint8_t* const hidden = m.hidden;
+    projection_.run(&hidden, 1, m.projected);
+    for (int64_t i = 0; i < outputs_; ++i) {
+      int64_t value = store(projection_rescale_(m.projected[i]), output_zero_point_);
+      if (projection_clip_ > 0) value = std::min(std::max(value, -projection_clip_), projection_clip_);
+      m.h[i] = static_cast<uint8_t>(value + 128);
+    }
   }
 
   IntegerGate gates_[kGates];
-  IntegerMatrix projection_;
-  Rescaling hidden_;
+  Products in_, back_, projection_;
+  Rescaling hidden_, projection_rescale_;
   const rules::GateTable &logistic_, &tanh_gate_;
   const rules::GateTable* tanh_cell_ = nullptr;
   bool time_major_ = false, projected_ = false, store_then_clamp_ = true;
@@ -243,6 +318,8 @@ class Lstm final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_integer_lstm(const Step& step) { return std::make_unique<Lstm>(step); }
+std::unique_ptr<Kernel> make_integer_lstm(const Step& step, const CoreSet& cores) {
+  return std::make_unique<Lstm>(step, cores);
+}
 
 }  // namespace bittrue
