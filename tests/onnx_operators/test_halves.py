@@ -865,3 +865,21 @@ def test_contributed_operators(name: str, before: str) -> None:
     for opset in (17, 22):
         feeds = {"given": _halves(rng, 40, 6, 16)}
         assert _check(*build(nodes, feeds, {"y": TensorProto.FLOAT16}, constants, opset=opset))
+
+
+@needs_wide
+@pytest.mark.parametrize("scale", [np.float16, np.float32])
+@pytest.mark.parametrize("before", ["Identity", "Neg", "Cast", "Transpose"])
+def test_normalization_of_two_types(before: str, scale: type) -> None:
+    """A file's SimplifiedLayerNormalization gives the type of its scale; for two types there is no kernel."""
+    rng, narrow, wide = np.random.default_rng(11), TensorProto.FLOAT16, TensorProto.FLOAT
+    halves = scale == np.float32
+    given = {"Cast": {"to": narrow if halves else wide}, "Transpose": {"perm": [1, 0]}}
+    nodes = [
+        helper.make_node(before, ["given"], ["x"], **given.get(before, {})),
+        helper.make_node("SimplifiedLayerNormalization", ["x", "scale"], ["n"], axis=-1, epsilon=1e-6),
+        helper.make_node("Mul", ["n", "scale"], ["y"]),
+    ]
+    values = rng.normal(size=(16, 16)).astype(np.float32 if halves == (before == "Cast") else np.float16)
+    constants = {"scale": rng.normal(size=16).astype(scale)}
+    assert _check(*build(nodes, {"given": values}, {"y": wide if halves else narrow}, constants, opset=17))

@@ -69,10 +69,13 @@ def _layer_normalization(source: Source) -> None:
         if any(outputs[1:]):
             raise source.unsupported("BT-ONNX-ATTRIBUTE", "only stash_type 1 (binary32) is read with further outputs")
         attributes["stash_type"] = stash
+    dtype = source.type(0)
     if source.op_type == "SimplifiedLayerNormalization":
-        # No mean is taken away, and none is given.
+        # No mean is taken away, and none is given. The result has the type of the scale.
         outputs = [outputs[0], "", *outputs[1:]]
-    source.emit("layer_normalization", [source.type(0), "f32", "f32"], attributes, outputs=outputs)
+        attributes["of_two_types"] = dtype != source.type(1)
+        dtype = source.type(1)
+    source.emit("layer_normalization", [dtype, "f32", "f32"], attributes, outputs=outputs)
 
 
 def _instance_normalization(source: Source) -> None:

@@ -300,6 +300,8 @@ def has_kernel(node: Node) -> bool:
     """Whether the runtime has a kernel for the node on binary16 numbers."""
     if node.source in ("QuantizeLinear", "DequantizeLinear") and node.attributes.get("domain"):
         return False
+    if node.attributes.get("of_two_types"):
+        return False
     if node.source == "Dropout":
         return node.version < 12
     if node.source in _SEQUENCES:
