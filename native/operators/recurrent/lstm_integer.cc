@@ -150,7 +150,7 @@ class Lstm final : public Kernel {
     } else {
       require(outputs_ == cells_, "cells and outputs must be equally many without a projection");
     }
-    per_worker_ = reinterpret_cast<intptr_t>(parts(nullptr).second);
+    per_worker_ = parts(nullptr).second;
     states_ = round_up(batch_ * (outputs_ + 2 * cells_), 64);
   }
 
@@ -217,12 +217,13 @@ class Lstm final : public Kernel {
                              : rules::clamp_then_zero_point(rescaled, zero_point, INT8_MIN, INT8_MAX);
   }
 
-  // The parts of a worker's memory, and their end.
-  std::pair<Memory, uint8_t*> parts(uint8_t* at) const {
-    Memory m;
+  // The parts of a worker's memory, and how many bytes they are.
+  std::pair<Memory, int64_t> parts(uint8_t* memory) const {
+    Memory m{};
+    int64_t taken = 0;
     const auto take = [&](auto*& part, int64_t count) {
-      part = reinterpret_cast<std::remove_reference_t<decltype(part)>>(at);
-      at += round_up(count * static_cast<int64_t>(sizeof(*part)), 64);
+      if (memory != nullptr) part = reinterpret_cast<std::remove_reference_t<decltype(part)>>(memory + taken);
+      taken += round_up(count * static_cast<int64_t>(sizeof(*part)), 64);
     };
     take(m.rows, kSteps);
     take(m.x, filled() ? kSteps * in_.padded() : 0);
@@ -233,7 +234,7 @@ class Lstm final : public Kernel {
     take(m.projected, projected_ ? outputs_ : 0);
     take(m.c, cells_);
     take(m.gates, kGates * cells_);
-    return {m, at};
+    return {m, taken};
   }
   // Whether rows of the input need bytes behind them.
   bool filled() const { return in_.padded() != features_; }
