@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from support.differential import assert_same
@@ -30,6 +30,53 @@ def test_bytes(request: pytest.FixtureRequest, aim: str) -> None:
         ours = model.prepare(HERE, shapes=shapes).run(*feeds)
         for name, value in theirs.items():
             assert_same(name, ours[name], np.asarray(value))
+
+
+@needs_wide
+@pytest.mark.parametrize("aim", PASSES)
+def test_bytes_of_a_branch_that_is_always_taken(request: pytest.FixtureRequest, aim: str) -> None:
+    """The runtime puts the nodes of a branch in place of an If whose condition follows from constants.
+
+    Free sizes are left out: what it knows of them then is not worked out.
+    """
+    for rng in cases(request, usual=_USUAL // 3):
+        graph = PASSES[aim](rng)
+        graph.sizes = {name: list(array.shape) for name, array in graph.inputs.items()}
+        content, feeds = graph.model()
+        content = _with_branch(content, rng)
+        theirs = run_runtime(content, feeds)
+        if isinstance(theirs, dict):
+            ours = bittrue.load(content).prepare(HERE).run(*feeds)
+            for name, value in theirs.items():
+                assert_same(name, ours[name], np.asarray(value))
+
+
+def _with_branch(content: bytes, rng: np.random.Generator) -> bytes:
+    """The model with some nodes that follow each other in one of two branches."""
+    model = onnx.load_from_string(content)
+    graph, nodes = model.graph, list(model.graph.node)
+    first, last = sorted(int(place) for place in rng.integers(0, len(nodes), 2))
+    inside, around = nodes[first : last + 1], [*nodes[:first], *nodes[last + 1 :]]
+    read = {name for node in around for name in node.input} | {value.name for value in graph.output}
+    given = [name for node in inside for name in node.output if name in read]
+    for node in inside:
+        for names in (node.input, node.output):
+            names[:] = [f"{name} inside" if name in given else name for name in names]
+    other = [helper.make_node("Neg", [f"{name} inside"], [f"{name} else"]) for name in given]
+    branches = [
+        helper.make_graph(nodes, where, [], [onnx.ValueInfoProto(name=f"{name} {where}") for name in given])
+        for where, nodes in (("inside", inside), ("else", [*inside, *other]))
+    ]
+    taken, turned = (bool(one) for one in rng.random(2) < 0.5)
+    if turned:
+        around.insert(0, helper.make_node("Not", ["taken"], ["chosen"]))
+    then, other = branches if taken != turned else branches[::-1]
+    name = "chosen" if turned else "taken"
+    around.insert(first + turned, helper.make_node("If", [name], given, then_branch=then, else_branch=other))
+    graph.initializer.append(numpy_helper.from_array(np.array(taken), "taken"))
+    del graph.node[:]
+    graph.node.extend(around)
+    return bytes(model.SerializeToString())
 
 
 @needs_wide

@@ -5,7 +5,8 @@ The protobuf is decoded by the `onnx` package (an extra: ``pip install "bittrue[
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,16 @@ def _check_node_names(proto: GraphProto) -> None:
 
 
 def _hand_in_shapes(proto: GraphProto, outside: Mapping[str, TensorProto]) -> None:
-    """Gives called graphs what may be shapes among the constants outside, where the package does not look for them."""
+    """Gives called graphs what may be shapes among the constants outside, where the package does not look for them.
+
+    What a graph gives and is a constant gets the constant's shape.
+    """
+    constants = {tensor.name: tensor for tensor in proto.initializer}
+    for info in proto.output:
+        if info.name in constants and not info.type.tensor_type.HasField("shape"):
+            info.type.tensor_type.elem_type = constants[info.name].data_type
+            for size in constants[info.name].dims:
+                info.type.tensor_type.shape.dim.add().dim_value = size
     for name in sorted(outside.keys() & set(free_names(proto))):
         proto.initializer.add().CopyFrom(outside[name])
     known = {tensor.name: tensor for tensor in proto.initializer if len(tensor.dims) == 1 and tensor.dims[0] <= _RANK}
@@ -122,6 +132,15 @@ def _hand_in_shapes(proto: GraphProto, outside: Mapping[str, TensorProto]) -> No
                     known[name] = attribute.t
             elif attribute.HasField("g"):
                 _hand_in_shapes(attribute.g, known)
+
+
+def _side_by_side(one: GraphProto, other: GraphProto) -> Iterator[tuple[GraphProto, GraphProto]]:
+    """Two graphs of the same nodes and the graphs that these call, in pairs."""
+    yield one, other
+    for nodes in zip(one.node, other.node, strict=True):
+        for first, second in zip(nodes[0].attribute, nodes[1].attribute, strict=True):
+            if first.HasField("g"):
+                yield from _side_by_side(first.g, second.g)
 
 
 @dataclass
@@ -269,12 +288,14 @@ class _Reader:
         calling = (node for node in proto.node if any(attribute.HasField("g") for attribute in node.attribute))
         cut |= {name for node in calling for name in node.output if name in read}
         cut -= {name for name, tensor in found.items() if tensor.shape}
-        if cut and proto is self.model.graph:
-            found.update((info.name, self._declared(info)) for info in self._inferred() if info.name in cut)
+        if cut:
+            infos = next((infos for known, infos in self._inferred if known is proto), ())
+            found.update((info.name, self._declared(info)) for info in infos if info.name in cut)
         return found
 
-    def _inferred(self) -> Sequence[ValueInfoProto]:
-        """What the specification's shape inference says of the main graph's tensors; nothing where it fails."""
+    @cached_property
+    def _inferred(self) -> Sequence[tuple[GraphProto, Sequence[ValueInfoProto]]]:
+        """What the specification's shape inference says of each graph's tensors; nothing where it fails."""
         import onnx.shape_inference
 
         model = type(self.model)()
@@ -289,12 +310,16 @@ class _Reader:
         except Exception:
             # The package's own C++ code raises what it likes; then the sizes count as unknown.
             return ()
-        for info in (*graph.value_info, *graph.output):
-            for dim in info.type.tensor_type.shape.dim:
-                # Names that the package makes up say nothing.
-                if dim.dim_param.startswith("unk__"):
-                    dim.Clear()
-        return (*graph.value_info, *graph.output)
+        found = []
+        for proto, inferred in _side_by_side(self.model.graph, graph):
+            infos = (*inferred.value_info, *inferred.output)
+            for info in infos:
+                for dim in info.type.tensor_type.shape.dim:
+                    # Names that the package makes up say nothing.
+                    if dim.dim_param.startswith("unk__"):
+                        dim.Clear()
+            found.append((proto, infos))
+        return found
 
     def _declared(self, info: ValueInfoProto) -> Tensor:
         place = f"tensor '{info.name}'"

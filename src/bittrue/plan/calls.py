@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 
 from ..errors import InvalidModelError, UnsupportedError
 from ..graph import Graph, Node, Tensor, find_disorder
@@ -10,8 +11,11 @@ from ..operators import Call, find
 from ..operators.core.base import GraphUse
 from ..records import replace
 from ..rewrites import Shapes
+from ..rewrites.editing import Editor
+from ..rewrites.onnxruntime_optimizer.free_dimensions import Sizes, known_sizes
 
 Rewritten = tuple[Graph, tuple[str, ...]]
+Known = Callable[[int | None], Sizes | None]
 
 # Far above what converters write.
 _MAX_DEPTH = 16
@@ -101,15 +105,21 @@ def rewritten_inwards(
 
     Inputs without a declared shape that never change inside get that of what the calling node gives, as far as it
     follows from the file. What rewriting made a constant around a graph is one inside, too. Indices are not believed.
-    Source: ONNX Runtime, whose shape inference takes the shapes of values from outside into called graphs, and whose
-    level 1 has computed what a node reads when it comes to the graphs that the node calls.
+    Source: ONNX Runtime, whose shape inference takes the shapes of values from outside into called graphs, whose
+    level 1 has computed what a node reads when it comes to the graphs that the node calls, and which puts the nodes of
+    a branch in place of an If whose condition it knows then.
     """
     found, done = list(graphs), dict[int, Rewritten]()
     seen, todo = set[int](), [graph]
     while todo:
-        around = todo.pop()
-        after, _ = done[id(around)] = rewrite(around)
-        known = shapes(around)
+        given = around = todo.pop()
+        after, notes = rewrite(around)
+        while (chosen := _chosen(after, len(found), seen)) is not None:
+            seen.add(chosen)
+            around = _inlined(around, chosen, found[chosen])
+            after, notes = rewrite(around)
+        done[id(given)] = after, notes
+        known = cache(partial(_known_sizes, around, shapes))
         for node in around.nodes:
             operator = find(node.operator)
             for use in operator.graphs if operator is not None else ():
@@ -123,7 +133,67 @@ def rewritten_inwards(
     return done[id(graph)], [done.get(id(one)) or rewrite(one) for one in found]
 
 
-def _told(inner: Graph, use: GraphUse, around: Graph, node: Node, shapes: Shapes, settled: Sequence[Tensor]) -> Graph:
+def _chosen(graph: Graph, count: int, seen: set[int]) -> int | None:
+    """Which of `count` graphs a node with a constant condition always calls; each graph once."""
+    for node in graph.nodes:
+        operator = find(node.operator)
+        condition = node.inputs[0] if node.inputs else None
+        if operator is None or condition is None or node.attributes.get("plans_both") is not False:
+            continue
+        value = graph.tensors[condition].data
+        for use in operator.graphs:
+            index = node.attributes.get(use.attribute)
+            if use.when is None or value is None or value.size != 1 or bool(value.reshape(-1)[0]) != use.when:
+                continue
+            if isinstance(index, int) and 0 <= index < count and index not in seen:
+                return index
+    return None
+
+
+def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
+    """`graph` with the nodes of graph `number` in place of the one that calls it; as it is where they do not fit."""
+    place = next(place for place, node in enumerate(graph.nodes) if number in uses(node))
+    call = graph.nodes[place]
+    results = call.outputs
+    if len(call.inputs) != 1 + len(inner.inputs) or len(results) != len(inner.outputs):
+        return graph
+    tensors = list(graph.tensors)
+    index_of: dict[int | None, int | None] = {None: None, **dict(zip(inner.inputs, call.inputs[1:], strict=True))}
+    written = {index for node in inner.nodes for index in node.outputs}
+    copied = []
+    for result, output in zip(results, inner.outputs, strict=True):
+        if output in written and output not in index_of:
+            index_of[output] = result
+        else:
+            copied.append((result, output))
+    for index, tensor in enumerate(inner.tensors):
+        if index not in index_of:
+            index_of[index] = len(tensors)
+            tensors.append(replace(tensor, name=f"{tensors[results[0]].name}/{tensor.name}"))
+    nodes = [
+        replace(
+            node,
+            inputs=tuple(index_of[index] for index in node.inputs),
+            outputs=tuple(index for index in map(index_of.get, node.outputs) if index is not None),
+        )
+        for node in inner.nodes
+    ]
+    nodes += [
+        Node(0, "identity", "Identity", call.version, {}, (index_of[output],), (result,)) for result, output in copied
+    ]
+    together = (*graph.nodes[:place], *nodes, *graph.nodes[place + 1 :])
+    numbered = tuple(replace(node, index=number) for number, node in enumerate(together))
+    return replace(graph, tensors=tuple(tensors), nodes=numbered)
+
+
+def _known_sizes(graph: Graph, shapes: Callable[[Graph], Shapes]) -> Known:
+    found = shapes(graph)
+    return known_sizes(Editor(graph, found), found)
+
+
+def _told(
+    inner: Graph, use: GraphUse, around: Graph, node: Node, known: Callable[[], Known], settled: Sequence[Tensor]
+) -> Graph:
     given = () if use.first_input is None else node.inputs[use.first_input :]
     fixed = unchanged_inputs(inner) if use.repeats is not None else range(len(inner.inputs))
     tensors, constants = list(inner.tensors), dict[int | None, int]()
@@ -131,7 +201,7 @@ def _told(inner: Graph, use: GraphUse, around: Graph, node: Node, shapes: Shapes
         if position not in fixed or outside is None:
             continue
         if tensors[index].is_unranked:
-            tensors[index] = _with_shape_of(tensors[index], around, outside, shapes)
+            tensors[index] = _with_shape_of(tensors[index], around, outside, known)
         value = settled[outside]
         if tensors[index].outside and value.is_constant and not value.is_default:
             constants[index] = len(tensors)
@@ -141,14 +211,17 @@ def _told(inner: Graph, use: GraphUse, around: Graph, node: Node, shapes: Shapes
     return replace(inner, tensors=tuple(tensors), nodes=tuple(nodes) if constants else inner.nodes)
 
 
-def _with_shape_of(tensor: Tensor, around: Graph, index: int, shapes: Shapes) -> Tensor:
+def _with_shape_of(tensor: Tensor, around: Graph, index: int, known: Callable[[], Known]) -> Tensor:
     outside = around.tensors[index]
     if index in around.inputs and not outside.is_unranked:
         return replace(tensor, shape=outside.shape, shape_signature=outside.shape_signature, symbols=outside.symbols)
-    sizes = outside.shape if outside.is_constant else shapes().shapes.get(index)
+    sizes = outside.shape if outside.is_constant else known()(index)
     if sizes is None:
         return tensor
-    return replace(tensor, shape=tuple(1 if size == -1 else size for size in sizes), shape_signature=sizes)
+    signature = tuple(size if isinstance(size, int) else -1 for size in sizes)
+    symbols = tuple("" if isinstance(size, int) else size for size in sizes)
+    shape = tuple(1 if size == -1 else size for size in signature)
+    return replace(tensor, shape=shape, shape_signature=signature, symbols=symbols)
 
 
 def _check(graph: Graph) -> None:
