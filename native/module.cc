@@ -351,6 +351,9 @@ void without_gil(const Function& function) {
   }
 }
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr int64_t kNow = -1;
+
 // Takes the turn; a wait in vain ends like a run.
 void take(Turn& turn, double deadline, const int64_t* interrupts, int64_t seen) {
   const Stop::Reason reason = turn.take(deadline, interrupts, seen);
@@ -448,9 +451,10 @@ class Call {
     for (const Port& port : ports_) program.operand(port.tensor);  // it exists
   }
 
-  // Output name to array; None, and nothing is done, unless `given` is an array per input in order, or a dictionary of them,
-  // which all have the input's type and shape.
-  nb::object run(const nb::tuple& given, double deadline, int64_t seen) const {
+  // Output name to array; None unless `given` is an array per input in order, or a dictionary of them, which all have the
+  // input's type and shape, and all values have a defined result.
+  nb::object run(const nb::tuple& given, double deadline) {
+    if (undefined_) return nb::none();
     std::vector<Buffer> values(ports_.size());
     const nb::handle first = given.size() == 1 ? nb::handle(given[0]) : nb::handle();
     const bool named = first.is_valid() && PyDict_CheckExact(first.ptr());
@@ -469,15 +473,20 @@ class Call {
       values[i].must_take(array, true);
       check_bytes(program_.operand(ports_[i].tensor), values[i]);
     }
-    run_alone(
-        program_, steps_, deadline, seen,
-        [&] {
-          for (size_t i = 0; i < sources_; ++i) lend_or_write(program_, ports_[i].tensor, values[i]);
-          for (size_t i = sources_; i < values.size(); ++i) program_.lend(ports_[i].tensor, values[i].data());
-        },
-        [&] {
-          for (size_t i = sources_; i < values.size(); ++i) program_.read(ports_[i].tensor, values[i].data());
-        });
+    try {
+      run_alone(
+          program_, steps_, deadline, kNow,
+          [&] {
+            for (size_t i = 0; i < sources_; ++i) lend_or_write(program_, ports_[i].tensor, values[i]);
+            for (size_t i = sources_; i < values.size(); ++i) program_.lend(ports_[i].tensor, values[i].data());
+          },
+          [&] {
+            for (size_t i = sources_; i < values.size(); ++i) program_.read(ports_[i].tensor, values[i].data());
+          });
+    } catch (const StepUndefined&) {
+      undefined_ = true;
+      return nb::none();
+    }
     return std::move(results);
   }
 
@@ -493,6 +502,7 @@ class Call {
   size_t sources_ = 0;
   nb::object empty_;
   int steps_;
+  bool undefined_ = false;  // such values have been met: they will come again, and then the reference has its say
 };
 
 // Runs of `count` samples, one after the other: `given` has the arrays of the first one, in the order of `inputs`, then
@@ -553,9 +563,6 @@ struct Taking {
   const int64_t* interrupts;
   int64_t seen;
 };
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr int64_t kNow = -1;
 
 std::vector<double> timed(Program& program, int first, int last) {
   if (first < 0 || last < first) throw std::invalid_argument("no such steps");
@@ -630,8 +637,8 @@ NB_MODULE(_native, module) {
   nb::class_<Call>(module, "Call", "Runs of a program by arrays that nobody has looked at.")
       .def(nb::init<Program&, const nb::list&, const nb::list&, nb::object, int>(), nb::arg("program"),
            nb::arg("inputs"), nb::arg("outputs"), nb::arg("empty"), nb::arg("steps"), nb::keep_alive<1, 2>())
-      .def("run", &Call::run, nb::arg("given"), nb::arg("deadline"), nb::arg("seen"),
-           "As `Program.run_whole`: name to result; None when what is given does not fit as it is.");
+      .def("run", &Call::run, nb::arg("given"), nb::arg("deadline"),
+           "As `Program.run_whole`: name to result; None when what is given is not for it.");
   nb::class_<Turn>(module, "Turn", "A lock that notices when its own thread comes again, and the child of a fork.")
       .def(nb::init<>())
       .def(

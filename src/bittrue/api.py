@@ -40,7 +40,7 @@ from .runtime import (
     ReferenceExecutor,
     native_module,
 )
-from .runtime.run import Run, timeout_seconds
+from .runtime.run import Run, deadline_of, timeout_seconds
 from .runtime.side_by_side import AHEAD, available_processors, in_order
 
 if TYPE_CHECKING:
@@ -288,7 +288,6 @@ class Session:
             f"outputs: {ports[1]})"
         )
 
-    @memory_errors
     def run(
         self,
         *positional: Any,
@@ -318,10 +317,25 @@ class Session:
             RunError: values without a defined result, for example a division by zero.
         """
         if self._run_call is not None and not named and progress is None:
-            # Small networks take microseconds: the usual call goes straight to the executor.
-            outputs = self._run_call(positional, timeout)
+            # Small networks take microseconds: the usual call goes straight to the C++ core.
+            deadline = math.inf if timeout is None else deadline_of(timeout)
+            try:
+                outputs = self._run_call(positional, deadline)
+            except Exception as error:
+                assert isinstance(self._executor, NativeExecutor)
+                raise self._executor.failure(error, timeout) from None
             if outputs is not None:
                 return outputs
+        return self._run(positional, named, progress, timeout)
+
+    @memory_errors
+    def _run(
+        self,
+        positional: tuple[Any, ...],
+        named: Mapping[str, Any],
+        progress: Callable[[int], None] | None,
+        timeout: float | None,
+    ) -> dict[str, np.ndarray]:
         session, inputs = self._inputs(positional, named)
         return session._results(inputs, session._executor.run(inputs, after_step=progress, timeout=timeout))
 

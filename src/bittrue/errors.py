@@ -92,12 +92,15 @@ def memory_errors(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*arguments, **named)
         except MemoryError as error:
-            reason = f": {error}" if str(error) else ""
-            raise ResourceError(
-                "BT-MEMORY", f"out of memory{reason}", advice="free some, or take smaller inputs or batches"
-            ) from None
+            raise out_of_memory(error) from None
 
     return call
+
+
+def out_of_memory(error: MemoryError) -> ResourceError:
+    """What stands for a MemoryError."""
+    reason = f": {error}" if str(error) else ""
+    return ResourceError("BT-MEMORY", f"out of memory{reason}", advice="free some, or take smaller inputs or batches")
 
 
 def caller_level() -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError, StoppedError
+from ..errors import InputError, StoppedError, out_of_memory
 from ..operators import Step, find
 from ..operators.core.stopping import stopped_by
 from ..plan import Plan, PlanTensor
@@ -27,8 +27,8 @@ from .run import DEFAULT_ITERATION_LIMIT, Observer, Run, placed, reentered
 if TYPE_CHECKING:
     from .profile import StepTime
 
-# A call's arguments and a timeout to output name and array.
-RunCall = Callable[[tuple[Any, ...], "float | None"], "dict[str, np.ndarray] | None"]
+# A call's arguments and its deadline to output name and array.
+RunCall = Callable[[tuple[Any, ...], float], "dict[str, np.ndarray] | None"]
 
 
 class NativeExecutor:
@@ -152,12 +152,17 @@ class NativeExecutor:
 
     @property
     def run_call(self) -> RunCall | None:
-        """`run` of the arguments of a call, with a timeout, for plans that need nothing else; None for all others.
+        """`run` of the arguments of a call, with a deadline, for plans that need nothing else; None for all others.
 
-        It gives output name to array; None unless it is given one array per input, or a dictionary of them, of exactly
-        the inputs' types and shapes.
+        It gives output name to array; None for what it leaves to `run`: arguments that are not one array per input, or
+        a dictionary of them, of exactly the inputs' types and shapes, and values without a defined result. `failure`
+        says what its errors mean.
         """
-        return self._main.run_call(self.new_run) if self._alone and not self._shares_variables else None
+        return self._main.run_call() if self._alone and not self._shares_variables else None
+
+    def failure(self, error: Exception, timeout: float | None) -> Exception:
+        """What callers of `run_call` shall see of an error that it raised."""
+        return self._main.failure(error, self.new_run(timeout))
 
     def new_run(self, timeout: float | None = None) -> Run:
         """What ends a run that begins now."""
@@ -292,31 +297,21 @@ class _Program:
             raise reentered() from None
         return done, [rows[:done] for rows in wanted]
 
-    def run_call(self, new_run: Callable[[float | None], Run]) -> RunCall | None:
+    def run_call(self) -> RunCall | None:
         if self._gaps or self._opaque:
             return None
-        undefined, stopped, inside = self._undefined, self._stopped, self._reentered
         names = [tensor.name for tensor in self.plan.tensors]
         inputs = [(names[i], i) for i in self.plan.inputs]
         outputs = [(names[i], i, (shape, dtype)) for i, shape, dtype in self._outputs]
-        call = self._module.Call(self._program, inputs, outputs, np.empty, self._length).run
-        never, now = math.inf, -1
+        call: RunCall = self._module.Call(self._program, inputs, outputs, np.empty, self._length).run
+        return call
 
-        def run(given: tuple[Any, ...], timeout: float | None) -> dict[str, np.ndarray] | None:
-            if self._met_undefined:
-                return None
-            deadline = never if timeout is None else new_run(timeout).deadline
-            try:
-                return call(given, deadline, now)
-            except undefined:
-                self._met_undefined = True
-                return None
-            except stopped as error:
-                raise self._ended(error, new_run(timeout)) from None
-            except inside:
-                raise reentered() from None
-
-        return run
+    def failure(self, error: Exception, run: Run) -> Exception:
+        if isinstance(error, self._stopped):
+            return self._ended(error, run)
+        if isinstance(error, MemoryError):
+            return out_of_memory(error)
+        return reentered() if isinstance(error, self._reentered) else error
 
     @contextmanager
     def _turn_of(self, run: Run) -> Iterator[None]:

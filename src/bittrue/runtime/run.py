@@ -42,7 +42,7 @@ class Run:
         self.limit = limit
         self.taken = 0
         self.timeout = timeout_seconds(timeout)
-        self.deadline = time.monotonic() + self.timeout
+        self.deadline = deadline_of(self.timeout)
         self._interrupts = interrupts
         self.seen = int(interrupts[0])
 
@@ -88,6 +88,15 @@ def timeout_seconds(timeout: float | None) -> float:
     if isinstance(timeout, bool) or not isinstance(timeout, numbers.Real) or not timeout > 0:
         raise InputError("BT-TIMEOUT-VALUE", f"a timeout is a number of seconds above 0, found {timeout!r}")
     return float(min(timeout, 1e12))
+
+
+def deadline_of(timeout: float | None) -> float:
+    """When a run that begins now ends, in seconds of `time.monotonic`.
+
+    Raises:
+        InputError: the timeout is not a number above 0.
+    """
+    return time.monotonic() + timeout_seconds(timeout)
 
 
 def placed(error: StoppedError, step: Step, done: int, steps: int) -> StoppedError:
