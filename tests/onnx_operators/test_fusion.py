@@ -53,13 +53,19 @@ def _optimised(content: bytes, allowed: str) -> object:
 @pytest.mark.parametrize(("pairs", "allowed"), [("", "1"), ("u8", "0")], ids=["s8 too", "u8 alone"])
 @pytest.mark.parametrize("opset", [19, 21, 25])
 def test_quantizations_that_name_their_type(opset: int, pairs: str, allowed: str) -> None:
-    """From set 21 on, of s8: the runtime makes such pairs unsigned and refuses what it has made, also its own ones."""
+    """From set 21 on, of s8: the runtime makes such pairs unsigned and refuses what it has made, also its own ones.
+
+    Without a zero point they stay as they are.
+    """
     x, s, z = np.ones((2, 3), np.float32), np.float32(0.1), np.int8(3)
     first = helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"])
     last = [helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]), helper.make_node("Sin", ["d"], ["y"])]
     named = helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], output_dtype=TensorProto.INT8)
+    bare = helper.make_node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=TensorProto.INT8)
     turned = helper.make_node("Transpose", ["d"], ["t"])
+    alone = [bare, helper.make_node("DequantizeLinear", ["q", "s"], ["d"]), last[1]]
     for nodes, refused in (
+        ((alone if opset >= 21 else [first, *last]), False),
         ([first, *last], False),
         ([named if opset >= 21 else first, *last], opset >= 21 and bool(pairs)),
         ([first, last[0], turned, helper.make_node("Sin", ["t"], ["y"])], opset >= 21 and bool(pairs)),

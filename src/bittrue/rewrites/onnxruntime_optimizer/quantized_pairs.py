@@ -97,9 +97,9 @@ def _read_copy(editor: Editor, node: Node, edge: Edge) -> None:
 
 # -- pairs of other types ------------------------------------------------------------------------------------------
 def make_unsigned(editor: Editor) -> None:
-    """A quantization to s8 that one dequantization alone reads, with one zero point for both: both become u8.
+    """A quantization to s8 by a zero point that one dequantization of the same or none alone reads: both become u8.
 
-    Quantized values and zero point grow by 128, real numbers stay.
+    Quantized values and zero point grow by 128, real numbers stay. One to s8 by its type's name alone is left.
 
     Raises:
         InvalidModelError: such a quantization names its type, which the runtime leaves as it is and then refuses.
@@ -111,7 +111,9 @@ def make_unsigned(editor: Editor) -> None:
             continue
         indices = [zero_point_index(node) for node in (quantize, dequantize)]
         zeros = [np.int8(0) if index is None else editor.value(index) for index in indices]
-        if editor.type(quantize.outputs[0]) != "s8" or any(z is None or z.size != 1 for z in zeros):
+        if indices[0] is None or editor.type(quantize.outputs[0]) != "s8":
+            continue
+        if any(z is None or z.size != 1 for z in zeros):
             continue
         codes = {int(z.reshape(())) for z in zeros if z is not None}
         if len(codes) != 1:
