@@ -3,7 +3,7 @@ fractions.
 
 Stems: acos acosh asin asinh atan atanh cosh sinh tan cos sin elu clip erf hard_sigmoid mish gelu round_to_integer
 softplus softsign thresholded_relu power add_n sum mean reduce_max reduce_min reduce_prod softmax log_softmax matmul
-conv conv_transpose max_pool average_pool lp_pool batch_normalization
+conv conv_transpose max_pool average_pool lp_pool batch_normalization batch_training
 group_normalization layer_normalization lp_normalization local_response_normalization.
 """
 

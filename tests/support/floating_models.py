@@ -393,7 +393,11 @@ def _batch(rng: np.random.Generator) -> Model:
         "variance": np.abs(reals(rng, channels)),
     }
     constants = [n for n in operands if n != "x"] if rng.random() < 0.8 else []
-    return single("BatchNormalization", operands, [_FLOAT], attributes, opset=opset, constants=constants)
+    training = opset >= 14 and rng.random() < 0.3
+    if training:
+        attributes |= {"training_mode": 1, "momentum": float(F32(rng.random()))}
+    return single("BatchNormalization", operands, [_FLOAT] * (3 if training else 1), attributes, opset=opset,
+                  constants=constants)  # fmt: skip
 
 
 def _spread(rng: np.random.Generator, shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

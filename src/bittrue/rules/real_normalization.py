@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from ..arithmetic import double_words, elementary, reciprocal_estimate
-from ..arithmetic.correct_rounding import decimal, fraction, in_digits, settle
+from ..arithmetic.correct_rounding import decimal, fraction, in_digits, round_even, settle
 from ..arithmetic.floats import fused_multiply_add as fma
 from ..records import dataclass, replace
 from .real_sum import FUSED_SQUARES, NEIGHBOURS, aligned_packets
@@ -32,6 +32,8 @@ class RealNormalizationRule:
     by_length: (x [R, n], p) to x / (sum of |x|^p)^(1/p), p = 1 or 2; rows of zeros stay.
     across: (x [n, channels, rest], size, alpha, beta, bias) to x / (bias + alpha / size * sum of the squares of
         `size` neighbouring channels)^beta.
+    by_batch: (x [n, channels, rest], scale, bias, mean, variance, epsilon, momentum) to (result, running mean, running
+        variance): channels by their own mean and variance; running = given momentum + own (1 - momentum).
     """
 
     by_rows: Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -40,6 +42,7 @@ class RealNormalizationRule:
     across: Callable[..., np.ndarray]
     formula: str
     source: str
+    by_batch: Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 def _wide(array: np.ndarray | None, fallback: float, shape: tuple[int, ...]) -> np.ndarray:
@@ -119,6 +122,35 @@ def _given_rounded_once(
         return decimal((one - middle) * by) / decimal(spread + fraction(epsilon)).sqrt() + decimal(shift)
 
     return settle(value, _finite(error), exact)
+
+
+def _batch_rounded_once(
+    x: np.ndarray,
+    scale: np.ndarray,
+    bias: np.ndarray,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    epsilon: float,
+    momentum: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Results by rows, one per channel; running numbers by fractions.
+
+    >>> one = np.ones(1, np.float32)
+    >>> _batch_rounded_once(np.float32([[[1, 5]], [[1, 5]]]), one, one, one, one, 0.0, 0.5)[1:]
+    (array([2.], dtype=float32), array([2.5], dtype=float32))
+    """
+    channels = np.moveaxis(x, 1, 0)
+    rows = channels.reshape(x.shape[1], -1)
+    result = _rows_rounded_once(rows, scale[:, None], bias[:, None], epsilon, True, "instance")[0]
+    keep, running = fraction(momentum), []
+    for row, middle, spread in zip(rows, mean, variance, strict=True):
+        values = [fraction(v) for v in row]
+        own = sum(values, Fraction(0)) / len(values)
+        apart = sum(((v - own) ** 2 for v in values), Fraction(0)) / len(values)
+        given = fraction(middle), fraction(spread)
+        running.append([round_even(g * keep + o * (1 - keep)) for g, o in zip(given, (own, apart), strict=True)])
+    statistics = np.array(running, np.float32).reshape(-1, 2)
+    return np.moveaxis(result.reshape(channels.shape), 0, 1), statistics[:, 0], statistics[:, 1]
 
 
 def _length_rounded_once(x: Rows, p: int) -> np.ndarray:
@@ -412,6 +444,35 @@ def _given_as_line(
         return np.asarray(x * factor + (bias - mean * factor))
 
 
+def _batch_in_packets(
+    x: np.ndarray,
+    scale: np.ndarray,
+    bias: np.ndarray,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    epsilon: float,
+    momentum: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sums of every channel of every image in packets, then image by image; the root is of the reciprocal."""
+    rows = x.reshape(-1, x.shape[2])
+    starts, count = np.arange(rows.shape[0]) * x.shape[2], np.float32(x.shape[0] * x.shape[2])
+
+    def over_images(sums: np.ndarray) -> np.ndarray:
+        total = np.zeros(x.shape[1], np.float32)
+        for one in sums.reshape(x.shape[:2]):
+            total = total + one
+        return total / count
+
+    with np.errstate(all="ignore"):
+        own = over_images(aligned_packets(rows, starts))
+        apart = (x - own[:, None]).reshape(rows.shape)
+        spread = over_images(aligned_packets(apart * apart, 0 * starts))
+        factor = np.sqrt(_ONE / (spread + np.float32(epsilon))) * scale
+        result = x * factor[:, None] + (bias - own * factor)[:, None]
+        keep = np.float32(momentum)
+        return result, mean * keep + own * (_ONE - keep), variance * keep + spread * (_ONE - keep)
+
+
 def _given_as_difference(
     x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, variance: np.ndarray, epsilon: float
 ) -> np.ndarray:
@@ -464,6 +525,7 @@ _ROUNDED_ONCE = RealNormalizationRule(
     _across_rounded_once,
     "the whole formula as a real number, rounded once to binary32, ties to even",
     "the definition of correct rounding; fractions and decimal arithmetic with 260 digits",
+    _batch_rounded_once,
 )
 _LANES = RealNormalizationRule(
     _rows_in_lanes,
@@ -478,8 +540,10 @@ _LANES = RealNormalizationRule(
     "of 4, "
     "x factor + shift, or mean of squares less square of mean; given: x f32(scale / deviation) + shift; length: "
     "sums in "
-    "order; across: sums of a moving window, powers in fours by sums of two numbers, the last ones by the C library",
+    "order; across: sums of a moving window, powers in fours by sums of two numbers, the last ones by the C library; "
+    "batch: sums in packets of 4, image by image, x factor + shift with factor = sqrt(1 / (variance + epsilon)) scale",
     "kernels of one runtime and its libraries for x86-64, read; verified by running",
+    _batch_in_packets,
 )
 RULES: dict[str, RealNormalizationRule] = {
     "rounded_once": _ROUNDED_ONCE,

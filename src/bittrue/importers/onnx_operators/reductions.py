@@ -31,11 +31,16 @@ def _reduce(stem: str, **functions: Attribute) -> Mapper:
 
 
 def _batch_normalization(source: Source) -> None:
-    if source.integer("training_mode", 0) or len([name for name in source.outputs if name]) > 1:
-        raise source.unsupported("BT-ONNX-TRAINING", "batch normalization while training is not read")
-    source.real("momentum", 0.9)
+    training, momentum = source.version >= 14 and source.integer("training_mode", 0), source.real("momentum", 0.9)
     dtype, inputs = source.type(0), list(source.inputs)
     epsilon: dict[str, Attribute] = {"epsilon": source.real("epsilon", 1e-5)}
+    if training:
+        source.emit("batch_training", dtype, {**epsilon, "momentum": momentum})
+        return
+    if len([name for name in source.outputs if name]) > 1:
+        raise source.unsupported(
+            "BT-ONNX-TRAINING", "batch normalization with further outputs is read with training_mode 1 alone"
+        )
     if source.version < 9 and source.integer("spatial", 1) != 1:
         # Every element of a sample is a channel.
         def flat(position: int, axis: int) -> int:

@@ -225,6 +225,12 @@ ROWS: tuple[Row, ...] = (
         limit=f"{_OTHER_MACHINES}; {_TWO_NANS}; {_OF_NOTHING}",
     ),
     Row("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), _NORMAL, _RUN),
+    Row(
+        "batch_training",
+        ("f32 f32 f32 f32 f32 -> f32...",),
+        _NORMAL,
+        "run: 100 random single-node models, every bit",
+    ),
     *(
         Row(stem, types, {"real_normalization": "binary64_running"}, "run: 300 random single-node models, every bit")
         for stem, types in (

@@ -66,6 +66,33 @@ def reference_batch(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
     return [rule.by_given(x, scale, bias, mean, variance, step["epsilon"])]
 
 
+# -- batch_training
+# -------------------------------------------------------------------------------------------------
+def infer_training(call: Call) -> list[Shape]:
+    """The input's shape, then running mean and variance per channel; channels are axis 1."""
+    call.expect(5, None)
+    x = call.input(0)
+    call.rank(x, 2, 8)
+    if not x.size:
+        raise call.invalid("BT-NORM-EMPTY", "a batch without elements has no mean")
+    _per_channel(call, (1, 2, 3, 4), x.shape[1], "channel")
+    return [x.shape, (x.shape[1],), (x.shape[1],)][: len(call.outputs)]
+
+
+def lower_training(call: Call) -> Lowered:
+    """How much of the given statistics stays."""
+    return _lowered(call, momentum=float(np.float32(call.attribute("momentum"))))
+
+
+def reference_training(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias by the batch's own statistics, and the running ones."""
+    x = inputs[0]
+    rule = real_normalization.RULES[step.rules["real_normalization"]]
+    planes = x.reshape(*x.shape[:2], -1)
+    result, mean, variance = rule.by_batch(planes, *inputs[1:], step["epsilon"], step["momentum"])
+    return [result.reshape(x.shape), mean, variance][: len(step.outputs)]
+
+
 # -- by rows
 # -------------------------------------------------------------------------------------------------------------
 def _groups(call: Call) -> int:
@@ -176,6 +203,14 @@ OPERATORS = (
         reference_batch,
         "by given means and variances",
         layout="channels",
+    ),
+    Operator(
+        "batch_training",
+        _SLOTS,
+        infer_training,
+        lower_training,
+        reference_training,
+        "by the batch's own means and variances, which running ones take in",
     ),
     Operator(
         "group_normalization",

@@ -30,7 +30,7 @@ Values = Callable[[int | None], np.ndarray | None]
 # Results with the sizes of the first operand, beside operators that infer them so.
 _KEEPS = frozenset(
     """
-    batch_normalization causal_conv clip cumsum dequantize hardmax layer_normalization leaky_relu
+    batch_normalization batch_training causal_conv clip cumsum dequantize hardmax layer_normalization leaky_relu
     local_response_normalization log_softmax logistic lp_normalization mixture_of_experts prelu quantize relu
     reverse_sequence rotary_embedding scatter_nd softmax triangle
     """.split()
