@@ -62,8 +62,10 @@ def test_tangent_by_fractions(x: float) -> None:
 
 def test_table_functions_are_told_apart() -> None:
     x = np.linspace(-2, 2, 64).astype(F32)
-    first, second = (rule.functions["tanh"](x) for rule in table_function.RULES.values())
-    assert (first != second).any()
+    for stem in ("hard_swish", "tanh"):
+        rules = [rule for rule in table_function.RULES.values() if stem in rule.functions]
+        first, second = (rule.functions[stem](x) for rule in rules)
+        assert (first != second).any(), stem
 
 
 @given(st.lists(quantized, min_size=1, max_size=12), scales, quantized, st.floats(2.0**-10, 1, width=32))

@@ -261,6 +261,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["0x1.759b84p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
                 ["-0x1.cf6f98p-1", "0x1.45323ep-1", "0x1.000000p+0"],
             ],
+            "binary32_times_sixth": [["-0x1.800000p-2", "0x1.e00000p-2", "0x1.400000p+4"]],
             # acos, asin, atan, celu, cos, hard_sigmoid, hard_swish, log, mish, parametric_elu, selu, sin, softplus,
             # softsign
             "binary32_joined_operations": [

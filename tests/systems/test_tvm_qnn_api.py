@@ -13,6 +13,7 @@ import pytest
 
 import bittrue
 from bittrue import qnn
+from bittrue.arithmetic import elementary
 from bittrue.errors import BittrueError, InputError
 from bittrue.runtime.native import native_module
 from support.replays import replays
@@ -371,6 +372,23 @@ def test_what_has_no_value_is_refused() -> None:
         qnn.leaky_relu(np.int8([1]), 1.0, 0.5, 0, 0.5, 0)
     with pytest.raises(InputError, match="below"):
         qnn.requantize(np.int32([1]), 1e-20, 0, 1e20, 0)
+
+
+@pytest.mark.parametrize("executor", ["native", "reference"])
+def test_functions_of_real_numbers(executor: str) -> None:
+    """Every step rounded to binary32; a quotient by 6 is a product by its inverse, as the system compiles it."""
+    x, one = np.linspace(-9, 9, 1999, dtype=np.float32), np.float32(1)
+    gate = np.clip(x + np.float32(3), np.float32(0), np.float32(6))
+    far, near = elementary.exp(np.float32(-2) * abs(x)), elementary.exp(-x)
+    expected = {
+        qnn.nn.hard_swish: (x * gate) * np.float32(1 / 6),
+        qnn.nn.sigmoid: one / (one + near),
+        qnn.nn.tanh: np.copysign((one - far) / (one + far), x),
+    }
+    assert (expected[qnn.nn.hard_swish] != x * gate / np.float32(6)).any()
+    for function, wanted in expected.items():
+        (found,) = qnn.model(function(qnn.var("x", x.shape))).prepare("tvm-qnn", executor=executor).run(x).values()
+        assert found.tobytes() == wanted.tobytes(), function.__name__
 
 
 def test_configurations_nest_and_end() -> None:

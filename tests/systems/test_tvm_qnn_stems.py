@@ -270,7 +270,7 @@ FUNCTIONS: dict[str, Callable[[Fraction], Fraction]] = {
     "logistic": lambda x: f32(1 / f32(1 + power(-x))),
     "tanh": _tanh,
     "exp": power,
-    "hard_swish": lambda x: f32(f32(x * min(max(f32(x + 3), Fraction(0)), Fraction(6))) / 6),
+    "hard_swish": lambda x: f32(f32(x * min(max(f32(x + 3), Fraction(0)), Fraction(6))) * f32(Fraction(1, 6))),
     "leaky_relu": lambda x: x if x > 0 else f32(x * Fraction(float(F32(0.1)))),
 }
 

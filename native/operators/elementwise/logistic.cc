@@ -26,6 +26,16 @@ std::unique_ptr<Kernel> make_sigmoid(const Step& step, const CoreSet& cores, boo
     if (rule == "binary32_fused") {
       return make_map<float, float>(step, [](float x) { return arithmetic::fused::logistic(x); });
     }
+    // Twins of src/bittrue/arithmetic/tables.py.
+    if (rule == "binary32_of_exponentials" && tanh) {
+      return make_map<float, float>(step, [](float x) {
+        const float e = arithmetic::exp(x >= 0.0f ? -2.0f * x : 2.0f * x);
+        return x >= 0.0f ? (1.0f - e) / (1.0f + e) : (e - 1.0f) / (e + 1.0f);
+      });
+    }
+    if (rule == "binary32_of_exponentials") {
+      return make_map<float, float>(step, [](float x) { return 1.0f / (1.0f + arithmetic::exp(-x)); });
+    }
     require(rule == "binary32_elementary", "no native rule for this slot");
     if (tanh) return make_map<float, float>(step, [](float x) { return arithmetic::tanh(x); });
     return make_map<float, float>(step, [](float x) { return arithmetic::logistic(x); });

@@ -277,6 +277,11 @@ RULES: dict[str, RealFunctionRule] = {
         {"logistic": tables.logistic, "tanh": tables.tanh_by_exponentials},
         "logistic(x) = 1 / (1 + e^-x); tanh(x) = (1 - e) / (1 + e) with e = e^-2x where x >= 0, else (e - 1) / (e + 1) "
         "with e = e^2x; every operation rounded, exponentials of arithmetic/elementary",
-        "docs/facts/tvm_qnn.md 12, read",
+        "docs/facts/tvm_qnn.md 12, run",
+    ),
+    "binary32_times_sixth": RealFunctionRule(
+        {"hard_swish": tables.hard_swish_times_sixth},
+        "hard_swish(x) = x * min(max(x + 3, 0), 6) * f32(1 / 6), every operation rounded",
+        "docs/facts/tvm_qnn.md 12, run",
     ),
 }

@@ -54,4 +54,8 @@ RULES: dict[str, TableFunctionRule] = {
         {"tanh": tables.tanh_by_exponentials},
         "tanh: (1 - e) / (1 + e) with e = exp(-2 x) where x >= 0, else (e - 1) / (e + 1) with e = exp(2 x)",
     ),
+    "binary32_times_sixth": TableFunctionRule(
+        {"hard_swish": tables.hard_swish_times_sixth},
+        "hard_swish: x * min(max(x + 3, 0), 6) * f32(1 / 6)",
+    ),
 }

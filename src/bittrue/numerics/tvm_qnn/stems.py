@@ -170,13 +170,19 @@ def _functions() -> tuple[Row, ...]:
                 ("T -> T",),
                 {
                     "table": "binary32_reciprocal_256_away",
-                    **({"table_function": "binary32_exponentials"} if operator == "tanh" else {}),
+                    **({"table_function": function} if function else {}),
                 },
                 _FRONTEND,
                 where=_BYTES,
                 limit=_FUNCTIONS,
             )
-            for operator in ("logistic", "tanh", "exp", "hard_swish", "leaky_relu")
+            for operator, function in (
+                ("logistic", ""),
+                ("tanh", "binary32_exponentials"),
+                ("exp", ""),
+                ("hard_swish", "binary32_times_sixth"),
+                ("leaky_relu", ""),
+            )
         ),
         Row("softmax", ("T -> T",), {"softmax": "binary32_reals_away"}, _FRONTEND, where=_CODES, limit=_FUNCTIONS),
         Row("softmax", ("f32 -> f32",), {"real_softmax": "binary32_in_order"}, _FRONTEND, limit=_FUNCTIONS),
@@ -184,7 +190,7 @@ def _functions() -> tuple[Row, ...]:
             Row(operator, ("f32 -> f32",), {"real_function": "binary32_of_exponentials"}, _FRONTEND, limit=_FUNCTIONS)
             for operator in ("logistic", "tanh")
         ),
-        Row("hard_swish", ("f32 -> f32",), {}, _FRONTEND),
+        Row("hard_swish", ("f32 -> f32",), {"real_function": "binary32_times_sixth"}, _FRONTEND),
         Row("relu", ("f32 -> f32",), {}, _FRONTEND),
         Row("leaky_relu", ("f32 -> f32",), {"slope": "scaled_unless_above_zero"}, _FRONTEND),
     )
