@@ -80,11 +80,11 @@ def _attention(row: Row) -> tuple[Row, ...]:
             **({"cached_product": "binary32_8_lanes"} if "cached_product" in row.rules else {}),
         },
         evidence=f"{_RUN}: 1,065 random single-node models, every bit",
-        limit=attention.OTHERS,
+        limit=attention.OTHERS + attention.LEFT,
     )
     if row.rules["attention"].startswith("whole_rows"):
         return (own,)
-    of_blocks = f"{attention.CACHE}, which few of these processors have"
+    of_blocks = f"{attention.CACHE}, which few of these processors have{attention.LEFT}"
     return (
         replace(own, when=(*row.when, ("attends_in_one_block", _CACHE))),
         replace(own, limit=of_blocks, inexact=True),
