@@ -211,10 +211,15 @@ def test_convolutions_of_the_file_that_begin_with_an_image(begin: str, groups: i
     assert check(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)) == "equal"
 
 
-@pytest.mark.parametrize("dims", [("n", 16, 12, 12), ("n", 16, "h", "w"), (2, 16, 12, 12), (2, 16, "h", 12)])
+@pytest.mark.parametrize(
+    "dims", [("n", 16, 12, 12), ("n", 16, "h", "w"), (2, 16, 12, 12), (2, 16, "h", 12), ("n", "c", "h", "w")]
+)
 @pytest.mark.parametrize("between", ["Neg", "Relu", "stride", "pool", "group", "enlarged"])
 def test_sums_of_images_of_free_sizes(dims: tuple[int | str, ...], between: str) -> None:
-    """A convolution begins with the other image only where both are known to have the same sizes."""
+    """A convolution begins with the other image only where both are known to have the same sizes.
+
+    Free channels (Optimum) have the size that filters say.
+    """
     rng = np.random.default_rng(3)
     constants = {name: rng.standard_normal((16, 16, 3, 3)).astype(np.float32) for name in "uvw"}
     constants |= {"b": rng.standard_normal(16).astype(np.float32), "rows": np.array([0, 4, -1])}

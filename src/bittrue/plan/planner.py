@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -229,6 +230,8 @@ class Declared:
         self._job = _Job(Source(numerics, (graph,), memory_limit, plan_source))
         self._settled: Settled | None = None
         self._room = Room(graph, memory_limit)
+        # Whether a node did not take what a walk tried for a free size.
+        self._misfits = False
 
     def __call__(self) -> Settled:
         if self._settled is None:
@@ -274,9 +277,15 @@ class Declared:
             found = settled if len(settled.shapes) > len(found.shapes) else found
             if not free or written <= found.shapes.keys():
                 break
+        if self._misfits and not written <= found.shapes.keys():
+            size, other = _SIZES[1]
+            with contextlib.suppress(ResourceError):
+                settled = _common(self._walk(size, fits=True), self._walk(other, fits=True))
+                found = settled if len(settled.shapes) > len(found.shapes) else found
         return found
 
-    def _walk(self, size: int) -> _State:
+    def _walk(self, size: int, fits: bool = False) -> _State:
+        """Shapes where every free size of an input is `size`, or with `fits` what the one node that reads it takes."""
         graph, numerics = self._graph, self._numerics
         state = _State(graph, _Job(self._job.source), only_shapes=True)
         signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
@@ -290,14 +299,38 @@ class Declared:
             # What other graphs give is not looked at.
             if operator is None or operator.graphs:
                 continue
-            with contextlib.suppress(BittrueError):
+            walked = state
+            try:
                 if numerics.candidates(node.operator, *node_types(graph, node)):
                     _plan_node(state, node, numerics, self._limit)
                     known = {i: state.values[i] for i in node.outputs if i in state.values}
                     widened.values.update((i, value) for i, value in known.items() if value.dtype != np.float16)
                 elif numerics.candidates(node.operator, *node_types(widened.graph, node)):
+                    walked = widened
                     _plan_node(widened, node, numerics, self._limit)
+            except BittrueError:
+                if any(size in state.shapes.get(-1 if i is None else i, ()) for i in node.inputs):
+                    self._misfits = True
+                    if fits:
+                        state.shapes.update(self._fitted(walked, node, size))
         return state
+
+    def _fitted(self, state: _State, node: Node, size: int) -> dict[int, tuple[int, ...]]:
+        """What a node gives when one axis of `size` has a size of another operand, as channels have of filters; nothing
+        where several would do.
+        """
+        shapes = {i: state.shapes[i] for i in node.inputs if i is not None and i in state.shapes}
+        values = {i: state.values[i] for i in shapes if i in state.values}
+        found = []
+        for index, shape in shapes.items():
+            others = {e for other in shapes if other != index for e in shapes[other]} - {size}
+            for axis, tried in itertools.product((a for a, e in enumerate(shape) if e == size), sorted(others)):
+                changed = {**shapes, index: (*shape[:axis], tried, *shape[axis + 1 :])}
+                alone = _State(state.graph, state.job, shapes=changed, values=dict(values), only_shapes=True)
+                with contextlib.suppress(BittrueError):
+                    _plan_node(alone, node, self._numerics, self._limit)
+                    found.append({i: alone.shapes[i] for i in node.outputs if i in alone.shapes})
+        return found[0] if found and all(one == found[0] for one in found) else {}
 
 
 def _alike(shape: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
