@@ -48,6 +48,7 @@ SEPARATED = {
     "mean": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "mean_tail": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "modulo": ("test_movement_rules", "test_modulo_rules_are_told_apart"),
+    "multiply_add": ("test_real_number_rules", "test_products_and_their_sums_are_told_apart"),
     "order": ("test_delegate_rules", "test_order_rules_are_told_apart"),
     "narrow": ("test_narrow_rules", "test_narrow_rules_are_told_apart"),
     "normalize": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),

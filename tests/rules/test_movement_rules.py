@@ -208,6 +208,15 @@ def test_weighted_rules_are_told_apart() -> None:
     # 1024/3 = 341.33 is cut to 341, and 96 * 341 / 1024 to 31.
     assert found["binary32_weights_in_order"] == [2.5, 32.0, pytest.approx(-32.0, abs=1e-4)]
     assert found["ten_bits_toward_zero"] == [2.0, 31.0, -32.0]
+    # Shares of 1, 3, 7 and 9, where only the second product is rounded before it is added.
+    shares, values = [np.float32([41 / 61])] * 4, [np.float32([v]) for v in (1, 3, 7, 9)]
+    share = Fraction(float(np.float32(shares[0] * shares[0])[0]))
+    total = share + Fraction(float(np.float32(float(3 * share))))
+    for value in (7, 9):
+        total = Fraction(float(np.float32(float(total)))) + value * share
+    fused = rules("weighted")["binary32_fused_weights_in_order"].apply(values, shares)
+    assert fused.tolist() == [float(np.float32(float(total)))]
+    assert fused != rules("weighted")["binary32_weights_in_order"].apply(values, shares)
     # Beyond the last place there is the fraction still; both rows are added up first.
     one, fraction = np.ones(1, np.int64), np.float32([1.25])
     ways = rules("weighted")

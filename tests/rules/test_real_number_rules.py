@@ -1,7 +1,7 @@
 """Rules of real numbers: correctly rounded ones against fractions and decimals, ordered ones against single operations.
 
-Slots: real_product, real_sum, real_normalization, power; and the rules of real_function, real_gelu and real_softmax
-that round once.
+Slots: real_product, real_sum, real_normalization, power, multiply_add; and the rules of real_function, real_gelu and
+real_softmax that round once.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pytest
 from bittrue.arithmetic.floats import fused_multiply_add
 from bittrue.rules import (
     divide,
+    multiply_add,
     power,
     real_function,
     real_gelu,
@@ -492,6 +493,21 @@ def test_rotations_are_told_apart() -> None:
     same(second[:12], ((xs * sines).astype(F32) + ys * cosines).astype(F32)[:12])
     same(first[12:], results["binary32_fused_vectors"][0][12:])
     assert len({found[0].tobytes() for found in results.values()}) == len(results)
+
+
+def test_products_and_their_sums_are_told_apart() -> None:
+    """Slot `multiply_add`: one rounding against two, of binary32 and binary64."""
+    a, b, c, d = (numbers(seed, (300,), 2) for seed in (42, 43, 44, 45))
+    rules = multiply_add.RULES
+    for kind in (F32, np.float64):
+        x, y, z, w = (part.astype(kind) / kind(3) for part in (a, b, c, d))
+        results = {name: rule.apply(x, y, z) for name, rule in rules.items()}
+        once = [Fraction(float(p)) * Fraction(float(q)) + Fraction(float(r)) for p, q, r in zip(x, y, z, strict=True)]
+        assert results["rounded_once"].tolist() == [float(nearest(v) if kind == F32 else v) for v in once]
+        assert np.array_equal(results["rounded_twice"], x * y + z)
+        assert np.array_equal(rules["rounded_once"].pair(x, y, z, w), rules["rounded_once"].apply(x, y, z * w))
+        assert len({found.tobytes() for found in results.values()}) == len(results)
+        assert all(found.dtype == kind for found in results.values())
 
 
 def test_real_divisions_are_told_apart() -> None:

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/kernel.h"
+#include "core/rounding.h"
 #include "core/share.h"
 #include "operators/core/registry.h"
 #include "operators/core/sizes.h"
@@ -74,6 +75,7 @@ class AffineGrid final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_affine_grid(const Step& step, const CoreSet&) {
+  require_rounded_twice(step);
   return std::make_unique<AffineGrid>(step);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/rounding.h"
 #include "core/share.h"
 #include "operators/core/registry.h"
 #include "operators/reduction/real_rows.h"
@@ -92,6 +93,7 @@ class CropAndResize final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_crop_and_resize(const Step& step, const CoreSet&) {
+  require_rounded_twice(step);
   return std::make_unique<CropAndResize>(step);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/rounding.h"
 #include "operators/core/registry.h"
 #include "operators/reduction/real_rows.h"
 
@@ -175,6 +176,7 @@ class GridSample final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_grid_sample(const Step& step, const CoreSet&) {
+  require_rounded_twice(step);
   return std::make_unique<GridSample>(step);
 }
 

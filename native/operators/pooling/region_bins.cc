@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "core/rounding.h"
 #include "core/share.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
@@ -367,6 +368,7 @@ class ByteRegions final : public Kernel {
 std::unique_ptr<Kernel> make_roi_align(const Step& step, const CoreSet&) { return std::make_unique<ByteRegions>(step); }
 
 std::unique_ptr<Kernel> make_region_bins(const Step& step, const CoreSet&) {
+  require_rounded_twice(step);
   return std::make_unique<RegionBins>(step);
 }
 

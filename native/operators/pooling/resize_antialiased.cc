@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/rounding.h"
 #include "operators/core/registry.h"
 #include "operators/pooling/outside.h"
 #include "operators/reduction/real_rows.h"
@@ -143,6 +144,7 @@ class ResizeAntialiased final : public Kernel {
 std::unique_ptr<Kernel> make_resize_antialiased(const Step& step, const CoreSet&) {
   if (is_8bit(step.input(0).type)) return std::make_unique<ResizeAntialiased<uint8_t>>(step);
   require(step.input(0).type == Type::f32, "no native kernel for these types");
+  require_rounded_twice(step);
   return std::make_unique<ResizeAntialiased<float>>(step);
 }
 

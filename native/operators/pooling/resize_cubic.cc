@@ -1,6 +1,7 @@
 // resize_cubic: the last two axes at another size, each place from four positions of both axes.
 #include <vector>
 
+#include "core/rounding.h"
 #include "core/share.h"
 #include "operators/core/registry.h"
 #include "operators/pooling/outside.h"
@@ -94,6 +95,7 @@ class ResizeCubic final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_resize_cubic(const Step& step, const CoreSet&) {
+  require_rounded_twice(step);
   return std::make_unique<ResizeCubic>(step);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/rounding.h"
 #include "core/share.h"
 #include "operators/core/registry.h"
 #include "operators/reduction/real_rows.h"
@@ -136,10 +137,12 @@ class Inverse final : public Eliminated<T> {
 
 std::unique_ptr<Kernel> make_determinant(const Step& step, const CoreSet&) {
   require_reals(step);
+  require_rounded_twice(step);
   return std::make_unique<Determinant>(step);
 }
 
 std::unique_ptr<Kernel> make_inverse(const Step& step, const CoreSet&) {
+  require_rounded_twice(step);
   if (step.input(0).type == Type::f32) return std::make_unique<Inverse<float>>(step);
   require(step.input(0).type == Type::f64, "no native kernel for these types");
   return std::make_unique<Inverse<double>>(step);

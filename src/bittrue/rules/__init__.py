@@ -62,6 +62,7 @@ _TABLES = {
     "mean": ("mean", "RULES"),
     "mean_tail": ("mean", "RULES"),
     "modulo": ("modulo", "RULES"),
+    "multiply_add": ("multiply_add", "RULES"),
     "narrow": ("narrow", "RULES"),
     "nearest": ("nearest", "RULES"),
     "normalize": ("normalize", "RULES"),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arithmetic.floats import fused_multiply_add
+from ..arithmetic.floats import fused_multiply_add as fma
 from ..records import dataclass
 
 Prepared = dict[str, np.ndarray]
@@ -99,7 +99,7 @@ def _prepare_fused(size: int, out: int, align_corners: bool, half_pixel: bool) -
     f32 = np.float32
     step = f32(size - 1) / f32(out - 1) if align_corners and out > 1 else f32(size) / f32(out)
     position = np.arange(out).astype(f32)
-    position = fused_multiply_add(position + f32(0.5), step, f32(-0.5)) if half_pixel else position * step
+    position = fma(position + f32(0.5), step, f32(-0.5)) if half_pixel else position * step
     low = np.maximum(np.floor(position).astype(np.int64), 0)
     high = np.minimum(np.ceil(position).astype(np.int64), size - 1)
     _inside(low, size)
@@ -219,9 +219,9 @@ def _fused_products(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray
     one = np.float32(1)
     with np.errstate(all="ignore"):
         total = corners[1] * weight_y * (one - weight_x)
-        total = fused_multiply_add(corners[0] * (one - weight_y), one - weight_x, total)
-        total = fused_multiply_add(corners[2] * (one - weight_y), weight_x, total)
-        return fused_multiply_add(corners[3] * weight_y, weight_x, total)
+        total = fma(corners[0] * (one - weight_y), one - weight_x, total)
+        total = fma(corners[2] * (one - weight_y), weight_x, total)
+        return fma(corners[3] * weight_y, weight_x, total)
 
 
 def _apply_fused_products_up(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
@@ -259,9 +259,9 @@ def _apply_fused_weights_up(corners: Corners, weight_y: np.ndarray, weight_x: np
     low_y, high_y, low_high, both = (corner.astype(np.float32) for corner in corners)
     with np.errstate(all="ignore"):
         total = low_high * ((one - weight_y) * weight_x)
-        total = fused_multiply_add(low_y, (one - weight_y) * (one - weight_x), total)
-        total = fused_multiply_add(high_y, weight_y * (one - weight_x), total)
-        total = fused_multiply_add(both, weight_y * weight_x, total)
+        total = fma(low_y, (one - weight_y) * (one - weight_x), total)
+        total = fma(high_y, weight_y * (one - weight_x), total)
+        total = fma(both, weight_y * weight_x, total)
         return np.trunc(total + np.float32(0.5)).astype(np.int64)
 
 
@@ -274,10 +274,10 @@ def _apply_fused_weights(corners: Corners, weight_y: np.ndarray, weight_x: np.nd
     """
     one = np.float32(1)
     with np.errstate(all="ignore"):
-        total = fused_multiply_add(corners[0], (one - weight_y) * (one - weight_x), np.float32(0))
-        total = fused_multiply_add(corners[2], (one - weight_y) * weight_x, total)
-        total = fused_multiply_add(corners[1], weight_y * (one - weight_x), total)
-        return fused_multiply_add(corners[3], weight_y * weight_x, total)
+        total = fma(corners[0], (one - weight_y) * (one - weight_x), np.float32(0))
+        total = fma(corners[2], (one - weight_y) * weight_x, total)
+        total = fma(corners[1], weight_y * (one - weight_x), total)
+        return fma(corners[3], weight_y * weight_x, total)
 
 
 def _weighted(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray, start: np.float32 | None) -> np.ndarray:
@@ -486,6 +486,18 @@ def _prepare_ten_bits(places: np.ndarray, low: np.ndarray, high: np.ndarray) -> 
     return np.where(same, 512, np.abs(whole - 1024 * high)), np.where(same, 512, np.abs(whole - 1024 * low))
 
 
+def _shares(weights: list[np.ndarray]) -> list[np.ndarray]:
+    """Of the corners, in their order."""
+    low_y, high_y, low_x, high_x, *planes = weights
+    with np.errstate(all="ignore"):
+        return [
+            wx * wy * wz
+            for wz in planes or [np.ones((), np.float32)]
+            for wy in (low_y, high_y)
+            for wx in (low_x, high_x)
+        ]
+
+
 def _apply_in_order(corners: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
     """Four products, or eight with two planes, added one by one.
 
@@ -494,19 +506,28 @@ def _apply_in_order(corners: list[np.ndarray], weights: list[np.ndarray]) -> np.
     >>> rule.apply([np.float32([v]) for v in (1, 2, 3, 4)], [half] * 4).tolist()
     [2.5]
     """
-    low_y, high_y, low_x, high_x, *planes = weights
     total: np.ndarray | None = None
     with np.errstate(all="ignore"):
-        shares = [
-            wx * wy * wz
-            for wz in planes or [np.ones((), np.float32)]
-            for wy in (low_y, high_y)
-            for wx in (low_x, high_x)
-        ]
-        for share, corner in zip(shares, corners, strict=True):
+        for share, corner in zip(_shares(weights), corners, strict=True):
             product = share * corner.astype(np.float32)
             total = product if total is None else total + product
     assert total is not None
+    return total
+
+
+def _apply_fused_in_order(corners: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
+    """The same with one rounding of each product and what it is added to; the second product is rounded first.
+
+    >>> weights = [np.float32([41 / 61])] * 4
+    >>> corners = [np.float32([v]) for v in (1, 3, 7, 9)]
+    >>> [WEIGHTED[f"binary32{way}_weights_in_order"].apply(corners, weights).tolist() for way in ("", "_fused")]
+    [[9.03520393371582], [9.035204887390137]]
+    """
+    pairs = [(share, corner.astype(np.float32)) for share, corner in zip(_shares(weights), corners, strict=True)]
+    with np.errstate(all="ignore"):
+        total = fma(*pairs[0], np.multiply(*pairs[1]))
+        for pair in pairs[2:]:
+            total = fma(*pair, total)
     return total
 
 
@@ -532,6 +553,13 @@ WEIGHTED: dict[str, WeightedRule] = {
         "wx1*wy1*p11 from left to right, each operation rounded to binary32, of volumes eight wx*wy*wz*p; integers "
         "truncate the result",
         "run",
+    ),
+    "binary32_fused_weights_in_order": WeightedRule(
+        _prepare_distances,
+        _apply_fused_in_order,
+        "as binary32_weights_in_order, but a product and the sum that it enters have one rounding; the second product "
+        "is rounded first",
+        "docs/facts/onnxruntime.md 3.8, verified by running",
     ),
     "binary32_fractions_in_pairs": WeightedRule(
         _prepare_fractions,

@@ -17,6 +17,7 @@ _ALIKE = {"real_product": ("binary32_fused_blocks", "binary32_fused_blocks_alike
 _NEIGHBOURS = {"real_sum": ("binary32_packets_4", "binary32_packets_of_neighbours")}
 _NORMAL = {"real_normalization": ("binary32_lanes", "binary32_joined")}
 _OPERATIONS = {"real_function": ("binary32_single_operations", "binary32_joined_operations")}
+_ONCE = {"multiply_add": ("rounded_twice", "rounded_once")}
 CHANGES = (
     *(
         Change(stem, _NORMAL)
@@ -37,8 +38,18 @@ CHANGES = (
         inputs=("f32",),
         keeps=(("attribute_is", "reciprocal", None),),
     ),
+    *(
+        Change(stem, _ONCE)
+        for stem in (
+            *("affine_grid", "crop_and_resize", "deformable_conv", "determinant", "grid_sample", "inverse"),
+            *("region_bins", "resize_antialiased", "resize_cubic", "resize_nearest"),
+        )
+    ),
+    Change("resize_linear", {**_ONCE, "weighted": ("binary32_weights_in_order", "binary32_fused_weights_in_order")}),
+    Change("resize_linear", _ONCE),
     Change("rotary_embedding", {"rotation": ("binary32_fused_vectors", "binary32_fused_fours")}),
-    *(Change(stem, _ALIKE) for stem in ("conv", "conv_transpose")),
+    Change("deformable_conv", {**_ONCE, **_ALIKE}),
+    *(Change(stem, _ALIKE) for stem in ("conv", "conv_transpose", "linear_attention", "mixture_of_experts")),
     Change("conv", {"real_product": ("binary32_fused_windows_of_7", "binary32_fused_blocks_alike")}),
     Change("gelu", {"real_gelu": ("binary32_fused_polynomials", "binary32_fused_polynomials_joined")}),
     *(Change(stem, _NEIGHBOURS) for stem in ("average_pool", "mean", "sum", "reduce_prod")),

@@ -76,6 +76,7 @@ EXACT: tuple[Row, ...] = (
     ),
 )
 
+_PRODUCTS = {"multiply_add": "rounded_twice"}
 _PRODUCT, _SUM = {"real_product": "binary32_fused_blocks"}, {"real_sum": "binary32_packets_4"}
 _NORMAL, _SOFTMAX = {"real_normalization": "binary32_lanes"}, {"real_softmax": "binary32_polynomial_16_lanes"}
 _POLYNOMIALS, _SINGLE = {"real_function": "binary32_fused_polynomials"}, {"real_function": "binary32_single_operations"}
@@ -258,7 +259,7 @@ ROWS: tuple[Row, ...] = (
         Row(
             "deformable_conv",
             (f"{kind} {kind} {kind} {kind}|- {kind}|- -> {kind}",),
-            {"real_product": rule},
+            {"real_product": rule, **_PRODUCTS},
             _MACHINE,
             limit=f"{_THREADS}; {_TWO_NANS}; NaN among offsets: the runtime reads elsewhere",
         )
@@ -269,29 +270,29 @@ ROWS: tuple[Row, ...] = (
     Row(
         "region_bins",
         ("T T s64 -> T",),
-        {},
+        _PRODUCTS,
         _RUN,
         where=("f32", "f64"),
         requires=(("version_at_most", 16),),
         limit=_NAN,
     ),
-    Row("determinant", _ONE, {}, _RUN, when=(("last_size_below", 0, 17),)),
+    Row("determinant", _ONE, _PRODUCTS, _RUN, when=(("last_size_below", 0, 17),)),
     Row(
         "determinant",
         _ONE,
-        {},
+        _PRODUCTS,
         "run",
         limit="matrices of more than 16 rows: the runtime eliminates in blocks, whose order is not reproduced",
         inexact=True,
     ),
     *(
-        Row("inverse", ("T -> T",), {}, _RUN, where=kinds, when=(("last_size_below", 0, limit),), limit=_NAN)
+        Row("inverse", ("T -> T",), _PRODUCTS, _RUN, where=kinds, when=(("last_size_below", 0, limit),), limit=_NAN)
         for kinds, limit in ((("f16", "f32"), 12), (("f64",), 14))
     ),
     Row(
         "inverse",
         ("T -> T",),
-        {},
+        _PRODUCTS,
         "run",
         where=("f16", "f32", "f64"),
         limit="matrices of 12 rows or more (14 of f64): in what order products are added up is not reproduced",

@@ -12,18 +12,20 @@ _TOP = ("f32", "f64", "u8", "s8", "s16", "s32", "s64")
 
 _COUNT = (("rank_within", 1, 0, 1), ("not_negative", 1))
 
+_PRODUCTS = {"multiply_add": "rounded_twice"}
+_IN_ORDER = {"weighted": "binary32_weights_in_order", **_PRODUCTS}
 _RESIZES: tuple[Row, ...] = (
     Row(
         "resize_nearest",
         ("T s64|- f32|- -> T",),
-        {"nearest": "ties_within_a_millionth"},
+        {"nearest": "ties_within_a_millionth", **_PRODUCTS},
         "run",
         where=("f32", "u8", "s8", "s32"),
     ),
     Row(
         "resize_linear",
         ("T s64|- f32|- -> T",),
-        {"weighted": "ten_bits_toward_zero"},
+        {"weighted": "ten_bits_toward_zero", **_PRODUCTS},
         "run",
         where=("u8", "s8"),
         when=(("resized_channels_last",),),
@@ -31,7 +33,7 @@ _RESIZES: tuple[Row, ...] = (
     Row(
         "resize_linear",
         ("T s64|- f32|- -> T",),
-        {"weighted": "binary32_weights_in_order"},
+        _IN_ORDER,
         "run",
         where=("u8", "s8"),
         limit="where transposes surround it, the runtime may resize channels last instead, with weights of ten bits",
@@ -39,25 +41,25 @@ _RESIZES: tuple[Row, ...] = (
     Row(
         "resize_linear",
         ("f32 s64|- f32|- -> f32",),
-        {"weighted": "binary32_fractions_in_pairs"},
+        {"weighted": "binary32_fractions_in_pairs", **_PRODUCTS},
         "run: images in blocks of channels; docs/facts/onnxruntime.md 5.8",
         when=(("attribute_is", "blocks", True),),
     ),
-    Row("resize_linear", ("f32 s64|- f32|- -> f32",), {"weighted": "binary32_weights_in_order"}, "run"),
-    Row("resize_linear", ("s32 s64|- f32|- -> s32",), {"weighted": "binary32_weights_in_order"}, "run"),
+    Row("resize_linear", ("f32 s64|- f32|- -> f32",), _IN_ORDER, "run"),
+    Row("resize_linear", ("s32 s64|- f32|- -> s32",), _IN_ORDER, "run"),
     Row(
         "resize_cubic",
         ("T s64|- f32|- -> T",),
-        {},
+        _PRODUCTS,
         "run: random models; docs/facts/onnxruntime.md 5.10",
         where=("f32", "u8", "s8"),
         when=(("resized_before_channels_or_kept",),),
     ),
-    Row("resize_cubic", ("f32 s64|- f32|- -> f32",), {}, "run: random models; docs/facts/onnxruntime.md 5.10"),
+    Row("resize_cubic", ("f32 s64|- f32|- -> f32",), _PRODUCTS, "run: random models; docs/facts/onnxruntime.md 5.10"),
     Row(
         "resize_antialiased",
         ("T s64|- f32|- -> T",),
-        {},
+        _PRODUCTS,
         "run: random models; docs/facts/onnxruntime.md 5.12",
         where=("f32", "u8", "s8"),
     ),
@@ -121,7 +123,7 @@ ROWS: tuple[Row, ...] = (
     ),
     *_RESIZES,
     *_OF_REGIONS,
-    Row("affine_grid", ("T s64 -> T",), {}, "run: 300 random models, every bit", where=("f32", "f64")),
+    Row("affine_grid", ("T s64 -> T",), _PRODUCTS, "run: 300 random models, every bit", where=("f32", "f64")),
     *(
         Row(
             "mel_weights",
@@ -148,7 +150,13 @@ ROWS: tuple[Row, ...] = (
         when=(("attribute_is", "first_version", True),),
         refuses="ONNX Runtime's CPU provider has kernels for GridSample of f64 from operator set 20 on",
     ),
-    Row("grid_sample", ("T T -> T",), {}, "run: random models; docs/facts/onnxruntime.md 5.9", where=("f32", "f64")),
+    Row(
+        "grid_sample",
+        ("T T -> T",),
+        _PRODUCTS,
+        "run: random models; docs/facts/onnxruntime.md 5.9",
+        where=("f32", "f64"),
+    ),
     Row("unpool", ("f32 s64 s64|- -> f32",), {}, "run"),
     Row(
         "cosine_window",
@@ -184,5 +192,5 @@ ROWS: tuple[Row, ...] = (
     Row("append_verified", ("s64 s64 s64 s64|- -> s64 s64",), {}, "run: 300 random models, every bit"),
     Row("warped_path", ("f32 -> s32",), {}, "run: 300 random models, every bit"),
     Row("ban_repeats", ("s64 f32 -> f32",), {}, "run: 200 random models, every bit"),
-    Row("crop_and_resize", ("f32 f32 s32 s32 -> f32",), {}, "run: 200 random models, every bit"),
+    Row("crop_and_resize", ("f32 f32 s32 s32 -> f32",), _PRODUCTS, "run: 200 random models, every bit"),
 )

@@ -2,7 +2,7 @@
 
 Inputs: x, weights [M, C / `group`, kh, kw], offsets [N, 2 G kh kw, oh, ow] (down and across of each tap, for each of
 `offset_group` G groups of channels), bias [M] (may be missing), factors of taps [N, G kh kw, oh, ow] (may be missing).
-A tap is the sum of four neighbours times their weights, every operation rounded to their type; outside of the image,
+A tap is the sum of four neighbours times their weights, by slot `multiply_add`; outside of the image,
 from a whole pixel on, it is 0. The product of weights and taps is the rule's, for each image and group, the bias comes
 last.
 
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...rules import real_product
+from ...rules import multiply_add, real_product
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 from ..core.stopping import check_stop
@@ -102,6 +102,7 @@ def _neighbours(
 
 def _taps(step: Step, image: np.ndarray, offsets: np.ndarray, kernel: tuple[int, ...]) -> np.ndarray:
     """[C, kh kw, rows, columns] of one image; offsets [G, kh kw, 2, rows, columns]."""
+    rule = multiply_add.RULES[step.rules["multiply_add"]]
     parts, taps, _, *sizes = offsets.shape
     channels = image.reshape(parts, -1, *image.shape[1:])
     out = np.empty((*channels.shape[:2], taps, *sizes), image.dtype)
@@ -113,11 +114,12 @@ def _taps(step: Step, image: np.ndarray, offsets: np.ndarray, kernel: tuple[int,
             across = (grid[1].T - step["pads"][1] + j * step["dilations"][1]).astype(image.dtype) + offsets[
                 part, tap, 1
             ]
-            products = [
-                weights * channels[part][:, rows, columns]
+            factors = [
+                (weights, channels[part][:, rows, columns])
                 for rows, columns, weights in _neighbours((down, across), image.shape[1:])
             ]
-            out[part, :, tap] = ((products[0] + products[1]) + products[2]) + products[3]
+            total = rule.pair(*factors[0], *factors[1])
+            out[part, :, tap] = rule.apply(*factors[3], rule.apply(*factors[2], total))
     return out
 
 
@@ -144,5 +146,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "deformable_conv", ("real_product",), infer, lower, reference, "convolutions whose taps lie between pixels"
+    "deformable_conv",
+    ("real_product", "multiply_add"),
+    infer,
+    lower,
+    reference,
+    "convolutions whose taps lie between pixels",
 )

@@ -1,8 +1,8 @@
 """affine_grid: coordinates of the pixels of an image, -1 to 1, turned and moved by a matrix for every image.
 
 Inputs: matrices [N, 2, 3] or [N, 3, 4], and the size of the images [N, C, (D,) H, W]. With `align_corners`, -1 and 1
-are the centres of the outer pixels, else their outer edges. Every operation is rounded; of three products the last
-two are added up first, but the first two of binary64 numbers.
+are the centres of the outer pixels, else their outer edges. Slot `multiply_add`; of three products the last two are
+added up first, but the first two of binary64 numbers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 
@@ -40,11 +41,11 @@ def lower(call: Call) -> Lowered:
     )
 
 
-def _places(count: int, aligned: bool, dtype: np.dtype) -> np.ndarray:
+def _places(count: int, aligned: bool, dtype: np.dtype, rule: multiply_add.MultiplyAddRule) -> np.ndarray:
     """-1 to 1, the last one by itself; between edges, less half a pixel at both ends."""
     wide = dtype.type
     step = wide(2) / wide(max(count - 1, 1))
-    places = wide(-1) + np.arange(count, dtype=dtype) * step
+    places = rule.apply(np.arange(count, dtype=dtype), step, wide(-1))
     places[-1] = 1
     return places if aligned else places * wide(count - 1) / wide(count)
 
@@ -52,18 +53,25 @@ def _places(count: int, aligned: bool, dtype: np.dtype) -> np.ndarray:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The last axis of the image comes first among coordinates."""
     matrices, sizes = inputs[0], step["sizes"]
-    axes = [_places(size, step["align_corners"], matrices.dtype) for size in sizes]
+    rule = multiply_add.RULES[step.rules["multiply_add"]]
+    axes = [_places(size, step["align_corners"], matrices.dtype, rule) for size in sizes]
     places = np.meshgrid(*axes, indexing="ij")[::-1]
     whole = (slice(None), *(None,) * len(sizes))
     out = np.empty((matrices.shape[0], *sizes, len(sizes)), matrices.dtype)
     with np.errstate(all="ignore"):
         for row in range(len(sizes)):
-            products = [matrices[:, row, k][whole] * place for k, place in enumerate(places)]
-            if len(products) == 3:
-                pair = slice(0, 2) if out.dtype == np.float64 else slice(1, 3)
-                products[pair] = [products[pair][0] + products[pair][1]]
-            out[..., row] = (products[0] + products[1]) + matrices[:, row, -1][whole]
+            factors = [(matrices[:, row, k][whole], place) for k, place in enumerate(places)]
+            if len(factors) == 3 and out.dtype != np.float64:
+                inner = rule.pair(*factors[1], *factors[2])
+                total = rule.apply(*factors[0], inner)
+            else:
+                total = rule.pair(*factors[0], *factors[1])
+                for more in factors[2:]:
+                    total = rule.apply(*more, total)
+            out[..., row] = total + matrices[:, row, -1][whole]
     return [out]
 
 
-OPERATOR = Operator("affine_grid", (), infer, lower, reference, "coordinates of pixels, turned and moved")
+OPERATOR = Operator(
+    "affine_grid", ("multiply_add",), infer, lower, reference, "coordinates of pixels, turned and moved"
+)

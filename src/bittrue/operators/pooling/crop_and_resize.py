@@ -1,7 +1,7 @@
 """crop_and_resize: regions of images [N, C, H, W], resized to one size with aligned corners, linear or nearest.
 
 Operands: images, regions [R, 4] as y1, x1, y2, x2 from 0 to 1, the image of each, the size. Attributes: `nearest`,
-`outside`: what stands for places outside of the image.
+`outside`: what stands for places outside of the image. Products and sums go by slot `multiply_add`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...errors import RunError
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 
@@ -46,13 +47,15 @@ def lower(call: Call) -> Lowered:
     )
 
 
-def _places(begin: np.float32, end: np.float32, size: int, count: int) -> np.ndarray:
+def _places(
+    begin: np.float32, end: np.float32, size: int, count: int, rule: multiply_add.MultiplyAddRule
+) -> np.ndarray:
     """In binary32; the ends are exact, and a single place is the middle, in binary64 first."""
     last = _F32(size - 1)
     if count == 1:
         return np.array([0.5 * float(begin + end) * (size - 1)], _F32)
     step = (end - begin) * last / _F32(count - 1)
-    places = begin * last + np.arange(count, dtype=_F32) * step
+    places = rule.pair(np.arange(count, dtype=_F32), step, begin, last)
     places[0], places[-1] = begin * last, end * last
     return np.asarray(places)
 
@@ -64,9 +67,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     out = np.full((len(regions), image.shape[1], *counts), step["outside"], _F32)
     if ((which < 0) | (which >= len(image))).any():
         raise RunError("BT-CROP-IMAGE", f"there are {len(image)} images, found {which.tolist()}", place=step.place)
+    rule = multiply_add.RULES[step.rules["multiply_add"]]
     with np.errstate(all="ignore"):
         for region, one, into in zip(regions, which, out, strict=True):
-            y, x = (_places(region[i], region[i + 2], sizes[i], counts[i]) for i in range(2))
+            y, x = (_places(region[i], region[i + 2], sizes[i], counts[i], rule) for i in range(2))
             rows, columns = (np.flatnonzero((p >= 0) & (p <= size - 1)) for p, size in zip((y, x), sizes, strict=True))
             y, x, own = y[rows], x[columns], image[one]
             if step["nearest"]:
@@ -77,12 +81,14 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                 bottom, right = np.ceil(y).astype(np.int64), np.ceil(x).astype(np.int64)
                 along, down = x - left.astype(_F32), (y - top.astype(_F32))[:, None]
                 upper, lower = (
-                    a + (b - a) * along
+                    rule.apply(b - a, along, a)
                     for a, b in ((own[:, r[:, None], left], own[:, r[:, None], right]) for r in (top, bottom))
                 )
-                values = upper + (lower - upper) * down
+                values = rule.apply(lower - upper, down, upper)
             into[:, rows[:, None], columns] = values
     return [out]
 
 
-OPERATOR = Operator("crop_and_resize", (), infer, lower, reference, "regions of images, resized to one size")
+OPERATOR = Operator(
+    "crop_and_resize", ("multiply_add",), infer, lower, reference, "regions of images, resized to one size"
+)

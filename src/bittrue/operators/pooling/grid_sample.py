@@ -3,7 +3,7 @@
 Inputs: x [N, C, H, W] or [N, C, D, H, W], grid [N, ..., 2 or 3] with coordinates from -1 to 1, the last axis of the
 image first. With `align_corners`, -1 and 1 are the centres of the outer pixels, else their outer edges. `mode` is
 nearest, linear or cubic (images of two axes); `padding` says what lies outside: zeros, the border, or the mirrored
-image (reflection). Every operation is rounded to the numbers' type.
+image (reflection). Every operation is rounded to the numbers' type, products and their sums by slot `multiply_add`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 from ..core.stopping import check_stop
@@ -53,11 +54,16 @@ def lower(call: Call) -> Lowered:
     )
 
 
+def _rule(step: Step) -> multiply_add.MultiplyAddRule:
+    return multiply_add.RULES[step.rules["multiply_add"]]
+
+
 def _places(step: Step, coordinates: np.ndarray, size: int) -> np.ndarray:
     """Where coordinates lie along an axis, in pixels."""
     real, aligned = coordinates.dtype.type, step["align_corners"]
     moved = coordinates + real(1)
-    places = moved / real(2) * real(size - 1) if aligned else (moved * real(size) - real(1)) / real(2)
+    half = real(2)
+    places = moved / half * real(size - 1) if aligned else _rule(step).apply(moved, real(size), real(-1)) / half
     return np.where(np.abs(places) <= real(_FARTHEST), places, real(0.0 if aligned else -0.5))
 
 
@@ -100,35 +106,41 @@ def _linear(step: Step, image: np.ndarray, places: Sequence[np.ndarray]) -> np.n
     near = [above.astype(at.dtype) - at for above, at in zip(high, places, strict=True)]
     far = [at - below.astype(at.dtype) for below, at in zip(low, places, strict=True)]
 
+    rule = _rule(step)
+
     def plane(*behind: np.ndarray) -> np.ndarray:
         one, two, three, four = (
             _pixels(step, image, [*behind, y, x]) for y in (low[-2], high[-2]) for x in (low[-1], high[-1])
         )
         if len(places) == 2 and step["padding"] == "zeros" and not step["align_corners"]:
-            total = near[-2] * near[-1] * one + near[-2] * far[-1] * two
-            return total + far[-2] * near[-1] * three + far[-2] * far[-1] * four
-        return near[-2] * (near[-1] * one + far[-1] * two) + far[-2] * (near[-1] * three + far[-1] * four)
+            total = rule.pair(near[-2] * near[-1], one, near[-2] * far[-1], two)
+            total = rule.apply(far[-2] * near[-1], three, total)
+            return rule.apply(far[-2] * far[-1], four, total)
+        upper, lower = (rule.pair(near[-1], *pair) for pair in ((one, far[-1], two), (three, far[-1], four)))
+        return rule.pair(near[-2], upper, far[-2], lower)
 
-    return plane() if len(places) == 2 else near[0] * plane(low[0]) + far[0] * plane(high[0])
+    return plane() if len(places) == 2 else rule.pair(near[0], plane(low[0]), far[0], plane(high[0]))
 
 
-def _weights(x: np.ndarray) -> tuple[np.ndarray, ...]:
+def _weights(x: np.ndarray, rule: multiply_add.MultiplyAddRule) -> tuple[np.ndarray, ...]:
     """Of the four pixels around a place, the second one of which it lies x behind."""
     a, one, two, three, four, five, eight = (x.dtype.type(n) for n in (_CUBIC, 1, 2, 3, 4, 5, 8))
-    outer = [((a * y - five * a) * y + eight * a) * y - four * a for y in (x + one, two - x)]
-    inner = [((a + two) * y - (a + three)) * y * y + one for y in (x, one - x)]
+    add = rule.apply
+    outer = [add(add(add(a, y, -five * a), y, eight * a), y, -four * a) for y in (x + one, two - x)]
+    inner = [add(add(a + two, y, -(a + three)) * y, y, one) for y in (x, one - x)]
     return outer[0], inner[0], inner[1], outer[1]
 
 
 def _cubic(step: Step, image: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
     first = [np.floor(at).astype(np.int64) - 1 for at in places]
     behind = (at - f.astype(at.dtype) - at.dtype.type(1) for at, f in zip(places, first, strict=True))
-    by_row, by_column = (_weights(np.abs(part)) for part in behind)
+    rule = _rule(step)
+    by_row, by_column = (_weights(np.abs(part), rule) for part in behind)
 
     def blend(weights: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> np.ndarray:
-        total = weights[0] * values[0]
-        for weight, value in zip(weights[1:], values[1:], strict=True):
-            total = total + weight * value
+        total = rule.pair(weights[0], values[0], weights[1], values[1])
+        for weight, value in zip(weights[2:], values[2:], strict=True):
+            total = rule.apply(weight, value, total)
         return total
 
     rows = [blend(by_column, [_pixels(step, image, [first[0] + y, first[1] + x]) for x in range(4)]) for y in range(4)]
@@ -150,4 +162,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [out]
 
 
-OPERATOR = Operator("grid_sample", (), infer, lower, reference, "pixels of an image at the places that a grid names")
+OPERATOR = Operator(
+    "grid_sample", ("multiply_add",), infer, lower, reference, "pixels of an image at the places that a grid names"
+)

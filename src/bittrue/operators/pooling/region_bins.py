@@ -2,7 +2,7 @@
 
 Inputs: x, regions [R, 4] (left, top, right, bottom) in units of 1 / `spatial_scale` pixels, and their images [R]. Every
 bin has `sampling_ratio`^2 samples (ceil(size of a bin) per side where it is 0); a sample is the sum of four neighbours
-times their weights, and for `maximum` each product counts by itself. Every operation is rounded to their type.
+times their weights, and for `maximum` each product counts by itself. Products and sums go by slot `multiply_add`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...errors import RunError
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
 from ..core.stopping import check_stop
@@ -65,8 +66,9 @@ def _samples(step: Step, start: np.floating, length: np.floating, axis: int, siz
             "BT-ROI-BINS", f"a bin is {bin_size} pixels long", place=step.place, advice="regions must be smaller"
         )
     count = _count(step, bin_size)
+    add = multiply_add.RULES[step.rules["multiply_add"]].apply
     offsets = (np.arange(count, dtype=real) + real(0.5)) * bin_size / real(max(count, 1))
-    at = (start + np.arange(bins, dtype=real) * bin_size)[:, None] + offsets
+    at = add(np.arange(bins, dtype=real), bin_size, start)[:, None] + offsets
     near = ~((at < -1) | (at > size))
     at = np.where(near & (at > 0), at, real(0))
     low = at.astype(np.int64)
@@ -83,6 +85,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     real = x.dtype.type
     scale, offset = real(step["spatial_scale"]), real(0.5 if step["half_pixel"] else 0)
     out = np.zeros((regions.shape[0], x.shape[1], *step["bins"]), real)
+    rule = multiply_add.RULES[step.rules["multiply_add"]]
     if ((images < 0) | (images >= x.shape[0])).any():
         raise RunError(
             "BT-ROI-IMAGE",
@@ -93,7 +96,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     for number, (region, image) in enumerate(zip(regions, images, strict=True)):
         check_stop()
         with np.errstate(all="ignore"):
-            left, top, right, bottom = region * scale - offset
+            left, top, right, bottom = rule.apply(region, scale, -offset)
             across, down = right - left, bottom - top
             if not step["half_pixel"]:
                 across, down = max(across, real(1)), max(down, real(1))
@@ -114,24 +117,28 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                 for ix in range(near_x.shape[1]):
                     near = near_y[:, iy, None] & near_x[None, :, ix]
                     ly, lx = part_y[:, iy, None], part_x[None, :, ix]
-                    products = []
+                    factors = []
                     for y, wy in ((low_y, real(1) - ly), (high_y, ly)):
                         for column, wx in ((low_x, real(1) - lx), (high_x, lx)):
                             rows = np.where(near, y[:, iy, None], 0)
                             columns = np.where(near, column[None, :, ix], 0)
                             weights = np.where(near, wy * wx, real(0))
-                            products.append(weights * x[image][:, rows, columns])
+                            factors.append((weights, x[image][:, rows, columns]))
                     if step["maximum"]:
+                        products = [weights * pixels for weights, pixels in factors]
                         best = products[0]
                         for product in products[1:]:
                             best = np.where(best < product, product, best)
                         total = best if first else np.where(total < best, best, total)
                     else:
-                        total = total + (((products[0] + products[1]) + products[2]) + products[3])
+                        pair = rule.pair(*factors[0], *factors[1])
+                        total = total + rule.apply(*factors[3], rule.apply(*factors[2], pair))
                     first = False
             count = max(near_y.shape[1] * near_x.shape[1], 1)
             out[number] = total if step["maximum"] else total / real(count)
     return [out]
 
 
-OPERATOR = Operator("region_bins", (), infer, lower, reference, "regions of images as averages over bins")
+OPERATOR = Operator(
+    "region_bins", ("multiply_add",), infer, lower, reference, "regions of images as averages over bins"
+)

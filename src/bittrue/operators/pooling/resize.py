@@ -232,7 +232,7 @@ def _stored(found: np.ndarray, dtype: np.dtype) -> np.ndarray:
 OPERATORS = (
     Operator(
         "resize_nearest",
-        ("nearest",),
+        ("nearest", "multiply_add"),
         infer_nearest,
         lower_nearest,
         reference_nearest,
@@ -242,7 +242,7 @@ OPERATORS = (
     ),
     Operator(
         "resize_linear",
-        ("interpolate", "weighted", "levels"),
+        ("interpolate", "weighted", "levels", "multiply_add"),
         infer_linear,
         lower_linear,
         reference_linear,

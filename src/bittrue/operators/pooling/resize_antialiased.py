@@ -3,16 +3,18 @@
 Inputs and attributes are those of `resized_places`; besides `filter` (``linear`` or ``cubic``), `factor` (the a of the
 cubic polynomials) and `exclude_outside`: positions outside of the image count nothing, instead of pixels of the border
 standing in. Weights are divided by their sum, in binary32. Columns come first, then rows; products are added in their
-order, in binary32, or of 8-bit values as integers by weights of 22 bits, with one rounding per axis.
+order, in binary32 (slot `multiply_add`), or of 8-bit values as integers by weights of 22 bits, with one rounding per
+axis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ...arithmetic import floats
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.stopping import check_stop
 from .resized_places import F32, by_factors, fill_outside, outside, places, resized_axes
@@ -32,18 +34,18 @@ def infer(call: Call) -> list[Shape]:
     return [shape]
 
 
-def _filter(x: np.ndarray, a: np.float32 | None) -> np.ndarray:
+def _filter(x: np.ndarray, a: np.float32 | None, add: Callable[..., np.ndarray]) -> np.ndarray:
     """The weight of a pixel at distance x: linear, or by cubic polynomials of `a`."""
     x, one = np.abs(x), F32(1)
     if a is None:
         return np.where(x < one, one - x, F32(0))
-    near = ((a + F32(2)) * x - (a + F32(3))) * x * x + one
-    far = (((x - F32(5)) * x + F32(8)) * x - F32(4)) * a
+    near = add(add(a + F32(2), x, -(a + F32(3))) * x, x, one)
+    far = add(add(x - F32(5), x, F32(8)), x, F32(-4)) * a
     return np.where(x < one, near, np.where(x < F32(2), far, F32(0)))
 
 
 def weights(
-    places: np.ndarray, factor: np.float32, size: int, a: np.float32 | None, exclude: bool
+    places: np.ndarray, factor: np.float32, size: int, a: np.float32 | None, exclude: bool, rule: str
 ) -> tuple[list[int], list[np.ndarray]]:
     """Of every place the first position, and the weights from there on.
 
@@ -59,7 +61,8 @@ def weights(
         low, high = max(begin, 0), min(end, size)
         if exclude:
             begin, end = low, high
-        own = _filter((np.arange(begin, end).astype(F32) - center + F32(0.5)) * shrink, a)
+        distances = (np.arange(begin, end).astype(F32) - center + F32(0.5)) * shrink
+        own = _filter(distances, a, multiply_add.RULES[rule].apply)
         total = F32(0)
         for weight in own:
             total = total + weight
@@ -100,7 +103,8 @@ def resampled(call: Call, a: np.float32 | None) -> Lowered:
         lie = places(call, axis)
         if len(lie) and not (lie.min() > -1 and lie.max() < size):
             raise call.unsupported("BT-RESIZE-MODE", "places beyond the border are not made with antialiasing")
-        firsts, found = weights(lie, factor, size, a, bool(call.attribute("exclude_outside")))
+        exclude = bool(call.attribute("exclude_outside"))
+        firsts, found = weights(lie, factor, size, a, exclude, call.rules["multiply_add"])
         counts = [len(one) for one in found]
         table = np.zeros((max(counts, default=0), shape[axis]), F32)
         for at, one in enumerate(found):
@@ -135,10 +139,11 @@ def _along(x: np.ndarray, axis: int, step: Step, side: str) -> np.ndarray:
     x = np.moveaxis(x, axis, -1)
     whole = x.dtype != F32
     total = np.full((*x.shape[:-1], len(first)), 1 << (_BITS - 1) if whole else 0, np.int32 if whole else F32)
+    add = multiply_add.RULES["rounded_twice" if whole else step.rules["multiply_add"]].apply
     for at, row in enumerate(table):
         check_stop()
         used = at < count
-        total[..., used] += x[..., first[used] + at] * row[used]
+        total[..., used] = add(x[..., first[used] + at], row[used], total[..., used])
     if whole:
         # Also of signed values the runtime keeps what fits unsigned ones.
         total = np.clip(total >> _BITS, 0, 255).astype(np.uint8).view(x.dtype)
@@ -154,5 +159,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "resize_antialiased", (), infer, lower, reference, "another size, interpolated along two axes by what shrinks"
+    "resize_antialiased",
+    ("multiply_add",),
+    infer,
+    lower,
+    reference,
+    "another size, interpolated along two axes by what shrinks",
 )

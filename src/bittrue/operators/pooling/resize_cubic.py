@@ -2,9 +2,9 @@
 
 Inputs and attributes are those of `resized_places`; besides, `factor` (the a of the polynomials, -0.75 or -0.5 as a
 rule) and `exclude_outside`: positions outside of the image count nothing, and the other weights are divided by their
-sum, instead of the pixels of the border standing in. Every operation is rounded to binary32: first each row is
-interpolated, then between the rows, products added in their order. Images whose channels lie last, and do not shrink,
-are made by `resize_antialiased`; only these may have 8-bit values.
+sum, instead of the pixels of the border standing in. In binary32, products and sums by slot `multiply_add`: first each
+row is interpolated, then between the rows, products added in their order. Images whose channels lie last, and do not
+shrink, are made by `resize_antialiased`; only these may have 8-bit values.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...rules import multiply_add
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.stopping import check_stop
 from . import resize_antialiased
@@ -35,18 +36,19 @@ def infer(call: Call) -> list[Shape]:
     return [shape]
 
 
-def weights(fractions: np.ndarray, factor: float) -> np.ndarray:
+def weights(fractions: np.ndarray, factor: float, rule: str) -> np.ndarray:
     """Of the four pixels around places that lie `fractions` behind the second one of them: [4, places], binary32.
 
     Source: the cubic convolution of R. Keys, as docs/facts/onnxruntime.md 5.10 orders its operations.
 
-    >>> weights(np.float32([0, 0.5]), -0.5).T.tolist()
+    >>> weights(np.float32([0, 0.5]), -0.5, "rounded_twice").T.tolist()
     [[0.0, 1.0, 0.0, 0.0], [-0.0625, 0.5625, 0.5625, -0.0625]]
     """
     a, one, two, three, four, five, eight = (F32(n) for n in (factor, 1, 2, 3, 4, 5, 8))
     near, far = fractions, one - fractions
-    outer = [((a * y - five * a) * y + eight * a) * y - four * a for y in (near + one, two - near)]
-    inner = [((a + two) * y - (a + three)) * y * y + one for y in (near, far)]
+    add = multiply_add.RULES[rule].apply
+    outer = [add(add(add(a, y, -five * a), y, eight * a), y, -four * a) for y in (near + one, two - near)]
+    inner = [add(add(a + two, y, -(a + three)) * y, y, one) for y in (near, far)]
     return np.stack([outer[0], inner[0], inner[1], outer[1]])
 
 
@@ -63,7 +65,7 @@ def lower(call: Call) -> Lowered:
         lie = places(call, source.rank + axis)
         first = np.floor(lie)
         positions = first.astype(np.int64) + np.arange(-1, 3)[:, None]
-        found = weights(lie - first, float(call.attribute("factor")))
+        found = weights(lie - first, float(call.attribute("factor")), call.rules["multiply_add"])
         total = np.ones(shape[axis], F32)
         if call.attribute("exclude_outside"):
             found = np.where((positions >= 0) & (positions < size), found, F32(0))
@@ -85,27 +87,26 @@ def lower(call: Call) -> Lowered:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Image by image."""
     out = np.empty(step["shape"], F32)
-    arrays = step.arrays
+    arrays, rule = step.arrays, multiply_add.RULES[step.rules["multiply_add"]]
     images = inputs[0].reshape(-1, *inputs[0].shape[-2:])
     for image, target in zip(images, out.reshape(-1, *out.shape[-2:]), strict=True):
         check_stop()
         with np.errstate(all="ignore"):
-            rows = _sum([image[:, at] * w for at, w in zip(arrays["positions_x"], arrays["weights_x"], strict=True)])
-            parts = [
-                rows[at] * w[:, None] / arrays["total_y"][:, None]
-                for at, w in zip(arrays["positions_y"], arrays["weights_y"], strict=True)
-            ]
-            target[...] = _sum(parts)
+            rows: np.ndarray = np.zeros((), F32)  # so that sums are not -0
+            for at, w in zip(arrays["positions_x"], arrays["weights_x"], strict=True):
+                rows = rule.apply(image[:, at], w, rows)
+            total: np.ndarray = np.zeros((), F32)
+            for at, w in zip(arrays["positions_y"], arrays["weights_y"], strict=True):
+                total = total + rows[at] * w[:, None] / arrays["total_y"][:, None]
+            target[...] = total
     return [fill_outside(step, out)]
 
 
-def _sum(parts: Sequence[np.ndarray]) -> np.ndarray:
-    total = F32(0) + parts[0]  # not -0
-    for part in parts[1:]:
-        total = total + part
-    return total
-
-
 OPERATOR = Operator(
-    "resize_cubic", (), infer, lower, reference, "another size, interpolated by cubic polynomials along two axes"
+    "resize_cubic",
+    ("multiply_add",),
+    infer,
+    lower,
+    reference,
+    "another size, interpolated by cubic polynomials along two axes",
 )

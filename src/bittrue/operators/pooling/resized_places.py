@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...arithmetic import floats
-from ...rules import nearest
+from ...rules import multiply_add, nearest
 from ..core.base import Call, Shape, Step
 from ..core.indexing import bounded
 
@@ -158,7 +158,9 @@ def _all_places(call: Call, axis: int) -> np.ndarray:
     (begin, end), length = _region(call, axis), F32(size - 1)
     with np.errstate(all="ignore"):
         if out > 1:
-            found = begin * length + np.arange(out).astype(F32) * (end - begin) * length / F32(out - 1)
+            distances = np.arange(out).astype(F32) * (end - begin) * length / F32(out - 1)
+            rule = multiply_add.RULES[call.rules.get("multiply_add", "rounded_twice")]
+            found = rule.apply(begin, length, distances)
         else:
             found = np.full(out, F32(0.5 * np.float64(begin + end) * np.float64(length)))
     if np.isnan(found).any():
