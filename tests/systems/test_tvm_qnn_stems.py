@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bittrue
 from bittrue.api import Model
 from bittrue.arithmetic import elementary, exact
-from bittrue.errors import BittrueError, UnsupportedError
+from bittrue.errors import BittrueError
 from bittrue.graph import Graph, ModelFile, Node, Quantization, Tensor
-from support.build import T, single
 from support.rounding import f32
 
 F32 = np.float32
@@ -314,15 +312,3 @@ def test_softmax(length: int) -> None:
             results[:] = [min(max(step + out[1], low), high) for step in steps]
         model = model_of("softmax", [(dtype, x.shape, given)], (dtype, x.shape, out), {"beta": 1.0})
         check(model, [x], expected.astype(x.dtype), list(VARIANTS)[trial % 6])
-
-
-def test_gathers_by_batch_are_refused() -> None:
-    """The frontend for files does not read batch_dims."""
-    x, places = T("s8", (2, 3), 0.5, 0), T("s32", (2, 2), data=np.zeros((2, 2), np.int32))
-    whole, by_batch = (
-        bittrue.load(single("GATHER", ("GatherOptions", {"axis": 1, "batchDims": n}), [x, places], [T("s8", (), 0.5)]))
-        for n in (0, 1)
-    )
-    whole.prepare(numerics="tvm-qnn")
-    with pytest.raises(UnsupportedError, match="none for what this node asks for"):
-        by_batch.prepare(numerics="tvm-qnn")

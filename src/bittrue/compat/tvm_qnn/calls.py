@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 # Function -> the module that has it, and what it is called by users.
 _WHERE: dict[str, tuple[ModuleType, str]] = {
     **dict.fromkeys(("add", "subtract", "mul", "concatenate", "clip"), (elementwise, "qnn")),
-    **dict.fromkeys(("bias_add", "conv2d", "conv2d_transpose", "dense"), (layers, "qnn")),
+    **dict.fromkeys(("batch_matmul", "bias_add", "conv2d", "conv2d_transpose", "dense"), (layers, "qnn")),
     **dict.fromkeys(("avg_pool2d", "max_pool2d"), (pooling, "qnn")),
     **dict.fromkeys(("dequantize", "quantize", "requantize"), (quantization, "qnn")),
     **dict.fromkeys(
-        ("nn.add", "nn.hard_swish", "nn.leaky_relu", "nn.multiply", "nn.relu", "nn.sigmoid", "nn.tanh"), (nn, "qnn.nn")
+        tuple(
+            "nn.abs nn.add nn.avg_pool2d nn.exp nn.hard_swish nn.leaky_relu nn.log nn.log_softmax nn.multiply nn.relu"
+            " nn.rsqrt nn.sigmoid nn.sqrt nn.tanh".split()
+        ),
+        (nn, "qnn.nn"),
     ),
     **dict.fromkeys(OF_STORED, (nn, "qnn.nn")),
     **dict.fromkeys(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -201,6 +202,10 @@ class _Converter(Calls):
         x, out = node.inputs[0], node.outputs[0]
         self.same(node)
         taps, strides, pads = self._pool(node)
+        if self.tensor(x).dtype == "s16":
+            wide = self.call("cast", self.value(x), "int32")
+            y = self.call("nn.avg_pool2d", wide, taps, strides, padding=pads, layout="NHWC")
+            return self.clamp(self.call("cast", y, "int16"), node)
         parameters = (self.scale(x), self.zero_point(x), self.scale(out), self.zero_point(out))
         y = self.call(
             "avg_pool2d",
@@ -226,6 +231,26 @@ class _Converter(Calls):
         given, out = self._quantization(node.inputs[0]), self._quantization(node.outputs[0])
         if not given.same_as(out):
             raise self.unsupported(node, "an operator on quantized values whose result has another scale or zero point")
+
+    def matmul(self, node: Node) -> Any:
+        """Sums of stored values, limited to int8: the frontend reads neither zero points nor scales."""
+        shapes = [self._shape(index) for index in node.inputs[:2]]
+        rank = len(shapes[0])
+        types = {self.tensor(index).dtype for index in (*node.inputs[:2], *node.outputs)}
+        lead, other = (shape[:-2] for shape in shapes)
+        if not all(isinstance(self.value(index), Expr) for index in node.inputs[:2]):
+            raise self.unsupported(node, "a product by a constant, which TVM's frontend does not find,")
+        if types != {"s8"} or rank < 3 or (lead != other and (rank < len(shapes[1]) or math.prod(other) != 1)):
+            raise self.unsupported(node, "a product of other types than int8, of matrices or of unequal batches")
+        turned = (not node.attributes.get("transpose_b", False), bool(node.attributes.get("transpose_a", False)))
+        sides = []
+        for index, shape, turn in zip(node.inputs[:2], shapes, reversed(turned), strict=True):
+            side = self.call("reshape", self.value(index), (math.prod(shape[:-2]), *shape[-2:]))
+            sides.append(self.call("transpose", side, (0, 2, 1)) if turn else side)
+        one = np.float32(1)
+        sums = self.call("batch_matmul", *sides, 0, 0, one, one)
+        sums = self.call("reshape", sums, (*lead, *sums.shape[1:]))
+        return self.call("requantize", sums, one, 0, one, 0, out_dtype="int8", **self.rounding(node))
 
     def reduced(self, node: Node) -> Any:
         x, _out = node.inputs[0], node.outputs[0]
@@ -374,6 +399,10 @@ class _Converter(Calls):
 
 
 _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
+    **{
+        stem: lambda c, node, stem=stem: c.of_reals(node, f"nn.{stem}")  # type: ignore[misc]
+        for stem in ("abs", "exp", "log", "log_softmax", "rsqrt", "sqrt")
+    },
     "add": lambda c, node: c.binary(node, "add"),
     "arg_max": _Converter.arg_max,
     "average_pool": _Converter.average_pool,
@@ -387,6 +416,7 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
     "hard_swish": lambda c, node: c.of_reals(node, "nn.hard_swish"),
     "leaky_relu": lambda c, node: c.of_reals(node, "nn.leaky_relu", node.attributes["alpha"]),
     "logistic": lambda c, node: c.of_reals(node, "nn.sigmoid"),
+    "matmul": _Converter.matmul,
     "max_pool": _Converter.max_pool,
     "mean": _Converter.reduced,
     "mul": lambda c, node: c.binary(node, "mul"),

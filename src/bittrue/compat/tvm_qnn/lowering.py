@@ -208,6 +208,11 @@ def _average(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node("average_pool", expr.operator, (index,), expr.dtype, expr.shape, attributes, given, expr.name)
 
 
+def _plain_average(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    attributes = pool_attributes(expr) | {"counted": "padded" if expr.attributes["count_include_pad"] else "inside"}
+    return writer.node("average_pool", expr.operator, inputs, expr.dtype, expr.shape, attributes, name=expr.name)
+
+
 def _maximum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     given = writer.tensors[inputs[0]].quantization
     return writer.node(
@@ -219,6 +224,7 @@ LOWERINGS: dict[str, Lowering] = {
     **ELEMENTWISE,
     "clip": _clip,
     "nn.bias_add": _bias_add,
+    "nn.avg_pool2d": _plain_average,
     "nn.max_pool2d": _maximum,
     "qnn.avg_pool2d": _average,
     "qnn.batch_matmul": _batch_matmul,

@@ -18,6 +18,7 @@ from ...graph import Attribute
 from . import checks
 from .building import build
 from .expr import Expr, Tensor
+from .pooling import plain_avg_pool2d as avg_pool2d
 
 _MOVED = ("s8", "u8", "s16", "s32", "f32")
 
@@ -37,10 +38,32 @@ def softmax(data: Tensor, axis: int = -1) -> Any:
     >>> softmax(np.float32([[0, 0]])).tolist()
     [[0.5, 0.5]]
     """
-    x = checks.tensor("nn.softmax", "data", data, ("f32",), (1, 8))
-    if checks.axis("nn.softmax", "axis", axis, x.rank) != x.rank - 1:
-        raise checks.wrong("nn.softmax", "axis", f"found {axis!r}", "only the last axis is known; transpose before")
-    return build("nn.softmax", (x,), x.shape, "f32", {}, {})
+    return _along_rows("softmax", data, axis)
+
+
+def log_softmax(data: Tensor, axis: int = -1) -> Any:
+    """(x - max) - ln(sum of exp(x - max)) along the last axis, in binary32, added up from the first to the last.
+
+    Args:
+        data: float32 of rank 1 or more.
+        axis: the last one.
+
+    Raises:
+        InputError: other types and axes.
+
+    Source: tvm 0.17.dev0 (docs/facts/tvm_qnn.md 13), topi/nn/softmax.py, verified by running.
+
+    >>> log_softmax(np.float32([[0, 0]])).tolist()
+    [[-0.6931471824645996, -0.6931471824645996]]
+    """
+    return _along_rows("log_softmax", data, axis)
+
+
+def _along_rows(name: str, data: Tensor, axis: int) -> Any:
+    x = checks.tensor(f"nn.{name}", "data", data, ("f32",), (1, 8))
+    if checks.axis(f"nn.{name}", "axis", axis, x.rank) != x.rank - 1:
+        raise checks.wrong(f"nn.{name}", "axis", f"found {axis!r}", "only the last axis is known; transpose before")
+    return build(f"nn.{name}", (x,), x.shape, "f32", {}, {})
 
 
 def cast(data: Tensor, dtype: Any) -> Any:
@@ -395,10 +418,33 @@ def tanh(data: Tensor) -> Any:
     return _function("tanh", data)
 
 
-def hard_swish(data: Tensor) -> Any:
-    """x * clip(x + 3, 0, 6) / 6 of float32 numbers, every operation rounded to binary32.
+def _plain(name: str, formula: str, example: str) -> Callable[[Tensor], Any]:
+    def function(data: Tensor) -> Any:
+        return _function(name, data)
 
-    Source: tvm v0.18.0, python/tvm/relay/frontend/tflite.py, read.
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{formula} of float32 numbers; functions are those of glibc.
+
+    Source: tvm 0.17.dev0 (docs/facts/tvm_qnn.md 13), verified by running.
+
+    >>> {name}(np.float32([1])).tolist()
+    {example}
+    """
+    return function
+
+
+abs = _plain("abs", "|x|", "[1.0]")  # the name that the system has
+exp = _plain("exp", "e^x", "[2.7182817459106445]")
+log = _plain("log", "ln(x)", "[0.0]")
+sqrt = _plain("sqrt", "The square root", "[1.0]")
+rsqrt = _plain("rsqrt", "1 / sqrt(x), both operations rounded to binary32,", "[1.0]")
+
+
+def hard_swish(data: Tensor) -> Any:
+    """x * clip(x + 3, 0, 6) * f32(1 / 6) of float32 numbers, from left to right, every operation rounded to binary32.
+
+    Source: tvm v0.18.0, python/tvm/relay/frontend/tflite.py, read; src/arith/rewrite_simplify.cc makes x / 6 a product,
+    which a run showed.
 
     >>> hard_swish(np.float32([3, -1])).tolist()
     [3.0, -0.3333333432674408]
@@ -435,17 +481,22 @@ def leaky_relu(data: Tensor, alpha: float = 0.01) -> Any:
 
 __all__ = [
     "Expr",
+    "abs",
     "add",
     "argmax",
+    "avg_pool2d",
     "batch_to_space_nd",
     "cast",
     "equal",
+    "exp",
     "greater",
     "greater_equal",
     "hard_swish",
     "leaky_relu",
     "less",
     "less_equal",
+    "log",
+    "log_softmax",
     "maximum",
     "mean",
     "minimum",
@@ -455,10 +506,12 @@ __all__ = [
     "relu",
     "reshape",
     "resize2d",
+    "rsqrt",
     "sigmoid",
     "softmax",
     "space_to_batch_nd",
     "space_to_depth",
+    "sqrt",
     "strided_slice",
     "sum",
     "take",

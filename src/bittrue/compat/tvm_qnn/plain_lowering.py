@@ -75,6 +75,14 @@ def _function(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node(stem, expr.operator, inputs, "f32", expr.shape, attributes, name=expr.name)
 
 
+# Those that stand between real numbers: their stems.
+_OF_REALS = {f"nn.{name}": name for name in ("abs", "exp", "log", "log_softmax", "rsqrt", "sqrt")}
+
+
+def _function_of_reals(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    return writer.node(_OF_REALS[expr.operator], expr.operator, inputs, "f32", expr.shape, name=expr.name)
+
+
 def _relu(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     attributes: dict[str, Attribute] = {"activation": "relu"}
     return writer.node("relu", expr.operator, inputs, "f32", expr.shape, attributes, name=expr.name)
@@ -127,5 +135,6 @@ PLAIN_LOWERINGS: dict[str, Lowering] = {
     "sum": _reduced,
     "take": _take,
     **dict.fromkeys(FUNCTIONS, _function),
+    **dict.fromkeys(_OF_REALS, _function_of_reals),
     **dict.fromkeys(OF_STORED, _of_stored),
 }

@@ -98,6 +98,39 @@ def avg_pool2d(
     return _laid_out(name, made, layout, out_layout)
 
 
+def plain_avg_pool2d(
+    data: Tensor,
+    pool_size: Any = (1, 1),
+    strides: Any = (1, 1),
+    dilation: Any = (1, 1),
+    padding: Any = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Any:
+    """Sums of int32 over windows, modulo 2^32, divided by the number of summands toward zero: `qnn.nn.avg_pool2d`.
+
+    Args:
+        data: int32 of rank 4 in `layout`.
+        pool_size, strides, dilation, padding, layout, out_layout, ceil_mode, count_include_pad: as `avg_pool2d`.
+
+    Raises:
+        InputError: other types, windows that do not fit.
+
+    Source: tvm v0.18.0, include/tvm/topi/nn/pooling.h, run.
+
+    >>> import numpy as np
+    >>> plain_avg_pool2d(np.int32([[-1, 2], [-3, -5]]).reshape(1, 1, 2, 2), (2, 2)).tolist()
+    [[[[-1]]]]
+    """
+    name = "nn.avg_pool2d"
+    x = checks.tensor(name, "data", data, ("s32",), 4)
+    attributes, shape = _window(name, x, pool_size, strides, padding, dilation, ceil_mode, layout)
+    attributes["count_include_pad"] = checks.truth(name, "count_include_pad", count_include_pad)
+    return _laid_out(name, build("nn.avg_pool2d", (x,), shape, "s32", {}, attributes), layout, out_layout)
+
+
 def max_pool2d(
     data: Tensor,
     pool_size: Any = (1, 1),

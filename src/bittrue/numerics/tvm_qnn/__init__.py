@@ -22,6 +22,7 @@ def _table(name: str, variant: Variant) -> Numerics:
         f"relay.qnn of TVM v0.18.0, rounding {variant.rounding}, compute_dtype {variant.compute_dtype}",
         _VERIFIED,
         (*rows.rows(variant), *stems.rows(variant)),
+        rewrites=("through_reals",),
     )
 
 

@@ -139,7 +139,7 @@ def rows(own: Variant) -> tuple[Row, ...]:
         ),
         Row(
             "average_pool",
-            ("s32 -> s8|u8",),
+            ("s32 -> s8|u8|s32",),
             {"accumulate": "s32_wrap", "average": "integer_trunc"},
             f"{RUN}, op/avg_pool2d.cc and topi/nn/pooling.h",
             requires=(("padded_windows_begin_inside",),),

@@ -14,6 +14,7 @@ from ..table import Row
 from .variants import READ, UNDEFINED, Variant, variants
 
 _FRONTEND = f"{READ}, relay/frontend/tflite.py and src/relay/qnn/op"
+_RUN = "run: TVM 0.17.dev0 (LLVM 10, x86-64), relay/frontend/tflite.py"
 _MOVES = f"{READ}, values are moved only"
 _CLAMP = ("activation_is_clamp",)
 _SAME = ("same_parameters",)
@@ -179,7 +180,6 @@ def _functions() -> tuple[Row, ...]:
             for operator, function in (
                 ("logistic", ""),
                 ("tanh", "binary32_exponentials"),
-                ("exp", ""),
                 ("hard_swish", "binary32_times_sixth"),
                 ("leaky_relu", ""),
             )
@@ -191,6 +191,12 @@ def _functions() -> tuple[Row, ...]:
             for operator in ("logistic", "tanh")
         ),
         Row("hard_swish", ("f32 -> f32",), {"real_function": "binary32_times_sixth"}, _FRONTEND),
+        *(
+            Row(operator, ("f32 -> f32",), {"real_function": "binary32_elementary"}, _RUN, limit=_FUNCTIONS)
+            for operator in ("exp", "log")
+        ),
+        *(Row(operator, ("f32 -> f32",), {}, _RUN) for operator in ("abs", "rsqrt", "sqrt")),
+        Row("log_softmax", ("f32 -> f32",), {"real_softmax": "binary32_in_order"}, _RUN, limit=_FUNCTIONS),
         Row("relu", ("f32 -> f32",), {}, _FRONTEND),
         Row("leaky_relu", ("f32 -> f32",), {"slope": "scaled_unless_above_zero"}, _FRONTEND),
     )
