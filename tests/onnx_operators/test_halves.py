@@ -883,3 +883,27 @@ def test_normalization_of_two_types(before: str, scale: type) -> None:
     values = rng.normal(size=(16, 16)).astype(np.float32 if halves == (before == "Cast") else np.float16)
     constants = {"scale": rng.normal(size=16).astype(scale)}
     assert _check(*build(nodes, {"given": values}, {"y": wide if halves else narrow}, constants, opset=17))
+
+
+@needs_wide
+@pytest.mark.parametrize(
+    ("opset", "part"), [(13, {}), (17, {}), (17, {"start": 1}), (17, {"start": -2, "end": -1}), (17, {"end": 2})]
+)
+def test_sizes_of_a_transposed_image(opset: int, part: dict[str, int]) -> None:
+    """Shape takes sizes from before a transposition, which stands alone then and is widened: DeBERTa's convolution."""
+    rng = np.random.default_rng(12)
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1]),
+        helper.make_node("Conv", ["t", "w"], ["c"], kernel_shape=[3], pads=[1, 1]),
+        helper.make_node("Transpose", ["c"], ["u"], perm=[0, 2, 1]),
+        helper.make_node("Shape", ["u"], ["sizes"], **part),
+        helper.make_node("Cast", ["sizes"], ["numbers"], to=TensorProto.FLOAT16),
+        helper.make_node("ReduceSum", ["numbers"], ["total"], keepdims=0),
+        helper.make_node("Sub", ["u", "total"], ["y"]),
+    ]
+    x = _halves(rng, 2, 60, 16)
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT16}, {"w": _halves(rng, 16, 16, 3)}, opset=opset)
+    model = onnx.load_from_string(content)
+    for axis, name in enumerate(("batch", "length")):
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
+    assert _check(model.SerializeToString(), feeds)

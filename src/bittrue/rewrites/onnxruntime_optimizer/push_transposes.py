@@ -373,6 +373,22 @@ class _Pushes:
         self._turn(node, self._moving(node), order, order, operands)
         return True
 
+    def _shape(self, node: Node, turn: Node, order: Order) -> bool:
+        """The sizes of what stands before the transposition, picked from in its order."""
+        start, end = node.attributes.get("start", 0), node.attributes.get("end", len(order))
+        assert isinstance(start, int)
+        assert isinstance(end, int)
+        result, picked = node.outputs[0], np.array(order[start:end], np.int64)
+        axes = self.editor.constant(picked, f"{self.editor.tensors[result].name}/order", "s64")
+        sizes = self._new(result, "unturned", (len(order),))
+        source = self._turned(node, turn.outputs[0], _inverse(order))
+        whole = {name: value for name, value in node.attributes.items() if name not in ("start", "end")}
+        changed = self.editor.change(node, inputs=(source,), outputs=(sizes,), attributes=whole)
+        along: dict[str, Attribute] = {"axis": 0, "batch_dims": 0, "from_either_end": True}
+        self.editor.add(changed, "gather", (sizes, axes), (result,), along, source="Gather", version=13)
+        self._drop(turn)
+        return True
+
     def _each_axis(self, node: Node, turn: Node, order: Order) -> bool:
         """An operand has numbers for every axis, once or twice."""
         value = self._value((*node.inputs, None)[1])
@@ -572,6 +588,7 @@ _HANDLERS: dict[str, _Handler] = {
     "Gather": _Pushes._gather,
     "Identity": _Pushes._elements,
     "Reshape": _Pushes._reshape,
+    "Shape": _Pushes._shape,
     "Slice": _Pushes._slice,
     "Squeeze": _Pushes._squeeze,
     "Unsqueeze": _Pushes._unsqueeze,
