@@ -1,5 +1,6 @@
 // Matrix multiplication with VPDPBUSD: tiles of rows x columns whose accumulators live in registers from the bias to
-// the stored byte. Columns are cut into panels of 64, 32 or 16; a tile has up to 6, 12 or 12 rows of them.
+// the stored byte. Columns are cut into panels of 64, 32 or 16; a tile has up to 6, 12 or 12 rows of them. Up to 8
+// columns are there twice, and a vector holds two rows.
 #include <cstring>
 #include <new>
 #include <utility>
@@ -20,11 +21,15 @@ namespace {
 // the general registers.
 constexpr int most_rows(int vectors) { return vectors == 4 ? 6 : 12; }
 
+// Rows of a tile from which on pairs of them are worth it.
+constexpr int kFewestOfPairs = 7;
+
 // Bytes of rows, in and out, that several panels pass over in turn: what stays in the second-level cache with them.
 constexpr int64_t kBlockBytes = 128 * 1024;
 
 struct Panel {
   int vectors;
+  bool pairs;  // of rows in a vector: columns 8 to 15 are columns 0 to 7
   int64_t first_column, columns;
   const int8_t* weights;     // [segments * depth / 4][vectors][16][4]
   const int32_t* bias;       // [vectors][16]
@@ -40,7 +45,8 @@ struct Tile {
   const int32_t* row_terms;  // null when there are none
   uint8_t* out;
   int64_t out_stride;
-  int64_t ahead;  // from the weights in use to those that shall be fetched meanwhile
+  int64_t height;  // rows
+  int64_t ahead;   // from the weights in use to those that shall be fetched meanwhile
 };
 
 BITTRUE_INLINE __m512i broadcast(const uint8_t* bytes) {
@@ -66,6 +72,30 @@ __attribute__((noinline)) void rescale_buffer(const Requantizer& requantizer, in
   }
 }
 
+// In the panel's form.
+template <int kRows, int kVectors>
+BITTRUE_INLINE void rescale_panel(__m512i (&acc)[kRows][kVectors], const Panel& panel) {
+  const LineGroup* lines = panel.requantizer->lines();
+  switch (panel.requantizer->form()) {
+    case Form::short_line: rescale_tile<Form::short_line>(acc, lines); break;
+    case Form::short_away: rescale_tile<Form::short_away>(acc, lines); break;
+    case Form::line: rescale_tile<Form::line>(acc, lines); break;
+    case Form::line_away: rescale_tile<Form::line_away>(acc, lines); break;
+    case Form::line_by_sign: rescale_tile<Form::line_by_sign>(acc, lines); break;
+    case Form::product: rescale_tile<Form::product>(acc, lines); break;
+    case Form::sum_product: rescale_tile<Form::sum_product>(acc, lines); break;
+    default: {
+      // Not aligned: an aligned frame would take a general register from the loops above.
+      int32_t buffer[kRows * kVectors * 16];
+      unroll<kRows * kVectors>(
+          [&](int i) BITTRUE_LAMBDA { _mm512_storeu_si512(buffer + 16 * i, acc[i / kVectors][i % kVectors]); });
+      rescale_buffer(*panel.requantizer, kRows, kVectors, buffer);
+      unroll<kRows * kVectors>(
+          [&](int i) BITTRUE_LAMBDA { acc[i / kVectors][i % kVectors] = _mm512_loadu_si512(buffer + 16 * i); });
+    }
+  }
+}
+
 // Stores 64, 32 or 16 columns of 1, 2 or 4 rows. pack() leaves 4 * kVectors bytes of each row in every 16-byte lane;
 // the columns of a panel are arranged so that lanes, once gathered by row, hold consecutive columns.
 template <int kVectors>
@@ -79,7 +109,9 @@ BITTRUE_INLINE void store_rows(__m512i bytes, uint8_t* out, int64_t out_stride, 
   } else if constexpr (kVectors == 2) {
     bytes = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), bytes);
     const __mmask32 mask = static_cast<__mmask32>((uint64_t{1} << columns) - 1);
-    if (columns == 32) {
+    if (columns == 32 && out_stride == 32 && rows == 2) {
+      _mm512_storeu_si512(out, bytes);
+    } else if (columns == 32) {
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(bytes));
       if (rows > 1) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + out_stride), _mm512_extracti64x4_epi64(bytes, 1));
@@ -90,6 +122,10 @@ BITTRUE_INLINE void store_rows(__m512i bytes, uint8_t* out, int64_t out_stride, 
     }
   } else {
     bytes = _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
+    if (columns == 16 && out_stride == 16 && rows == 4) {
+      _mm512_storeu_si512(out, bytes);
+      return;
+    }
     const __m128i lanes[4] = {_mm512_castsi512_si128(bytes), _mm512_extracti32x4_epi32(bytes, 1),
                               _mm512_extracti32x4_epi32(bytes, 2), _mm512_extracti32x4_epi32(bytes, 3)};
     const __mmask16 mask = static_cast<__mmask16>((1u << columns) - 1);
@@ -214,29 +250,92 @@ void run_tile(const Tile& tile) {
     });
     return;
   }
-  const LineGroup* lines = panel.requantizer->lines();
-  switch (panel.requantizer->form()) {
-    case Form::short_line: rescale_tile<Form::short_line>(acc, lines); break;
-    case Form::short_away: rescale_tile<Form::short_away>(acc, lines); break;
-    case Form::line: rescale_tile<Form::line>(acc, lines); break;
-    case Form::line_away: rescale_tile<Form::line_away>(acc, lines); break;
-    case Form::line_by_sign: rescale_tile<Form::line_by_sign>(acc, lines); break;
-    case Form::product: rescale_tile<Form::product>(acc, lines); break;
-    case Form::sum_product: rescale_tile<Form::sum_product>(acc, lines); break;
-    default: {
-      // Not aligned: an aligned frame would take a general register from the loops above.
-      int32_t buffer[kRows * kVectors * 16];
-      unroll<kRows * kVectors>(
-          [&](int i) BITTRUE_LAMBDA { _mm512_storeu_si512(buffer + 16 * i, acc[i / kVectors][i % kVectors]); });
-      rescale_buffer(*panel.requantizer, kRows, kVectors, buffer);
-      unroll<kRows * kVectors>(
-          [&](int i) BITTRUE_LAMBDA { acc[i / kVectors][i % kVectors] = _mm512_loadu_si512(buffer + 16 * i); });
-    }
-  }
+  rescale_panel(acc, panel);
   if (panel.requantizer->plain()) {
     store_tile<true>(acc, tile);
   } else {
     store_tile<false>(acc, tile);
+  }
+}
+
+// Stores up to 8 columns of up to 8 rows, of which each vector had two.
+BITTRUE_INLINE void store_pairs(__m512i bytes, uint8_t* out, int64_t out_stride, int64_t rows, int64_t columns) {
+  bytes = _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
+  if (columns == 8 && out_stride == 8) {
+    _mm512_mask_storeu_epi64(out, static_cast<__mmask8>((1u << rows) - 1), bytes);
+    return;
+  }
+  const __m128i lanes[4] = {_mm512_castsi512_si128(bytes), _mm512_extracti32x4_epi32(bytes, 1),
+                            _mm512_extracti32x4_epi32(bytes, 2), _mm512_extracti32x4_epi32(bytes, 3)};
+  const __mmask16 mask = static_cast<__mmask16>((1u << columns) - 1);
+  for (int64_t r = 0; r < rows; ++r, out += out_stride) {
+    const __m128i both = lanes[r / 2];
+    _mm_mask_storeu_epi8(out, mask, r % 2 == 0 ? both : _mm_unpackhi_epi64(both, both));
+  }
+}
+
+template <bool kPlain, int kPairs>
+BITTRUE_INLINE void store_pair_tile(const __m512i (&acc)[kPairs][1], const Tile& tile) {
+  const Store store = tile.panel->requantizer->store();
+  unroll<(kPairs + 3) / 4>([&](int group) BITTRUE_LAMBDA {
+    const int first = 4 * group;
+    const auto vector = [&](int i) BITTRUE_LAMBDA { return acc[first + i < kPairs ? first + i : first][0]; };
+    const __m512i bytes = pack<kPlain>(vector(0), vector(1), vector(2), vector(3), store);
+    const int64_t left = tile.height - 2 * first;
+    store_pairs(bytes, tile.out + 2 * first * tile.out_stride, tile.out_stride, left < 8 ? left : 8,
+                tile.panel->columns);
+  });
+}
+
+// The same for a panel of pairs, with two rows in each vector; a last row without another one is there twice.
+template <int kPairs>
+void run_pairs(const Tile& tile) {
+  const Panel& panel = *tile.panel;
+  constexpr __mmask16 kSecond = 0xff00;
+  const auto both = [](int32_t first, int32_t second)
+                        BITTRUE_LAMBDA { return _mm512_mask_set1_epi32(_mm512_set1_epi32(first), kSecond, second); };
+  __m512i acc[kPairs][1];
+  unroll<kPairs>([&](int p) BITTRUE_LAMBDA { acc[p][0] = _mm512_load_si512(panel.bias); });
+  const int64_t last = tile.height - 1;
+  const auto second = [&](int p) BITTRUE_LAMBDA { return p == kPairs - 1 ? last : 2 * p + 1; };
+  if (tile.row_terms != nullptr) {
+    unroll<kPairs>([&](int p) BITTRUE_LAMBDA {
+      acc[p][0] = _mm512_add_epi32(acc[p][0], both(tile.row_terms[2 * p], tile.row_terms[second(p)]));
+    });
+  }
+  const int8_t* weights = panel.weights;
+  const uint8_t* const* rows = tile.rows;
+  const uint8_t* pairs[kPairs][2];
+  const auto load = [&] BITTRUE_LAMBDA {
+    unroll<kPairs>([&](int p) BITTRUE_LAMBDA { pairs[p][0] = rows[2 * p], pairs[p][1] = rows[second(p)]; });
+  };
+  load();
+  int64_t d = 0;
+  for (int64_t segment = tile.segments; segment > 0;) {
+    const int64_t end = d + tile.depth;
+    for (; d != end; d += 4, weights += 64) {
+      const __m512i b = _mm512_load_si512(weights);
+      unroll<kPairs>([&](int p) BITTRUE_LAMBDA {
+        int32_t four[2];
+        std::memcpy(four, pairs[p][0] + d, 4);
+        std::memcpy(four + 1, pairs[p][1] + d, 4);
+        acc[p][0] = _mm512_dpbusd_epi32(acc[p][0], both(four[0], four[1]), b);
+      });
+    }
+    if (--segment == 0) break;
+    if (tile.evenly) {
+      d += tile.segment_step - tile.depth;
+    } else {
+      d = 0;
+      rows += tile.capacity;
+      load();
+    }
+  }
+  rescale_panel(acc, panel);
+  if (panel.requantizer->plain()) {
+    store_pair_tile<true>(acc, tile);
+  } else {
+    store_pair_tile<false>(acc, tile);
   }
 }
 
@@ -269,7 +368,28 @@ constexpr TileFunctions<1> kTiles1;
 constexpr TileFunctions<2> kTiles2;
 constexpr TileFunctions<4> kTiles4;
 
-RunTile function_for(int vectors, int64_t rows) {
+template <int... index>
+constexpr RunTile pair_function(int pairs, std::integer_sequence<int, index...>) {
+  RunTile function = nullptr;
+  ((pairs == index + 1 ? void(function = run_pairs<index + 1>) : void()), ...);
+  return function;
+}
+
+struct PairFunctions {
+  RunTile by_rows[most_rows(1) + 1] = {};
+  constexpr PairFunctions() {
+    // Few rows have more sums in flight one by one.
+    for (int rows = kFewestOfPairs; rows <= most_rows(1); ++rows) {
+      by_rows[rows] = pair_function((rows + 1) / 2, std::make_integer_sequence<int, most_rows(1) / 2>{});
+    }
+  }
+};
+
+constexpr PairFunctions kPairTiles;
+
+RunTile function_for(const Panel& panel, int64_t rows) {
+  if (panel.pairs && rows >= kFewestOfPairs) return kPairTiles.by_rows[rows];
+  const int vectors = panel.vectors;
   return vectors == 4 ? kTiles4.by_rows[rows] : (vectors == 2 ? kTiles2.by_rows[rows] : kTiles1.by_rows[rows]);
 }
 
@@ -393,13 +513,15 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
     panel.first_column = first_column;
     const int64_t width = 16 * panel.vectors;
     panel.columns = spec.columns - first_column < width ? spec.columns - first_column : width;
+    panel.pairs = panel.columns <= 8 && !spec.sums;
     panel.weights = weights;
     panel.bias = reinterpret_cast<const int32_t*>(bias);
     int64_t columns[64], least[64], greatest[64];
     for (int64_t i = 0; i < width; ++i) {
       // Accumulator j of lane l of vector v ends as byte l * 4 * vectors + v * 4 + j, see store_rows.
       const int64_t v = i / 16, lane = i % 16 / 4, j = i % 4;
-      const int64_t column = spec.sums ? i : lane * 4 * panel.vectors + v * 4 + j;
+      int64_t column = spec.sums ? i : lane * 4 * panel.vectors + v * 4 + j;
+      if (panel.pairs) column %= 8;
       columns[i] = column < panel.columns ? first_column + column : -1;
       const int32_t value = columns[i] < 0 ? 0 : spec.bias[columns[i]];
       std::memcpy(bias + 4 * i, &value, 4);
@@ -532,7 +654,8 @@ void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t f
     tile.out = rows.out + row * rows.out_stride + panel.first_column * column_bytes_;
     // The first tiles fetch the next panel, each another vector of every four bytes of depth.
     tile.ahead = i < panel.vectors ? segments_ * depth_ * 16 * panel.vectors + 64 * i : 0;
-    function_for(panel.vectors, height)(tile);
+    tile.height = height;
+    function_for(panel, height)(tile);
     row += height;
   }
 }
