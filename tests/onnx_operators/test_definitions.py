@@ -68,9 +68,37 @@ def gate_of_halves(rng: np.random.Generator) -> Model:
     return single(operator, operands, [TensorProto.FLOAT16], attributes, domain=MICROSOFT, constants=constants)
 
 
+_OF_DOUBLES = "Elu HardSigmoid HardSwish LeakyRelu Mish PRelu Selu Softplus Softsign ThresholdedRelu".split()
+
+
+def slope_of_integers(rng: np.random.Generator) -> Model:
+    kind = np.dtype(rng.choice(["i4", "i8", "u4", "u8"]))
+    x, slope = rng.integers(0 if kind.kind == "u" else -99, 99, (2, 3, int(rng.integers(1, 20)))).astype(kind)
+    return single(
+        "PRelu", {"x": x, "slope": slope}, [helper.np_dtype_to_tensor_dtype(kind)], opset=int(rng.choice([16, 18]))
+    )
+
+
+def window_of_halves(rng: np.random.Generator) -> Model:
+    operator = str(rng.choice(["BlackmanWindow", "HammingWindow", "HannWindow"]))
+    attributes = {"output_datatype": TensorProto.FLOAT16, "periodic": int(rng.integers(2))}
+    size = {"size": np.array(int(rng.integers(2, 70)))}
+    return single(operator, size, [TensorProto.FLOAT16], attributes, opset=17, constants=["size"][rng.integers(2) :])
+
+
 def of_doubles(rng: np.random.Generator) -> Model:
-    if rng.random() < 0.5:
-        x = reals(rng, rng.integers(1, 30, 2)).astype(np.float64)
+    way = rng.random()
+    x = reals(rng, rng.integers(1, 30, 2)).astype(np.float64)
+    if way < 0.5:
+        operator = str(rng.choice(_OF_DOUBLES))
+        operands = {"x": x, "slope": reals(rng, x.shape[1]).astype(np.float64)}
+        return single(
+            operator,
+            operands if operator == "PRelu" else {"x": x},
+            [TensorProto.DOUBLE],
+            opset=int(rng.choice([16, 18])),
+        )
+    if way < 0.75:
         return single("Gelu", {"x": x}, [TensorProto.DOUBLE], {"approximate": str(rng.choice(["none", "tanh"]))})
     groups, opset = int(rng.integers(1, 4)), int(rng.choice([18, 21]))
     channels = groups * int(rng.integers(1, 4))
@@ -80,7 +108,9 @@ def of_doubles(rng: np.random.Generator) -> Model:
 
 
 @needs_wide
-@pytest.mark.parametrize("draw", [swish, center_crop_pad, loss, gate_of_halves, of_doubles])
+@pytest.mark.parametrize(
+    "draw", [swish, center_crop_pad, loss, gate_of_halves, of_doubles, slope_of_integers, window_of_halves]
+)
 def test_random_models(request: pytest.FixtureRequest, draw: Callable[[np.random.Generator], Model]) -> None:
     checks = Checks(request, 30)
     for rng in checks:

@@ -92,6 +92,8 @@ def scatter_nd(rng: np.random.Generator) -> Case:
 
 def arg(rng: np.random.Generator) -> Case:
     x = numbers(rng, shape(rng, 1, 4), one_type(rng, "f4 f8 u1 i1 i4 i8"))
+    if x.dtype.kind == "f" and rng.random() < 0.5:
+        x = np.where(rng.random(x.shape) < rng.random(), np.nan, x).astype(x.dtype)
     attributes = {"axis": int(rng.integers(-x.ndim, x.ndim)), "keepdims": int(rng.integers(2))}
     opset = int(rng.integers(13, 25))
     if rng.random() < 0.5:

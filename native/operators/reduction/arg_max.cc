@@ -1,5 +1,6 @@
 // arg_max and arg_min: the position of the first extreme value along one axis; numbers are beyond NaN.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -166,13 +167,18 @@ void places_beside(const uint8_t* x, int64_t dimension, int64_t inner, int64_t c
 
 using PlacesOfRows = void (*)(const uint8_t* x, int64_t dimension, int64_t inner, int64_t count, int32_t* place);
 
+// Which NaNs stand before all numbers: none, one that is the first element, or the first one.
+enum class StayingNan : uint8_t { none, first, any };
+
 class ArgMax final : public Kernel {
  public:
-  ArgMax(PlacesOfRows places, int64_t item, bool wide, int64_t outer, int64_t dimension, int64_t inner, bool before)
+  ArgMax(PlacesOfRows places, int64_t item, bool wide, int64_t outer, int64_t dimension, int64_t inner, bool before,
+         StayingNan staying)
       : places_(places),
         item_(item),
         wide_(wide),
         before_(before),
+        staying_(staying),
         outer_(outer),
         dimension_(dimension),
         inner_(inner) {}
@@ -195,6 +201,16 @@ class ArgMax final : public Kernel {
         for (int64_t j = 0; before_ && j < count; ++j) {
           if (place[j] == 0 && is_smallest(x + j * (inner_ == 1 ? dimension_ : 1) * item_)) place[j] = -1;
         }
+        for (int64_t j = 0; staying_ != StayingNan::none && j < count; ++j) {
+          const uint8_t* row = x + j * (inner_ == 1 ? dimension_ : 1) * item_;
+          const int64_t looked_at = staying_ == StayingNan::any ? dimension_ : 1;
+          for (int64_t k = 0; k < looked_at; ++k) {
+            if (std::isnan(*reinterpret_cast<const float*>(row + k * inner_ * item_))) {
+              place[j] = static_cast<int32_t>(k);
+              break;
+            }
+          }
+        }
         if (wide_) {
           std::copy_n(place, count, reinterpret_cast<int64_t*>(run.outputs[0]) + begin);
         } else {
@@ -215,14 +231,23 @@ class ArgMax final : public Kernel {
   PlacesOfRows places_;
   int64_t item_;  // bytes
   bool wide_, before_;
+  StayingNan staying_;
   int64_t outer_, dimension_, inner_;
 };
 
 template <class T, ExtremeOrder kOrder>
-std::unique_ptr<Kernel> make(Type position, int64_t outer, int64_t dimension, int64_t inner, bool before = false) {
+std::unique_ptr<Kernel> make(Type position, int64_t outer, int64_t dimension, int64_t inner, bool before = false,
+                             StayingNan staying = StayingNan::none) {
   if (position != Type::s32 && position != Type::s64) return nullptr;
   return std::make_unique<ArgMax>(inner == 1 ? places_in_rows<T, kOrder> : places_beside<T, kOrder>, sizeof(T),
-                                  position == Type::s64, outer, dimension, inner, before);
+                                  position == Type::s64, outer, dimension, inner, before, staying);
+}
+
+StayingNan staying_nan(const Step& step) {
+  if (step.texts.count("staying_nan") == 0) return StayingNan::none;
+  const std::string& name = step.text("staying_nan");
+  require(name == "first" || name == "any", "unknown NaNs");
+  return name == "any" ? StayingNan::any : StayingNan::first;
 }
 
 template <ExtremeOrder kIntegers, ExtremeOrder kBinary32>
@@ -252,7 +277,7 @@ std::unique_ptr<Kernel> make_for(const Step& step) {
     case Type::s16: return make<int16_t, kIntegers>(out.type, outer, dimension, inner, before);
     case Type::s32: return make<int32_t, kIntegers>(out.type, outer, dimension, inner);
     case Type::s64: return make<int64_t, kIntegers>(out.type, outer, dimension, inner);
-    case Type::f32: return make<int32_t, kBinary32>(out.type, outer, dimension, inner);
+    case Type::f32: return make<int32_t, kBinary32>(out.type, outer, dimension, inner, false, staying_nan(step));
     default: return nullptr;
   }
 }

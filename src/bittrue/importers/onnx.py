@@ -16,11 +16,11 @@ from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Attribute, Graph, ModelFile, Tensor, data_type, find_disorder
 from ..records import dataclass, field, replace
 from .onnx_checks import check_functions
-from .onnx_functions import CONTRIBUTED, EXPANDED, EXPANDED_WIDE, UNEXPANDED, expand
+from .onnx_functions import CONTRIBUTED, EXPANDED, EXPANDED_BY_TYPE, EXPANDED_WINDOWS, UNEXPANDED, expand
 from .onnx_operators import Arrange, Called, GraphBuilder, Source, check_schema, map_node
 from .onnx_operators.base import MICROSOFT
 from .onnx_order import free_names, in_order
-from .onnx_tensors import constant, is_no_shape, type_name
+from .onnx_tensors import TYPES, constant, is_no_shape, type_name
 from .protobuf import check_texts, set_apart
 from .recognise import as_bytes
 
@@ -387,8 +387,10 @@ class _Reader:
         tensors = source.builder.tensors
         types = ["-" if index is None else tensors[index].dtype for index in source.inputs]
         halves = "f16" in types and source.op_type not in UNEXPANDED
-        wide = "f64" in types and source.op_type in EXPANDED_WIDE
-        defined = wide or source.op_type in EXPANDED
+        defined = source.op_type in EXPANDED or not set(EXPANDED_BY_TYPE.get(source.op_type, ())).isdisjoint(types)
+        if source.op_type in EXPANDED_WINDOWS and not source.domain:
+            kind = TYPES.get(source.integer("output_datatype", 1))
+            defined = kind in EXPANDED_WINDOWS[source.op_type]
         if source.domain == MICROSOFT:
             halves, defined = halves and source.op_type in CONTRIBUTED, False
         elif source.domain:

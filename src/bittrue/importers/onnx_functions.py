@@ -28,8 +28,12 @@ UNEXPANDED = frozenset(
     "Attention CastLike Clip LayerNormalization RMSNormalization Range RotaryEmbedding Shrink".split()
 )
 
-# Without a kernel for binary64.
-EXPANDED_WIDE = frozenset("Gelu GroupNormalization".split())
+# Without a kernel for some types of inputs; for some of results, which an attribute names.
+_WIDE = (
+    "Elu Gelu GroupNormalization HardSigmoid HardSwish LeakyRelu Mish Selu Softplus Softsign ThresholdedRelu".split()
+)
+EXPANDED_BY_TYPE = {**dict.fromkeys(_WIDE, ("f64",)), "PRelu": ("f64", "s32", "s64", "u32", "u64")}
+EXPANDED_WINDOWS = dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), ("f16", "bf16"))
 
 # Gates of ONNX Runtime's own domain, whose kernels know binary32 alone: on binary16 numbers and nodes define them.
 CONTRIBUTED: dict[str, tuple[dict[str, float], tuple[str, ...]]] = {

@@ -56,6 +56,7 @@ def _position(operator: str) -> Mapper:
         attributes: dict[str, Attribute] = {
             "output_type": "s64",
             "last": source.flag("select_last_index", False, True),
+            "starts_with_first": True,
         }
         inputs = [*source.inputs, axis]
         if not source.flag("keepdims", True, False):

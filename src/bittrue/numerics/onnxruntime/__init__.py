@@ -30,6 +30,7 @@ ONNXRUNTIME = Numerics(
     rewrites=(
         "unblock_channels",
         "keep_axes_of_nothing",
+        "slice_to_front",
         "settle_constants",
         "fold_reals",
         "cast_halves",

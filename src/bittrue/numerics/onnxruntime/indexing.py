@@ -90,7 +90,7 @@ ROWS: tuple[Row, ...] = (
         where=(*NARROW, "f4e2m1"),
         when=(("attribute_is", "batch_dims", None),),
     ),
-    *(Row(stem, ("T s64 -> s64",), {}, "run", where=_ARG, limit=_NAN) for stem in ("arg_max", "arg_min")),
+    *(Row(stem, ("T s64 -> s64",), {}, "run", where=_ARG) for stem in ("arg_max", "arg_min")),
     Row(
         "topk_v2",
         ("T s64 -> T s64",),

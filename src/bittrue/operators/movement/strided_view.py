@@ -2,6 +2,7 @@
 
 out[i, j, ...] = in[flat: start + i * s0 + j * s1 + ...] with i, j, ... below `sizes`; negative steps run backwards.
 
+`largest_end_is_front` of slice_axes: backwards, the largest numbers of 32 and of 64 bits as an end mean the front.
 `most_cut` of slice_axes, where there is one: what of an axis is left out at its end at most; nothing ends beyond it.
 """
 
@@ -69,13 +70,15 @@ def _spans(call: Call) -> list[range]:
         size = source.shape[axis]
         if most is not None and not 0 <= size - end <= most:
             raise call.invalid("BT-SLICE", f"a slice of {size} positions ends at {end}")
-        if step < 0 and end in _LARGEST:
+        front = step < 0 and end in _LARGEST
+        if front and not call.node.attributes.get("largest_end_is_front", False):
             raise call.unsupported(
                 "BT-SLICE-END",
                 f"an end of {end} with the negative step {step} means nothing to some runtimes, everything to others",
                 f"write {-_LARGEST[-1] - 1} to slice backwards to the front, or the dimension for nothing",
             )
         start, end = (place + size if place < 0 else place for place in (start, end))
+        end = -1 if front else end
         if step > 0:
             spans[axis] = range(min(max(start, 0), size), min(max(end, 0), size), step)
         else:

@@ -1,4 +1,9 @@
-"""arg_max and arg_min: the position of the first (or `last`) extreme value along one axis."""
+"""arg_max and arg_min: the position of the first (or `last`) extreme value along one axis.
+
+Numbers are beyond NaN. Where a node `starts_with_first`, its first element is the extreme value until another one is
+beyond it, so a NaN there stays; the first of all NaNs does when the first extreme value of a vector is looked for.
+Source: ONNX Runtime 1.31.1, run.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +48,11 @@ def lower(call: Call) -> Lowered:
             "make them the same",
         )
     source, last = call.input(0), bool(call.node.attributes.get("last", False))
-    nothing: dict[str, Attribute] = {} if source.size else {"shape": call.output.shape}
+    further: dict[str, Attribute] = {} if source.size else {"shape": call.output.shape}
+    if call.node.attributes.get("starts_with_first", False) and source.dtype in ("f32", "f64"):
+        further["staying_nan"] = "any" if source.rank == 1 and not last else "first"
     return Lowered(
-        parameters={"axis": _axis(call), "output_dtype": call.output.type.numpy.name, "last": last, **nothing},
+        parameters={"axis": _axis(call), "output_dtype": call.output.type.numpy.name, "last": last, **further},
         work=source.size,
         scratch=3 * source.size * source.type.numpy.itemsize + 8 * call.output.size,
     )
@@ -59,10 +66,13 @@ def _position_of(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[n
         refuse_odd_truths(step, x)
         # The last one is the first one from behind.
         x = np.flip(x, axis) if step["last"] else x
-        with_nan = x.dtype == np.float32 and np.isnan(x).any()
+        with_nan = x.dtype.kind == "f" and np.isnan(x).any()
+        staying = step.parameters.get("staying_nan", "")
         plain = np.argmax if largest else np.argmin
-        position = _without_nan(x, axis, largest) if with_nan else plain(x, axis=axis)
+        position = _without_nan(x, axis, largest) if with_nan and staying != "any" else plain(x, axis=axis)
         position = x.shape[axis] - 1 - position if step["last"] else position
+        if with_nan and staying == "first":
+            position = np.where(np.isnan(inputs[0].take(0, axis)), 0, position)
         if "start" in step.rules:
             position = np.where(x.max(axis) == np.iinfo(x.dtype).min, -1, position)
         return [np.asarray(position).astype(step["output_dtype"])]
@@ -72,7 +82,7 @@ def _position_of(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[n
 
 def _without_nan(x: np.ndarray, axis: int, largest: bool) -> np.ndarray:
     """Every number is beyond NaN; only NaN gives position 0."""
-    worst = np.float32(-np.inf if largest else np.inf)
+    worst = x.dtype.type(-np.inf if largest else np.inf)
     ordered = np.where(np.isnan(x), worst, x)
     position = np.expand_dims(ordered.argmax(axis) if largest else ordered.argmin(axis), axis)
     # An infinity that stands for NaN must not hide a true one behind it.
