@@ -10,12 +10,9 @@ from ..graph import Graph, Node, Tensor, find_disorder
 from ..operators import Call, find
 from ..operators.core.base import GraphUse
 from ..records import replace
-from ..rewrites import Shapes
-from ..rewrites.editing import Editor
-from ..rewrites.onnxruntime_optimizer.free_dimensions import Sizes, known_sizes
+from ..rewrites import KnownSizes, Shapes, known_sizes
 
 Rewritten = tuple[Graph, tuple[str, ...]]
-Known = Callable[[int | None], Sizes | None]
 
 # Far above what converters write.
 _MAX_DEPTH = 16
@@ -119,7 +116,7 @@ def rewritten_inwards(
             around = _inlined(around, chosen, found[chosen])
             after, notes = rewrite(around)
         done[id(given)] = after, notes
-        known = cache(partial(_known_sizes, around, shapes))
+        known = cache(partial(known_sizes, around, shapes))
         for node in around.nodes:
             operator = find(node.operator)
             for use in operator.graphs if operator is not None else ():
@@ -186,13 +183,8 @@ def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
     return replace(graph, tensors=tuple(tensors), nodes=numbered)
 
 
-def _known_sizes(graph: Graph, shapes: Callable[[Graph], Shapes]) -> Known:
-    found = shapes(graph)
-    return known_sizes(Editor(graph, found), found)
-
-
 def _told(
-    inner: Graph, use: GraphUse, around: Graph, node: Node, known: Callable[[], Known], settled: Sequence[Tensor]
+    inner: Graph, use: GraphUse, around: Graph, node: Node, known: Callable[[], KnownSizes], settled: Sequence[Tensor]
 ) -> Graph:
     given = () if use.first_input is None else node.inputs[use.first_input :]
     fixed = unchanged_inputs(inner) if use.repeats is not None else range(len(inner.inputs))
@@ -211,7 +203,7 @@ def _told(
     return replace(inner, tensors=tuple(tensors), nodes=tuple(nodes) if constants else inner.nodes)
 
 
-def _with_shape_of(tensor: Tensor, around: Graph, index: int, known: Callable[[], Known]) -> Tensor:
+def _with_shape_of(tensor: Tensor, around: Graph, index: int, known: Callable[[], KnownSizes]) -> Tensor:
     outside = around.tensors[index]
     if index in around.inputs and not outside.is_unranked:
         return replace(tensor, shape=outside.shape, shape_signature=outside.shape_signature, symbols=outside.symbols)

@@ -46,6 +46,8 @@ class Shapes(Protocol):
 
 
 Values = list[np.ndarray] | None
+# A number or a symbol per dimension, as far as they are known.
+KnownSizes = Callable[[int | None], tuple[int | str, ...] | None]
 
 
 @cache
@@ -93,6 +95,12 @@ def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes
         tensors = tuple(old.get(index, tensor) for index, tensor in enumerate(graph.tensors))
         graph = replace(graph, tensors=tensors, inputs=before.inputs)
     return _with_unprepared(graph), tuple(notes)
+
+
+def known_sizes(graph: Graph, shapes: Callable[[Graph], Shapes]) -> KnownSizes:
+    """Gives the sizes of a graph's tensors as a runtime's optimiser knows them, None where it knows nothing."""
+    known: KnownSizes = importlib.import_module(_modules()["free_dimensions"]).sizes_of(graph, shapes(graph))
+    return known
 
 
 def _with_unprepared(graph: Graph) -> Graph:

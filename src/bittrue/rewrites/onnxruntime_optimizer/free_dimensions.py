@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from ...graph import Node, Tensor
+from ...graph import Graph, Node, Tensor
 from ...operators import find
 from ...operators.core.base import broadcast_shape, same_shape
 from .. import Shapes
@@ -73,6 +73,11 @@ def known_sizes(editor: Editor, shapes: Shapes) -> Callable[[int | None], Sizes 
     if not _leaves_computed_free(editor, shapes):
         return partial(known_shape, editor, shapes)
     return _Walk(editor, shapes).get
+
+
+def sizes_of(graph: Graph, shapes: Shapes) -> Callable[[int | None], Sizes | None]:
+    """The same of a graph that nobody changes."""
+    return known_sizes(Editor(graph, shapes), shapes)
 
 
 def _leaves_computed_free(editor: Editor, shapes: Shapes) -> bool:
