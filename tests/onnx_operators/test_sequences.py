@@ -166,3 +166,69 @@ def test_an_optional_result_is_refused() -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
     with pytest.raises(bittrue.UnsupportedError, match="optional"):
         bittrue.load(model.SerializeToString())
+
+
+def _grown(rounds: int, told: bool, row: bool = False) -> tuple[bytes, list[np.ndarray]]:
+    """What PyTorch's exporter makes of tensor_split, with a tensor carried beside.
+
+    Args:
+        rounds: of the loop.
+        told: a constant says them.
+        row: the body declares the number of a round as a row of one, and its condition as a constant of its own.
+    """
+    body = helper.make_graph(
+        [
+            helper.make_node("Gather", ["places", "i"], ["first"]),
+            helper.make_node("Add", ["i", "one"], ["next"]),
+            helper.make_node("Gather", ["places", "next"], ["last"]),
+            helper.make_node("Slice", ["y", "first", "last", "one_of"], ["part"]),
+            helper.make_node("SequenceInsert", ["s", "part"], ["more"]),
+            helper.make_node("Mul", ["part", "part"], ["square"]),
+            helper.make_node("SequenceInsert", ["more", "square"], ["most"]),
+            helper.make_node("Add", ["sum", "square"], ["total"]),
+            helper.make_node("Identity", ["own" if row else "true"], ["goes_on"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", S64, [1] if row else []),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+            helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None),
+            helper.make_tensor_value_info("sum", TensorProto.FLOAT, None),
+        ],
+        [
+            helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
+            helper.make_tensor_sequence_value_info("most", TensorProto.FLOAT, None),
+            helper.make_tensor_value_info("total", TensorProto.FLOAT, None),
+        ],
+        [onnx.numpy_helper.from_array(np.array(True), "own")],
+    )
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["y"]),
+        helper.make_node("SequenceEmpty", [], ["none"]),
+        helper.make_node("Loop", ["rounds", "true", "none", "zero"], ["grown", "z"], body=body),
+        helper.make_node("SequenceInsert", ["grown", "y"], ["all"]),
+        helper.make_node("ConcatFromSequence", ["all"], ["joined"], axis=1),
+        helper.make_node("MatMul", ["joined", "v"], ["result"]),
+    ]
+    rng = np.random.default_rng(rounds)
+    constants = {
+        "w": rng.standard_normal((6, 8)).astype(np.float32),
+        "v": rng.standard_normal((8 + 4 * rounds, 5)).astype(np.float32),
+        "places": np.arange(0, 10, 2).reshape((5,) if row else (5, 1)),
+        "one": np.array(1),
+        "one_of": np.array([1]),
+        "true": np.array(True),
+        "zero": np.float32(0),
+    }
+    inputs = {"x": rng.standard_normal((3, 6)).astype(np.float32)}
+    (constants if told else inputs)["rounds"] = np.array(rounds)
+    return build(nodes, inputs, {"result": TensorProto.FLOAT, "z": TensorProto.FLOAT}, constants)
+
+
+@pytest.mark.parametrize(("rounds", "row"), [(0, False), (1, False), (4, False), (3, True)])
+def test_sequences_that_loops_of_constant_rounds_make(rounds: int, row: bool) -> None:
+    assert check(*_grown(rounds, True, row)) == "equal"
+
+
+def test_sequences_of_loops_whose_rounds_only_running_tells() -> None:
+    assert check(*_grown(2, False), may_refuse=["BT-ONNX-SEQUENCE"]) == "refused"

@@ -290,7 +290,8 @@ class _Reader:
         cut -= {name for name, tensor in found.items() if tensor.shape}
         if cut:
             infos = next((infos for known, infos in self._inferred if known is proto), ())
-            found.update((info.name, self._declared(info)) for info in infos if info.name in cut)
+            inferred = (info for info in infos if info.name in cut)
+            found |= {i.name: self._declared(i) for i in inferred if i.type.WhichOneof("value") == "tensor_type"}
         return found
 
     @cached_property

@@ -12,6 +12,8 @@ from ...records import dataclass, field, replace
 from ..mapping import Refusing
 from ..onnx_tensors import from_array
 
+MOST_ELEMENTS = 10_000  # of a sequence of tensors
+
 
 @dataclass
 class GraphBuilder:
@@ -244,6 +246,17 @@ class Source(Refusing):
             )
         )
         return results
+
+    def give_sequence(self, name: str, dtype: str, elements: tuple[int, ...]) -> None:
+        """A new sequence of tensors of one type."""
+        known = self.builder
+        if any(known.tensors[index].dtype != dtype or index in known.sequences for index in elements):
+            raise self.invalid("BT-ONNX-TYPE", f"elements of a sequence of {dtype} have another type")
+        if len(elements) > MOST_ELEMENTS:
+            raise self.unsupported("BT-ONNX-SEQUENCE", f"{len(elements)} elements, at most {MOST_ELEMENTS} are read")
+        if name in known.names:
+            raise self.invalid("BT-ONNX-NAME", f"tensor '{name}' is written twice")
+        known.sequences[known.add(Tensor(name, dtype, ()))] = elements
 
     def index(self, name: str) -> int:
         """Tensor index by name."""

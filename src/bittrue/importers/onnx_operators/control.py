@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...graph import Attribute
-from .base import Arrange, Called, Mappers, Source
+from ...graph import Attribute, data_type
+from .base import MOST_ELEMENTS, Arrange, Called, Mappers, Source
 
 _ENDLESS = 2**63 - 1
 
@@ -23,10 +23,110 @@ def _loop(source: Source) -> None:
     carried = source.inputs[2:]
     if None in carried:
         raise source.invalid("BT-NODE-INPUT", "values that a loop carries may not be missing")
+    if not source.builder.sequences.keys().isdisjoint(carried):
+        _growing_sequences(source)
+        return
     called = source.called("body", inputs=2 + len(carried), arrange=_kept(len(carried)))
     rounds = source.inputs[0] if source.present(0) else source.constant(np.array(_ENDLESS, np.int64), "rounds")
     going = source.inputs[1] if source.present(1) else source.constant(np.array(True), "condition")
     _repeat(source, called, [rounds, going], carried, source.outputs)
+
+
+def _growing_sequences(source: Source) -> None:
+    """A loop whose rounds put elements behind sequences, so often as constants say: a loop of one round for each.
+
+    It stays a loop: the runtime moves nothing into a graph that a node calls, or out of it.
+    """
+    source.read.add("body")
+    body: Any = source.attributes.get("body")
+    known, carried = source.builder, source.inputs[2:]
+    if len(getattr(body, "input", ())) != 2 + len(carried):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute 'body' must be a graph with {2 + len(carried)} inputs")
+    writers = {name: node for node in body.node for name in node.output}
+    going = source.tensor(1) if source.present(1) else None
+    rounds = (
+        source.tensor(0).values().reshape(-1) if source.present(0) and source.tensor(0).is_constant else np.zeros(0)
+    )
+    constant = going is None or (going.is_constant and going.values().all())
+    if len(rounds) != 1 or not constant or not _goes_on(source, body, writers):
+        raise source.unsupported(
+            "BT-ONNX-SEQUENCE", "only running tells how many elements this loop puts into a sequence"
+        )
+    if len(body.output) != 1 + len(carried) or rounds[0] > MOST_ELEMENTS:
+        raise source.unsupported("BT-ONNX-SEQUENCE", "a loop of sequences gives slices, or has too many rounds")
+    added: list[list[str]] = []
+    gone: list[str] = []
+    for index, before, after in zip(carried, body.input[2:], body.output[1:], strict=True):
+        name, found = after.name, []
+        while index in known.sequences and name != before.name:
+            node = writers.get(name)
+            if node is None or node.op_type not in ("Identity", "SequenceInsert") or len(node.input) > 2:
+                raise source.unsupported("BT-ONNX-SEQUENCE", f"'{after.name}' is not '{before.name}' with more behind")
+            found += node.input[1:]
+            gone.append(name)
+            name = node.input[0]
+        added.append(found[::-1])
+    sequences = [known.sequences.get(index) for index in carried if index is not None]
+    values = [index for index in carried if index not in known.sequences]
+    kinds = [known.tensors[index].dtype for index in carried if index is not None]
+    new = [kind for kind, names in zip(kinds, added, strict=True) for _ in names]
+    types = [value for value, names in zip(body.input[2:], added, strict=True) for _ in names]
+    alone = [place for place, elements in enumerate(sequences) if elements is None]
+    for number in range(int(rounds[0])):
+        proto = type(body)()
+        proto.CopyFrom(body)
+        del proto.input[1:], proto.output[1:]
+        proto.input.extend([body.input[1], *(body.input[2 + place] for place in alone)])
+        proto.output.extend(body.output[1 + place] for place in alone)
+        # Every round is the first one of its loop.
+        proto.input[0].name = known.unique(f"{source.label}/first")
+        nodes = [node for node in body.node if not set(node.output) & set(gone)]
+        del proto.node[:]
+        value = proto.node.add(op_type="Constant", output=[body.input[0].name]).attribute.add()
+        if len(body.input[0].type.tensor_type.shape.dim) == 1:  # the runtime gives what the body declares
+            value.name, value.type = "value_ints", 7
+            value.ints.append(number)
+        else:
+            value.name, value.type, value.i = "value_int", 2, number
+        proto.node.extend(nodes)
+        for place, name in enumerate(name for names in added for name in names):
+            element = known.unique(f"{source.label}/element{place}")
+            proto.node.add(op_type="Identity", input=[name], output=[element])
+            before = proto.input.add(name=f"{element}/before").type
+            before.CopyFrom(types[place].type.sequence_type.elem_type)
+            before.tensor_type.ClearField("shape")
+            proto.output.add(name=element)
+        called = source.call(known, [proto], _kept(len(alone) + len(new)))
+        once = [source.constant(np.array(1, np.int64), "rounds"), source.constant(np.array(True), "condition")]
+        given = [*values, *(source.constant(np.zeros((), data_type(kind).numpy), "before") for kind in new)]
+        names = [source.temporary(kind, "kept") for kind in (*(kinds[place] for place in alone), *new)]
+        results = list(_repeat(source, called, once, given, names))
+        values, fresh = [*results[: len(alone)]], results[len(alone) :]
+        for place, elements in enumerate(sequences):
+            if elements is not None:
+                sequences[place] = (*elements, *fresh[: len(added[place])])
+                del fresh[: len(added[place])]
+    for name, kind, elements in zip(source.outputs, kinds, sequences, strict=False):
+        if elements is not None and name:
+            source.give_sequence(name, kind, elements)
+    for place, index in zip(alone, values, strict=True):
+        if source.outputs[place]:
+            source.emit("identity", kinds[place], inputs=[index], outputs=[source.outputs[place]])
+
+
+def _goes_on(source: Source, body: Any, writers: dict[str, Any]) -> bool:
+    """Whether the condition that a body gives is the one that it got, or a constant that is true."""
+    name = body.output[0].name
+    while name in writers and writers[name].op_type == "Identity":
+        name = writers[name].input[0]
+    given = next((value for value in body.initializer if value.name == name), None)
+    if name in writers and writers[name].op_type == "Constant":
+        given = writers[name].attribute[0].t
+    if given is not None or name in writers:
+        return given is not None and [*given.int32_data, *given.raw_data][:1] == [1]
+    outer = source.builder.names.get(name)
+    tensor = None if outer is None else source.builder.tensors[outer]
+    return name == body.input[1].name or bool(tensor is not None and tensor.is_constant and tensor.values().all())
 
 
 def _kept(count: int) -> Arrange:

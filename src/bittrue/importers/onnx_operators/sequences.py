@@ -9,9 +9,7 @@ import numpy as np
 
 from ...graph import Attribute, Tensor
 from ..onnx_tensors import type_name
-from .base import Mappers, Source
-
-_MOST = 10_000
+from .base import MOST_ELEMENTS, Mappers, Source
 
 
 def _elements(source: Source, position: int = 0) -> tuple[int, ...]:
@@ -21,7 +19,8 @@ def _elements(source: Source, position: int = 0) -> tuple[int, ...]:
         raise source.unsupported(
             "BT-ONNX-SEQUENCE",
             f"input {position} is no sequence whose elements follow from the file",
-            "sequences that pass through Loop, If, or inputs of the model have as many elements as only running tells",
+            "sequences that pass through If, through Loop of rounds that no constant says, or inputs of the model have "
+            "as many elements as only running tells",
         )
     return found
 
@@ -33,15 +32,8 @@ def _type(source: Source) -> str:
 
 def _give(source: Source, dtype: str, elements: tuple[int, ...]) -> None:
     """The node's result is a sequence."""
-    known = source.builder
-    if any(known.tensors[index].dtype != dtype or index in known.sequences for index in elements):
-        raise source.invalid("BT-ONNX-TYPE", f"elements of a sequence of {dtype} have another type")
-    if len(elements) > _MOST:
-        raise source.unsupported("BT-ONNX-SEQUENCE", f"{len(elements)} elements, at most {_MOST} are read")
     (name,) = source.outputs
-    if name in known.names:
-        raise source.invalid("BT-ONNX-NAME", f"tensor '{name}' is written twice")
-    known.sequences[known.add(Tensor(name, dtype, ()))] = elements
+    source.give_sequence(name, dtype, elements)
 
 
 def _integer(source: Source, position: int, role: str) -> list[int]:
@@ -124,8 +116,8 @@ def _split(source: Source) -> None:
     axis, dtype = source.integer("axis", 0), source.type(0)
     keeps = source.flag("keepdims", True, True) or source.present(1)
     sizes = _sizes(source, axis)
-    if not 0 < len(sizes) <= _MOST:
-        raise source.unsupported("BT-ONNX-SEQUENCE", f"{len(sizes)} elements, 1 to {_MOST} are read")
+    if not 0 < len(sizes) <= MOST_ELEMENTS:
+        raise source.unsupported("BT-ONNX-SEQUENCE", f"{len(sizes)} elements, 1 to {MOST_ELEMENTS} are read")
     attributes: dict[str, Attribute] = {
         "axis": axis,
         "count": len(sizes),
