@@ -389,6 +389,24 @@ struct RealPlaneRows {
   int64_t out_step = 0;
 };
 using RealPlane = bool (*)(const RealPlaneRows& rows);
+// Windows over sixteen channels side by side: output i of line y is out[y * out_step + 16 i + c], for channels c, its tap t
+// image[y * step + i * stride + offsets[t] + c]. Taps are joined in order: products with weights[16 t + c] are added from
+// +0 on, each product and its sum rounded once, then a bias is added and results are raised to `low` and lowered to `high`;
+// taps alone are added to `start`; or the largest stays, the first of equal ones, and `start` where none is more.
+// False where a result of products is no finite number. Steps are multiples of 16.
+struct RealLaneRows {
+  static constexpr int64_t kChannels = 16;
+  enum class Join : uint8_t { products, sums, largest };
+  Join join = Join::products;
+  const float* image = nullptr;
+  const int64_t* offsets = nullptr;
+  const float *weights = nullptr, *biases = nullptr;  // [taps][16], [16]; of products alone
+  int64_t taps = 0, lines = 1, count = 0, step = 0, stride = kChannels;
+  float start = 0.0f, low = -__builtin_inff(), high = __builtin_inff();
+  float* out = nullptr;
+  int64_t out_step = 0;
+};
+using RealLanes = bool (*)(const RealLaneRows& rows);
 
 // The cores of one instruction set; what is null is taken from the next simpler set.
 struct Cores {

@@ -253,6 +253,69 @@ struct RealTiles {
     }
     return is_nought(odd);
   }
+
+  // `kOutputs` neighbours of a line; 0, or NaN where a result of products is no finite number.
+  template <RealLaneRows::Join kJoin, int kOutputs>
+  static Vector lane_part(const RealLaneRows& rows, const float* image, float* out) {
+    constexpr int kParts = RealLaneRows::kChannels / kLanes;
+    constexpr bool kProducts = kJoin == RealLaneRows::Join::products;
+    const Vector start = (kProducts ? 0.0f : rows.start) - Vector{};
+    Vector sums[kOutputs][kParts], odd = {};
+    unroll<kOutputs>([&](int o) __attribute__((always_inline)) {
+      unroll<kParts>([&](int p) __attribute__((always_inline)) { sums[o][p] = start; });
+    });
+    const float* weights = rows.weights;
+    for (int64_t t = 0; t < rows.taps; ++t, weights += kProducts ? RealLaneRows::kChannels : 0) {
+      const float* x = image + rows.offsets[t];
+      Vector w[kParts];
+      unroll<kParts>([&](int p)
+                         __attribute__((always_inline)) { w[p] = kProducts ? load(weights + p * kLanes) : start; });
+      unroll<kOutputs>([&](int o) __attribute__((always_inline)) {
+        unroll<kParts>([&](int p) __attribute__((always_inline)) {
+          const Vector value = load(x + o * rows.stride + p * kLanes);
+          Vector& sum = sums[o][p];
+          if constexpr (kProducts) sum = Term::add(sum, value, w[p]);
+          if constexpr (kJoin == RealLaneRows::Join::sums) sum = sum + value;
+          if constexpr (kJoin == RealLaneRows::Join::largest) sum = sum < value ? value : sum;
+        });
+      });
+    }
+    unroll<kOutputs>([&](int o) __attribute__((always_inline)) {
+      unroll<kParts>([&](int p) __attribute__((always_inline)) {
+        Vector value = sums[o][p];
+        if constexpr (kProducts) {
+          const Vector low = rows.low - Vector{}, high = rows.high - Vector{};
+          value += load(rows.biases + p * kLanes);
+          odd += value - value;
+          value = value < low ? low : value;
+          value = value > high ? high : value;
+        }
+        std::memcpy(out + o * RealLaneRows::kChannels + p * kLanes, &value, sizeof(Vector));
+      });
+    });
+    return odd;
+  }
+
+  template <RealLaneRows::Join kJoin>
+  static bool lanes(const RealLaneRows& rows) {
+    constexpr int kMost = std::max<int>(2, kLanes / 2);
+    Vector odd = {};
+    for (int64_t y = 0; y < rows.lines; ++y) {
+      const float* image = rows.image + y * rows.step;
+      float* out = rows.out + y * rows.out_step;
+      int64_t i = 0;
+      const auto take = [&](auto outputs) __attribute__((always_inline)) {
+        for (; i + outputs.value <= rows.count; i += outputs.value) {
+          odd += lane_part<kJoin, outputs.value>(rows, image + i * rows.stride, out + i * RealLaneRows::kChannels);
+        }
+      };
+      take(std::integral_constant<int, kMost>{});
+      if constexpr (kMost > 4) take(std::integral_constant<int, 4>{});
+      if constexpr (kMost > 2) take(std::integral_constant<int, 2>{});
+      take(std::integral_constant<int, 1>{});
+    }
+    return is_nought(odd);
+  }
 };
 
 }  // namespace bittrue::BITTRUE_ISA

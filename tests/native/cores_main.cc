@@ -621,6 +621,7 @@ constexpr CheckRow kChecks[] = {
     {"block_product", check_block_product},
     {"real_taps_fused", check_real_taps_fused},
     {"real_plane", check_real_plane},
+    {"real_lanes", check_real_lanes},
 };
 
 // The cores that `isa` brings itself; others have been checked with the set they come from.

@@ -227,4 +227,58 @@ inline void check_real_plane(Context& context) {
   }
 }
 
+inline void check_real_lanes(Context& context) {
+  constexpr int64_t kChannels = RealLaneRows::kChannels;
+  using Join = RealLaneRows::Join;
+  Random& random = context.random;
+  for (int64_t i = 0; i < context.rounds(300); ++i) {
+    const int64_t count = random.between(0, 20), lines = random.between(1, 3), taps = random.between(0, 12);
+    const int64_t stride = random.between(1, 3), width = count * stride + random.between(0, 4);
+    const int64_t out_width = count + random.between(0, 2);
+    std::vector<int64_t> offsets;
+    int64_t farthest = 0;
+    for (int64_t t = 0; t < taps; ++t) {
+      offsets.push_back(random.between(0, 30) * kChannels);
+      farthest = std::max(farthest, offsets.back());
+    }
+    Exact<float> image(((lines - 1) * width + std::max<int64_t>(1, (count - 1) * stride + 1)) * kChannels + farthest);
+    Exact<float> weights((taps + 1) * kChannels), out(((lines - 1) * out_width + count) * kChannels);
+    fill_reals(random, image);
+    fill_reals(random, weights);
+    fill_reals(random, out);
+    RealLaneRows rows;
+    rows.join = random.one_in(3) ? Join::sums : random.one_in(2) ? Join::largest : Join::products;
+    rows.image = image.data(), rows.offsets = offsets.data(), rows.taps = taps;
+    rows.weights = weights.data(), rows.biases = weights.data() + taps * kChannels;
+    rows.lines = lines, rows.count = count, rows.step = width * kChannels, rows.stride = stride * kChannels;
+    rows.out = out.data(), rows.out_step = out_width * kChannels;
+    rows.start = random.one_in(2) ? -0.0f : -2.0f;
+    if (random.one_in(2)) rows.low = 0.0f;
+    if (random.one_in(2)) rows.high = 6.0f;
+    std::vector<float> expected(out.data(), out.data() + out.count());
+    bool finite = true;
+    for (int64_t n = 0; n < lines * count * kChannels; ++n) {
+      const int64_t c = n % kChannels, x = n / kChannels % count, y = n / kChannels / count;
+      float total = rows.join == Join::products ? 0.0f : rows.start;
+      for (int64_t t = 0; t < taps; ++t) {
+        const float value = image.data()[y * rows.step + x * rows.stride + offsets[t] + c];
+        if (rows.join == Join::products) total = std::fma(value, weights.data()[t * kChannels + c], total);
+        if (rows.join == Join::sums) total = total + value;
+        if (rows.join == Join::largest) total = total < value ? value : total;
+      }
+      if (rows.join == Join::products) {
+        total = total + rows.biases[c];
+        finite &= std::isfinite(total);
+        total = limited(total, rows.low, rows.high);
+      }
+      expected[(y * out_width + x) * kChannels + c] = total;
+    }
+    const uint8_t right = finite, told = context.cores.real_lanes()(rows);
+    const std::string text =
+        std::to_string(taps) + " taps of " + std::to_string(lines) + " lines of " + std::to_string(count);
+    context.report.expect_equal(&told, &right, 1, text + ", finite");
+    if (finite) context.report.expect_equal(out.data(), expected.data(), out.count(), text);
+  }
+}
+
 }  // namespace bittrue::test

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper
 
-from support.onnx_models import Checks, build, check
+from support.onnx_models import Checks, build, check, natively
 
 _UNARY = ("Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish", "Abs", "Neg", "Identity", "Softsign")
 _BINARY = ("Add", "Mul", "Sub", "Sum", "Concat")
@@ -84,3 +84,48 @@ def test_normalizations_behind_pools_of_given_images(pool: str) -> None:
     ]
     content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)
     assert check(content, feeds) == "equal"
+
+
+def test_windows_of_many_channels(request: pytest.FixtureRequest) -> None:
+    """Depthwise convolutions and pools, sixteen channels side by side and fewer of them at the end."""
+    checks = Checks(request, usual=30, only="equal")
+    for rng in checks:
+        channels, taps = int(rng.integers(8, 40)), rng.integers(1, 6, 2)
+        operator = str(rng.choice(["Conv", "MaxPool", "AveragePool"]))
+        attributes = {
+            "kernel_shape": [int(t) for t in taps],
+            "strides": [int(s) for s in rng.integers(1, 4, 2)],
+            "pads": [int(p) for p in rng.integers(0, [*taps, *taps])],
+            "dilations": [int(d) for d in rng.integers(1, 3, 2)] if rng.random() < 0.4 else [1, 1],
+        }
+        reach = (taps - 1) * attributes["dilations"] + 1
+        x = rng.normal(size=(int(rng.integers(1, 3)), channels, *(reach + rng.integers(0, 12, 2)))).astype(np.float32)
+        # What windows with NaN have for their largest number is another question.
+        odd = [0, -0.0, 3e38, *([] if operator == "MaxPool" else [np.nan, np.inf, -np.inf])]
+        x[rng.random(x.shape) < 0.1] = rng.choice(np.float32(odd))
+        constants: dict[str, np.ndarray] = {}
+        if operator == "Conv":
+            attributes["group"] = channels
+            constants = {"w": rng.normal(size=(channels, 1, *taps)), "b": rng.normal(size=channels)}
+            constants = {name: value.astype(np.float32) for name, value in constants.items()}
+        elif operator == "AveragePool":
+            attributes["count_include_pad"] = int(rng.integers(2))
+        nodes = [helper.make_node(operator, ["x", *constants], ["y"], **attributes)]
+        if rng.random() < 0.4:
+            nodes[0].output[0] = "a"
+            nodes.append(helper.make_node("Relu", ["a"], ["y"]))
+        checks.add(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants))
+
+
+@pytest.mark.parametrize("operator", ["Conv", "MaxPool", "AveragePool"])
+@pytest.mark.parametrize("size", [7, 40])
+def test_windows_of_many_channels_run_natively(operator: str, size: int) -> None:
+    """Images in one piece and in several."""
+    rng = np.random.default_rng(size)
+    x = rng.normal(size=(1, 21, size, size)).astype(np.float32)
+    constants = {"w": rng.normal(size=(21, 1, 5, 5)).astype(np.float32)} if operator == "Conv" else {}
+    attributes = {"kernel_shape": [5, 5], "pads": [2] * 4, **({"group": 21} if constants else {})}
+    node = helper.make_node(operator, ["x", *constants], ["y"], **attributes)
+    model = build([node], {"x": x}, {"y": TensorProto.FLOAT}, constants)
+    assert check(*model) == "equal"
+    natively(*model)

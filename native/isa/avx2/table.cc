@@ -40,6 +40,7 @@ constexpr Cores own_cores() {
   cores.real_taps = real_taps;
   cores.real_taps_fused = real_taps_fused;
   cores.real_plane = real_plane;
+  cores.real_lanes = real_lanes;
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.real_matmul = &kRealMatmul;
   cores.byte_product = &kByteProduct;

@@ -205,10 +205,17 @@ std::unique_ptr<Kernel> make_plane_convolution(const Step& step, const CoreSet& 
   const Operand& filters = step.input(1);
   std::vector<float> kept(static_cast<size_t>(filters.constant == nullptr ? 0 : filters.elements));
   if (!kept.empty()) std::memcpy(kept.data(), filters.constant, kept.size() * 4);
+  if (single_chain && form.order == RealConvolutionForm::Order::blocks) {
+    auto lanes = make_lane_windows(cores, form, RealLaneRows::Join::products, kept.empty() ? nullptr : kept.data());
+    if (lanes != nullptr) return lanes;
+  }
   return std::make_unique<PlaneConvolution>(cores, form, std::move(kept));
 }
 
 std::unique_ptr<Kernel> make_plane_sums(const CoreSet& cores, const RealConvolutionForm& form) {
+  RealConvolutionForm channels = form;
+  std::swap(channels.batch, channels.groups);
+  if (auto lanes = make_lane_windows(cores, channels, RealLaneRows::Join::sums)) return lanes;
   const FrameAxis lines(form.h, form.h.out), columns(form.w, form.w.out);
   if (form.is_volume() || lines.slots() * lines.size * columns.slots() * columns.size > kMostSums) return nullptr;
   // A product with 1 is exact.

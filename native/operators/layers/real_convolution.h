@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/kernel.h"
+#include "isa/cores.h"
 #include "operators/layers/real_limits.h"
 #include "operators/layers/spatial_axis.h"
 
@@ -70,10 +71,15 @@ inline void take_every(const float* from, int64_t stride, int64_t count, float* 
 // Filters of one channel, a few of them per channel: null for other convolutions.
 std::unique_ptr<Kernel> make_plane_convolution(const Step& step, const CoreSet& cores, const RealConvolutionForm& form);
 
+// Windows of single channels, taps in the order of memory, many channels side by side: null for what has no such frames.
+// `filters` are those of products where they are constants.
+std::unique_ptr<Kernel> make_lane_windows(const CoreSet& cores, const RealConvolutionForm& form,
+                                          RealLaneRows::Join join, const float* filters = nullptr);
+
 // Windows of 7 x 7 by the rule binary32_fused_windows_of_7; NoKernel for others.
 std::unique_ptr<Kernel> make_window_columns(const CoreSet& cores, const RealConvolutionForm& form);
 
-// Sums over windows, tap by tap in the order of memory, without a filter: null for what has no frames.
+// Sums over windows of planes, tap by tap in the order of memory, without a filter: null for what has no frames.
 std::unique_ptr<Kernel> make_plane_sums(const CoreSet& cores, const RealConvolutionForm& form);
 
 // Images of so few positions that they are the rows of the product: null for other convolutions.

@@ -134,6 +134,12 @@ constexpr int64_t kCopyBlock = 64;  // elements per side of a transposed block: 
 
 }  // namespace
 
+void transpose_numbers(const float* source, int64_t source_step, float* target, int64_t target_step, int64_t across,
+                       int64_t along) {
+  transpose_block<Vector32>(reinterpret_cast<const uint8_t*>(source), source_step * 4,
+                            reinterpret_cast<uint8_t*>(target), target_step * 4, across, along);
+}
+
 std::vector<int64_t> byte_strides(const Operand& operand) {
   std::vector<int64_t> strides(operand.shape.size());
   int64_t stride = type_bytes(operand.type);

@@ -16,6 +16,10 @@ std::vector<int64_t> byte_strides(const Operand& operand);
 // Both operands hold elements of one type, which has a size.
 void require_same_type(const Operand& first, const Operand& second);
 
+// target[i * target_step + j] = source[j * source_step + i] for i < across and j < along.
+void transpose_numbers(const float* source, int64_t source_step, float* target, int64_t target_step, int64_t across,
+                       int64_t along);
+
 // One axis of a copy: strides in bytes. The source may repeat (0) or run backwards (negative), the target may not.
 struct CopyAxis {
   int64_t dimension;

@@ -369,6 +369,9 @@ class AveragePlanes final : public RealAverage {
     form.batch = images_, form.depth = form.filters = 1;
     form.positions = lines() * w_.out, form.terms = form.split = form.taps();
     sums_ = make_plane_sums(cores, form);
+    for (int64_t i = 0; sums_ != nullptr && i < form.positions; ++i) {
+      divisors_.push_back(static_cast<float>(rows_[i / w_.out] * widths_[i % w_.out]));
+    }
   }
   int64_t scratch_bytes(int threads) const override {
     const int64_t own = threads * worker_bytes();
@@ -380,6 +383,10 @@ class AveragePlanes final : public RealAverage {
     std::atomic<bool> finite{true};
     if (sums_ != nullptr) sums_->run(run);
     for_images<float>(run, [&](const float* in, float* out, int worker) {
+      if (sums_ != nullptr) {
+        if (!divide_all(out)) finite.store(false, std::memory_order_relaxed);
+        return;
+      }
       auto* seen_sums = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
       if (columns_) std::fill_n(seen_sums, seen(), 0.0f);
       int64_t counted = -1;  // the taps of lines that divisors are for
@@ -398,7 +405,7 @@ class AveragePlanes final : public RealAverage {
           down(in, y, start_, seen_sums + border(), add);
           across(seen_sums, to, add, divide);
         } else {
-          if (sums_ == nullptr) sum_in_order(in, y, to);
+          sum_in_order(in, y, to);
           for (int64_t x = 0; x < w_.out; ++x) to[x] = divide(to[x], x);
         }
       }
@@ -413,6 +420,21 @@ class AveragePlanes final : public RealAverage {
 
  private:
   int64_t worker_bytes() const { return round_up((seen() + w_.out) * 4, 64); }
+
+  // The sums of a plane over the taps that count. Whether all results are finite.
+  bool divide_all(float* sums) const {
+    const auto count = static_cast<int64_t>(divisors_.size());
+    const float* divisors = divisors_.data();
+    uint32_t odd = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const float average = sums[i] / divisors[i];
+      uint32_t bits;
+      std::memcpy(&bits, &average, sizeof bits);
+      sums[i] = average;
+      odd |= (bits & 0x7F800000u) + 0x00800000u;
+    }
+    return odd >> 31 == 0;
+  }
 
   void sum_in_order(const float* in, int64_t y, float* out) const {
     std::fill_n(out, w_.out, 0.0f);
@@ -433,6 +455,7 @@ class AveragePlanes final : public RealAverage {
   bool columns_ = false, lanes_ = false;
   float start_ = 0.0f;
   std::unique_ptr<Kernel> sums_;  // of whole planes in order; null: line by line
+  std::vector<float> divisors_;   // of a plane of those
 };
 
 // Whether every window is a whole image without padding.
@@ -539,7 +562,7 @@ class GlobalMax final : public WholePlanes {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_max_of_planes(const Step& step) {
+std::unique_ptr<Kernel> make_max_of_planes(const Step& step, const CoreSet& cores) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   const Operand &in = step.input(0), &out = step.output();
   require(step.texts.count("outside") == 0, "no native rule for windows beside the image");
@@ -553,6 +576,12 @@ std::unique_ptr<Kernel> make_max_of_planes(const Step& step) {
   require_real_images(step);
   require(step.real("low") == -kInfinite && step.real("high") == kInfinite, "no native limits");
   if (is_whole(step)) return std::make_unique<GlobalMax>(step);
+  RealConvolutionForm form;
+  form.d = read_spatial_axis(step, 'd'), form.h = read_spatial_axis(step, 'h'), form.w = read_spatial_axis(step, 'w');
+  form.batch = form.depth = form.filters = 1, form.groups = in.shape[0] * in.shape[1];
+  form.positions = form.d.out * form.h.out * form.w.out, form.terms = form.taps();
+  require(in.shape[0] == out.shape[0] && in.shape[1] == out.shape[1], "a pool keeps batches and channels");
+  if (auto lanes = make_lane_windows(cores, form, RealLaneRows::Join::largest)) return lanes;
   return std::make_unique<MaxPlanes<float>>(step);
 }
 

@@ -18,7 +18,7 @@ bool needs_any_average(const Step& step) {
 std::unique_ptr<Kernel> make_max_pool(const Step& step, const CoreSet& cores) {
   require(step.outputs.size() == 1, "positions have no native kernel");
   if (step.has_array("rows")) return make_max_over_grid(step);
-  return step.integer("channels_last", 0, 1) != 0 ? make_max_of_pixels(step, cores) : make_max_of_planes(step);
+  return step.integer("channels_last", 0, 1) != 0 ? make_max_of_pixels(step, cores) : make_max_of_planes(step, cores);
 }
 
 std::unique_ptr<Kernel> make_average_pool(const Step& step, const CoreSet& cores) {

@@ -15,7 +15,7 @@ std::unique_ptr<Kernel> make_affine_average(const Step& step);
 std::unique_ptr<Kernel> make_average_of_levels(const Step& step);
 
 // Channels first: largest elements of 8-bit integers and real numbers, averages of real numbers.
-std::unique_ptr<Kernel> make_max_of_planes(const Step& step);
+std::unique_ptr<Kernel> make_max_of_planes(const Step& step, const CoreSet& cores);
 std::unique_ptr<Kernel> make_average_of_planes(const Step& step, const CoreSet& cores);
 
 // Windows whose rows and columns the plan lists; integers of up to 32 bits, in either layout, along up to three axes.
