@@ -19,22 +19,22 @@ inline Out truncate_saturate_nan_maximum(double x) {
 }
 
 // `x` without its fraction as a signed integer; its smallest one where it does not fit, or is NaN.
-template <class Wide>
-inline Wide truncate_or_smallest(double x) {
+template <class Wide, class Real>
+inline Wide truncate_or_smallest(Real x) {
   constexpr auto half = std::numeric_limits<Wide>::max() / 2 + 1;
-  constexpr double beyond = 2.0 * static_cast<double>(half);
-  // Down to, but without, the number below the smallest one.
+  constexpr Real beyond = Real{2} * static_cast<Real>(half);
+  // Down to, but without, the number below the smallest one, which is that one itself where it has more digits.
   const bool fits = x < beyond && (sizeof(Wide) == 8 ? x >= -beyond : x > -beyond - 1);
   return fits ? static_cast<Wide>(x) : std::numeric_limits<Wide>::min();
 }
 
 // Low bits of the number as s32 (for up to 16 bits, and s32) or s64 (for more).
-template <class Out>
-inline Out truncate_low_bits(double x) {
+template <class Out, class Real>
+inline Out truncate_low_bits(Real x) {
   if constexpr (sizeof(Out) < 4 || std::is_same_v<Out, int32_t>) {
     return static_cast<Out>(truncate_or_smallest<int32_t>(x));
   } else if constexpr (std::is_same_v<Out, uint64_t>) {
-    constexpr double half = 9223372036854775808.0;
+    constexpr auto half = static_cast<Real>(9223372036854775808.0);
     if (!(x >= half)) return static_cast<uint64_t>(truncate_or_smallest<int64_t>(x));
     return static_cast<uint64_t>(truncate_or_smallest<int64_t>(x - half)) ^ (uint64_t{1} << 63);
   } else {

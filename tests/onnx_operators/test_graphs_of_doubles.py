@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper
 
-from support.onnx_models import build, check
+from support.onnx_models import build, check, natively, single
 
 # Nodes as "operator inputs -> output attribute=[...]", with what is read: x, z [3, n], q, k, v [2, 5, n], constants.
 _NORMALIZATION = (
@@ -83,3 +83,19 @@ def test_graphs(graph: str, columns: int) -> None:
     }
     inputs, known = ({name: value for name, value in of.items() if name in read} for of in (tensors, constants))
     assert check(*build(nodes, inputs, {"y": TensorProto.DOUBLE}, known, opset=13)) == "equal"
+
+
+@pytest.mark.parametrize("operator", "Add Sub Mul Div Relu Abs Neg Sign".split())
+def test_elements_are_native(operator: str) -> None:
+    """Of an operand per row, of one number, and of special ones; NaNs are the reference's."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((3, 700))
+    x[0, :4] = 0, -0.0, np.inf, -np.inf
+    odd = x.copy()
+    odd[1, ::50] = np.nan
+    for given in (x, odd):
+        for z in (rng.standard_normal((3, 700)), rng.standard_normal((3, 1)), np.float64(2.5)):
+            inputs = {"x": given, **({"z": z} if operator in ("Add", "Sub", "Mul", "Div") else {})}
+            model = single(operator, inputs, [TensorProto.DOUBLE])
+            assert check(*model) == "equal"
+            natively(*model)

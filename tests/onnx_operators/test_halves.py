@@ -16,7 +16,7 @@ from support.differential import assert_same
 from support.fused_models import optimised
 from support.half_chains import half_chain
 from support.half_models import fed, halved
-from support.onnx_models import HERE, build, cases, integers, needs_wide, run_runtime
+from support.onnx_models import HERE, build, cases, check, integers, natively, needs_wide, run_runtime, single
 from support.quantized_graphs import GraphMaker
 from support.real_graphs import RealGraphMaker
 
@@ -907,3 +907,16 @@ def test_sizes_of_a_transposed_image(opset: int, part: dict[str, int]) -> None:
     for axis, name in enumerate(("batch", "length")):
         model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
     assert _check(model.SerializeToString(), feeds)
+
+
+@pytest.mark.parametrize("target", [None, "UINT8", "INT8", "INT16", "INT32", "INT64", "BOOL"])
+def test_every_half_is_native(target: str | None) -> None:
+    """Casts to integers, and the sign (of NaN, too)."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    if target is None:
+        model = single("Sign", {"x": x}, [TensorProto.FLOAT16])
+    else:
+        kind = getattr(TensorProto, target)
+        model = single("Cast", {"x": x}, [kind], {"to": kind})
+    assert check(*model) == "equal"
+    natively(*model)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from support.onnx_models import Checks, single
+from support.onnx_models import Checks, check, natively, single
 from support.onnx_operands import Case, bits, broadcastable, kind, numbers, one_type, shape
 
 INTEGERS = "u1 i1 u2 i2 u4 i4 u8 i8"
@@ -156,3 +156,12 @@ def test_modulo_of_the_specification(request: pytest.FixtureRequest, fmod: int) 
             expected = np.mod(a, b) if fmod == 0 else np.fmod(a, b)
         content, feeds = single("Mod", {"a": a, "b": b}, [kind("f8")], {"fmod": fmod}, opset=28)
         checks.add(content, feeds, numerics="onnx", expected=lambda found=expected: {"y0": found})
+
+
+def test_quotients_of_64_bits_are_native() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(-1000, 1000, (5, 90)), rng.integers(1, 1000, (5, 90)) * rng.choice([-1, 1], (5, 90))
+    a[0, :4], b[0, :4] = (-(2**63), 2**63 - 1, -(2**63), 2**63 - 1), (1, -1, 3, 7)
+    model = single("Div", {"a": a, "b": b}, [TensorProto.INT64])
+    assert check(*model) == "equal"
+    natively(*model)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from support.onnx_models import Checks, build, check, single
+from support.onnx_models import Checks, build, check, natively, single
 from support.onnx_operands import Case, bits, kind, one_type, ordinary, shape
 
 I64 = np.int64
@@ -309,6 +309,19 @@ def test_borders_of_nothing(mode: str, pads: tuple[int, ...]) -> None:
     for sizes in ((0, 1), (2, 0), (2, 1)):
         x = np.ones(sizes, np.float32)
         check(*single("Pad", {"x": x}, [TensorProto.FLOAT], {"pads": pads, "mode": mode}, opset=10))
+
+
+@pytest.mark.parametrize("mode", ["edge", "wrap", "reflect"])
+@pytest.mark.parametrize("dtype", ["i1", "f2", "f4", "f8"])
+def test_borders_are_native(mode: str, dtype: str) -> None:
+    """Borders of all axes, of the first ones alone, and pieces that are cut off beside a border."""
+    rng = np.random.default_rng(8)
+    x = rng.integers(-100, 100, (2, 3, 5, 4)).astype(dtype)
+    for widths in ((1, 1, 2, 3, 0, 2, 4, 1), (1, 2, 0, 0, 1, 0, 0, 0), (0, 0, -1, 1, 0, 1, 3, -2)):
+        inputs = {"x": x, "widths": np.int64(widths)}
+        model = single("Pad", inputs, [kind(x.dtype)], {"mode": mode}, constants=["widths"])
+        assert check(*model) == "equal"
+        natively(*model)
 
 
 def test_borders_of_images_with_channels_last(request: pytest.FixtureRequest) -> None:

@@ -23,7 +23,18 @@ std::vector<int64_t> byte_strides(const Operand& operand, const std::vector<int6
   return strides;
 }
 
+template <class T>
+void repeat_one(uint8_t* target, int64_t total) {
+  T one;
+  std::memcpy(&one, target, sizeof one);
+  std::fill_n(reinterpret_cast<T*>(target), total / static_cast<int64_t>(sizeof one), one);
+}
+
 void repeat(uint8_t* target, int64_t filled, int64_t total) {
+  if (filled == 1) return repeat_one<uint8_t>(target, total);
+  if (filled == 2) return repeat_one<uint16_t>(target, total);
+  if (filled == 4) return repeat_one<uint32_t>(target, total);
+  if (filled == 8) return repeat_one<uint64_t>(target, total);
   while (filled < total) {
     const int64_t more = std::min(filled, total - filled);
     std::memcpy(target + filled, target, static_cast<size_t>(more));
@@ -112,6 +123,16 @@ Blocks::Blocks(const std::vector<const Operand*>& inputs, const Operand& output,
     scratch_offset_[k] = worker_bytes_;
     if (!direct_[k]) worker_bytes_ += (step_ * inner_ * item_[k] + 63) / 64 * 64;
   }
+}
+
+unsigned Blocks::keep_singles() {
+  unsigned singles = 0;
+  for (int k = 0; k < inputs_; ++k) {
+    bool single = step_ * inner_ > 1;
+    for (size_t i = cut_; i < axes_.size(); ++i) single = single && axes_[i].strides[k] == 0;
+    if (single) direct_[k] = true, singles |= 1u << k;
+  }
+  return singles;
 }
 
 int64_t Blocks::inner_elements(size_t axis) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,9 @@ class Blocks {
   [[gnu::cold]] Blocks(const std::vector<const Operand*>& inputs, const Operand& output, int64_t block_elements = 2048);
 
   int64_t scratch_bytes(int threads) const { return threads * worker_bytes_; }
+  // From now on, inputs that are one number all over a block are not spread out: their pointers lead to that one. Bit k
+  // says whether input k is such a one.
+  unsigned keep_singles();
 
   // body(inputs, out, count): `count` elements, one pointer per input.
   template <class Body>
@@ -71,7 +75,6 @@ class BlockKernel : public Kernel {
   // `count` elements, one pointer per input.
   virtual void block(const uint8_t* const* in, uint8_t* out, int64_t count) const = 0;
 
- private:
   Blocks blocks_;
 };
 
@@ -107,6 +110,10 @@ class HeldFunction<Result(Arguments...)> {
   std::unique_ptr<void, void (*)(void*)> held_;
   Result (*call_)(const void* held, Arguments... arguments);
 };
+// A function as a loop over results calls it: a copy, as results may not lie in that, so that what it holds is not read
+// again for each; where copies would take memory, itself.
+template <class Function>
+using OwnFunction = std::conditional_t<std::is_trivially_copyable_v<Function>, Function, const Function&>;
 using BlockFunction = HeldFunction<void(const uint8_t* const* in, uint8_t* out, int64_t count)>;
 using CheckedBlockFunction = HeldFunction<bool(const uint8_t* const* in, uint8_t* out, int64_t count)>;
 

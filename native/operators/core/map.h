@@ -45,7 +45,8 @@ std::unique_ptr<Kernel> make_map(const Step& step, const Function& function) {
   const auto block = [function](const uint8_t* const* in, uint8_t* out, int64_t count) {
     const auto* source = reinterpret_cast<const In*>(in[0]);
     auto* target = reinterpret_cast<Out*>(out);
-    for (int64_t i = 0; i < count; ++i) target[i] = function(source[i]);
+    const OwnFunction<Function> own = function;
+    for (int64_t i = 0; i < count; ++i) target[i] = own(source[i]);
   };
   return make_blocks(step, {sizeof(In)}, sizeof(Out), BlockFunction(block));
 }

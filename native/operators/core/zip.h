@@ -18,7 +18,8 @@ std::unique_ptr<Kernel> make_zip(const Step& step, const Function& function) {
     const auto* first = reinterpret_cast<const In*>(in[0]);
     const auto* second = reinterpret_cast<const In*>(in[1]);
     auto* target = reinterpret_cast<Out*>(out);
-    for (int64_t i = 0; i < count; ++i) target[i] = function(first[i], second[i]);
+    const OwnFunction<Function> own = function;
+    for (int64_t i = 0; i < count; ++i) target[i] = own(first[i], second[i]);
   };
   return make_blocks(step, {sizeof(In), sizeof(In)}, sizeof(Out), BlockFunction(block));
 }
@@ -31,8 +32,9 @@ std::unique_ptr<Kernel> make_checked_zip(const Step& step, const Function& funct
     const auto* first = reinterpret_cast<const In*>(in[0]);
     const auto* second = reinterpret_cast<const In*>(in[1]);
     auto* target = reinterpret_cast<Out*>(out);
+    const OwnFunction<Function> own = function;
     bool all = true;
-    for (int64_t i = 0; i < count; ++i) target[i] = function(first[i], second[i], &all);
+    for (int64_t i = 0; i < count; ++i) target[i] = own(first[i], second[i], &all);
     return all;
   };
   return make_checked_blocks(step, {sizeof(In), sizeof(In)}, sizeof(Out), CheckedBlockFunction(block));
@@ -66,6 +68,9 @@ class RealZip final : public BlockKernel {
             "no native kernel for these types");
     constexpr float kEnd = std::numeric_limits<float>::infinity();
     limited_ = !(low_ == -kEnd && high_ == kEnd);
+    const unsigned singles = blocks_.keep_singles();
+    first_step_ = singles & 1 ? 0 : 1, second_step_ = singles & 2 ? 0 : 1;
+    apply_ = first_step_ == 0 ? apply<0, 1> : second_step_ == 0 ? apply<1, 0> : apply<1, 1>;
   }
 
  private:
@@ -73,24 +78,28 @@ class RealZip final : public BlockKernel {
     const auto* first = reinterpret_cast<const float*>(in[0]);
     const auto* second = reinterpret_cast<const float*>(in[1]);
     auto* target = reinterpret_cast<float*>(out);
-    if (limited_ || apply(first, second, target, count) != 0) {
+    if (limited_ || apply_(first, second, target, count) != 0) {
       for (int64_t i = 0; i < count; ++i) {
-        const float result = Operation()(first[i], second[i]);
-        target[i] = rules::clamp(rules::with_first_nan(result, first[i], second[i]), low_, high_);
+        const float a = first[i * first_step_], b = second[i * second_step_];
+        target[i] = rules::clamp(rules::with_first_nan(Operation()(a, b), a, b), low_, high_);
       }
     }
   }
   // 0 where no result is NaN.
+  template <int kFirst, int kSecond>
   static uint32_t apply(const float* first, const float* second, float* target, int64_t count) {
     uint32_t odd = 0;
+    const float one = *first, two = *second;
     for (int64_t i = 0; i < count; ++i) {
-      const float result = Operation()(first[i], second[i]);
+      const float result = Operation()(kFirst ? first[i] : one, kSecond ? second[i] : two);
       odd |= result != result;
       target[i] = result;
     }
     return odd;
   }
 
+  int64_t first_step_ = 1, second_step_ = 1;
+  uint32_t (*apply_)(const float* first, const float* second, float* target, int64_t count);
   float low_, high_;
   bool limited_;
 };
@@ -98,6 +107,17 @@ class RealZip final : public BlockKernel {
 template <class Operation>
 std::unique_ptr<Kernel> make_plain_zip_real(const Step& step) {
   return std::make_unique<RealZip<Operation>>(step);
+}
+
+// The same for binary64, whose NaNs are the reference's.
+template <class Operation>
+std::unique_ptr<Kernel> make_plain_zip_wide(const Step& step) {
+  return make_checked_zip<double, double>(
+      step, [low = step.real("low"), high = step.real("high")](double a, double b, bool* defined) {
+        const double result = Operation()(a, b);
+        if (result != result) *defined = false;
+        return rules::clamp(result, low, high);
+      });
 }
 
 // Numbers without scales: Operation in their own type, then the fused clamp.
@@ -110,6 +130,7 @@ std::unique_ptr<Kernel> make_plain_zip(const Step& step) {
     case Type::u32: return zip_detail::plain_integers<uint32_t, uint32_t, Operation>(step);
     case Type::s64: return zip_detail::plain_integers<int64_t, uint64_t, Operation>(step);
     case Type::f32: return make_plain_zip_real<Operation>(step);
+    case Type::f64: return make_plain_zip_wide<Operation>(step);
     default: return nullptr;
   }
 }

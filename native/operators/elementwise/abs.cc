@@ -27,6 +27,7 @@ std::unique_ptr<Kernel> make_abs(const Step& step, const CoreSet& cores) {
     if (from == Type::bytes8 && step.output().type == Type::f32) return make_map<Complex, float>(step, modulus);
     if (from != step.output().type) return nullptr;
     if (from == Type::f32) return make_map<float, float>(step, [](float x) { return std::fabs(x); });
+    if (from == Type::f64) return make_map<double, double>(step, [](double x) { return std::fabs(x); });
     // The smallest integer wraps to itself.
     return make_integer_map(step, cores, [](int64_t q) { return q < 0 ? -q : q; });
   }

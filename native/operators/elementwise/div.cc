@@ -12,21 +12,25 @@ namespace bittrue {
 namespace {
 
 struct Over {
-  float operator()(float a, float b) const { return a / b; }
+  template <class T>
+  T operator()(T a, T b) const {
+    return a / b;
+  }
 };
 
-// Toward zero; the one quotient that does not fit, 2^31, saturates.
+// Toward zero; the one quotient that does not fit saturates in 32 bits, and is the reference's in 64.
+template <class T>
 std::unique_ptr<Kernel> make_truncated(const Step& step) {
-  constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
   const int64_t low = step.integer("low", kLow, kHigh), high = step.integer("high", kLow, kHigh);
   const int64_t refused = step.integer("refused_divisor");
-  return make_checked_zip<int32_t, int32_t>(step, [=](int32_t a, int32_t b, bool* defined) {
-    if (b == 0 || b == refused) {
+  return make_checked_zip<T, T>(step, [=](T a, T b, bool* defined) {
+    if (b == 0 || b == refused || (sizeof(T) == 8 && a == kLow && b == -1)) {
       *defined = false;
-      return int32_t{0};
+      return T{0};
     }
     const int64_t quotient = int64_t{a} / b;
-    return static_cast<int32_t>(rules::clamp(quotient > kHigh ? kHigh : quotient, low, high));
+    return static_cast<T>(rules::clamp(quotient > kHigh ? kHigh : quotient, low, high));
   });
 }
 
@@ -96,7 +100,9 @@ std::unique_ptr<Kernel> make_div(const Step& step, const CoreSet&) {
   }
   require(!step.rules.count("real_divide") || step.rule("real_divide") == "binary32_quotient", "no native rule");
   if (type == Type::f32) return make_plain_zip_real<Over>(step);
-  return type == Type::s32 ? make_truncated(step) : nullptr;
+  if (type == Type::f64) return make_plain_zip_wide<Over>(step);
+  if (type == Type::s64) return make_truncated<int64_t>(step);
+  return type == Type::s32 ? make_truncated<int32_t>(step) : nullptr;
 }
 
 BITTRUE_OPERATOR(div, make_div)

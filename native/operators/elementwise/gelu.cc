@@ -1,4 +1,6 @@
 // gelu: x times the normal distribution function of x; integers by tables.
+#include <limits>
+
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
 #include "arithmetic/rational.h"
@@ -31,6 +33,7 @@ class QuickGelu final : public BlockKernel {
   QuickGelu(const Step& step, const CoreSet& cores)
       : BlockKernel(step, 1),
         core_(cores.real_function()),
+        limit_(cores.real_loop()),
         alpha_(static_cast<float>(step.real("alpha"))),
         limited_(step.rule("real_function") == "binary32_fused_below_1") {
     require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
@@ -41,13 +44,16 @@ class QuickGelu final : public BlockKernel {
   void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
     const auto* x = reinterpret_cast<const float*>(in[0]);
     auto* y = reinterpret_cast<float*>(out);
-    for (int64_t i = 0; i < count; ++i) y[i] = x[i] * alpha_;
-    core_(RealFunction::logistic, y, y, count);
-    for (int64_t i = 0; limited_ && i < count; ++i) y[i] = y[i] > 1.0f ? 1.0f : y[i];
+    // A member of this type may lie where results go: a loop that reads it would be no vectors.
+    const float alpha = alpha_;
+    for (int64_t i = 0; alpha != 1.0f && i < count; ++i) y[i] = x[i] * alpha;
+    core_(RealFunction::logistic, alpha == 1.0f ? x : y, y, count);
+    if (limited_) limit_({RealLoop::limit, -std::numeric_limits<float>::infinity(), 1.0f}, y, y, count);
     for (int64_t i = 0; i < count; ++i) y[i] = x[i] * y[i];
   }
 
   RealFunctionCore core_;
+  RealLoopCore limit_;
   float alpha_;
   bool limited_;
 };

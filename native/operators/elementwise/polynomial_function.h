@@ -1,6 +1,8 @@
 // Elementary functions by the cores' polynomials.
 #pragma once
 
+#include <limits>
+
 #include "operators/core/map.h"
 
 namespace bittrue {
@@ -8,7 +10,11 @@ namespace bittrue {
 class PolynomialFunction final : public BlockKernel {
  public:
   PolynomialFunction(const Step& step, const CoreSet& cores, RealFunction function, bool limited = false)
-      : BlockKernel(step, 1), core_(cores.real_function()), function_(function), limited_(limited) {
+      : BlockKernel(step, 1),
+        core_(cores.real_function()),
+        limit_(cores.real_loop()),
+        function_(function),
+        limited_(limited) {
     require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
   }
 
@@ -16,10 +22,11 @@ class PolynomialFunction final : public BlockKernel {
   void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
     auto* y = reinterpret_cast<float*>(out);
     core_(function_, reinterpret_cast<const float*>(in[0]), y, count);
-    for (int64_t i = 0; limited_ && i < count; ++i) y[i] = y[i] > 1.0f ? 1.0f : y[i];
+    if (limited_) limit_({RealLoop::limit, -std::numeric_limits<float>::infinity(), 1.0f}, y, y, count);
   }
 
   RealFunctionCore core_;
+  RealLoopCore limit_;
   RealFunction function_;
   bool limited_;  // by 1
 };

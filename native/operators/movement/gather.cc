@@ -1,5 +1,8 @@
 // gather and gather_nd: slices picked by position. GatheredPositions outside of the tensor have no defined result; with `wraps`,
 // negative ones count from the back.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <limits>
 
 #include "core/kernel.h"
@@ -28,6 +31,16 @@ class GatheredPositions {
     return type_ == Type::s16   ? reinterpret_cast<const int16_t*>(stored)[i]
            : type_ == Type::s32 ? reinterpret_cast<const int32_t*>(stored)[i]
                                 : reinterpret_cast<const int64_t*>(stored)[i];
+  }
+  // Positions [first, first + count).
+  void copy(const uint8_t* stored, int64_t first, int64_t count, int64_t* to) const {
+    if (constant_) {
+      std::copy_n(values_.data() + first, count, to);
+    } else if (type_ == Type::s64) {
+      std::copy_n(reinterpret_cast<const int64_t*>(stored) + first, count, to);
+    } else {
+      for (int64_t i = 0; i < count; ++i) to[i] = at(stored, first + i);
+    }
   }
 
  private:
@@ -200,46 +213,83 @@ class GatherNd final : public GatheredPlaces {
 };
 
 // Each position picks an element along the axis, at its own place along the others, which may end earlier.
-class GatherElements final : public GatheredPlaces {
+class GatherElements final : public Kernel {
  public:
   explicit GatherElements(const Step& step)
-      : GatheredPlaces(step, TableCopy({}, step.input(1).elements, size_of(step), size_of(step)),
-                       step.input(1).elements),
+      : positions_(step.input(1)),
         source_(step.input(0).shape),
         shape_(step.input(1).shape),
-        size_(size_of(step)) {
+        size_(type_bytes(step.output().type)) {
     require_movable(step);
     const int rank = step.input(0).rank();
     axis_ = step.integer("axis", 0, rank - 1);
     require(step.input(1).rank() == rank && step.output().shape == shape_, "the shapes do not fit");
     for (int i = 0; i < rank; ++i) require(i == axis_ || shape_[i] <= source_[i], "the shapes do not fit");
-    prepare();
+  }
+
+  bool packs(size_t input) const override { return input == 1 && positions_.constant(); }
+  std::string note() const override { return "elements at positions"; }
+
+  void run(const Run& run) const override {
+    const int64_t rows = positions_.count() == 0 ? 0 : positions_.count() / shape_.back();
+    const int64_t together = std::max<int64_t>(1, kTogether / std::max<int64_t>(1, shape_.back()));
+    std::atomic<bool> inside{true};
+    run.pool.parallel((rows + together - 1) / together, [&](int64_t task, int) {
+      for (int64_t r = task * together; r < std::min(rows, (task + 1) * together); ++r) {
+        if (!row(run, r)) inside.store(false, std::memory_order_relaxed);
+      }
+    });
+    if (!inside.load(std::memory_order_relaxed)) throw Undefined();
   }
 
  private:
-  static int64_t size_of(const Step& step) { return type_bytes(step.output().type); }
+  static constexpr int64_t kTogether = 8192, kPart = 512;
 
-  bool make_table(const uint8_t* stored, int64_t* table) const override {
-    const int64_t dimension = source_[axis_], last = static_cast<int64_t>(shape_.size()) - 1;
-    const bool across = axis_ == last;
-    for (int64_t i = 0; i < positions_.count();) {
-      // A row of the last axis: where it begins in the source, but for what the positions say.
-      int64_t rest = i / shape_[last], stride = source_[last], begin = 0, step = across ? 1 : 0;
-      for (int64_t a = last - 1; a >= 0; --a) {
-        if (a == axis_) step = stride;
-        if (a != axis_) begin += rest % shape_[a] * stride;
-        rest /= shape_[a];
-        stride *= source_[a];
-      }
-      for (int64_t column = 0; column < shape_[last]; ++column, ++i) {
-        const int64_t p = positions_.at(stored, i);
-        if (p < -dimension || p >= dimension) return false;
-        table[i] = (begin + (p + (p < 0 ? dimension : 0)) * step + (across ? 0 : column)) * size_;
-      }
+  // A row of the last axis. False where a position lies outside.
+  bool row(const Run& run, int64_t r) const {
+    const int64_t last = static_cast<int64_t>(shape_.size()) - 1, length = shape_[last];
+    // Where it begins in the source, but for what the positions say, and how far neighbours lie apart.
+    int64_t begin = 0, step = axis_ == last ? size_ : 0, stride = source_[last] * size_;
+    for (int64_t a = last - 1, rest = r; a >= 0; --a) {
+      if (a == axis_) step = stride;
+      if (a != axis_) begin += rest % shape_[a] * stride;
+      rest /= shape_[a];
+      stride *= source_[a];
+    }
+    const uint8_t* from = run.inputs[0] + begin;
+    uint8_t* to = run.outputs[0] + r * length * size_;
+    const int64_t next = axis_ == last ? 0 : size_;
+    int64_t positions[kPart];
+    for (int64_t i = 0; i < length; i += kPart, from += kPart * next, to += kPart * size_) {
+      const int64_t count = std::min(kPart, length - i);
+      positions_.copy(run.inputs[1], r * length + i, count, positions);
+      const auto pick = size_ == 1   ? pick_some<1>
+                        : size_ == 2 ? pick_some<2>
+                        : size_ == 4 ? pick_some<4>
+                        : size_ == 8 ? pick_some<8>
+                                     : pick_some<0>;
+      if (!pick({from, next, step, source_[axis_], size_}, positions, count, to)) return false;
     }
     return true;
   }
 
+  struct Line {
+    const uint8_t* from;
+    int64_t next, step, dimension, size;
+  };
+  template <int kSize>
+  static bool pick_some(const Line& line, const int64_t* positions, int64_t count, uint8_t* to) {
+    const int64_t size = kSize == 0 ? line.size : kSize, dimension = line.dimension, step = line.step;
+    const uint8_t* from = line.from;
+    for (int64_t i = 0; i < count; ++i, from += line.next, to += size) {
+      const int64_t p = positions[i], place = p + (p < 0 ? dimension : 0);
+      if (place < 0 || place >= dimension) return false;
+      std::memcpy(to, from + place * step, static_cast<size_t>(size));
+    }
+    return true;
+  }
+
+  GatheredPositions positions_;
   std::vector<int64_t> source_, shape_;
   int64_t size_, axis_ = 0;
 };

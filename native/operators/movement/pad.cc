@@ -1,4 +1,6 @@
-// pad: a border of one value or of mirrored elements around a tensor.
+// pad: a border of one value around a tensor, of mirrored or repeated elements, or pieces cut off.
+#include <string>
+
 #include "core/kernel.h"
 #include "operators/core/registry.h"
 #include "operators/movement/strided_copy.h"
@@ -44,45 +46,56 @@ class Pad final : public Kernel {
   uint8_t value_[kLargestElement];
 };
 
-class MirrorPad final : public Kernel {
+class TabledPad final : public Kernel {
  public:
-  explicit MirrorPad(const Step& step) : copy_(make(step)) {}
+  explicit TabledPad(const Step& step) : copy_(make(step)) {}
 
   void run(const Run& run) const override { copy_.run(run.inputs[0], run.outputs[0], run.pool); }
   bool packs(size_t input) const override { return input == 1; }
   std::string note() const override { return "table of positions"; }
 
  private:
+  // The position of the source for every position of an axis of the target: given ones, or a mirror's.
+  static std::vector<int64_t> positions(const Step& step, int axis) {
+    const int64_t dimension = step.input(0).shape[axis];
+    std::vector<int64_t> table;
+    if (step.integers.count("edge") != 0) {
+      const int64_t before = step.list("before").at(axis), after = step.list("after").at(axis);
+      const int64_t edge = step.integer("edge", 0, 1);
+      require(before >= 0 && after >= 0 && before <= dimension && after <= dimension, "the border does not fit");
+      for (int64_t i = before - 1 + edge; i > edge - 1; --i) table.push_back(i);
+      for (int64_t i = 0; i < dimension; ++i) table.push_back(i);
+      for (int64_t i = dimension - 1 - edge; i > dimension - 1 - edge - after; --i) table.push_back(i);
+    } else {
+      const Array& given = step.array("positions_" + std::to_string(axis));
+      for (int64_t i = 0; i < given.count; ++i) table.push_back(given.integer(i));
+    }
+    require(static_cast<int64_t>(table.size()) == step.output().shape[axis], "the border does not fit");
+    // An axis without elements has nothing to repeat.
+    for (const int64_t place : table) require(place >= 0 && place < dimension, "the border does not fit");
+    return table;
+  }
+
   static TableCopy make(const Step& step) {
     const Operand &in = step.input(0), &out = step.output();
     require_same_type(in, out);
-    const std::vector<int64_t>&before = step.list("before"), &after = step.list("after");
-    const int64_t edge = step.integer("edge", 0, 1);
     const int rank = in.rank();
-    require(out.rank() == rank && static_cast<int>(before.size()) == rank && static_cast<int>(after.size()) == rank,
-            "ranks differ");
+    require(out.rank() == rank, "ranks differ");
     const std::vector<int64_t> source = byte_strides(in), target = byte_strides(out);
-    std::vector<TableAxis> axes;
-    for (int a = 0; a < rank; ++a) {
-      const int64_t dimension = in.shape[a];
-      require(before[a] >= 0 && after[a] >= 0 && before[a] <= dimension && after[a] <= dimension,
-              "the border does not fit");
-      // An axis without elements mirrors nothing.
-      const bool fits =
-          (before[a] == 0 || before[a] + edge <= dimension) && (after[a] == 0 || after[a] + edge <= dimension);
-      require(fits && out.shape[a] == before[a] + dimension + after[a], "the border does not fit");
-      std::vector<int64_t> table;
-      for (int64_t i = before[a] - 1 + edge; i > edge - 1; --i) table.push_back(i * source[a]);
-      for (int64_t i = 0; i < dimension; ++i) table.push_back(i * source[a]);
-      for (int64_t i = dimension - 1 - edge; i > dimension - 1 - edge - after[a]; --i) table.push_back(i * source[a]);
-      axes.push_back({std::move(table), target[a]});
-    }
-    // Axes without a border at the end are contiguous pieces.
     int64_t chunk = type_bytes(in.type);
-    for (int a = rank - 1; a >= 0 && before[a] == 0 && after[a] == 0; --a) {
-      if (source[a] != chunk || target[a] != chunk) break;
-      chunk *= in.shape[a];
-      axes.pop_back();
+    std::vector<TableAxis> axes(static_cast<size_t>(rank));
+    bool whole = true;  // axes that are copied as they are, at the end: contiguous pieces
+    for (int a = rank; a-- > 0;) {
+      std::vector<int64_t> table = positions(step, a);
+      for (int64_t i = 0; i < static_cast<int64_t>(table.size()); ++i) whole = whole && table[i] == i;
+      whole = whole && out.shape[a] == in.shape[a] && source[a] == chunk && target[a] == chunk;
+      if (whole) {
+        chunk *= in.shape[a];
+        axes.pop_back();
+        continue;
+      }
+      for (int64_t& place : table) place *= source[a];
+      axes[a] = {std::move(table), target[a]};
     }
     if (axes.empty()) axes.push_back({{0}, 0});
     return TableCopy(std::move(axes), chunk);
@@ -92,7 +105,7 @@ class MirrorPad final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_pad(const Step& step, const CoreSet&) {
-  if (step.integers.count("edge") != 0) return std::make_unique<MirrorPad>(step);
+  if (step.integers.count("edge") != 0 || step.has_array("positions_0")) return std::make_unique<TabledPad>(step);
   return std::make_unique<Pad>(step);
 }
 

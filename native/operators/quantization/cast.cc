@@ -99,6 +99,12 @@ class Cast final : public BlockKernel {
   Row row_;
 };
 
+// Truth as binary32, by its bits: vectors of bytes become such of words.
+void truth_row(const uint8_t* in, uint8_t* out, int64_t count) {
+  auto* target = reinterpret_cast<uint32_t*>(out);
+  for (int64_t i = 0; i < count; ++i) target[i] = in[i] != 0 ? 0x3f800000u : 0u;
+}
+
 // Null where this type is not known. The low bits of an integer do not depend on the result's sign.
 template <class From>
 Row row_of_integer(Type to) {
@@ -140,7 +146,8 @@ Row find_row(Type from, Type to, bool low_bits) {
     case Type::boolean:
       // Between truth values a byte is only moved; other integers take it as it is unless bits are asked for.
       if (to == Type::boolean) return convert_row<uint8_t, uint8_t, Plain>;
-      if (low_bits || to == Type::f32 || to == Type::f64) return row_of_integer<bool>(to);
+      if (to == Type::f32) return truth_row;
+      if (low_bits || to == Type::f64) return row_of_integer<bool>(to);
       return row_of_integer<uint8_t>(to);
     case Type::s8: return row_of_integer<Flipped>(to);
     case Type::u8: return row_of_integer<uint8_t>(to);
@@ -157,11 +164,12 @@ Row find_row(Type from, Type to, bool low_bits) {
 
 // From or to a type of 16 bits, whose name the step says.
 template <class Real>
-Row row_of_halves(const Step& step, bool widens) {
+Row row_of_halves(const Step& step, bool widens, bool low_bits) {
   const Type from = step.input(0).type, to = step.output().type;
   if (widens) {
     if (to == Type::f32) return convert_row<Real, float, Plain>;
-    return to == Type::boolean ? convert_row<Real, bool, Truth> : nullptr;
+    if (to == Type::boolean) return convert_row<Real, bool, Truth>;
+    return low_bits && to != Type::f64 ? row_of_real<Real, LowBits>(to) : nullptr;
   }
   switch (from) {
     case Type::boolean: return convert_row<bool, Real, Plain>;
@@ -176,10 +184,10 @@ Row row_between(const Step& step, bool low_bits) {
   for (const bool widens : {true, false}) {
     const auto name = step.texts.find(widens ? "from" : "to");
     if (name == step.texts.end()) continue;
-    if (name->second == "f16") return row_of_halves<Half>(step, widens);
+    if (name->second == "f16") return row_of_halves<Half>(step, widens, low_bits);
     if (name->second == "bf16") {
       const bool one = step.integers.count("one_nan") != 0;
-      return one ? row_of_halves<BrainOfOneNan>(step, widens) : row_of_halves<Brain>(step, widens);
+      return one ? row_of_halves<BrainOfOneNan>(step, widens, false) : row_of_halves<Brain>(step, widens, low_bits);
     }
   }
   return find_row(step.input(0).type, step.output().type, low_bits);

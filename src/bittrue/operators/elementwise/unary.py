@@ -47,10 +47,9 @@ def _sign(x: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(x), x, result) if x.dtype.kind == "f" and x.itemsize > 2 else result
 
 
-def _operator(stem: str, function: Callable[[np.ndarray], np.ndarray], summary: str) -> Operator:
-    return Operator(
-        stem, (), same_shape, nothing_to_prepare, partial(reference, function=function), summary, elementwise=1
-    )
+def _lower_sign(call: Call) -> Lowered:
+    """Which of the types of 16 bits it is, where it is one."""
+    return Lowered({"type": call.output.dtype} if call.output.dtype in ("f16", "bf16") else {})
 
 
 OPERATORS = (
@@ -72,5 +71,5 @@ OPERATORS = (
         "an integer near the number: below it, above it or the nearest one, ties to even",
         elementwise=1,
     ),
-    _operator("sign", _sign, "-1, 0 or 1"),
+    Operator("sign", (), same_shape, _lower_sign, partial(reference, function=_sign), "-1, 0 or 1", elementwise=1),
 )
