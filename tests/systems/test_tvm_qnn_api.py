@@ -81,10 +81,10 @@ def test_layers_of_the_rfc_are_their_parts() -> None:
     x = rng.integers(0, 256, (2, 6, 7, 3)).astype(np.uint8)
     w = rng.integers(-128, 128, (2, 2, 3, 4)).astype(np.int8)
     scales = rng.uniform(0.01, 0.1, 4).astype(F32)
-    same = {"data_layout": "NHWC", "kernel_layout": "HWIO", "out_layout": "NCHW", "padding": (1, 0)}
+    same = {"data_layout": "NHWC", "kernel_layout": "HWIO", "padding": (1, 0)}
     found = qnn.quantized_conv2d(x, w, 0.02, 100, scales, 0, 0.4, -3, "int8", **same)
     acc = qnn.conv2d(x, w, 100, 0, 0.02, scales, (2, 2), 4, **same)
-    parts = qnn.requantize(acc, F32(0.02) * scales, 0, 0.4, -3, axis=1)
+    parts = qnn.requantize(acc, F32(0.02) * scales, 0, 0.4, -3, axis=3)
     np.testing.assert_array_equal(found, parts)
     single = rng.integers(-128, 128, (2, 2, 3, 1)).astype(np.int8)
     depthwise = qnn.quantized_conv2d(
@@ -108,10 +108,10 @@ def test_layers_of_the_rfc_are_their_parts() -> None:
 def network(x: qnn.Expr) -> qnn.Expr:
     """A layer with several scales, one with parameters of its own, a sum, pools and functions."""
     rng = np.random.default_rng(4)
-    w = rng.integers(-127, 128, (8, 3, 3, 3)).astype(np.int8)
+    w = rng.integers(-127, 128, (3, 3, 3, 8)).astype(np.int8)
     scales = rng.uniform(0.001, 0.01, 8).astype(F32)
     acc = qnn.conv2d(
-        x, w, 3, 0, 0.05, scales, (3, 3), 8, (2, 2), (0, 0, 1, 1), data_layout="NHWC", kernel_layout="OHWI"
+        x, w, 3, 0, 0.05, scales, (3, 3), 8, (2, 2), (0, 0, 1, 1), data_layout="NHWC", kernel_layout="HWIO"
     )
     acc = qnn.bias_add(acc, rng.integers(-2000, 2000, 8).astype(np.int32), axis=3)
     first = qnn.requantize(acc, F32(0.05) * scales, 0, 0.02, -128, axis=3)
@@ -142,8 +142,8 @@ def test_a_graph_is_its_calls_on_every_executor(numerics: str) -> None:
 def test_a_graph_in_another_numerics() -> None:
     """Its operators are those of other formats, so that other runtimes' arithmetic can run it."""
     x = qnn.var("x", (1, 4, 4, 2), "uint8")
-    w = np.random.default_rng(2).integers(0, 256, (3, 2, 2, 2)).astype(np.uint8)
-    acc = qnn.conv2d(x, w, 128, 120, 0.1, 0.02, (2, 2), 3, data_layout="NHWC", kernel_layout="OHWI")
+    w = np.random.default_rng(2).integers(0, 256, (2, 2, 2, 3)).astype(np.uint8)
+    acc = qnn.conv2d(x, w, 128, 120, 0.1, 0.02, (2, 2), 3, data_layout="NHWC", kernel_layout="HWIO")
     acc = qnn.bias_add(acc, np.int32([5, -7, 100]), axis=3)
     y = qnn.requantize(acc, F32(0.1) * F32(0.02), 0, 0.05, 100, out_dtype="uint8")
     data = np.random.default_rng(3).integers(0, 256, (1, 4, 4, 2)).astype(np.uint8)
@@ -326,7 +326,23 @@ def conv(**changed: Any) -> Callable[[], Any]:
         (conv(out_dtype="int8"), "out_dtype"),
         (conv(kernel_scale=[1.0, 2.0]), "kernel_scale"),
         (conv(input_zero_point=[0, 0]), "input_zero_point"),
-        (conv(groups=2, kernel=np.zeros((2, 2, 2, 1), np.uint8), kernel_layout="OHWI"), "kernel_layout"),
+        # What the system compiles for no CPU.
+        (conv(kernel=np.zeros((2, 2, 2, 3), np.uint8), kernel_layout="HWIO"), "kernel_layout"),
+        (conv(data=U8.transpose(0, 2, 3, 1), data_layout="NHWC"), "kernel_layout"),
+        (conv(data_layout="NHWC", kernel_layout="HWOI", data=np.zeros((1, 4, 4, 3), np.uint8)), "kernel"),
+        (
+            conv(data_layout="NHWC", kernel_layout="HWOI", data=U8, kernel=np.zeros((2, 2, 3, 4), np.uint8)),
+            "kernel_layout",
+        ),
+        (conv(out_layout="NHWC"), "out_layout"),
+        (
+            conv(groups=2, kernel=np.zeros((2, 2, 2, 2), np.uint8), channels=4, kernel_zero_point=[0] * 4),
+            "kernel_zero_point",
+        ),
+        (lambda: qnn.conv2d_transpose(U8, KERNEL[:2], 0, 0, 1.0, 1.0, dilation=(2, 1)), "dilation"),
+        (lambda: qnn.clip(U8, -1, 6), "a_min"),
+        (lambda: qnn.dequantize(np.int8(3), [0.5], 0), "axis"),
+        (lambda: qnn.simulated_quantize(F32(3), 0.5, 0), "axis"),
         (lambda: qnn.dense(U8, KERNEL, 0, 0, 1.0, 1.0, 3), "data"),
         (lambda: qnn.dense(U8[0, 0], U8[0, 0, :, :3], 0, 0, 1.0, 1.0, 4), "weight"),
         (lambda: qnn.batch_matmul(U8[0], U8[0, :, :, :2], 0, 0, 1.0, 1.0), "y"),
@@ -358,6 +374,25 @@ def test_wrong_arguments_are_named(call: Callable[[], Any], argument: str) -> No
     with pytest.raises(InputError) as caught:
         call()
     assert argument in str(caught.value)
+
+
+def test_every_output_has_a_name() -> None:
+    """Also where several are one tensor."""
+    x = qnn.var("x", (3,), "int8")
+    y = qnn.clip(x, 0, 5)
+    found = qnn.model([y, qnn.nn.transpose(y, (0,)), y]).prepare().run(x=np.int8([1, -2, 9]))
+    assert [one.tolist() for one in found.values()] == [[1, 0, 5]] * 3
+
+
+def test_vectors_of_one() -> None:
+    """They serve all slices, with the arithmetic of vectors."""
+    a, b = np.uint8([1, 2, 3, 250]), np.uint8([7])
+    (found,) = (
+        qnn.model(qnn.mul(qnn.var("a", (4,), "uint8"), b, 0.28, 255, np.float32([0.15]), 0, 0.25, 0)).prepare().run(a=a)
+    ).values()
+    assert found.tolist() == [0, 0, 0, 0]
+    same = [qnn.dense(np.int8([[1, 2]]), np.int8([[3, 4], [5, 6]]), 1, z, 0.5, 0.5, 2).tolist() for z in (4, [4])]
+    assert same == [[[0, 2]]] * 2
 
 
 def test_what_has_no_value_is_refused() -> None:

@@ -277,8 +277,10 @@ def convolution(random: Random) -> Drawn:
     z_w = np.asarray(random.integers(-9, 9, out), np.int32) if random.random() < 0.3 else a_point(random, kind)
     last = random.random() < 0.5
     depthwise = groups > 1 and depth == 1
-    layout = str(random.choice(["OIHW", "HWIO", "HWOI", "OHWI"] if not depthwise else ["OIHW", "HWIO", "HWOI"]))
+    layout = "OIHW" if not last else "HWOI" if depthwise else "HWIO"
     kernel = w.reshape(inside, per, *w.shape[2:]) if depthwise and random.random() < 0.7 else w
+    if kernel is not w and kernel.shape[1] > 1 and z_w.ndim:
+        kernel = w
     result = "int32" if random.random() < 0.9 else "int16"
     padded = {(h, v) for h in range(-pads[0], size[0] + pads[2]) for v in range(-pads[1], size[1] + pads[3])}
     count = [

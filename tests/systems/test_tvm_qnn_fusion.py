@@ -107,9 +107,10 @@ def random_layer(rng: np.random.Generator) -> tuple[Any, tuple[int, ...], str]:
         weights = some_quantized(
             rng, kernel_dtype, (channels, per_group, *kernel_size) if depthwise else (out, depth, *kernel_size)
         )
+        last = layout == "NHWC"
         y = qnn.conv2d(
             x,
-            weights,
+            weights.transpose((2, 3, 0, 1) if depthwise else (2, 3, 1, 0)) if last else weights,
             zero,
             kernel_zero,
             p["input_scale"],
@@ -121,9 +122,10 @@ def random_layer(rng: np.random.Generator) -> tuple[Any, tuple[int, ...], str]:
             dilation,
             groups,
             layout,
+            "OIHW" if not last else "HWOI" if depthwise else "HWIO",
             out_dtype="int64" if wide else "int32",
         )
-        axis = 3 if layout == "NHWC" else 1
+        axis = 3 if last else 1
     if rng.random() < 0.7:
         bias = rng.integers(-(2**12), 2**12, out).astype(np.int64 if wide else np.int32)
         y = qnn.bias_add(y, bias, axis)

@@ -376,17 +376,19 @@ def clip(data: Tensor, a_min: Any, a_max: Any) -> Any:
 
     Args:
         data: int8, uint8, int16, uint16 or int32, any shape.
-        a_min, a_max: integers; what lies outside of the type is the type's own end.
+        a_min, a_max: integers; what lies outside of a signed type is the type's own end, unsigned ones take no end
+            below 0.
 
     >>> import numpy as np
     >>> clip(np.uint8([1, 100, 200]), 3, 150).tolist()
     [3, 100, 150]
     """
     x = checks.tensor("clip", "data", data, checks.CODES)
-    kind = data_type(x.dtype)
-    low, high = (
-        min(max(_end(role, v), kind.minimum), kind.maximum) for role, v in (("a_min", a_min), ("a_max", a_max))
-    )
+    kind, ends = data_type(x.dtype), {"a_min": _end("a_min", a_min), "a_max": _end("a_max", a_max)}
+    for role, end in ends.items():
+        if not kind.minimum and end < 0:
+            raise checks.wrong("clip", role, f"the system cannot make {kind.title} from negative value {end}")
+    low, high = (min(max(end, kind.minimum), kind.maximum) for end in ends.values())
     return build("clip", (x,), x.shape, x.dtype, {}, {"a_min": low, "a_max": high})
 
 

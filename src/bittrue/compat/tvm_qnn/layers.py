@@ -13,7 +13,8 @@ from .building import build
 from .expr import Expr, Tensor, constant
 from .windows import placed
 
-KERNELS = {"OIHW": (0, 1, 2, 3), "HWIO": (3, 2, 0, 1), "HWOI": (2, 3, 0, 1), "OHWI": (0, 3, 1, 2)}
+# Layouts of data, and the kernels that CPUs have schedules for beside them; HWOI for a group per channel.
+KERNELS = {"NCHW": {"OIHW": (0, 1, 2, 3)}, "NHWC": {"HWIO": (3, 2, 0, 1), "HWOI": (2, 3, 0, 1)}}
 
 
 def padding_of(function: str, padding: Any) -> tuple[int, int, int, int]:
@@ -85,7 +86,7 @@ def conv2d(
             of input channels and its I the number of filters per channel: output channel c * I + j; or O is the number
             of output channels, in the same order, and I is 1.
         input_zero_point: int32 scalar; both may be symbolic tensors.
-        kernel_zero_point: int32, one or one per output channel.
+        kernel_zero_point: int32, one or one per output channel, but for [C, M] filters of more than one per channel.
         input_scale: float32 scalar; plays no part in the sums.
         kernel_scale: float32, one or one per output channel; likewise.
         kernel_size: (height, width), or one number for both.
@@ -94,8 +95,9 @@ def conv2d(
         padding: one number, (height, width), or (top, left, bottom, right).
         groups: of channels.
         data_layout: ``"NCHW"`` or ``"NHWC"``.
-        kernel_layout: ``"OIHW"``, ``"HWIO"``, ``"HWOI"`` or ``"OHWI"`` (not depthwise).
-        out_layout: that of the result; empty: `data_layout`.
+        kernel_layout: ``"OIHW"`` for NCHW; for NHWC ``"HWIO"``, or ``"HWOI"`` where each channel is a group. The
+            system compiles no others for CPUs.
+        out_layout: `data_layout`, or empty, which means it.
         out_dtype: ``"int32"``; ``"int64"``, whose sums are 64 bits wide; or ``"int16"``: sums modulo 2^16.
 
     Returns:
@@ -113,9 +115,9 @@ def conv2d(
     [[[[20]]]]
     """
     name = "conv2d"
-    checks.choice(name, "data_layout", data_layout, ("NCHW", "NHWC"))
-    checks.choice(name, "kernel_layout", kernel_layout, tuple(KERNELS))
-    checks.choice(name, "out_layout", out_layout, ("", "NCHW", "NHWC"))
+    checks.choice(name, "data_layout", data_layout, tuple(KERNELS))
+    checks.choice(name, "kernel_layout", kernel_layout, tuple(KERNELS[data_layout]))
+    checks.choice(name, "out_layout", out_layout, ("", data_layout))
     x = checks.tensor(name, "data", data, ("s8", "u8", "s16"), 4)
     w = checks.tensor(name, "kernel", kernel, ("s8", "u8", "s16"), 4)
     taps = checks.wholes(name, "kernel_size", kernel_size, 2, 1)
@@ -126,12 +128,12 @@ def conv2d(
     last = data_layout == "NHWC"
     batch, inside = x.shape[0], x.shape[3 if last else 1]
     height, width = x.shape[1:3] if last else x.shape[2:4]
-    standard = moved(w, KERNELS[kernel_layout])
+    standard = moved(w, KERNELS[data_layout][kernel_layout])
     filters, depth = standard.shape[:2]
     # A group per channel may also have the kernel of any other convolution in groups: [C * M, 1] for [C, M].
     depthwise = count > 1 and count == inside == filters
-    if depthwise and kernel_layout == "OHWI":
-        raise checks.wrong(name, "kernel_layout", "a depthwise kernel cannot be OHWI")
+    if kernel_layout == "HWOI" and count != inside:
+        raise checks.wrong(name, "kernel_layout", "the system compiles HWOI only where each channel is a group", "HWIO")
     out = filters * depth if depthwise else filters
     wanted = out if channels is None else checks.whole(name, "channels", channels, 1)
     if wanted != out or standard.shape[2:] != taps:
@@ -152,8 +154,10 @@ def conv2d(
         )
     if depthwise:
         standard = reshaped(standard, (out, 1, *taps))
+    # The system's types have no several ones for filters that share a channel.
+    sizes = () if depthwise and depth > 1 else (out,)
     points, computed = zero_points(
-        name, input_zero_point=(input_zero_point, ()), kernel_zero_point=(kernel_zero_point, (out,))
+        name, input_zero_point=(input_zero_point, ()), kernel_zero_point=(kernel_zero_point, sizes)
     )
     parameters = {
         **points,
@@ -173,9 +177,7 @@ def conv2d(
         "data_layout": data_layout,
     }
     shape = (batch, rows, columns, out) if last else (batch, out, rows, columns)
-    return laid_out(
-        build("qnn.conv2d", (x, standard, *computed), shape, dtype, parameters, attributes), data_layout, out_layout
-    )
+    return build("qnn.conv2d", (x, standard, *computed), shape, dtype, parameters, attributes)
 
 
 _TRANSPOSED = {"IOHW": (0, 1, 2, 3), "OIHW": (1, 0, 2, 3), "HWIO": (2, 3, 0, 1), "HWOI": (3, 2, 0, 1)}
@@ -210,7 +212,8 @@ def conv2d_transpose(
         input_zero_point, input_scale: one; both zero points may be symbolic tensors.
         kernel_zero_point: one; with layout IOHW also one per O.
         kernel_scale: one, or one per output channel (I * O with groups).
-        strides, dilation, output_padding: (vertical, horizontal); the last one adds rows below and columns right.
+        strides, output_padding: (vertical, horizontal); the last one adds rows below and columns right.
+        dilation: (1, 1); the system compiles no other one.
         padding: as `conv2d`; rows and columns of the result that are left out.
         groups, channels, kernel_size, out_layout, out_dtype: as `conv2d`; None: as the kernel has them.
         data_layout: ``"NCHW"`` or ``"NHWC"``.
@@ -233,6 +236,8 @@ def conv2d_transpose(
     x = checks.tensor(name, "data", data, checks.INTEGERS_16, 4)
     w = checks.tensor(name, "weight", weight, checks.INTEGERS_8, 4)
     step, reach = (checks.wholes(name, role, v, 2, 1) for role, v in (("strides", strides), ("dilation", dilation)))
+    if reach != (1, 1):
+        raise checks.wrong(name, "dilation", f"found {reach}: the system does not support dilation here")
     more = checks.wholes(name, "output_padding", output_padding, 2, 0)
     pads, count = padding_of(name, padding), checks.whole(name, "groups", groups, 1)
     dtype = checks.element_type(name, "out_dtype", out_dtype, ("s16", "s32", "s64"))
@@ -310,7 +315,8 @@ def dense(
         data: int8, uint8, int16 or uint16, [N, K].
         weight: int8 or uint8, [units, K].
         input_zero_point, input_scale: scalars.
-        kernel_zero_point, kernel_scale: one, or one per unit; zero points may be symbolic tensors.
+        kernel_zero_point, kernel_scale: one (zero points also as a vector), or one per unit; zero points may be
+            symbolic tensors.
         units: rows of `weight`; None: as it has them.
         out_dtype: ``"int32"`` or ``"int64"``.
 
@@ -332,8 +338,10 @@ def dense(
             name, "weight", f"expected shape {[rows, x.shape[1]]}, found {list(w.shape)}", code="BT-QNN-SHAPE"
         )
     points, computed = zero_points(
-        name, input_zero_point=(input_zero_point, ()), kernel_zero_point=(kernel_zero_point, (rows,))
+        name, input_zero_point=(input_zero_point, ()), kernel_zero_point=(kernel_zero_point, (rows, 1))
     )
+    if points and points["kernel_zero_point"].size == 1:
+        points["kernel_zero_point"] = points["kernel_zero_point"].reshape(())
     parameters = {
         **points,
         "input_scale": checks.scale(name, "input_scale", input_scale),

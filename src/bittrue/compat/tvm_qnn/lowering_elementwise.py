@@ -106,6 +106,9 @@ def _product(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     assert isinstance(axis, int)
     # The operands' axis counts from the end where the shorter one of them lacks leading axes.
     at = axis - len(expr.inputs[0].shape) + len(expr.shape) if scale.ndim else -1
+    if scale.size == 1 and scale.ndim:
+        # A vector of one serves all slices, with the arithmetic of vectors.
+        scale = np.full(expr.shape[at], scale)
     return requantized(
         writer, product, (scale, _ZERO), output, expr.dtype, rounding_of(expr), at, expr.name, expr.operator
     )

@@ -77,7 +77,13 @@ def graph_of(outputs: Sequence[Expr], variables: Sequence[Expr] | None = None, f
         else:
             lower = LOWERINGS.get(expr.operator) or PLAIN_LOWERINGS[expr.operator]
             indices[id(expr)] = lower(writer, expr, [indices[id(given)] for given in expr.inputs])
-    return writer.graph([indices[id(expr)] for expr in outputs])
+    # What is one tensor for several outputs has a name for each of them.
+    results: list[int] = []
+    for expr in outputs:
+        index = indices[id(expr)]
+        again = index in results
+        results.append(writer.reshape(index, expr.shape, expr.name or expr.operator) if again else index)
+    return writer.graph(results)
 
 
 def model(outputs: Expr | Sequence[Expr], fuse: bool = True) -> Model:

@@ -33,7 +33,7 @@ def _per_axis(function: str, axis: Any, data: Expr, scale: Any, zero_point: Any)
     if all(checks.dimensions(p) == 0 for p in (scale, zero_point)):
         return -1, ()
     if not data.rank:
-        return -1, (1,)
+        raise checks.wrong(function, "axis", "one number has no axis for a vector of scales or zero points")
     # One element serves the whole tensor.
     found = checks.axis(function, "axis", axis, data.rank)
     return found, (data.shape[found], 1)
@@ -234,7 +234,7 @@ _SIMULATED = ("s8", "u8", "s32")
 
 def _simulated(function: str, kind: str, data: Tensor, scale: Any, point: Any, axis: Any, dtype: Any) -> Any:
     x = checks.tensor(function, "data", data, ("f32",))
-    at = checks.axis(function, "axis", axis, x.rank) if x.rank else -1
+    at = checks.axis(function, "axis", axis, x.rank)
     argument = "out_dtype" if kind == "output" else "in_dtype"
     if isinstance(dtype, str) and dtype == "disable":
         return data if isinstance(data, Expr) else np.array(x.value)

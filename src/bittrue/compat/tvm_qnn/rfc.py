@@ -80,11 +80,11 @@ def quantized_conv2d(
     dtype = _result(name, out_dtype)
     x = checks.tensor(name, "quantized_data", quantized_data, _RESULTS, 4)
     w = checks.tensor(name, "quantized_kernel", quantized_kernel, _RESULTS, 4)
-    checks.choice(name, "data_layout", data_layout, ("NCHW", "NHWC"))
+    checks.choice(name, "data_layout", data_layout, tuple(layers.KERNELS))
     inside = x.shape[3 if data_layout == "NHWC" else 1]
-    checks.choice(name, "kernel_layout", kernel_layout, tuple(layers.KERNELS))
+    checks.choice(name, "kernel_layout", kernel_layout, tuple(layers.KERNELS[data_layout]))
     count = checks.whole(name, "groups", groups, 1)
-    standard = [w.shape[axis] for axis in layers.KERNELS[kernel_layout]]
+    standard = [w.shape[axis] for axis in layers.KERNELS[data_layout][kernel_layout]]
     found = standard[0] * standard[1] if count == inside and inside > 1 else standard[0]
     acc = layers.conv2d(
         quantized_data,
@@ -103,7 +103,7 @@ def quantized_conv2d(
         kernel_layout,
         out_layout,
     )
-    axis = 3 if (out_layout or data_layout) == "NHWC" else 1
+    axis = 3 if data_layout == "NHWC" else 1
     scale = _product(name, input_scale, kernel_scale, found)
     return quantization.requantize(acc, scale, 0, output_scale, output_zero_point, axis, out_dtype=dtype)
 
