@@ -14,6 +14,7 @@ import bittrue
 from support.onnx_models import HERE, build, cases, check, options
 
 TWO_BITS = (TensorProto.INT2, TensorProto.UINT2)
+EIGHT_BITS = (TensorProto.INT8, TensorProto.UINT8)
 KINDS = {
     TensorProto.UINT2: (0, 3),
     TensorProto.INT2: (-2, 1),
@@ -32,12 +33,20 @@ def model(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
     form = str(rng.choice(["blocks", "blocks", "tensor", "channel"]))
     shape = {"blocks": (-(-k // block), n), "tensor": (), "channel": (n,)}[form]
     places = {"blocks": {"axis": 0, "block_size": block}, "tensor": {}, "channel": {"axis": 1}}[form]
+    # Columns first, as most exporters keep them, and turned when dequantized.
+    turned = rng.random() < 0.4
+    # Sets before 21 know neither blocks nor 4 bits, those before 25 no 2 bits.
+    sets_since = [25] if kind in TWO_BITS else [13, 19, 21, 25] if form != "blocks" and kind in EIGHT_BITS else [21, 25]
+    opset = int(rng.choice(sets_since))
+    if turned:
+        shape, places = shape[::-1], {**places, **({"axis": 1 - places["axis"]} if places else {})}
     constants = [
-        helper.make_tensor("w", kind, (k, n), rng.integers(low, high + 1, k * n).tolist()),
+        helper.make_tensor("w", kind, (n, k) if turned else (k, n), rng.integers(low, high + 1, k * n).tolist()),
         numpy_helper.from_array(np.asarray(rng.uniform(0.01, 0.1, shape), np.float32), "scale"),
     ]
     names = ["w", "scale"]
-    if rng.random() < 0.6:
+    # Quantizations of 2 bits with zero points end in an error of the runtime where they are repeated.
+    if rng.random() < (0 if turned and kind in TWO_BITS else 0.6):
         points = rng.integers(low, high + 1, int(np.prod(shape))).tolist()
         constants.append(helper.make_tensor("zero", kind, shape, points))
         names.append("zero")
@@ -50,12 +59,17 @@ def model(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
             attributes["alpha"] = 2.0
     # The runtime's own operator knows no blocks.
     domain = "com.microsoft" if form != "blocks" and kind not in TWO_BITS and rng.random() < 0.4 else ""
-    nodes = [helper.make_node("DequantizeLinear", names, ["d"], domain=domain, **places)]
+    nodes = [helper.make_node("DequantizeLinear", names, ["stored" if turned else "d"], domain=domain, **places)]
+    if turned:
+        nodes.append(
+            helper.make_node("Transpose", ["stored"], ["d"], **({"perm": [1, 0]} if rng.random() < 0.8 else {}))
+        )
     behind = _behind(rng, n, constants)
     nodes.append(helper.make_node(operator, inputs, ["product" if behind else "y"], **attributes))
     nodes += behind
     outputs = ["y"]
-    if rng.random() < 0.1:
+    # Open: a Gemm that shares its transposed weights with a MatMul transposes them itself, too.
+    if rng.random() < 0.1 and not (turned and operator == "Gemm"):
         nodes.append(helper.make_node("MatMul", ["x", "d"], ["y2"]))
         outputs.append("y2")
     x = rng.standard_normal((int(rng.integers(1, 6)), k)).astype(np.float32)
@@ -66,7 +80,7 @@ def model(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
         constants,
     )
-    sets = [helper.make_opsetid("", 25), helper.make_opsetid("com.microsoft", 1)]
+    sets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
     proto = helper.make_model(graph, opset_imports=sets, ir_version=11)
     return proto.SerializeToString(), x
 
