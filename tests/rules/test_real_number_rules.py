@@ -495,6 +495,25 @@ def test_rotations_are_told_apart() -> None:
     assert len({found[0].tobytes() for found in results.values()}) == len(results)
 
 
+@pytest.mark.parametrize("size", [3, 26, 27, 34])
+def test_joined_squares_against_fractions(size: int) -> None:
+    """Rows from 27 numbers on have squares in fours, each rounded; lengths fused ones (slot `real_normalization`)."""
+    (x,) = numbers(size, (1, size), 2)
+
+    def total(rounded: int) -> Fraction:
+        found = Fraction(0)
+        for place, value in enumerate(x):
+            square = Fraction(float(value)) ** 2
+            found = Fraction(float(nearest(found + (Fraction(float(nearest(square))) if place < rounded else square))))
+        return found
+
+    rule = real_normalization.RULES["binary32_joined"]
+    squares = F32(float(total(size // 4 * 4 if size >= 27 else 0)))
+    (layer,), *_ = rule.by_rows(x[None], None, None, 0.0, False, "layer")
+    same(layer, list(x / np.sqrt(squares / F32(size))))
+    same(rule.by_length(x[None], 2)[0], list(x / np.sqrt(F32(float(total(0))))))
+
+
 def test_products_and_their_sums_are_told_apart() -> None:
     """Slot `multiply_add`: one rounding against two, of binary32 and binary64."""
     a, b, c, d = (numbers(seed, (300,), 2) for seed in (42, 43, 44, 45))

@@ -212,6 +212,8 @@ def _across_rounded_once(x: np.ndarray, size: int, alpha: float, beta: float, bi
 _ONE = np.float32(1)
 # Rows that are shorter are normalized element by element: those with their mean taken away, and others.
 _SHORT, _SHORT_OTHERWISE = 8, 16
+# From so many numbers on squares of a row are made in fours on aarch64.
+_LONG = 27
 
 
 def _eighths(rows: np.ndarray) -> np.ndarray:
@@ -364,6 +366,13 @@ def _rows_running(
         return result, mean.astype(np.float32), inverse.astype(np.float32)
 
 
+def _fused_squares(x: np.ndarray) -> np.ndarray:
+    total = np.zeros(x.shape[0], np.float32)
+    for i in range(x.shape[1]):
+        total = fma(x[:, i], x[:, i], total)
+    return total
+
+
 def _squares_in_turn(x: np.ndarray) -> np.ndarray:
     """One square after the other; those of whole fours are rounded, and the others fused."""
     total = np.zeros(x.shape[0], np.float32)
@@ -407,7 +416,7 @@ def _rows_joined(
             elif centred:
                 mean, squares = _running_joined(x)
             else:
-                squares = _squares_in_turn(x)
+                squares = (_squares_in_turn if x.shape[1] >= _LONG else _fused_squares)(x)
             deviation = np.sqrt(squares / count + small)
             normal = (x - mean[:, None] if centred else x) / deviation[:, None]
             return normal * by if bias is None else fma(normal, by, add), mean, _ONE / deviation
@@ -496,6 +505,19 @@ def _length_in_order(x: Rows, p: int) -> np.ndarray:
         return np.where(length == 0, x.dtype.type(0), x / length)
 
 
+def _length_fused(x: Rows, p: int) -> np.ndarray:
+    """Squares are added one after the other, each with one rounding.
+
+    >>> RULES["binary32_joined"].by_length(np.float32([[3, 4], [0, 0]]), 2).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    if p == 1:
+        return _length_in_order(x, p)
+    with np.errstate(all="ignore"):
+        length = np.sqrt(_fused_squares(x))[:, None]
+        return np.where(length == 0, np.float32(0), x / length)
+
+
 def _across_running(x: np.ndarray, size: int, alpha: float, beta: float, bias: float) -> np.ndarray:
     """Sums of a moving window: one square is added, then one is taken away."""
     before = (size - 1) // 2
@@ -559,6 +581,7 @@ RULES: dict[str, RealNormalizationRule] = {
         _LANES,
         by_rows=_rows_joined,
         by_given=_given_joined,
+        by_length=_length_fused,
         formula="layer: running means, or sums of squares in order where means stay, fma((x - mean) / deviation, "
         "scale, bias); broadcast scales as binary32_lanes; instance and group: sums in packets of 4 whose lanes are "
         "folded by neighbours, squares fused, fma(x, factor, fma(-mean, factor, bias)), or mean of squares less square "

@@ -22,7 +22,8 @@ CHANGES = (
     *(
         Change(stem, _NORMAL)
         for stem in (
-            *("batch_normalization", "group_normalization", "layer_normalization", "mean_variance_normalization"),
+            *("batch_normalization", "group_normalization", "layer_normalization", "lp_normalization"),
+            "mean_variance_normalization",
         )
     ),
     *(
