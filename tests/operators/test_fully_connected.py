@@ -103,6 +103,17 @@ def test_zero_points_far_outside_of_their_type(seed: int, x: int, w: int, consta
     check(content, feeds_for(content, seed), may_refuse=refused)
 
 
+@pytest.mark.parametrize("scale", [0.0003, 0.0011])
+@pytest.mark.parametrize("zero_point", [-128, -1, 0, 127])
+def test_results_beyond_32_bits(zero_point: int, scale: float) -> None:
+    """Factors above 1 of sums near both ends of 32 bits."""
+    bias = np.array([END - 1, 5 - END, END // 2, -END // 2, -(2**30) - 7, 5])
+    weights = T("s8", (6, 4), 0.05, 0, 0, seeded("s8", (6, 4), 1))
+    values = T("s32", (6,), float(np.float32(0.05) * np.float32(0.02)), 0, 0, bias)
+    content = model(T("s8", (2, 4), 0.02, 3), weights, values, T("s8", (), scale, zero_point))
+    check(content, feeds_for(content, 1))
+
+
 @given(seed=seeds, depth=st.sampled_from([255, 256, 600, 2048]), extreme=st.sampled_from([-128, 127]))
 def test_long_rows(seed: int, depth: int, extreme: int) -> None:
     """Sums beyond 2^24, where binary32 accumulation would round, and a bias that wraps the accumulator."""

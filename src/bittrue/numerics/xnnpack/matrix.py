@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...records import replace
 from ..litert.convolution import DEPTHWISE, PLANES
 from ..table import Row
 
@@ -58,7 +59,7 @@ _NANS = (
 _FINITE = "NaN and infinities in dynamically quantized activations are refused: what they become is undefined"
 _SYMMETRIC_WEIGHTS = (("scales_are_normal",), ("input_zero_points_are_zero", 1))
 
-ROWS: tuple[Row, ...] = (
+_ROWS: tuple[Row, ...] = (
     *(
         Row(
             "conv",
@@ -248,3 +249,16 @@ ROWS: tuple[Row, ...] = (
         limit=_NANS,
     ),
 )
+
+
+def _both_ways(row: Row) -> tuple[Row, ...]:
+    """Products add a zero point below 0 in 32 bits to what the conversion gives: far below -2^31 that is the upper
+    limit. Depthwise kernels saturate.
+    """
+    if row.rules != _SCALED or DEPTHWISE[0] in row.when:
+        return (row,)
+    rules = {**_SCALED, "store": "zero_point_then_clamp"}
+    return replace(row, rules=rules, when=(*row.when, ("output_zero_point_outside", 0, 255))), row
+
+
+ROWS = tuple(way for row in _ROWS for way in _both_ways(row))
