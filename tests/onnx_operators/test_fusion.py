@@ -76,6 +76,26 @@ def test_quantizations_that_name_their_type(opset: int, pairs: str, allowed: str
         assert (found == "refused") == refused
 
 
+@pytest.mark.parametrize("kind", ["INT2", "UINT2", "INT4", "UINT4", "UINT8", "INT16", "FLOAT8E5M2"])
+@pytest.mark.parametrize("zero", ["", "0", "1", "vector"])
+def test_clamps_before_narrow_types(kind: str, zero: str) -> None:
+    """A Relu before a quantization to 4 bits or less, or to floats of 8, goes with any single zero point."""
+    number = getattr(TensorProto, kind)
+    x = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
+    size = (4,) if zero == "vector" else ()
+    # Those of floats are 0.
+    points = np.full(size, int(zero == "1" and "FLOAT" not in kind)).astype(helper.tensor_dtype_to_np_dtype(number))
+    names = ["s", "z"] if zero else ["s"]
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", *names], ["q"], **({} if zero else {"output_dtype": number})),
+        helper.make_node("DequantizeLinear", ["q", *names], ["y"]),
+    ]
+    constants = {"s": np.full(size, 0.3, np.float32), "z": points}
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=25)
+    assert check(content, feeds) == "equal"
+
+
 @needs_wide
 def test_bytes(request: pytest.FixtureRequest) -> None:
     """Fused nodes on the runtime's own values, and outputs that follow from exact nodes alone."""

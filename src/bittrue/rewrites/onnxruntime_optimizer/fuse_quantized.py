@@ -118,17 +118,17 @@ def _remove_clamps(editor: Editor) -> None:
 
 
 def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
-    """Quantized values of the quantization lie inside of the clamp."""
+    """Quantized values of the quantization lie inside of the clamp, or the runtime takes that for granted."""
     scale, zero = scalar(editor, quantize.inputs[1]), scalar(editor, zero_point_index(quantize))
     dtype = data_type(editor.type(quantize.outputs[0]))
-    if scale is None or zero is None or dtype.name not in ("u8", "s8", "u16", "s16"):
+    if zero is None or editor.type(clamp.inputs[0]) != "f32":
         return False
-    if editor.type(clamp.inputs[0]) != "f32":
-        return False
+    known = dtype.name in ("u8", "s8", "u16", "s16")
     if clamp.source == "Relu":
-        return int(zero) == dtype.minimum
+        # Source: ORT looks at zero points of these types alone; a Relu before others goes, whatever it cuts off.
+        return not known or int(zero) == dtype.minimum
     limits = clamp_limits(editor, clamp)
-    if limits is None or scale.dtype != np.float32:
+    if scale is None or not known or limits is None or scale.dtype != np.float32:
         return False
     low, high = (np.float32(scale) * np.float32(end - int(zero)) for end in (dtype.minimum, dtype.maximum))
     epsilon = np.finfo(np.float32).eps
