@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "arithmetic/elementary.h"
-#include "arithmetic/narrow_float.h"
 #include "core/kernel.h"
 #include "core/share.h"
 #include "operators/core/finite.h"
@@ -90,7 +89,11 @@ Spread spread_of(const Operand& operand, int64_t batch, int64_t heads, int64_t q
 
 class Attention final : public Kernel {
  public:
-  Attention(const Step& step, const CoreSet& cores) : core_(cores.real_matmul()), softmax_(cores.softmax_rows()) {
+  Attention(const Step& step, const CoreSet& cores)
+      : core_(cores.real_matmul()),
+        softmax_(cores.softmax_rows()),
+        narrow_(cores.narrow_to_halves()),
+        widen_(cores.widen_halves()) {
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     lanes_ = softmax_lanes(step);
     require(lanes_ != 0, "no native rule for this slot");
@@ -365,8 +368,12 @@ class Attention final : public Kernel {
   // Numbers as they are stored on the way; false where one is not finite.
   bool store(float* numbers, int64_t count) const {
     if (!half_) return true;
-    for (int64_t i = 0; i < count; ++i) {
-      numbers[i] = arithmetic::half_to_float(arithmetic::float_to_half(numbers[i]));
+    constexpr int64_t kPart = 512;
+    uint16_t halves[kPart];
+    for (int64_t i = 0; i < count; i += kPart) {
+      const int64_t part = std::min(kPart, count - i);
+      narrow_(numbers + i, halves, part);
+      widen_(halves, numbers + i, part);
     }
     return all_finite(numbers, count);
   }
@@ -669,6 +676,8 @@ class Attention final : public Kernel {
 
   const RealMatmul& core_;
   const SoftmaxRows& softmax_;
+  NarrowToHalves narrow_;
+  WidenHalves widen_;
   bool whole_ = true, half_ = false, inverse_ = false, causal_ = false, last_sees_all_ = false,
        begins_with_mask_ = false;
   bool strided_ = false, by_heads_ = false, begins_ = false, stacked_ = false, placed_ = false, has_past_ = false;

@@ -84,8 +84,8 @@ class RotaryEmbedding final : public Kernel {
     // Of interleaved pairs behind the last vector of 8, all but the first one are not fused.
     const int64_t pairs = turned_ / 2, fused = std::min(pairs, pairs / 8 * 8 + 1);
     // Second products first, to which the core adds the first ones.
-    const auto second = [](const float* two, int64_t step, const float* c, const float* s, int64_t count, float* minus,
-                           float* plus) {
+    const auto second = [](const float* two, int64_t step, const float* c, const float* s, int64_t count,
+                           float* __restrict minus, float* __restrict plus) {
       for (int64_t i = 0; i < count; ++i) minus[i] = -(two[i * step] * s[i]);
       for (int64_t i = 0; i < count; ++i) plus[i] = two[i * step] * c[i];
     };

@@ -123,6 +123,15 @@ class GridSample final : public Kernel {
     }
     const float ny = near[axes_ - 2], nx = near[axes_ - 1], fy = far[axes_ - 2], fx = far[axes_ - 1];
     const bool products = axes_ == 2 && zeros_ && !aligned_;
+    if (axes_ == 2 && std::min({offsets[0], offsets[1], offsets[2], offsets[3]}) >= 0) {
+      const float a = ny * nx, b = ny * fx, d = fy * nx, e = fy * fx;
+      const float *one = in + offsets[0], *two = in + offsets[1], *three = in + offsets[2], *four = in + offsets[3];
+      for (int64_t at = 0, c = 0; c < channels_; ++c, at += plane_) {
+        put(c, products ? a * one[at] + b * two[at] + d * three[at] + e * four[at]
+                        : ny * (nx * one[at] + fx * two[at]) + fy * (nx * three[at] + fx * four[at]));
+      }
+      return;
+    }
     for (int64_t c = 0; c < channels_; ++c) {
       const float* image = in + c * plane_;
       const auto plane = [&](const int64_t* at) {
