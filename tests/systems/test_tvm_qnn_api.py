@@ -14,7 +14,7 @@ import pytest
 import bittrue
 from bittrue import qnn
 from bittrue.arithmetic import elementary
-from bittrue.errors import BittrueError, InputError
+from bittrue.errors import InputError
 from bittrue.runtime.native import native_module
 from support.replays import replays
 from support.shared import REPOSITORY, SHARED
@@ -395,14 +395,17 @@ def test_vectors_of_one() -> None:
     assert same == [[[0, 2]]] * 2
 
 
+def test_functions_without_a_value_give_the_largest_one() -> None:
+    """As a running TVM does."""
+    assert qnn.sqrt(np.int8([4, -1, 0]), 1.0, 0, 1.0, 0).tolist() == [2, 127, 0]
+    assert qnn.sqrt(np.uint8([4, 2]), 1.0, 3, 1.0, 0).tolist() == [1, 255]
+    x = qnn.var("x", (3,), "int8")
+    for executor in EXECUTORS:
+        session = qnn.model(qnn.log(x, 1.0, 0, 0.1, 0)).prepare(executor=executor)
+        assert session.run(x=np.int8([1, -3, 0]))["qnn.log"].tolist() == [0, 127, -128]
+
+
 def test_what_has_no_value_is_refused() -> None:
-    with pytest.raises(InputError, match="no value for quantized value"):
-        qnn.sqrt(np.int8([4, -1]), 1.0, 0, 1.0, 0)
-    assert qnn.sqrt(np.int8([4, 0]), 1.0, 0, 1.0, 0).tolist() == [2, 0]
-    x = qnn.var("x", (2,), "int8")
-    session = qnn.model(qnn.log(x, 1.0, 0, 0.1, 0)).prepare()
-    with pytest.raises(BittrueError, match="no value for quantized value -3"):
-        session.run(x=np.int8([1, -3]))
     with pytest.raises(InputError, match="shift"):
         qnn.leaky_relu(np.int8([1]), 1.0, 0.5, 0, 0.5, 0)
     with pytest.raises(InputError, match="below"):

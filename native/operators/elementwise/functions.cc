@@ -69,7 +69,6 @@ std::unique_ptr<Kernel> make_exp(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
-  if (step.has_array("missing")) return make_partial_table(step);
   if (in_groups(step)) {
     return make_grouped_map(step, grouped_loop(cores, {RealLoop::log}), [](float x) { return arithmetic::log(x); });
   }

@@ -65,42 +65,6 @@ std::unique_ptr<Kernel> make_direct_table(const Step& step, const CoreSet& cores
   return make_integer_map(step, cores, [&](int64_t q) { return entries.integer(q - minimum); });
 }
 
-namespace {
-
-class PartialTable final : public CheckedBlockKernel {
- public:
-  explicit PartialTable(const Step& step) : CheckedBlockKernel(step, {1}, 1) {
-    const Array &entries = step.array("entries"), &missing = step.array("missing");
-    const Type from = step.input(0).type, to = step.output().type;
-    require(is_8bit(from) && is_8bit(to), "no native kernel for these types");
-    require(entries.count == 256 && missing.count == 256 && step.integer("minimum") == -flip_of(from),
-            "one entry per 8-bit value is needed");
-    for (int i = 0; i < 256; ++i) {
-      table_[i] = static_cast<uint8_t>(entries.integer(i) + flip_of(to));
-      there_[i] = missing.integer(i) == 0;
-    }
-  }
-
-  std::string note() const override { return "lookup table"; }
-
- private:
-  bool defined(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
-    bool all = true;
-    for (int64_t i = 0; i < count; ++i) {
-      out[i] = table_[in[0][i]];
-      all &= there_[in[0][i]];
-    }
-    return all;
-  }
-
-  std::array<uint8_t, 256> table_;
-  std::array<bool, 256> there_;
-};
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_partial_table(const Step& step) { return std::make_unique<PartialTable>(step); }
-
 std::unique_ptr<Kernel> make_table(const Step& step, const CoreSet& cores) {
   const Array& entries = step.array("table");
   const std::string& rule = step.rule("table");

@@ -17,9 +17,6 @@ std::unique_ptr<Kernel> make_logistic_levels(const Step& step, const CoreSet& co
 
 std::unique_ptr<Kernel> make_table(const Step& step, const CoreSet& cores);
 
-// The array `entries`; values that `missing` marks leave the step to the reference, which names the first of them.
-std::unique_ptr<Kernel> make_partial_table(const Step& step);
-
 // 256 entries, one per value of the input's type.
 std::unique_ptr<Kernel> make_direct_table(const Step& step, const CoreSet& cores, const Array& entries);
 

@@ -46,7 +46,6 @@ std::unique_ptr<Kernel> not_negative(const Step& step, std::unique_ptr<Kernel> k
 }
 
 std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
-  if (step.has_array("missing")) return make_partial_table(step);
   const Type from = step.input(0).type;
   if (step.texts.count("dtype") == 0) {
     return make_real_loop(step, cores, {RealLoop::square_root});
@@ -65,7 +64,6 @@ std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_rsqrt(const Step& step, const CoreSet& cores) {
-  if (step.has_array("missing")) return make_partial_table(step);
   if (step.texts.count("dtype") == 0) {
     return make_real_loop(step, cores, {RealLoop::inverse_square_root});
   }

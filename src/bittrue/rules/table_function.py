@@ -16,7 +16,7 @@ _ONE = _F32(1)
 
 @dataclass(frozen=True, eq=False)
 class TableFunctionRule:
-    """`functions`: stem of the operator to what it computes, binary32 to binary32; NaN where it has no value."""
+    """`functions`: stem of the operator to what it computes, binary32 to binary32; NaN counts as infinite."""
 
     functions: Mapping[str, Callable[[np.ndarray], np.ndarray]]
     formula: str

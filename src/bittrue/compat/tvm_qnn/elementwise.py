@@ -270,10 +270,11 @@ def _function(name: str, formula: str, stem: str) -> Callable[..., Any]:
         scale, zero_point, output_scale, output_zero_point: scalars.
 
     Returns:
-        A tensor of the type and shape of `x`. Infinite results saturate.
+        A tensor of the type and shape of `x`. Infinite results saturate; where there is no value, the largest one
+        stands.
 
     Raises:
-        InputError: other types; with arrays, quantized values for which the function has no value.
+        InputError: other types.
 
     Source: tvm v0.18.0, python/tvm/relay/qnn/op/canonicalizations.py, read; its NumPy functions are taken in float32
     steps, each rounded to nearest.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...records import replace
 from ..table import Row
-from .variants import READ, RUN, Variant, variants
+from .variants import BEYOND_32_BITS, READ, RUN, Variant, variants
 
 _CODES = ("s8", "u8", "s16", "u16", "s32")
 _STORED = "|".join(_CODES)
@@ -133,7 +133,8 @@ def rows(own: Variant) -> tuple[Row, ...]:
                 where=("s8", "u8"),
                 when=(("attribute_is", "in_steps", True),),
                 limit="exp, tanh, erf and log are rounded to nearest; those of NumPy and SciPy, which make the tables"
-                " there, may differ in the last place and by that in a quantized value",
+                " there, may differ in the last place and by that in a quantized value; where a function has no value"
+                " (NaN), the largest one stands, as there",
             )
             for stem in ("abs", "erf", "exp", "hard_swish", "log", "logistic", "rsqrt", "sqrt", "tanh")
         ),
@@ -216,7 +217,7 @@ def rows(own: Variant) -> tuple[Row, ...]:
             when=(("attribute_is", "requantized", True),),
         ),
         Row("sub", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{RUN}, op/add.cc"),
-        Row("mul", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{RUN}, op/mul.cc"),
+        Row("mul", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{RUN}, op/mul.cc", limit=BEYOND_32_BITS),
         Row("add", ("T T -> T",), {"plain_range": "type_limits"}, f"{RUN}, nn.bias_add", where=("s32", "s64")),
         *(
             Row(stem, ("f32 f32 -> f32",), {"plain_range": "type_limits"}, f"{READ}, one operation in binary32")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from ..litert.convolution import DEPTHWISE, PLANES
 from ..litert.movement import DIMENSIONS, NO_TABLE, ONE_VALUE
 from ..table import Row
-from .variants import READ, UNDEFINED, Variant, variants
+from .variants import BEYOND_32_BITS, READ, UNDEFINED, Variant, variants
 
 _FRONTEND = f"{READ}, relay/frontend/tflite.py and src/relay/qnn/op"
 _RUN = "run: TVM 0.17.dev0 (LLVM 10, x86-64), relay/frontend/tflite.py"
@@ -127,7 +127,7 @@ def _elementwise(own: Variant) -> tuple[Row, ...]:
                 _FRONTEND,
                 where=_CODES,
                 requires=(_CLAMP,),
-                limit=limit,
+                limit=f"{limit}; of 16 bits, {BEYOND_32_BITS}",
             ),
         ),
         *(

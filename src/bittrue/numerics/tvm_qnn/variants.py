@@ -19,6 +19,10 @@ UNDEFINED = (
     "it, 8 bits may get 127 for -128); where processors fuse multiplications and additions, its compiler may round "
     "product and zero point once"
 )
+BEYOND_32_BITS = (
+    "products that 32 bits do not hold wrap here; the system leaves them undefined, and its compiler takes a square "
+    "for positive (run)"
+)
 
 
 @dataclass(frozen=True)
