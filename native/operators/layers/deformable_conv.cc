@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/kernel.h"
+#include "core/rounding.h"
 #include "core/share.h"
 #include "operators/core/finite.h"
 #include "operators/core/registry.h"
@@ -209,6 +210,7 @@ class DeformableConv final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_deformable_conv(const Step& step, const CoreSet& cores) {
+  require_rounded_twice(step);
   return std::make_unique<DeformableConv>(step, cores);
 }
 
