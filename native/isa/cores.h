@@ -175,6 +175,10 @@ using QuantizeReals = void (*)(const QuantizeSpec& spec, const float* in, uint8_
 // Numbers are finite.
 using ScaleBytes = void (*)(const uint8_t* in, const float* factors, const float* summands, uint8_t* out,
                             int64_t count);
+// out[i] = clamp(clamp(rescale(first[i])) + rescale(second[i])) in 16 bits, the sum modulo 2^32, by the rule
+// q31_two_step_up_away; multipliers within [0, 2^31), exponents within [-31, 31].
+using GateSums = void (*)(const rules::Multiplier& by_first, const rules::Multiplier& by_second, const int32_t* first,
+                          const int32_t* second, int16_t* out, int64_t count);
 // v = (f32(acc[i]) + bias[i]) * factors[i], each rounded to binary32, or `start` where that is more;
 // out[i] = clamp(round_even(other[i] * factor + v), low, high), the sum rounded once to binary32. Both tensors of bytes are
 // the plan's own values less or plus `flip`: `other` less other_flip, `out` plus out_flip, modulo 256. Numbers are finite,

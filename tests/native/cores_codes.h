@@ -352,6 +352,39 @@ inline void check_scale_bytes(Context& context) {
   }
 }
 
+inline void check_gate_sums(Context& context) {
+  Random& random = context.random;
+  const GateSums core = context.cores.gate_sums();
+  const auto number = [&](const rules::Multiplier& by) {
+    const int64_t near = int64_t{1} << std::min(std::max(15 - by.exponent, 0), 31);
+    const int64_t reach = random.one_in(9) ? int64_t{1} << 31 : near;
+    return static_cast<int32_t>(random.between(-reach, reach - 1));
+  };
+  for (int64_t round = 0; round < context.rounds(400); ++round) {
+    rules::Multiplier by[2] = {};
+    for (rules::Multiplier& each : by) {
+      each.multiplier = random.one_in(9) ? random.pick({int64_t{0}, int64_t{1} << 30, int64_t{INT32_MAX}})
+                                         : random.between(int64_t{1} << 30, INT32_MAX);
+      each.exponent = static_cast<int>(random.one_in(5) ? random.between(-31, 31) : random.between(-12, 2));
+    }
+    const int64_t count = random.pick(kCounts);
+    Exact<int32_t> first(count), second(count);
+    Exact<int16_t> out(count);
+    std::vector<int16_t> expected(count);
+    const auto clamp = [](int64_t x) { return std::min<int64_t>(std::max<int64_t>(x, INT16_MIN), INT16_MAX); };
+    for (int64_t i = 0; i < count; ++i) {
+      first[i] = number(by[0]), second[i] = number(by[1]);
+      const int64_t sum =
+          clamp(rules::q31_two_step_up_away(first[i], by[0])) + rules::q31_two_step_up_away(second[i], by[1]);
+      expected[i] = static_cast<int16_t>(clamp(arithmetic::wrap_s32(sum)));
+    }
+    core(by[0], by[1], first.data(), second.data(), out.data(), count);
+    context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
+                                reinterpret_cast<const uint8_t*>(expected.data()), 2 * count,
+                                std::to_string(count) + " sums");
+  }
+}
+
 inline void check_layer_sums(Context& context) {
   Random& random = context.random;
   const LayerSums core = context.cores.layer_sums();

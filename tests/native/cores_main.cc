@@ -601,6 +601,7 @@ constexpr CheckRow kChecks[] = {
     {"quantize_reals", check_quantize_reals},
     {"layer_sums", check_layer_sums},
     {"scale_bytes", check_scale_bytes},
+    {"gate_sums", check_gate_sums},
     {"real_function", check_real_function},
     {"real_loop", check_real_loop},
     {"softmax_rows", check_softmax_rows},

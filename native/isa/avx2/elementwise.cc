@@ -72,7 +72,56 @@ __attribute__((noinline)) void requantize_blocks(const Choice& choice, const Gro
   }
 }
 
+// The rule q31_two_step_up_away for 8 accumulators, with one multiplier for all.
+class Rescale32 {
+ public:
+  explicit Rescale32(const rules::Multiplier& by)
+      : multiplier_(_mm256_set1_epi32(static_cast<int32_t>(by.multiplier))),
+        left_(_mm_cvtsi32_si128(by.exponent > 0 ? by.exponent : 0)),
+        right_(_mm_cvtsi32_si128(by.exponent < 0 ? -by.exponent : 0)),
+        rest_(_mm256_set1_epi32(by.exponent < 0 ? static_cast<int32_t>((uint32_t{1} << -by.exponent) - 1) : 0)) {}
+
+  __m256i operator()(__m256i acc) const {
+    const __m256i moved = _mm256_sll_epi32(acc, left_), half = _mm256_set1_epi64x(int64_t{1} << 30);
+    const auto doubled = [&](__m256i some) {
+      return _mm256_slli_epi64(_mm256_add_epi64(_mm256_mul_epi32(some, multiplier_), half), 1);
+    };
+    const __m256i even = doubled(moved), odd = doubled(_mm256_srli_epi64(moved, 32));
+    const __m256i high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    // What the shift cuts off counts as one when it is more than one half, or just that of a number that is not negative.
+    const __m256i most = _mm256_sub_epi32(_mm256_srli_epi32(rest_, 1), _mm256_srai_epi32(high, 31));
+    const __m256i up = _mm256_cmpgt_epi32(_mm256_and_si256(high, rest_), most);
+    return _mm256_sub_epi32(_mm256_sra_epi32(high, right_), up);
+  }
+
+ private:
+  __m256i multiplier_;
+  __m128i left_, right_;
+  __m256i rest_;
+};
+
 }  // namespace
+
+void gate_sums(const rules::Multiplier& by_first, const rules::Multiplier& by_second, const int32_t* first,
+               const int32_t* second, int16_t* out, int64_t count) {
+  const Rescale32 rescale_first(by_first), rescale_second(by_second);
+  const __m256i low = _mm256_set1_epi32(INT16_MIN), high = _mm256_set1_epi32(INT16_MAX);
+  const auto eight = [&](const int32_t* one, const int32_t* other) {
+    const __m256i clamped = _mm256_min_epi32(_mm256_max_epi32(rescale_first(load32(one)), low), high);
+    const __m256i sum = _mm256_add_epi32(clamped, rescale_second(load32(other)));
+    return _mm_packs_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+  };
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) store16(reinterpret_cast<uint8_t*>(out + i), eight(first + i, second + i));
+  if (i == count) return;
+  const auto rest = static_cast<size_t>(count - i);
+  alignas(32) int32_t one[8] = {}, other[8] = {};
+  alignas(16) int16_t sums[8];
+  std::memcpy(one, first + i, rest * sizeof *one);
+  std::memcpy(other, second + i, rest * sizeof *other);
+  store16(reinterpret_cast<uint8_t*>(sums), eight(one, other));
+  std::memcpy(out + i, sums, rest * sizeof *sums);
+}
 
 void max_rows(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high) {
   const __m256i least = _mm256_set1_epi8(static_cast<char>(low)), greatest = _mm256_set1_epi8(static_cast<char>(high));

@@ -31,6 +31,7 @@ constexpr Cores own_cores() {
   cores.quantize_reals = quantize_reals;
   cores.layer_sums = layer_sums;
   cores.scale_bytes = scale_bytes;
+  cores.gate_sums = gate_sums;
   cores.real_function = real_function;
   cores.real_loop = real_loop;
   cores.softmax_rows = &kSoftmaxRows;

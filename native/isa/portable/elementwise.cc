@@ -255,6 +255,16 @@ void scale_bytes(const uint8_t* in, const float* factors, const float* summands,
   }
 }
 
+void gate_sums(const rules::Multiplier& by_first, const rules::Multiplier& by_second, const int32_t* first,
+               const int32_t* second, int16_t* out, int64_t count) {
+  const auto clamp = [](int64_t x) { return std::min<int64_t>(std::max<int64_t>(x, INT16_MIN), INT16_MAX); };
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t other = rules::q31_two_step_up_away(second[i], by_second);
+    const int64_t sum = clamp(rules::q31_two_step_up_away(first[i], by_first)) + other;
+    out[i] = static_cast<int16_t>(clamp(arithmetic::wrap_s32(sum)));
+  }
+}
+
 void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {
   Requantizer::run_once(requantize, acc, count, out);
 }

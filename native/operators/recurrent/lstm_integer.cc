@@ -81,8 +81,8 @@ class Products {
 
 struct IntegerGate {
   bool present = false;
-  int64_t first = 0;  // column of both products
-  Rescaling in, back;
+  int64_t first = 0;   // column of both products
+  Rescaling in, back;  // as the core takes them
   std::vector<int16_t> peephole;
   Rescaling peephole_rescale;
   // Layer normalization: the bias is added there.
@@ -92,14 +92,11 @@ struct IntegerGate {
   int64_t guard = 1;
 
   // Every cell before its activation function, given the products' sums. False when a normalized one has no defined value.
-  bool open(const int32_t* x, const int32_t* h, const int16_t* c, int64_t cells, int16_t* values) const {
-    for (int64_t n = 0; n < cells; ++n) {
-      int64_t value = clamp_s16(in(x[first + n]));
-      value = clamp_s16(arithmetic::wrap_s32(back(h[first + n]) + value));
-      if (!peephole.empty()) {
-        value = clamp_s16(arithmetic::wrap_s32(peephole_rescale(int64_t{peephole[n]} * c[n]) + value));
-      }
-      values[n] = static_cast<int16_t>(value);
+  bool open(GateSums core, const int32_t* x, const int32_t* h, const int16_t* c, int64_t cells, int16_t* values) const {
+    core(in.multiplier, back.multiplier, x + first, h + first, values, cells);
+    for (size_t n = 0; n < peephole.size(); ++n) {
+      const int64_t value = values[n] + peephole_rescale(int64_t{peephole[n]} * c[n]);
+      values[n] = static_cast<int16_t>(clamp_s16(arithmetic::wrap_s32(value)));
     }
     bool defined = true;
     if (!norm_weights.empty()) {
@@ -125,7 +122,10 @@ struct Memory {
 class Lstm final : public Kernel {
  public:
   Lstm(const Step& step, const CoreSet& cores)
-      : hidden_(rescaling(step, "hidden_")), logistic_(rules::logistic_table()), tanh_gate_(rules::tanh_table(3)) {
+      : gate_sums_(cores.gate_sums()),
+        hidden_(rescaling(step, "hidden_")),
+        logistic_(rules::logistic_table()),
+        tanh_gate_(rules::tanh_table(3)) {
     require(step.rule("gate") == "s16_polynomial_newton" && step.rule("accumulate") == "s32_wrap", "no native rule");
     // Both store rules clamp alike where the zero point is 0.
     store_then_clamp_ = step.rule("store") == "zero_point_then_clamp";
@@ -189,6 +189,12 @@ class Lstm final : public Kernel {
     back_.add(step, kRecurrentWeights + index, name + "_back", cells_, outputs_);
     gate.in = rescaling(step, name + "_in_");
     gate.back = rescaling(step, name + "_back_");
+    for (const Rescaling& each : {gate.in, gate.back}) {
+      const rules::Multiplier& by = each.multiplier;
+      require(each.rule == rules::RescaleRule::q31_two_step_up_away && by.multiplier >= 0 &&
+                  by.multiplier <= INT32_MAX && by.exponent >= -31 && by.exponent <= 31,
+              "no native rescale rule");
+    }
     const bool normalized = step.has_array(name + "_norm_multiplier") || step.has_array(name + "_norm_factor");
     if (normalized) read_norm(step, index, &gate);
     if (index == kCellGate || !(step.has_array(name + "_peep_multiplier") || step.has_array(name + "_peep_factor")))
@@ -275,7 +281,9 @@ class Lstm final : public Kernel {
     int16_t *c = m.c, *take = m.gates, *forget = take + cells_, *update = take + 2 * cells_,
             *output = take + 3 * cells_;
     const bool with_input = gates_[kInputGate].present;
-    const auto open = [&](int gate, int16_t* values) { return gates_[gate].open(in, m.back, c, cells_, values); };
+    const auto open = [&](int gate, int16_t* values) {
+      return gates_[gate].open(gate_sums_, in, m.back, c, cells_, values);
+    };
     if (!open(kForgetGate, forget) || !open(kCellGate, update) || (with_input && !open(kInputGate, take))) return false;
     for (int64_t n = 0; n < cells_; ++n) {
       const int64_t f = logistic_.at(forget[n]), i = with_input ? logistic_.at(take[n]) : 32767 - f;
@@ -307,6 +315,7 @@ class Lstm final : public Kernel {
 
   IntegerGate gates_[kGates];
   Products in_, back_, projection_;
+  GateSums gate_sums_;
   Rescaling hidden_, projection_rescale_;
   const rules::GateTable &logistic_, &tanh_gate_;
   const rules::GateTable* tanh_cell_ = nullptr;
