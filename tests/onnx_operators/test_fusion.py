@@ -96,6 +96,27 @@ def test_clamps_before_narrow_types(kind: str, zero: str) -> None:
     assert check(content, feeds) == "equal"
 
 
+@pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4])
+@pytest.mark.parametrize("mover", ["Reshape", "Transpose", "DepthToSpace", "Gather", "Resize", "Split"])
+def test_movement_of_four_bits(kind: int, mover: str) -> None:
+    """Data movement between pairs of 4 bits stays real."""
+    x = np.random.default_rng(4).standard_normal((1, 4, 6, 6), np.float32)
+    operands = {"Reshape": ["d", "rows"], "Gather": ["d", "one"], "Resize": ["d", "", "twice"]}.get(mover, ["d"])
+    given = {"DepthToSpace": {"blocksize": 2}, "Split": {"num_outputs": 1}}.get(mover, {})
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node(mover, operands, ["m"], **given),
+        helper.make_node("QuantizeLinear", ["m", "s", "z"], ["p"]),
+        helper.make_node("DequantizeLinear", ["p", "s", "z"], ["y"]),
+    ]
+    constants = {"s": np.float32(0.3), "z": np.array(1, helper.tensor_dtype_to_np_dtype(kind))}
+    constants |= {"rows": np.array([4, 36]), "one": np.array([0]), "twice": np.float32([1, 1, 2, 2])}
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)
+    assert _rewritten(content, "") == _optimised(content, "1")
+    assert check(content, feeds) == "equal"
+
+
 @needs_wide
 def test_bytes(request: pytest.FixtureRequest) -> None:
     """Fused nodes on the runtime's own values, and outputs that follow from exact nodes alone."""

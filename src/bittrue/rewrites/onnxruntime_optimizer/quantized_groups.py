@@ -151,7 +151,7 @@ def _choice(editor: Editor, group: Group) -> str:
     return _one_type(editor, group, 2)
 
 
-def _movement(editor: Editor, group: Group, excluded: tuple[str, ...] = (), *, ordered: bool = False) -> str:
+def _movement(editor: Editor, group: Group, excluded: tuple[str, ...] = _FOUR, *, ordered: bool = False) -> str:
     if group.clamp is not None:
         return f"{group.clamp.source} follows"
     reason = _one_type(editor, group, 1, excluded)
@@ -167,13 +167,13 @@ def _movement(editor: Editor, group: Group, excluded: tuple[str, ...] = (), *, o
 
 
 def _blocks(editor: Editor, group: Group) -> str:
-    return _movement(editor, group, _SIXTEEN)
+    return _movement(editor, group, (*_SIXTEEN, *_FOUR))
 
 
 def _resize(editor: Editor, group: Group) -> str:
     if group.target.operator != "resize_nearest":
         return "only the nearest mode has an integer kernel"
-    return _movement(editor, group, _SIXTEEN)
+    return _movement(editor, group, (*_SIXTEEN, *_FOUR))
 
 
 def _extremes(editor: Editor, group: Group) -> str:
@@ -184,10 +184,6 @@ def _max_pool(editor: Editor, group: Group) -> str:
     if group.target.version < 12:
         return f"version {group.target.version} knows no integers"
     return _extremes(editor, group)
-
-
-def _split(editor: Editor, group: Group) -> str:
-    return _movement(editor, group, _FOUR)
 
 
 def _arg_max(editor: Editor, group: Group) -> str:
@@ -308,7 +304,7 @@ CHECKS: Mapping[str, Check] = {
     "Resize": _resize,
     "MaxPool": _max_pool,
     **dict.fromkeys(("ReduceMax", "ReduceMin"), _extremes),
-    "Split": _split,
+    "Split": _movement,
     "ArgMax": _arg_max,
 }
 
