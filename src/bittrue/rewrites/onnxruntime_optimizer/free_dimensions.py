@@ -426,6 +426,15 @@ class _Walk:
         given = self._of_rank(node.inputs[1]) if target is None else tuple(target.reshape(-1).tolist())
         return (_broadcast([first, given]),) if given is not None and node.source == "Expand" else ()
 
+    def by_values(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        """ConstantOfShape, Tile and Resize: only the rank where the runtime does not know what values they read."""
+        if node.source == "ConstantOfShape":
+            given, rank = node.inputs[:1], self._of_rank(node.inputs[0])
+        else:
+            given, rank = node.inputs[1:], (UNKNOWN,) * len(first)
+        known = all(self.folded(index) is not None for index in given if index is not None)
+        return () if known else (rank,)
+
     def _of_rank(self, shape: int | None) -> Sizes | None:
         """As many sizes as a shape, whose values are not known, has elements."""
         count = self.get(shape)
@@ -515,6 +524,7 @@ _RULES: dict[str, _Rule] = {
     "dynamic_quantize_linear": _Walk.dynamic_quantize_linear,
     "einsum_view": _Walk.einsum,
     "expand_dims": _Walk.expand_dims,
+    "fill": _Walk.by_values,
     "gather": _Walk.gather,
     "gather_nd": _Walk.gather_nd,
     "group_normalization": _Walk.groups,
@@ -524,12 +534,17 @@ _RULES: dict[str, _Rule] = {
     "one_hot": _Walk.one_hot,
     "pad": _Walk.pad,
     "reshape": _Walk.reshape,
+    "resize_antialiased": _Walk.by_values,
+    "resize_cubic": _Walk.by_values,
+    "resize_linear": _Walk.by_values,
+    "resize_nearest": _Walk.by_values,
     "rnn": _Walk.recurrent,
     "shape": _Walk.shape,
     "slice_axes": _Walk.slice_axes,
     "space_to_depth": _Walk.blocks_and_depth,
     "split": _Walk.split,
     "squeeze": _Walk.squeeze,
+    "tile": _Walk.by_values,
     "topk_v2": _Walk.top,
     "transpose": _Walk.transpose,
 }
