@@ -633,8 +633,11 @@ void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uin
   const __m512i flip = _mm512_set1_epi32(requantize.flip);
   ExactGroup group{};
   bool exact = false;
-  for (int64_t first = 0; first < count; first += 16) {
-    const int64_t used = count - first < 16 ? count - first : 16;
+  // Vectors with one multiplier share its constants.
+  constexpr int kTogether = 8;
+  const int64_t block = shared ? 16 * kTogether : 16;
+  for (int64_t first = 0; first < count; first += block) {
+    const int64_t used = count - first < block ? count - first : block;
     if (!shared || first == 0) {
       exact = rule.form != Form::each;
       for (int64_t lane = 0; lane < (shared ? 1 : used) && exact; ++lane) {
@@ -647,9 +650,16 @@ void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uin
       }
     }
     if (exact) {
-      const __mmask16 mask = static_cast<__mmask16>((1u << used) - 1);
-      const __m512i stored = rule.rescale(_mm512_maskz_loadu_epi32(mask, acc + first), group);
-      _mm512_mask_cvtepi32_storeu_epi8(out + first, mask, _mm512_add_epi32(stored, flip));
+      const int vectors = static_cast<int>((used + 15) / 16);
+      const auto mask = [&](int v) {
+        return static_cast<__mmask16>(used - 16 * v < 16 ? (1u << (used - 16 * v)) - 1 : 0xffff);
+      };
+      __m512i sums[kTogether];
+      for (int v = 0; v < vectors; ++v) sums[v] = _mm512_maskz_loadu_epi32(mask(v), acc + first + 16 * v);
+      rule.rescale(sums, vectors, group, sums);
+      for (int v = 0; v < vectors; ++v) {
+        _mm512_mask_cvtepi32_storeu_epi8(out + first + 16 * v, mask(v), _mm512_add_epi32(sums[v], flip));
+      }
     } else {
       for (int64_t i = first; i < first + used; ++i) out[i] = portable::requantize_one(requantize, acc[i], i);
     }
