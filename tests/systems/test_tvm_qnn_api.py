@@ -341,6 +341,8 @@ def conv(**changed: Any) -> Callable[[], Any]:
         ),
         (lambda: qnn.conv2d_transpose(U8, KERNEL[:2], 0, 0, 1.0, 1.0, dilation=(2, 1)), "dilation"),
         (lambda: qnn.clip(U8, -1, 6), "a_min"),
+        (lambda: qnn.requantize(S8, 0.5, 0, 1.0, 0, axis=4), "axis"),
+        (lambda: qnn.mul(U8, U8, [1.0] * 4, 0, [1.0] * 4, 0, 1.0, 0, 3, -1), "rhs_axis"),
         (lambda: qnn.dequantize(np.int8(3), [0.5], 0), "axis"),
         (lambda: qnn.simulated_quantize(F32(3), 0.5, 0), "axis"),
         (lambda: qnn.dense(U8, KERNEL, 0, 0, 1.0, 1.0, 3), "data"),

@@ -67,6 +67,8 @@ def _binary(
     if function == "mul" and any(parameters[f"{p}_scale"].ndim for p in ("lhs", "rhs")):
         counts = {parameters[f"{p}_scale"].size for p in ("lhs", "rhs")}
         axes = {attributes[f"{p}_axis"] for p in ("lhs", "rhs")} - {-1}
+        if lhs_parameters[2] != rhs_parameters[2]:
+            raise checks.wrong(function, "rhs_axis", "the system wants it written as lhs_axis is")
         if len(axes) > 1 or len(counts) > 1 or len(first.shape) != len(second.shape):
             raise checks.wrong(function, "rhs_axis", "scales per channel must belong to the same axis of both operands")
         # One number beside a vector of one.
@@ -172,7 +174,7 @@ def mul(
     Args:
         lhs, rhs: int8, uint8, int16, uint16 or int32, of one type, shapes that broadcast; int32 results wrap.
         lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`,
-            which must be one axis of both operands.
+            which must be one axis of both operands, and the same number where there is a vector of scales.
         output_scale, output_zero_point: one. All zero points may be symbolic tensors.
 
     Returns:

@@ -211,6 +211,9 @@ def requantize(
     [-2, -1, 1, 2]
     """
     x = checks.tensor("requantize", "data", data, ("s8", "u8", "s16", "s32", "s64"))
+    if x.rank:
+        # The system asks for one that fits also where it plays no part.
+        checks.axis("requantize", "axis", axis, x.rank)
     at, sizes = _per_axis("requantize", axis, x, input_scale, input_zero_point)
     if sizes and x.rank and x.shape[at] != 1:
         sizes = (x.shape[at],)
