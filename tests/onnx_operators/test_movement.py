@@ -177,7 +177,7 @@ def pad(rng: np.random.Generator) -> Case:
     opset = int(rng.integers(11, 25))
     dtype = np.dtype(rng.choice("f4 f8 f2 u1 i1 i4 i8 u4 u8 ?".split()[: 10 if opset >= 13 else 2]))
     x = ordinary(bits(rng, shape(rng, 1, 4), dtype))
-    mode = str(rng.choice(["constant", "reflect", "edge", *(["wrap"] if opset >= 19 else [])]))
+    mode = str(rng.choice(["constant", "reflect", "edge", "wrap"]))
     count = x.ndim
     axes = None
     if opset >= 18 and rng.random() < 0.4:
@@ -200,7 +200,13 @@ def old_pad(rng: np.random.Generator) -> Case:
     x = bits(rng, shape(rng, 1, 4), "f4")
     pads = rng.integers(-1 if rng.random() < 0.2 else 0, 4, 2 * x.ndim)
     attributes = {"pads": pads.tolist(), "value": float(np.float32(rng.normal()))}
-    return "Pad", {"x": x}, [kind("f4")], {**attributes, "mode": str(rng.choice(["constant", "edge", "reflect"]))}, 10
+    return (
+        "Pad",
+        {"x": x},
+        [kind("f4")],
+        {**attributes, "mode": str(rng.choice(["constant", "edge", "reflect", "wrap"]))},
+        10,
+    )
 
 
 def where(rng: np.random.Generator) -> Case:

@@ -442,7 +442,7 @@ def _instance(rng: np.random.Generator) -> Model:
 def _group(rng: np.random.Generator) -> Model:
     groups = int(rng.integers(1, 4))
     channels = groups * int(rng.integers(1, 4))
-    shape = (int(rng.integers(1, 3)), channels, *shape_of(rng, 1, 3, 7))
+    shape = (int(rng.integers(1, 3)), channels, *shape_of(rng, 0, 3, 7))
     opset = int(rng.choice([18, 21]))
     count = groups if opset < 21 else channels
     operands = {"x": reals(rng, shape), "scale": reals(rng, (count,)), "bias": reals(rng, (count,))}

@@ -116,11 +116,14 @@ def _slice(source: Source) -> None:
     source.emit("slice_axes", source.type(0), inputs=[*source.inputs[:1], *operands])
 
 
+_MODES = ("constant", "reflect", "edge", "wrap")
+
+
 def _pad(source: Source) -> None:
     mode = source.text("mode", "constant")
-    modes = ("constant", "reflect", "edge", *(("wrap",) if source.version >= 19 else ()))
-    if mode not in modes:
-        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is not among {list(modes)}")
+    # Runtimes know "wrap" in every version.
+    if mode not in _MODES:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is not among {list(_MODES)}")
     attributes: dict[str, Attribute] = {"mode": mode, "widths": "list_or_row" if source.version < 13 else "list"}
     if source.version >= 11:
         source.emit("pad", source.type(0), attributes)
@@ -211,8 +214,8 @@ def _range(source: Source) -> None:
 
 def _pad_of_operands(source: Source) -> None:
     mode = source.text("mode", "constant")
-    if mode not in ("constant", "reflect", "edge"):
-        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is no mode")
+    if mode not in _MODES:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is not among {list(_MODES)}")
     source.emit("pad", source.type(0), {"mode": mode, "widths": "list_or_row"})
 
 

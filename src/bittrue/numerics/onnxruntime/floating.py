@@ -16,7 +16,9 @@ _OF_NOTHING = "sums of no products are 0, where the runtime may give what lay in
 _LIBRARY = "the last element of an odd number of them has what this machine's C library gives"
 _TWO_NANS = "of two NaN operands the runtime may keep the other one"
 _NAN = "NaN: the result depends on vectors in the runtime"
-_MAXIMA = f"{_NAN}; so do the sign of a largest 0 and what a window of -infinity alone gives"
+_MAXIMA = (
+    f"{_NAN}; so do the sign of a largest 0 and what a window of -infinity alone gives (docs/facts/onnxruntime.md 5.24)"
+)
 _PLAIN = {"plain_range": "unlimited"}
 _INTEGERS = ("s32", "s64")
 _EXPONENTS = "s32|s64|f32|f64"

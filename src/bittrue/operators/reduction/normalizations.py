@@ -111,7 +111,7 @@ def infer_group(call: Call) -> list[Shape]:
     """The input's shape [N, C, ...]; scale and bias per channel, or per group with `per_group`."""
     call.expect(3)
     x = call.input(0)
-    call.rank(x, 3, 8)
+    call.rank(x, 2, 8)
     groups = _groups(call)
     if groups < 1 or x.shape[1] % groups:
         raise call.invalid("BT-NORM-GROUPS", f"{x.shape[1]} channels do not fall into {groups} groups")
