@@ -114,13 +114,18 @@ void gate_sums(const rules::Multiplier& by_first, const rules::Multiplier& by_se
   int64_t i = 0;
   for (; i + 8 <= count; i += 8) store16(reinterpret_cast<uint8_t*>(out + i), eight(first + i, second + i));
   if (i == count) return;
-  const auto rest = static_cast<size_t>(count - i);
+  if (count > 8) {  // the last ones once more
+    i = count - 8;
+    store16(reinterpret_cast<uint8_t*>(out + i), eight(first + i, second + i));
+    return;
+  }
+  const auto rest = static_cast<size_t>(count);
   alignas(32) int32_t one[8] = {}, other[8] = {};
   alignas(16) int16_t sums[8];
-  std::memcpy(one, first + i, rest * sizeof *one);
-  std::memcpy(other, second + i, rest * sizeof *other);
+  std::memcpy(one, first, rest * sizeof *one);
+  std::memcpy(other, second, rest * sizeof *other);
   store16(reinterpret_cast<uint8_t*>(sums), eight(one, other));
-  std::memcpy(out + i, sums, rest * sizeof *sums);
+  std::memcpy(out, sums, rest * sizeof *sums);
 }
 
 void max_rows(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high) {
