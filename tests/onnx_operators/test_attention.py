@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper
 
+import bittrue
 from support.attention_models import GENERATORS, HALVES, normal
 from support.onnx_models import MICROSOFT, Checks, build, check, natively, needs_wide, single
 
@@ -179,3 +180,10 @@ def test_keys_that_no_query_of_a_block_sees(operator: str, odd: str) -> None:
         model = single("Attention", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=("w", "b"))
     assert check(*model) == "equal"
     natively(*model, "onnxruntime-avx2")
+
+
+def test_an_encoder_of_speech_fits_into_memory() -> None:
+    """Half a minute of Whisper: 1500 rows, of which one head's scores are held at a time."""
+    inputs = {name: np.zeros((1, 1500, 6 * 64), np.float32) for name in "qkv"}
+    content, _ = single("MultiHeadAttention", inputs, [TensorProto.FLOAT], {"num_heads": 6}, domain=MICROSOFT)
+    assert bittrue.load(content).prepare("onnxruntime").plan.steps

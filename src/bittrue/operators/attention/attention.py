@@ -34,7 +34,7 @@ import numpy as np
 
 from ...errors import RunError
 from ...graph import Attribute
-from ...records import dataclass
+from ...records import dataclass, replace
 from ...rules import attention, cached_product, real_product, real_softmax
 from ...rules.attention import Attended, Head
 from ..core.base import Call, Lowered, Operand, Operator, Shape, Step
@@ -276,7 +276,8 @@ def lower(call: Call) -> Lowered:
     return Lowered(
         parameters=parameters,
         work=scores * (s.size + s.value_size),
-        scratch=64 * s.queries * s.keys + 16 * scores + 16 * cached,
+        # Of one head at a time; masks of all of them, and the scores that are asked for.
+        scratch=(64 + 8 * s.batch) * s.queries * s.keys + (10 if len(call.outputs) > 3 else 2) * scores + 16 * cached,
     )
 
 
@@ -452,13 +453,14 @@ def _attend(step: Step, head: Callable[[int, int, int], Head], scales: Sequence[
     rule = attention.RULES[step.rules["attention"]]
     product = real_product.RULES[step.rules["real_product"]] if not scales else None
     softmax = real_softmax.RULES[step.rules["real_softmax"]]
-    shared = step["heads"] // step["key_heads"]
+    shared, kept = step["heads"] // step["key_heads"], step["scores"] if len(step.outputs) > 3 else ""
     found = []
     for b in range(step["batch"]):
         for n in range(step["heads"]):
             check_stop()
             own = product or _cached_product(step, scales, n // shared)
-            found.append(rule.apply(head(b, n, n // shared), own, softmax))
+            one = rule.apply(head(b, n, n // shared), own, softmax)
+            found.append(replace(one, scores={name: s for name, s in one.scores.items() if name == kept}))
     return found
 
 
