@@ -71,8 +71,11 @@ module() {
 
 # sys.executable is this script: a process that Python starts is emulated, too, where the kernel knows no such binary.
 starter() {
+  # What it starts may add to the path; what the host has there is none of ours.
   printf '%s\n' '#!/usr/bin/env bash' \
-    "export PYTHONPATH=$folder/package:$folder/site PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1" \
+    '[[ -n ${BITTRUE_EMULATED:-} ]] || PYTHONPATH=' \
+    "export BITTRUE_EMULATED=1 PYTHONPATH=\${PYTHONPATH:+\$PYTHONPATH:}$folder/package:$folder/site" \
+    "export PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1" \
     "exec qemu-aarch64 -L $folder/root -0 $folder/root/usr/bin/python $folder/root/usr/bin/python$version \"\$@\"" \
     > "$folder/root/usr/bin/python"
   chmod +x "$folder/root/usr/bin/python"

@@ -18,7 +18,7 @@ from bittrue.graph import Graph
 from .native import check_native
 from .oracle import Answer
 from .recorded import Case, Recorder
-from .runtimes import RUNTIMES, runtime_of
+from .runtimes import RUNTIMES, here, runtime_of
 from .ugly import UNDEFINED, feeds_like, uglier
 from .values import random_values
 
@@ -53,11 +53,12 @@ def check(
 ) -> str:
     """Compare every computed tensor after the last feed set. Returns ``"equal"`` or ``"refused"``.
 
-    Compared is `numerics` (default: the one that the test is repeated for) with the resolver that it reproduces.
+    Compared is `numerics` (default: the one that the test is repeated for), as this processor has it, with the resolver
+    that it reproduces.
     `may_refuse` holds error codes with which bittrue may refuse what the runtime runs: its result is undefined there.
     """
     numerics = numerics or COMPARED
-    ours = compute(content, feeds, numerics)
+    ours = compute(content, feeds, here(numerics))
     answer = RUNTIMES[numerics].run(content, feeds, list(ours.names))
     outcome = judge(ours, answer, numerics, may_refuse)
     if numerics == "litert" and RECORDER is None and currently_in_test_context():
@@ -86,7 +87,7 @@ def _check_uglier(content: bytes, feeds: list[list[np.ndarray]], may_refuse: Col
     except (OverflowError, bittrue.BittrueError):
         # No file can say that, or it was refused while it was read.
         return
-    ours = compute(changed, fed, "litert")
+    ours = compute(changed, fed, here("litert"))
     answer = RUNTIMES["litert"].run(changed, fed, list(ours.names))
     try:
         judge(ours, answer, "litert", (*may_refuse, *UNDEFINED))
@@ -134,7 +135,7 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str, *, sam
             values = session.trace(*feed)
         names.update(_called(session, graphs, values))
         check_native(session, feeds, values, isas=_instruction_sets(content, sampled))
-        inexact = _inexact(session.plan)
+        inexact = inexact_names(session.plan)
         constants = (t.values() for one in graphs for t in one.tensors if t.dtype == "f32" and t.is_constant)
         runtime = runtime_of(numerics)
         if not runtime.subnormal and _subnormal(itertools.chain(*feeds, values.values(), constants)):
@@ -200,7 +201,7 @@ def _real(arrays: Iterable[np.ndarray]) -> bool:
     return any(a.dtype.kind == "f" for a in arrays)
 
 
-def _inexact(plan: bittrue.Plan) -> frozenset[str]:
+def inexact_names(plan: bittrue.Plan) -> frozenset[str]:
     """What steps of inexact rows give, and all that is computed from it."""
     found: set[int] = set()
     for step in plan.steps:

@@ -38,18 +38,9 @@ _TYPES, _LARGEST = ("int8", "uint8", "int16", "float32"), 2500
 
 
 def _serve(pipe: Any, resolver: str) -> None:
-    """As the oracle does, but no tensor is resized to a scalar: the wheel for aarch64 dies of such a shape."""
-    from ai_edge_litert.interpreter import Interpreter
-
+    """As the oracle does."""
     from . import oracle
 
-    resize = Interpreter.resize_tensor_input
-
-    def unless_scalar(self: Any, index: int, shape: list[int], strict: bool = False) -> None:
-        if shape:
-            resize(self, index, shape, strict)
-
-    Interpreter.resize_tensor_input = unless_scalar
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     oracle._answer(pipe, resolver)
 

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 import bittrue
 from bittrue.runners.processor import onnxruntime_here
 
-from .differential import assert_same
+from .differential import assert_same, inexact_names
 from .native import check_native
 from .oracle import Answer
 from .recorded import Case, Recorder
@@ -219,8 +219,11 @@ def checking(
         assert isinstance(theirs, Refused) or refusal.code in may_refuse, f"refused what the runtime runs: {refusal}"
         return "refused"
     assert not isinstance(theirs, Refused), f"ran what the runtime refuses: {theirs.message}"
+    # Where nobody has named all rules, rows say so; what they give is not compared.
+    unknown = inexact_names(session.plan) if HERE.endswith("@aarch64") and numerics == HERE else ()
     for name, array in theirs.items():
-        assert_same(name, values[name], array)
+        if name not in unknown:
+            assert_same(name, values[name], array)
     yield
     if native:
         everything = bittrue.isas()

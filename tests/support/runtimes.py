@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 from dataclasses import dataclass
 
 import numpy as np
+
+import bittrue
 
 from .oracle import Answer, oracle
 
@@ -93,6 +96,12 @@ RUNTIMES = {
 
 # What runtimes of other formats answered elsewhere: they have tests of their own here.
 _OTHER = Runtime("")
+
+
+def here(numerics: str) -> str:
+    """The numerics that has the runtime's bits on the processor that runs the tests."""
+    other = f"{numerics}@{platform.machine()}"
+    return other if other in bittrue.numerics_names() else numerics
 
 
 def runtime_of(numerics: str) -> Runtime:
