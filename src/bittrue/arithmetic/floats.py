@@ -123,6 +123,8 @@ def fused_multiply_add_64(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) 
     >>> one = 1 + 2.0**-30
     >>> float(fused_multiply_add_64(one, one, -1 - 2.0**-29)) == 2.0**-60
     True
+    >>> float(fused_multiply_add_64(1e300, -1e300, np.inf))
+    inf
     """
     a, b, c = np.broadcast_arrays(*(np.asarray(x, np.float64) for x in (a, b, c)))
     with np.errstate(all="ignore"):
@@ -134,7 +136,9 @@ def fused_multiply_add_64(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) 
         result = np.asarray(total + add_to_odd(lower, last))
         sizes = [np.abs(x) for x in (a, b, c)]
         plain = ~np.isfinite(a) | ~np.isfinite(b) | ~np.isfinite(c) | (product == 0) & ((a == 0) | (b == 0))
-        result = np.where(plain, product + c, result)
+        # A product of finite numbers that leaves the range is finite beside an infinity.
+        infinite = np.isfinite(a) & np.isfinite(b) & np.isinf(c)
+        result = np.where(infinite, c, np.where(plain, product + c, result))
         odd = np.zeros(a.shape, bool)
         for x in sizes:
             odd |= (x > _LARGE) | ((x < _SMALL) & (x != 0))
