@@ -16,6 +16,11 @@ class GateTable {
     for (int x = -32768; x <= 32767; ++x) entries_[static_cast<uint16_t>(x)] = static_cast<int16_t>(function(x));
   }
   int64_t at(int64_t x) const { return entries_[static_cast<uint16_t>(x)]; }
+  // In place.
+  void apply(int16_t* x, int64_t count) const {
+    const int16_t* entries = entries_.data();
+    for (int64_t i = 0; i < count; ++i) x[i] = entries[static_cast<uint16_t>(x[i])];
+  }
 
  private:
   std::vector<int16_t> entries_;

@@ -138,7 +138,8 @@ class Lstm final : public Kernel {
     back_.pack(cores);
     exponent_ = static_cast<int>(step.integer("cell_exponent", -15, rules::kMostTanhBits - 15));
     tanh_cell_ = &rules::tanh_table(15 + exponent_);
-    cell_clip_ = step.integer("cell_clip", 0, 32767);
+    const auto clip = static_cast<int32_t>(step.integer("cell_clip", 0, 32767));
+    cell_low_ = clip > 0 ? -clip : INT16_MIN, cell_high_ = clip > 0 ? clip : INT16_MAX;
     hidden_zero_point_ = step.integer("hidden_zero_point", -kLargestZeroPoint, kLargestZeroPoint);
     output_zero_point_ = step.integer("output_zero_point", -kLargestZeroPoint, kLargestZeroPoint);
     projected_ = step.has_array("projection_multiplier") || step.has_array("projection_factor");
@@ -285,18 +286,27 @@ class Lstm final : public Kernel {
       return gates_[gate].open(gate_sums_, in, m.back, c, cells_, values);
     };
     if (!open(kForgetGate, forget) || !open(kCellGate, update) || (with_input && !open(kInputGate, take))) return false;
+    logistic_.apply(forget, cells_);
+    tanh_gate_.apply(update, cells_);
+    if (with_input) {
+      logistic_.apply(take, cells_);
+    } else {
+      for (int64_t n = 0; n < cells_; ++n) take[n] = static_cast<int16_t>(32767 - forget[n]);
+    }
+    // In 32 bits, for vectors: products of 16-bit numbers are at most 2^30, and `down` at most 21.
+    const auto away = [](int32_t x, int down) { return (x + (1 << (down - 1)) - (x < 0 ? 1 : 0)) >> down; };
+    const int down = 30 + exponent_;
+    const int32_t low = cell_low_, high = cell_high_;
     for (int64_t n = 0; n < cells_; ++n) {
-      const int64_t f = logistic_.at(forget[n]), i = with_input ? logistic_.at(take[n]) : 32767 - f;
-      const int64_t added = arithmetic::divide_by_power_of_two_away(i * tanh_gate_.at(update[n]), 30 + exponent_);
-      int64_t value = arithmetic::saturating_add_s16(arithmetic::divide_by_power_of_two_away(f * c[n], 15), added);
-      if (cell_clip_ > 0) value = std::min(std::max(value, -cell_clip_), cell_clip_);
-      c[n] = static_cast<int16_t>(value);
+      const int32_t sum = away(forget[n] * c[n], 15) + away(take[n] * update[n], down);
+      c[n] = static_cast<int16_t>(std::min(std::max(sum, low), high));
     }
     // Its peephole sees the new cells.
     if (!open(kOutputGate, output)) return false;
+    logistic_.apply(output, cells_);
     uint8_t* hidden = projected_ ? m.hidden : m.h;
     for (int64_t n = 0; n < cells_; ++n) {
-      const int64_t value = hidden_(logistic_.at(output[n]) * tanh_cell_->at(c[n]));
+      const int64_t value = hidden_(output[n] * tanh_cell_->at(c[n]));
       hidden[n] = static_cast<uint8_t>(store(value, hidden_zero_point_) + 128);
     }
     if (projected_) project(m);
@@ -322,7 +332,8 @@ class Lstm final : public Kernel {
   bool time_major_ = false, projected_ = false, store_then_clamp_ = true;
   int exponent_ = 0;
   int64_t batch_ = 0, time_ = 0, features_ = 0, cells_ = 0, outputs_ = 0;
-  int64_t cell_clip_ = 0, projection_clip_ = 0, hidden_zero_point_ = 0, output_zero_point_ = 0;
+  int32_t cell_low_ = INT16_MIN, cell_high_ = INT16_MAX;
+  int64_t projection_clip_ = 0, hidden_zero_point_ = 0, output_zero_point_ = 0;
   int64_t per_worker_ = 0, states_ = 0;
 };
 
