@@ -1,12 +1,14 @@
-"""Global averages of 16 or more channels: in blocks or in planes, as what computes the image leaves it."""
+"""Images in blocks or in planes, as what computes them leaves them: global averages, and sums that threads cut."""
 
 from __future__ import annotations
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import NodeProto, TensorProto, helper
 
-from support.onnx_models import Checks, build, check, natively
+import bittrue
+from support.onnx_models import HERE, Checks, build, check, natively, options
 
 _UNARY = ("Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish", "Abs", "Neg", "Identity", "Softsign")
 _BINARY = ("Add", "Mul", "Sub", "Sum", "Concat")
@@ -129,3 +131,22 @@ def test_windows_of_many_channels_run_natively(operator: str, size: int) -> None
     model = build([node], {"x": x}, {"y": TensorProto.FLOAT}, constants)
     assert check(*model) == "equal"
     natively(*model)
+
+
+@pytest.mark.parametrize(
+    ("channels", "taps", "length", "note"),
+    [(80, 3, 100, True), (256, 1, 100, True), (64, 3, 64, False), (40, 3, 100, False), (128, 1, 100, False)],
+)
+def test_sums_that_depend_on_threads(channels: int, taps: int, length: int, note: bool) -> None:
+    """What the plan does not name has the same bits in a session of several threads."""
+    rng = np.random.default_rng(1)
+    weights = rng.standard_normal((32, channels, taps), np.float32)
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[taps // 2] * 2)]
+    x = rng.standard_normal((1, channels, length), np.float32)
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, {"w": weights})
+    session = bittrue.load(content).prepare(HERE)
+    assert any("several threads" in one for one in session.plan.notes) == note
+    chosen = options()
+    chosen.intra_op_num_threads = 2
+    theirs = onnxruntime.InferenceSession(content, chosen, ["CPUExecutionProvider"]).run(None, {"x": x})[0]
+    assert (theirs.tobytes() == session.run(*feeds)["y"].tobytes()) is not note

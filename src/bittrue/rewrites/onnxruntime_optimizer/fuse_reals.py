@@ -5,13 +5,16 @@ Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operator
 
 from __future__ import annotations
 
+import math
+
 from ...graph import Graph
 from ...operators.pooling.average_reals import CHANNELS
 from .. import Shapes
 from ..editing import Editor
 from .attention_groups import join_attention, mark_attention
 from .block_weights import join_biases
-from .blocked_channels import join_residual_sums
+from .blocked_channels import is_blocked, join_residual_sums
+from .free_dimensions import known_shape
 from .gates import GELU, join_fast_gelu, join_gelu, mark_gates
 from .quantized_preparation import join_products
 from .real_groups import NORMALIZATION, join_layer_normalization, join_root_mean_square, join_skipped_sums
@@ -19,10 +22,12 @@ from .real_products import cast_before_transposing, join_all_transpositions, mar
 
 # What one group leaves can be part of another one.
 _ROUNDS = 10
+# Products that are added up at once, for so many columns per thread; for fewer columns more of them are.
+_TERMS, _COLUMNS = 128, 64
 
 
 def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph, tuple[str, ...]]:
-    """`graph` with groups of real operators joined; no notes.
+    """`graph` with groups of real operators joined, and a note about sums that depend on the number of threads.
 
     Args:
         graph: any graph.
@@ -36,7 +41,24 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph,
         mark_transposed(editor, shapes)
         join_products(editor, shapes)
     join_groups(editor, shapes, block)
-    return (editor.finish(), ()) if editor.touched else (graph, ())
+    notes = _notes(editor, shapes, block)
+    return (editor.finish(), notes) if editor.touched else (graph, notes)
+
+
+def _notes(editor: Editor, shapes: Shapes, block: int) -> tuple[str, ...]:
+    """How many convolutions' sums several threads may cut elsewhere: docs/facts/onnxruntime.md, section 5.25."""
+    count = 0
+    for node in editor.nodes():
+        if node.operator != "conv" or {editor.type(node.inputs[0]), editor.type(node.outputs[0])} != {"f32"}:
+            continue
+        weights, shape = (known_shape(editor, shapes, index) for index in (node.inputs[1], node.outputs[0]))
+        if weights is None or math.prod(weights[1:]) <= _TERMS or is_blocked(editor, node, block):
+            continue
+        count += shape is None or -1 in shape or math.prod(shape[2:]) > _COLUMNS
+    several = "the bits are those of one thread; sessions of several threads may differ in last bits"
+    return (f"{several}: {count} Conv that add up more than {_TERMS} products, not in blocks of channels",) * (
+        count > 0
+    )
 
 
 def join_groups(editor: Editor, shapes: Shapes, block: int) -> None:
