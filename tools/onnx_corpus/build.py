@@ -9,6 +9,8 @@ and FOLDER/failed.json: what an exporter or quantizer could not do, with its wor
 
 import argparse
 import contextlib
+import copy
+import dataclasses
 import inspect
 import io
 import json
@@ -29,7 +31,7 @@ import onnx
 import onnx.version_converter
 import onnxruntime
 import torch
-from further import NETWORKS
+from language import NETWORKS
 from networks import WIDTH, Network
 from onnxruntime import quantization as q
 from onnxruntime.quantization import matmul_nbits_quantizer as blocks
@@ -94,10 +96,33 @@ def _dynamo(made: Network, path: Path, rng: random.Random) -> None:
     )
 
 
+class Narrow(torch.nn.Module):
+    """A module in a narrow type between inputs and outputs of f32."""
+
+    def __init__(self, module: torch.nn.Module, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.module, self.dtype = copy.deepcopy(module).to(dtype), dtype
+
+    def forward(self, *values: torch.Tensor) -> Any:
+        found = self.module(*(v.to(self.dtype) if v.is_floating_point() else v for v in values))
+        found = found if isinstance(found, (tuple, list)) else (found,)
+        return tuple(v.float() if v.is_floating_point() else v for v in found)
+
+
+def _narrow(
+    export: Callable[[Network, Path, random.Random], None], dtype: torch.dtype
+) -> Callable[[Network, Path, random.Random], None]:
+    return lambda made, path, rng: export(
+        dataclasses.replace(made, module=Narrow(made.module, dtype).eval()), path, rng
+    )
+
+
 EXPORTERS: dict[str, Callable[[Network, Path, random.Random], None]] = {
     "torchscript": _torchscript,
     "fixed": _fixed,
     "dynamo": _dynamo,
+    "torchscript_half": _narrow(_torchscript, torch.float16),
+    "dynamo_half": _narrow(_dynamo, torch.float16),
 }
 
 
@@ -148,6 +173,12 @@ def _nbits(source: Path, target: Path, described: dict[str, Any], half: bool = F
 
 def _half(source: Path, target: Path, described: dict[str, Any], keep: bool) -> None:
     onnx.save(float16.convert_float_to_float16(onnx.load(str(source)), keep_io_types=keep), str(target))
+
+
+def _half_converted(source: Path, target: Path, described: dict[str, Any], keep: bool) -> None:
+    from onnxconverter_common import float16 as converter
+
+    onnx.save(converter.convert_float_to_float16(onnx.load(str(source)), keep_io_types=keep), str(target))
 
 
 def _half_dynamic(source: Path, target: Path, described: dict[str, Any]) -> None:
@@ -313,9 +344,17 @@ QUANTIZATIONS: dict[str, Callable[..., None]] = {
     "nbits_qdq": lambda *a: _nbits(*a, block_size=32, is_symmetric=False, accuracy_level=4, quant_format=F.QDQ),
     "nbits_qdq_8": lambda *a: _nbits(*a, bits=8, block_size=32, is_symmetric=True, quant_format=F.QDQ),
     "nbits_qdq_half": lambda *a: _nbits(*a, half=True, block_size=32, is_symmetric=False, quant_format=F.QDQ),
+    "nbits_qdq_short": lambda *a: _nbits(*a, block_size=16, is_symmetric=True, quant_format=F.QDQ),
+    "nbits_8_longest": lambda *a: _nbits(*a, bits=8, block_size=256, is_symmetric=False, accuracy_level=4),
+    "nbits_8_1": lambda *a: _nbits(*a, bits=8, block_size=128, is_symmetric=True, accuracy_level=1),
+    "nbits_0_points": lambda *a: _nbits(*a, block_size=16, is_symmetric=False, accuracy_level=0),
+    "nbits_slimmed": _after(_symmetric, _slimmed),
     "nbits_half": lambda *a: _nbits(*a, half=True, block_size=32, is_symmetric=True, accuracy_level=4),
     "half": lambda *a: _half(*a, True),
     "half_everywhere": lambda *a: _half(*a, False),
+    "half_converted": lambda *a: _half_converted(*a, True),
+    "half_converted_everywhere": lambda *a: _half_converted(*a, False),
+    "half_simplified": _after(lambda *a: _half(*a, True), _simplified),
     "half_dynamic": _half_dynamic,
     "fused": _after(_fused, _fused_dynamic),
     "fused_float": _fused,
@@ -323,7 +362,10 @@ QUANTIZATIONS: dict[str, Callable[..., None]] = {
     "fused_half": lambda *a: _fused(*a, half=True),
     "fused_qdq": _after(_fused, _qdq),
     "fused_nbits": _after(_fused, _symmetric),
+    "fused_saved": _after(_fused, _level("ALL")),
     "saved": _after(_dynamic, _saved),
+    "saved_dynamic": _after(_dynamic, _level("ALL")),
+    "saved_simplified": _after(_simplified, _level("BASIC")),
     "saved_basic": _after(_qdq, _level("BASIC")),
     "saved_extended": _after(_qdq, _saved),
     "saved_layout": _after(_qdq, _level("LAYOUT")),
@@ -331,7 +373,22 @@ QUANTIZATIONS: dict[str, Callable[..., None]] = {
     "saved_float": _level("ALL"),
     "saved_nbits": _after(_symmetric, _level("ALL")),
     "saved_half": _after(lambda *a: _half(*a, True), _saved),
+    "saved_half_all": _after(lambda *a: _half_converted(*a, False), _level("ALL")),
 }
+
+# What quantizers and tools make of exports in a narrow type: names of QUANTIZATIONS begin so.
+NARROW = (
+    "float",
+    "simplified",
+    "slimmed",
+    "nbits_0",
+    "nbits_4",
+    "nbits_8",
+    "nbits_gather",
+    "nbits_slimmed",
+    "nbits_qdq",
+)
+NARROW += ("fused_float", "fused_more", "fused_saved", "saved_simplified", "saved_float", "saved_nbits")
 
 
 def build(name: str, folder: Path, share: int, exporters: tuple[str, ...]) -> list[dict[str, str]]:
@@ -354,7 +411,8 @@ def build(name: str, folder: Path, share: int, exporters: tuple[str, ...]) -> li
             names = [i.name for i in session.get_inputs()]
             described["inputs"] = {n: d for n, d in described["inputs"].items() if n in names}
             (folder / f"{stem}.json").write_text(json.dumps(described, indent=1))
-            for kind in rng.sample(list(QUANTIZATIONS), min(share, len(QUANTIZATIONS))):
+            kinds = [k for k in QUANTIZATIONS if exporter in ("torchscript", "fixed", "dynamo") or k.startswith(NARROW)]
+            for kind in rng.sample(kinds, min(share, len(kinds))):
                 target = folder / f"{stem}.{kind}.onnx"
                 try:
                     QUANTIZATIONS[kind](source, target, described)

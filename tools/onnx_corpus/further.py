@@ -32,7 +32,8 @@ from torch import nn
 SIDE = {"num_key_value_heads": 2, "head_dim": WIDTH // 4}
 
 
-def _model(cls: str, config: str, **options: Any) -> Any:
+def instance(cls: str, config: str, **options: Any) -> Any:
+    """A model of `transformers` by the names of its classes, ready to run."""
     import transformers
 
     made = getattr(transformers, config)(**options)
@@ -58,9 +59,11 @@ class Cached(nn.Module):
         return (result.logits, *present)
 
 
-def _cached(cls: str, config: str, heads: int = 4, **changes: Any) -> Callable[[], Network]:
+def with_cache(cls: str, config: str, heads: int = 4, **changes: Any) -> Callable[[], Network]:
+    """A decoder whose keys and values are inputs and outputs, with `heads` heads of keys."""
+
     def make() -> Network:
-        module = Cached(_model(cls, config, **{**SMALL, **changes}), LAYERS)
+        module = Cached(instance(cls, config, **{**SMALL, **changes}), LAYERS)
         inputs = {
             "input_ids": Input(("batch", "sequence"), "tokens"),
             "attention_mask": Input(("batch", "past + sequence"), "mask"),
@@ -92,7 +95,7 @@ class Pooled(nn.Module):
 def _pooled(first: bool) -> Callable[[], Network]:
     def make() -> Network:
         inputs = {**TOKENS, "token_type_ids": Input(("batch", "sequence"), "labels", 2)}
-        return Network(Pooled(_model("BertModel", "BertConfig", **SMALL), first).eval(), inputs, "encoder")
+        return Network(Pooled(instance("BertModel", "BertConfig", **SMALL), first).eval(), inputs, "encoder")
 
     return make
 
@@ -109,10 +112,12 @@ class Both(nn.Module):
         return self.model(**given).logits
 
 
-def _both(cls: str, config: str, first: Input, name: str = "input_ids", **options: Any) -> Callable[[], Network]:
+def both_ends(cls: str, config: str, first: Input, name: str = "input_ids", **options: Any) -> Callable[[], Network]:
+    """Encoder and decoder in one graph; `first` is what the encoder reads, `name` what the model calls it."""
+
     def make() -> Network:
         inputs = {name: first, "decoder_input_ids": Input(("batch", "target"), "tokens")}
-        made = Network(Both(_model(cls, config, **options), name).eval(), inputs, "encoder and decoder")
+        made = Network(Both(instance(cls, config, **options), name).eval(), inputs, "encoder and decoder")
         made.free["target"] = 5
         return made
 
@@ -144,19 +149,19 @@ T5 = {
 SOURCE = Input(("batch", "sequence"), "tokens")
 
 NETWORKS |= {
-    "cached_gpt2": _cached("GPT2LMHeadModel", "GPT2Config", n_embd=WIDTH, n_layer=LAYERS, n_head=4, n_positions=64),
-    "cached_llama": _cached("LlamaForCausalLM", "LlamaConfig", 2, num_key_value_heads=2),
-    "cached_qwen2": _cached("Qwen2ForCausalLM", "Qwen2Config", 2, num_key_value_heads=2, attn_implementation="sdpa"),
-    "cached_qwen3": _cached("Qwen3ForCausalLM", "Qwen3Config", 2, **SIDE),
-    "cached_gemma2": _cached("Gemma2ForCausalLM", "Gemma2Config", 2, **SIDE, sliding_window=16),
-    "cached_phi3": _cached("Phi3ForCausalLM", "Phi3Config", 2, num_key_value_heads=2, pad_token_id=0),
-    "cached_opt": _cached("OPTForCausalLM", "OPTConfig", ffn_dim=INNER, word_embed_proj_dim=WIDTH),
+    "cached_gpt2": with_cache("GPT2LMHeadModel", "GPT2Config", n_embd=WIDTH, n_layer=LAYERS, n_head=4, n_positions=64),
+    "cached_llama": with_cache("LlamaForCausalLM", "LlamaConfig", 2, num_key_value_heads=2),
+    "cached_qwen2": with_cache("Qwen2ForCausalLM", "Qwen2Config", 2, num_key_value_heads=2, attn_implementation="sdpa"),
+    "cached_qwen3": with_cache("Qwen3ForCausalLM", "Qwen3Config", 2, **SIDE),
+    "cached_gemma2": with_cache("Gemma2ForCausalLM", "Gemma2Config", 2, **SIDE, sliding_window=16),
+    "cached_phi3": with_cache("Phi3ForCausalLM", "Phi3Config", 2, num_key_value_heads=2, pad_token_id=0),
+    "cached_opt": with_cache("OPTForCausalLM", "OPTConfig", ffn_dim=INNER, word_embed_proj_dim=WIDTH),
     "minilm_mean": _pooled(False),
     "bge_first": _pooled(True),
-    "t5": _both("T5ForConditionalGeneration", "T5Config", SOURCE, **T5),
-    "bart": _both("BartForConditionalGeneration", "BartConfig", SOURCE, **BART),
-    "marian": _both("MarianMTModel", "MarianConfig", SOURCE, **BART, activation_function="silu"),
-    "whisper": _both(
+    "t5": both_ends("T5ForConditionalGeneration", "T5Config", SOURCE, **T5),
+    "bart": both_ends("BartForConditionalGeneration", "BartConfig", SOURCE, **BART),
+    "marian": both_ends("MarianMTModel", "MarianConfig", SOURCE, **BART, activation_function="silu"),
+    "whisper": both_ends(
         "WhisperForConditionalGeneration",
         "WhisperConfig",
         Input(("batch", 20, 80)),
