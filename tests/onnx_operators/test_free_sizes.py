@@ -102,6 +102,14 @@ _COMPUTED = "s = Shape(x) g = Gather(s, nought)"
 _DECLARED = {
     "ConstantOfShape": f"{_COMPUTED} c = Concat<axis=0>(g, twelve, width) y = ConstantOfShape(c)",
     "Tile": f"{_COMPUTED} c = Concat<axis=0>(g, first, first) y = Tile(sample, c)",
+    "Flatten": (
+        f"{_COMPUTED} c = Concat<axis=0>(g, first, first) t = Tile(column, c) f = Flatten<axis=1>(t)"
+        " u = Unsqueeze(f, last) y = Mul(u, x)"
+    ),
+    "Range": (
+        f"{_COMPUTED} c = Concat<axis=0>(g, twelve) n = Gather(c, step) r = Range(start, n, step) f = Cast<to=1>(r)"
+        " u = Unsqueeze(f, ends) y = Mul(u, x)"
+    ),
     "Resize": f'{_COMPUTED} c = Concat<axis=0>(g, twelve, width) y = Resize<mode="nearest">(sample, , , c)',
 }
 
@@ -115,7 +123,7 @@ def _model(nodes: str, opset: int, declared: str = "") -> bytes:
     )
     model, rng = onnx.parser.parse_model(text), np.random.default_rng(5)
     reals = {"rows": (8, 8), "narrow": (8, 4), "table": (20, 8), "table4": (20, 4), "three": (8, 24), "three_v": (24,)}
-    reals |= {"sample": (1, 12, 8)}
+    reals |= {"sample": (1, 12, 8), "column": (1, 12, 1)}
     constants: dict[str, np.ndarray | np.generic] = {
         name: rng.standard_normal(shape).astype(np.float32)
         for name, shape in {**reals, "v": (8,), "one": (8,), "blocks": (20, 1)}.items()
@@ -134,6 +142,9 @@ def _model(nodes: str, opset: int, declared: str = "") -> bytes:
         "most": np.array([np.iinfo(np.int64).max]),
         "width": np.array([_WIDTH]),
         "twelve": np.array([12]),
+        "start": np.array(0),
+        "step": np.array(1),
+        "ends": np.array([0, 2]),
         "shifted": np.array([0, 1, 0, 0, -1, 0]),
         "heads": np.array([0, 0, 2, 4]),
         "joined": np.array([0, 0, 8]),

@@ -161,6 +161,8 @@ class _Walk:
             return (_broadcast([self.get(index) for index in node.inputs if index is not None]),)
         if node.operator == "matmul" and node.source in _PRODUCTS:
             return (self._product(node),)
+        if node.source == "Range":
+            return self.count(node)
         rule = _Walk.over_axes if node.operator in _OVER_AXES else _RULES.get(node.operator)
         if rule is None:
             return ()
@@ -426,6 +428,24 @@ class _Walk:
         given = self._of_rank(node.inputs[1]) if target is None else tuple(target.reshape(-1).tolist())
         return (_broadcast([first, given]),) if given is not None and node.source == "Expand" else ()
 
+    def count(self, node: Node) -> Sequence[Sizes | None]:
+        """Range: how many there are is known of constants."""
+        return () if all(self.folded(index) is not None for index in node.inputs) else ((UNKNOWN,),)
+
+    def flatten(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
+        axis = node.attributes["axis"]
+        if node.source != "Flatten" or not isinstance(axis, int) or not -len(first) <= axis <= len(first):
+            return ()
+        axis += len(first) if axis < 0 else 0
+        return (tuple(self._together(part) for part in (first[:axis], first[axis:])),)
+
+    def _together(self, sizes: Sizes) -> Size:
+        """One size for several; a free one is known alone."""
+        others = [size for size in sizes if size != 1]
+        if len(others) == 1:
+            return others[0]
+        return math.prod(map(int, others)) if all(isinstance(size, int) for size in others) else UNKNOWN
+
     def by_values(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         """ConstantOfShape, Tile and Resize: only the rank where the runtime does not know what values they read."""
         if node.source == "ConstantOfShape":
@@ -525,6 +545,7 @@ _RULES: dict[str, _Rule] = {
     "einsum_view": _Walk.einsum,
     "expand_dims": _Walk.expand_dims,
     "fill": _Walk.by_values,
+    "flatten": _Walk.flatten,
     "gather": _Walk.gather,
     "gather_nd": _Walk.gather_nd,
     "group_normalization": _Walk.groups,
