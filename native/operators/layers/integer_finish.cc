@@ -43,6 +43,8 @@ IntegerFinish::IntegerFinish(const Step& step, int64_t columns) {
     require(step.input(Of::kAddend).elements == columns, "one addend per column is needed");
     addends = Of::kAddend;
   }
+  // Without an addend there is a product alone, which may be -0.
+  if (!rows_first && addends == kNone) fused = false;
 }
 
 }  // namespace bittrue

@@ -53,15 +53,20 @@ def binary32_rows_then_fused(
 def binary32_product_then_fused(
     total: np.ndarray, rows: np.ndarray | np.float32, weights: np.ndarray, start: np.ndarray | np.float32 = _NO_START
 ) -> np.ndarray:
-    """f32(start + f32(total) * f32(rows * weights)), the last product and the sum rounded once.
+    """f32(start + f32(total) * f32(rows * weights)), the last product and the sum rounded once; without a start the
+    product, which may be -0.
 
     Domain: total s32. Source: mlas/lib/qpostprocessor.cpp as compilers for aarch64 join its operations, verified by
     running on aarch64.
 
     >>> float(binary32_product_then_fused(np.array([3]), np.float32(0.1), np.float32([0.1]), np.float32([-0.03]))[0])
     2.7939677238464355e-09
+    >>> binary32_product_then_fused(np.array([-3]), np.float32(0), np.float32([1])).tolist()
+    [-0.0]
     """
     with np.errstate(all="ignore"):
+        if start is _NO_START:
+            return np.asarray(total.astype(np.float32) * (rows * weights))
         return floats.fused_multiply_add(total.astype(np.float32), rows * weights, start)
 
 
