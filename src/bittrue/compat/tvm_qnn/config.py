@@ -66,8 +66,9 @@ def requantize_config(**settings: Any) -> RequantizeConfig:
         compute_dtype: ``"int64"``, ``"float32"`` or ``"float64"``.
 
     What is not named is left to the numerics that runs the graph (`tvm-qnn`: UPWARD and int64). The system itself takes
-    float32 for processors with SSE 4.1: that is numerics `tvm-qnn-float32`.
-    Source: tvm v0.18.0, python/tvm/relay/qnn/op/qnn.py, read.
+    float32 for processors with SSE 4.1: that is numerics `tvm-qnn-float32`. In a block that names one of both it takes
+    UPWARD, and the compute_dtype of the target that is current there, without one int64: name both.
+    Source: tvm v0.18.0, python/tvm/relay/qnn/op/qnn.py, run.
 
     >>> from bittrue import qnn
     >>> import numpy as np
