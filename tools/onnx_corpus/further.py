@@ -303,6 +303,8 @@ NETWORKS |= {
     "vgg": timm_network("vgg11_bn", 32),
     "davit": timm_network("efficientvit_b0"),
     "starnet": timm_network("starnet_s1"),
+    "nfnet": timm_network("test_nfnet"),
+    "cross_covariance": timm_network("xcit_nano_12_p16_224", img_size=64),
     "resmlp": timm_network("resmlp_12_224", 32, img_size=32, num_blocks=2, embed_dim=64),
 }
 
@@ -323,6 +325,40 @@ def _clip() -> Network:
     made = Network(Outputs(transformers.CLIPModel(config).eval(), tuple(inputs), keep), inputs, "vision transformer")
     made.free["images"] = 3
     return made
+
+
+@network
+def _detr() -> Network:
+    import transformers
+
+    body = {"embedding_size": 8, "hidden_sizes": [8, 12, 16, 24], "depths": [1] * 4, "layer_type": "basic"}
+    parts = {f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in
+             (("layers", 1), ("attention_heads", 4), ("ffn_dim", 48))}  # fmt: skip
+    image = {"pixel_values": Input(("batch", 3, 64, 64), "image")}
+    options = {
+        "use_timm_backbone": False,
+        "backbone": None,
+        "backbone_config": transformers.ResNetConfig(out_features=["stage4"], **body),
+        "d_model": 32,
+        "num_queries": 6,
+        "num_labels": 4,
+        **parts,
+    }
+    return published("DetrForObjectDetection", "DetrConfig", options, image, ("logits", "pred_boxes"), "detector")
+
+
+@network
+def _video() -> Network:
+    from torchvision.models.video.mvit import MSBlockConfig, MViT
+
+    kernels: dict[str, Any] = {"kernel_q": [3] * 3, "kernel_kv": [3] * 3}
+    blocks = [
+        MSBlockConfig(1, 24, 24, stride_q=[1, 1, 1], stride_kv=[1, 4, 4], **kernels),
+        MSBlockConfig(2, 24, 48, stride_q=[1, 2, 2], stride_kv=[1, 2, 2], **kernels),
+    ]
+    further = {"residual_pool": True, "residual_with_cls_embed": False, "rel_pos_embed": True, "proj_after_attn": True}
+    made = MViT((32, 32), 8, blocks, num_classes=5, **further).eval()
+    return Network(made, {"clip": Input(("batch", 3, 8, 32, 32), "image")}, "vision transformer")
 
 
 class Boxes(nn.Module):
