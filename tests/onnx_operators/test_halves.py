@@ -920,3 +920,20 @@ def test_every_half_is_native(target: str | None) -> None:
         model = single("Cast", {"x": x}, [kind], {"to": kind})
     assert check(*model) == "equal"
     natively(*model)
+
+
+@needs_wide
+def test_copies_of_weights() -> None:
+    """Products by a weight and by a copy of it read one cast, no constant to the runtime: DeBERTa's shared keys."""
+    rng = np.random.default_rng(13)
+    nodes = [
+        helper.make_node("Identity", ["w"], ["copy"]),
+        helper.make_node("Identity", ["copy"], ["again"]),
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("MatMul", ["places", "again"], ["b"]),
+        helper.make_node("Tanh", ["b"], ["c"]),
+        helper.make_node("Sub", ["a", "c"], ["y"]),
+    ]
+    feeds = {"x": _halves(rng, 2, 64, 768)}
+    constants = {"w": _halves(rng, 768, 768), "places": _halves(rng, 1, 64, 768)}
+    assert _check(*build(nodes, feeds, {"y": TensorProto.FLOAT16}, constants, opset=17))

@@ -45,6 +45,7 @@ def settle_constants(editor: Editor, shapes: Shapes) -> int:
     Returns:
         How many nodes read constants alone and stay.
     """
+    _share_copies(editor)
     values: dict[int, np.ndarray | None] = {}
     done: list[Node] = []
     reads = Counter(index for node in editor.nodes() for index in node.inputs)
@@ -84,6 +85,17 @@ def settle_constants(editor: Editor, shapes: Shapes) -> int:
     for node in done:
         editor.settle(node, [values[index] for index in node.outputs])
     return left
+
+
+def _share_copies(editor: Editor) -> None:
+    """What reads a copy of a constant reads the constant: what several nodes read is widened for all at once."""
+    for result in [node.outputs[0] for node in editor.nodes() if node.source == "Identity" and node.outputs]:
+        node = editor.writer(result)
+        source = None if node is None else node.inputs[0]
+        if node is None or source is None or result in editor.results or not editor.tensors[source].is_constant:
+            continue
+        editor.replace_reads(result, source)
+        editor.remove(node)
 
 
 def _may_settle(editor: Editor, node: Node) -> bool:
