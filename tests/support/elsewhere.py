@@ -148,11 +148,12 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
         for one in together & alone or together - proven or together:
             counts[one]["differ"] += 1
     everything = json.loads(TABLE.read_text()) if TABLE.exists() else {}
-    # What was counted before of rows that are still there stays, where fewer models or none were answered now.
+    # What was counted before of rows that are still there stays, where fewer models or none were answered now, unless
+    # one of the row alone differs.
     known = {identity(row) for row in table.rows}
     for row, found in everything.get(name, {}).items():
         if row in known and (
-            row not in counts or ("differ" not in found and sum(found.values()) > counts[row].total())
+            row not in counts or (not ("differ" in found or row in alone) and sum(found.values()) > counts[row].total())
         ):
             counts[row] = Counter(found)
     everything[name] = {row: dict(sorted(found.items())) for row, found in sorted(counts.items())}
@@ -192,7 +193,12 @@ def outcome(table: Any, case: recorded.Case) -> tuple[list[Any], str]:
             continue
         ours = traced[graph.tensors[key].name]
         if ours.tobytes() != value.tobytes():
-            same = value.dtype.kind == "f" and np.array_equal(ours, value, equal_nan=True)
+            # 0 and -0 are two numbers here.
+            same = (
+                value.dtype.kind == "f"
+                and np.array_equal(ours, value, equal_nan=True)
+                and np.array_equal(np.signbit(ours) & (ours == 0), np.signbit(value) & (value == 0))
+            )
             outcomes.add("nan" if same else "differ")
     return rows, "differ" if "differ" in outcomes else "nan" if "nan" in outcomes else "equal"
 
