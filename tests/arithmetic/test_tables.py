@@ -84,6 +84,14 @@ def test_tanh_by_exponentials_is_four_binary32_steps():
     assert np.abs(got - np.tanh(x.astype(np.float64))).max() < 2.0**-22
 
 
+def test_hard_swish_times_sixth_is_four_binary32_steps():
+    x = np.concatenate([np.linspace(-4, 8, 2001), [-3, 3, 1e-30, -1e-30, 1e30, -1e30]]).astype(np.float32)
+    got = tables.hard_swish_times_sixth(x)
+    assert got.dtype == np.float32
+    assert got.tolist() == [exact.hard_swish_times_sixth(float(v)) for v in x]
+    assert np.abs(got - x * np.clip(x.astype(np.float64) / 6 + 0.5, 0, 1))[:2001].max() < 2.0**-20
+
+
 def test_table_513_binary32():
     for name, scales in [
         ("tanh", (3e-4, 0, 2.0**-15, 0)),

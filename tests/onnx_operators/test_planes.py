@@ -150,3 +150,41 @@ def test_sums_that_depend_on_threads(channels: int, taps: int, length: int, note
     chosen.intra_op_num_threads = 2
     theirs = onnxruntime.InferenceSession(content, chosen, ["CPUExecutionProvider"]).run(None, {"x": x})[0]
     assert (theirs.tobytes() == session.run(*feeds)["y"].tobytes()) is not note
+
+
+@pytest.mark.parametrize("operator", ["MatMul", "Gemm"])
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns", "note"),
+    [
+        (16, 130, 96, True),
+        (2, 300, 128, True),
+        (16, 300, 40, True),
+        (16, 600, 24, True),
+        (16, 128, 96, False),
+        (40, 300, 40, False),
+        (1, 300, 128, False),
+        (16, 250, 40, False),
+        (16, 600, 16, False),
+    ],
+)
+def test_products_that_depend_on_threads(
+    operator: str, constant: bool, rows: int, depth: int, columns: int, note: bool
+) -> None:
+    """Those by constants never do."""
+    rng = np.random.default_rng(1)
+    values = {"x": rng.standard_normal((rows, depth), np.float32)}
+    weights = {"w": rng.standard_normal((depth, columns), np.float32)}
+    nodes = [helper.make_node(operator, ["x", "w"], ["y"])]
+    given, constants = (values, weights) if constant else (values | weights, {})
+    content, feeds = build(nodes, given, {"y": TensorProto.FLOAT}, constants)
+    session = bittrue.load(content).prepare(HERE)
+    note &= not constant
+    assert any("several threads" in one for one in session.plan.notes) == note
+    ours, found = session.run(*feeds)["y"].tobytes(), set()
+    for threads in (2, 3, 4):
+        chosen = options()
+        chosen.intra_op_num_threads = threads
+        runtime = onnxruntime.InferenceSession(content, chosen, ["CPUExecutionProvider"])
+        found.add(runtime.run(None, dict(given))[0].tobytes())
+    assert (found == {ours}) is not note

@@ -306,7 +306,7 @@ void run_pairs(const Tile& tile) {
   const int8_t* weights = panel.weights;
   const uint8_t* const* rows = tile.rows;
   const uint8_t* pairs[kPairs][2];
-  const auto load = [&] BITTRUE_LAMBDA {
+  const auto load = [&]() BITTRUE_LAMBDA {
     unroll<kPairs>([&](int p) BITTRUE_LAMBDA { pairs[p][0] = rows[2 * p], pairs[p][1] = rows[second(p)]; });
   };
   load();

@@ -490,6 +490,12 @@ def tanh_by_exponentials(x: float) -> float:
     return math.copysign(_over(_add(1.0, -e, 24), _add(1.0, e, 24), 24), x)
 
 
+def hard_swish_times_sixth(x: float) -> float:
+    """x * min(max(x + 3, 0), 6) * binary32(1 / 6): every step rounded correctly to binary32."""
+    gate = min(max(_add(x, 3.0, 24), 0.0), 6.0)
+    return _times(_times(x, gate, 24), nearest_binary(Fraction(1, 6), 24), 24)
+
+
 def logistic_fraction(x: Fraction) -> Fraction:
     """1 / (1 + e^-x) by the series of e^(x / 2^20) in 400 bits, squared 20 times; |x| up to 10000."""
     one, bits = 1 << 400, 400

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ...graph import Graph
+from ...graph import Graph, Node
 from ...operators.pooling.average_reals import CHANNELS
 from .. import Shapes
 from ..editing import Editor
@@ -24,6 +24,8 @@ from .real_products import cast_before_transposing, join_all_transpositions, mar
 _ROUNDS = 10
 # Products that are added up at once, for so many columns per thread; for fewer columns more of them are.
 _TERMS, _COLUMNS = 128, 64
+# Multiplications from which on threads share a product.
+_SHARED = 1 << 16
 
 
 def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph, tuple[str, ...]]:
@@ -46,19 +48,36 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph,
 
 
 def _notes(editor: Editor, shapes: Shapes, block: int) -> tuple[str, ...]:
-    """How many convolutions' sums several threads may cut elsewhere: docs/facts/onnxruntime.md, section 5.25."""
-    count = 0
-    for node in editor.nodes():
-        if node.operator != "conv" or {editor.type(node.inputs[0]), editor.type(node.outputs[0])} != {"f32"}:
-            continue
-        weights, shape = (known_shape(editor, shapes, index) for index in (node.inputs[1], node.outputs[0]))
-        if weights is None or math.prod(weights[1:]) <= _TERMS or is_blocked(editor, node, block):
-            continue
-        count += shape is None or -1 in shape or math.prod(shape[2:]) > _COLUMNS
+    """How many nodes' sums several threads may cut elsewhere: docs/facts/onnxruntime.md, section 5.25."""
+    nodes = [n for n in editor.nodes() if {editor.type(i) for i in (n.inputs + n.outputs)[:1] + n.outputs} == {"f32"}]
+    convolutions = sum(n.operator == "conv" and _is_cut(editor, shapes, n, block) for n in nodes)
+    products = sum(n.operator == "matmul" and _is_cut_product(editor, shapes, n) for n in nodes)
+    found = [f"{convolutions} Conv not in blocks of channels"] if convolutions else []
+    found += [f"{products} products by weights that are no constants"] if products else []
     several = "the bits are those of one thread; sessions of several threads may differ in last bits"
-    return (f"{several}: {count} Conv that add up more than {_TERMS} products, not in blocks of channels",) * (
-        count > 0
-    )
+    return (f"{several}: {', '.join(found)}, that add up more than {_TERMS} products",) if found else ()
+
+
+def _is_cut(editor: Editor, shapes: Shapes, node: Node, block: int) -> bool:
+    weights, shape = (known_shape(editor, shapes, index) for index in (node.inputs[1], node.outputs[0]))
+    if weights is None or math.prod(weights[1:]) <= _TERMS or is_blocked(editor, node, block):
+        return False
+    return shape is None or -1 in shape or math.prod(shape[2:]) > _COLUMNS
+
+
+def _is_cut_product(editor: Editor, shapes: Shapes, node: Node) -> bool:
+    """Whether threads may share the columns, of which there are more than rows, and add up more products at once."""
+    computed = node.attributes.get("computed_weights", ())
+    a, b = (known_shape(editor, shapes, index) for index in node.inputs[:2])
+    if b is None or len(b) < 2 or (editor.value(node.inputs[1]) is not None and computed == ()):
+        return False
+    depth, columns = b[-2:][:: -1 if node.attributes.get("transpose_b") else 1]
+    rows = -1
+    if a is not None and len(a) >= 2 and not node.attributes.get("transpose_a"):
+        counted = a[:-1] if len(b) == 2 else a[-2:-1]
+        rows = -1 if -1 in counted else math.prod(counted)
+    most = next((_TERMS * times for least, times in ((64, 1), (32, 2), (16, 4)) if columns > least), depth)
+    return depth > most and (rows == -1 or (1 < rows < columns and rows * columns * depth >= _SHARED))
 
 
 def join_groups(editor: Editor, shapes: Shapes, block: int) -> None:
