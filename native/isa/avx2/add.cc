@@ -9,8 +9,7 @@
 #include <cmath>
 
 #include "isa/avx2/cores.h"
-#include "isa/avx2/requantize.h"
-#include "isa/avx2/vectors.h"
+#include "isa/avx2/vector_elementwise.h"
 #include "isa/portable/aligned_values.h"
 
 namespace bittrue::BITTRUE_ISA {
@@ -31,8 +30,6 @@ struct Aligned {
   int16_t zero_point = 0;
   int32_t table[256];
 };
-
-constexpr int64_t kBlock = 256;
 
 void take_formula(const AlignedFormula& formula, const int64_t* values, int32_t zero_point, Aligned& aligned) {
   for (int q = 0; q < 256; ++q) aligned.table[q] = static_cast<int32_t>(values[q]);
@@ -89,50 +86,24 @@ void accumulate_any(const Aligned& aligned, const uint8_t* in, int64_t count, in
   }
 }
 
-constexpr int64_t kFirstColumn[16] = {};
-
-class VectorAdd final : public Elementwise {
+// Sums of aligned operands, for VectorElementwise.
+class Sums {
  public:
-  VectorAdd(const AddSpec& spec, const AlignedOperands& operands, const Choice& choice)
-      : requantizer_(spec.requantize, choice, kFirstColumn, 1) {
+  Sums(const AddSpec& spec, const AlignedOperands& operands) {
     AlignedFormula formulas[2];
     portable::aligned_formulas(spec, operands.first, operands.second, formulas);
     take_formula(formulas[0], operands.first, spec.first_zero_point, first_);
     take_formula(formulas[1], operands.second, spec.second_zero_point, second_);
   }
 
-  void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
-    const RoundingMode mode(requantizer_.form());
-    with_form(requantizer_.form(), [&](auto form) {
-      int64_t i = 0;
-      for (; i + kBlock <= count; i += kBlock) block<form.value>(first + i, second + i, out + i, kBlock);
-      const int64_t whole = (count - i) / 16 * 16;
-      if (whole > 0) block<form.value>(first + i, second + i, out + i, whole);
-      i += whole;
-      if (i == count) return;
-      uint8_t rest[3][16] = {};
-      const auto size = static_cast<size_t>(count - i);
-      std::memcpy(rest[0], first + i, size);
-      std::memcpy(rest[1], second + i, size);
-      block<form.value>(rest[0], rest[1], rest[2], 16);
-      std::memcpy(out + i, rest[2], size);
-    });
-  }
-
- private:
-  template <Form form>
-  __attribute__((noinline)) void block(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const {
-    alignas(32) int32_t acc[kBlock];
-    const __m256i offset = _mm256_set1_epi32(static_cast<int32_t>(requantizer_.offset()));
+  void operator()(const uint8_t* first, const uint8_t* second, int64_t count, __m256i offset, int32_t* acc) const {
     for (int64_t i = 0; i < count; i += 8) store32(acc + i, offset);
     accumulate_any(first_, first, count, acc);
     accumulate_any(second_, second, count, acc);
-    requantize_rows<form>(requantizer_, requantizer_.group(0), requantizer_.store(), acc, static_cast<int>(count / 16),
-                          out, 16, 16);
   }
 
+ private:
   Aligned first_, second_;
-  Requantizer requantizer_;
 };
 
 int64_t largest(const int64_t* values) {
@@ -149,7 +120,7 @@ std::unique_ptr<Elementwise> make_add(const AddSpec& spec) {
   // Sums that leave 32 bits come back as anything.
   const int64_t greatest = std::min(largest(operands.first) + largest(operands.second), int64_t{1} << 31);
   const Choice choice(spec.requantize, static_cast<double>(greatest));
-  return std::unique_ptr<Elementwise>(new VectorAdd(spec, operands, choice));
+  return std::unique_ptr<Elementwise>(new VectorElementwise<Sums>(Sums(spec, operands), spec.requantize, choice));
 }
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -21,6 +21,7 @@ constexpr Cores own_cores() {
   cores.matmul = make_matmul;
   cores.depthwise = make_depthwise;
   cores.add = make_add;
+  cores.mul = make_mul;
   cores.fused_sum = make_fused_sum;
   cores.scaled_product = make_scaled_product;
   cores.max_rows = max_rows;
