@@ -7,10 +7,24 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from support.onnx_models import MICROSOFT, Checks, build, check, integers, scale, single, value_info, zero_point
+import bittrue
+from support.onnx_models import (
+    HERE,
+    MICROSOFT,
+    Checks,
+    build,
+    check,
+    integers,
+    options,
+    scale,
+    single,
+    value_info,
+    zero_point,
+)
 
 FUNCTIONS = ("Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu")
 FUNCTIONS += ("Softsign", "Softplus")
@@ -132,6 +146,28 @@ def test_dynamic_quantize_lstm(request: pytest.FixtureRequest) -> None:
             may_refuse=_UNDEFINED,
         )
     assert checks.outcomes.count("equal") > 0.8 * len(checks.outcomes)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_dynamic_quantize_lstm_on_several_threads(batch: int) -> None:
+    """The runtime's threads quantize parts of a batch alone, and the plan says so."""
+    rng, kinds = np.random.default_rng(5), {"s": np.float32(0.01), "z": np.int8(0)}
+    operands: dict[str, np.ndarray | None] = {"x": rng.standard_normal((4, batch, 20), np.float32)}
+    operands |= {"w": integers(rng, (1, 20, 48), np.int8), "r": integers(rng, (1, 12, 48), np.int8)}
+    operands |= dict.fromkeys("bnhcp")
+    operands |= {f"{name}{kind}": np.full(1, value) for name in "wr" for kind, value in kinds.items()}
+    constants = [name for name in operands if name[0] in "wr"]
+    attributes = {"hidden_size": 12}
+    content, feeds = model(rng, "DynamicQuantizeLSTM", operands, attributes, 3, constants, MICROSOFT)
+    session = bittrue.load(content).prepare(HERE)
+    assert any("several threads" in note for note in session.plan.notes) == (batch > 1)
+    chosen = options()
+    chosen.intra_op_num_threads = 2
+    runtime = onnxruntime.InferenceSession(content, chosen, ["CPUExecutionProvider"])
+    theirs = runtime.run(None, dict(zip([one.name for one in runtime.get_inputs()], feeds, strict=True)))
+    ours = session.run(*feeds)
+    same = [a.tobytes() == ours[p.name].tobytes() for a, p in zip(theirs, session.outputs, strict=True)]
+    assert all(same) == (batch == 1)
 
 
 def test_sequence_gru(request: pytest.FixtureRequest) -> None:

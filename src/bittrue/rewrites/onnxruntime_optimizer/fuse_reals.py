@@ -48,14 +48,20 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph,
 
 
 def _notes(editor: Editor, shapes: Shapes, block: int) -> tuple[str, ...]:
-    """How many nodes' sums several threads may cut elsewhere: docs/facts/onnxruntime.md, section 5.25."""
+    """How many nodes' results depend on the number of threads: docs/facts/onnxruntime.md, section 5.25."""
     nodes = [n for n in editor.nodes() if {editor.type(i) for i in (n.inputs + n.outputs)[:1] + n.outputs} == {"f32"}]
     convolutions = sum(n.operator == "conv" and _is_cut(editor, shapes, n, block) for n in nodes)
     products = sum(n.operator == "matmul" and _is_cut_product(editor, shapes, n) for n in nodes)
-    found = [f"{convolutions} Conv not in blocks of channels"] if convolutions else []
-    found += [f"{products} products by weights that are no constants"] if products else []
-    several = "the bits are those of one thread; sessions of several threads may differ in last bits"
-    return (f"{several}: {', '.join(found)}, that add up more than {_TERMS} products",) if found else ()
+    layers = 0
+    for node in nodes:
+        given = known_shape(editor, shapes, node.inputs[0]) if node.source == "DynamicQuantizeLSTM" else (1, 1, 1)
+        layers += given is None or given[1] != 1
+    terms = f"that add up more than {_TERMS} products"
+    found = [f"{convolutions} Conv {terms}, not in blocks of channels"] if convolutions else []
+    found += [f"{products} products by weights that are no constants, {terms}"] if products else []
+    found += [f"{layers} DynamicQuantizeLSTM of several samples, parts of which are quantized alone"] if layers else []
+    several = "the bits are those of one thread; sessions of several threads may differ"
+    return (f"{several}: {'; '.join(found)}",) if found else ()
 
 
 def _is_cut(editor: Editor, shapes: Shapes, node: Node, block: int) -> bool:
