@@ -16,7 +16,7 @@ from .. import numerics
 from ..check import SEVERITIES, CheckResult, Finding, Rule, check_model
 from ..errors import InputError
 from .clicking import Choice
-from .common import check_targets, console, late_progress, parse_shapes, short_names
+from .common import check_targets, console, late_progress, open_shape_option, parse_shapes, short_names
 from .plain import say_json
 from .report import write_reports
 from .terminal import Terminal, one_line
@@ -62,13 +62,7 @@ def _file_options(command: Any) -> Any:
     type=Choice(SEVERITIES),
     help="The least that is shown. Files and --json hold everything.",
 )
-@click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    metavar="NAME=1,8,8,3",
-    help="Shape of an open input, or size of a free dimension.",
-)
+@open_shape_option
 @click.option("--all", "show_all", is_flag=True, help="Show every finding, also those that are alike, and whole names.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with everything.")
 @_file_options

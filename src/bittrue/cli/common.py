@@ -168,6 +168,19 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def open_shape_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--shape`, for commands that look at a model without running it."""
+    option: Callable[..., Any] = click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="NAME=1,8,8,3",
+        help="Shape of an open input, or size of a free dimension.",
+    )
+    made: Callable[..., Any] = option(command)
+    return made
+
+
 def random_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--runs` and `--shape`, for commands that compare on random inputs."""
     runs = _option(

@@ -17,7 +17,7 @@ from ..plan.inexact import counted, may_differ
 from ..plan.support import node_types
 from ..runners.processor import processor_note
 from ..text import shown_shapes
-from .common import all_shortened, console, is_plan, parse_shapes
+from .common import all_shortened, console, is_plan, open_shape_option, parse_shapes
 from .plain import say_json
 from .saturation import show_saturation
 from .tables import Column, table
@@ -32,13 +32,7 @@ from .tables import Column, table
     is_flag=True,
     help="List the layers of u8 by s8 products that give other results on processors without VNNI.",
 )
-@click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    metavar="NAME=1,8,8,3",
-    help="Shape of an open input, or size of a free dimension.",
-)
+@open_shape_option
 @click.option(
     "--weights",
     type=click.Path(exists=True, dir_okay=False),

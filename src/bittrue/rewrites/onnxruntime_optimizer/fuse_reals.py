@@ -49,13 +49,11 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph,
 
 def _notes(editor: Editor, shapes: Shapes, block: int) -> tuple[str, ...]:
     """How many nodes' results depend on the number of threads: docs/facts/onnxruntime.md, section 5.25."""
-    nodes = [n for n in editor.nodes() if {editor.type(i) for i in (n.inputs + n.outputs)[:1] + n.outputs} == {"f32"}]
+    nodes = [n for n in editor.nodes() if {*map(editor.type, (*n.inputs[:1], *n.outputs))} == {"f32"}]
     convolutions = sum(n.operator == "conv" and _is_cut(editor, shapes, n, block) for n in nodes)
     products = sum(n.operator == "matmul" and _is_cut_product(editor, shapes, n) for n in nodes)
-    layers = 0
-    for node in nodes:
-        given = known_shape(editor, shapes, node.inputs[0]) if node.source == "DynamicQuantizeLSTM" else (1, 1, 1)
-        layers += given is None or given[1] != 1
+    given = [known_shape(editor, shapes, n.inputs[0]) for n in nodes if n.source == "DynamicQuantizeLSTM"]
+    layers = sum(shape is None or shape[1] != 1 for shape in given)
     terms = f"that add up more than {_TERMS} products"
     found = [f"{convolutions} Conv {terms}, not in blocks of channels"] if convolutions else []
     found += [f"{products} products by weights that are no constants, {terms}"] if products else []
