@@ -18,6 +18,8 @@ def shown_shapes(graph: Graph, file_format: str) -> list[str]:
         # An input of one open dimension may be of any rank.
         silent.update(i for i in graph.inputs if graph.tensors[i].shape_signature == (-1,))
         silent.update(i for node in graph.nodes for i in node.outputs if not graph.tensors[i].shape)
+    elif file_format == "onnx":
+        silent.update(i for i, tensor in enumerate(graph.tensors) if tensor.is_unranked and not tensor.is_constant)
     return ["?" if index in silent else _shape(tensor) for index, tensor in enumerate(graph.tensors)]
 
 

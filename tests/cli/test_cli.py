@@ -9,7 +9,9 @@ from pathlib import Path
 
 import click
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
 import bittrue
 from bittrue.cli import _COMMANDS, cli
@@ -72,6 +74,17 @@ def test_inspect(demo: Path) -> None:
     assert "litert" in out
     described = json.loads(run("inspect", demo, "--json").stdout)
     assert len(described["graphs"][0]["nodes"]) == 9
+
+
+def test_inspect_says_which_shapes_a_file_leaves_open(tmp_path: Path) -> None:
+    shapes = {"x": ["n", 2], "y": None, "z": []}
+    values = [helper.make_tensor_value_info(name, 1, shape) for name, shape in shapes.items()]
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("ReduceSum", ["y"], ["z"], keepdims=0)]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), tmp_path / "m.onnx")
+    lines = run("inspect", tmp_path / "m.onnx").stdout.splitlines()
+    ports = [line.strip().split(maxsplit=3)[1:] for line in lines if line.startswith(("input ", "output "))]
+    assert ports == [["x", "float32", "[n, 2]"], ["y", "float32", "?"], ["z", "float32", "[]"]]
 
 
 def test_plan_file_runs(demo: Path, tmp_path: Path) -> None:

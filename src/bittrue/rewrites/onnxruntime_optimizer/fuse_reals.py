@@ -53,7 +53,7 @@ def _notes(editor: Editor, shapes: Shapes, block: int) -> tuple[str, ...]:
     convolutions = sum(n.operator == "conv" and _is_cut(editor, shapes, n, block) for n in nodes)
     products = sum(n.operator == "matmul" and _is_cut_product(editor, shapes, n) for n in nodes)
     given = [known_shape(editor, shapes, n.inputs[0]) for n in nodes if n.source == "DynamicQuantizeLSTM"]
-    layers = sum(shape is None or shape[1] != 1 for shape in given)
+    layers = sum(shape is None or shape[1:2] != (1,) for shape in given)
     terms = f"that add up more than {_TERMS} products"
     found = [f"{convolutions} Conv {terms}, not in blocks of channels"] if convolutions else []
     found += [f"{products} products by weights that are no constants, {terms}"] if products else []
