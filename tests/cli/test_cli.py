@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -76,15 +77,32 @@ def test_inspect(demo: Path) -> None:
     assert len(described["graphs"][0]["nodes"]) == 9
 
 
-def test_inspect_says_which_shapes_a_file_leaves_open(tmp_path: Path) -> None:
-    shapes = {"x": ["n", 2], "y": None, "z": []}
+def _save(path: Path, node: onnx.NodeProto, **shapes: Sequence[int | str] | None) -> Path:
+    """A model of one node, whose tensors' declared shapes come in the order of inputs and outputs."""
     values = [helper.make_tensor_value_info(name, 1, shape) for name, shape in shapes.items()]
-    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("ReduceSum", ["y"], ["z"], keepdims=0)]
-    graph = helper.make_graph(nodes, "g", values[:1], values[1:])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), tmp_path / "m.onnx")
-    lines = run("inspect", tmp_path / "m.onnx").stdout.splitlines()
-    ports = [line.strip().split(maxsplit=3)[1:] for line in lines if line.startswith(("input ", "output "))]
-    assert ports == [["x", "float32", "[n, 2]"], ["y", "float32", "?"], ["z", "float32", "[]"]]
+    graph = helper.make_graph([node], "g", values[: len(node.input)], values[len(node.input) :])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
+    return path
+
+
+@pytest.mark.parametrize(("shape", "shown"), [(None, "?"), ([], "[]"), (["n", 2], "[n, 2]")])
+def test_inspect_says_which_shapes_a_file_leaves_open(
+    shape: Sequence[int | str] | None, shown: str, tmp_path: Path
+) -> None:
+    path = _save(tmp_path / "m.onnx", helper.make_node("Relu", ["x"], ["y"]), x=["n", 2], y=shape)
+    output = next(line for line in run("inspect", path).stdout.splitlines() if line.startswith("output "))
+    assert output.split(maxsplit=3)[3].strip() == shown
+
+
+def test_inspect_says_what_depends_on_threads(tmp_path: Path) -> None:
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    path = _save(tmp_path / "m.onnx", node, x=[8, 600], w=[600, 2000], y=[8, 2000])
+    (told,) = json.loads(run("inspect", path, "--json").stdout)["notes"]
+    assert "sessions of several threads" in told
+    assert told.endswith(
+        "products by weights that are no constants, that add up more than 128 products each (nodes: 1)"
+    )
+    assert "sessions of several threads" in run("inspect", path).stdout
 
 
 def test_plan_file_runs(demo: Path, tmp_path: Path) -> None:

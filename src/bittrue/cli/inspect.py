@@ -77,18 +77,18 @@ def command(
             out.print(_tensors(graph, told, out.width))
     for line in _told(able):
         out.print(line)
-    for note in (*loaded.notes, *_limits(loaded)):
+    for note in (*loaded.notes, *_limits(loaded, able)):
         out.print(f"note: {note}")
 
 
-def _limits(loaded: api.Model) -> list[str]:
+def _limits(loaded: api.Model, able: Able) -> list[str]:
     """What is known, before anything runs, of differences from the runtime that the format comes with."""
     table = numerics.find(numerics.default_of(loaded.format))
     found = [
         node.source for graph in loaded.graphs for node in graph.nodes if may_differ(graph, node, table, surely=True)
     ]
     told = [f"under '{table.name}' these may differ from the runtime in bits: {counted(found)}"] if found else []
-    return told + list(filter(None, [processor_note(table.name)]))
+    return [*told, *able.notes.get(table.name, ()), *filter(None, [processor_note(table.name)])]
 
 
 def _quantization(tensor: Tensor) -> str:
@@ -189,7 +189,7 @@ def _as_json(loaded: api.Model, able: Able) -> dict[str, Any]:
         "format": loaded.format,
         "producer": loaded.file.producer,
         "bytes": loaded.file.size,
-        "notes": list(loaded.notes),
+        "notes": [*loaded.notes, *_limits(loaded, able)],
         "numerics": list(able.whole),
         "refused": {name: str(error) for name, error in able.refused.items()},
         "open": None if able.open is None else str(able.open),

@@ -26,6 +26,7 @@ class Able:
         whole: those that run it.
         refused: those that have rows for all operators as they stand in the file and refuse it, and why.
         nodes: by numerics, the indices of the nodes that it runs, one set for each graph.
+        notes: by numerics that runs it, what its plans say beside the file's own notes.
         open: an input's shape that nobody has said, for which nothing could be planned: `whole` are then all that have
             rows for all operators.
     """
@@ -33,6 +34,7 @@ class Able:
     whole: tuple[str, ...]
     refused: Mapping[str, BittrueError]
     nodes: Mapping[str, tuple[frozenset[int], ...]]
+    notes: Mapping[str, tuple[str, ...]]
     open: InputError | None = None
 
 
@@ -41,13 +43,14 @@ def numerics_able(graphs: Sequence[Graph], shapes: Shapes | None = None) -> Able
     whole: list[str] = []
     refused: dict[str, BittrueError] = {}
     nodes: dict[str, tuple[frozenset[int], ...]] = {}
+    notes: dict[str, tuple[str, ...]] = {}
     unknown: InputError | None = None
     every = tuple(frozenset(node.index for node in graph.nodes) for graph in graphs)
     for name in tables.names():
         table = tables.find(name)
         rows = tuple(_with_rows(graph, table) for graph in graphs)
         try:
-            _plan(graphs, table, shapes or {})
+            notes[name] = _plan(graphs, table, shapes or {})
         except InputError as error:
             unknown = error
         except BittrueError as error:
@@ -57,7 +60,7 @@ def numerics_able(graphs: Sequence[Graph], shapes: Shapes | None = None) -> Able
             continue
         whole.append(name)
         nodes[name] = every
-    return Able(tuple(whole), refused, nodes, unknown)
+    return Able(tuple(whole), refused, nodes, notes, unknown)
 
 
 def _with_rows(graph: Graph, table: Numerics) -> frozenset[int]:
@@ -70,14 +73,16 @@ def _with_rows(graph: Graph, table: Numerics) -> frozenset[int]:
     )
 
 
-def _plan(graphs: Sequence[Graph], table: Numerics, shapes: Shapes) -> None:
-    """Plan what callers may run: graphs that no other one calls."""
+def _plan(graphs: Sequence[Graph], table: Numerics, shapes: Shapes) -> tuple[str, ...]:
+    """Plan what callers may run: graphs that no other one calls. Gives what the plans say."""
+    notes: dict[str, None] = {}
     called = {index for graph in graphs for node in graph.nodes for index in uses(node)}
     for index, graph in enumerate(graphs):
         if index not in called:
             names = {graph.tensors[i].name for i in graph.inputs} | graph.aliases.keys()
             known = {name: shape for name, shape in shapes.items() if name in names}
-            first_plan(graph, table, shapes=known, graphs=graphs)
+            notes.update(dict.fromkeys(first_plan(graph, table, shapes=known, graphs=graphs).notes))
+    return tuple(notes)
 
 
 def _planned(graph: Graph, rows: frozenset[int], table: Numerics) -> frozenset[int]:

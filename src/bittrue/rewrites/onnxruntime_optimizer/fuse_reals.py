@@ -54,12 +54,15 @@ def _notes(editor: Editor, shapes: Shapes, block: int) -> tuple[str, ...]:
     products = sum(n.operator == "matmul" and _is_cut_product(editor, shapes, n) for n in nodes)
     given = [known_shape(editor, shapes, n.inputs[0]) for n in nodes if n.source == "DynamicQuantizeLSTM"]
     layers = sum(shape is None or shape[1:2] != (1,) for shape in given)
-    terms = f"that add up more than {_TERMS} products"
-    found = [f"{convolutions} Conv {terms}, not in blocks of channels"] if convolutions else []
-    found += [f"{products} products by weights that are no constants, {terms}"] if products else []
-    found += [f"{layers} DynamicQuantizeLSTM of several samples, parts of which are quantized alone"] if layers else []
-    several = "the bits are those of one thread; sessions of several threads may differ"
-    return (f"{several}: {'; '.join(found)}",) if found else ()
+    terms = f"that add up more than {_TERMS} products each"
+    counts = {
+        f"Conv {terms}, not in blocks of channels": convolutions,
+        f"products by weights that are no constants, {terms}": products,
+        "DynamicQuantizeLSTM of several samples, parts of which are quantized alone": layers,
+    }
+    found = "; ".join(f"{words} (nodes: {count})" for words, count in counts.items() if count)
+    several = "the bits are those of one thread; sessions of several threads may differ in:"
+    return (f"{several} {found}",) if found else ()
 
 
 def _is_cut(editor: Editor, shapes: Shapes, node: Node, block: int) -> bool:
