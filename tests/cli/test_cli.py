@@ -105,6 +105,18 @@ def test_inspect_says_what_depends_on_threads(tmp_path: Path) -> None:
     assert "sessions of several threads" in run("inspect", path).stdout
 
 
+def test_inspect_joins_variants_that_are_all_there(tmp_path: Path) -> None:
+    """Erf is an operator that TVM's QNN does not have; Add is one of all its variants."""
+    path = _save(tmp_path / "m.onnx", helper.make_node("Add", ["x", "y"], ["z"]), x=[2], y=[2], z=[2])
+    model = onnx.load(path)
+    model.graph.node.append(helper.make_node("Erf", ["z"], ["w"]))
+    onnx.save(model, path)
+    out = run("inspect", path).stdout
+    assert "tvm-qnn*" in out
+    assert "tvm-qnn-" not in out
+    assert "name*: with all variants of it" in out
+
+
 def test_plan_file_runs(demo: Path, tmp_path: Path) -> None:
     out = run("plan", demo, "-o", tmp_path / "digits.plan").stdout
     assert "rescale=q31_two_step_up_away" in out

@@ -121,9 +121,18 @@ def _census(graph: Graph, position: int, able: Able, width: int) -> RenderableTy
     for (stem, source, version, inputs_text, outputs_text, names), count in census.most_common():
         # Those that run all of the model are named once, below.
         others = [name for name in names if name not in able.whole]
-        told = ", ".join((["those below"] if able.whole else []) + others) if names else "none yet"
+        told = ", ".join((["those below"] if able.whole else []) + _families(others)) if names else "none yet"
         rows.append((str(count), source, stem, str(version), inputs_text, outputs_text, told))
-    return table(columns, rows, width, f"{len(graph.nodes)} operators")
+    starred = "; name*: with all variants of it" if any("*" in row[-1] for row in rows) else ""
+    return table(columns, rows, width, f"{len(graph.nodes)} operators{starred}")
+
+
+def _families(names: list[str]) -> list[str]:
+    """Numerics by name; one that stands there with all of its variants is one entry with a star."""
+    variants = {one: [name for name in numerics.names() if name.startswith((f"{one}-", f"{one}@"))] for one in names}
+    whole = {one: found for one, found in variants.items() if found and set(found) <= set(names)}
+    joined = {name for found in whole.values() for name in found}
+    return [f"{name}*" if name in whole else name for name in names if name not in joined]
 
 
 def _told(able: Able) -> Iterator[str]:
