@@ -212,6 +212,32 @@ def test_a_batch_that_the_exporter_kept(batch: int) -> None:
         session.run(x[1:])
 
 
+def test_positions_that_sizes_decide() -> None:
+    """A tensor of sizes alone whose positions lie outside of it but for long inputs (Funnel by TorchScript)."""
+    graph = helper.make_graph(
+        [
+            helper.make_node("Shape", ["x"], ["sizes"]),
+            helper.make_node("Gather", ["sizes", "one"], ["length"]),
+            helper.make_node("Range", ["zero", "length", "one"], ["places"]),
+            helper.make_node("GatherElements", ["places", "seven"], ["found"]),
+            helper.make_node("Cast", ["found"], ["real"], to=TensorProto.FLOAT),
+            helper.make_node("Add", ["x", "real"], ["y"]),
+        ],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", "length"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.int64(n), name) for n, name in ((0, "zero"), (1, "one"))]
+        + [numpy_helper.from_array(np.int64([700]), "seven")],
+    )
+    content = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    session = bittrue.load(content).prepare()
+    x = np.ones((2, 701), np.float32)
+    (expected,) = onnxruntime.InferenceSession(content).run(None, {"x": x})
+    assert session.run(x)["y"].tobytes() == expected.tobytes()
+    with pytest.raises(bittrue.RunError, match="position 700 must lie in"):
+        session.run(x[:, 1:])
+
+
 def test_commands_take_sizes_that_fit(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(_states(64))

@@ -1,6 +1,6 @@
 """Write a corpus of quantized ONNX models: networks x exporters x quantizations, with random weights.
 
-    python tools/onnx_corpus/build.py FOLDER [--only PART] [--share N] [--exporters A,B]
+    python tools/onnx_corpus/build.py FOLDER [--only EXPRESSION] [--share N] [--seed WORD] [--exporters A,B]
 
 writes FOLDER/NETWORK.EXPORTER.QUANTIZATION.onnx beside NETWORK.EXPORTER.json, which says what inputs the network takes,
 and FOLDER/failed.json: what an exporter or quantizer could not do, with its words. Runs in an environment of its own
@@ -18,6 +18,7 @@ import logging
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import tempfile
 import traceback
@@ -391,14 +392,14 @@ NARROW = (
 NARROW += ("fused_float", "fused_more", "fused_saved", "saved_simplified", "saved_float", "saved_nbits")
 
 
-def build(name: str, folder: Path, share: int, exporters: tuple[str, ...]) -> list[dict[str, str]]:
-    """Export a network and quantize each export in `share` ways drawn at random; returns what failed, and why."""
+def build(name: str, folder: Path, share: int, exporters: tuple[str, ...], seed: str) -> list[dict[str, str]]:
+    """Export a network, and quantize each export in `share` ways drawn by its name and `seed`; returns what failed."""
     torch.manual_seed(0)
     made, failed = NETWORKS[name](), []
     made.module.eval()
     for exporter in exporters:
         stem = f"{name}.{exporter}"
-        rng = random.Random(stem)
+        rng = random.Random(stem + seed)
         described = _described(made) | {"fixed": exporter == "fixed"}
         with tempfile.TemporaryDirectory() as scratch:
             source = Path(scratch) / f"{stem}.onnx"
@@ -422,7 +423,7 @@ def build(name: str, folder: Path, share: int, exporters: tuple[str, ...]) -> li
     return failed
 
 
-def _quietly(name: str, folder: Path, share: int, exporters: tuple[str, ...], pipe: Any) -> None:
+def _quietly(name: str, folder: Path, share: int, exporters: tuple[str, ...], seed: str, pipe: Any) -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
@@ -430,7 +431,7 @@ def _quietly(name: str, folder: Path, share: int, exporters: tuple[str, ...], pi
     os.chdir(tempfile.mkdtemp())
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            pipe.send(build(name, folder, share, exporters))
+            pipe.send(build(name, folder, share, exporters, seed))
     except Exception:
         pipe.send([{"model": name, "error": traceback.format_exc()[-300:]}])
 
@@ -439,19 +440,23 @@ def main() -> None:
     """Build every network in a process of its own, since an exporter may crash or hang."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default="", help="networks whose name contains this")
-    parser.add_argument("--share", type=int, default=3, help="quantizations of each export, drawn by its name")
+    parser.add_argument("--only", default="", help="networks in whose name this regular expression is found")
+    parser.add_argument(
+        "--share", type=int, default=3, help="quantizations of each export, drawn by its name and the seed"
+    )
+    parser.add_argument("--seed", default="", help="any word: another one draws other operator sets and quantizations")
     parser.add_argument("--exporters", default=",".join(EXPORTERS), help="which of them, separated by commas")
     arguments = parser.parse_args()
     folder = arguments.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     failed = []
-    for name in (n for n in NETWORKS if arguments.only in n):
+    for name in (n for n in NETWORKS if re.search(arguments.only, n)):
         if list(folder.glob(f"{name}.*.json")):
             continue
         ours, theirs = multiprocessing.Pipe(False)
         process = multiprocessing.get_context("fork").Process(
-            target=_quietly, args=(name, folder, arguments.share, tuple(arguments.exporters.split(",")), theirs)
+            target=_quietly,
+            args=(name, folder, arguments.share, tuple(arguments.exporters.split(",")), arguments.seed, theirs),
         )
         process.start()
         theirs.close()

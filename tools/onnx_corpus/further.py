@@ -38,6 +38,7 @@ def instance(cls: str, config: str, **options: Any) -> Any:
 
     made = getattr(transformers, config)(**options)
     made._attn_implementation = options.get("attn_implementation", "eager")
+    made._experts_implementation = options.get("experts_implementation", "batched_mm")
     return getattr(transformers, cls)(made).eval()
 
 

@@ -1,9 +1,10 @@
 """Run every model of a corpus in ONNX Runtime and in bittrue, and count: equal bytes, different, refused.
 
-    python tools/onnx_corpus/measure.py FOLDER [--only PART] [--table FILE.md] [--times] [--defaults]
+    python tools/onnx_corpus/measure.py FOLDER [--only PART] [--table FILE.md] [--times] [--defaults] [--threads N]
 
-Each model runs in a process of its own, on three random samples (the last one of another size where dimensions are
-free), with one thread, under the numerics of ONNX Runtime on the processor at hand, which the table names. Results
+Each model runs in a process of its own, on two random samples and, where dimensions are free, on others of other sizes
+(two more of each, one of each, nothing in a cache), with one thread unless `--threads` says more, under the numerics
+of ONNX Runtime on the processor at hand, which the table names. Results
 stand in FOLDER/measured.json; each model that is not equal is printed with its reason. With `--times`, equal ones are
 timed against the runtime, run by run in turns, and the steps that the reference executor takes are counted.
 """
@@ -35,49 +36,66 @@ def _bytes(values: Any) -> list[tuple[Any, ...]]:
     return [(np.asarray(v).dtype.str, np.asarray(v).shape, np.asarray(v).tobytes()) for v in values]
 
 
-def _opened(path: Path, integers: bool) -> Any:
+def _opened(path: Path, integers: bool, threads: int = 1) -> Any:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     options.log_severity_level = 4
     if integers:
         options.add_session_config_entry("session.qdqisint8allowed", "1")
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def _values(theirs: Any, described: dict[str, Any], rng: np.random.Generator, more: int = 0) -> dict[str, np.ndarray]:
-    free = {d: size + (0 if described["fixed"] else more) for d, size in described["free"].items()}
+def _values(theirs: Any, described: dict[str, Any], rng: np.random.Generator, free: dict[str, int]) -> dict[str, Any]:
     types = {"tensor(float16)": np.float16, "tensor(int32)": np.int32}
     values = sample(described["inputs"], free, rng)
     return {i.name: values[i.name].astype(types.get(i.type, values[i.name].dtype)) for i in theirs.get_inputs()}
 
 
-def measure(path: Path, described: dict[str, Any], integers: bool = True) -> tuple[str, str]:
-    """A word of KINDS and the reason; "marked" is a difference that the plan announces (`plan.inexact`).
+def _sizes(described: dict[str, Any]) -> list[dict[str, int]]:
+    """What free dimensions are in each run: those of the export twice, then others."""
+    free = described["free"]
+    used = {
+        name for i in described["inputs"].values() for d in i["shape"] if isinstance(d, str) for name in d.split(" + ")
+    }
+    if described["fixed"] or not used:
+        return [free, free]
+    sizes = [free, free, {name: size + 2 for name, size in free.items()}, dict.fromkeys(free, 1)]
+    return sizes + [free | {"batch": 1, "sequence": 5, "past": 0}] * ("past" in used)
+
+
+def measure(path: Path, described: dict[str, Any], integers: bool = True, threads: int = 1) -> tuple[str, str]:
+    """A word of KINDS and the reason; "marked" is a difference that the plan announces (`plan.inexact`, or of threads).
 
     `integers`: pairs of s8 stay s8 in the runtime's session, which its default options do not do on x86-64.
     """
     numerics = onnxruntime_here().with_options(integers)
     try:
-        theirs = _opened(path, integers)
+        theirs = _opened(path, integers, threads)
     except Exception as error:
         return "no answer", f"ONNX Runtime: {error}"
-    rng, session = np.random.default_rng(0), None
-    for turn in range(3):
-        values = _values(theirs, described, rng, turn == 2)
+    rng, session, runs = np.random.default_rng(0), None, 0
+    for free in _sizes(described):
+        values = _values(theirs, described, rng, free)
         try:
             expected = theirs.run(None, values)
         except Exception as error:
             # Some exporters keep sizes of their samples.
-            return ("no answer", f"ONNX Runtime: {error}") if turn < 2 else ("equal", "")
+            if runs < 2:
+                return "no answer", f"ONNX Runtime: {error}"
+            continue
+        runs += 1
         try:
             session = session or bittrue.load(str(path)).prepare(numerics)
             found = list(session.run(values).values())
         except bittrue.BittrueError as error:
-            return "refused", str(error)
+            return "refused", f"{error} ({free})" if free != described["free"] else str(error)
         if _bytes(expected) != _bytes(found):
             wrong = [i for i, (a, b) in enumerate(zip(_bytes(expected), _bytes(found), strict=True)) if a != b]
-            marked = session.plan.inexact
-            place = f"outputs {wrong} of sample {turn}"
+            marked = [
+                *session.plan.inexact,
+                *(note for note in session.plan.notes if threads > 1 and "threads" in note),
+            ]
+            place = f"outputs {wrong} of sizes {free}"
             return ("marked", f"{place}; inexact: {', '.join(marked)}") if marked else ("differs", place)
     return "equal", ""
 
@@ -86,7 +104,8 @@ def cost(path: Path, described: dict[str, Any], integers: bool = True) -> tuple[
     """The runtime's least time for a run in parts of ours, and the operators of steps without a native kernel."""
     numerics = onnxruntime_here().with_options(integers)
     theirs, session = _opened(path, integers), bittrue.load(str(path)).prepare(numerics)
-    values, least = _values(theirs, described, np.random.default_rng(0)), [math.inf, math.inf]
+    values = _values(theirs, described, np.random.default_rng(0), described["free"])
+    least = [math.inf, math.inf]
     calls = (lambda: theirs.run(None, values), lambda: session.run(values))
     for call in calls:
         call()
@@ -102,9 +121,9 @@ def cost(path: Path, described: dict[str, Any], integers: bool = True) -> tuple[
     return round(least[0] / least[1], 3), dict(collections.Counter(left))
 
 
-def _apart(path: Path, described: dict[str, Any], integers: bool, times: bool, pipe: Any) -> None:
+def _apart(path: Path, described: dict[str, Any], integers: bool, threads: int, times: bool, pipe: Any) -> None:
     warnings.simplefilter("ignore")
-    found = measure(path, described, integers)
+    found = measure(path, described, integers, threads)
     pipe.send((*found, *cost(path, described, integers)) if times and found[0] == "equal" else found)
 
 
@@ -116,6 +135,7 @@ def main() -> None:
     parser.add_argument("--table", type=Path, help="write the counts as a table here")
     parser.add_argument("--times", action="store_true", help="time the models that are equal, half a second each")
     parser.add_argument("--defaults", action="store_true", help="sessions with default options, in which s8 becomes u8")
+    parser.add_argument("--threads", type=int, default=1, help="threads of the runtime's sessions")
     arguments = parser.parse_args()
     rows: dict[str, tuple[Any, ...]] = {}
     described: dict[str, Any] = {}
@@ -125,7 +145,15 @@ def main() -> None:
         described[path.name] = json.loads(path.with_name(".".join(path.name.split(".")[:2]) + ".json").read_text())
         ours, theirs = multiprocessing.Pipe(False)
         process = multiprocessing.get_context("fork").Process(
-            target=_apart, args=(path, described[path.name], not arguments.defaults, arguments.times, theirs)
+            target=_apart,
+            args=(
+                path,
+                described[path.name],
+                not arguments.defaults,
+                arguments.threads,
+                arguments.times,
+                theirs,
+            ),
         )
         process.start()
         theirs.close()

@@ -92,6 +92,7 @@ def published(
 
     made = getattr(transformers, config)(**options)
     made._attn_implementation = options.get("attn_implementation", "eager")
+    made._experts_implementation = options.get("experts_implementation", "batched_mm")
     model = getattr(transformers, cls)(made).eval()
     if "use_cache" in inspect.signature(model.forward).parameters:
         model.config.use_cache = False

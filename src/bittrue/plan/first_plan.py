@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from ..errors import BittrueError, InvalidModelError
+from ..errors import BittrueError
 from ..graph import Graph, Tensor
 from ..numerics import Numerics
 from .plan import Plan
-from .planner import DEFAULT_MEMORY_LIMIT, make_plan, plan_for
+from .planner import DEFAULT_MEMORY_LIMIT, UNFIT, make_plan, plan_for
 
 # Sizes of open axes that are tried after those of the file.
 _SIZES = (*range(2, 17), 32, 64, 128, 224, 256, 512)
@@ -53,7 +53,7 @@ def first_plan(
     try:
         plan = planned(shapes=shapes, may_end=bool(free) and not named)
         unfit = plan.later.error if plan.later is not None else None
-    except InvalidModelError as error:
+    except UNFIT as error:
         if not named:
             raise
         # Other free dimensions are 1 there, which may be what does not fit.

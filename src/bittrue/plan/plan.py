@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidModelError
+from ..errors import BittrueError
 from ..graph import DataType, Graph, Quantization, data_type
 from ..names import brief
 from ..numerics import Numerics
@@ -127,7 +127,7 @@ class Later:
 
     graph: Graph
     reason: str
-    error: InvalidModelError | None = None
+    error: BittrueError | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BittrueError, InputError, InvalidModelError, ResourceError, UnsupportedError
+from ..errors import BittrueError, InputError, InvalidModelError, ResourceError, RunError, UnsupportedError
 from ..graph import Attribute, Graph, Node, Tensor
 from ..names import near_or_all
 from ..numerics import Numerics, Row
@@ -32,6 +32,8 @@ from .support import MAX_NODES, check_graph, node_types, open_shape, undefined
 # Live activations plus the largest temporary of a run. Sizes in files are claims, so there must be a limit;
 # callers raise it for large images or batches.
 DEFAULT_MEMORY_LIMIT = 256 << 20
+# What is wrong with sizes that a graph cannot have; computing with them is, where a tensor follows from sizes alone.
+UNFIT = (InvalidModelError, RunError)
 # Tensors that `_State.look` computes with: shapes and indices are small.
 _LOOK_ELEMENTS = 64
 # NumPy 1.x arrays end here; no kernel goes beyond 8.
@@ -442,7 +444,7 @@ def _plan_graph(
                 raise
             done, reason = position, f"{node}: {error.message}"
             break
-        except InvalidModelError as error:
+        except UNFIT as error:
             if not may_end:
                 raise
             done, reason, unfit = position, str(error), error
@@ -723,7 +725,7 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
 
 
 def _finish(
-    state: _State, done: int, reason: str, unfit: InvalidModelError | None, scope: str, notes: tuple[str, ...]
+    state: _State, done: int, reason: str, unfit: BittrueError | None, scope: str, notes: tuple[str, ...]
 ) -> Plan:
     """The plan of the first `done` nodes; why the others come later, and their error."""
     graph, source = state.graph, state.job.source
