@@ -15,7 +15,7 @@ from bittrue.rewrites.onnxruntime_optimizer.inserted_casts import SINCE
 from support.differential import assert_same
 from support.fused_models import optimised
 from support.half_chains import half_chain
-from support.half_models import fed, halved
+from support.half_models import branched, fed, halved
 from support.onnx_models import HERE, build, cases, check, integers, natively, needs_wide, run_runtime, single
 from support.quantized_graphs import GraphMaker
 from support.real_graphs import RealGraphMaker
@@ -48,6 +48,20 @@ def test_bytes(request: pytest.FixtureRequest) -> None:
         content = halved(content, rng, float(rng.choice([1, 0.7, 0.4])))
         ran += _check(content, fed(content, feeds))
     assert ran > 10
+
+
+@needs_wide
+def test_branches(request: pytest.FixtureRequest) -> None:
+    """In called graphs constants stay behind their casts, and groups are joined if one is widened outside."""
+    ran = 0
+    for rng in cases(request, usual=12):
+        maker = RealGraphMaker(rng, opset=int(rng.choice([13, 17, 18, 20, 22])), usual=float(rng.choice([0.95, 0.6])))
+        maker.grow(int(rng.integers(1, 4)))
+        content, feeds = maker.model()
+        content = halved(content, rng, float(rng.choice([1, 0.7])))
+        content, more = branched(content, rng)
+        ran += _check(content, fed(content, [*feeds, *more]))
+    assert ran > 5
 
 
 @needs_wide

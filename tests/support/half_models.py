@@ -134,3 +134,30 @@ def _variables(node: onnx.NodeProto, opsets: Mapping[str, int], types: Mapping[s
         if types.get(name) == TensorProto.FLOAT
     }
     return set() if node.op_type in ("Cast", "If", "Loop") else used & may
+
+
+def branched(content: bytes, rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
+    """The model with all nodes in both branches of an If, and what feeds the inputs that this adds.
+
+    Some constants go along. Half of the models have a product of binary16 numbers outside, whose weights are widened.
+    """
+    model = onnx.load_from_string(content)
+    graph = model.graph
+    inner = [tensor for tensor in graph.initializer if rng.random() < 0.5]
+    names = {tensor.name for tensor in inner}
+    kept = [tensor for tensor in graph.initializer if tensor.name not in names]
+    branch = helper.make_graph(list(graph.node), "branch", [], list(graph.output), inner)
+    branch.value_info.extend(graph.value_info)
+    results = [info.name for info in graph.output]
+    del graph.node[:], graph.value_info[:], graph.initializer[:]
+    graph.node.append(helper.make_node("If", ["chosen"], results, then_branch=branch, else_branch=branch))
+    graph.initializer.extend(kept)
+    graph.input.append(helper.make_tensor_value_info("chosen", TensorProto.BOOL, []))
+    feeds = [np.array(rng.random() < 0.5)]
+    if rng.random() < 0.5:
+        graph.node.append(helper.make_node("MatMul", ["beside", "weights"], ["product"]))
+        graph.initializer.append(numpy_helper.from_array(rng.standard_normal((4, 3)).astype(np.float16), "weights"))
+        graph.input.append(helper.make_tensor_value_info("beside", TensorProto.FLOAT16, [2, 4]))
+        graph.output.append(helper.make_tensor_value_info("product", TensorProto.FLOAT16, None))
+        feeds.append(rng.standard_normal((2, 4)).astype(np.float16))
+    return model.SerializeToString(), feeds

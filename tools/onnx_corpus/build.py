@@ -32,13 +32,13 @@ import onnx
 import onnx.version_converter
 import onnxruntime
 import torch
-from language import NETWORKS
 from networks import WIDTH, Network
 from onnxruntime import quantization as q
 from onnxruntime.quantization import matmul_nbits_quantizer as blocks
 from onnxruntime.quantization.shape_inference import quant_pre_process
 from onnxruntime.transformers import float16, optimizer
-from samples import sample
+from samples import BRANCH, sample
+from senses import NETWORKS
 
 TIME_LIMIT = 600  # seconds for one network with everything made of it
 
@@ -272,6 +272,20 @@ def _level(level: str) -> Callable[..., None]:
     return lambda *a: _saved(*a, level)
 
 
+def _branches(source: Path, target: Path, described: dict[str, Any]) -> None:
+    """As Optimum merges decoders: whole networks in both branches of an If, with their weights outside of it."""
+    model = onnx.load(str(source))
+    graph = model.graph
+    branch = onnx.helper.make_graph(list(graph.node), "branch", [], list(graph.output))
+    branch.value_info.extend(graph.value_info)
+    names = [output.name for output in graph.output]
+    chosen = onnx.helper.make_node("If", [BRANCH], names, "merged", then_branch=branch, else_branch=branch)
+    del graph.node[:], graph.value_info[:]
+    graph.node.append(chosen)
+    graph.input.append(onnx.helper.make_tensor_value_info(BRANCH, onnx.TensorProto.BOOL, [1]))
+    onnx.save(model, str(target))
+
+
 T, F = q.QuantType, q.QuantFormat
 # Options that a user of `quantize_static` meets, by turns.
 PAIRS = {"AddQDQPairToWeight": True, "QuantizeBias": False, "DedicatedQDQPair": True}
@@ -373,6 +387,14 @@ QUANTIZATIONS: dict[str, Callable[..., None]] = {
     "saved_all": _after(_qdq, _level("ALL")),
     "saved_float": _level("ALL"),
     "saved_nbits": _after(_symmetric, _level("ALL")),
+    "branches": _branches,
+    "branches_dynamic": _after(_dynamic, _branches),
+    "branches_dynamic_all": _after(_branches, lambda *a: _dynamic(*a, extra_options={"EnableSubgraph": True})),
+    "branches_qdq": _after(_qdq, _branches),
+    "branches_nbits": _after(_symmetric, _branches),
+    "branches_fused": _after(_fused, _branches),
+    "branches_half": _after(lambda *a: _half(*a, True), _branches),
+    "branches_saved": _after(_branches, _level("ALL")),
     "saved_half": _after(lambda *a: _half(*a, True), _saved),
     "saved_half_all": _after(lambda *a: _half_converted(*a, False), _level("ALL")),
 }
@@ -389,7 +411,16 @@ NARROW = (
     "nbits_slimmed",
     "nbits_qdq",
 )
-NARROW += ("fused_float", "fused_more", "fused_saved", "saved_simplified", "saved_float", "saved_nbits")
+NARROW += (
+    "branches_nbits",
+    "branches_fused",
+    "fused_float",
+    "fused_more",
+    "fused_saved",
+    "saved_simplified",
+    "saved_float",
+    "saved_nbits",
+)
 
 
 def build(name: str, folder: Path, share: int, exporters: tuple[str, ...], seed: str) -> list[dict[str, str]]:

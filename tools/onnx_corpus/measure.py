@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
-from samples import sample
+from samples import BRANCH, sample
 
 import bittrue
 from bittrue.runners.processor import onnxruntime_here
@@ -48,6 +48,7 @@ def _opened(path: Path, integers: bool, threads: int = 1) -> Any:
 def _values(theirs: Any, described: dict[str, Any], rng: np.random.Generator, free: dict[str, int]) -> dict[str, Any]:
     types = {"tensor(float16)": np.float16, "tensor(int32)": np.int32}
     values = sample(described["inputs"], free, rng)
+    values[BRANCH] = rng.integers(0, 2, 1) == 1
     return {i.name: values[i.name].astype(types.get(i.type, values[i.name].dtype)) for i in theirs.get_inputs()}
 
 

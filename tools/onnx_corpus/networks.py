@@ -2,7 +2,8 @@
 
 Each entry of `NETWORKS` is a function without arguments that returns a `Network`. Sizes are small (a few thousand to
 a few hundred thousand weights), so that hundreds of exports with all their quantizations take minutes.
-BITTRUE_CORPUS=smallest makes transformers of one narrow layer, whose files are small enough to be kept as tests.
+BITTRUE_CORPUS=smallest makes transformers of one narrow layer, whose files are small enough to be kept as tests;
+BITTRUE_CORPUS=larger of one layer whose products are long enough to be cut into blocks.
 """
 
 import inspect
@@ -62,7 +63,8 @@ class Outputs(nn.Module):
         return tuple(result[name] for name in self.keep)
 
 
-WIDTH, LAYERS, INNER = (48, 1, 80) if os.environ.get("BITTRUE_CORPUS") == "smallest" else (64, 2, 96)
+_SIZES = {"smallest": (48, 1, 80), "larger": (256, 1, 640)}
+WIDTH, LAYERS, INNER = _SIZES.get(os.environ.get("BITTRUE_CORPUS", ""), (64, 2, 96))
 TOKENS = {"input_ids": Input(("batch", "sequence"), "tokens"), "attention_mask": Input(("batch", "sequence"), "mask")}
 SMALL = {
     "vocab_size": 100,

@@ -4,6 +4,9 @@ from typing import Any
 
 import numpy as np
 
+# The input that says which branch of a merged network runs.
+BRANCH = "use_cache_branch"
+
 
 def sample(inputs: dict[str, dict[str, Any]], free: dict[str, int], rng: np.random.Generator) -> dict[str, np.ndarray]:
     """One value per input; free dimensions have the sizes of `free`."""

@@ -189,6 +189,8 @@ class Graph:
         aliases: further names for inputs and outputs (a signature's argument names) to tensor index.
         version: of the format's operators as the file asks for them; 0 where it does not, and in plan files.
         is_sorted: the nodes stood in another order in the file; False in plan files.
+        called: another graph calls it; said before it is rewritten.
+        widened: rewriting made constants of binary16 wider in it or in the graph that calls it.
     """
 
     name: str
@@ -200,6 +202,8 @@ class Graph:
     aliases: Mapping[str, int] = field(default_factory=dict)
     version: int = 0
     is_sorted: bool = False
+    called: bool = False
+    widened: bool = False
 
     def __repr__(self) -> str:
         return f"Graph({brief(self.name)}, {len(self.nodes):,} nodes, {len(self.tensors):,} tensors)"

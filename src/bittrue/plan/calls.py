@@ -125,7 +125,7 @@ def rewritten_inwards(
                     continue
                 seen.add(index)
                 if found[index] is not graph:
-                    found[index] = _told(found[index], use, around, node, known, after.tensors)
+                    found[index] = _told(found[index], use, around, node, known, after)
                     todo.append(found[index])
     return done[id(graph)], [done.get(id(one)) or rewrite(one) for one in found]
 
@@ -184,7 +184,7 @@ def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
 
 
 def _told(
-    inner: Graph, use: GraphUse, around: Graph, node: Node, known: Callable[[], KnownSizes], settled: Sequence[Tensor]
+    inner: Graph, use: GraphUse, around: Graph, node: Node, known: Callable[[], KnownSizes], after: Graph
 ) -> Graph:
     given = () if use.first_input is None else node.inputs[use.first_input :]
     fixed = unchanged_inputs(inner) if use.repeats is not None else range(len(inner.inputs))
@@ -194,13 +194,14 @@ def _told(
             continue
         if tensors[index].is_unranked:
             tensors[index] = _with_shape_of(tensors[index], around, outside, known)
-        value = settled[outside]
+        value = after.tensors[outside]
         if tensors[index].outside and value.is_constant and not value.is_default:
             constants[index] = len(tensors)
             name = f"{tensors[index].name}#outside"
             tensors.append(replace(value, name=name, outside=value.outside + 1))
-    nodes = (replace(n, inputs=tuple(constants.get(i, i) for i in n.inputs)) for n in inner.nodes)
-    return replace(inner, tensors=tuple(tensors), nodes=tuple(nodes) if constants else inner.nodes)
+    reading = (replace(n, inputs=tuple(constants.get(i, i) for i in n.inputs)) for n in inner.nodes)
+    nodes = tuple(reading) if constants else inner.nodes
+    return replace(inner, tensors=tuple(tensors), nodes=nodes, called=True, widened=after.widened)
 
 
 def _with_shape_of(tensor: Tensor, around: Graph, index: int, known: Callable[[], KnownSizes]) -> Tensor:

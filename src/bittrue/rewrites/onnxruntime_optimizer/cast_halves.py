@@ -1,7 +1,8 @@
 """cast_halves: casts around nodes without a kernel for binary16, before the groups of real operators are looked for.
 
 The runtime looks for them before it inserts casts, and once more when a constant has been widened behind them: nearly
-always. Where none has been, the graph stays as it is for `cast_last`.
+always. Where none has been, the graph stays as it is for `cast_last`. In graphs that others call none ever is; there it
+looks once more when the main graph had one.
 Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_halves.py compares bytes).
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from ...graph import Graph
 from ...operators.pooling.average_reals import CHANNELS
+from ...records import replace
 from .. import Shapes
 from ..editing import Editor
 from .fuse_quantized import fuse_groups, mark_computed_weights
@@ -42,8 +44,8 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS, pairs: str = ""
     casts.insert()
     casts.remove_pairs()
     casts.keep_apart(images)
-    if not casts.fold_constants():
+    if not casts.fold_constants() and not graph.widened:
         return graph, ()
     push_once(editor, shapes)
     mark_computed_weights(editor)
-    return editor.finish(), ()
+    return replace(editor.finish(), widened=True), ()

@@ -156,7 +156,8 @@ class Casts:
     def fold_constants(self) -> bool:
         """Constants that one node reads behind an inserted cast are widened; whether there was one.
 
-        What several nodes read stays a cast, whose result is no constant to the runtime.
+        What several nodes read stays a cast, whose result is no constant to the runtime, and so does every one in a
+        graph that another one calls.
         """
         editor, found = self.editor, False
         for result in self.inserted:
@@ -165,7 +166,7 @@ class Casts:
                 continue
             if not editor.tensors[cast.inputs[0]].is_constant:
                 continue
-            if len(editor.readers(result)) == 1 and result not in editor.results:
+            if len(editor.readers(result)) == 1 and result not in editor.results and not editor.graph.called:
                 self._fold(cast)
                 found = True
             else:
