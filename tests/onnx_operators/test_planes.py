@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import NodeProto, TensorProto, helper
 
 import bittrue
-from support.onnx_models import HERE, Checks, build, check, natively, options
+from support.onnx_models import HERE, Checks, Refused, build, check, natively, options, run_runtime
 
 _UNARY = ("Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish", "Abs", "Neg", "Identity", "Softsign")
 _BINARY = ("Add", "Mul", "Sub", "Sum", "Concat")
@@ -102,9 +105,7 @@ def test_windows_of_many_channels(request: pytest.FixtureRequest) -> None:
         }
         reach = (taps - 1) * attributes["dilations"] + 1
         x = rng.normal(size=(int(rng.integers(1, 3)), channels, *(reach + rng.integers(0, 12, 2)))).astype(np.float32)
-        # What windows with NaN have for their largest number is another question.
-        odd = [0, -0.0, 3e38, *([] if operator == "MaxPool" else [np.nan, np.inf, -np.inf])]
-        x[rng.random(x.shape) < 0.1] = rng.choice(np.float32(odd))
+        x[rng.random(x.shape) < 0.1] = rng.choice(np.float32([0, -0.0, 3e38, np.nan, np.inf, -np.inf]))
         constants: dict[str, np.ndarray] = {}
         if operator == "Conv":
             attributes["group"] = channels
@@ -117,6 +118,53 @@ def test_windows_of_many_channels(request: pytest.FixtureRequest) -> None:
             nodes[0].output[0] = "a"
             nodes.append(helper.make_node("Relu", ["a"], ["y"]))
         checks.add(*build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants))
+
+
+def _odd_maxima(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
+    """Largest elements where NaN, infinities and zeros of both signs meet, in all ways of looking for them."""
+    axes, sizes = int(rng.choice([1, 2, 2, 3])), [int(n) for n in rng.integers(1, 8, 3)]
+    shape = (int(rng.integers(1, 3)), int(rng.choice([1, 3, 16, 32])), *sizes[:axes])
+    x = rng.choice(np.array([0.0, -0.0, -1, np.nan, -np.inf, 1, -2])[: int(rng.integers(2, 8))], shape)
+    x = x.astype(rng.choice(["f4", "f4", "f4", "f2", "f8"]))
+    kind, opset = helper.np_dtype_to_tensor_dtype(x.dtype), int(rng.choice([8, 11, 12, 18, 22]))
+    if rng.random() < 0.2 and x.dtype != np.float64:
+        return build([helper.make_node("GlobalMaxPool", ["x"], ["y"])], {"x": x}, {"y": kind}, opset=opset)
+    taps = [int(rng.integers(1, n + 1)) for n in shape[2:]] if rng.random() < 0.8 else list(shape[2:])
+    attributes: dict[str, Any] = {"kernel_shape": taps}
+    if rng.random() < 0.6:
+        attributes["strides"] = [int(n) for n in rng.integers(1, 4, axes)]
+    if rng.random() < 0.5:
+        attributes["pads"] = [int(rng.integers(0, n)) for n in (*taps, *taps)]
+    if rng.random() < 0.2:
+        attributes["storage_order"] = 1
+    if rng.random() < 0.2 and opset >= 10 and all(2 * n - 1 <= size for n, size in zip(taps, shape[2:], strict=True)):
+        attributes["dilations"] = [2] * axes
+    results = {"y": kind, **({"at": TensorProto.INT64} if rng.random() < 0.2 else {})}
+    return build([helper.make_node("MaxPool", ["x"], list(results), **attributes)], {"x": x}, results, opset=opset)
+
+
+def test_largest_of_odd_numbers(request: pytest.FixtureRequest) -> None:
+    checks = Checks(request, usual=60, only="equal")
+    for rng in checks:
+        checks.add(*_odd_maxima(rng))
+
+
+@pytest.mark.parametrize("free", [1, 2])
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"])
+def test_channels_whose_number_is_free_are_in_no_blocks(operator: str, free: int) -> None:
+    rng = np.random.default_rng(free)
+    x = rng.choice(np.float32([0, -0.0, -1]), (1, 16, 9, 11))
+    if "Average" in operator:
+        x = rng.standard_normal(x.shape).astype(np.float32)
+    window = {} if "Global" in operator else {"kernel_shape": [3, 3], "pads": [1] * 4}
+    content, feeds = build([helper.make_node(operator, ["x"], ["y"], **window)], {"x": x}, {"y": TensorProto.FLOAT})
+    model = onnx.load_from_string(content)
+    model.graph.input[0].type.tensor_type.shape.dim[free].dim_param = "free"
+    expected = run_runtime(model.SerializeToString(), feeds)
+    assert not isinstance(expected, Refused)
+    for executor in ("reference", "native"):
+        found = bittrue.load(model.SerializeToString()).prepare(HERE, executor=executor).run(*feeds)
+        assert found["y"].tobytes() == expected["y"].tobytes(), executor
 
 
 @pytest.mark.parametrize("operator", ["Conv", "MaxPool", "AveragePool"])

@@ -333,8 +333,16 @@ def test_extremes_against_a_loop() -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_extremes_are_told_apart(sign: int) -> None:
     row = np.float32([[np.nan, 1, 2], [0.0, -0.0, -0.0], [1, np.nan, 0]])
-    rules = [rule for rule in extreme.RULES.values() if not (rule.in_parts or rule.in_vectors or rule.in_packets)]
-    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 3
+    rules = [
+        rule
+        for rule in extreme.RULES.values()
+        if not (rule.in_parts or rule.in_vectors or rule.in_packets or rule.in_windows)
+    ]
+    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 4
+    one_by_one = extreme.RULES["last_in_vectors"].apply
+    for vectors, name in ((True, "last_unless_beyond"), (False, "first_unless_beyond")):
+        kept = one_by_one(one_by_one(row[:, 0], row[:, 1], sign, vectors), row[:, 2], sign, vectors)
+        assert kept.tobytes() == extreme.RULES[name].apply(row, sign).tobytes()
     pairs, in_vectors = np.float32([[np.nan, 1], [1, np.nan], [0.0, -0.0], [0.0, -0.0]]), np.array([False] * 3 + [True])
     found = extreme.RULES["nan_else_last_in_vectors"].apply(pairs, sign, in_vectors).tobytes()
     assert found not in {rule.apply(pairs, sign).tobytes() for rule in rules}

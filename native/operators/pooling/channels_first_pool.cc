@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/share.h"
@@ -208,6 +209,118 @@ class MaxPlanes final : public PlanePool {
       }
     }
   }
+};
+
+// Largest of windows by the slot `extreme`: another kernel's, and once more, as slowly as the order asks for, of planes in
+// which NaN, infinities or zeros of both signs could meet.
+class OrderedMaxima final : public PlanePool {
+ public:
+  OrderedMaxima(const Step& step, std::unique_ptr<Kernel> plain) : PlanePool(step), plain_(std::move(plain)) {
+    require(step.rule("extreme") == "last_in_vectors" && step.input(0).rank() <= 5, "no native rule for this slot");
+    const std::string& way = step.text("way");
+    vectors_ = way == "vectors", from_first_ = way == "from_first";
+    columns_ = way == "columns", volumes_ = way == "columns_of_volumes", lanes_ = way == "lanes";
+    require(vectors_ || from_first_ || columns_ || volumes_ || lanes_ || way == "in_order", "no native order");
+    const bool close = d_.dilation == 1 && h_.dilation == 1 && w_.dilation == 1;
+    require((close && w_.before >= 0) || !(columns_ || volumes_ || lanes_), "no native order");
+  }
+  int64_t scratch_bytes(int threads) const override { return plain_scratch(threads) + threads * row_bytes(); }
+  std::string note() const override { return plain_->note(); }
+
+  void run(const Run& run) const override {
+    plain_->run(run);
+    uint8_t* rows = run.scratch + plain_scratch(run.pool.threads());
+    for_images<float>(run, [&](const float* in, float* out, int worker) {
+      const int64_t size = d_.dimension * h_.dimension * w_.dimension;
+      if (!matters(in, size)) return;
+      if (lanes_) {
+        *out = in_lanes(in, size);
+      } else if (columns_ || volumes_) {
+        in_columns(in, out, reinterpret_cast<float*>(rows + worker * row_bytes()));
+      } else {
+        in_order(in, out);
+      }
+    });
+  }
+
+ private:
+  static constexpr float kLeast = std::numeric_limits<float>::lowest();
+
+  static float in_vector(float kept, float x) { return kept > x ? kept : x; }
+  static float alone(float kept, float x) { return kept < x ? x : kept; }
+
+  int64_t plain_scratch(int threads) const { return round_up(plain_->scratch_bytes(threads), 64); }
+  int64_t row_bytes() const { return round_up((w_.before + w_.dimension + seen()) * 4, 64); }
+
+  // -0, -infinity and NaN.
+  static bool matters(const float* from, int64_t count) {
+    constexpr uint32_t kInfinity = 0x7F800000u, kNegative = 0x80000000u;
+    uint32_t found = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      uint32_t bits;
+      std::memcpy(&bits, from + i, sizeof bits);
+      found |= static_cast<uint32_t>(bits - (kInfinity + 1) <= kNegative - (kInfinity + 1)) |
+               static_cast<uint32_t>(bits >= (kInfinity | kNegative));
+    }
+    return found != 0;
+  }
+
+  void in_order(const float* in, float* out) const {
+    for (int64_t y = 0; y < lines(); ++y) {
+      for (int64_t n = 0; n < w_.out; ++n, ++out) {
+        float kept = kLeast;
+        bool begun = !from_first_;
+        for (int64_t i = 0; i < line_taps(); ++i) {
+          const float* from = line(in, y, i);
+          for (int64_t j = 0; j < w_.taps && from != nullptr; ++j) {
+            if (n < w_.first[j] || n >= w_.last[j]) continue;
+            const float x = from[n * w_.stride + j * w_.dilation - w_.before];
+            kept = !begun ? x : vectors_ ? in_vector(kept, x) : alone(kept, x);
+            begun = true;
+          }
+        }
+        *out = kept;
+      }
+    }
+  }
+
+  void in_columns(const float* in, float* out, float* row) const {
+    const int64_t whole = w_.dimension / 4 * 4;
+    std::fill_n(row, row_bytes() / 4, kLeast);
+    for (int64_t y = 0; y < lines(); ++y) {
+      for (int64_t x = 0; x < w_.dimension; ++x) {
+        float kept = kLeast;
+        bool begun = volumes_;
+        for (int64_t i = 0; i < line_taps(); ++i) {
+          const float* from = line(in, y, i);
+          if (from == nullptr) continue;
+          kept = !begun ? from[x] : x < whole ? in_vector(kept, from[x]) : alone(kept, from[x]);
+          begun = true;
+        }
+        row[w_.before + x] = kept;
+      }
+      for (int64_t n = 0; n < w_.out; ++n, ++out) {
+        const float* from = row + n * w_.stride;
+        float kept = from[0];
+        for (int64_t j = 1; j < w_.taps; ++j) kept = in_vector(kept, from[j]);
+        *out = kept;
+      }
+    }
+  }
+
+  static float in_lanes(const float* in, int64_t count) {
+    float lanes[4] = {kLeast, kLeast, kLeast, kLeast};
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+      for (int lane = 0; lane < 4; ++lane) lanes[lane] = in_vector(lanes[lane], in[i + lane]);
+    }
+    float kept = in_vector(in_vector(lanes[0], lanes[2]), in_vector(lanes[1], lanes[3]));
+    for (; i < count; ++i) kept = alone(kept, in[i]);
+    return kept;
+  }
+
+  std::unique_ptr<Kernel> plain_;
+  bool vectors_ = false, from_first_ = false, columns_ = false, volumes_ = false, lanes_ = false;
 };
 
 // 4 lanes, (l0 + l2) + (l1 + l3), then what is left.
@@ -562,6 +675,18 @@ class GlobalMax final : public WholePlanes {
 
 }  // namespace
 
+static std::unique_ptr<Kernel> make_real_maxima(const Step& step, const CoreSet& cores) {
+  const Operand &in = step.input(0), &out = step.output();
+  if (is_whole(step)) return std::make_unique<GlobalMax>(step);
+  RealConvolutionForm form;
+  form.d = read_spatial_axis(step, 'd'), form.h = read_spatial_axis(step, 'h'), form.w = read_spatial_axis(step, 'w');
+  form.batch = form.depth = form.filters = 1, form.groups = in.shape[0] * in.shape[1];
+  form.positions = form.d.out * form.h.out * form.w.out, form.terms = form.taps();
+  require(in.shape[0] == out.shape[0] && in.shape[1] == out.shape[1], "a pool keeps batches and channels");
+  if (auto lanes = make_lane_windows(cores, form, RealLaneRows::Join::largest)) return lanes;
+  return std::make_unique<MaxPlanes<float>>(step);
+}
+
 std::unique_ptr<Kernel> make_max_of_planes(const Step& step, const CoreSet& cores) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   const Operand &in = step.input(0), &out = step.output();
@@ -575,14 +700,8 @@ std::unique_ptr<Kernel> make_max_of_planes(const Step& step, const CoreSet& core
   }
   require_real_images(step);
   require(step.real("low") == -kInfinite && step.real("high") == kInfinite, "no native limits");
-  if (is_whole(step)) return std::make_unique<GlobalMax>(step);
-  RealConvolutionForm form;
-  form.d = read_spatial_axis(step, 'd'), form.h = read_spatial_axis(step, 'h'), form.w = read_spatial_axis(step, 'w');
-  form.batch = form.depth = form.filters = 1, form.groups = in.shape[0] * in.shape[1];
-  form.positions = form.d.out * form.h.out * form.w.out, form.terms = form.taps();
-  require(in.shape[0] == out.shape[0] && in.shape[1] == out.shape[1], "a pool keeps batches and channels");
-  if (auto lanes = make_lane_windows(cores, form, RealLaneRows::Join::largest)) return lanes;
-  return std::make_unique<MaxPlanes<float>>(step);
+  if (step.rules.count("extreme") == 0) return make_real_maxima(step, cores);
+  return std::make_unique<OrderedMaxima>(step, make_real_maxima(step, cores));
 }
 
 std::unique_ptr<Kernel> make_average_of_planes(const Step& step, const CoreSet& cores) {

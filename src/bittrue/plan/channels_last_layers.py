@@ -193,6 +193,8 @@ def _max_pool(step: Step, layout: Layout) -> bool:
     source = step.inputs[0]
     if source is None or not layout.is_image(source) or len(layout.shape(source)) == 5:
         return False
+    if "extreme" in step.rules:
+        return False
     real = layout.tensors[source].dtype == "f32"
     if layout.tensors[source].dtype not in ("s8", "u8") and not (real and layout.only_twin(source)):
         return False

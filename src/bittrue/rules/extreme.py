@@ -23,6 +23,7 @@ class ExtremeRule:
     `in_packets`: it is also told how rows lie in memory, `apply(rows, sign, way, sizes)`: ``rows`` of neighbours, one
     after the other; ``columns`` of sizes [outer, elements, inner]; ``runs`` of sizes [runs, kept, length]; else
     ``in_order``.
+    `in_windows`: one comparison of many chains at once, `apply(kept, x, sign, vectors)`; the operator has the order.
     """
 
     apply: Callable[..., np.ndarray]
@@ -32,6 +33,7 @@ class ExtremeRule:
     in_vectors: bool = False
     in_parts: bool = False
     in_packets: bool = False
+    in_windows: bool = False
 
 
 def _last_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
@@ -191,6 +193,18 @@ def _parts_in_16_lanes(rows: np.ndarray, sign: int, length: int) -> np.ndarray:
     return kept
 
 
+def _last_in_vectors(kept: np.ndarray, x: np.ndarray, sign: int, vectors: bool) -> np.ndarray:
+    """In vectors what is kept has to be beyond what comes, elsewhere the other way round.
+
+    >>> kept, x = np.float32([1, 0, np.nan, 2]), np.float32([2, -0.0, 1, np.nan])
+    >>> [RULES["last_in_vectors"].apply(kept, x, 1, vectors).tolist() for vectors in (True, False)]
+    [[2.0, -0.0, 1.0, nan], [2.0, 0.0, nan, 2.0]]
+    """
+    if vectors:
+        return np.where(kept > x if sign > 0 else kept < x, kept, x)
+    return np.where(kept < x if sign > 0 else kept > x, x, kept)
+
+
 RULES: dict[str, ExtremeRule] = {
     "first_unless_beyond": ExtremeRule(
         _first_unless_beyond, "kept = x0; kept = kept < x ? x : kept for the others in row-major order (> for minima)"
@@ -226,5 +240,11 @@ RULES: dict[str, ExtremeRule] = {
         "elements that are left, folded in halves",
         of_nothing=True,
         in_parts=True,
+    ),
+    "last_in_vectors": ExtremeRule(
+        _last_in_vectors,
+        "of windows (> and < exchanged for minima): in vectors kept = kept > x ? kept : x, elsewhere kept = kept < x ? "
+        "x : kept, from the first element or the least finite number on; `max_pool` says in which order",
+        in_windows=True,
     ),
 }

@@ -26,24 +26,33 @@ def _way(call: Call, windows: Sequence[Window]) -> tuple[str, str]:
     x, which = call.input(0), counted(call)
     block = call.node.attributes.get("block", CHANNELS)
     assert isinstance(block, int)
-    blocked = x.rank == 4 and block != 0 and x.shape[1] % block == 0
+    blocked = x.rank == 4 and block != 0 and x.shape[1] % block == 0 and not call.node.attributes.get("planes")
     if not real_sum.RULES[call.rules["real_sum"]].ordered:
         return "in_order", which
     if not call.attribute("kernel"):
-        return "in_order" if blocked and not call.node.attributes.get("planes") else "lanes", which
+        return "in_order" if blocked else "lanes", which
     # Padding counts where windows reach beyond it.
     ends_late = call.attribute("size") == "ceil_clipped" and which == "padded"
     vectors = not blocked and call.node.version <= _LATEST_VECTORS and not ends_late
     order = "in_order"
-    if vectors and all(
-        one.taps == one.size and one.stride == 1 and not one.before and not one.after for one in windows
-    ):
+    if vectors and is_plain_whole(windows):
         order = "lanes"
-    elif vectors and len(windows) > 1 and windows[-1].stride <= 2 and all(one.taps <= _SMALL for one in windows):
-        last = windows[-1]
-        order = "columns" if last.before + last.after + last.size <= _ROW else order
+    elif vectors and fits_vectors(windows):
+        order = "columns"
     full = which == "padded" and (vectors or (blocked and not ends_late))
     return order, "taps" if full else which
+
+
+def is_plain_whole(windows: Sequence[Window]) -> bool:
+    """Whether the only window is the image, without steps and padding."""
+    return all(one.taps == one.size and one.stride == 1 and not one.before and not one.after for one in windows)
+
+
+def fits_vectors(windows: Sequence[Window]) -> bool:
+    """Whether vector kernels, which know neither single axes nor long steps, hold windows and a padded row."""
+    last = windows[-1]
+    small = len(windows) > 1 and last.stride <= 2 and all(one.taps <= _SMALL for one in windows)
+    return small and last.before + last.after + last.size <= _ROW
 
 
 def lower(call: Call) -> Lowered:

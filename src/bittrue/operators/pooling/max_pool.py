@@ -1,7 +1,8 @@
 """max_pool: the largest element of every window, and where it is.
 
 Attributes are those of `pooling`, and `storage_order` for positions. `outside` ``"edge"``: windows beside the image
-read its edge. With the attribute `grid`, images hold smaller ones (`max_over_grid`).
+read its edge. With the attribute `grid`, images hold smaller ones (`max_over_grid`). With a rule of the slot `extreme`,
+which of NaN and equal zeros is kept follows from the way that `ordered_maxima` finds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ...rules import plain_range
 from ..core.base import Call, Lowered, Operator, Role, Shape, Step
 from ..core.geometry import Window, spatial_bytes, step_windows, tap_count
 from ..core.spatial import padded, sliding
-from . import max_over_grid, pooling
+from . import max_over_grid, ordered_maxima, pooling
 from .pooling import Images, image_scratch, limits, met, pool_windows, step_geometry
 
 
@@ -33,6 +34,8 @@ def lower(call: Call) -> Lowered:
     for name in ("outside", "storage_order"):
         if call.node.attributes.get(name):
             parameters[name] = call.attribute(name)
+    if "extreme" in call.rules:
+        parameters["way"] = ordered_maxima.way(call, found)
     scratch, taps = image_scratch(call), tap_count(found)
     if len(call.outputs) > 1:
         if parameters["channels_last"]:
@@ -46,7 +49,10 @@ def _least(dtype: np.dtype) -> float | int:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Along one axis after the other from the lowest finite number on; of equal values the first, NaN never wins."""
+    """Along one axis after the other from the lowest finite number on; of equal values the first, NaN never wins.
+
+    A rule of the slot `extreme` may say otherwise.
+    """
     if "rows" in step.arrays:
         return max_over_grid.reference(step, inputs)
     x = inputs[0]
@@ -55,9 +61,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     for image, result in zip(images, out, strict=True):
         if not result.size:
             break
-        largest = image
-        for axis in (2, 1, 0):
-            largest = _along(step, images, largest, axis)
+        if "extreme" in step.rules and ordered_maxima.matters(image):
+            largest = ordered_maxima.largest(step, images, image)
+        else:
+            largest = image
+            for axis in (2, 1, 0):
+                largest = _along(step, images, largest, axis)
         result[...] = plain_range.clamp(largest, step["low"], step["high"])
     values = images.result(out)
     return [values] if len(step.outputs) == 1 else [values, _positions(step, x, values)]
@@ -115,7 +124,10 @@ def _positions(step: Step, x: np.ndarray, largest: np.ndarray) -> np.ndarray:
     best = largest.reshape(*view.shape[:4], 1)
     row, inside = _rows(windows)
     hit = (view.reshape(*view.shape[:4], -1) == best) & inside
-    if x.dtype.kind == "f":
+    if "extreme" in step.rules:
+        # A NaN that is kept stood first.
+        hit |= inside & np.isnan(best)
+    elif x.dtype.kind == "f":
         hit &= best > lowest
     first = hit.argmax(axis=-1)[..., None]
     places = np.take_along_axis(np.broadcast_to(row, hit.shape), first, axis=-1)[..., 0]
@@ -130,7 +142,7 @@ def _positions(step: Step, x: np.ndarray, largest: np.ndarray) -> np.ndarray:
 
 OPERATOR = Operator(
     "max_pool",
-    ("activation_range", "plain_range"),
+    ("activation_range", "extreme", "plain_range"),
     infer,
     lower,
     reference,

@@ -1,7 +1,7 @@
-"""Rewrite `mark_planes`: global averages of images that the runtime keeps in planes, not in blocks of channels.
+"""Rewrite `mark_planes`: pools of images that the runtime keeps in planes, not in blocks of channels.
 
 Blocks are kept by convolutions with constant weights, by pools, and by some functions and sums of images that all are
-in blocks. What else computes an image leaves it in planes, and global averages do not change that; other pools do.
+in blocks. What else computes an image leaves it in planes, and global pools do not change that; other pools do.
 Images that the caller gives are put into blocks.
 """
 
@@ -18,23 +18,24 @@ from .blocked_channels import ACTIVATIONS, FINISHES, enlarges, is_blocked
 
 Shape = tuple[int, ...]
 
+_POOLS = ("average_pool", "max_pool")
 _GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
 _SUMS = frozenset({"Add", "Mul", "Sum", "Concat"})
 
 
 def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph, tuple[str, ...]]:
-    """`graph` with the attribute `planes` at such averages, and the channels of a `block` at all where they are others
+    """`graph` with the attribute `planes` at such pools, and the channels of a `block` at all where they are others
     than the operator's own.
     """
-    if not any(node.operator == "average_pool" for node in graph.nodes):
+    if not any(node.operator in _POOLS for node in graph.nodes):
         return graph, ()
     editor = Editor(graph, shapes)
-    blocked, given = blocked_images(editor, shapes, block)
+    blocked, _ = blocked_images(editor, shapes, block)
     for node in editor.nodes():
         found: dict[str, Attribute] = {}
-        if _is_global_average(node) and not {*blocked, *given}.intersection(node.inputs[:1]):
+        if _is_pool_of_reals(editor, node) and node.outputs[0] not in blocked:
             found["planes"] = True
-        if node.operator == "average_pool" and block != CHANNELS:
+        if node.operator in _POOLS and block != CHANNELS:
             found["block"] = block
         if found:
             editor.change(node, attributes={**node.attributes, **found})
@@ -58,8 +59,9 @@ def blocked_images(editor: Editor, shapes: Shapes, block: int) -> tuple[set[int]
     return blocked, unknown
 
 
-def _is_global_average(node: Node) -> bool:
-    return node.operator == "average_pool" and not node.attributes["kernel"] and "planes" not in node.attributes
+def _is_pool_of_reals(editor: Editor, node: Node) -> bool:
+    real = node.operator in _POOLS and editor.type(node.outputs[0]) in ("f32", "f16")
+    return real and "planes" not in node.attributes
 
 
 def _keeps(editor: Editor, node: Node, blocked: set[int], known: Mapping[int, Shape], given: bool, block: int) -> bool:
