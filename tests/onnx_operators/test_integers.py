@@ -165,3 +165,24 @@ def test_quotients_of_64_bits_are_native() -> None:
     model = single("Div", {"a": a, "b": b}, [TensorProto.INT64])
     assert check(*model) == "equal"
     natively(*model)
+
+
+def test_sums_of_large_integers(request: pytest.FixtureRequest) -> None:
+    """Beyond 2^53, where orders of additions show; along axes of every kind, and in Einsum."""
+    checks = Checks(request, usual=60, only="equal")
+    for rng in checks:
+        sizes = [int(n) for n in rng.choice([1, 2, 3, 7, 300], int(rng.integers(1, 4)), p=[0.3, 0.2, 0.2, 0.25, 0.05])]
+        largest = 2 ** int(rng.choice([31, 54, 60, 62]))
+        if rng.random() < 0.3:
+            letters = "ijk"[: len(sizes)]
+            result = "".join(letter for letter in letters if rng.random() < 0.5)
+            operands = {"x": rng.integers(-largest, largest, sizes[:1]), "y": rng.integers(-largest, largest, sizes)}
+            equation = {"equation": f"{letters[0]},{letters}->{result}"}
+            checks.add(*single("Einsum", operands, [TensorProto.INT64], equation))
+            continue
+        op_type = str(rng.choice(["ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare"]))
+        if op_type in ("ReduceL2", "ReduceSumSquare"):
+            largest = min(largest, 2**30)
+        axes = np.flatnonzero(rng.random(len(sizes)) < 0.6)
+        inputs = {"x": rng.integers(-largest, largest, sizes), "axes": axes}
+        checks.add(*single(op_type, inputs, [TensorProto.INT64], {"keepdims": 0}, opset=18, constants=["axes"]))

@@ -343,6 +343,11 @@ def test_sums_of_integers_saturate() -> None:
         assert reductions[name](rows, np.full(4, 3.0), Way()).tolist() == [stored(v / 3) for v in expected]
     expected = [reduce(lambda a, b: a * b, map(float, row)) for row in rows.tolist()]
     assert reductions["prod"](rows, None, Way()).tolist() == [stored(v) for v in expected]
+    # What is lost comes back: 2^53 + 3 is a tie, which goes to 2^53 + 4, of which one is too much.
+    row = np.array([[1, 1, 1, 2**53, 1, 1]], np.int64)
+    for many in (row, np.repeat(row, 20, axis=0)):
+        assert set(reductions["sum"](many, None, Way("compensated")).tolist()) == {2**53 + 6}
+        assert set(reductions["sum"](many, None, Way()).tolist()) == {2**53 + 4}
     assert reductions["prod"](rows[:, :0], None, Way()).tolist() == [1] * 4
 
 

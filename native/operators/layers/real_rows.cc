@@ -195,12 +195,14 @@ class FunctionOfSums final : public Kernel {
   std::string kind_;
 };
 
-// In binary64, one after the other, limited to the type.
+// In binary64, limited to the type. Where a sum could be inexact, its order matters, which the reference knows.
 template <class T>
 class IntegerSums final : public Kernel {
  public:
   explicit IntegerSums(const Step& step) : reduction_(step) {
     require(step.output().type == step.input(0).type, "no native kernel for these types");
+    size_ = step.input(0).elements;
+    require(sizeof(T) == 8 || reduction_.count() < int64_t{1} << 21, "a sum may be inexact");
   }
   int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
 
@@ -209,6 +211,7 @@ class IntegerSums final : public Kernel {
       double start = 0;
       double operator()(double a, double b) const { return a + b; }
     };
+    if (sizeof(T) == 8 && !exact(reinterpret_cast<const T*>(run.inputs[0]))) throw Undefined();
     auto* out = reinterpret_cast<T*>(run.outputs[0]);
     reduction_.run<T, double>(run, Sum(), false, [&](const double* sum, int64_t first, int64_t size) {
       constexpr auto kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
@@ -220,7 +223,15 @@ class IntegerSums final : public Kernel {
   }
 
  private:
+  bool exact(const T* from) const {
+    const int64_t most = (int64_t{1} << 53) / std::max<int64_t>(1, reduction_.count());
+    bool beyond = false;
+    for (int64_t i = 0; i < size_; ++i) beyond |= from[i] > most || from[i] < -most;
+    return !beyond;
+  }
+
   Reduction reduction_;
+  int64_t size_ = 0;
 };
 
 }  // namespace

@@ -64,9 +64,9 @@ def _einsum(source: Source) -> None:
         outputs = source.outputs if part == "result" else [source.temporary(dtype, part)]
         return source.emit("einsum_view", dtype, given, inputs=inputs, outputs=outputs)[0]
 
-    def summed(x: int, names: Sequence[str]) -> int:
+    def summed(x: int, names: Sequence[str], keeps_single: bool = False) -> int:
         axes = source.constant(np.array([letters.index(a) - len(letters) for a in names], np.int64), "axes")
-        plain: dict[str, Attribute] = {"keep_dims": True, "keeps_without_axes": False}
+        plain: dict[str, Attribute] = {"keep_dims": True, "keeps_without_axes": False, "keeps_single": keeps_single}
         return source.emit("sum", dtype, plain, inputs=[x, axes], outputs=[source.temporary(dtype, "sum")])[0]
 
     spread = [
@@ -80,7 +80,7 @@ def _einsum(source: Source) -> None:
         other = spread[index]
         for letter in ending[index]:
             if first[letter] == index:
-                other = summed(other, letter)
+                other = summed(other, letter, keeps_single=True)
         along = {"summed": tuple(letters.index(a) - len(letters) for a in ending[index])}
         factors = [view("left", [now, now, other], **along), view("right", [other, now, other], **along)]
         product = source.emit(

@@ -1,8 +1,8 @@
 """Sums, means and products along axes by rules of the slot `real_sum`, and functions of sums.
 
 Inputs: x and, optionally, the axes. Without axes everything is reduced, or every element on its own with
-`keeps_without_axes`. With `alone` every row of the last axis is added up as if it were the only one:
-packets begin at its first element.
+`keeps_without_axes`; with `keeps_single`, where axes of one element alone are reduced, too. With `alone` every row of
+the last axis is added up as if it were the only one: packets begin at its first element.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ _FUNCTIONS = {
 }
 
 
+# Rows of integers that a sum along first axes compensates.
+_FEW = 256
+
+
 def function_of_sum(call: Call) -> str:
     """The rules' name of the sum that `before` and `after` ask for; both are the identity where they are absent."""
     before, after = (str(call.node.attributes.get(name, "identity")) for name in ("before", "after"))
@@ -45,6 +49,8 @@ def lower(call: Call, kind: str) -> Lowered:
     axes = reduced_axes(call)
     if not axes and call.node.attributes.get("keeps_without_axes") and kind in ("sum", "mean", "prod"):
         return Lowered({"shape": call.output.shape}, operator="reshape", inputs=(0,))
+    if call.node.attributes.get("keeps_single") and all(source.shape[axis] == 1 for axis in axes):
+        return Lowered({"shape": call.output.shape}, operator="reshape", inputs=(0,))
     parameters: dict[str, Attribute] = {"axes": axes, "shape": call.output.shape, "kind": kind}
     if call.node.attributes.get("alone", False):
         parameters["alone"] = True
@@ -55,6 +61,32 @@ def lower(call: Call, kind: str) -> Lowered:
     )
 
 
+def _pattern(shape: Sequence[int], axes: Sequence[int]) -> list[list[int]]:
+    """Whether axes are reduced, and their size; neighbours that are alike are one."""
+    pattern: list[list[int]] = []
+    for axis, size in enumerate(shape):
+        reduced_one = int(axis in axes)
+        if pattern and pattern[-1][0] == reduced_one:
+            pattern[-1][1] *= size
+        else:
+            pattern.append([reduced_one, size])
+    return pattern
+
+
+def _way_of_integers(kind: str, shape: Sequence[int], axes: Sequence[int]) -> real_sum.Way:
+    """Sums and means are compensated, but along axes in the middle, along the first and the last ones, and along first
+    ones of many elements; means along last axes are not either. A single first dimension, or one that lies between, is
+    none.
+    """
+    pattern = _pattern(shape, axes)
+    kinds = [which for which, _ in pattern]
+    plain = kinds == [0, 1] and kind == "mean"
+    plain |= kinds == [0, 1, 0] and pattern[0][1] > 1
+    plain |= kinds == [1, 0, 1] and pattern[1][1] > 1
+    plain |= kinds == [1, 0] and pattern[0][1] > _FEW
+    return real_sum.Way("in_order" if plain and kind in ("sum", "mean") else "compensated")
+
+
 def _way(kind: str, shape: Sequence[int], axes: Sequence[int], rows: Shape) -> real_sum.Way:
     """The order of rules that have one: neighbouring axes that are reduced, or kept, are one.
 
@@ -63,13 +95,7 @@ def _way(kind: str, shape: Sequence[int], axes: Sequence[int], rows: Shape) -> r
     """
     if kind not in ("sum", "mean"):
         return real_sum.Way("packets", np.arange(1)) if len(axes) == len(shape) else real_sum.Way()
-    pattern: list[list[int]] = []  # [reduced, dimension]
-    for axis, size in enumerate(shape):
-        reduced_one = int(axis in axes)
-        if pattern and pattern[-1][0] == reduced_one:
-            pattern[-1][1] *= size
-        else:
-            pattern.append([reduced_one, size])
+    pattern = _pattern(shape, axes)
     # A single first dimension that is kept does not count, except before sums along axes that lie apart.
     single = len(pattern) > 1 and pattern[0] == [0, 1]
     if single:
@@ -98,11 +124,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     reduce = rule.reductions["sum" if kind == "mean" else kind]
     # The mean of nothing is no number, but 0 where orders are kept.
     count = float(rows.shape[1] or rule.ordered)
-    way = _way(kind, x.shape, step["axes"], rows.shape)
+    integers = x.dtype.kind == "i"
+    way = _way_of_integers(kind, x.shape, step["axes"]) if integers else _way(kind, x.shape, step["axes"], rows.shape)
     if "alone" in step.parameters:
         way = real_sum.Way("packets", np.zeros(len(rows), np.int64))
     # What has fewer bits is widened.
-    out = np.empty(rows.shape[0], x.dtype if x.dtype.kind == "i" or x.dtype.itemsize > 4 else np.float32)
+    out = np.empty(rows.shape[0], x.dtype if integers or x.dtype.itemsize > 4 else np.float32)
     if kind in ("sum", "mean") and way.order != "packets" and x.dtype.kind == "f":
         # Sums begin with 0, which only -0 alone shows.
         rows = rows + x.dtype.type(0)
