@@ -15,7 +15,7 @@ from bittrue.runners.litert import RESOLVERS, LiteRT
 from bittrue.runners.ours import Ours
 from bittrue.runners.recording import Recording
 from bittrue.runners.sides import open_side
-from support.build import G, T, several, single
+from support.build import G, T, chain, several, single
 from support.differential import random_values
 from support.shared import SHARED, needs_shared, shared_models
 
@@ -99,6 +99,23 @@ def inputs_of(side: object) -> dict[str, np.ndarray]:
 def two_names() -> bytes:
     tensors = [T("s8", (1, 4), 0.1, 3, name="x"), T("s8", (1, 4), 0.1, 3, name="x")]
     return single("RELU", None, tensors[:1], tensors[1:])
+
+
+def test_constants_that_the_delegate_unpacks_are_not_shown(tmp_path: Path) -> None:
+    """Nothing writes their memory."""
+    weights, made = T("f16", (3, 4), data=np.ones((3, 4))), T("f32", (3, 4), name="unpacked")
+    nodes = [
+        ("DEQUANTIZE", None, [weights], [made], 3),
+        ("FULLY_CONNECTED", ("FullyConnectedOptions", {}), [T("f32", (2, 4)), made, None], [T("f32", (2, 3))], 2),
+    ]
+    path = tmp_path / "model.tflite"
+    path.write_bytes(chain(nodes))
+    for resolver, shown in (("builtin_ref", True), ("xnnpack", False)):
+        side = open_side(f"litert:{resolver} {path}")
+        recording = side.record(inputs(path))
+        side.close()
+        assert ("unpacked" in {tensor.name for tensor in recording}) == shown
+        assert any("'unpacked'" in note for note in recording.notes) != shown
 
 
 def test_names_that_repeat_are_told_apart(tmp_path: Path) -> None:

@@ -82,9 +82,26 @@ def _answer(pipe: Any, resolver: str) -> None:
                 for index, feed in zip(indices, feed_set, strict=True):
                     interpreter.set_tensor(index, feed)
                 interpreter.invoke()
-            pipe.send(("values", {key: _read(interpreter, key) for key in wanted}))
+            hidden = _never_written(interpreter)
+            pipe.send(("values", {key: None if key in hidden else _read(interpreter, key) for key in wanted}))
         except Exception as error:
             pipe.send(("refused", f"{type(error).__name__}: {error}"))
+
+
+def _never_written(interpreter: Any) -> set[int]:
+    """What the delegate unpacks of constants for itself: no memory of the interpreter holds it."""
+    nodes = interpreter._get_ops_details()
+    inputs = {int(index) for index in interpreter._interpreter.InputIndices()}
+    written = inputs.union(*({int(index) for index in node["outputs"]} for node in nodes))
+    delegated = set[int]().union(
+        *({int(i) for i in node["outputs"]} for node in nodes if node["op_name"] == "DELEGATE")
+    )
+    found = set[int]()
+    for node in nodes:
+        sources, results = ({int(index) for index in node[key]} for key in ("inputs", "outputs"))
+        if node["op_name"] in ("DEQUANTIZE", "DENSIFY") and not sources & (written - found):
+            found |= results & delegated
+    return found
 
 
 def _read(interpreter: Any, key: int | tuple[int, int]) -> np.ndarray | None:

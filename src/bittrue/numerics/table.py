@@ -147,6 +147,7 @@ class Numerics:
         rewrites: what the runtime does to a graph before it runs it, in order (see `bittrue.rewrites`).
         prepares_constants: kernels prepare operands that are constants of the graph after the rewrites, and no others
             whose values follow from the file.
+        unpacks: operators with the types that they read, whose results of constants such kernels take for constants.
         completes: the numerics whose results this one has for every node, too; it goes on where that one has none, or
             rewrites graphs otherwise. What asks which arithmetic explains some bits need not ask both (see
             `bittrue.numerics.distinct`).
@@ -159,6 +160,7 @@ class Numerics:
     versions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     rewrites: tuple[str, ...] = ()
     prepares_constants: bool = False
+    unpacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     completes: str = ""
 
     def __repr__(self) -> str:

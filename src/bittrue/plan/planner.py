@@ -110,10 +110,30 @@ class _State:
     def constant_bytes(self) -> int:
         return constant_bytes(self.graph)
 
+    @functools.cached_property
+    def unpacked(self) -> dict[int, str]:
+        """Tensors that the runtime's kernels take for constants though nodes make them, with the type that these read.
+
+        What an earlier stage folded counts as such, of a type that nobody knows any more.
+        """
+        unpacks, found = self.job.source.numerics.unpacks, dict[int, str]()
+        if not unpacks:
+            return found
+        found.update(dict.fromkeys(self.given, ""))
+        for node in self.graph.nodes:
+            source = node.inputs[0] if node.operator in unpacks else None
+            tensor = None if source is None else self.graph.tensors[source]
+            if tensor is None or tensor.dtype not in unpacks[node.operator]:
+                continue
+            if tensor.is_constant or source in found:
+                found.update(dict.fromkeys(node.outputs, tensor.dtype))
+        return found
+
     def operand(self, index: int) -> Operand:
         tensor, value = self.graph.tensors[index], self.values.get(index)
-        made = self.job.source.numerics.prepares_constants and not tensor.is_constant
-        return Operand(index, tensor, self.shapes.get(index, ()), value, is_made=made and value is not None)
+        made = self.job.source.numerics.prepares_constants and not tensor.is_constant and index not in self.unpacked
+        shape, source = self.shapes.get(index, ()), self.unpacked.get(index, "")
+        return Operand(index, tensor, shape, value, is_made=made and value is not None, unpacked_from=source)
 
     def look(self, index: int, deep: int = 16) -> np.ndarray | None:
         """A value that only a run at hand knows: of an input, or of what a few small steps make of inputs."""

@@ -203,7 +203,7 @@ def _notes(model: Model, answer: Mapping[str, Any], hidden: Sequence[str]) -> li
         notes.append(f"not shown, the interpreter has no array for it: {', '.join(hidden)}")
     if answer["unread"]:
         names = ", ".join(f"'{model.graph.tensors[i].name}'" for i in answer["unread"])
-        notes.append(f"not shown, has no memory after the run: {names}")
+        notes.append(f"not shown, has no memory after the run or is unpacked by a delegate for itself: {names}")
     if len(model.graphs) > 1:
         notes.append("tensors of called graphs are not shown: the interpreter does not say which of them ran")
     if any(t.is_variable for t in model.graph.tensors):
@@ -252,8 +252,9 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
         )
         values, unread = [], []
         with scratch(request["values_file"]) as file:
+            skipped = _unpacked(full)
             for index in request["wanted"]:
-                value = _read(full, index)
+                value = None if index in skipped else _read(full, index)
                 if value is None:
                     unread.append(index)
                     continue
@@ -305,6 +306,24 @@ def _read(interpreter: Any, index: int) -> np.ndarray | None:
         if "Invalid tensor size" in str(error) and 0 in details["shape"]:
             return np.empty(details["shape"], details["dtype"])
         return None
+
+
+def _unpacked(interpreter: Any) -> set[int]:
+    """Tensors of the main graph that a delegate never writes: it unpacks constants for itself, and their memory holds
+    anything.
+    """
+    nodes = interpreter._get_ops_details()
+    taken = {index for node in nodes if node["op_name"] == "DELEGATE" for index in node["outputs"].tolist()}
+    made = {index for node in nodes for index in node["outputs"].tolist()}.union(
+        interpreter._interpreter.InputIndices()
+    )
+    found: set[int] = set()
+    for node in nodes:
+        if node["op_name"] in ("DEQUANTIZE", "DENSIFY") and not made.difference(found).intersection(
+            node["inputs"].tolist()
+        ):
+            found.update(taken.intersection(node["outputs"].tolist()))
+    return found
 
 
 def _same(one: Any, two: Any, index: int) -> bool:

@@ -10,7 +10,7 @@ _QUANTIZE = {
     "quantize_tail": "binary64_divide_away",
     "lanes": "blocks_of_8",
 }
-_DEQUANTIZE = {
+DEQUANTIZE = {
     "dequantize": "binary32_multiply_add",
     "dequantize_tail": "binary64_multiply",
     "lanes": "blocks_of_8",
@@ -28,11 +28,11 @@ _SIGMOID = {"sigmoid": "s16_polynomial_or_table_256"}
 ROWS: tuple[Row, ...] = (
     Row("quantize", ("f32 -> s8|u8|s16",), _QUANTIZE, "run", when=(("per_tensor",),)),
     Row("quantize", ("s8|u8 -> s8|u8",), _REQUANTIZE, "run"),
-    Row("dequantize", ("s8|u8|s4|u4|s2 -> f32",), _DEQUANTIZE, "run", when=(("per_tensor",),)),
+    Row("dequantize", ("s8|u8|s4|u4|s2 -> f32",), DEQUANTIZE, "run", when=(("per_tensor",),)),
     Row(
         "dequantize",
         ("s16 -> f32",),
-        _DEQUANTIZE,
+        DEQUANTIZE,
         "run",
         requires=(("input_zero_points_are_zero", 0),),
         when=(("per_tensor",),),

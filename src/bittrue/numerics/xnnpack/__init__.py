@@ -19,4 +19,7 @@ XNNPACK = Numerics(
     "Hypothesis-built single-operator models and the outputs of real models, byte for byte",
     STORED + matrix.ROWS + elementwise.ROWS + reduction.ROWS + movement.ROWS + LITERT_OPTIMIZED.rows,
     LITERT_OPTIMIZED.versions,
+    prepares_constants=True,
+    # DENSIFY is an identity of a constant here.
+    unpacks={"dequantize": ("f16", "s8"), "identity": ("f16", "f32")},
 )

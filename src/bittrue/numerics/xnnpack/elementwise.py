@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..litert.elementwise import NOT_ROUNDED
 from ..litert.unary import ROUNDED_DOWN
+from ..litert_optimized.unary import DEQUANTIZE
 from ..table import Row
 from .matrix import CLAMPS, QUANTIZED, SUBNORMAL
 
@@ -187,6 +188,8 @@ ROWS: tuple[Row, ...] = (
         when=(*_UNARY, _ONE_SCALED, ("scale_ratio_within", 2.0**-8, 128.0, True, 0)),
         requires=QUANTIZED,
     ),
+    # Constants that the delegate unpacks while it is prepared.
+    Row("dequantize", ("s8 -> f32",), DEQUANTIZE, "run", when=(("per_tensor",), ("stored_in_file", 0))),
     Row(
         "dequantize",
         ("s8|u8 -> f32",),

@@ -49,6 +49,7 @@ _REAL_IMAGES = (
     ("declared_rank", 4, 4, 0, 1, "output"),
     ("declared_rank", 1, 1, 2),
     ("stored", 1, 2),
+    ("halves_of_halves", 2, 1),
     CLAMPS,
 )
 SUBNORMAL = "the delegate takes subnormal binary32 numbers for zeros and makes none; bittrue keeps them"
@@ -85,6 +86,7 @@ _ROWS: tuple[Row, ...] = (
             ("declared_rank", 2, 2, 1),
             ("stored", 1),
             ("constant_inputs", 2),
+            ("halves_of_halves", 2, 1),
             CLAMPS,
         ),
         limit=_NANS,

@@ -341,8 +341,14 @@ def one_scale(call: Call, *places: object) -> bool:
 
 
 def stored(call: Call, *positions: int) -> bool:
-    """The inputs at `positions` are there, and in the file or made of what is in the file."""
-    return all(call.has(p) and call.input(p).value is not None for p in positions)
+    """The inputs at `positions` are there, and constants before the first run."""
+    return all(call.has(p) and call.is_stored(p) for p in positions)
+
+
+def halves_of_halves(call: Call, position: int, other: int) -> bool:
+    """Where the input at `position` is unpacked from binary16 numbers, the one at `other` is, too."""
+    given = call.has(position) and call.input(position).unpacked_from == "f16"
+    return not given or call.input(other).unpacked_from == "f16"
 
 
 def stored_in_file(call: Call, *positions: int) -> bool:
@@ -557,6 +563,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "filters_of_one_channel": filters_of_one_channel,
     "filters_of_one_pixel": filters_of_one_pixel,
     "first_zero_point_is_zero": first_zero_point_is_zero,
+    "halves_of_halves": halves_of_halves,
     "input_per_axis": input_per_axis,
     "indices_for_every_axis": indices_for_every_axis,
     "input_rank": input_rank,

@@ -34,6 +34,7 @@ class Operand:
         shape: inferred shape; for outputs, the empty tuple until inference has run.
         value: constant or folded content in `shape`, sub-byte integers widened; None when only known at run time.
         is_made: the runtime computes the value in every run, though it is known.
+        unpacked_from: the type of the constant that the runtime's kernels make the value of; empty for all others.
     """
 
     index: int
@@ -41,6 +42,7 @@ class Operand:
     shape: Shape
     value: np.ndarray | None = None
     is_made: bool = False
+    unpacked_from: str = ""
 
     @property
     def name(self) -> str:
