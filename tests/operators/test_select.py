@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.build import NUMPY, T, single
+import bittrue
+from support.build import NUMPY, T, chain, single
 from support.differential import check
 from support.elementwise import binary, broadcast_shapes, outputs_of, plain_values, refusal
 from support.strategies import seeds, shapes
@@ -73,3 +74,21 @@ def test_literal() -> None:
 def test_refusals(operator: str, found: tuple[tuple[int, ...], ...], code: str) -> None:
     inputs = [T("bool", found[0]), T("s8", found[1]), T("s8", found[2])]
     assert refusal(single(operator, None, inputs, [T("s8", ())])) == code
+
+
+def test_a_choice_that_follows_from_bytes() -> None:
+    """Natively a table of 256 entries, with whatever shape: which of two numbers each byte gives."""
+    shape = (1, 8, 8, 16)
+    x, real, where = T("s8", shape, 0.05, 3), T("f32", shape), T("bool", shape)
+    first, second, y = (T("s8", shape, 0.1, 5) for _ in range(3))
+    nodes = [
+        ("DEQUANTIZE", None, [x], [real], 2),
+        ("GREATER", ("GreaterOptions", {}), [real, T("f32", (), data=np.float32(0.7))], [where]),
+        ("QUANTIZE", None, [real], [first]),
+        ("QUANTIZE", None, [x], [second], 2),
+        ("SELECT_V2", ("SelectV2Options", {}), [where, first, second], [y]),
+    ]
+    feed = np.arange(-512, 512).astype(np.int8).reshape(shape)
+    assert check(chain(nodes), [[feed]]) == "equal"
+    notes = bittrue.load(chain(nodes)).prepare("litert", executor="native").plan.execution
+    assert any("functions of bytes looked up: SELECT_V2" in line for line in notes)

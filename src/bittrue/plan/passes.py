@@ -250,6 +250,8 @@ def _values_of_bytes(result: int, root: int, plan: Plan, writers: Mapping[int, S
             operator = find(step.operator)
             assert operator is not None
             inputs = [None if i is None else find_values(i) for i in step.inputs]
+            if "shape" in step.parameters:
+                step = replace(step, parameters={**step.parameters, "shape": values[root].shape})
             (values[index],) = operator.reference(step, inputs)
         return values[index]
 
