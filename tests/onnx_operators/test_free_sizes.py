@@ -202,3 +202,30 @@ def test_quotients_of_unknown_rank_stay(opset: int) -> None:
     assert_same("result", ours.run(feed)["result"], theirs["result"])
     # What stays is a factor of the product.
     assert any(step.source == "FusedMatMul" for step in ours.plan.steps) == (opset == 13)
+
+
+@needs_wide
+@pytest.mark.parametrize("batch", ["batch", 2])
+def test_computed_padding(batch: str | int) -> None:
+    """Padding by the sizes of an image in a free batch stays (TensorFlow's "same" in timm): nor are the sizes of the
+    convolution behind it known, which begins with no other one then.
+    """
+    nodes = (
+        "s = Shape(x) g = Gather(s, height) by = Sub(more, g)"
+        " p = Concat<axis=0>(none, none, by, by, none, none, by, by) around = Pad(x, p)"
+        " a = Conv(around, w) b = Conv<pads=[1, 1, 1, 1]>(x, v) result = Add(a, b)"
+    )
+    text = (
+        f'<ir_version: 8, opset_import: ["": 17]> graph (float[{batch}, 16, 6, 6] x)'
+        f" => (float[p, q, r, s] result) {{ {nodes} }}"
+    )
+    model, rng = onnx.parser.parse_model(text), np.random.default_rng(8)
+    constants = {"height": [2], "more": [7], "none": [0]}
+    constants |= {name: rng.standard_normal((16, 16, 3, 3)).astype(np.float32) for name in "wv"}
+    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items())
+    feed = rng.standard_normal((2, 16, 6, 6)).astype(np.float32)
+    theirs = run_runtime(model.SerializeToString(), [feed])
+    assert isinstance(theirs, dict)
+    ours = bittrue.load(model.SerializeToString()).prepare(HERE, shapes={"x": feed.shape})
+    assert_same("result", ours.run(feed)["result"], theirs["result"])
+    assert any(step.operator == "pad" for step in ours.plan.steps) == (batch == "batch")
