@@ -213,3 +213,57 @@ def test_loop_without_a_count_or_a_condition() -> None:
     nodes = [helper.make_node("Loop", ["", "", "x"], ["y"], body=inner)]
     content, feeds = build(nodes, {"x": np.array(1, np.int32), "limit": np.array(100, np.int32)}, {"y": S32})
     assert check(content, feeds) == "equal"
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_sequences_of_as_many_elements_as_running_tells(typed: bool) -> None:
+    """As torch.export writes EmbeddingBag: rows go behind an empty sequence while a condition holds, and are joined."""
+    body = graph(
+        [
+            helper.make_node("Gather", ["ends", "i"], ["end"]),
+            helper.make_node("Add", ["i", "one"], ["after"]),
+            helper.make_node("Unsqueeze", ["i", "nought"], ["from"]),
+            helper.make_node("Unsqueeze", ["end", "nought"], ["to"]),
+            helper.make_node("Slice", ["x", "from", "to"], ["rows"]),
+            helper.make_node("ReduceSum", ["rows", "nought"], ["row"]),
+            helper.make_node("SequenceInsert", ["s", "row"], ["longer"]),
+            helper.make_node("Less", ["after", "count"], ["again"]),
+        ],
+        [("round", I64), ("going", BOOL), ("i", I64)],
+        [("again", BOOL), ("after", I64)],
+    )
+    before = body.input.add(name="s").type.sequence_type.elem_type.tensor_type
+    before.elem_type = F32
+    body.output.add(name="longer")
+    if not typed:
+        for value in body.input[2:]:
+            value.ClearField("type")
+    nodes = [
+        helper.make_node("Shape", ["x"], ["sizes"]),
+        helper.make_node("Gather", ["sizes", "zero"], ["count"]),
+        helper.make_node("Add", ["count", "one"], ["most"]),
+        helper.make_node("Range", ["one", "most", "one"], ["ends"]),
+        helper.make_node("SequenceEmpty", [], ["empty"]),
+        helper.make_node("Less", ["zero", "count"], ["any"]),
+        helper.make_node("Loop", ["", "any", "zero", "empty"], ["last", "parts"], body=body),
+        helper.make_node("ConcatFromSequence", ["parts"], ["y"], axis=0),
+    ]
+    constants = {"zero": np.int64(0), "one": np.int64(1), "nought": np.int64([0])}
+    model = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", F32, ["N", 3])],
+        [helper.make_tensor_value_info("y", F32, None)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    content = helper.make_model(model, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    session, theirs = bittrue.load(content).prepare(), onnxruntime.InferenceSession(content)
+    for count in (1, 4, 2):
+        x = np.random.default_rng(count).standard_normal((count, 3)).astype(np.float32)
+        (expected,) = theirs.run(None, {"x": x})
+        assert session.run(x)["y"].tobytes() == expected.tobytes()
+        assert expected.shape == (count, 3)
+    with pytest.raises(onnxruntime.capi.onnxruntime_pybind11_state.Fail):
+        theirs.run(None, {"x": x[:0]})
+    with pytest.raises(bittrue.BittrueError):
+        session.run(x[:0])

@@ -23,6 +23,7 @@ class GraphBuilder:
         names: tensor index by name.
         claims: type and shape that the file declares for a computed tensor.
         sequences: elements of what is a sequence of tensors, and no tensor; its own type is theirs.
+        stacks: of sequences of which only running tells how many elements there are: these along a new first axis.
         optionals: the value of what is an optional one, and no tensor; None: there is none.
     """
 
@@ -32,6 +33,7 @@ class GraphBuilder:
     claims: Mapping[str, Tensor] = field(default_factory=dict)
     computed: set[int] = field(default_factory=set)
     sequences: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    stacks: dict[int, int] = field(default_factory=dict)
     optionals: dict[int, int | None] = field(default_factory=dict)
 
     def add(self, tensor: Tensor) -> int:
@@ -247,8 +249,8 @@ class Source(Refusing):
         )
         return results
 
-    def give_sequence(self, name: str, dtype: str, elements: tuple[int, ...]) -> None:
-        """A new sequence of tensors of one type."""
+    def give_sequence(self, name: str, dtype: str, elements: tuple[int, ...], stack: int | None = None) -> None:
+        """A new sequence of tensors of one type; where only running tells how many, slices of a `stack`."""
         known = self.builder
         if any(known.tensors[index].dtype != dtype or index in known.sequences for index in elements):
             raise self.invalid("BT-ONNX-TYPE", f"elements of a sequence of {dtype} have another type")
@@ -256,7 +258,10 @@ class Source(Refusing):
             raise self.unsupported("BT-ONNX-SEQUENCE", f"{len(elements)} elements, at most {MOST_ELEMENTS} are read")
         if name in known.names:
             raise self.invalid("BT-ONNX-NAME", f"tensor '{name}' is written twice")
-        known.sequences[known.add(Tensor(name, dtype, ()))] = elements
+        index = known.add(Tensor(name, dtype, ()))
+        known.sequences[index] = elements
+        if stack is not None:
+            known.stacks[index] = stack
 
     def index(self, name: str) -> int:
         """Tensor index by name."""

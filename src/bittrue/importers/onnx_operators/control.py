@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...graph import Attribute, data_type
+from ...records import replace
+from ..onnx_tensors import TYPES
 from .base import MOST_ELEMENTS, Arrange, Called, Mappers, Source
 
 _ENDLESS = 2**63 - 1
@@ -23,17 +25,38 @@ def _loop(source: Source) -> None:
     carried = source.inputs[2:]
     if None in carried:
         raise source.invalid("BT-NODE-INPUT", "values that a loop carries may not be missing")
+    source = _typed(source, 2)
     if not source.builder.sequences.keys().isdisjoint(carried):
         _growing_sequences(source)
         return
     called = source.called("body", inputs=2 + len(carried), arrange=_kept(len(carried)))
+    _repeat(source, called, _control(source), carried, source.outputs)
+
+
+def _typed(source: Source, first: int) -> Source:
+    """The node with the types of its operands, from the `first` on, where its body declares no others."""
+    body: Any = source.attributes.get("body")
+    if all(value.type.WhichOneof("value") for value in getattr(body, "input", ())):
+        return source
+    proto = type(body)()
+    proto.CopyFrom(body)
+    known = source.builder
+    for value, index in zip(proto.input[first:], source.inputs[first:], strict=False):
+        if index is not None and value.type.WhichOneof("value") is None:
+            declared = value.type.sequence_type.elem_type if index in known.sequences else value.type
+            kind = known.tensors[index].dtype
+            declared.tensor_type.elem_type = next(number for number, name in TYPES.items() if name == kind)
+    return replace(source, attributes={**source.attributes, "body": proto})
+
+
+def _control(source: Source) -> list[int | None]:
+    """The most rounds of a loop, and its condition."""
     rounds = source.inputs[0] if source.present(0) else source.constant(np.array(_ENDLESS, np.int64), "rounds")
-    going = source.inputs[1] if source.present(1) else source.constant(np.array(True), "condition")
-    _repeat(source, called, [rounds, going], carried, source.outputs)
+    return [rounds, source.inputs[1] if source.present(1) else source.constant(np.array(True), "condition")]
 
 
 def _growing_sequences(source: Source) -> None:
-    """A loop whose rounds put elements behind sequences, so often as constants say: a loop of one round for each.
+    """A loop whose rounds put elements behind sequences, as often as constants say: a loop of one round for each.
 
     It stays a loop: the runtime moves nothing into a graph that a node calls, or out of it.
     """
@@ -48,24 +71,14 @@ def _growing_sequences(source: Source) -> None:
         source.tensor(0).values().reshape(-1) if source.present(0) and source.tensor(0).is_constant else np.zeros(0)
     )
     constant = going is None or (going.is_constant and going.values().all())
+    if len(body.output) != 1 + len(carried):
+        raise source.unsupported("BT-ONNX-SEQUENCE", "a loop of sequences gives slices")
+    added, gone = _added(source, body, writers)
     if len(rounds) != 1 or not constant or not _goes_on(source, body, writers):
-        raise source.unsupported(
-            "BT-ONNX-SEQUENCE", "only running tells how many elements this loop puts into a sequence"
-        )
-    if len(body.output) != 1 + len(carried) or rounds[0] > MOST_ELEMENTS:
-        raise source.unsupported("BT-ONNX-SEQUENCE", "a loop of sequences gives slices, or has too many rounds")
-    added: list[list[str]] = []
-    gone: list[str] = []
-    for index, before, after in zip(carried, body.input[2:], body.output[1:], strict=True):
-        name, found = after.name, []
-        while index in known.sequences and name != before.name:
-            node = writers.get(name)
-            if node is None or node.op_type not in ("Identity", "SequenceInsert") or len(node.input) > 2:
-                raise source.unsupported("BT-ONNX-SEQUENCE", f"'{after.name}' is not '{before.name}' with more behind")
-            found += node.input[1:]
-            gone.append(name)
-            name = node.input[0]
-        added.append(found[::-1])
+        _stacked_elements(source, body, added, gone)
+        return
+    if rounds[0] > MOST_ELEMENTS:
+        raise source.unsupported("BT-ONNX-SEQUENCE", "a loop of sequences has too many rounds")
     sequences = [known.sequences.get(index) for index in carried if index is not None]
     values = [index for index in carried if index not in known.sequences]
     kinds = [known.tensors[index].dtype for index in carried if index is not None]
@@ -114,6 +127,55 @@ def _growing_sequences(source: Source) -> None:
             source.emit("identity", kinds[place], inputs=[index], outputs=[source.outputs[place]])
 
 
+def _added(source: Source, body: Any, writers: dict[str, Any]) -> tuple[list[list[str]], list[str]]:
+    """What a body puts behind each carried sequence in a round, and the names that its sequences have on the way."""
+    added: list[list[str]] = []
+    gone: list[str] = []
+    known = source.builder
+    for index, before, after in zip(source.inputs[2:], body.input[2:], body.output[1:], strict=True):
+        name, found = after.name, []
+        while index in known.sequences and name != before.name:
+            node = writers.get(name)
+            if node is None or node.op_type not in ("Identity", "SequenceInsert") or len(node.input) > 2:
+                raise source.unsupported("BT-ONNX-SEQUENCE", f"'{after.name}' is not '{before.name}' with more behind")
+            found += node.input[1:]
+            gone.append(name)
+            name = node.input[0]
+        added.append(found[::-1])
+    return added, gone
+
+
+def _stacked_elements(source: Source, body: Any, added: list[list[str]], gone: list[str]) -> None:
+    """A loop that puts one element behind empty sequences in every round, however many: its slices."""
+    known, carried = source.builder, source.inputs[2:]
+    alone = [place for place, index in enumerate(carried) if index not in known.sequences]
+    grown = [place for place, index in enumerate(carried) if index in known.sequences]
+    if any(known.sequences.get(index) or index in known.stacks for index in carried if index is not None) or any(
+        len(added[place]) != 1 for place in grown
+    ):
+        raise source.unsupported(
+            "BT-ONNX-SEQUENCE", "only running tells how many elements this loop puts into a sequence"
+        )
+    proto = type(body)()
+    proto.CopyFrom(body)
+    del proto.input[2:], proto.output[1:], proto.node[:]
+    proto.input.extend(body.input[2 + place] for place in alone)
+    proto.output.extend(body.output[1 + place] for place in alone)
+    proto.node.extend(node for node in body.node if not set(node.output) & set(gone))
+    for place in grown:
+        slices = known.unique(f"{source.label}/element{place}")
+        proto.node.add(op_type="Identity", input=added[place], output=[slices])
+        proto.output.add(name=slices)
+    called = source.call(known, [proto], _kept(len(alone)))
+    names = [source.outputs[place] for place in alone]
+    kinds = [known.tensors[index].dtype for index in (carried[place] for place in grown) if index is not None]
+    stacks = [source.temporary(kind, "elements") for kind in kinds]
+    results = _repeat(source, called, _control(source), [carried[place] for place in alone], [*names, *stacks])
+    for place, kind, stack in zip(grown, kinds, results[len(alone) :], strict=True):
+        if source.outputs[place]:
+            source.give_sequence(source.outputs[place], kind, (), stack)
+
+
 def _goes_on(source: Source, body: Any, writers: dict[str, Any]) -> bool:
     """Whether the condition that a body gives is the one that it got, or a constant that is true."""
     name = body.output[0].name
@@ -159,6 +221,7 @@ def _scan(source: Source) -> None:
     """A loop with as many rounds as scanned operands have slices, which are taken in the body."""
     if source.version < 9:
         raise source.unsupported("BT-ONNX-VERSION", "Scan of operator set 8 is not read", "convert the model to 9")
+    source = _typed(source, 0)
     source.read.add("body")
     body: Any = source.attributes.get("body")
     scanned = source.integer("num_scan_inputs", 0)

@@ -14,7 +14,7 @@ from .base import MOST_ELEMENTS, Mappers, Source
 
 def _elements(source: Source, position: int = 0) -> tuple[int, ...]:
     index = source.inputs[position] if position < len(source.inputs) else None
-    found = None if index is None else source.builder.sequences.get(index)
+    found = None if index is None or index in source.builder.stacks else source.builder.sequences.get(index)
     if found is None:
         raise source.unsupported(
             "BT-ONNX-SEQUENCE",
@@ -139,6 +139,10 @@ def _split(source: Source) -> None:
 
 
 def _concat(source: Source) -> None:
+    stack = source.builder.stacks.get(-1 if source.inputs[0] is None else source.inputs[0])
+    if stack is not None:
+        _join_slices(source, stack)
+        return
     elements, dtype, axis = _elements(source), _type(source), source.integer("axis", 0)
     if not elements:
         raise source.invalid("BT-NODE-INPUT", "an empty sequence cannot be joined")
@@ -149,6 +153,28 @@ def _concat(source: Source) -> None:
             for index in elements
         )
     source.emit("concatenation", dtype, {"axis": axis, "activation": "none"}, inputs=elements)
+
+
+def _join_slices(source: Source, stack: int) -> None:
+    """The elements of a stack behind each other along their first axis; one element at least, as the runtime asks."""
+    dtype = source.builder.tensors[stack].dtype
+    if source.integer("axis", 0) != 0 or source.flag("new_axis", False):
+        raise source.unsupported(
+            "BT-ONNX-SEQUENCE", "elements whose number only running tells are joined along their first axis alone"
+        )
+    every: dict[str, Attribute] = {"of": "dimensions"}
+    (shape,) = source.emit("shape", "s64", every, inputs=[stack], outputs=[source.temporary("s64", "shape")])
+    ends = [source.constant(np.array([n], np.int64), "end") for n in (2, 2**63 - 1, 0, 1)]
+    (rest,) = source.emit("slice_axes", "s64", inputs=[shape, *ends], outputs=[source.temporary("s64", "rest")])
+    first = source.constant(np.array([-1], np.int64), "first")
+    (joined,) = source.emit(
+        "concatenation",
+        "s64",
+        {"axis": 0, "activation": "none"},
+        inputs=[first, rest],
+        outputs=[source.temporary("s64", "joined")],
+    )
+    source.emit("reshape", dtype, {"zeros": "kept"}, inputs=[stack, joined])
 
 
 def _identity(source: Source) -> None:
