@@ -144,6 +144,10 @@ def test_largest_elements_in_no_order(request: pytest.FixtureRequest) -> None:
         checks.add(*_unsorted(np.sort(x, axis=1) if rng.random() < 0.2 else x, count, rng.random() < 0.5))
 
 
+def test_elements_of_nothing_in_no_order() -> None:
+    assert check(*_unsorted(np.zeros((0, 9, 2), np.float32), 4)) == "equal"
+
+
 def test_few_of_many_in_no_order_are_native() -> None:
     natively(*_unsorted(np.random.default_rng(5).standard_normal((3, 90, 2)).astype(np.float32), 9))
 

@@ -35,6 +35,7 @@ def shrink(rng: np.random.Generator) -> Model:
 def hardmax(rng: np.random.Generator) -> Model:
     opset, shape = int(rng.choice([8, 11, 12, 13, 21])), shape_of(rng, 1, 4)
     x = np.rint(reals(rng, shape, 1)) + F32(0) if rng.random() < 0.5 else numbers(rng, shape)
+    x = np.where(rng.random(shape) < rng.choice([0, 0.1, 0.4]), F32(np.nan), x)
     attributes = {}
     if rng.random() < 0.7 or (opset < 13 and len(shape) == 1):
         attributes["axis"] = int(rng.integers(-len(shape) if opset >= 11 else 0, len(shape)))
@@ -56,11 +57,13 @@ def mean_variance(rng: np.random.Generator) -> Model:
 
 
 def columns(rng: np.random.Generator) -> Model:
-    """Images of two axes by any windows, others by plain ones."""
+    """Images of two axes by any windows, others by those without dilation."""
     axes = int(rng.integers(1, 4)) if rng.random() < 0.3 else 2
     window, strides, dilations = rng.integers(1, 4, axes), rng.integers(1, 4, axes), rng.integers(1, 3, axes)
     pads, counts = rng.integers(0, 3, 2 * axes), rng.integers(1, 5, axes)
-    if axes != 2 or rng.random() < 0.3:
+    if axes != 2:
+        dilations[:] = 1
+    if rng.random() < 0.3:
         strides[:], dilations[:], pads[:] = 1, 1, 0
     image = (counts - 1) * strides + dilations * (window - 1) + 1 - pads[:axes] - pads[axes:]
     image = np.maximum(1, image + rng.integers(0, strides))
@@ -283,9 +286,10 @@ def test_large_determinants_say_what_they_are() -> None:
 
 
 def test_what_the_runtime_reads_wrongly_is_refused() -> None:
-    """Columns of images of one axis with strides; places that no pool has found."""
-    x, one, two = np.ones((1, 2, 3), F32), np.array([5], I64), np.array([2], I64)
-    content, _ = single("Col2Im", {"x": x, "i": one, "w": two}, [_FLOAT], {"strides": [2], "pads": [1, 1]}, opset=18)
+    """Columns of dilated windows in images of one axis and several channels; places that no pool has found."""
+    x, one, two = np.ones((1, 4, 3), F32), np.array([5], I64), np.array([2], I64)
+    content, _ = single("Col2Im", {"x": x, "i": one, "w": two}, [_FLOAT], {"dilations": [2]}, opset=18)
+    assert check(*single("Col2Im", {"x": x[:, :2], "i": one, "w": two}, [_FLOAT], {"dilations": [2]})) == "equal"
     with pytest.raises(bittrue.UnsupportedError, match="BT-FOLD"):
         bittrue.load(content).prepare(HERE).run(x, one, two)
     places = np.full((1, 1, 2, 2), 99, I64)

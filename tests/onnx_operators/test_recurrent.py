@@ -61,8 +61,11 @@ def layer(
     attributes: dict[str, Any] = {"hidden_size": hidden, "direction": direction}
     if rng.random() < 0.4:
         attributes["activations"] = [str(f) for f in rng.choice(FUNCTIONS, functions * count)]
-        attributes["activation_alpha"] = [float(v) for v in rng.uniform(0.1, 1.5, functions * count)]
-        attributes["activation_beta"] = [float(v) for v in rng.uniform(0.1, 1.5, functions * count)]
+        for name in ("activation_alpha", "activation_beta"):
+            # What a list lacks has defaults.
+            given = functions * count if rng.random() < 0.7 else int(rng.integers(0, functions * count))
+            if given:
+                attributes[name] = [float(v) for v in rng.uniform(0.1, 1.5, given)]
     if rng.random() < 0.2:
         attributes["clip"] = float(rng.uniform(0.1, 2))
     operands: dict[str, np.ndarray | None] = {

@@ -13,7 +13,7 @@
 namespace bittrue {
 namespace {
 
-// Rows [before, row, after]; a NaN is larger than all numbers.
+// Rows [before, row, after]; a NaN is larger than all numbers, or, by a rule of the slot `extreme`, the reference's to tell.
 class Hardmax final : public Kernel {
  public:
   explicit Hardmax(const Step& step) {
@@ -25,6 +25,7 @@ class Hardmax final : public Kernel {
     require(in.elements > 0 && in.elements % rows == 0 && in.elements == step.output().elements,
             "the shapes do not fit");
     length_ = in.elements / rows;
+    by_rule_ = step.rules.count("extreme") != 0;
   }
   std::string note() const override { return "the first largest of rows"; }
 
@@ -43,12 +44,13 @@ class Hardmax final : public Kernel {
         if (next > kept || (next != next && kept == kept)) best = i, kept = next;
       }
       out[at + best * after_] = 1.0f;
-      return true;
+      return !by_rule_ || kept == kept;
     });
   }
 
  private:
   int64_t before_ = 1, after_ = 1, length_ = 1;
+  bool by_rule_ = false;
 };
 
 class RootMeanSquare final : public Kernel {

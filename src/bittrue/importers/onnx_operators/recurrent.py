@@ -7,39 +7,36 @@ from collections.abc import Sequence
 from ...graph import Attribute
 from .base import MICROSOFT, Mappers, Source
 
-# Which of alpha and beta a function reads, and their defaults; None: the operator of that name has none.
-_ALPHA: dict[str, float | None] = {
-    "affine": None,
+# Which of alpha and beta a function reads, and their defaults; where it is 0 the specification has none.
+_ALPHA = {
+    "affine": 0.0,
     "elu": 1.0,
     "hardsigmoid": 0.2,
     "leakyrelu": 0.01,
-    "scaledtanh": None,
-    "thresholdedrelu": None,
+    "scaledtanh": 0.0,
+    "thresholdedrelu": 0.0,
 }
-_BETA: dict[str, float | None] = {"affine": None, "hardsigmoid": 0.5, "scaledtanh": None}
+_BETA = {"affine": 0.0, "hardsigmoid": 0.5, "scaledtanh": 0.0}
 _NAMES = ("Affine", "Elu", "HardSigmoid", "LeakyRelu", "Relu", "ScaledTanh", "Sigmoid", "Softplus", "Softsign", "Tanh",
           "ThresholdedRelu")  # fmt: skip
 
 
-def _numbers(source: Source, name: str, functions: Sequence[str], defaults: dict[str, float | None]) -> list[float]:
-    """One number per function: lists of the file are consumed in order by those that read one."""
+def _numbers(
+    source: Source, name: str, functions: Sequence[str], defaults: dict[str, float]
+) -> tuple[list[float], bool]:
+    """One number per function: lists of the file are consumed in order by those that read one. Whether one is a default
+    that the specification does not have.
+    """
     left = list(source.reals(name) or ())
     found: list[float] = []
+    lacks = False
     for function in functions:
-        if function not in defaults:
-            found.append(0.0)
-        elif left:
+        if function in defaults and left:
             found.append(float(left.pop(0)))
         else:
-            default = defaults[function]
-            if default is None:
-                raise source.unsupported(
-                    "BT-ONNX-ATTRIBUTE",
-                    f"'{name}' has no value for function {function}, for which no default is defined",
-                    "write the value into the model",
-                )
-            found.append(default)
-    return found
+            found.append(defaults.get(function, 0.0))
+            lacks = lacks or defaults.get(function) == 0
+    return found, lacks
 
 
 def _attributes(source: Source, usual: Sequence[str], exact_names: bool = False) -> dict[str, Attribute]:
@@ -53,8 +50,8 @@ def _attributes(source: Source, usual: Sequence[str], exact_names: bool = False)
             raise source.unsupported(
                 "BT-ONNX-ATTRIBUTE", f"activation '{name}' is not known", f"known ones are {', '.join(_NAMES)}"
             )
-    alphas = _numbers(source, "activation_alpha", functions, _ALPHA)
-    betas = _numbers(source, "activation_beta", functions, _BETA)
+    alphas, lacks_alpha = _numbers(source, "activation_alpha", functions, _ALPHA)
+    betas, lacks_beta = _numbers(source, "activation_beta", functions, _BETA)
     described = zip(functions, alphas, betas, strict=True)
     clip = source.real("clip", 0.0)
     if source.has("clip") and not clip > 0:
@@ -66,6 +63,7 @@ def _attributes(source: Source, usual: Sequence[str], exact_names: bool = False)
         "batch_first": source.flag("layout", False) if source.version >= 14 else False,
         "functions": ", ".join(f"{name} {alpha!r} {beta!r}" for name, alpha, beta in described),
         "clip": clip,
+        **({"lacking": True} if lacks_alpha or lacks_beta else {}),
     }
 
 

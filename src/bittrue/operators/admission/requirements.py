@@ -487,15 +487,15 @@ def undilated_same(call: Call) -> None:
 
 
 def folds_plainly(call: Call) -> None:
-    """Columns become images of two axes, or windows follow each other without strides, dilations and pads."""
-    plain = all(
-        all(v == usual for v in call.attribute(name)) for name, usual in (("strides", 1), ("dilations", 1), ("pads", 0))
-    )
-    if call.input(1).shape != (2,) and not plain:
+    """Columns become images of two axes, or windows are not dilated; or rows of one channel."""
+    window = call.integers(2, "window")
+    dilated = any(d > 1 and taps > 1 for d, taps in zip(call.attribute("dilations"), window, strict=False))
+    row = len(window) == 1 and call.input(0).shape[1] == window[0]
+    if dilated and len(window) != 2 and not row:
         raise call.unsupported(
             "BT-FOLD",
-            "strides, dilations or pads of images that do not have two axes",
-            "the runtime reads other elements there; add an axis of size 1 to images of one",
+            "dilated windows in images that do not have two axes",
+            "the runtime reads other elements there, beyond the columns, too; add an axis of size 1 to images of one",
         )
 
 

@@ -156,7 +156,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     key = x if not step["largest"] else ~x if x.dtype.kind in "iu" else -x
     order = np.argsort(key, axis=-1, kind="stable")
     search = {"heap": _by_heap, "partition": _by_partition}.get(str(step.parameters.get("search")))
-    if search is not None:
+    if search is not None and x.size:
         # Ranks stand for elements: no two are equal.
         order = np.array([row[search(row.argsort().tolist(), step["count"])] for row in order.reshape(-1, x.shape[-1])])
         order = order.reshape(*x.shape[:-1], step["count"])
