@@ -93,9 +93,12 @@ def test_several_scales_of_uint8_weights_are_refused(operator: str) -> None:
     assert check(content, feeds_for(content, 0)) == "refused"
 
 
-def test_weights_that_kernels_read_as_another_type_are_refused() -> None:
-    x, w = T("u8", (1, 2, 2, 2), 0.5, 3), T("s8", (1, 1, 1, 2), 0.5, data=np.int8([-1, 2]).reshape(1, 1, 1, 2))
-    b, y = T("s32", (1,), 0.25, data=np.zeros(1)), T("u8", (), 2.0)
+@pytest.mark.parametrize(("activations", "weights"), [("u8", "s8"), ("f32", "s2")])
+def test_weights_that_kernels_read_as_another_type_are_refused(activations: str, weights: str) -> None:
+    scales = (0.5, 0.25, 2.0) if activations == "u8" else (None,) * 3
+    x, w = T(activations, (1, 2, 2, 2), scales[0], 3), T(weights, (1, 1, 1, 2), 0.5, data=np.int8([[[[-1, 1]]]]))
+    b = T("f32" if activations == "f32" else "s32", (1,), scales[1], data=np.zeros(1))
+    y = T(activations, (), scales[2])
     content = single("CONV_2D", ("Conv2DOptions", {"strideW": 1, "strideH": 1}), [x, w, b], [y])
     assert check(content, feeds_for(content, 0), may_refuse=("BT-UNDEFINED",)) == "refused"
 

@@ -58,6 +58,16 @@ def test_types_that_both_sides_refuse(operator: str, dtype: str) -> None:
         bittrue.load(content).prepare()
 
 
+@given(shape=shapes(0), seed=seeds)
+@pytest.mark.numerics("litert-optimized", "xnnpack")
+@pytest.mark.parametrize("operator", ["CEIL", "ROUND"])
+@pytest.mark.parametrize("declared", [True, False])
+def test_other_directions(operator: str, declared: bool, shape: tuple[int, ...], seed: int) -> None:
+    """With a declared shape the delegate takes them."""
+    content = unary(operator, T("f32", shape), T("f32", shape if declared else ()))
+    check(content, [[reals(seed, shape)]])
+
+
 @pytest.mark.parametrize("operator", ["CEIL", "ROUND"])
 def test_operators_that_the_runtime_does_not_register(operator: str) -> None:
     content = unary(operator, T("f32", (2,)), T("f32", ()))

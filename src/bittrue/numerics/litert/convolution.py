@@ -201,7 +201,7 @@ ROWS: tuple[Row, ...] = (
     # What the rows above leave of these types.
     Row(
         "conv",
-        ("u8 s8|s4|s2|s16|u4 s32 -> u8", "s16 s2|s16|u4 s32|s64 -> s16"),
+        ("u8 s8|s4|s2|s16|u4 s32 -> u8", "s16 s2|s16|u4 s32|s64 -> s16", "f32 s2 f32 -> f32"),
         when=PLANES,
         refuses=_CONFUSED,
     ),

@@ -63,6 +63,16 @@ ROWS: tuple[Row, ...] = (
         "run; docs/facts/litert.md 2.3",
         requires=(("zero_points_are_zero",),),
     ),
+    Row("round_to_integer", ("f32 -> f32",), {}, "run", when=(("attribute_is", "direction", "up"),)),
+    Row(
+        "round_to_integer",
+        ("f32 -> f32",),
+        {},
+        "run",
+        when=(("attribute_is", "direction", "even"),),
+        limit="numbers below 0 that are rounded to 0 give +0 in this kernel, and -0 here",
+        inexact=True,
+    ),
     Row("elu", ("s8 -> s8",), {"table": "binary32_reciprocal_256_away"}, "run"),
     Row("elu", ("f32 -> f32",), {"real_function": "binary32_elementary"}, "run"),
 )

@@ -106,6 +106,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("abs", ("f32 -> f32",), {}, "run", when=_UNARY, limit=SUBNORMAL),
     Row("round_to_integer", ("f32 -> f32",), {}, "run", when=(*_UNARY, ROUNDED_DOWN), limit=SUBNORMAL),
+    Row("round_to_integer", ("f32 -> f32",), {}, "run", when=_UNARY, limit=SUBNORMAL),
     Row("relu", ("f32 -> f32",), {}, "run", when=(*_UNARY, CLAMPS), limit=SUBNORMAL),
     *(Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=_ESTIMATE, inexact=True) for stem in ("sqrt", "rsqrt")),
     *(
