@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
-from support.onnx_models import MICROSOFT, Checks, needs_wide, scale, single
+from support.onnx_models import MICROSOFT, Checks, natively, needs_wide, scale, single
 
 
 def _make_odd(rng: np.random.Generator, rows: np.ndarray | None) -> None:
@@ -76,6 +76,23 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
         # With scales that are computed, the runtime reads memory that it never wrote.
         checks.add(*model(rng, level, bits), may_refuse={"BT-UNDEFINED"} if level == 4 else ())
     assert checks.outcomes.count("equal") > 0.8 * len(checks.outcomes)
+
+
+@pytest.mark.parametrize("points", [None, np.float32, np.uint8])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_products_of_another_processor_are_native(rows: int, points: type | None) -> None:
+    """Single rows are blocks of products there, and real zero points are fused with their scales."""
+    rng = np.random.default_rng(5)
+    operands: dict[str, np.ndarray | None] = {
+        "a": rng.standard_normal((rows, 200)).astype(np.float32),
+        "values": rng.integers(0, 256, (9, 7, 32)).astype(np.uint8),
+        "scales": scale(rng, (9, 7)),
+        "points": None if points is None else (rng.random((9, 7)) * 255).astype(points),
+    }
+    attributes = {"K": 200, "N": 9, "bits": 8, "block_size": 32}
+    constants = [name for name in operands if name != "a" and operands[name] is not None]
+    model = single("MatMulNBits", operands, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=constants)
+    natively(*model, "onnxruntime@aarch64")
 
 
 def by_table(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:

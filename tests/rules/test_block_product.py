@@ -10,7 +10,7 @@ import pytest
 
 from bittrue.arithmetic.correct_rounding import fraction
 from bittrue.rules import block_product
-from bittrue.rules.block_product import Blocks
+from bittrue.rules.block_product import Blocks, Points
 
 F32 = np.float32
 
@@ -169,8 +169,8 @@ def test_a_single_row_subtracts_zero_points() -> None:
         rows, columns = factors(length, 3, 4, rows_count)
         points = np.full((5, 3), 8)
         found = {
-            name: block_product.product(rule, rows, columns, 4, (points, False), None).tobytes()
-            for name, rule in block_product.RULES.items()
+            name: block_product.RULES[name].apply(rows, columns, 4, Points(points, False), None).tobytes()
+            for name in ("binary32_8_lanes", "binary32_16_lanes")
         }
         moved = block_product.binary32_8_lanes(rows, replace(columns, values=columns.values - 8), 4)
         assert (found["binary32_8_lanes"] == moved.tobytes()) == subtracted, (length, rows_count)
@@ -198,9 +198,115 @@ def test_four_blocks_of_8_by_single_operations(length: int, blocks: int) -> None
             assert fraction(ours[m, n]) == (one.chain_of_blocks() if chained else one.four_blocks(8)), (m, n)
 
 
+class Chain(Element):
+    """One row and one column as kernels for aarch64 meet them; `points` of the column."""
+
+    def __init__(self, rows: Blocks, columns: Blocks, m: int, n: int, points: np.ndarray) -> None:
+        super().__init__(rows, columns, m, n)
+        self.row, self.column, self.points = rows.values[m], columns.values[n].astype(np.int64), points[n]
+        self.row_scales, self.column_scales = ([fraction(v) for v in x] for x in (rows.scales[m], columns.scales[n]))
+
+    def lanes(self, pairs: bool) -> Fraction:
+        """Pieces of 32 terms in 4 lanes; every second one has sums of its own unless the element is in a pair."""
+        by, sides = min(self.length, 32), 1 if pairs else 2
+        found = [[Fraction(0)] * 4 for _ in range(2)]
+        products = (self.row * (self.column - self.points[:, None])).reshape(-1, by // 16, 4, 4).sum((1, 3))
+        for piece, dots in enumerate(products):
+            scale = self.scales[piece * by // self.length]
+            side = found[piece % sides]
+            for lane in range(4):
+                side[lane] = rounded(int(dots[lane]) * scale + side[lane])
+        sums = [rounded(rounded(v[0] + v[1]) + rounded(v[2] + v[3])) for v in found]
+        return rounded(sums[0] + sums[1])
+
+    def unsigned(self, bias: Fraction, in_lanes: bool, depth: int) -> Fraction:
+        inside = np.arange(self.blocks * self.length).reshape(self.blocks, -1) < depth
+        row = np.where(inside, self.row + 128, 0)
+        lanes = [Fraction(0)] * (4 if in_lanes else 1)
+        for block in range(self.blocks):
+            dots = (row[block] * self.column[block]).reshape(-1, len(lanes), 4 if in_lanes else 16).sum((0, 2))
+            lanes = [rounded(int(d) * self.scales[block] + lane) for d, lane in zip(dots, lanes, strict=True)]
+        result = rounded(rounded(lanes[0] + lanes[1]) + rounded(lanes[2] + lanes[3])) if in_lanes else lanes[0]
+        result, one, two = rounded(result + bias), Fraction(0), Fraction(0)
+        for k, (own, other) in enumerate(zip(self.row_scales, self.column_scales, strict=True)):
+            point = int(self.points[k])
+            one = rounded(rounded(own * int(row[k].sum())) * -rounded(other * point) + one)
+            turned = rounded(other * int(point * inside[k].sum() - self.column[k][inside[k]].sum()))
+            two = rounded(own * turned + two)
+        return rounded(two * 128 + rounded(result + one))
+
+    def from_the_bias(self, bias: Fraction) -> Fraction:
+        total = bias
+        for k, (own, other) in enumerate(zip(self.row_scales, self.column_scales, strict=True)):
+            total = rounded(self.scales[k] * int(self.products[k].sum()) + total)
+            total = rounded(rounded(own * int(self.row[k].sum())) * -rounded(other * int(self.points[k])) + total)
+        return total
+
+    def points_first(self, bias: Fraction) -> Fraction:
+        total = Fraction(0)
+        for k, (own, other) in enumerate(zip(self.row_scales, self.column_scales, strict=True)):
+            moved = rounded(other * int(8 - self.points[k]))
+            total = rounded(moved * rounded(own * int(self.row[k].sum())) + total)
+            total = rounded(self.scales[k] * int((self.row[k] * (self.column[k] - 8)).sum()) + total)
+        return rounded(total + bias)
+
+    def row_range(self, bias: Fraction, point: int) -> Fraction:
+        total = sums = Fraction(0)
+        for k, scale in enumerate(self.column_scales):
+            kept = Fraction(float((np.array([float(scale)], F32).view(np.uint32) & 0xFFFF0000).view(F32)[0]))
+            total = rounded(int((self.row[k] * (self.column[k] - 8)).sum()) * kept + total)
+            for first in (at for at in range(self.length) if at % 32 < 16 and at % 4 == 0):
+                terms = [self.column[k][first + lane + far] - 8 for lane in range(4) for far in (0, 16)]
+                sums = rounded(sums + rounded(int(sum(terms)) * kept))
+        return rounded(rounded(rounded(sums * -point + total) * self.row_scales[0]) + bias)
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "blocks", "bits"),
+    [
+        *(("binary32_4_lanes", length, blocks, 4) for length, blocks in ((16, 1), (16, 6), (32, 5), (64, 3), (256, 1))),
+        *(("binary32_unsigned_rows", length, blocks, 8) for length, blocks in ((16, 3), (64, 2), (256, 2))),
+        *(("binary32_from_the_bias", length, blocks, 2) for length, blocks in ((32, 7), (128, 2))),
+        *(("binary32_points_first", length, blocks, 4) for length, blocks in ((32, 5), (128, 2))),
+        *(("binary32_row_ranges", length, blocks, 4) for length, blocks in ((32, 5), (64, 3))),
+    ],
+)
+def test_chains_by_single_operations(name: str, length: int, blocks: int, bits: int) -> None:
+    """Five rows and columns have fours, pairs and what is left over; the last block of unsigned rows is not full."""
+    rows, columns = factors(length, blocks, bits, 5)
+    rng = np.random.default_rng(length)
+    bias, depth = rng.standard_normal(5).astype(F32), length * blocks - 3
+    points = rng.integers(0, 1 << bits, (5, blocks))
+    if name == "binary32_row_ranges":
+        points[:] = 8
+        rows = replace(rows, scales=np.repeat(rows.scales[:, :1], blocks, 1), zero_points=rng.integers(-128, 128, 5))
+    if name == "binary32_unsigned_rows":
+        values = rows.values.reshape(5, -1) * (np.arange(length * blocks) < depth)
+        rows = replace(rows, values=values.reshape(rows.values.shape), depth=depth)
+    ours = block_product.RULES[name].apply(rows, columns, bits, Points(points, True), bias)
+    for m in range(5):
+        for n in range(5):
+            one, added = Chain(rows, columns, m, n, points), fraction(bias[n])
+            if name == "binary32_4_lanes":
+                wanted = rounded(one.lanes(m < 4 and n < 4) + added)
+            elif name == "binary32_unsigned_rows":
+                wanted = one.unsigned(added, n >= 4, depth)
+            elif name == "binary32_row_ranges":
+                assert rows.zero_points is not None
+                wanted = one.row_range(added, int(rows.zero_points[m]))
+            else:
+                wanted = (one.points_first if name == "binary32_points_first" else one.from_the_bias)(added)
+            assert fraction(ours[m, n]) == wanted, (m, n)
+
+
 def test_block_products_are_told_apart() -> None:
     """Two of them differ in blocks of more than 32 alone."""
     results = set()
     for rule in block_product.RULES.values():
-        results.add(b"".join(rule.apply(*factors(length, 6, 2), 2).tobytes() for length in (32, 64)))
+        found = b""
+        for length in (32, 64):
+            rows, columns = factors(length, 6, 2)
+            points = Points(np.full((5, 6), 2), False)
+            found += rule.apply(replace(rows, zero_points=np.arange(3)), columns, 2, points, None).tobytes()
+        results.add(found)
     assert len(results) == len(block_product.RULES)

@@ -75,6 +75,7 @@ SEPARATED = {
     "remainder": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "rescale": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),
     "rescale_tail": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),
+    "row_blocks": ("test_row_blocks", "test_row_blocks_are_told_apart"),
     "row_sums": ("test_real_rules", "test_row_sums_are_told_apart"),
     "rows": ("test_delegate_rules", "test_rows_are_told_apart"),
     "scale_back": ("test_real_rules", "test_scale_back_rules_are_told_apart"),

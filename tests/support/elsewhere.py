@@ -122,6 +122,8 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
         if not case.answer.ran:
             continue
         rows, found = outcome(table, case)
+        if not rows:
+            continue
         taken = {identity(row) for row in rows}
         if number < len(vectors):
             pass
@@ -164,15 +166,21 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
 
 
 def outcome(table: Any, case: recorded.Case) -> tuple[list[Any], str]:
-    """The rows that a model takes, and how its answer agrees: "equal", "nan", "differ"; no rows where ours refuses."""
+    """The rows that a model takes, and how its answer agrees: "equal", "nan", "differ"; no rows where ours refuses, or
+    where nodes are known to be others there, whatever their rows say.
+    """
     import bittrue
+    from bittrue.graph import UNREPRODUCED
     from bittrue.plan import planner
 
     rows: list[Any] = []
     choose = planner._choose
+    unlike = False
 
-    def chosen(*about: Any) -> Any:
-        rows.append(choose(*about))
+    def chosen(call: Any, *about: Any) -> Any:
+        nonlocal unlike
+        unlike = unlike or UNREPRODUCED in call.node.attributes
+        rows.append(choose(call, *about))
         return rows[-1]
 
     planner._choose = chosen
@@ -187,6 +195,8 @@ def outcome(table: Any, case: recorded.Case) -> tuple[list[Any], str]:
         return [], ""
     finally:
         planner._choose = choose
+    if unlike:
+        return [], ""
     outcomes = {"equal"}
     for key, value in case.answer.values.items():
         if isinstance(key, tuple) or graph.tensors[key].name not in traced:

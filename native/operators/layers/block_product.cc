@@ -455,7 +455,8 @@ class RealBlocks final : public Panels {
   RealBlocks(const Step& step, const BlockWeights& w, const CoreSet& cores) : Panels(step, w, cores) {
     const std::string& rule = step.rule("real_product");
     if (rule == "binary32_fused_blocks_of_8") lanes_ = 8;
-    require(lanes_ == 8 || rule == "binary32_fused_blocks", "no native rule for this slot");
+    const bool alike = rule == "binary32_fused_blocks_alike" && rows_ > 1;
+    require(lanes_ == 8 || alike || rule == "binary32_fused_blocks", "no native rule for this slot");
     pairs_ = (depth_ + 1) / 2;
     numbers_.assign(static_cast<size_t>(panels_ * pairs_ * kTaskColumns), 0);
     scales_.assign(static_cast<size_t>(panels_ * blocks_ * kTaskColumns), 0.0f);
@@ -525,7 +526,7 @@ class RealBlocks final : public Panels {
 class Unpacked final : public Kernel {
  public:
   Unpacked(const Step& step, const BlockWeights& w, const CoreSet& cores) {
-    unpack(w);
+    unpack(w, w.real_points && step.rule("multiply_add") == "rounded_once");
     const Operand a = matrix(w.rows, w.depth), out = matrix(w.rows, w.columns);
     Operand b = matrix(w.columns, w.depth);
     b.constant = values_.data();
@@ -533,8 +534,9 @@ class Unpacked final : public Kernel {
     product.inputs = {&a, &b};
     if (step.has_input(kBiasInput)) product.inputs.push_back(step.inputs[kBiasInput]);
     product.outputs = {&out};
-    // Without fused lanes both rules are one.
-    product.rules["real_product"] = "binary32_fused_blocks";
+    // Without fused lanes this rule is that of 16 lanes.
+    std::string& rule = product.rules["real_product"];
+    if (rule == "binary32_fused_blocks_of_8") rule = "binary32_fused_blocks";
     product.integers["transpose_b"] = product.integers["turned_b"] = {1};
     product.integers["transpose_a"] = product.integers["apart"] = {0};
     product.reals["alpha"] = product.reals["beta"] = 1.0;
@@ -552,13 +554,16 @@ class Unpacked final : public Kernel {
   }
 
  private:
-  [[gnu::hot]] void unpack(const BlockWeights& w) {
+  // Real zero points times scales are subtracted before they are rounded, if `once`.
+  [[gnu::hot]] void unpack(const BlockWeights& w, bool once) {
     values_.resize(static_cast<size_t>(w.columns * w.depth));
     for (int64_t n = 0; n < w.columns; ++n) {
       for (int64_t k = 0; k < w.depth; ++k) {
         const auto number = static_cast<float>(w.number(n, k));
         const float scale = w.scale(n, k / w.length), point = w.point(n, k / w.length);
-        values_[n * w.depth + k] = w.real_points ? number * scale - scale * point : (number - point) * scale;
+        values_[n * w.depth + k] = !w.real_points ? (number - point) * scale
+                                   : once         ? std::fma(-scale, point, number * scale)
+                                                  : number * scale - scale * point;
       }
     }
   }

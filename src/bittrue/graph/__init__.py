@@ -1,11 +1,22 @@
 """Graph, nodes, tensors and quantization parameters. Imports nothing else of bittrue."""
 
-from .graph import Attribute, Graph, ModelFile, Node, Quantization, Tensor, pack_integers, unpack_integers
+from .graph import (
+    UNREPRODUCED,
+    Attribute,
+    Graph,
+    ModelFile,
+    Node,
+    Quantization,
+    Tensor,
+    pack_integers,
+    unpack_integers,
+)
 from .order import Disorder, find_disorder
 from .types import DATA_TYPES, DataType, data_type
 
 __all__ = [
     "DATA_TYPES",
+    "UNREPRODUCED",
     "Attribute",
     "DataType",
     "Disorder",

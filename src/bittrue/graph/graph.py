@@ -149,6 +149,10 @@ def unpack_integers(packed: np.ndarray, dtype: DataType, count: int) -> np.ndarr
     return fields.astype(dtype.numpy)
 
 
+# Attribute of nodes whose results may differ from the runtime's in bits, whatever their rows say.
+UNREPRODUCED = "unreproduced"
+
+
 @dataclass(frozen=True, eq=False)
 class Node:
     """One operator.

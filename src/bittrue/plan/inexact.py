@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..graph import Graph, Node
+from ..graph import UNREPRODUCED, Graph, Node
 from ..numerics import Numerics
 from ..numerics.table import OF_ATTRIBUTES
 from .support import node_types
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 def may_differ(graph: Graph, node: Node, numerics: Numerics, surely: bool = False) -> bool:
     """Whether a node without a plan may get a row that is marked inexact; `surely`: it gets one for certain."""
+    if node.attributes.get(UNREPRODUCED):
+        return True
     for row in numerics.candidates(node.operator, *node_types(graph, node)):
         known = all(condition[0] == OF_ATTRIBUTES for condition in row.when)
         if not row.fits(node.attributes) or (surely and not known):

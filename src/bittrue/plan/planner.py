@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BittrueError, InputError, InvalidModelError, ResourceError, RunError, UnsupportedError
-from ..graph import Attribute, Graph, Node, Tensor
+from ..graph import UNREPRODUCED, Attribute, Graph, Node, Tensor
 from ..names import near_or_all
 from ..numerics import Numerics, Row
 from ..operators import Call, Operand, Operator, Step, Subgraph, ValueUnknown, find
@@ -710,7 +710,7 @@ def _lower(call: Call, operator: Operator, row: Row) -> tuple[Step, int]:
         lowered.arrays,
         lowered.accumulator,
         sum(sizes) if lowered.work is None else lowered.work,
-        row.inexact,
+        row.inexact or bool(node.attributes.get(UNREPRODUCED)),
     )
     return step, lowered.scratch
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..graph import Attribute, Graph, Node, Tensor, data_type, pack_integers
+from ..graph import UNREPRODUCED, Attribute, Graph, Node, Tensor, data_type, pack_integers
 from ..operators import find
 from ..records import replace
 from . import Shapes
@@ -19,7 +19,8 @@ Edge = tuple[Node, int]
 class Editor:
     """Nodes and tensors of one graph, open for changes; `finish` gives the new graph.
 
-    Tensors keep their indices, new ones follow them. Nodes are replaced, never changed.
+    Tensors keep their indices, new ones follow them. Nodes are replaced, never changed; those in place of one that is
+    `UNREPRODUCED` are, too.
     """
 
     def __init__(self, graph: Graph, shapes: Shapes) -> None:
@@ -151,7 +152,7 @@ class Editor:
         operator: str,
         inputs: Sequence[int | None],
         outputs: Sequence[int],
-        attributes: dict[str, Attribute] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
         *,
         source: str = "",
         version: int = 1,
@@ -160,7 +161,8 @@ class Editor:
         given = list(inputs)
         while given and given[-1] is None:
             given.pop()
-        node = Node(0, operator, source or near.source, version, attributes or {}, tuple(given), tuple(outputs))
+        attributes = _inherited(near, attributes or {})
+        node = Node(0, operator, source or near.source, version, attributes, tuple(given), tuple(outputs))
         self._enter(node, self._rank.get(near, 0.0))
         self.changed = self.touched = True
         return node
@@ -174,6 +176,8 @@ class Editor:
     def change(self, node: Node, **changes: Any) -> Node:
         """The node with other fields, at the same place."""
         rank, number = self._leave(node)
+        if "attributes" in changes:
+            changes["attributes"] = _inherited(node, changes["attributes"])
         new = replace(node, **changes)
         self._enter(new, rank, number)
         self.changed = self.touched = True
@@ -251,6 +255,11 @@ class Editor:
             found = f"{name}#{number}"
         self._names.add(found)
         return found
+
+
+def _inherited(node: Node, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
+    """Attributes of a node in place of another one."""
+    return {**attributes, UNREPRODUCED: True} if node.attributes.get(UNREPRODUCED) else attributes
 
 
 def _content(values: np.ndarray, dtype: str) -> np.ndarray:

@@ -19,28 +19,36 @@ class Blocks:
     """Quantized values s64[count, blocks, length] and their scales f32[count, blocks].
 
     Attributes:
+        zero_points: of whole rows, s64[count], where these are quantized by their range.
+        depth: how many terms count, where others fill up the last block; 0: all.
         pointed: zero points that were given have been subtracted from the values.
     """
 
     values: np.ndarray
     scales: np.ndarray
+    zero_points: np.ndarray | None = None
+    depth: int = 0
     pointed: bool = False
 
 
 @dataclass(frozen=True)
-class BlockProductRule:
-    """`apply(rows, columns, bits of a column's values)` is f32[M, N], without zero points.
+class Points:
+    """Zero points of columns [N, blocks], and whether they were given, or are the middle of the type."""
 
-    With `subtracts`, a single row meets columns of 4 bits, in blocks of 32 and more, whose zero points are subtracted
-    first; everywhere else the product is corrected by them afterwards.
+    values: np.ndarray
+    given: bool
+
+
+@dataclass(frozen=True)
+class BlockProductRule:
+    """`apply(rows, columns, bits of a column's value, points, bias)`: rows times (columns - points) + bias, f32[M, N].
+
+    Computed zero points count where it `looks(rows, bits, length)` at them while it multiplies; else they come too
+    late, as the weights are prepared with them.
     """
 
-    apply: Callable[[Blocks, Blocks, int], np.ndarray]
-    subtracts: bool = False
-
-    def subtracts_from(self, rows: int, bits: int, length: int) -> bool:
-        """Whether zero points are subtracted first, of so many rows and such columns."""
-        return self.subtracts and rows == 1 and bits == 4 and length >= 32
+    apply: Callable[[Blocks, Blocks, int, Points, np.ndarray | None], np.ndarray]
+    looks: Callable[[int, int, int], bool]
 
 
 # What every lane adds in a step: the positions of its factors [lanes, terms], and its block [lanes].
@@ -267,31 +275,35 @@ def _four_blocks(rows: Blocks, columns: Blocks, lanes: int, *, chained: bool) ->
     return out
 
 
-def product(
-    rule: BlockProductRule,
-    rows: Blocks,
-    columns: Blocks,
-    bits: int,
-    points: tuple[np.ndarray, bool],
-    bias: np.ndarray | None,
-) -> np.ndarray:
-    """rows times (columns - zero points) + bias, f32[M, N].
+def _subtracted(columns: Blocks, points: Points) -> Blocks:
+    values = columns.values.astype(np.int64) - points.values.astype(np.int64)[..., None]
+    return Blocks(values, columns.scales, pointed=points.given)
 
-    Args:
-        rule: of this slot.
-        rows, columns: quantized values and scales.
-        bits: of a column's values.
-        points: the columns' zero points [N, blocks], and whether they were given, or are the middle of the type.
-        bias: [N].
+
+def _never(rows: int, bits: int, length: int) -> bool:
+    return False
+
+
+def _of_a_row(rows: int, bits: int, length: int) -> bool:
+    """A single row, and columns of 4 bits in blocks of 32 and more."""
+    return rows == 1 and bits == 4 and length >= 32
+
+
+def _then_corrected(
+    lanes: Callable[[Blocks, Blocks, int], np.ndarray], subtracts: Callable[[int, int, int], bool] = _never
+) -> BlockProductRule:
+    """Products without zero points, to which the bias is added, then what corrects them; where it `subtracts` zero
+    points from the columns first, there is nothing to correct.
     """
-    subtracts = rule.subtracts_from(len(rows.scales), bits, rows.values.shape[2])
-    with np.errstate(all="ignore"):
-        if subtracts:
-            values = columns.values.astype(np.int64) - points[0].astype(np.int64)[..., None]
-            columns = Blocks(values, columns.scales, pointed=points[1])
-        total = rule.apply(rows, columns, bits)
-        total = total if bias is None else total + bias
-        return total if subtracts else corrected(total, rows, columns, points[0])
+
+    def apply(rows: Blocks, columns: Blocks, bits: int, points: Points, bias: np.ndarray | None) -> np.ndarray:
+        first = subtracts(len(rows.scales), bits, rows.values.shape[2])
+        with np.errstate(all="ignore"):
+            total = lanes(rows, _subtracted(columns, points) if first else columns, bits)
+            total = total if bias is None else total + bias
+            return total if first else corrected(total, rows, columns, points.values)
+
+    return BlockProductRule(apply, subtracts)
 
 
 def corrected(total: np.ndarray, rows: Blocks, columns: Blocks, points: np.ndarray) -> np.ndarray:
@@ -305,9 +317,142 @@ def corrected(total: np.ndarray, rows: Blocks, columns: Blocks, points: np.ndarr
     return np.asarray(total + correction)
 
 
+def _dots(rows: Blocks, columns: Blocks, k: int) -> np.ndarray:
+    """What block `k` of every row and column give, f32[M, N]; they are integers of binary32."""
+    return np.asarray((rows.values[:, k].astype(np.float64) @ columns.values[:, k].astype(np.float64).T).astype(_F32))
+
+
+def _fours(rows: Blocks, columns: Blocks, by: int, sides: int = 1, first: int = 0) -> np.ndarray:
+    """Fused multiply-adds in 4 lanes, over those pieces of `by` terms whose number is `first` modulo `sides`."""
+    (m, blocks, length), n = rows.values.shape, len(columns.scales)
+    pieces = (blocks * length // by, by // 16, 4, 4)
+    left, right = (x.reshape(len(x), *pieces).astype(_F32) for x in (rows.values, columns.values))
+    total = np.zeros((4, m, n), _F32)
+    for piece in range(first, left.shape[1], sides):
+        one, two = (x[:, piece].transpose(2, 0, 1, 3).reshape(4, len(x), by // 4) for x in (left, right))
+        block = piece * by // length
+        scale = rows.scales[:, block, None] * columns.scales[:, block]
+        total = floats.fused_multiply_add(one @ two.transpose(0, 2, 1), scale, total)
+    return np.asarray((total[0] + total[1]) + (total[2] + total[3]))
+
+
+def _4_lanes(rows: Blocks, columns: Blocks, bits: int, points: Points, bias: np.ndarray | None) -> np.ndarray:
+    """Columns of 4 bits less their zero points, in 4 lanes; a step has 32 terms, or a block of 16.
+
+    Fours of rows by pairs of columns have one sum; what is left over has one of every second step, and one of the
+    others. Lanes are folded by neighbours. Domain: finite scales. Source: kernels of a library for aarch64, read;
+    verified by running.
+
+    >>> ones = Blocks(np.ones((1, 3, 16), np.int64), np.float32([[1, 1, 2**-26]]))
+    >>> RULES["binary32_4_lanes"].apply(ones, ones, 4, Points(np.zeros((1, 3)), True), None).tolist()
+    [[32.0]]
+    """
+    columns, by = _subtracted(columns, points), min(rows.values.shape[2], 32)
+    fours, pairs = len(rows.scales) // 4 * 4, len(columns.scales) // 2 * 2
+    with np.errstate(all="ignore"):
+        total = _fours(rows, columns, by, 2, 0) + _fours(rows, columns, by, 2, 1)
+        some = Blocks(rows.values[:fours], rows.scales[:fours]), Blocks(columns.values[:pairs], columns.scales[:pairs])
+        total[:fours, :pairs] = _fours(*some, by)
+        return np.asarray(total if bias is None else total + bias)
+
+
+def _unsigned_rows(rows: Blocks, columns: Blocks, bits: int, points: Points, bias: np.ndarray | None) -> np.ndarray:
+    """Rows of q + 128: a chain over the blocks, total = fma(products, f32(scales), total), in 4 lanes in the last N mod
+    4 columns; then the bias, what corrects the columns' zero points, and 128 times what corrects the rows'.
+
+    Domain and source: as of `_4_lanes`.
+    """
+    (m, blocks, length), n = rows.values.shape, len(columns.scales)
+    counts = np.minimum(np.arange(blocks) * -length + (rows.depth or blocks * length), length)
+    inside = np.arange(length) < counts[:, None]
+    moved = Blocks(np.where(inside, rows.values + 128, 0), rows.scales)
+    last = n // 4 * 4
+    with np.errstate(all="ignore"):
+        total = np.zeros((m, n), _F32)
+        for k in range(blocks):
+            scale = rows.scales[:, k, None] * columns.scales[:, k]
+            total = floats.fused_multiply_add(_dots(moved, columns, k), scale, total)
+        total[:, last:] = _fours(moved, Blocks(columns.values[last:], columns.scales[last:]), length)
+        total = corrected(total if bias is None else total + bias, moved, columns, points.values.astype(_F32))
+        sums = np.where(inside, columns.values, 0).sum(2).astype(_F32)
+        turned = columns.scales * (points.values.astype(_F32) * counts.astype(_F32) - sums)
+        correction = np.zeros_like(total)
+        for k in range(blocks):
+            correction = floats.fused_multiply_add(rows.scales[:, k, None], turned[:, k], correction)
+        return np.asarray(floats.fused_multiply_add(correction, _F32(128), total))
+
+
+def _from_the_bias(rows: Blocks, columns: Blocks, bits: int, points: Points, bias: np.ndarray | None) -> np.ndarray:
+    """A chain over the blocks, from the bias on: total = fma(f32(scales), products, total), then total = fma(f32(scale
+    of the row * its sum), -f32(scale of the column * zero point), total).
+
+    Domain and source: as of `_4_lanes`.
+    """
+    with np.errstate(all="ignore"):
+        total = np.zeros((len(rows.scales), len(columns.scales)), _F32)
+        total = total if bias is None else total + bias
+        sums, negative = rows.scales * rows.values.sum(2).astype(_F32), -(columns.scales * points.values.astype(_F32))
+        for k in range(rows.scales.shape[1]):
+            scale = rows.scales[:, k, None] * columns.scales[:, k]
+            total = floats.fused_multiply_add(_dots(rows, columns, k), scale, total)
+            total = floats.fused_multiply_add(sums[:, k, None], negative[:, k], total)
+    return np.asarray(total)
+
+
+def _limited(total: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    """A product that a library limited to finite numbers, and the bias."""
+    largest = np.finfo(_F32).max
+    total = np.minimum(np.maximum(total + _F32(0), -largest), largest)
+    return np.asarray(total if bias is None else total + bias)
+
+
+def _row_ranges(rows: Blocks, columns: Blocks, bits: int, points: Points, bias: np.ndarray | None) -> np.ndarray:
+    """Rows with a zero point each, columns of 4 bits less 8 whose scales keep 8 bits: a chain over the blocks, total =
+    fma(products, scale of the column, total), then total = fma(the column's sum, -zero point, total), times the row's
+    scale.
+
+    Sums of a column are added up by pairs of fours that lie 16 apart. Domain and source: as of `_4_lanes`.
+    """
+    columns, n = _subtracted(columns, points), len(columns.scales)
+    assert rows.zero_points is not None
+    scales = (np.ascontiguousarray(columns.scales).view(np.uint32) & 0xFFFF0000).view(_F32)
+    fours = columns.values.reshape(n, scales.shape[1], -1, 2, 4, 4).sum((3, 5)).astype(_F32)
+    with np.errstate(all="ignore"):
+        total, sums = np.zeros((len(rows.scales), n), _F32), np.zeros(n, _F32)
+        for k in range(scales.shape[1]):
+            total = floats.fused_multiply_add(_dots(rows, columns, k), scales[:, k], total)
+            for part in fours[:, k].reshape(n, -1).T:
+                sums = sums + part * scales[:, k]
+        total = floats.fused_multiply_add(sums, -rows.zero_points.astype(_F32)[:, None], total)
+        return _limited(total * rows.scales[:, :1], bias)
+
+
+def _points_first(rows: Blocks, columns: Blocks, bits: int, points: Points, bias: np.ndarray | None) -> np.ndarray:
+    """Columns of 4 bits less 8, a chain over the blocks: total = fma(f32(scale of the column * (8 - zero point)),
+    f32(scale of the row * its sum), total), then total = fma(products, f32(scales), total).
+
+    Domain and source: as of `_4_lanes`.
+    """
+    values = Blocks(columns.values.astype(np.int64) - 8, columns.scales)
+    with np.errstate(all="ignore"):
+        total = np.zeros((len(rows.scales), len(columns.scales)), _F32)
+        sums, moved = rows.values.sum(2).astype(_F32) * rows.scales, (8 - points.values.astype(_F32)) * columns.scales
+        for k in range(rows.scales.shape[1]):
+            total = floats.fused_multiply_add(moved[:, k], sums[:, k, None], total)
+            # Both factors hold a sixteenth less and more.
+            scale = (columns.scales[:, k] * _F32(1 / 16)) * rows.scales[:, k, None]
+            total = floats.fused_multiply_add(_dots(rows, values, k) * _F32(16), scale, total)
+        return _limited(total, bias)
+
+
 RULES: dict[str, BlockProductRule] = {
-    "binary32_16_lanes": BlockProductRule(binary32_16_lanes),
-    "binary32_8_lanes": BlockProductRule(binary32_8_lanes, subtracts=True),
-    "binary32_four_blocks": BlockProductRule(binary32_four_blocks),
-    "binary32_four_blocks_of_8": BlockProductRule(binary32_four_blocks_of_8),
+    "binary32_16_lanes": _then_corrected(binary32_16_lanes),
+    "binary32_8_lanes": _then_corrected(binary32_8_lanes, _of_a_row),
+    "binary32_four_blocks": _then_corrected(binary32_four_blocks),
+    "binary32_four_blocks_of_8": _then_corrected(binary32_four_blocks_of_8),
+    "binary32_4_lanes": BlockProductRule(_4_lanes, lambda rows, bits, length: True),
+    "binary32_unsigned_rows": BlockProductRule(_unsigned_rows, _never),
+    "binary32_from_the_bias": BlockProductRule(_from_the_bias, _never),
+    "binary32_row_ranges": BlockProductRule(_row_ranges, _never),
+    "binary32_points_first": BlockProductRule(_points_first, _never),
 }

@@ -177,6 +177,8 @@ def _row_of_fused_lanes(a: np.ndarray, b: np.ndarray, count: int) -> np.ndarray:
         own = lanes[:, : part.shape[1]]
         own[...] = floats.fused_multiply_add(part, a[begin : begin + count], own)
     e = lanes.reshape(-1, count // 4, 4).transpose(1, 2, 0)
+    if count == 4:
+        return np.asarray((e[0, 0] + e[0, 1]) + (e[0, 2] + e[0, 3]))
     quarters = ((e[:, 0] + e[:, 1]) + e[:, 2]) + e[:, 3]
     if count == 8:
         fours, halves = quarters[0] + quarters[1], e[0] + e[1]
@@ -251,7 +253,8 @@ def _in_blocks(
 def _fused_blocks_alike(
     a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout
 ) -> np.ndarray:
-    """Single rows and columns are fused like others; where their terms lie apart they make one block, from `c` on.
+    """Single rows and columns are fused like others; where their terms lie apart they make one block, from `c` on; in 4
+    lanes where the operator asks for them.
 
     >>> a, b = np.float32([[-1, 1 + 2.0**-12]]), np.float32([[1 + 2.0**-11, 0], [1 + 2.0**-12, 0]])
     >>> RULES["binary32_fused_blocks_alike"].apply(a, b, None, 1.0, 1.0, Layout())[0, 0].item()
@@ -261,6 +264,8 @@ def _fused_blocks_alike(
         if layout.added_last:
             result = _fused_blocks_alike(a, b, None, alpha, beta, replace(layout, added_last=False))
             return result if c is None else result + c
+        if layout.fused_lanes:
+            return _row_of_fused_lanes(a[0], b, 4)[None]
         plain = not layout.packed and not layout.split and alpha == 1 and (c is None or beta in (0, 1))
         single = (len(a) == 1 and not layout.turned_a) or (b.shape[1] == 1 and layout.turned_a)
         if plain and single and not layout.turned_b:
@@ -342,7 +347,8 @@ RULES: dict[str, RealProductRule] = {
     "binary32_fused_blocks_alike": RealProductRule(
         _fused_blocks_alike,
         "as binary32_fused_blocks; single rows are blocks, too: one block of all terms, from c on, where neither their "
-        "own factor nor the other one lies transposed, and so are single columns of a factor that does",
+        "own factor nor the other one lies transposed, and so are single columns of a factor that does; 4 lanes, where "
+        "the operator asks for fused ones, are folded by neighbours",
         "the same library's kernels for aarch64, read; verified by running",
         blocked_channels=0,
     ),

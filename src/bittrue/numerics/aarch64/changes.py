@@ -18,7 +18,7 @@ class Change:
 
     Attributes:
         operator: stem.
-        rules: for each slot the rule that a row has on x86-64 (None: none) and the one that it has here; rows without
+        rules: for each slot the rule that a row has on x86-64 and the one that it has here (None: none); rows without
             all of the former are left as they are.
         inputs, outputs: types of a row's first operand and result; all when empty.
         when: conditions that a row must have.
@@ -29,7 +29,7 @@ class Change:
     """
 
     operator: str
-    rules: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    rules: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     when: tuple[tuple[object, ...], ...] = ()
@@ -50,7 +50,8 @@ class Change:
         """What stands in place of the row."""
         if self.keeps:
             yield replace(row, when=(*row.when, *self.keeps), evidence=RUN)
-        rules = {**row.rules, **{slot: after for slot, (_, after) in self.rules.items()}}
+        after = {slot: rule for slot, (_, rule) in self.rules.items()}
+        rules = {slot: rule for slot, rule in {**row.rules, **after}.items() if rule is not None}
         limit = "" if self.limit is None else ". ".join(filter(None, (self.limit, row.limit)))
         yield replace(
             row, rules=rules, evidence=RUN, limit=limit, inexact=row.inexact or bool(self.limit and not self.odd)
@@ -73,12 +74,18 @@ def changed(
         if change is None:
             found.append(_counted(table.name, row, unseen_is_inexact))
         elif counted and not change.limit:
-            seen = on_aarch64().get(counted, {})
-            rows = (one if identity(one) in seen else replace(one, evidence=_AS_OTHERS) for one in change.apply(row))
-            found += (_counted(counted, one, unseen_is_inexact) for one in rows)
+            found += (_counted(counted, one, unseen_is_inexact) for one in change.apply(row))
         else:
             found += change.apply(row)
     return tuple(found)
+
+
+def as_run(name: str, rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows of a table, of which those that no model took there do not say that they were run."""
+    seen = on_aarch64().get(name, {})
+    return tuple(
+        replace(row, evidence=_AS_OTHERS) if row.evidence == RUN and identity(row) not in seen else row for row in rows
+    )
 
 
 def _counted(name: str, row: Row, unseen_is_inexact: bool) -> Row:

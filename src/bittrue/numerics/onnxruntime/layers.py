@@ -66,14 +66,14 @@ ROWS: tuple[Row, ...] = (
     Row(
         "matmul",
         _N_BITS,
-        _PRODUCT,
+        {**_PRODUCT, "multiply_add": "rounded_twice"},
         "run on x86-64 with AVX-512 and FMA, one thread: 500 random single-node models, every bit",
         limit="other processors have other kernels, several threads other blocks: last bits differ",
     ),
     Row(
         "mixture_of_experts",
         ("f32 f32 f32 f32 f32|- f32|- -> f32",),
-        {"expert_choice": "softmax_then_best", **_PRODUCT},
+        {"expert_choice": "softmax_then_best", "multiply_add": "rounded_twice", **_PRODUCT},
         _EXPERTS,
         limit=_OTHERS,
     ),
@@ -81,7 +81,7 @@ ROWS: tuple[Row, ...] = (
         Row(
             "mixture_of_experts",
             ("f32 f32 u8 u8 f32|- f32|- f32 f32 u8|- u8|- f32|- -> f32",),
-            {"expert_choice": choice, **_PRODUCT, **rules},
+            {"expert_choice": choice, "multiply_add": "rounded_twice", **_PRODUCT, **rules},
             evidence,
             when=(("attribute_is", "accuracy_level", level), *when),
             limit=f"{_OTHERS}; of two NaN operands the runtime may keep the other one",

@@ -215,6 +215,12 @@ def experts_gate_by_blocks(call: Call) -> bool:
     return call.attribute("activation") == "swiglu" and mixture_of_experts.both_by_blocks(call)
 
 
+def rows_are_whole_blocks(call: Call, least: int, wanted: bool) -> bool:
+    """Whether rows of K terms hold whole blocks of at least `least` each is as `wanted`."""
+    block = int(call.attribute("block_size"))
+    return (block >= least and int(call.attribute("k")) % block == 0) == wanted
+
+
 def states_fill_vectors(call: Call) -> bool:
     """States [K, V] of linear attention that 1, 2, 4 or 8 queries read: K up to 256 in sixteens, V in 32s."""
     from ..attention import linear_attention
@@ -588,6 +594,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "rescaled_within_32_bits": rescaled_within_32_bits,
     "resized_before_channels_or_kept": resized_before_channels_or_kept,
     "resized_channels_last": resized_channels_last,
+    "rows_are_whole_blocks": rows_are_whole_blocks,
     "same_scale_as_output": same_scale_as_output,
     "scale_product_within": scale_product_within,
     "scale_ratio_within": scale_ratio_within,

@@ -115,6 +115,7 @@ OPERATOR = Operator(
             "sum_of_products",
             "row_blocks",
             "block_product",
+            "multiply_add",
         ),
     ),
     infer,

@@ -2,8 +2,8 @@
 
 Operands: a[..., K], quantized values q u8[N, blocks, block_size * bits / 8] (the first of a byte in its lowest bits),
 bias[N], and as scale and zero point of b: scales[N, blocks], zero points (u8, packed like q in every row, or f32[N,
-blocks]; absent: the middle of the type). w[n, k] = f32((q - zero point) * scale), with real zero points f32(f32(q *
-scale) - f32(scale * zero point)); the result is a w^T + bias. Attributes: `n`, `k`, `bits`, `block_size`.
+blocks]; absent: the middle of the type). w[n, k] = f32((q - zero point) * scale), with real zero points f32(q * scale)
+- scale * zero point by slot `multiply_add`; the result is a w^T + bias. Attributes: `n`, `k`, `bits`, `block_size`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...rules import block_product, real_product, row_blocks
-from ...rules.block_product import Blocks
+from ...rules import block_product, multiply_add, real_product, row_blocks
+from ...rules.block_product import Blocks, Points
 from ..core.base import Call, Lowered, Shape, Step
 from ..core.packed import unpacked
 from ..core.role_quantization import at
@@ -70,7 +70,7 @@ def lower(call: Call) -> Lowered:
     ignored = "block_product" in call.rules and call.has(POINT) and not call.is_stored(POINT)
     if ignored:
         rule, rows = block_product.RULES[call.rules["block_product"]], math.prod(call.input(0).shape[:-1])
-        ignored = not rule.subtracts_from(rows, known["bits"], known["block_size"])
+        ignored = not rule.looks(rows, known["bits"], known["block_size"])
     return Lowered(
         {**known, "packed": packed, "points_ignored": ignored},
         work=call.output.size * k,
@@ -100,7 +100,8 @@ def _weights(step: Step, inputs: Sequence[Any]) -> np.ndarray:
     points = at(inputs, POINT)
     with np.errstate(all="ignore"):
         if points is not None and points.dtype == np.float32:
-            real = quantized.astype(np.float32) * scales - scales * points.reshape(scales.shape)
+            add = multiply_add.RULES[step.rules["multiply_add"]].apply
+            real = add(-scales, points.reshape(scales.shape), quantized.astype(np.float32) * scales)
         else:
             real = (quantized.astype(np.float32) - _points(step, inputs).astype(np.float32)) * scales
     return np.asarray(real.reshape(step["n"], -1)[:, : step["k"]])
@@ -109,12 +110,11 @@ def _weights(step: Step, inputs: Sequence[Any]) -> np.ndarray:
 def _by_integers(step: Step, rows: np.ndarray, inputs: Sequence[Any]) -> np.ndarray:
     """Rows as integers by blocks."""
     quantized, scales = _unpacked(step, inputs)
-    left = Blocks(*row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"]))
+    left = row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"])
     right = Blocks(quantized, scales[..., 0])
     known = [] if step["points_ignored"] else inputs
-    points = _points(step, known)[..., 0], at(known, POINT) is not None
-    rule = block_product.RULES[step.rules["block_product"]]
-    return block_product.product(rule, left, right, step["bits"], points, inputs[BIAS])
+    points = Points(_points(step, known)[..., 0], at(known, POINT) is not None)
+    return block_product.RULES[step.rules["block_product"]].apply(left, right, step["bits"], points, inputs[BIAS])
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

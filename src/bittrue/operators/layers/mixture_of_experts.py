@@ -20,8 +20,8 @@ import numpy as np
 
 from ...arithmetic import elementary, introsort
 from ...graph import Attribute
-from ...rules import block_product, expert_choice, real_function, real_product, row_blocks, table_product
-from ...rules.block_product import Blocks
+from ...rules import block_product, expert_choice, multiply_add, real_function, real_product, row_blocks, table_product
+from ...rules.block_product import Blocks, Points
 from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.packed import unpacked
 from ..core.stopping import check_stop
@@ -106,7 +106,7 @@ def _way(call: Call, first: int, depth: int) -> str:
     bits, block = int(call.attribute("bits")), int(call.attribute("block_size"))
     if bits == 2:
         count = call.input(first).shape[1]
-        tables = block >= 32 and depth % block == count % 128 == 0
+        tables = block >= 32 and depth % block == count % 128 == 0 and "table_product" in call.rules
         if tables and block > 512:
             raise call.unsupported("BT-EXPERTS-BLOCK", f"blocks of {block} have no tables", "the largest ones are 512")
         return "tables" if tables else "rows"
@@ -136,7 +136,8 @@ def _activated(step: Step, x: np.ndarray) -> np.ndarray:
     if kind == "relu":
         return np.where(x > 0, x, _F32(0))
     if kind == "gelu":
-        inner = _F32(0.7978845608) * (x + _F32(0.044715) * x * x * x)
+        add = multiply_add.RULES[step.rules["multiply_add"]].apply
+        inner = _F32(0.7978845608) * add(_F32(0.044715) * x * x, x, x)
         return np.asarray(_F32(0.5) * x * (_ONE + elementary.tanh(inner)))
     if kind == "silu":
         return np.asarray(x * (_ONE / (_ONE + elementary.exp(-x))))
@@ -167,10 +168,10 @@ def _layer(step: Step, inputs: Sequence[np.ndarray | None], first: int, expert: 
         point = unpacked(points[expert], bits)
         point = (point[:, :blocks] if step["block_size"] else point[: len(scale), None]).astype(_F32)
     if way == "integers":
-        left = Blocks(*row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"]))
+        left = row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"])
         right = Blocks(quantized.reshape(len(quantized), blocks, -1), scale)
         blockwise = block_product.RULES[step.rules["block_product"]]
-        return block_product.product(blockwise, left, right, bits, (point, points is not None), added)
+        return blockwise.apply(left, right, bits, Points(point, points is not None), added)
     if way == "tables":
         rule = table_product.RULES[step.rules["table_product"]]
         result = rule(rows, quantized, scale, None if points is None else point)
@@ -191,6 +192,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
     assert x is not None
     assert scores is not None
     rows, rule = x.reshape(step["rows"], step["hidden"]), expert_choice.RULES[step.rules["expert_choice"]]
+    add = multiply_add.RULES[step.rules["multiply_add"]].apply
     result = np.zeros_like(rows)
     with np.errstate(all="ignore"):
         choice = rule.apply(scores, inputs[COUNTS], step["k"], step["normalized"])
@@ -204,13 +206,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray | None]) -> list[np.ndarra
             own, place = found[expert]
             inner = _activated(step, _layer(step, inputs, FIRST, expert, rows[own]))
             outer = _layer(step, inputs, SECOND, expert, np.ascontiguousarray(inner))
-            result[own] = result[own] + choice.factors[own, place][:, None] * outer
+            result[own] = add(choice.factors[own, place][:, None], outer, result[own])
     return [result.reshape(x.shape)]
 
 
 OPERATOR = Operator(
     "mixture_of_experts",
-    ("expert_choice", "real_product", "row_blocks", "block_product", "table_product"),
+    ("expert_choice", "real_product", "row_blocks", "block_product", "table_product", "multiply_add"),
     infer,
     lower,
     reference,
