@@ -77,6 +77,24 @@ def test_bytes(request: pytest.FixtureRequest) -> None:
     assert looked_up > _USUAL // 4
 
 
+@needs_wide
+def test_numbers_in_place_of_others() -> None:
+    """As scaled_dot_product_attention is exported: a number where the softmax gives NaN."""
+    g = PassGraph(np.random.default_rng(3), 17, 0)
+    parameters = g.constant(np.float32(1 / 255)), g.constant(np.int8(-128))
+    softmax = g.node("Softmax", g.input(g.reals(1, 8, 16, 16)))
+    x = g.node("DequantizeLinear", g.node("QuantizeLinear", softmax, *parameters), *parameters)
+    chosen = g.node("Where", g.node("IsNaN", x), g.constant(np.float32([0])), x)
+    g.node("DequantizeLinear", g.node("QuantizeLinear", chosen, *parameters), *parameters)
+    content, feeds = g.model()
+    theirs = run_runtime(content, feeds)
+    assert isinstance(theirs, dict)
+    session = bittrue.load(content).prepare(HERE)
+    assert any("looked up" in line for line in session.plan.execution)
+    for name, value in theirs.items():
+        assert_same(name, session.run(*feeds)[name], np.asarray(value))
+
+
 def test_gates_of_a_convolution_are_its_table() -> None:
     """x times half of 1 + erf(x / sqrt 2), with pairs everywhere: one lookup, which the layer does."""
     g = PassGraph(np.random.default_rng(1), 17, 0)
