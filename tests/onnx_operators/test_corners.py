@@ -144,6 +144,11 @@ def test_largest_elements_in_no_order(request: pytest.FixtureRequest) -> None:
         checks.add(*_unsorted(np.sort(x, axis=1) if rng.random() < 0.2 else x, count, rng.random() < 0.5))
 
 
+def test_sequences_of_no_batch() -> None:
+    operands = {"x": np.zeros((0, 2, 3), np.float32), "lengths": np.zeros(0, np.int64)}
+    assert check(*single("ReverseSequence", operands, [1], {"batch_axis": 0, "time_axis": 1}, opset=13)) == "equal"
+
+
 def test_elements_of_nothing_in_no_order() -> None:
     assert check(*_unsorted(np.zeros((0, 9, 2), np.float32), 4)) == "equal"
 

@@ -107,9 +107,49 @@ def of_doubles(rng: np.random.Generator) -> Model:
     return single("GroupNormalization", {"x": x, **rows}, [TensorProto.DOUBLE], {"num_groups": groups}, opset=opset)
 
 
+def grid_of_halves(rng: np.random.Generator) -> Model:
+    """A definition that calls graphs."""
+    axes = int(rng.integers(2, 4))
+    theta = reals(rng, (2, axes, axes + 1)).astype(np.float16)
+    size = np.array([2, 1, *rng.integers(1, 5, axes)])
+    return single("AffineGrid", {"theta": theta, "size": size}, [TensorProto.FLOAT16], opset=20)
+
+
+def normalization_of_two_types(rng: np.random.Generator) -> Model:
+    """Before set 17 LayerNormalization is the runtime's own operator, and its result has the type of the scale."""
+    given, made = [("f2", "f4"), ("f4", "f2"), ("f8", "f4")][int(rng.integers(3))]
+    shape = tuple(int(n) for n in rng.integers(1, 12, int(rng.integers(1, 4))))
+    axis = int(rng.integers(-len(shape), len(shape)))
+    parts = {name: reals(rng, shape[axis:]).astype(made) for name in ("scale", "bias")[: int(rng.integers(1, 3))]}
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(made))
+    further = [TensorProto.FLOAT] * int(rng.integers(0, 3))
+    operands = {"x": reals(rng, shape).astype(given), **parts}
+    constants = list(parts) if rng.random() < 0.6 else []
+    attributes = {"axis": axis, **({"epsilon": 0.01} if rng.random() < 0.3 else {})}
+    return single(
+        "LayerNormalization",
+        operands,
+        [kind, *further],
+        attributes,
+        opset=int(rng.integers(11, 17)),
+        constants=constants,
+    )
+
+
 @needs_wide
 @pytest.mark.parametrize(
-    "draw", [swish, center_crop_pad, loss, gate_of_halves, of_doubles, slope_of_integers, window_of_halves]
+    "draw",
+    [
+        normalization_of_two_types,
+        grid_of_halves,
+        swish,
+        center_crop_pad,
+        loss,
+        gate_of_halves,
+        of_doubles,
+        slope_of_integers,
+        window_of_halves,
+    ],
 )
 def test_random_models(request: pytest.FixtureRequest, draw: Callable[[np.random.Generator], Model]) -> None:
     checks = Checks(request, 30)

@@ -388,6 +388,8 @@ class _Reader:
         tensors = source.builder.tensors
         types = ["-" if index is None else tensors[index].dtype for index in source.inputs]
         halves = "f16" in types and source.op_type not in UNEXPANDED
+        if source.op_type == "LayerNormalization" and source.version < 17 and len(types) > 1:
+            halves = types[0] != types[1]
         defined = source.op_type in EXPANDED or not set(EXPANDED_BY_TYPE.get(source.op_type, ())).isdisjoint(types)
         if source.op_type in EXPANDED_WINDOWS and not source.domain:
             kind = TYPES.get(source.integer("output_datatype", 1))

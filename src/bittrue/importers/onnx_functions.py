@@ -18,7 +18,7 @@ from .onnx_operators.base import MICROSOFT
 from .onnx_tensors import TYPES
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, FunctionProto, NodeProto
+    from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
 _NUMBERS = {name: number for number, name in TYPES.items() if number}
 # Without a kernel for any type.
@@ -64,7 +64,11 @@ def expand(proto: NodeProto, opset: int, types: Sequence[str], unique: Callable[
     Raises:
         RuntimeError: attributes are not what the definition reads.
     """
-    function = _contributed(proto) if proto.domain == MICROSOFT else _definition(proto, opset, types)
+    function: FunctionProto | None
+    if proto.op_type == "LayerNormalization":
+        function = _normalization_of_two_types(proto, types)
+    else:
+        function = _contributed(proto) if proto.domain == MICROSOFT else _definition(proto, opset, types)
     return [] if function is None else _substituted(function, proto, opset, unique)
 
 
@@ -88,6 +92,59 @@ def _contributed(proto: NodeProto) -> FunctionProto:
         operator, *operands, result = line.split()
         nodes.append(helper.make_node(operator, operands, [result]))
     return helper.make_function(MICROSOFT, proto.op_type, ["X", "bias"], ["Y"], nodes, [])
+
+
+def _normalization_of_two_types(proto: NodeProto, types: Sequence[str]) -> FunctionProto:
+    """The runtime's own LayerNormalization, before set 17: the mean of squares less the square of the mean."""
+    from onnx import TensorProto, helper
+
+    axis, epsilon = 1, 1e-5
+    for entry in proto.attribute:
+        axis, epsilon = (entry.i if entry.name == "axis" else axis), (entry.f if entry.name == "epsilon" else epsilon)
+    numbers = {"begin": [0], "axis": [axis], "end": [2**31 - 1]}
+    nodes = [helper.make_node("Constant", [], [name], value_ints=values) for name, values in numbers.items()]
+    one = helper.make_tensor("one", TensorProto.INT64, [1], [1])
+    nodes += [
+        helper.make_node("Constant", [], ["epsilon"], value_float=epsilon),
+        helper.make_node("Flatten", ["X"], ["rows"], axis=axis),
+        helper.make_node("Cast", ["rows"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceMean", ["wide"], ["mean"], axes=[1], keepdims=1),
+        helper.make_node("Mul", ["mean", "mean"], ["square of mean"]),
+        helper.make_node("Mul", ["wide", "wide"], ["square"]),
+        helper.make_node("ReduceMean", ["square"], ["mean of square"], axes=[1], keepdims=1),
+        helper.make_node("Sub", ["mean of square", "square of mean"], ["variance"]),
+        helper.make_node("Add", ["variance", "epsilon"], ["added"]),
+        helper.make_node("Sqrt", ["added"], ["deviation"]),
+        helper.make_node("Sub", ["wide", "mean"], ["difference"]),
+        helper.make_node("Div", ["difference", "deviation"], ["quotient"]),
+        helper.make_node("Cast", ["quotient"], ["narrow"], to=_NUMBERS[types[1]]),
+        helper.make_node("Flatten", ["scale"], ["row of scales"], axis=0),
+        helper.make_node("Mul", ["narrow", "row of scales"], ["scaled"]),
+    ]
+    last = "scaled"
+    if len(proto.input) > 2 and proto.input[2]:
+        last = "biased"
+        nodes += [
+            helper.make_node("Flatten", ["bias"], ["row of biases"], axis=0),
+            helper.make_node("Add", ["scaled", "row of biases"], ["biased"]),
+        ]
+    nodes += [helper.make_node("Shape", ["X"], ["sizes"]), helper.make_node("Reshape", [last, "sizes"], ["Y"])]
+    if any(proto.output[1:]):
+        nodes += [
+            helper.make_node("Slice", ["sizes", "begin", "axis"], ["kept"]),
+            helper.make_node("Slice", ["sizes", "axis", "end"], ["reduced"]),
+            helper.make_node("Shape", ["reduced"], ["axes"]),
+            helper.make_node("ConstantOfShape", ["axes"], ["ones"], value=one),
+            # From the first axis on there are none.
+            helper.make_node("Concat", ["kept", "ones"], ["reduced sizes"], axis=0)
+            if axis
+            else helper.make_node("Slice", ["sizes", "begin", "begin"], ["reduced sizes"]),
+            helper.make_node("Reshape", ["mean", "reduced sizes"], ["Mean"]),
+            helper.make_node("Reciprocal", ["deviation"], ["inverse"]),
+            helper.make_node("Reshape", ["inverse", "reduced sizes"], ["InvStdDev"]),
+        ]
+    results = ["Y", "Mean", "InvStdDev"][: len(proto.output)]
+    return helper.make_function("", proto.op_type, ["X", "scale", "bias"], results, nodes, [])
 
 
 def _definition(proto: NodeProto, opset: int, types: Sequence[str]) -> FunctionProto | None:
@@ -152,7 +209,7 @@ def _substituted(
     for node in function.node:
         names.update((name, unique(f"{label}/{name}")) for name in node.output if name and name not in names)
     given = {entry.name: entry for entry in proto.attribute}
-    if proto.domain != MICROSOFT:
+    if proto.domain != MICROSOFT and defs.has(proto.op_type, opset):
         for name, entry in defs.get_schema(proto.op_type, opset).attributes.items():
             if entry.default_value.name:
                 given.setdefault(name, entry.default_value)
@@ -166,8 +223,24 @@ def _substituted(
                 values[position] = names[name] if name else ""
         del node.attribute[:]
         node.attribute.extend(_attributes(formal_node, given))
+        for entry in node.attribute:
+            _rename(entry.g, names, given)
         nodes.append(node)
     return nodes
+
+
+def _rename(graph: GraphProto, names: Mapping[str, str], given: Mapping[str, AttributeProto]) -> None:
+    """Puts names and attributes of the node in a graph that the definition calls, but for what the graph computes."""
+    own = {name for node in graph.node for name in node.output}
+    names = {name: actual for name, actual in names.items() if name not in own}
+    for node in graph.node:
+        for position, name in enumerate(node.input):
+            node.input[position] = names.get(name, name)
+        attributes = _attributes(node, given)
+        del node.attribute[:]
+        node.attribute.extend(attributes)
+        for entry in node.attribute:
+            _rename(entry.g, names, given)
 
 
 def _attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> list[AttributeProto]:

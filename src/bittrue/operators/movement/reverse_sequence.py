@@ -24,8 +24,6 @@ def infer(call: Call) -> list[Shape]:
         raise call.invalid(
             "BT-REVERSE-SEQUENCE", f"lengths must be [{source.shape[batch]}], found {list(lengths.shape)}"
         )
-    if not lengths.size:
-        raise call.invalid("BT-REVERSE-SEQUENCE", "there must be at least one length")
     return [source.shape]
 
 
