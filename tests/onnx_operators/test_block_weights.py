@@ -29,6 +29,8 @@ def model(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
     kind = list(KINDS)[rng.integers(len(KINDS))]
     low, high = KINDS[kind]
     k, n = int(rng.integers(17, 150)), int(rng.integers(2, 40))
+    if kind in TWO_BITS and rng.random() < 0.8:
+        n = 4 * (n // 4 + 1)
     block = int(rng.choice([8, 16, 32, 64, 128]))
     form = str(rng.choice(["blocks", "blocks", "tensor", "channel"]))
     shape = {"blocks": (-(-k // block), n), "tensor": (), "channel": (n,)}[form]
@@ -114,6 +116,12 @@ def content_bits(content: bytes) -> int:
     return (high - low).bit_length()
 
 
+def _columns(optimized: onnx.ModelProto) -> list[int]:
+    """Of the products with weights by blocks."""
+    found = (node for node in optimized.graph.node if node.op_type == "MatMulNBits")
+    return [entry.i for node in found for entry in node.attribute if entry.name == "N"]
+
+
 def test_random_models(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     replaced = 0
     for rng in cases(request, usual=25):
@@ -122,8 +130,8 @@ def test_random_models(request: pytest.FixtureRequest, tmp_path: Path) -> None:
         chosen.optimized_model_filepath = str(tmp_path / "optimized.onnx")
         theirs = onnxruntime.InferenceSession(content, chosen, ["CPUExecutionProvider"]).run(None, {"x": x})
         wanted = sorted(node.op_type for node in onnx.load(tmp_path / "optimized.onnx").graph.node)
-        if content_bits(content) == 2 and "MatMulNBits" in wanted:
-            # The runtime's results are not those of the model.
+        if content_bits(content) == 2 and any(n % 4 for n in _columns(onnx.load(tmp_path / "optimized.onnx"))):
+            # Of these the runtime leaves weights unwritten.
             with pytest.raises(bittrue.UnsupportedError, match="2-bit"):
                 bittrue.load(content).prepare(HERE)
             continue

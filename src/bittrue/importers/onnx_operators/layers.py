@@ -102,7 +102,7 @@ def _matmul_n_bits(source: Source) -> None:
     names = {"n": "N", "k": "K", "block_size": "block_size"}
     attributes: dict[str, Attribute] = {ours: source.integer(theirs, 0) for ours, theirs in names.items()}
     attributes |= {"bits": source.integer("bits", 4), "accuracy_level": source.integer("accuracy_level", 0)}
-    attributes["from_dequantization"] = False
+    attributes["partly_written"] = False
     if source.integer("weight_prepacked", 0):
         raise source.unsupported("BT-ONNX-ATTRIBUTE", "weights are packed for one processor", "export them unpacked")
     a, quantized, scale, point, order, bias = (*source.inputs, *[None] * 6)[:6]

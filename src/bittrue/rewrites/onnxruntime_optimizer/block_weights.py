@@ -22,6 +22,8 @@ _BITS = {"u2": 2, "s2": 2, "u4": 4, "s4": 4, "u8": 8, "s8": 8}
 _BLOCKS = (16, 32, 64, 128, 256)
 _USUAL_BLOCK = 32
 _ROWS_IN_8_BITS = 4
+# Columns of 2 bits in a byte of a row of the file's weights.
+_WHOLE_BYTES = 4
 
 
 def multiply_by_blocks(editor: Editor, shapes: Shapes) -> None:
@@ -158,7 +160,7 @@ def _replace(editor: Editor, node: Node, pair: Node) -> None:
             "bits": bits,
             "block_size": block,
             "accuracy_level": _ROWS_IN_8_BITS,
-            "from_dequantization": True,
+            "partly_written": bits == 2 and columns % _WHOLE_BYTES != 0,
             # No kernel is chosen for what comes in place of other operators on binary16 numbers.
             **({"unassigned": True} if scales.dtype == np.float16 else {}),
         },
