@@ -263,3 +263,45 @@ def test_sums_of_images_of_free_sizes(dims: tuple[int | str, ...], between: str)
     theirs = run_runtime(content, feeds)
     assert isinstance(theirs, dict)
     assert_same("y", bittrue.load(content).prepare(HERE).run(*feeds)["y"], theirs["y"])
+
+
+@needs_wide
+@pytest.mark.parametrize("batch", [2, "n"])
+@pytest.mark.parametrize(
+    ("given", "mode", "attributes", "end"),
+    [
+        ("sizes", "nearest", {}, "sum"),
+        ("sizes", "nearest", {}, "average"),
+        ("sizes", "nearest", {"keep_aspect_ratio_policy": "not_larger"}, "average"),
+        ("sizes", "linear", {}, "sum"),
+        ("sizes", "linear", {"antialias": 1}, "sum"),
+        ("factors", "linear", {"antialias": 1}, "average"),
+        ("factors", "cubic", {}, "sum"),
+    ],
+)
+def test_images_enlarged_to_sizes(
+    batch: int | str, given: str, mode: str, attributes: dict[str, int], end: str
+) -> None:
+    """Constant sizes count as factors where all sizes of the image are known (pyramids); never for cubic ones."""
+    rng = np.random.default_rng(3)
+    constants = {name: rng.standard_normal((16, 16, 1, 1)).astype(np.float32) for name in "uvw"}
+    constants |= {"sizes": np.array([2, 16, 8, 15]), "factors": np.float32([1, 1, 2, 3])}
+    operands = ["a", "", "", "sizes"] if given == "sizes" else ["a", "", "factors"]
+    places = {"coordinate_transformation_mode": "asymmetric"} | ({"nearest_mode": "floor"} if mode == "nearest" else {})
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"]), helper.make_node("Resize", operands, ["m"], mode=mode)]
+    nodes[1].attribute.extend(helper.make_attribute(*item) for item in (places | attributes).items())
+    if end == "sum":
+        nodes += [helper.make_node("Conv", ["z", "u"], ["b"]), helper.make_node("Add", ["m", "b"], ["c"])]
+        nodes += [helper.make_node("Conv", ["c", "v"], ["y"])]
+    else:
+        nodes += [helper.make_node("GlobalAveragePool", ["m"], ["y"]), helper.make_node("Neg", ["z"], ["idle"])]
+    shapes = {"x": (2, 16, 4, 5), "z": (2, 16, 8, 15)}
+    inputs = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    model = onnx.load_from_string(build(nodes, inputs, {"y": TensorProto.FLOAT}, constants, opset=18)[0])
+    for info in model.graph.input:
+        if isinstance(batch, str):
+            info.type.tensor_type.shape.dim[0].dim_param = batch
+    theirs = run_runtime(model.SerializeToString(), list(inputs.values()))
+    assert isinstance(theirs, dict)
+    ours = bittrue.load(model.SerializeToString()).prepare(HERE, shapes=shapes)
+    assert_same("y", ours.run(*inputs.values())["y"], theirs["y"])

@@ -117,6 +117,10 @@ class Editor:
             return self.tensors[tensor].values()
         return self._shapes().values.get(tensor) if tensor in self._settled else None
 
+    def stored(self, tensor: int | None) -> np.ndarray | None:
+        """The content of a constant; None for what is computed, though its values may follow from shapes."""
+        return self.value(tensor) if tensor is not None and self.tensors[tensor].is_constant else None
+
     # -- changing --------------------------------------------------------------------------------------------------
     def constant(self, array: Any, name: str, dtype: str) -> int:
         """A new constant."""

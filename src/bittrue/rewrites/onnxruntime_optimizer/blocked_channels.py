@@ -64,9 +64,13 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
         elif node.source in (*ACTIVATIONS, "Mul") and inside:
             if len(node.inputs) == 1 or _same_shape(editor, shapes, node):
                 blocked[node.outputs[0]] = _of(node.inputs[0], blocked)
-        elif inside and enlarges(editor, node):
-            if node.operator == "resize_linear":
-                editor.change(node, attributes={**node.attributes, "blocks": True})
+        elif inside and enlarges(editor, sizes, node):
+            # Neither antialiasing nor a policy about proportions counts here.
+            made = {**node.attributes, "policy": "stretch"}
+            if node.operator != "resize_nearest":
+                node = editor.change(node, operator="resize_linear", attributes={**made, "blocks": True})
+            else:
+                node = editor.change(node, attributes=made)
             blocked[node.outputs[0]] = _own(node)
         elif node.source in FINISHES and node.inputs[0] in blocked:
             conv = editor.writer(node.inputs[0])
@@ -164,22 +168,37 @@ def is_blocked(editor: Editor, conv: Node, block: int) -> bool:
     return can_block(weights.shape[0], weights.shape[1], groups, block)
 
 
-def enlarges(editor: Editor, node: Node) -> bool:
+def enlarges(editor: Editor, sizes: Callable[[int | None], Sizes | None], node: Node) -> bool:
     """Whether a node enlarges images by integer factors, in a way that is carried out on blocks."""
-    factors = editor.value(node.inputs[2]) if len(node.inputs) > 2 else None
-    if (
-        not node.operator.startswith("resize_")
-        or factors is None
-        or factors.shape != (4,)
-        or node.attributes.get("axes")
-    ):
-        return False
-    if tuple(factors[:2]) != (1, 1) or any(factor != int(factor) or factor < 1 for factor in factors):
+    if not node.operator.startswith("resize_") or node.attributes.get("axes"):
         return False
     way = node.attributes["transformation"]
     if node.operator == "resize_nearest":
-        return way == "asymmetric" and node.attributes["nearest"] == "floor"
-    return way in ("asymmetric", "half_pixel", "align_corners")
+        made = way == "asymmetric" and node.attributes["nearest"] == "floor"
+    else:
+        linear = node.operator == "resize_linear" or node.attributes.get("filter") == "linear"
+        made = linear and way in ("asymmetric", "half_pixel", "align_corners")
+    return made and _by_integers(editor, sizes, node)
+
+
+def _by_integers(editor: Editor, sizes: Callable[[int | None], Sizes | None], node: Node) -> bool:
+    """Whether images keep their number and channels, and rows and columns become whole multiples.
+
+    Source: ONNX Runtime 1.31.1, where constant sizes count as factors if it knows all sizes of the image.
+    """
+    given, factors = (editor.stored(index) for index in (*node.inputs, None)[1:3])
+    if factors is not None and factors.size:
+        known = factors.shape == (4,) and tuple(factors[:2]) == (1, 1)
+        return known and all(factor == int(factor) and factor >= 1 for factor in factors)
+    image = sizes(node.inputs[0])
+    if given is None or given.shape != (4,) or image is None or len(image) != 4:
+        return False
+    if not all(isinstance(size, int) and size > 0 for size in image):
+        return False
+    results, image = given.tolist(), tuple(map(int, image))
+    return results[:2] == list(image[:2]) and all(
+        new >= old and new % old == 0 for new, old in zip(results, image, strict=True)
+    )
 
 
 def _begin_with(

@@ -68,15 +68,13 @@ def fold(editor: Editor, shapes: Shapes, *, first: bool = True) -> None:
     join_all_transpositions(editor, shapes, of_pairs=False)
 
 
-def _constant(editor: Editor, index: int | None) -> np.ndarray | None:
-    """A constant. What follows from a shape with a free size besides is none: the runtime computes it in every run."""
-    return editor.value(index) if index is not None and editor.tensors[index].is_constant else None
-
-
 # -- convolutions --------------------------------------------------------------------------------------------------
 def _real(editor: Editor, index: int | None) -> np.ndarray | None:
-    """A constant of binary32 or binary16, whose operations are rounded one by one."""
-    value = _constant(editor, index)
+    """A constant of binary32 or binary16, whose operations are rounded one by one.
+
+    What follows from a shape with a free size besides is none: the runtime computes it in every run.
+    """
+    value = editor.stored(index)
     return value if value is not None and value.dtype in (np.float32, np.float16) else None
 
 
@@ -124,7 +122,7 @@ def _fold_padding(editor: Editor, shapes: Shapes, pad: Node) -> bool:
     So a maximum, which the file takes over the zeros too, no longer sees them, and convolutions may stand between
     pairs. Source: ONNX Runtime 1.31.1, where it was run: operator sets 9 to 25.
     """
-    value, widths = _constant(editor, (*pad.inputs, None, None)[2]), _constant(editor, (*pad.inputs, None)[1])
+    value, widths = editor.stored((*pad.inputs, None, None)[2]), editor.stored((*pad.inputs, None)[1])
     if pad.version < _PAD or len(pad.inputs) > 3 or pad.attributes["mode"] != "constant" or widths is None:
         return False
     if len(pad.inputs) > 2 and (value is None or any(value.tobytes())):
@@ -281,7 +279,7 @@ def _fold_addend(editor: Editor, shapes: Shapes, gemm: Node) -> bool:
 
 def _join_quotient(editor: Editor, shapes: Shapes, quotient: Node) -> bool:
     """1 / x times y."""
-    one, after = _constant(editor, quotient.inputs[0]), editor.only_reader(quotient)
+    one, after = editor.stored(quotient.inputs[0]), editor.only_reader(quotient)
     if one is None or one.size != 1 or one.reshape(-1)[0] != 1 or after is None or after.source != "Mul":
         return False
     other = after.inputs[0 if after.inputs[1] == quotient.outputs[0] else 1]

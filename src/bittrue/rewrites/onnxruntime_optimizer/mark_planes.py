@@ -15,6 +15,7 @@ from ...operators.pooling.average_reals import CHANNELS
 from .. import Shapes
 from ..editing import Editor
 from .blocked_channels import ACTIVATIONS, FINISHES, enlarges, is_blocked
+from .free_dimensions import known_sizes
 
 Shape = tuple[int, ...]
 
@@ -46,7 +47,7 @@ def blocked_images(editor: Editor, shapes: Shapes, block: int) -> tuple[set[int]
     """Tensors in blocks of `block` channels, and those that nothing computes; none where that is 0."""
     if not block:
         return set(), set()
-    known = shapes().shapes
+    known, sizes = shapes().shapes, known_sizes(editor, shapes)
     blocked: set[int] = set()
     read = {index for node in editor.nodes() for index in node.inputs if index is not None}
     unknown = {index for index in read if editor.writer(index) is None}
@@ -54,7 +55,8 @@ def blocked_images(editor: Editor, shapes: Shapes, block: int) -> tuple[set[int]
         given = bool(node.inputs) and node.inputs[0] in unknown
         if given and node.operator == "identity":
             unknown.add(node.outputs[0])
-        if _keeps(editor, node, blocked, known, given, block):
+        grows = enlarges(editor, sizes, node) and node.inputs[0] in blocked
+        if grows or _keeps(editor, node, blocked, known, given, block):
             blocked.add(node.outputs[0])
     return blocked, unknown
 
@@ -74,7 +76,7 @@ def _keeps(editor: Editor, node: Node, blocked: set[int], known: Mapping[int, Sh
     if node.source == "BatchNormalization" and any(not editor.tensors[i or 0].is_constant for i in node.inputs[1:]):
         return False
     kept = (*ACTIVATIONS, "BatchNormalization")
-    if node.source in kept or node.operator == "identity" or enlarges(editor, node):
+    if node.source in kept or node.operator == "identity":
         return node.inputs[0] in blocked
     if node.source in FINISHES:
         before = editor.writer(node.inputs[0])
