@@ -218,6 +218,31 @@ struct RealLoop {
   float a = 0, b = 0;
 };
 using RealLoopCore = void (*)(const RealLoop& loop, const float* x, float* out, int64_t count);
+// out[i] = what the operation makes of first[i] and second[i], or of a single number (`one_first`, `one_second`): integers
+// modulo 2^bits, comparisons bytes of 0 and 1. The larger and smaller one is the first number where that is NaN, or where
+// neither is and it is beyond the second one, or equal (`.._or_first`); else the second. False where a sum, difference,
+// product or quotient is NaN. Quotients are of real numbers.
+struct PairLoop {
+  enum Operation : uint8_t {
+    sum,
+    difference,
+    product,
+    quotient,
+    larger,
+    larger_or_first,
+    smaller,
+    smaller_or_first,
+    equal,
+    not_equal,
+    greater,
+    greater_equal
+  };
+  enum Number : uint8_t { u8, s16, s32, s64, f32, f64 };
+  Operation operation = sum;
+  Number number = f32;
+  bool one_first = false, one_second = false;
+};
+using PairLoopCore = bool (*)(const PairLoop& loop, const void* first, const void* second, void* out, int64_t count);
 // Softmax by the rules binary32_polynomial_16_lanes, _8_lanes and _4_lanes; count is at least 1.
 struct SoftmaxRows {
   // The largest of all; where one is NaN, any.
@@ -255,38 +280,44 @@ inline constexpr RealSpot kOnlySpot;
 // sums[r][n] = the sum over segments s and elements k < depth of rows[s][r][k] * panel[s * depth + k][n], for n < width:
 // binary32, from +0 on, one term after the other in this order, each product and each sum rounded. A segment whose first
 // row is null is left out for all rows.
-struct RealRows {
-  const float* const* rows = nullptr;  // [segments][capacity]
+template <class T>
+struct RowsOf {
+  const T* const* rows = nullptr;  // [segments][capacity]
   int64_t capacity = 0, count = 0, segments = 1, depth = 0;
-  float* sums = nullptr;
+  T* sums = nullptr;
   int64_t stride = 0;  // floats from one row of sums to the next
   // Of run_in_parts:
   const RealSpot* spots = &kOnlySpot;  // panels that all rows meet
   int64_t spot_count = 1;
-  int64_t part = 1;               // terms of a sum
-  float factor = 1;               // of such a sum
-  const float* begins = nullptr;  // what the results begin with, row by row; null: what `sums` holds
+  int64_t part = 1;           // terms of a sum
+  T factor = 1;               // of such a sum
+  const T* begins = nullptr;  // what the results begin with, row by row; null: what `sums` holds
   int64_t begins_stride = 0;
-  const float* biases = nullptr;  // [count], added to the results at the end; null: none
-  float low = -__builtin_inff(),
-        high = __builtin_inff();  // then results are raised to the one and lowered to the other
+  const T* biases = nullptr;  // [count], added to the results at the end; null: none
+  T low = -__builtin_inff(),
+    high = __builtin_inff();  // then results are raised to the one and lowered to the other
   // Of run_placed:
   const int64_t* places = nullptr;  // [depth]
 };
 
+using RealRows = RowsOf<float>;
+
 // Begins that change nothing, with a stride of 0.
+template <class T>
 struct Nothing {
-  float numbers[64] = {};
+  T numbers[64] = {};
   constexpr Nothing() {
-    for (float& number : numbers) number = -0.0f;
+    for (T& number : numbers) number = -0.0f;
   }
 };
-inline constexpr Nothing kNothing;
+template <class T>
+inline constexpr Nothing<T> kNothing;
 
-struct RealMatmul {
+template <class T>
+struct MatmulOf {
   int64_t lanes = 1;    // widths are multiples of it
   int64_t vectors = 1;  // of `lanes` that a panel has, at most
-  using Run = bool (*)(const RealRows& rows, const float* panel, int64_t width);
+  using Run = bool (*)(const RowsOf<T>& rows, const T* panel, int64_t width);
   Run run = nullptr;
   // The same from what `sums` holds on, each product and its sum rounded once.
   Run run_fused = nullptr;
@@ -299,6 +330,9 @@ struct RealMatmul {
   static constexpr int64_t kPlacedVectors = 2;
   Run run_placed = nullptr;
 };
+using RealMatmul = MatmulOf<float>;
+// The same of binary64 numbers: run_in_parts alone.
+using WideMatmul = MatmulOf<double>;
 
 // sums[r][n] = the sum over k < depth of rows[r][k] * column n's byte k, modulo 2^32, for n < width: unsigned bytes times
 // signed ones. A panel is [depth / 4][width][4]; depth is a multiple of 4.

@@ -1,4 +1,4 @@
-// Sums of binary32 products in order, for files of an instruction set. BITTRUE_ISA is their namespace: each set must
+// Sums of products of real numbers in order, for files of an instruction set. BITTRUE_ISA is their namespace: each set must
 // have its own copy, as each is compiled with other flags. No flag may contract a product and a sum into one operation.
 //
 // Every lane is one output: its terms are added one after the other, as rules::binary32_in_order says.
@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "isa/cores.h"
 #include "isa/tools.h"
@@ -21,26 +22,28 @@ struct TwoRoundings {
   }
 };
 
-// `Vector` is a vector of floats as the compiler's extension makes them. `Term` adds a product to a sum; sums begin with
+// `Vector` is a vector of binary32 or binary64 numbers as the compiler's extension makes them. `Term` adds a product to a sum; sums begin with
 // +0, or with what lies where they go; those of parts begin with +0, and are added to it.
 template <class Vector, class Term = TwoRoundings>
 struct RealTiles {
-  static constexpr int64_t kLanes = sizeof(Vector) / sizeof(float);
+  using Real = std::decay_t<decltype(std::declval<Vector>()[0])>;
+  using Rows = RowsOf<Real>;
+  static constexpr int64_t kLanes = sizeof(Vector) / sizeof(Real);
 
-  static Vector load(const float* from) {
+  static Vector load(const Real* from) {
     Vector value;
     std::memcpy(&value, from, sizeof(value));
     return value;
   }
 
-  static Vector begin(const float* sums) {
+  static Vector begin(const Real* sums) {
     if constexpr (Term::kFromSums) return load(sums);
     return Vector{};
   }
 
   // sums[r][v] += x[r][k] * weights[v] for one term.
   template <int kRows, int kVectors>
-  __attribute__((always_inline)) static void add_term(const float* const (&x)[kRows], int64_t k, const float* weights,
+  __attribute__((always_inline)) static void add_term(const Real* const (&x)[kRows], int64_t k, const Real* weights,
                                                       Vector (&sums)[kRows][kVectors]) {
     Vector w[kVectors];
     unroll<kVectors>([&](int v) __attribute__((always_inline)) { w[v] = load(weights + v * kLanes); });
@@ -51,26 +54,26 @@ struct RealTiles {
   }
 
   template <int kRows, int kVectors>
-  __attribute__((noinline)) static void tile(const RealRows& rows, int64_t first, const float* panel) {
-    float* out = rows.sums + first * rows.stride;
+  __attribute__((noinline)) static void tile(const Rows& rows, int64_t first, const Real* panel) {
+    Real* out = rows.sums + first * rows.stride;
     Vector sums[kRows][kVectors];
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
       unroll<kVectors>([&](int v)
                            __attribute__((always_inline)) { sums[r][v] = begin(out + r * rows.stride + v * kLanes); });
     });
     for (int64_t s = 0; s < rows.segments; ++s, panel += rows.depth * kVectors * kLanes) {
-      const float* const* at = rows.rows + s * rows.capacity + first;
+      const Real* const* at = rows.rows + s * rows.capacity + first;
       if (at[0] == nullptr) continue;
-      const float* x[kRows];
+      const Real* x[kRows];
       unroll<kRows>([&](int r) __attribute__((always_inline)) { x[r] = at[r]; });
-      const float* weights = panel;
+      const Real* weights = panel;
       for (int64_t k = 0; k < rows.depth; ++k, weights += kVectors * kLanes) add_term(x, k, weights, sums);
     }
     store_tile(sums, out, rows.stride);
   }
 
   template <int kRows, int kVectors>
-  __attribute__((always_inline)) static void store_tile(const Vector (&sums)[kRows][kVectors], float* out,
+  __attribute__((always_inline)) static void store_tile(const Vector (&sums)[kRows][kVectors], Real* out,
                                                         int64_t stride) {
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
       unroll<kVectors>([&](int v) __attribute__((always_inline)) {
@@ -81,15 +84,15 @@ struct RealTiles {
 
   // Terms [begin, end) of some rows at every spot. False where a result is no finite number.
   template <int kRows, int kVectors, bool kPlaced>
-  __attribute__((noinline)) static bool part(const RealRows& rows, int64_t first, const float* panel, int64_t begin,
+  __attribute__((noinline)) static bool part(const Rows& rows, int64_t first, const Real* panel, int64_t begin,
                                              int64_t end) {
     const bool begun = begin > 0 || rows.begins == nullptr;
     // Adding -0 changes nothing.
-    const bool bare = !begun && rows.begins == kNothing.numbers && rows.factor == 1.0f;
+    const bool bare = !begun && rows.begins == kNothing<Real>.numbers && rows.factor == 1;
     const int64_t stride = begun ? rows.stride : rows.begins_stride;
-    const float* const starts = (begun ? rows.sums : rows.begins) + first * stride;
-    float* const outs = rows.sums + first * rows.stride;
-    const float* x[kRows];
+    const Real* const starts = (begun ? rows.sums : rows.begins) + first * stride;
+    Real* const outs = rows.sums + first * rows.stride;
+    const Real* x[kRows];
     unroll<kRows>([&](int r) __attribute__((always_inline)) { x[r] = rows.rows[first + r]; });
     Vector odd = {};
     for (const RealSpot *spot = rows.spots, *last = spot + rows.spot_count; spot != last; ++spot) {
@@ -97,12 +100,12 @@ struct RealTiles {
       unroll<kRows>([&](int r) __attribute__((always_inline)) {
         unroll<kVectors>([&](int v) __attribute__((always_inline)) { sums[r][v] = Vector{}; });
       });
-      const float* const own = panel + spot->panel;
+      const Real* const own = panel + spot->panel;
       const auto at = [&](int64_t k) __attribute__((always_inline)) {
         return kPlaced ? own + rows.places[k] : own + k * (kVectors * kLanes);
       };
       for (int64_t k = begin; k < end; ++k) add_term(x, k, at(k), sums);
-      const float* const from = starts + (stride == 0 ? 0 : spot->out);
+      const Real* const from = starts + (stride == 0 ? 0 : spot->out);
       const Vector factor = rows.factor - Vector{};
       if (!bare) {
         unroll<kRows>([&](int r) __attribute__((always_inline)) {
@@ -119,9 +122,8 @@ struct RealTiles {
 
   // Adds biases and keeps results within their limits; 0, or NaN where one is no finite number.
   template <int kRows, int kVectors>
-  __attribute__((always_inline)) static Vector limit(const RealRows& rows, int64_t first,
-                                                     Vector (&sums)[kRows][kVectors]) {
-    const float* biases = rows.biases == nullptr ? kNothing.numbers : rows.biases + first;
+  __attribute__((always_inline)) static Vector limit(const Rows& rows, int64_t first, Vector (&sums)[kRows][kVectors]) {
+    const Real* biases = rows.biases == nullptr ? kNothing<Real>.numbers : rows.biases + first;
     const Vector low = rows.low - Vector{}, high = rows.high - Vector{};
     Vector odd = {};
     unroll<kRows>([&](int r) __attribute__((always_inline)) {
@@ -148,7 +150,7 @@ struct RealTiles {
   }
 
   template <int kRows, int kVectors>
-  static void tiles(const RealRows& rows, const float* panel) {
+  static void tiles(const Rows& rows, const Real* panel) {
     in_tiles<kRows>(rows.count, 0, [&](auto height, int64_t first) __attribute__((always_inline)) {
       tile<height.value, kVectors>(rows, first, panel);
     });
@@ -156,7 +158,7 @@ struct RealTiles {
 
   // Part by part, so that the rows' terms and the panel's stay in the first cache.
   template <int kRows, int kVectors, bool kPlaced>
-  static bool parts(const RealRows& rows, const float* panel) {
+  static bool parts(const Rows& rows, const Real* panel) {
     bool finite = true;
     for (int64_t begin = 0; begin < rows.depth; begin += rows.part) {
       const int64_t end = std::min(begin + rows.part, rows.depth);

@@ -97,6 +97,7 @@ inline void check_scaled_product(Context& context) {
 
 namespace twin {
 #include "isa/core_declarations.inc"
+#include "isa/pair_loops.inc"
 #include "isa/real_functions.inc"
 #include "isa/real_loops.inc"
 }  // namespace twin
@@ -160,6 +161,61 @@ inline void check_real_loop(Context& context) {
                                   reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
     }
   }
+}
+
+template <class T>
+inline void check_pairs_of(Context& context, PairLoop::Number number) {
+  Random& random = context.random;
+  for (int operation = PairLoop::sum; operation <= PairLoop::greater_equal; ++operation) {
+    if (operation == PairLoop::quotient && number < PairLoop::f32) continue;
+    for (int64_t round = 0; round < context.rounds(30); ++round) {
+      const int64_t count = random.pick(kCounts);
+      const PairLoop loop{static_cast<PairLoop::Operation>(operation), number, random.one_in(3), random.one_in(3)};
+      Exact<T> first(loop.one_first ? 1 : count), second(loop.one_second ? 1 : count);
+      const bool strange = random.one_in(4);
+      const auto fill = [&](Exact<T>& values, int64_t size) {
+        const double odd[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, -NAN, 1e300, 1e-300};
+        for (int64_t i = 0; i < size; ++i) {
+          const auto bits = static_cast<uint64_t>(random.between(INT32_MIN, INT32_MAX)) * 0x9E3779B97F4A7C15u;
+          if (number < PairLoop::f32) {
+            values[i] = static_cast<T>(random.one_in(3) ? bits & 3 : bits);
+          } else {
+            values[i] = strange && random.one_in(5) ? static_cast<T>(random.pick(odd))
+                                                    : static_cast<T>(random.between(-9, 9)) / static_cast<T>(7);
+          }
+        }
+      };
+      fill(first, loop.one_first ? 1 : count);
+      fill(second, loop.one_second ? 1 : count);
+      const size_t bytes = operation >= PairLoop::equal ? 1 : sizeof(T);
+      Exact<uint8_t> out(count * static_cast<int64_t>(bytes));
+      std::vector<uint8_t> expected(count * bytes);
+      bool defined = true;
+      for (int64_t i = 0; i < count; ++i) {
+        // One at a time, so that no vectors are made of it.
+        const volatile T x = first[loop.one_first ? 0 : i], y = second[loop.one_second ? 0 : i];
+        const T a = x, b = y;
+        defined &= twin::pair_loop(loop, &a, &b, expected.data() + i * bytes, 1);
+      }
+      const bool same = context.cores.pair_loop()(loop, first.data(), second.data(), out.data(), count) == defined;
+      char text[100];
+      std::snprintf(text, sizeof text, "operation %d of kind %d, %lld elements, verdicts equal %d", operation, number,
+                    static_cast<long long>(count), same);
+      const uint8_t right = 1, found = same;
+      context.report.expect_equal(&found, &right, 1, text);
+      // Bits of a NaN that arises are the caller's to settle.
+      if (defined) context.report.expect_equal(out.data(), expected.data(), count * static_cast<int64_t>(bytes), text);
+    }
+  }
+}
+
+inline void check_pair_loop(Context& context) {
+  check_pairs_of<uint8_t>(context, PairLoop::u8);
+  check_pairs_of<int16_t>(context, PairLoop::s16);
+  check_pairs_of<int32_t>(context, PairLoop::s32);
+  check_pairs_of<int64_t>(context, PairLoop::s64);
+  check_pairs_of<float>(context, PairLoop::f32);
+  check_pairs_of<double>(context, PairLoop::f64);
 }
 
 inline float real_number(Random& random) {

@@ -11,32 +11,33 @@
 namespace bittrue::test {
 
 // Numbers whose sums round: many magnitudes, both signs, zeros, numbers below the smallest normal one.
-inline void fill_reals(Random& random, Exact<float>& out) {
+template <class T>
+void fill_reals(Random& random, Exact<T>& out) {
   const bool small = random.one_in(5);
   for (int64_t i = 0; i < out.count(); ++i) {
     const double fraction = static_cast<double>(random.between(-(1 << 24), 1 << 24)) / (1 << 24);
-    out[i] =
-        random.one_in(12)
-            ? (random.one_in(2) ? 0.0f : -0.0f)
-            : static_cast<float>(std::ldexp(fraction, static_cast<int>(random.between(-12, 12)) - (small ? 70 : 0)));
+    out[i] = random.one_in(12)
+                 ? static_cast<T>(random.one_in(2) ? 0.0f : -0.0f)
+                 : static_cast<T>(std::ldexp(fraction, static_cast<int>(random.between(-12, 12)) - (small ? 70 : 0)));
   }
 }
 
-inline float limited(float x, float low, float high) {
-  const float raised = x < low ? low : x;
+template <class T>
+T limited(T x, T low, T high) {
+  const T raised = x < low ? low : x;
   return raised > high ? high : raised;
 }
 
-inline void check_real_matmul(Context& context) {
+template <class T>
+void check_matmul_of(Context& context, const MatmulOf<T>& core) {
   Random& random = context.random;
-  const RealMatmul& core = context.cores.real_matmul();
   const int64_t depths[] = {1, 2, 3, 4, 7, 8, 9, 16, 27, 33, 100};
   for (int64_t i = 0; i < context.rounds(600); ++i) {
     const int64_t width = core.lanes * random.between(1, core.vectors), depth = random.pick(depths);
     const int64_t segments = random.between(1, 6), count = random.between(1, 27),
                   capacity = count + random.between(0, 3);
-    std::vector<Exact<float>> memory;
-    std::vector<const float*> pointers(segments * capacity, nullptr);
+    std::vector<Exact<T>> memory;
+    std::vector<const T*> pointers(segments * capacity, nullptr);
     for (int64_t s = 0; s < segments; ++s) {
       if (random.one_in(6)) continue;  // left out
       for (int64_t r = 0; r < count; ++r) {
@@ -45,24 +46,24 @@ inline void check_real_matmul(Context& context) {
         pointers[s * capacity + r] = memory.back().data();
       }
     }
-    Exact<float> panel(segments * depth * width);
+    Exact<T> panel(segments * depth * width);
     fill_reals(random, panel);
     const int64_t stride = width + random.between(0, 2);
-    Exact<float> sums((count - 1) * stride + width);
-    std::vector<float> expected(sums.count(), 0.0f);
+    Exact<T> sums((count - 1) * stride + width);
+    std::vector<T> expected(sums.count(), 0.0f);
     for (int64_t r = 0; r < count; ++r) {
       for (int64_t n = 0; n < width; ++n) {
-        float total = 0;
+        T total = 0;
         for (int64_t k = 0; k < segments * depth; ++k) {
-          const float* row = pointers[k / depth * capacity + r];
+          const T* row = pointers[k / depth * capacity + r];
           if (row == nullptr) continue;
-          const float product = row[k % depth] * panel[k * width + n];
+          const T product = row[k % depth] * panel[k * width + n];
           total = total + product;
         }
         expected[r * stride + n] = total;
       }
     }
-    RealRows rows;
+    RowsOf<T> rows;
     rows.rows = pointers.data();
     rows.capacity = capacity;
     rows.count = count;
@@ -70,16 +71,17 @@ inline void check_real_matmul(Context& context) {
     rows.depth = depth;
     rows.sums = sums.data();
     rows.stride = stride;
-    core.run(rows, panel.data(), width);
-    context.report.expect_equal(sums.data(), expected.data(), sums.count(),
-                                std::to_string(count) + " rows of " + std::to_string(segments) + " times " +
-                                    std::to_string(depth) + " times " + std::to_string(width));
+    if (core.run != nullptr) core.run(rows, panel.data(), width);
+    if (core.run != nullptr)
+      context.report.expect_equal(sums.data(), expected.data(), sums.count(),
+                                  std::to_string(count) + " rows of " + std::to_string(segments) + " times " +
+                                      std::to_string(depth) + " times " + std::to_string(width));
     if (pointers[0] == nullptr) continue;
     // Several panels, whose sums lie side by side.
     const int64_t panels = random.between(1, 3), wide = panels * width + random.between(0, 2);
-    Exact<float> several(panels * depth * width), begins((count - 1) * (wide + 1) + panels * width), biases(count);
-    Exact<float> made((count - 1) * wide + panels * width);
-    for (Exact<float>* numbers : {&several, &begins, &biases, &made}) fill_reals(random, *numbers);
+    Exact<T> several(panels * depth * width), begins((count - 1) * (wide + 1) + panels * width), biases(count);
+    Exact<T> made((count - 1) * wide + panels * width);
+    for (Exact<T>* numbers : {&several, &begins, &biases, &made}) fill_reals(random, *numbers);
     std::vector<RealSpot> spots;
     for (int64_t p = 0; p < panels; ++p) spots.push_back({p * depth * width, p * width});
     rows.spots = spots.data();
@@ -88,21 +90,21 @@ inline void check_real_matmul(Context& context) {
     rows.stride = wide;
     rows.segments = 1;
     rows.part = random.between(1, depth + 3);
-    rows.factor = random.one_in(2) ? 1.0f : 0.3f;
+    rows.factor = random.one_in(2) ? T{1} : static_cast<T>(0.3);
     if (random.one_in(2)) rows.begins = begins.data(), rows.begins_stride = wide + 1;
-    if (random.one_in(3)) rows.begins = kNothing.numbers, rows.begins_stride = 0;
+    if (random.one_in(3)) rows.begins = kNothing<T>.numbers, rows.begins_stride = 0;
     if (random.one_in(2)) rows.biases = biases.data();
-    if (random.one_in(2)) rows.low = random.one_in(2) ? 0.0f : -1.5f;
+    if (random.one_in(2)) rows.low = random.one_in(2) ? T{0} : T{-1.5};
     if (random.one_in(2)) rows.high = 6.0f;
     expected.assign(made.data(), made.data() + made.count());
     bool finite = true;
     for (int64_t r = 0; r < count; ++r) {
       for (int64_t n = 0; n < panels * width; ++n) {
-        float& total = expected[r * wide + n];
+        T& total = expected[r * wide + n];
         if (rows.begins != nullptr) total = rows.begins[r * rows.begins_stride + (rows.begins_stride == 0 ? 0 : n)];
-        const float* own = several.data() + n / width * depth * width + n % width;
+        const T* own = several.data() + n / width * depth * width + n % width;
         for (int64_t k = 0; k < depth; k += rows.part) {
-          float part = 0;
+          T part = 0;
           for (int64_t i = k; i < std::min(depth, k + rows.part); ++i) {
             part = std::fma(pointers[r][i], own[i * width], part);
           }
@@ -113,19 +115,19 @@ inline void check_real_matmul(Context& context) {
         total = limited(total, rows.low, rows.high);
       }
     }
-    Exact<float> again(made.count());
+    Exact<T> again(made.count());
     std::copy_n(made.data(), made.count(), again.data());
     const uint8_t right = finite, told = core.run_in_parts(rows, several.data(), width);
     const std::string text = std::to_string(depth) + " terms in parts of " + std::to_string(rows.part) + ", " +
                              std::to_string(panels) + " panels";
     context.report.expect_equal(&told, &right, 1, text + ", finite");
     if (finite) context.report.expect_equal(made.data(), expected.data(), made.count(), text);
-    if (width > core.lanes * RealMatmul::kPlacedVectors) continue;
+    if (core.run_placed == nullptr || width > core.lanes * MatmulOf<T>::kPlacedVectors) continue;
     // The same terms, apart and in another order.
     std::vector<int64_t> places;
     const int64_t apart_floats = (depth - 1) * (width + 3) + width;
     for (int64_t k = 0; k < depth; ++k) places.push_back((depth - 1 - k) * (width + 3));
-    Exact<float> apart(panels * apart_floats);
+    Exact<T> apart(panels * apart_floats);
     fill_reals(random, apart);
     for (int64_t p = 0; p < panels; ++p) {
       spots[p].panel = p * apart_floats;
@@ -140,6 +142,9 @@ inline void check_real_matmul(Context& context) {
     if (finite) context.report.expect_equal(again.data(), expected.data(), again.count(), text + ", placed");
   }
 }
+
+inline void check_real_matmul(Context& context) { check_matmul_of(context, context.cores.real_matmul()); }
+inline void check_wide_matmul(Context& context) { check_matmul_of(context, context.cores.wide_matmul()); }
 
 template <class Core, class Add>
 void check_taps(Context& context, const Core& core, const Add& add) {

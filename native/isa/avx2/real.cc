@@ -11,6 +11,9 @@ namespace {
 typedef float Vector __attribute__((vector_size(32)));
 
 Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
+typedef double WideVector __attribute__((vector_size(32)));
+
+WideVector multiply_add(WideVector a, WideVector b, WideVector c) { return _mm256_fmadd_pd(a, b, c); }
 constexpr int kTileRows[] = {8, 6, 4, 3};
 using PlaneVector = Vector;
 constexpr int kPlaneVectors = 4;

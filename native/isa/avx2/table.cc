@@ -35,6 +35,7 @@ constexpr Cores own_cores() {
   cores.gate_sums = gate_sums;
   cores.real_function = real_function;
   cores.real_loop = real_loop;
+  cores.pair_loop = pair_loop;
   cores.softmax_rows = &kSoftmaxRows;
   cores.widen_halves = widen_halves;
   cores.narrow_to_halves = narrow_to_halves;
@@ -45,6 +46,7 @@ constexpr Cores own_cores() {
   cores.real_lanes = real_lanes;
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.real_matmul = &kRealMatmul;
+  cores.wide_matmul = &kWideMatmul;
   cores.byte_product = &kByteProduct;
   cores.pair_product = &kPairProduct;
   cores.block_product = &kBlockProduct;

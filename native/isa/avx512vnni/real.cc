@@ -11,6 +11,9 @@ namespace {
 typedef float Vector __attribute__((vector_size(64)));
 
 Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
+typedef double WideVector __attribute__((vector_size(64)));
+
+WideVector multiply_add(WideVector a, WideVector b, WideVector c) { return _mm512_fmadd_pd(a, b, c); }
 constexpr int kTileRows[] = {8, 8, 8, 6};
 
 // Lines of planes begin anywhere: vectors of half the width lie across two cache lines half as often.

@@ -23,6 +23,7 @@ constexpr Cores own_cores() {
   cores.quantize_reals = quantize_reals;
   cores.real_function = real_function;
   cores.real_loop = real_loop;
+  cores.pair_loop = pair_loop;
   cores.softmax_rows = &kSoftmaxRows;
   cores.widen_halves = widen_halves;
   cores.narrow_to_halves = narrow_to_halves;
@@ -33,6 +34,7 @@ constexpr Cores own_cores() {
   cores.real_lanes = real_lanes;
   cores.peak_multiply_adds = peak_multiply_adds;
   cores.real_matmul = &kRealMatmul;
+  cores.wide_matmul = &kWideMatmul;
   cores.byte_product = &kByteProduct;
   cores.block_product = &kBlockProduct;
   return cores;

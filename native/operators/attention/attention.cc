@@ -278,8 +278,8 @@ class Attention final : public Kernel {
   // Queries, scores, weights, sums, what rows begin with; running maxima and sums; packed keys and values; of products.
   int64_t row_floats() const { return size_ + 3 * block_keys() + value_size_ + 2; }
   int64_t rows_bytes() const { return round_up(block_rows() * row_floats() * 4, 64); }
-  int64_t packed_keys() const { return round_up(scores(block_keys()).matrix_floats() * 4, 64); }
-  int64_t packed_values() const { return round_up(sums(block_keys()).matrix_floats() * 4, 64); }
+  int64_t packed_keys() const { return round_up(scores(block_keys()).matrix_numbers() * 4, 64); }
+  int64_t packed_values() const { return round_up(sums(block_keys()).matrix_numbers() * 4, 64); }
   int64_t worker_bytes() const {
     return rows_bytes() + packed_keys() + packed_values() +
            std::max(scores(block_keys()).worker_bytes(), sums(block_keys()).worker_bytes());

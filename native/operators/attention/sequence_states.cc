@@ -168,7 +168,7 @@ class LinearAttention final : public Kernel {
   int64_t room_floats() const { return 3 * value_size_ + (fused_ ? rows() * (size_ + value_size_) : 0); }
   int64_t rows() const { return 1 + std::max<int64_t>(1, readers_); }
   FusedProduct product() const { return {core_, size_, value_size_, 1.0f, size_}; }
-  int64_t packed_bytes() const { return fused_ ? round_up(product().matrix_floats() * 4, 64) : 0; }
+  int64_t packed_bytes() const { return fused_ ? round_up(product().matrix_numbers() * 4, 64) : 0; }
   int64_t worker_bytes() const {
     return round_up(room_floats() * 4, 64) + packed_bytes() + (fused_ ? product().worker_bytes() : 0);
   }

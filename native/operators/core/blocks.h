@@ -89,7 +89,6 @@ class CheckedBlockKernel : public Kernel {
   // Whether all results of the block are.
   virtual bool defined(const uint8_t* const* in, uint8_t* out, int64_t count) const = 0;
 
- private:
   Blocks blocks_;
 };
 

@@ -185,20 +185,6 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, b
       step, [=](int16_t a, int16_t b) { return static_cast<int16_t>(store(rescale(first(a) + sign * second(b)))); });
 }
 
-struct Plus {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a + b;
-  }
-};
-
-struct Minus {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a - b;
-  }
-};
-
 }  // namespace
 
 std::array<int64_t, 256> Aligned::table(Type type) const {
@@ -247,11 +233,12 @@ int64_t magnitude(const std::array<int64_t, 256>& values) {
 
 static std::unique_ptr<Kernel> make_add(const Step& step, const CoreSet& cores) {
   if (step.rules.count("level_sum") || step.rules.count("levels")) return make_add_levels(step);
-  return step.text("form") == "plain" ? make_plain_zip<Plus>(step) : make_quantized(step, cores, false);
+  return step.text("form") == "plain" ? make_pair_loop(step, cores, PairLoop::sum) : make_quantized(step, cores, false);
 }
 
 static std::unique_ptr<Kernel> make_sub(const Step& step, const CoreSet& cores) {
-  return step.text("form") == "plain" ? make_plain_zip<Minus>(step) : make_quantized(step, cores, true);
+  return step.text("form") == "plain" ? make_pair_loop(step, cores, PairLoop::difference)
+                                      : make_quantized(step, cores, true);
 }
 
 BITTRUE_OPERATOR(add, make_add)

@@ -18,9 +18,10 @@ const Operand* end_operand(const Step& step, size_t input) {
 }
 
 // An end: the constant input, or the parameter where the input is absent.
-float real_end(const Step& step, size_t input, const char* parameter) {
+template <class T>
+T real_end(const Step& step, size_t input, const char* parameter) {
   const Operand* operand = end_operand(step, input);
-  return operand ? *static_cast<const float*>(operand->constant) : static_cast<float>(step.real(parameter));
+  return operand ? *static_cast<const T*>(operand->constant) : static_cast<T>(step.real(parameter));
 }
 
 int64_t integer_end(const Step& step, size_t input, const char* parameter) {
@@ -42,8 +43,8 @@ class Converted final : public LevelKernel {
   }
 };
 
-template <class T>
-std::unique_ptr<Kernel> clip_integers(const Step& step, int64_t low, int64_t high) {
+template <class T, class End>
+std::unique_ptr<Kernel> clip_to(const Step& step, End low, End high) {
   const auto least = static_cast<T>(low), most = static_cast<T>(high);
   return make_map<T, T>(step, [least, most](T q) {
     const T raised = q < least ? least : q;
@@ -57,8 +58,11 @@ std::unique_ptr<Kernel> make_clip(const Step& step, const CoreSet& cores) {
   if (step.texts.count("dtype")) return std::make_unique<Converted>(step);
   require(step.output().type == type, "no native kernel for these types");
   if (type == Type::f32) {
-    const float least = real_end(step, 1, "low"), most = real_end(step, 2, "high");
+    const auto least = real_end<float>(step, 1, "low"), most = real_end<float>(step, 2, "high");
     return make_real_loop(step, cores, {RealLoop::limit, least, most});
+  }
+  if (type == Type::f64) {
+    return clip_to<double>(step, real_end<double>(step, 1, "low"), real_end<double>(step, 2, "high"));
   }
   const int64_t least = integer_end(step, 1, "low"), most = integer_end(step, 2, "high");
   switch (type) {
@@ -68,11 +72,11 @@ std::unique_ptr<Kernel> make_clip(const Step& step, const CoreSet& cores) {
         const int64_t raised = q < least ? least : q;
         return raised > most ? most : raised;
       });
-    case Type::s16: return clip_integers<int16_t>(step, least, most);
-    case Type::u16: return clip_integers<uint16_t>(step, least, most);
-    case Type::s32: return clip_integers<int32_t>(step, least, most);
-    case Type::u32: return clip_integers<uint32_t>(step, least, most);
-    case Type::s64: return clip_integers<int64_t>(step, least, most);
+    case Type::s16: return clip_to<int16_t>(step, least, most);
+    case Type::u16: return clip_to<uint16_t>(step, least, most);
+    case Type::s32: return clip_to<int32_t>(step, least, most);
+    case Type::u32: return clip_to<uint32_t>(step, least, most);
+    case Type::s64: return clip_to<int64_t>(step, least, most);
     default: return nullptr;
   }
 }

@@ -7,16 +7,10 @@
 #include "operators/core/rescaling.h"
 #include "operators/core/zip.h"
 #include "rules/divide.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {
-
-struct Over {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a / b;
-  }
-};
 
 // Toward zero; the one quotient that does not fit saturates in 32 bits, and is the reference's in 64.
 template <class T>
@@ -90,7 +84,7 @@ std::unique_ptr<Kernel> make_quantized(const Step& step) {
   });
 }
 
-std::unique_ptr<Kernel> make_div(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_div(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
   if (step.text("form") == "floored") return make_floored(step);
@@ -99,8 +93,7 @@ std::unique_ptr<Kernel> make_div(const Step& step, const CoreSet&) {
     return type == Type::s16 ? make_quantized<int16_t>(step) : nullptr;
   }
   require(!step.rules.count("real_divide") || step.rule("real_divide") == "binary32_quotient", "no native rule");
-  if (type == Type::f32) return make_plain_zip_real<Over>(step);
-  if (type == Type::f64) return make_plain_zip_wide<Over>(step);
+  if (type == Type::f32 || type == Type::f64) return make_pair_loop(step, cores, PairLoop::quotient);
   if (type == Type::s64) return make_truncated<int64_t>(step);
   return type == Type::s32 ? make_truncated<int32_t>(step) : nullptr;
 }

@@ -1,8 +1,8 @@
 // equal, not_equal, greater, greater_equal, less and less_equal.
 #include <utility>
 
-#include "operators/core/blocks.h"
 #include "operators/core/registry.h"
+#include "operators/core/zip.h"
 #include "operators/elementwise/add.h"
 
 namespace bittrue {
@@ -51,7 +51,7 @@ Aligned compared(const Step& step, const std::string& prefix) {
 }
 
 template <class Compare>
-std::unique_ptr<Kernel> make_comparison(const Step& step, bool exchanged = false) {
+std::unique_ptr<Kernel> make_comparison(const Step& step, const CoreSet& cores, bool exchanged = false) {
   const Type type = step.input(0).type;
   if (step.output().type != Type::boolean) return nullptr;
   const Compare compare;
@@ -68,46 +68,46 @@ std::unique_ptr<Kernel> make_comparison(const Step& step, bool exchanged = false
     return make_for<int16_t>(step, order, [=](int16_t a, int16_t b) { return compare(first(a), second(b)); });
   }
   require(step.text("form") == "plain", "an unknown form");
-  switch (type) {
-    case Type::boolean:
-      return make_for<uint8_t>(step, order, [=](uint8_t a, uint8_t b) { return compare(a != 0, b != 0); });
-    case Type::s8:
-    case Type::u8: return make_for<uint8_t>(step, order, compare);
-    case Type::s16: return make_for<int16_t>(step, order, compare);
-    case Type::s32: return make_for<int32_t>(step, order, compare);
-    case Type::s64: return make_for<int64_t>(step, order, compare);
-    case Type::f32: return make_for<float>(step, order, compare);
-    default: return nullptr;
-  }
+  if (type != Type::boolean) return make_pair_loop(step, cores, Compare::kOperation, exchanged);
+  return make_for<uint8_t>(step, order, [=](uint8_t a, uint8_t b) { return compare(a != 0, b != 0); });
 }
 
-#define BITTRUE_COMPARISON(Name, operation) \
-  struct Name {                             \
-    template <class T>                      \
-    bool operator()(T a, T b) const {       \
-      return a operation b;                 \
-    }                                       \
+#define BITTRUE_COMPARISON(Name, operation, name)                     \
+  struct Name {                                                       \
+    static constexpr PairLoop::Operation kOperation = PairLoop::name; \
+    template <class T>                                                \
+    bool operator()(T a, T b) const {                                 \
+      return a operation b;                                           \
+    }                                                                 \
   };
-BITTRUE_COMPARISON(Equal, ==)
-BITTRUE_COMPARISON(NotEqual, !=)
-BITTRUE_COMPARISON(Greater, >)
-BITTRUE_COMPARISON(GreaterEqual, >=)
+BITTRUE_COMPARISON(Equal, ==, equal)
+BITTRUE_COMPARISON(NotEqual, !=, not_equal)
+BITTRUE_COMPARISON(Greater, >, greater)
+BITTRUE_COMPARISON(GreaterEqual, >=, greater_equal)
 #undef BITTRUE_COMPARISON
 
-std::unique_ptr<Kernel> make_equal(const Step& step, const CoreSet&) { return make_comparison<Equal>(step); }
-
-std::unique_ptr<Kernel> make_not_equal(const Step& step, const CoreSet&) { return make_comparison<NotEqual>(step); }
-
-std::unique_ptr<Kernel> make_greater(const Step& step, const CoreSet&) { return make_comparison<Greater>(step); }
-
-std::unique_ptr<Kernel> make_greater_equal(const Step& step, const CoreSet&) {
-  return make_comparison<GreaterEqual>(step);
+std::unique_ptr<Kernel> make_equal(const Step& step, const CoreSet& cores) {
+  return make_comparison<Equal>(step, cores);
 }
 
-std::unique_ptr<Kernel> make_less(const Step& step, const CoreSet&) { return make_comparison<Greater>(step, true); }
+std::unique_ptr<Kernel> make_not_equal(const Step& step, const CoreSet& cores) {
+  return make_comparison<NotEqual>(step, cores);
+}
 
-std::unique_ptr<Kernel> make_less_equal(const Step& step, const CoreSet&) {
-  return make_comparison<GreaterEqual>(step, true);
+std::unique_ptr<Kernel> make_greater(const Step& step, const CoreSet& cores) {
+  return make_comparison<Greater>(step, cores);
+}
+
+std::unique_ptr<Kernel> make_greater_equal(const Step& step, const CoreSet& cores) {
+  return make_comparison<GreaterEqual>(step, cores);
+}
+
+std::unique_ptr<Kernel> make_less(const Step& step, const CoreSet& cores) {
+  return make_comparison<Greater>(step, cores, true);
+}
+
+std::unique_ptr<Kernel> make_less_equal(const Step& step, const CoreSet& cores) {
+  return make_comparison<GreaterEqual>(step, cores, true);
 }
 
 BITTRUE_OPERATOR(equal, make_equal)

@@ -34,6 +34,7 @@ class QuickGelu final : public BlockKernel {
       : BlockKernel(step, 1),
         core_(cores.real_function()),
         limit_(cores.real_loop()),
+        product_(cores.pair_loop()),
         alpha_(static_cast<float>(step.real("alpha"))),
         limited_(step.rule("real_function") == "binary32_fused_below_1") {
     require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "no native kernel for these types");
@@ -44,16 +45,15 @@ class QuickGelu final : public BlockKernel {
   void block(const uint8_t* const* in, uint8_t* out, int64_t count) const override {
     const auto* x = reinterpret_cast<const float*>(in[0]);
     auto* y = reinterpret_cast<float*>(out);
-    // A member of this type may lie where results go: a loop that reads it would be no vectors.
-    const float alpha = alpha_;
-    for (int64_t i = 0; alpha != 1.0f && i < count; ++i) y[i] = x[i] * alpha;
-    core_(RealFunction::logistic, alpha == 1.0f ? x : y, y, count);
+    if (alpha_ != 1.0f) product_({PairLoop::product, PairLoop::f32, false, true}, x, &alpha_, y, count);
+    core_(RealFunction::logistic, alpha_ == 1.0f ? x : y, y, count);
     if (limited_) limit_({RealLoop::limit, -std::numeric_limits<float>::infinity(), 1.0f}, y, y, count);
-    for (int64_t i = 0; i < count; ++i) y[i] = x[i] * y[i];
+    product_({PairLoop::product, PairLoop::f32}, x, y, y, count);
   }
 
   RealFunctionCore core_;
   RealLoopCore limit_;
+  PairLoopCore product_;
   float alpha_;
   bool limited_;
 };

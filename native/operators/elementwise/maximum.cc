@@ -7,23 +7,15 @@
 
 #include "operators/core/registry.h"
 #include "operators/core/zip.h"
-#include "operators/elementwise/real_loops.h"
 
 namespace bittrue {
 namespace {
 
+// Of real numbers; integers have one way.
 template <class Choose>
 std::unique_ptr<Kernel> make_stored(const Step& step, const Choose& choose) {
-  switch (step.input(0).type) {
-    case Type::s8:  // stored unsigned, which keeps the order
-    case Type::u8: return make_zip<uint8_t, uint8_t>(step, choose);
-    case Type::s16: return make_zip<int16_t, int16_t>(step, choose);
-    case Type::s32: return make_zip<int32_t, int32_t>(step, choose);
-    case Type::s64: return make_zip<int64_t, int64_t>(step, choose);
-    case Type::f32: return make_zip<float, float>(step, choose);
-    case Type::f64: return make_zip<double, double>(step, choose);
-    default: return nullptr;
-  }
+  return step.input(0).type == Type::f32 ? make_zip<float, float>(step, choose)
+                                         : make_zip<double, double>(step, choose);
 }
 
 // Behind a kernel that takes the second of two equal zeros: outside of vectors it is the first. Vectors of 16 bytes begin at
@@ -84,30 +76,31 @@ class OutsideOfVectors final : public Kernel {
 
 // nan_else_first, or what is so in vectors; the operands may be exchanged.
 template <class T>
-std::unique_ptr<Kernel> make_chosen_reals(const Step& step, bool largest) {
+std::unique_ptr<Kernel> make_chosen_reals(const Step& step, const CoreSet& cores, bool largest) {
   const bool first = step.rule("extreme") == "nan_else_first";
   require(first || step.rule("extreme") == "nan_else_last_in_vectors", "no native rule for this slot");
-  require(step.input(0).type == step.input(1).type, "no native kernel for these types");
   const size_t one = step.integer("exchanged", 0, 1) != 0 ? 1 : 0;
-  const auto block = [=](const uint8_t* const* in, uint8_t* out, int64_t count) {
-    real_loops::chosen(largest, first, reinterpret_cast<const T*>(in[one]), reinterpret_cast<const T*>(in[1 - one]),
-                       reinterpret_cast<T*>(out), count);
-  };
-  auto chosen = make_blocks(step, {sizeof(T), sizeof(T)}, sizeof(T), BlockFunction(block));
-  if (first) return chosen;
+  const PairLoop::Operation larger = first ? PairLoop::larger_or_first : PairLoop::larger;
+  const PairLoop::Operation smaller = first ? PairLoop::smaller_or_first : PairLoop::smaller;
+  auto chosen = make_pair_loop(step, cores, largest ? larger : smaller, one == 1);
+  if (first || chosen == nullptr) return chosen;
   return std::make_unique<OutsideOfVectors<T>>(step, std::move(chosen), one);
 }
 
 template <class Compare>
-std::unique_ptr<Kernel> make_chosen(const Step& step) {
-  if (step.input(0).type != step.output().type) return nullptr;
+std::unique_ptr<Kernel> make_chosen(const Step& step, const CoreSet& cores) {
+  constexpr bool kLargest = Compare()(1, 0);
+  const Type type = step.input(0).type;
+  if (type != step.output().type) return nullptr;
+  if (type != Type::f32 && type != Type::f64) {
+    return make_pair_loop(step, cores, kLargest ? PairLoop::larger : PairLoop::smaller);
+  }
   if (!step.rules.count("extreme")) return make_stored(step, [](auto a, auto b) { return Compare()(a, b) ? a : b; });
   if (step.rule("extreme") == "first_unless_beyond") {
     return make_stored(step, [](auto a, auto b) { return Compare()(b, a) ? b : a; });
   }
-  constexpr bool kLargest = Compare()(1, 0);
-  if (step.input(0).type == Type::f64) return make_chosen_reals<double>(step, kLargest);
-  return step.input(0).type == Type::f32 ? make_chosen_reals<float>(step, kLargest) : nullptr;
+  return type == Type::f64 ? make_chosen_reals<double>(step, cores, kLargest)
+                           : make_chosen_reals<float>(step, cores, kLargest);
 }
 
 struct LargerOf {
@@ -124,9 +117,11 @@ struct Less {
   }
 };
 
-std::unique_ptr<Kernel> make_maximum(const Step& step, const CoreSet&) { return make_chosen<LargerOf>(step); }
+std::unique_ptr<Kernel> make_maximum(const Step& step, const CoreSet& cores) {
+  return make_chosen<LargerOf>(step, cores);
+}
 
-std::unique_ptr<Kernel> make_minimum(const Step& step, const CoreSet&) { return make_chosen<Less>(step); }
+std::unique_ptr<Kernel> make_minimum(const Step& step, const CoreSet& cores) { return make_chosen<Less>(step, cores); }
 
 BITTRUE_OPERATOR(maximum, make_maximum)
 BITTRUE_OPERATOR(minimum, make_minimum)

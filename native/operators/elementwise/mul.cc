@@ -25,19 +25,12 @@ MulSpec mul_spec(const Step& step) {
   return spec;
 }
 
-struct Times {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a * b;
-  }
-};
-
 std::unique_ptr<Kernel> make_mul(const Step& step, const CoreSet& cores) {
   if (step.text("form") == "square") {
     require(step.input(0).type == Type::f32 && step.output().type == Type::f32, "squares are of real numbers");
     return make_map<float, float>(step, [](float x) { return x * x; });
   }
-  if (step.text("form") == "plain") return make_plain_zip<Times>(step);
+  if (step.text("form") == "plain") return make_pair_loop(step, cores, PairLoop::product);
   if (step.text("form") == "ranges") return make_ranged_mul(step);
   if (step.text("form") == "operands") return make_operand_mul(step, cores);
   const Type from = step.input(0).type, to = step.output().type;

@@ -1,10 +1,12 @@
 // power: first ^ second. Negative exponents of integers are the reference's to report.
 #include <cmath>
+#include <limits>
 
 #include "arithmetic/elementary.h"
 #include "arithmetic/floats.h"
 #include "operators/core/registry.h"
 #include "operators/core/zip.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {

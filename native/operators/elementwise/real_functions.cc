@@ -2,6 +2,7 @@
 // not_finite.
 #include <atomic>
 #include <cmath>
+#include <type_traits>
 
 #include "arithmetic/circular.h"
 #include "arithmetic/elementary.h"
@@ -129,14 +130,17 @@ std::unique_ptr<Kernel> make_tan(const Step& step, const CoreSet&) {
 // The bits below the sign, `infinity` those of an infinity: what lies above are NaN.
 template <class Bits>
 std::unique_ptr<Kernel> not_finite_of(const Step& step, Bits infinity) {
-  const bool nan = step.integer("nan", 0, 1) != 0, negative = step.integer("negative", 0, 1) != 0;
-  const bool positive = step.integer("positive", 0, 1) != 0;
-  constexpr auto kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  using Size = std::make_signed_t<Bits>;
+  constexpr int kShift = 8 * sizeof(Bits) - 1;
+  const auto nan = static_cast<Size>(step.integer("nan", 0, 1)),
+             positive = static_cast<Size>(step.integer("positive", 0, 1));
+  const auto other = static_cast<Size>(step.integer("negative", 0, 1) ^ positive);
+  const auto end = static_cast<Size>(infinity);
   return make_map<Bits, uint8_t>(step, [=](Bits x) {
-    const auto size = static_cast<Bits>(x & static_cast<Bits>(~kSign));
-    const bool wanted = (x & kSign) != 0 ? negative : positive;
-    return static_cast<uint8_t>((static_cast<int>(size > infinity) & nan) |
-                                (static_cast<int>(size == infinity) & wanted));
+    const auto negative = static_cast<Size>(x >> kShift);
+    const auto size = static_cast<Size>(x & static_cast<Bits>(~(Bits{1} << kShift)));
+    const auto beyond = static_cast<Size>(size > end), equal = static_cast<Size>(size == end);
+    return static_cast<uint8_t>((beyond & nan) | (equal & (positive ^ (other & negative))));
   });
 }
 

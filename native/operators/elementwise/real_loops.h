@@ -17,10 +17,6 @@ void rational_cos(const float* x, float* out, int64_t count);
 // x times the slope below zero, none of which is NaN.
 void leaky_relu(const float* x, const float* slopes, float* out, int64_t count);
 
-// The first number where it is NaN, or where neither is and it is beyond the second one, or equal with `first`.
-template <class T>
-void chosen(bool largest, bool first, const T* a, const T* b, T* out, int64_t count);
-
 }  // namespace real_loops
 
 // A kernel of one loop of the core.

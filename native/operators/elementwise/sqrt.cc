@@ -1,4 +1,7 @@
 // sqrt and rsqrt. Negative real input has no result, which the reference reports.
+#include <cmath>
+#include <limits>
+
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
 #include "operators/elementwise/logistic.h"
@@ -48,6 +51,7 @@ std::unique_ptr<Kernel> not_negative(const Step& step, std::unique_ptr<Kernel> k
 std::unique_ptr<Kernel> make_sqrt(const Step& step, const CoreSet& cores) {
   const Type from = step.input(0).type;
   if (step.texts.count("dtype") == 0) {
+    if (from == Type::f64) return make_map<double, double>(step, [](double x) { return std::sqrt(x); });
     return make_real_loop(step, cores, {RealLoop::square_root});
   }
   require(step.rule("square_root") == "binary32_divide_trunc", "no native rule for this slot");

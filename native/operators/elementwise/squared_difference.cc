@@ -4,6 +4,7 @@
 #include "operators/core/registry.h"
 #include "operators/core/zip.h"
 #include "operators/elementwise/add.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {

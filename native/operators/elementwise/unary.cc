@@ -1,4 +1,7 @@
 // neg, round_to_integer and sign: one exact operation on the stored numbers.
+#include <cmath>
+#include <type_traits>
+
 #include "arithmetic/fused.h"
 #include "operators/core/map.h"
 #include "operators/core/registry.h"
@@ -24,31 +27,39 @@ std::unique_ptr<Kernel> make_neg(const Step& step, const CoreSet& cores) {
 
 std::unique_ptr<Kernel> make_round(const Step& step, const CoreSet& cores) {
   const std::string& direction = step.text("direction");
+  if (step.input(0).type == Type::f64) {
+    if (direction == "down") return make_map<double, double>(step, [](double x) { return std::floor(x); });
+    if (direction == "up") return make_map<double, double>(step, [](double x) { return std::ceil(x); });
+    require(direction == "even", "no native rounding of this name");
+    return make_map<double, double>(step, [](double x) { return std::nearbyint(x); });
+  }
   if (direction == "down") return make_real_loop(step, cores, {RealLoop::round_down});
   if (direction == "up") return make_real_loop(step, cores, {RealLoop::round_up});
   require(direction == "even", "no native rounding of this name");
   return make_real_loop(step, cores, {RealLoop::round_even});
 }
 
-template <class T>
-T sign(T x) {
-  return x > 0 ? T{1} : x < 0 ? T{-1} : x != x ? x : T{0};
+// Of the bits of real numbers: with the sign of what is no zero, `one`; NaN stays, or gives 0.
+template <class Bits>
+std::unique_ptr<Kernel> make_real_sign(const Step& step, Bits infinity, Bits one, bool keeps_nan) {
+  using Size = std::make_signed_t<Bits>;
+  constexpr auto kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  return make_map<Bits, Bits>(step, [=](Bits x) {
+    const auto size = static_cast<Size>(x & static_cast<Bits>(~kSign));
+    const auto unit = static_cast<Bits>((x & kSign) | one), odd = keeps_nan ? x : Bits{0};
+    return size == 0 ? Bits{0} : size > static_cast<Size>(infinity) ? odd : unit;
+  });
 }
 
-// NaN gives 0 in 16 bits.
 std::unique_ptr<Kernel> make_sign(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (type != step.output().type) return nullptr;
   if (type == Type::s32) return make_integer_map(step, cores, [](int64_t q) { return int64_t{q > 0} - (q < 0); });
-  if (type == Type::f32) return make_map<float, float>(step, sign<float>);
-  if (type == Type::f64) return make_map<double, double>(step, sign<double>);
+  if (type == Type::f32) return make_real_sign<uint32_t>(step, 0x7f800000, 0x3f800000, true);
+  if (type == Type::f64) return make_real_sign<uint64_t>(step, 0x7ff0000000000000, 0x3ff0000000000000, true);
   if (type != Type::bytes2) return nullptr;
   const bool half = step.text("type") == "f16";
-  const uint16_t infinity = half ? 0x7c00 : 0x7f80, one = half ? 0x3c00 : 0x3f80;
-  return make_map<uint16_t, uint16_t>(step, [=](uint16_t x) {
-    const auto size = static_cast<uint16_t>(x & 0x7fff);
-    return static_cast<uint16_t>(size == 0 || size > infinity ? 0 : (x & 0x8000) | one);
-  });
+  return make_real_sign<uint16_t>(step, half ? 0x7c00 : 0x7f80, half ? 0x3c00 : 0x3f80, false);
 }
 
 BITTRUE_OPERATOR(neg, make_neg)

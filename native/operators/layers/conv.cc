@@ -247,7 +247,7 @@ class OrderedReals final : public Kernel {
     product.biases = f_.added ? f_.bias(run) + row : nullptr;
     product.low = f_.limits.low, product.high = f_.limits.high;
     product.places = bare_ ? nullptr : places_.data();
-    product.begins = kNothing.numbers;
+    product.begins = kNothing<float>.numbers;
     for (int64_t r = 0; r < count; ++r) worker.pointers[r] = tile.weights + (row + r) * f_.terms;
     return product;
   }

@@ -98,7 +98,7 @@ class DeformableConv final : public Kernel {
     float weights[4][kMost], factors[kMost];
   };
 
-  int64_t packed_bytes() const { return round_up(groups_ * product_.matrix_floats() * 4, 64); }
+  int64_t packed_bytes() const { return round_up(groups_ * product_.matrix_numbers() * 4, 64); }
 
   // The taps of one panel's positions in all channels that share offsets.
   void make_taps(const Run& run, int64_t image, int64_t part, int64_t panel) const {
@@ -122,7 +122,7 @@ class DeformableConv final : public Kernel {
           places.factors[n] = factors == nullptr ? 1.0f : factors[at + n];
         }
         for (int64_t c = part * together; c < (part + 1) * together; ++c) {
-          float* to = packed + c / of_group * product_.matrix_floats() + begin * s.depth +
+          float* to = packed + c / of_group * product_.matrix_numbers() + begin * s.depth +
                       (c % of_group * s.taps() + tap) * wide + first;
           weigh(places, pixels + c * plane, beside, below, width, to);
         }
@@ -176,7 +176,7 @@ class DeformableConv final : public Kernel {
   bool multiply(const Run& run, int64_t image, int64_t group, int64_t panel, int64_t first, int worker) const {
     const Shape& s = shape_;
     const int64_t count = std::min(FusedProduct::kRows, s.filters - first), filter = group * s.filters + first;
-    const auto* packed = reinterpret_cast<const float*>(run.scratch) + group * product_.matrix_floats();
+    const auto* packed = reinterpret_cast<const float*>(run.scratch) + group * product_.matrix_numbers();
     const float* rows = reinterpret_cast<const float*>(run.inputs[1]) + filter * s.depth;
     const int64_t begin = panel * product_.panel(), wide = std::min(product_.panel(), s.positions - begin);
     float* out = reinterpret_cast<float*>(run.outputs[0]) + (image * s.filters * groups_ + filter) * s.positions;

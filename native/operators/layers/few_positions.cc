@@ -28,10 +28,10 @@ class FewPositions final : public Kernel {
     std::vector<float> arranged(static_cast<size_t>(f_.groups * f_.filters * f_.terms));
     std::memcpy(values.data(), filters.constant, values.size() * 4);
     arrange_filters(f_, values.data(), arranged.data());
-    packed_.resize(static_cast<size_t>(f_.groups * product_.matrix_floats()));
+    packed_.resize(static_cast<size_t>(f_.groups * product_.matrix_numbers()));
     for (int64_t g = 0; g < f_.groups; ++g) {
       product_.pack_all(arranged.data() + g * f_.filters * f_.terms, true,
-                        packed_.data() + g * product_.matrix_floats());
+                        packed_.data() + g * product_.matrix_numbers());
     }
   }
 
@@ -65,7 +65,7 @@ class FewPositions final : public Kernel {
         sums_of_lanes_of_eight(f_.at(run, 1) + (group * f_.filters + low) * f_.terms, own, f_.terms, used, sums);
       } else {
         // The panel's columns come first.
-        product_.multiply(own, count, packed_.data() + group * product_.matrix_floats(), part, {}, sums - low, step,
+        product_.multiply(own, count, packed_.data() + group * product_.matrix_numbers(), part, {}, sums - low, step,
                           scratch + sums_bytes());
       }
       if (!keep(run, sums, step, group, first, count, low, used)) finite.store(false, std::memory_order_relaxed);

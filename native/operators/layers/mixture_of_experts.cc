@@ -74,7 +74,7 @@ class ExpertLayer {
             "weights have another form");
   }
 
-  int64_t shared_bytes() const { return round_up((weight_floats() + product_.matrix_floats()) * 4, 64); }
+  int64_t shared_bytes() const { return round_up((weight_floats() + product_.matrix_numbers()) * 4, 64); }
   int64_t worker_bytes() const { return round_up(2 * (depth_ / 8 + 1) * 8, 64) + product_.worker_bytes(); }
 
   // `count` rows that lie side by side. False where a result is no finite number.

@@ -1,8 +1,10 @@
-// matmul of real numbers by the rules binary32_fused_blocks and binary32_fused_blocks_alike: blocks of fused multiply-adds
-// from 0 on, added up.
+// matmul of real numbers by the rules binary32_fused_blocks, binary32_fused_blocks_alike and binary64_fused_blocks: blocks of
+// fused multiply-adds from 0 on, added up.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <numeric>
+#include <type_traits>
 #include <vector>
 
 #include "core/kernel.h"
@@ -26,22 +28,24 @@ struct Factors {
   int64_t right_matrices = 1;
 };
 
+template <class T>
 void require_real_operands(const Operand& a, const Operand& b, const Operand& out) {
-  const bool real = a.type == Type::f32 && b.type == Type::f32 && out.type == Type::f32;
+  constexpr Type kReal = std::is_same_v<T, float> ? Type::f32 : Type::f64;
+  const bool real = a.type == kReal && b.type == kReal && out.type == kReal;
   require(real && a.dense() && b.dense() && out.dense(), "no native kernel for these types");
 }
 
+template <class T>
 class RealProduct final : public Kernel {
  public:
-  RealProduct(const Step& step, const CoreSet& cores, const Factors& factors, bool added, int64_t block)
-      : f_(factors),
-        product_(cores.real_matmul(), f_.depth, f_.columns, static_cast<float>(step.real("alpha")), block) {
+  RealProduct(const Step& step, const MatmulOf<T>& core, const Factors& factors, bool added, int64_t block)
+      : f_(factors), product_(core, f_.depth, f_.columns, static_cast<T>(step.real("alpha")), block) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
-    require_real_operands(a, b, out);
+    require_real_operands<T>(a, b, out);
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
     if (added) {
       const Operand& c = step.input(2);
-      require(c.type == Type::f32 && c.dense() && c.rank() <= 2, "the addend has another form");
+      require(c.type == a.type && c.dense() && c.rank() <= 2, "the addend has another form");
       const int64_t across = c.rank() > 0 ? c.shape.back() : 1, down = c.rank() > 1 ? c.shape[0] : 1;
       require((across == 1 || across == f_.columns) && (down == 1 || down == f_.rows), "the addend has another form");
       added_ = true;
@@ -50,9 +54,9 @@ class RealProduct final : public Kernel {
     }
     if (b.constant != nullptr) {
       constant_ = true;
-      std::vector<float> values(static_cast<size_t>(b.elements));
-      std::memcpy(values.data(), b.constant, values.size() * 4);
-      kept_.resize(static_cast<size_t>(f_.right_matrices * product_.matrix_floats()));
+      std::vector<T> values(static_cast<size_t>(b.elements));
+      std::memcpy(values.data(), b.constant, values.size() * sizeof(T));
+      kept_.resize(static_cast<size_t>(f_.right_matrices * product_.matrix_numbers()));
       for (int64_t i = 0; i < f_.right_matrices; ++i) {
         for (int64_t p = 0; p < product_.panels(); ++p) pack(values.data(), i, p, kept_.data());
       }
@@ -65,15 +69,15 @@ class RealProduct final : public Kernel {
   std::string note() const override { return "fused multiply-adds in blocks"; }
 
   void run(const Run& run) const override {
-    const auto* a = reinterpret_cast<const float*>(run.inputs[0]);
-    const auto* c = added_ ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const auto* a = reinterpret_cast<const T*>(run.inputs[0]);
+    const auto* c = added_ ? reinterpret_cast<const T*>(run.inputs[2]) : nullptr;
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
     const int64_t panels = product_.panels();
-    const float* packed = kept_.data();
+    const T* packed = kept_.data();
     if (!constant_) {
-      auto* target = reinterpret_cast<float*>(run.scratch);
+      auto* target = reinterpret_cast<T*>(run.scratch);
       run.pool.parallel(f_.right_matrices * panels, [&](int64_t task, int) {
-        pack(reinterpret_cast<const float*>(run.inputs[1]), task / panels, task % panels, target);
+        pack(reinterpret_cast<const T*>(run.inputs[1]), task / panels, task % panels, target);
       });
       packed = target;
     }
@@ -88,11 +92,11 @@ class RealProduct final : public Kernel {
       const int64_t part = task % parts, block = task / parts % blocks, matrix = task / parts / blocks;
       const int64_t first = block * some, count = std::min(some, f_.rows - first);
       uint8_t* scratch = run.scratch + packed_bytes() + worker * product_.worker_bytes();
-      Addend addend = addend_;
+      AddendOf<T> addend = addend_;
       addend.from = c == nullptr ? nullptr : c + first * addend_.down;
       for (int64_t p = by_panels ? part : 0; p < (by_panels ? part + 1 : panels); ++p) {
         const bool right = product_.multiply(a + (f_.left[matrix] * f_.rows + first) * f_.depth, count,
-                                             packed + f_.right[matrix] * product_.matrix_floats(), p, addend,
+                                             packed + f_.right[matrix] * product_.matrix_numbers(), p, addend,
                                              out + (matrix * f_.rows + first) * f_.columns, f_.columns, scratch);
         if (!right) finite.store(false, std::memory_order_relaxed);
       }
@@ -103,18 +107,19 @@ class RealProduct final : public Kernel {
 
  private:
   int64_t packed_bytes() const {
-    return constant_ ? 0 : round_up(f_.right_matrices * product_.matrix_floats() * 4, 64);
+    return constant_ ? 0
+                     : round_up(f_.right_matrices * product_.matrix_numbers() * static_cast<int64_t>(sizeof(T)), 64);
   }
 
-  void pack(const float* from, int64_t i, int64_t p, float* packed) const {
-    product_.pack(from + i * f_.depth * f_.columns, f_.turned_b, p, packed + i * product_.matrix_floats());
+  void pack(const T* from, int64_t i, int64_t p, T* packed) const {
+    product_.pack(from + i * f_.depth * f_.columns, f_.turned_b, p, packed + i * product_.matrix_numbers());
   }
 
   Factors f_;
-  FusedProduct product_;
-  Addend addend_;
+  FusedProductOf<T> product_;
+  AddendOf<T> addend_;
   bool added_ = false, constant_ = false;
-  std::vector<float> kept_;
+  std::vector<T> kept_;
 };
 
 // A single row, or a single column whose numbers are side by side, of a matrix that is not packed.
@@ -122,7 +127,7 @@ class SingleRows final : public Kernel {
  public:
   SingleRows(const Step& step, const Factors& factors, bool added) : f_(factors), added_(added) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
-    require_real_operands(a, b, out);
+    require_real_operands<float>(a, b, out);
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
     if (!added) return;
     const Operand& c = step.input(2);
@@ -170,29 +175,34 @@ bool is_marked(const Step& step, const char* name) {
 
 std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, const Factors& factors, bool added) {
   require(!is_marked(step, "turned_a"), "the runtime's rows are not side by side");
+  const std::string& rule = step.rule("real_product");
+  if (rule == "binary64_fused_blocks") {
+    const int64_t block = FusedProductOf<double>::block_of(factors.depth, factors.columns, false);
+    return std::make_unique<RealProduct<double>>(step, cores.wide_matmul(), factors, added, block);
+  }
+  const RealMatmul& core = cores.real_matmul();
   const bool turned = is_marked(step, "turned_b");
   const bool packed = step.integer("packed", 0, 1) != 0 && step.input(1).rank() == 2;
-  const std::string& rule = step.rule("real_product");
   const bool alike = rule == "binary32_fused_blocks_alike", plain = !packed && step.real("alpha") == 1.0;
   require(alike || rule == "binary32_fused_blocks", "no native rule for this slot");
   if (alike && plain && factors.rows == 1 && !turned) {
     require(!added, "a single row's sum begins with what is added");
-    return std::make_unique<RealProduct>(step, cores, factors, added, factors.depth);
+    return std::make_unique<RealProduct<float>>(step, core, factors, added, factors.depth);
   }
   const bool single = factors.rows == 1 || (factors.columns == 1 && !turned);
   if (single && plain && !alike) {
     require(turned == factors.turned_b, "the runtime's columns are not side by side");
     return std::make_unique<SingleRows>(step, factors, added);
   }
-  return std::make_unique<RealProduct>(step, cores, factors, added,
-                                       FusedProduct::block_of(factors.depth, factors.columns, packed));
+  return std::make_unique<RealProduct<float>>(step, core, factors, added,
+                                              FusedProduct::block_of(factors.depth, factors.columns, packed));
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores) {
   const Operand &a = step.input(0), &b = step.input(1);
-  require(a.rank() >= 1 && b.rank() >= 2, "a vector on the right");
+  require(a.rank() >= 1 && b.rank() >= 1, "numbers are no matrices");
   require(step.integer("transpose_a", 0, 1) == 0, "rows are not side by side");
   const auto groups = step.integers.find("groups");
   require(groups == step.integers.end() || groups->second.empty(), "columns of heads are multiplied apart");
@@ -200,13 +210,22 @@ std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores
   const bool by_row = !added || a.rank() == 2 || (step.input(2).rank() <= 1 && b.rank() == 2);
   require(!added || (by_row && b.rank() == 2 && step.real("beta") == 1.0), "no native form with factors");
   Factors f;
+  const bool vector = b.rank() == 1;
   f.turned_b = step.integer("transpose_b", 0, 1) != 0;
   f.depth = a.shape.back();
-  f.columns = b.shape[b.rank() - (f.turned_b ? 2 : 1)];
-  require(b.shape[b.rank() - (f.turned_b ? 1 : 2)] == f.depth && f.depth > 0 && f.columns > 0, "the shapes do not fit");
+  f.columns = vector ? 1 : b.shape[b.rank() - (f.turned_b ? 2 : 1)];
+  require(b.shape[b.rank() - (vector || f.turned_b ? 1 : 2)] == f.depth && f.depth > 0 && f.columns > 0,
+          "the shapes do not fit");
   f.right_matrices = b.elements / (f.depth * f.columns);
   require(step.integer("apart", 0, 1) == 0, "matrices on the left lie apart");
-  if (f.right_matrices == 1 && b.rank() <= std::max(a.rank(), 2)) {
+  if (vector) {
+    // Every row is a matrix of its own.
+    require(a.elements / f.depth <= (int64_t{1} << 20), "there are very many rows");
+    f.rows = 1;
+    f.left.resize(static_cast<size_t>(a.elements / f.depth));
+    std::iota(f.left.begin(), f.left.end(), 0);
+    f.right.assign(f.left.size(), 0);
+  } else if (f.right_matrices == 1 && b.rank() <= std::max(a.rank(), 2)) {
     // Matrices on the left that meet a single one are one matrix.
     f.rows = a.elements / f.depth;
     f.left = f.right = {0};

@@ -7,7 +7,7 @@
 
 namespace bittrue {
 
-// A step of matmul by the rules binary32_fused_blocks and binary32_fused_blocks_alike.
+// A step of matmul by the rules binary32_fused_blocks, binary32_fused_blocks_alike and binary64_fused_blocks.
 std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores);
 
 }  // namespace bittrue

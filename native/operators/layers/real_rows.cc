@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -66,13 +67,9 @@ class RealSoftmaxAlong final : public Kernel {
   int64_t outer_ = 0, length_ = 0, inner_ = 0;
 };
 
-// [outer, reduced, inner]: packets where nothing lies inside, fours where something lies on both sides, else one after
-// the other.
-class RealSums final : public Kernel {
- public:
-  explicit RealSums(const Step& step) : mean_(step.name == "mean"), alone_(step.integers.count("alone") != 0) {
-    require_reals(step);
-    require(mean_ || step.text("kind") == "sum", "no native function of sums");
+// Axes as [outer, reduced, inner]; neighbours that are reduced, or kept, are one.
+struct ReducedMiddle {
+  explicit ReducedMiddle(const Step& step) {
     const Operand& in = step.input(0);
     const std::vector<int64_t>& axes = step.list("axes");
     std::vector<std::pair<bool, int64_t>> pattern;
@@ -88,138 +85,209 @@ class RealSums final : public Kernel {
     if (pattern.size() > 1 && !pattern[0].first && pattern[0].second == 1) pattern.erase(pattern.begin());
     require(!pattern.empty() && in.elements > 0, "there is nothing to add up");
     if (!pattern[0].first) {
-      outer_ = pattern[0].second;
+      outer = pattern[0].second;
       pattern.erase(pattern.begin());
-      several_ = true;
+      several = true;
     }
     require(!pattern.empty() && pattern.size() <= 2 && pattern[0].first, "axes lie apart");
-    count_ = pattern[0].second;
-    if (pattern.size() == 2) inner_ = pattern[1].second, inside_ = true;
-    require(step.output().elements == outer_ * inner_, "the shapes do not fit");
-    require(!alone_ || !inside_, "rows alone lie one after the other");
+    count = pattern[0].second;
+    if (pattern.size() == 2) inner = pattern[1].second, inside = true;
+    require(step.output().elements == outer * inner, "the shapes do not fit");
+  }
+
+  bool several = false, inside = false;  // whether there are axes outside and inside
+  int64_t outer = 1, count = 1, inner = 1;
+};
+
+// Packets where nothing lies inside, fours of binary32 numbers where something lies on both sides, else one after the other.
+template <class T>
+class RealSums final : public Kernel {
+ public:
+  explicit RealSums(const Step& step)
+      : mean_(step.name == "mean"), alone_(step.integers.count("alone") != 0), m_(step) {
+    require_reals<T>(step);
+    require(!alone_ || !m_.inside, "rows alone lie one after the other");
   }
   bool packs(size_t input) const override { return input != 0; }
 
   void run(const Run& run) const override {
-    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
-    const auto by = static_cast<float>(count_);
-    for_rows(run, outer_, count_ * inner_, [&](int64_t row, int) {
-      const float* from = in + row * count_ * inner_;
-      float* to = out + row * inner_;
-      if (!inside_) {
-        *to = packet_sum([from](int64_t i) { return from[i]; }, count_, alone_ ? 0 : row * count_);
-      } else if (several_) {
+    const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
+    const auto by = static_cast<T>(m_.count);
+    for_rows(run, m_.outer, m_.count * m_.inner, [&](int64_t row, int) {
+      const T* from = in + row * m_.count * m_.inner;
+      T* to = out + row * m_.inner;
+      if (!m_.inside) {
+        *to = packet_sum([from](int64_t i) { return from[i]; }, m_.count, alone_ ? 0 : row * m_.count);
+      } else if (m_.several && std::is_same_v<T, float>) {
         add_fours(from, to);
       } else {
         // Sums begin with 0, which only -0 alone shows.
-        for (int64_t i = 0; i < inner_; ++i) to[i] = 0.0f + from[i];
-        for (int64_t k = 1; k < count_; ++k) {
-          for (int64_t i = 0; i < inner_; ++i) to[i] += from[k * inner_ + i];
+        for (int64_t i = 0; i < m_.inner; ++i) to[i] = T{0} + from[i];
+        for (int64_t k = 1; k < m_.count; ++k) {
+          for (int64_t i = 0; i < m_.inner; ++i) to[i] += from[k * m_.inner + i];
         }
       }
       if (mean_) {
-        for (int64_t i = 0; i < inner_; ++i) to[i] /= by;
+        for (int64_t i = 0; i < m_.inner; ++i) to[i] /= by;
       }
       bool defined = true;
-      for (int64_t i = 0; i < inner_; ++i) defined = defined && to[i] == to[i];
+      for (int64_t i = 0; i < m_.inner; ++i) defined = defined && to[i] == to[i];
       return defined;
     });
   }
 
  private:
-  void add_fours(const float* from, float* to) const {
-    for (int64_t i = 0; i < inner_; ++i) to[i] = 0.0f;
+  void add_fours(const T* from, T* to) const {
+    for (int64_t i = 0; i < m_.inner; ++i) to[i] = 0;
     int64_t k = 0;
     for (const int64_t width : {4, 2, 1}) {
-      for (; count_ - k >= width; k += width) {
-        const float* part = from + k * inner_;
-        for (int64_t i = 0; i < inner_; ++i) {
-          float sum = part[i];
-          for (int64_t w = 1; w < width; ++w) sum += part[w * inner_ + i];
+      for (; m_.count - k >= width; k += width) {
+        const T* part = from + k * m_.inner;
+        for (int64_t i = 0; i < m_.inner; ++i) {
+          T sum = part[i];
+          for (int64_t w = 1; w < width; ++w) sum += part[w * m_.inner + i];
           to[i] = sum + to[i];
         }
       }
     }
   }
 
-  bool mean_, alone_, several_ = false, inside_ = false;
-  int64_t outer_ = 1, count_ = 1, inner_ = 1;
+  bool mean_, alone_;
+  ReducedMiddle m_;
 };
 
-// Functions of sums, in packets where everything is reduced, else one element after the other.
-class FunctionOfSums final : public Kernel {
+// The logarithm of a sum of powers, which are added one after the other, less the largest number where that is finite.
+class LogSumExps final : public Kernel {
  public:
-  explicit FunctionOfSums(const Step& step) : reduction_(step), kind_(step.text("kind")) {
-    require_reals(step);
-    require(kind_ == "sum_square" || kind_ == "l1" || kind_ == "l2" || kind_ == "log_sum",
-            "no native function of sums");
-  }
-  int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
+  explicit LogSumExps(const Step& step) : m_(step) { require_reals(step); }
+  bool packs(size_t input) const override { return input != 0; }
 
   void run(const Run& run) const override {
-    if (kind_ == "l1") return sums(run, [](float x) { return std::fabs(x); });
-    if (kind_ == "log_sum") return sums(run, [](float x) { return x; });
-    sums(run, [](float x) { return x * x; });
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const int64_t parts = (m_.inner + kColumns - 1) / kColumns;
+    for_rows(run, m_.outer * parts, m_.count * std::min(kColumns, m_.inner), [&](int64_t task, int worker) {
+      const int64_t first = task % parts * kColumns, count = std::min(kColumns, m_.inner - first);
+      const float* from = in + task / parts * m_.count * m_.inner + first;
+      float largest[kColumns], sums[kColumns] = {};
+      std::fill(largest, largest + count, -std::numeric_limits<float>::infinity());
+      for (int64_t k = 0; k < m_.count; ++k) {
+        for (int64_t i = 0; i < count; ++i) largest[i] = std::max(largest[i], from[k * m_.inner + i]);
+      }
+      for (int64_t i = 0; i < count; ++i) largest[i] = std::isfinite(largest[i]) ? largest[i] : 0.0f;
+      for (int64_t k = 0; k < m_.count; ++k) {
+        run.check(worker);
+        for (int64_t i = 0; i < count; ++i) sums[i] += arithmetic::exp(from[k * m_.inner + i] - largest[i]);
+      }
+      bool defined = true;
+      for (int64_t i = 0; i < count; ++i) {
+        const float result = arithmetic::log(sums[i]) + largest[i];
+        out[task / parts * m_.inner + first + i] = result;
+        defined = defined && result == result;
+      }
+      return defined;
+    });
   }
 
  private:
-  template <class Before>
-  void sums(const Run& run, const Before& before) const {
-    struct Sum {
-      const Before& before;
-      float start = 0.0f;
-      float operator()(float sum, float x) const { return sum + before(x); }
-    };
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+  static constexpr int64_t kColumns = 256;  // that are worked on together
+  ReducedMiddle m_;
+};
+
+// Functions of sums and products, in packets where everything is reduced, else one element after the other.
+template <class T>
+class FunctionOfSums final : public Kernel {
+ public:
+  explicit FunctionOfSums(const Step& step) : reduction_(step), kind_(step.text("kind")) {
+    require_reals<T>(step);
+    require(kind_ == "sum_square" || kind_ == "l1" || kind_ == "l2" || kind_ == "prod" ||
+                (kind_ == "log_sum" && std::is_same_v<T, float>),
+            "no native function of sums");
+  }
+  int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
+  bool packs(size_t input) const override { return input != 0; }
+
+  void run(const Run& run) const override {
+    const auto add = [](T a, T b) { return a + b; };
+    const auto itself = [](T x) { return x; };
+    if (kind_ == "prod") return fold(run, T{1}, itself, [](T a, T b) { return a * b; });
+    if (kind_ == "l1") return fold(run, T{0}, [](T x) { return std::fabs(x); }, add);
+    if (kind_ == "log_sum") return fold(run, T{0}, itself, add);
+    fold(run, T{0}, [](T x) { return x * x; }, add);
+  }
+
+ private:
+  template <class Before, class Join>
+  struct Folded {
+    T start;
+    const Before& before;
+    const Join& join;
+    T operator()(T kept, T x) const { return join(kept, before(x)); }
+  };
+
+  template <class Before, class Join>
+  void fold(const Run& run, T start, const Before& before, const Join& join) const {
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
     std::atomic<bool> defined{true};
-    const auto finish = [&](const float* sum, int64_t first, int64_t size) {
+    const auto finish = [&](const T* kept, int64_t first, int64_t size) {
       bool found = true;
       for (int64_t i = 0; i < size; ++i) {
-        out[first + i] = kind_ == "l2" ? std::sqrt(sum[i]) : kind_ == "log_sum" ? arithmetic::log(sum[i]) : sum[i];
+        out[first + i] = kind_ == "l2" ? std::sqrt(kept[i]) : kind_ == "log_sum" ? logarithm(kept[i]) : kept[i];
         found = found && out[first + i] == out[first + i];
       }
       if (!found) defined.store(false, std::memory_order_relaxed);
     };
     if (reduction_.whole()) {
-      const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-      const float sum = packet_sum([&](int64_t i) { return before(in[i]); }, reduction_.count(), 0);
-      finish(&sum, 0, 1);
+      const auto* in = reinterpret_cast<const T*>(run.inputs[0]);
+      const T kept = packet_fold([&](int64_t i) { return before(in[i]); }, reduction_.count(), 0, join);
+      finish(&kept, 0, 1);
     } else {
-      reduction_.run<float, float>(run, Sum{before}, false, finish);
+      reduction_.run<T, T>(run, Folded<Before, Join>{start, before, join}, false, finish);
     }
     if (!defined.load(std::memory_order_relaxed)) throw Undefined();
   }
+
+  static float logarithm(float x) { return arithmetic::log(x); }
+  static double logarithm(double x) { return x; }  // not asked for
 
   Reduction reduction_;
   std::string kind_;
 };
 
-// In binary64, limited to the type. Where a sum could be inexact, its order matters, which the reference knows.
+// In binary64, one after the other, limited to the type; no number becomes the smallest one. Where a sum could be inexact,
+// its order matters, which the reference knows.
 template <class T>
 class IntegerSums final : public Kernel {
  public:
-  explicit IntegerSums(const Step& step) : reduction_(step) {
+  explicit IntegerSums(const Step& step) : reduction_(step), product_(step.text("kind") == "prod") {
     require(step.output().type == step.input(0).type, "no native kernel for these types");
     size_ = step.input(0).elements;
-    require(sizeof(T) == 8 || reduction_.count() < int64_t{1} << 21, "a sum may be inexact");
+    require(product_ || sizeof(T) == 8 || reduction_.count() < int64_t{1} << 21, "a sum may be inexact");
   }
   int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
+  bool packs(size_t input) const override { return input != 0; }
 
   void run(const Run& run) const override {
     struct Sum {
       double start = 0;
       double operator()(double a, double b) const { return a + b; }
     };
-    if (sizeof(T) == 8 && !exact(reinterpret_cast<const T*>(run.inputs[0]))) throw Undefined();
+    struct Product {
+      double start = 1;
+      double operator()(double a, double b) const { return a * b; }
+    };
+    if (!product_ && sizeof(T) == 8 && !exact(reinterpret_cast<const T*>(run.inputs[0]))) throw Undefined();
     auto* out = reinterpret_cast<T*>(run.outputs[0]);
-    reduction_.run<T, double>(run, Sum(), false, [&](const double* sum, int64_t first, int64_t size) {
+    const auto finish = [&](const double* sum, int64_t first, int64_t size) {
       constexpr auto kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
       for (int64_t i = 0; i < size; ++i) {
-        const bool above = sum[i] >= static_cast<double>(kHigh), below = sum[i] <= static_cast<double>(kLow);
-        out[first + i] = above ? kHigh : below ? kLow : static_cast<T>(sum[i]);
+        const bool above = sum[i] >= static_cast<double>(kHigh), inside = sum[i] > static_cast<double>(kLow);
+        out[first + i] = above ? kHigh : inside ? static_cast<T>(sum[i]) : kLow;
       }
-    });
+    };
+    if (product_) return reduction_.run<T, double>(run, Product(), false, finish);
+    reduction_.run<T, double>(run, Sum(), false, finish);
   }
 
  private:
@@ -231,6 +299,7 @@ class IntegerSums final : public Kernel {
   }
 
   Reduction reduction_;
+  bool product_;
   int64_t size_ = 0;
 };
 
@@ -241,15 +310,21 @@ std::unique_ptr<Kernel> make_softmax_along(const Step& step, const CoreSet& core
 }
 
 std::unique_ptr<Kernel> make_real_sum(const Step& step, const CoreSet&) {
-  const std::string& rule = step.rule("real_sum");
+  const std::string &rule = step.rule("real_sum"), &kind = step.text("kind");
   const Type type = step.input(0).type;
-  if (rule == "binary64_trunc_saturate" && step.name == "sum" && step.text("kind") == "sum") {
+  if (rule == "binary64_trunc_saturate" && (kind == "sum" || kind == "prod")) {
     if (type == Type::s32) return std::make_unique<IntegerSums<int32_t>>(step);
     if (type == Type::s64) return std::make_unique<IntegerSums<int64_t>>(step);
   }
-  require(rule == "binary32_packets_4", "no native rule for this slot");
-  if (step.name == "mean" || step.text("kind") == "sum") return std::make_unique<RealSums>(step);
-  return std::make_unique<FunctionOfSums>(step);
+  const bool wide = rule == "binary64_packets_2";
+  require(wide || rule == "binary32_packets_4", "no native rule for this slot");
+  if (kind == "sum" || kind == "mean") {
+    if (wide) return std::make_unique<RealSums<double>>(step);
+    return std::make_unique<RealSums<float>>(step);
+  }
+  if (kind == "log_sum_exp" && !wide) return std::make_unique<LogSumExps>(step);
+  if (wide) return std::make_unique<FunctionOfSums<double>>(step);
+  return std::make_unique<FunctionOfSums<float>>(step);
 }
 
 }  // namespace bittrue

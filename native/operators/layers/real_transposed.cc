@@ -60,13 +60,13 @@ class RealTransposed final : public Kernel {
 
   int64_t planes() const { return channels_ * taps_; }
   // Floats of one group's filters as they are kept or made while running.
-  int64_t filter_floats() const { return order_ == Order::positions ? product_.matrix_floats() : planes() * depth_; }
+  int64_t filter_floats() const { return order_ == Order::positions ? product_.matrix_numbers() : planes() * depth_; }
   int64_t filter_bytes() const {
     return packed_ || order_ == Order::fours ? 0 : round_up(groups_ * filter_floats() * 4, 64);
   }
   // What the image is made into: panels, or rows of positions.
   int64_t image_floats() const {
-    return order_ == Order::planes ? product_.matrix_floats() : order_ == Order::positions ? positions_ * depth_ : 0;
+    return order_ == Order::planes ? product_.matrix_numbers() : order_ == Order::positions ? positions_ * depth_ : 0;
   }
   int64_t shared_bytes() const { return filter_bytes() + round_up(groups_ * image_floats() * 4, 64); }
   int64_t most_planes() const { return order_ == Order::planes ? together_ * taps_ : planes(); }
@@ -184,7 +184,7 @@ void RealTransposed::prepare(const Run& run, const float* image, float* to) cons
   run.pool.parallel(
       groups_ * panels, groups_ * depth_ * positions_ < 50000 ? 1 : run.pool.threads(), [&](int64_t task, int) {
         const int64_t g = task / panels;
-        product_.pack(image + g * depth_ * positions_, false, task % panels, to + g * product_.matrix_floats());
+        product_.pack(image + g * depth_ * positions_, false, task % panels, to + g * product_.matrix_numbers());
       });
 }
 

@@ -465,7 +465,7 @@ class RoundedAverage final : public RealAverage {
 // Sums over windows in an order, divided.
 class AveragePlanes final : public RealAverage {
  public:
-  AveragePlanes(const Step& step, const CoreSet& cores) : RealAverage(step) {
+  AveragePlanes(const Step& step, const CoreSet& cores) : RealAverage(step), divide_(cores.pair_loop()) {
     require_order(step);
     const std::string& order = step.text("order");
     columns_ = order == "columns";
@@ -537,16 +537,8 @@ class AveragePlanes final : public RealAverage {
   // The sums of a plane over the taps that count. Whether all results are finite.
   bool divide_all(float* sums) const {
     const auto count = static_cast<int64_t>(divisors_.size());
-    const float* divisors = divisors_.data();
-    uint32_t odd = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      const float average = sums[i] / divisors[i];
-      uint32_t bits;
-      std::memcpy(&bits, &average, sizeof bits);
-      sums[i] = average;
-      odd |= (bits & 0x7F800000u) + 0x00800000u;
-    }
-    return odd >> 31 == 0;
+    divide_({PairLoop::quotient, PairLoop::f32}, sums, divisors_.data(), sums, count);
+    return all_finite(sums, count);
   }
 
   void sum_in_order(const float* in, int64_t y, float* out) const {
@@ -567,6 +559,7 @@ class AveragePlanes final : public RealAverage {
 
   bool columns_ = false, lanes_ = false;
   float start_ = 0.0f;
+  PairLoopCore divide_;
   std::unique_ptr<Kernel> sums_;  // of whole planes in order; null: line by line
   std::vector<float> divisors_;   // of a plane of those
 };

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/rounding.h"
+#include "core/share.h"
 #include "operators/core/registry.h"
 #include "operators/pooling/outside.h"
 #include "operators/reduction/real_rows.h"
@@ -61,7 +62,9 @@ class ResizeAntialiased final : public Kernel {
             "no native kernel for these types");
     require(step.output().elements == rows_.elements() && step.input(0).elements > 0, "the shapes do not fit");
   }
-  int64_t scratch_bytes(int) const override { return columns_.elements() * static_cast<int64_t>(sizeof(T)); }
+  int64_t scratch_bytes(int threads) const override {
+    return between_bytes() + threads * worker_numbers() * static_cast<int64_t>(sizeof(T));
+  }
 
   // Columns first, then rows; an axis that keeps its size is left alone.
   void run(const Run& run) const override {
@@ -79,6 +82,10 @@ class ResizeAntialiased final : public Kernel {
 
  private:
   static constexpr int64_t kBlock = 256;
+  static constexpr int64_t kLanes = 16;  // lines that are worked on side by side
+
+  int64_t between_bytes() const { return round_up(columns_.elements() * static_cast<int64_t>(sizeof(T)), 64); }
+  int64_t worker_numbers() const { return kLanes * std::max(columns_.size, rows_.size); }
 
   // The second axis finds the first one at its new size.
   static ResizedAxis<Weight> axis(const Step& step, int which) {
@@ -92,7 +99,36 @@ class ResizeAntialiased final : public Kernel {
     return {step, which == 0 ? "y" : "x", shape, axes[which], to[axes[which]]};
   }
 
+  // Lines whose numbers are neighbours: many of them are turned, so that vectors have a number of each.
+  void along_lines(const Run& run, const ResizedAxis<Weight>& axis, const T* in, T* out) const {
+    for_rows(run, (axis.outer + kLanes - 1) / kLanes, kLanes * axis.size, [&](int64_t part, int worker) {
+      run.check(worker);
+      const int64_t line = part * kLanes, count = std::min(kLanes, axis.outer - line);
+      T* turned = reinterpret_cast<T*>(run.scratch + between_bytes()) + worker * worker_numbers();
+      for (int64_t l = 0; l < kLanes; ++l) {
+        const T* from = in + std::min(line + l, axis.outer - 1) * axis.size;
+        for (int64_t i = 0; i < axis.size; ++i) turned[i * kLanes + l] = from[i];
+      }
+      bool defined = true;
+      for (int64_t place = 0; place < axis.places; ++place) {
+        Weight sums[kLanes];
+        std::fill(sums, sums + kLanes, start());
+        const T* source = turned + axis.first[place] * kLanes;
+        for (int64_t k = 0; k < axis.counts[place]; ++k, source += kLanes) {
+          const Weight weight = axis.weights[k * axis.places + place];
+          for (int64_t l = 0; l < kLanes; ++l) sums[l] = plus(sums[l], source[l], weight);
+        }
+        for (int64_t l = 0; l < count; ++l) {
+          defined &= sums[l] == sums[l];
+          out[(line + l) * axis.places + place] = stored(sums[l]);
+        }
+      }
+      return defined;
+    });
+  }
+
   void along(const Run& run, const ResizedAxis<Weight>& axis, const T* in, T* out) const {
+    if (axis.inner == 1) return along_lines(run, axis, in, out);
     for_rows(run, axis.outer * axis.places, axis.inner, [&](int64_t row, int worker) {
       run.check(worker);
       const int64_t place = row % axis.places;

@@ -20,14 +20,14 @@ class RealProjection final : public Projection {
     if (weights.constant == nullptr || (!packed_ && part.rows == 1)) return;
     std::vector<float> values(static_cast<size_t>(weights.elements));
     std::memcpy(values.data(), weights.constant, values.size() * sizeof(float));
-    kept_.resize(static_cast<size_t>(part.directions * product_.matrix_floats()));
+    kept_.resize(static_cast<size_t>(part.directions * product_.matrix_numbers()));
     for (int64_t d = 0; d < part.directions; ++d) {
-      product_.pack_all(of(values.data(), d), true, kept_.data() + d * product_.matrix_floats());
+      product_.pack_all(of(values.data(), d), true, kept_.data() + d * product_.matrix_numbers());
     }
   }
 
   int64_t shared_bytes() const override {
-    return !kept_.empty() ? 0 : round_up(part_.directions * product_.matrix_floats() * 4, 64);
+    return !kept_.empty() ? 0 : round_up(part_.directions * product_.matrix_numbers() * 4, 64);
   }
   int64_t worker_bytes(int64_t) const override { return product_.worker_bytes(); }
   bool packed() const override { return packed_; }
@@ -39,7 +39,7 @@ class RealProjection final : public Projection {
     run.pool.parallel(part_.directions * panels, [&](int64_t task, int) {
       const int64_t d = task / panels;
       product_.pack(of(weights, d), true, task % panels,
-                    reinterpret_cast<float*>(shared) + d * product_.matrix_floats());
+                    reinterpret_cast<float*>(shared) + d * product_.matrix_numbers());
     });
   }
 
@@ -47,7 +47,7 @@ class RealProjection final : public Projection {
                 const uint8_t* shared, uint8_t* scratch) const override {
     if (!packed_ && count == 1) return single_row(run, direction, rows, addend, out);
     const float* all = !kept_.empty() ? kept_.data() : reinterpret_cast<const float*>(shared);
-    const float* packed = all + direction * product_.matrix_floats();
+    const float* packed = all + direction * product_.matrix_numbers();
     if (run.pool.threads() == 1 || count * part_.columns * part_.depth < 200000) {
       return product_.multiply_all(rows, count, packed, addend, out, part_.columns, scratch);
     }

@@ -1,10 +1,13 @@
-// lp_normalization: every row of the last axis divided by its Euclidean length.
+// lp_normalization: every row divided by its length: the last axis by the Euclidean one, or any axis by that or by the sum of
+// magnitudes.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/kernel.h"
 #include "operators/core/registry.h"
 #include "operators/core/rescaling.h"
+#include "operators/reduction/real_rows.h"
 #include "rules/normalize.h"
 #include "rules/plain_range.h"
 
@@ -90,8 +93,63 @@ class NormalizeReal final : public Kernel {
   NormalizedRows rows_;
 };
 
+// binary32_lanes: along any axis, sums in order; rows without a length become zeros.
+class NormalizeAlong final : public Kernel {
+ public:
+  explicit NormalizeAlong(const Step& step) : magnitudes_(step.integer("p", 1, 2) == 1) {
+    require_reals(step);
+    require(step.rule("real_normalization") == "binary32_lanes", "no native rule for this slot");
+    const Operand& in = step.input(0);
+    require(in.elements > 0 && in.shape == step.output().shape, "there is nothing to do");
+    const int64_t axis = step.integer("axis", 0, in.rank() - 1);
+    for (int i = 0; i < in.rank(); ++i) (i < axis ? outer_ : i > axis ? inner_ : length_) *= in.shape[i];
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const int64_t parts = (outer_ * inner_ + kTogether - 1) / kTogether;
+    for_rows(run, parts, length_ * kTogether, [&](int64_t part, int) {
+      // Several rows at once, whose sums do not wait for one another.
+      const int64_t first = part * kTogether, count = std::min(kTogether, outer_ * inner_ - first);
+      int64_t at[kTogether];
+      float sums[kTogether] = {};
+      for (int64_t r = 0; r < kTogether; ++r) {
+        const int64_t row = std::min(first + r, outer_ * inner_ - 1);
+        at[r] = row / inner_ * length_ * inner_ + row % inner_;
+      }
+      for (int64_t i = 0; i < length_; ++i) {
+        for (int64_t r = 0; r < kTogether; ++r) {
+          const float x = in[at[r] + i * inner_];
+          sums[r] += magnitudes_ ? std::fabs(x) : x * x;
+        }
+      }
+      bool numbers = true;
+      for (int64_t r = 0; r < count; ++r) {
+        const float length = magnitudes_ ? sums[r] : std::sqrt(sums[r]);
+        const float* x = in + at[r];
+        float* to = out + at[r];
+        uint32_t odd = 0;
+        for (int64_t i = 0; i < length_; ++i) {
+          const float share = length == 0.0f ? 0.0f : x[i * inner_] / length;
+          odd |= share != share;
+          to[i * inner_] = share;
+        }
+        numbers &= odd == 0;
+      }
+      return numbers;
+    });
+  }
+
+ private:
+  static constexpr int64_t kTogether = 8;
+  bool magnitudes_;
+  int64_t outer_ = 1, length_ = 1, inner_ = 1;
+};
+
 std::unique_ptr<Kernel> make_lp_normalization(const Step& step, const CoreSet&) {
   const Type type = step.input(0).type;
+  if (step.rules.count("real_normalization")) return std::make_unique<NormalizeAlong>(step);
   const std::string& rule = step.rule("normalize");
   if (type == Type::f32 && rule == "binary32_divide") return std::make_unique<NormalizeReal>(step);
   if (!is_8bit(type)) return nullptr;

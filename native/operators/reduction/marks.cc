@@ -35,6 +35,11 @@ class Hardmax final : public Kernel {
     for_rows(run, before_ * after_, length_, [&](int64_t row, int) {
       const int64_t at = row / after_ * length_ * after_ + row % after_;
       const float* x = in + at;
+      if (after_ == 1) {
+        std::fill_n(out + at, length_, 0.0f);
+        out[at + first_largest(x)] = 1.0f;
+        return true;
+      }
       int64_t best = 0;
       float kept = x[0];
       for (int64_t i = 0; i < length_; ++i) {
@@ -49,6 +54,28 @@ class Hardmax final : public Kernel {
   }
 
  private:
+  // The largest number in lanes, then where it is; one after the other where there is a NaN.
+  int64_t first_largest(const float* x) const {
+    constexpr int64_t kLanes = 16;
+    float lanes[kLanes], kept = x[0];
+    uint32_t odd[kLanes] = {};
+    std::fill(lanes, lanes + kLanes, x[0]);
+    int64_t i = 0;
+    for (; i + kLanes <= length_; i += kLanes) {
+      for (int64_t k = 0; k < kLanes; ++k) {
+        odd[k] |= x[i + k] != x[i + k];
+        lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
+      }
+    }
+    uint32_t any = 0;
+    for (; i < length_; ++i) any |= x[i] != x[i], kept = x[i] > kept ? x[i] : kept;
+    for (int64_t k = 0; k < kLanes; ++k) any |= odd[k], kept = lanes[k] > kept ? lanes[k] : kept;
+    const auto wanted = [&](float value) { return any != 0 ? value != value : value == kept; };
+    int64_t place = 0;
+    while (!wanted(x[place])) ++place;
+    return place;
+  }
+
   int64_t before_ = 1, after_ = 1, length_ = 1;
   bool by_rule_ = false;
 };

@@ -3,14 +3,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <type_traits>
 
 #include "core/kernel.h"
 
 namespace bittrue {
 
+template <class T = float>
 inline void require_reals(const Step& step) {
-  require(step.input(0).type == Type::f32 && step.output().type == Type::f32 && step.input(0).dense() &&
-              step.output().dense(),
+  constexpr Type kReal = std::is_same_v<T, float> ? Type::f32 : Type::f64;
+  require(step.input(0).type == kReal && step.output().type == kReal && step.input(0).dense() && step.output().dense(),
           "no native kernel for these types");
 }
 
@@ -39,37 +41,43 @@ void for_rows(const Run& run, int64_t rows, int64_t length, const Body& body) {
   });
 }
 
-// value(i), i < count, by `operation`: whole packets of 4 as they are aligned in memory, `start` elements behind a boundary,
-// in two sets that take turns, then what stands before and behind them. There is at least one.
+// value(i), i < count, by `operation`: whole packets of 4 (2 of binary64 numbers) as they are aligned in memory, `start`
+// elements behind a boundary, in two sets that take turns, then what stands before and behind them. There is at least one.
 template <class Value, class Operation>
-float packet_fold(const Value& value, int64_t count, int64_t start, const Operation& operation) {
-  const int64_t first = std::min<int64_t>((4 - start % 4) % 4, count), whole = (count - first) / 4;
+auto packet_fold(const Value& value, int64_t count, int64_t start, const Operation& operation) {
+  using T = std::decay_t<decltype(value(0))>;
+  constexpr int64_t kLanes = 16 / sizeof(T);
+  const int64_t first = std::min<int64_t>((kLanes - start % kLanes) % kLanes, count), whole = (count - first) / kLanes;
   if (whole == 0) {
-    float kept = value(0);
+    T kept = value(0);
     for (int64_t i = 1; i < count; ++i) kept = operation(kept, value(i));
     return kept;
   }
-  float one[4], two[4] = {};
-  const auto packet = [&](int64_t index, float* lanes) {
-    for (int l = 0; l < 4; ++l) lanes[l] = operation(lanes[l], value(first + 4 * index + l));
+  T one[kLanes], two[kLanes] = {};
+  const auto packet = [&](int64_t index, T* lanes) {
+    for (int64_t l = 0; l < kLanes; ++l) lanes[l] = operation(lanes[l], value(first + kLanes * index + l));
   };
-  for (int l = 0; l < 4; ++l) one[l] = value(first + l);
+  for (int64_t l = 0; l < kLanes; ++l) one[l] = value(first + l);
   if (whole > 1) {
-    for (int l = 0; l < 4; ++l) two[l] = value(first + 4 + l);
+    for (int64_t l = 0; l < kLanes; ++l) two[l] = value(first + kLanes + l);
     for (int64_t i = 2; i + 2 <= whole; i += 2) packet(i, one), packet(i + 1, two);
-    for (int l = 0; l < 4; ++l) one[l] = operation(one[l], two[l]);
+    for (int64_t l = 0; l < kLanes; ++l) one[l] = operation(one[l], two[l]);
     if (whole % 2 == 1) packet(whole - 1, one);
   }
-  float kept = operation(operation(one[0], one[2]), operation(one[1], one[3]));
+  for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+    for (int64_t l = 0; l < half; ++l) one[l] = operation(one[l], one[l + half]);
+  }
+  T kept = one[0];
   for (int64_t i = 0; i < first; ++i) kept = operation(kept, value(i));
-  for (int64_t i = first + 4 * whole; i < count; ++i) kept = operation(kept, value(i));
+  for (int64_t i = first + kLanes * whole; i < count; ++i) kept = operation(kept, value(i));
   return kept;
 }
 
 // The sum of value(i), i < count, by packets.
 template <class Value>
-float packet_sum(const Value& value, int64_t count, int64_t start) {
-  return count == 0 ? 0.0f : packet_fold(value, count, start, [](float a, float b) { return a + b; });
+auto packet_sum(const Value& value, int64_t count, int64_t start) {
+  using T = std::decay_t<decltype(value(0))>;
+  return count == 0 ? T{0} : packet_fold(value, count, start, [](T a, T b) { return a + b; });
 }
 
 }  // namespace bittrue

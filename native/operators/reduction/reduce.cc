@@ -402,8 +402,8 @@ static std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&)
   return make_extreme<Smallest, LastSmallest, FirstSmallest>(step, false);
 }
 
-static std::unique_ptr<Kernel> make_reduce_prod(const Step& step, const CoreSet&) {
-  if (step.rules.count("real_sum")) return nullptr;
+static std::unique_ptr<Kernel> make_reduce_prod(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("real_sum")) return make_real_sum(step, cores);
   switch (step.input(0).type) {
     case Type::s32: return std::make_unique<Reduce<uint32_t, Product<uint32_t>>>(step, false);
     case Type::s64: return std::make_unique<Reduce<uint64_t, Product<uint64_t>>>(step, false);

@@ -1,0 +1,150 @@
+"""Operators whose steps are native: results are the reference's, on all instruction sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import NodeProto, TensorProto, helper
+
+import bittrue
+from support.native import needs_native
+from support.onnx_models import build
+
+_SHAPE = (2, 5, 37)
+_ODD = (0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1e-39)
+_TYPES: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "s32": np.int32, "s64": np.int64, "u8": np.uint8}
+
+
+def _check(nodes: list[NodeProto], feeds: dict[str, np.ndarray], constants: dict[str, Any]) -> str:
+    """Both executors on all instruction sets; what the last session does."""
+    truth = nodes[-1].op_type in ("Equal", "Greater", "GreaterOrEqual", "Less", "IsNaN", "IsInf")
+    kind = TensorProto.BOOL if truth else helper.np_dtype_to_tensor_dtype(next(iter(feeds.values())).dtype)
+    content, given = build(nodes, feeds, {"y": kind}, constants)
+    expected = bittrue.load(content).prepare("onnxruntime", executor="reference").run(*given)["y"]
+    for isa in bittrue.isas():
+        session = bittrue.load(content).prepare("onnxruntime", executor="native", isa=isa)
+        assert not session.missing
+        assert session.run(*given)["y"].tobytes() == expected.tobytes(), isa
+    return "\n".join(session.plan.execution)
+
+
+def _numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...], odd: bool) -> np.ndarray:
+    if kind[0] != "f":
+        info = np.iinfo(_TYPES[kind])
+        return rng.integers(info.min, info.max, shape, _TYPES[kind], True)
+    x = np.asarray(rng.normal(size=shape)).astype(_TYPES[kind])
+    if odd and x.size > 1:
+        x.reshape(-1)[rng.integers(0, x.size, x.size // 4)] = rng.choice(_ODD, x.size // 4)
+    return x
+
+
+@needs_native
+@pytest.mark.filterwarnings("ignore::bittrue.InexactWarning")
+@pytest.mark.parametrize("second", [_SHAPE, (), (37,), (5, 1)])
+@pytest.mark.parametrize(
+    ("operator", "kinds"),
+    [
+        *((name, "f32 f64 s32 s64") for name in ("Add", "Sub", "Mul", "Max", "Min", "Equal", "Greater", "Less")),
+        ("Add", "u8"),
+        ("GreaterOrEqual", "f32 f64 s32 s64"),
+        ("Div", "f32 f64"),
+        ("Mod", "f32 f64"),
+    ],
+)
+def test_two_numbers(operator: str, kinds: str, second: tuple[int, ...]) -> None:
+    """The single operand first, too; NaN, infinities and zeros of both signs."""
+    rng = np.random.default_rng(len(operator))
+    fmod: dict[str, Any] = {"fmod": 1} if operator == "Mod" else {}
+    node = helper.make_node(operator, ["a", "b"], ["y"], **fmod)
+    for kind in kinds.split():
+        for odd in (False, True):
+            shapes = (_SHAPE, second) if odd or operator == "Mod" else (second, _SHAPE)
+            a, b = (_numbers(rng, kind, shape, odd) for shape in shapes)
+            _check([node], {"a": a, "b": b}, {})
+
+
+@needs_native
+@pytest.mark.filterwarnings("ignore::bittrue.InexactWarning")
+@pytest.mark.parametrize(
+    ("operator", "kind", "given"),
+    [
+        *((f"Reduce{name}", "f32", {}) for name in ("Prod", "LogSumExp", "L1", "L2", "SumSquare")),
+        *((f"Reduce{name}", "f64", {}) for name in ("Sum", "Mean", "Prod", "L1", "L2", "SumSquare")),
+        ("ReduceProd", "s32", {}),
+        ("ReduceProd", "s64", {}),
+        ("LpNormalization", "f32", {"p": 1}),
+        ("LpNormalization", "f32", {"p": 2}),
+    ],
+)
+def test_along_axes(operator: str, kind: str, given: dict[str, Any]) -> None:
+    """Rows, columns, what lies between, and everything; rows of zeros and of numbers that are none."""
+    rng = np.random.default_rng(len(operator))
+    for axes in ([2], [1], [0], [1, 2], [0, 1, 2]):
+        if operator == "LpNormalization" and len(axes) > 1:
+            continue
+        for odd in (False, True):
+            x, constants, inputs = _numbers(rng, kind, _SHAPE, False), {}, ["x"]
+            if odd:
+                x[0, 2] = 0
+                x[1, 0, ::5] = x.dtype.type(np.inf) if kind[0] == "f" else np.iinfo(x.dtype).max
+                x[0, 1, 3] = x.dtype.type(np.nan) if kind[0] == "f" else -1
+            if operator == "LpNormalization":
+                node = helper.make_node(operator, inputs, ["y"], axis=axes[0], **given)
+            else:
+                constants = {"axes": np.array(axes)}
+                node = helper.make_node(operator, ["x", "axes"], ["y"])
+            _check([node], {"x": x}, constants)
+
+
+@needs_native
+@pytest.mark.filterwarnings("ignore::bittrue.InexactWarning")
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_products(kind: str) -> None:
+    """Of binary64 numbers in blocks, and by a vector on the right."""
+    rng = np.random.default_rng(3)
+    for m, k, n in ((1, 5, 3), (7, 130, 1), (33, 300, 70), (4, 600, 16), (2, 600, 32)):
+        a, b = _numbers(rng, kind, (2, m, k), False), _numbers(rng, kind, (k, n), False)
+        for right in (b, b[:, 0]):
+            _check([helper.make_node("MatMul", ["a", "b"], ["y"])], {"a": a, "b": right}, {})
+        for c in (_numbers(rng, kind, (n,), False), _numbers(rng, kind, (m, 1), False)):
+            gemm = helper.make_node("Gemm", ["a", "b", "c"], ["y"], transB=1, alpha=0.3)
+            _check([gemm], {"a": a[0]}, {"b": np.ascontiguousarray(b.T), "c": c})
+    a[0, 0, 0] = np.nan
+    _check([helper.make_node("MatMul", ["a", "b"], ["y"])], {"a": a}, {"b": b})
+
+
+@needs_native
+@pytest.mark.filterwarnings("ignore::bittrue.InexactWarning")
+@pytest.mark.parametrize(
+    ("operator", "kind", "given"),
+    [
+        ("Sign", "f32", {}),
+        ("Sign", "f64", {}),
+        ("IsNaN", "f32", {}),
+        ("IsInf", "f32", {"detect_positive": 0}),
+        ("Hardmax", "f32", {"axis": -1}),
+        ("Hardmax", "f32", {"axis": 1}),
+        ("Clip", "f64", {}),
+        *((name, "f64", {}) for name in ("Sqrt", "Floor", "Ceil", "Round")),
+    ],
+)
+def test_one_tensor(operator: str, kind: str, given: dict[str, Any]) -> None:
+    rng = np.random.default_rng(4)
+    constants = {"low": _TYPES[kind](-0.5), "high": _TYPES[kind](0.7)} if operator == "Clip" else {}
+    for odd in (False, True):
+        x = _numbers(rng, kind, _SHAPE, odd)
+        x[0, 1, 20:] = 3
+        _check([helper.make_node(operator, ["x", *constants], ["y"], **given)], {"x": x}, constants)
+
+
+@needs_native
+@pytest.mark.parametrize("kind", ["f32", "u8"])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_antialiased_images(kind: str, mode: str) -> None:
+    """Lines by many and by few, larger and smaller ones, and one axis alone."""
+    rng = np.random.default_rng(5)
+    node = helper.make_node("Resize", ["x", "", "", "to"], ["y"], mode=mode, antialias=1)
+    for to in ([2, 3, 7, 11], [2, 3, 31, 40], [2, 3, 13, 8]):
+        _check([node], {"x": _numbers(rng, kind, (2, 3, 13, 29), False)}, {"to": np.array(to)})
