@@ -148,3 +148,18 @@ def test_antialiased_images(kind: str, mode: str) -> None:
     node = helper.make_node("Resize", ["x", "", "", "to"], ["y"], mode=mode, antialias=1)
     for to in ([2, 3, 7, 11], [2, 3, 31, 40], [2, 3, 13, 8]):
         _check([node], {"x": _numbers(rng, kind, (2, 3, 13, 29), False)}, {"to": np.array(to)})
+
+
+@needs_native
+@pytest.mark.filterwarnings("ignore::bittrue.InexactWarning")
+@pytest.mark.parametrize("turned", [False, True])
+def test_gates_are_fused(turned: bool) -> None:
+    """x times its logistic function, whichever comes first; not where somebody else reads that."""
+    rng = np.random.default_rng(6)
+    factors = ["gate", "x"] if turned else ["x", "gate"]
+    nodes = [helper.make_node("Sigmoid", ["x"], ["gate"]), helper.make_node("Mul", factors, ["y"])]
+    for odd in (False, True):
+        x = _numbers(rng, "f32", _SHAPE, odd) * np.float32(9)
+        assert "gates fused: Sigmoid #0 into Mul #1" in _check(nodes, {"x": x}, {})
+    again = [nodes[0], helper.make_node("Mul", factors, ["z"]), helper.make_node("Sub", ["z", "gate"], ["y"])]
+    assert "gates fused" not in _check(again, {"x": x}, {})

@@ -6,6 +6,7 @@ convolution before its lookup table) do not exist in such a run; traces are made
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..graph import Attribute
 from ..names import near_or_all
 from ..operators import Step, find
 from ..records import dataclass, replace
+from ..rules import real_function
 from .channels_last import rewritten
 from .channels_last_layers import LAYERS
 from .plan import Plan, PlanTensor
@@ -297,6 +299,46 @@ def _limits(schedule: Schedule) -> Schedule:
     return _into_writers(schedule, "limits fused", with_limits)
 
 
+def _gates(schedule: Schedule) -> Schedule:
+    """A product of a tensor and of a function of it that nobody else reads is made in one step."""
+    plan, steps = schedule.plan, list[Step | None](schedule.steps)
+    uses, shared = _Uses.of(steps), _shared(schedule)
+    gone: list[str] = []
+    for position, step in enumerate(schedule.steps):
+        if not _is_plain_product(step, plan):
+            continue
+        for x, gate in (step.inputs, step.inputs[::-1]):
+            if gate is None or gate in shared or gate in plan.outputs or uses.only_reader(gate) != position:
+                continue
+            before = uses.writer.get(gate)
+            writer = None if before is None else steps[before]
+            if before is None or writer is None or writer.inputs != (x,):
+                continue
+            operator = find(writer.operator)
+            if operator is None or not operator.gates:
+                continue
+            rule = real_function.RULES.get(writer.rules.get("real_function", ""))
+            if rule is None or "quick_gelu" not in rule.functions:
+                continue
+            steps[before], steps[position] = (
+                None,
+                replace(step, operator=operator.gates, inputs=(x,), rules=writer.rules, parameters={"alpha": 1.0}),
+            )
+            gone.append(f"{writer.source} #{writer.index} into {step.source} #{step.index}")
+            break
+    return _noted(schedule, steps, schedule.parts, "gates fused", gone)
+
+
+def _is_plain_product(step: Step, plan: Plan) -> bool:
+    """Whether a step is an unlimited product of two tensors of binary32 numbers of one shape."""
+    operator = find(step.operator)
+    if operator is None or not operator.gated or len(step.inputs) != 2 or None in step.inputs:
+        return False
+    tensors = [plan.tensors[i] for i in (*step.inputs, *step.outputs) if i is not None]
+    same = all(tensor.dtype == "f32" and tensor.shape == tensors[0].shape for tensor in tensors)
+    return same and step.parameters.get("form") == "plain" and (step["low"], step["high"]) == (-math.inf, math.inf)
+
+
 def _into_writers(schedule: Schedule, note: str, join: Callable[[Step, Step], Step | None]) -> Schedule:
     """A step and the one that writes its first input for it alone become the one that `join` makes of both, if any."""
     steps: list[Step | None] = list(schedule.steps)
@@ -540,6 +582,7 @@ PASSES: dict[str, Pass] = {
     "padding": _padding,
     "tables": _tables,
     "limits": _limits,
+    "gates": _gates,
     "additions": _additions,
     "concatenations": _concatenations,
     "rooms": _rooms,

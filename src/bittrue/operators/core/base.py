@@ -459,6 +459,8 @@ class Operator:
         writes_rows, reads_rows: native kernels can write, or read, rows that do not lie side by side in memory.
         signs: of sums of two inputs, the sign that each input has in it.
         function: of real numbers, that it stands for, where explanations or faults speak of it.
+        gates: of functions of real numbers, the operator that the product of x and the function at `alpha` x is.
+        gated: its steps of the form ``plain`` are products of two tensors, which that operator may do.
         commutes: whichever input comes first, results have the same bits.
         elementwise: so many inputs, the first ones of a step whose scales are known, broadcast to the result: an
             element follows from one element of each and from what is the same for all; `EVERY` for all inputs.
@@ -498,6 +500,8 @@ class Operator:
     reads_rows: bool = False
     signs: tuple[int, ...] = ()
     function: Function | None = None
+    gates: str = ""
+    gated: bool = False
     commutes: bool = False
     elementwise: int = 0
     quantizes: bool = False

@@ -153,6 +153,7 @@ def _operator(
         elementwise=1,
         mistaken_for=mistaken_for,
         function=function,
+        gates="gelu" if stem == "logistic" else "",
         unread=unread,
     )
 

@@ -96,5 +96,6 @@ OPERATOR = Operator(
     "element-wise product",
     roles=OPERAND_PAIR,
     elementwise=2,
+    gated=True,
     mistaken_for=("add", "maximum", "minimum"),
 )
