@@ -9,6 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from support.differential import assert_same
+from support.half_models import branched
 from support.onnx_models import HERE, cases, needs_wide, run_runtime
 from support.pass_graphs import PASSES, PassGraph
 
@@ -49,6 +50,31 @@ def test_bytes_of_a_branch_that_is_always_taken(request: pytest.FixtureRequest, 
             ours = bittrue.load(content).prepare(HERE).run(*feeds)
             for name, value in theirs.items():
                 assert_same(name, ours[name], np.asarray(value))
+
+
+@needs_wide
+@pytest.mark.parametrize("aim", [*PASSES, "two pairs"])
+def test_bytes_of_branches_that_running_chooses(request: pytest.FixtureRequest, aim: str) -> None:
+    """Some passes do not go into graphs that others call, or do not find constants outside of them."""
+    for rng in cases(request, usual=_USUAL // 3):
+        content, feeds = PASSES.get(aim, _two_pairs)(rng).model()
+        content, more = branched(content, rng)
+        theirs = run_runtime(content, [*feeds, *more])
+        if isinstance(theirs, dict):
+            ours = bittrue.load(content).prepare(HERE).run(*feeds, *more)
+            for name, value in theirs.items():
+                assert_same(name, ours[name], np.asarray(value))
+
+
+def _two_pairs(rng: np.random.Generator) -> PassGraph:
+    """Pairs behind each other, of two scales, as quantizers leave them around a Cast that is idle."""
+    g = PassGraph(rng, 17, 0)
+    x = g.input(g.reals(4, 16))
+    for low, high in ((-7, -5), (-6, -5)):
+        pair = g.constant(np.float32(np.exp2(rng.uniform(low, high)))), g.constant(np.uint8(rng.integers(90, 160)))
+        x = g.node("DequantizeLinear", g.node("QuantizeLinear", x, *pair), *pair)
+    g.node("Softplus", x)
+    return g
 
 
 def _with_branch(content: bytes, rng: np.random.Generator) -> bytes:

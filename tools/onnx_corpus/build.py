@@ -37,6 +37,7 @@ from onnxruntime import quantization as q
 from onnxruntime.quantization import matmul_nbits_quantizer as blocks
 from onnxruntime.quantization.shape_inference import quant_pre_process
 from onnxruntime.transformers import float16, optimizer
+from onnxruntime.transformers.onnx_model import OnnxModel
 from samples import BRANCH, sample
 from senses import NETWORKS
 
@@ -275,6 +276,7 @@ def _level(level: str) -> Callable[..., None]:
 def _branches(source: Path, target: Path, described: dict[str, Any]) -> None:
     """As Optimum merges decoders: whole networks in both branches of an If, with their weights outside of it."""
     model = onnx.load(str(source))
+    OnnxModel(model).topological_sort()
     graph = model.graph
     branch = onnx.helper.make_graph(list(graph.node), "branch", [], list(graph.output))
     branch.value_info.extend(graph.value_info)

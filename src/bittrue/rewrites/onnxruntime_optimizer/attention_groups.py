@@ -22,10 +22,14 @@ _TURNED, _KEYS = (0, 2, 1, 3), (0, 2, 3, 1)
 
 
 class _Reader:
-    """What the pass asks of nodes and constants."""
+    """What the pass asks of nodes and constants; those of a graph further out it does not find."""
 
     def __init__(self, editor: Editor, shapes: Shapes) -> None:
-        self.editor, self.shapes, self.folded = editor, shapes, folded_values(editor, shapes)
+        self.editor, self.shapes, self._folded = editor, shapes, folded_values(editor, shapes)
+
+    def folded(self, index: int | None) -> np.ndarray | None:
+        """What a constant of the graph holds, or what follows from such."""
+        return None if index is not None and self.editor.tensors[index].outside else self._folded(index)
 
     def writer(self, node: Node | None, position: int, source: str) -> Node | None:
         """What writes an operand, if it is this operator and nothing else reads it."""
