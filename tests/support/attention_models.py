@@ -453,6 +453,22 @@ def halves(generate: Generator) -> Generator:
     return generate_halves
 
 
+def attention_over_a_cache(rng: np.random.Generator) -> Model:
+    """MultiHeadAttention whose past keys and values have room for the new ones."""
+    batch, heads, queries, columns = int(rng.integers(1, 4)), int(rng.integers(1, 4)), size(rng, 4), size(rng)
+    past = int(rng.integers(0, 6))
+    keys, room = past + queries, past + queries + int(rng.integers(0, 3))
+    inputs: dict[str, np.ndarray | None] = {name: normal(rng, batch, queries, heads * columns) for name in "qkv"}
+    inputs["bias"] = normal(rng, 3 * heads * columns) if rng.random() < 0.3 else None
+    inputs["mask"] = rng.integers(0, 2, (batch, keys)).astype(np.int32) if rng.random() < 0.3 else None
+    inputs["added"] = normal(rng, 1, heads, queries, keys) if rng.random() < 0.3 else None
+    inputs |= {name: normal(rng, batch, heads, room, columns) for name in ("past_key", "past_value")}
+    inputs["past_sequence_length"] = np.array([past] if rng.random() < 0.5 else past, np.int32)
+    attributes = {"num_heads": heads, "unidirectional": int(rng.integers(2)), **_scale(rng)}
+    constants = ["past_sequence_length"] if rng.random() < 0.3 else []
+    return single("MultiHeadAttention", inputs, [_FLOAT] * 3, attributes, domain=MICROSOFT, constants=constants)
+
+
 GENERATORS: dict[str, Generator] = {
     "Attention": attention,
     "Attention of ONNX": attention_of_onnx,
@@ -460,6 +476,7 @@ GENERATORS: dict[str, Generator] = {
     "EmbedLayerNormalization": embedding,
     "GroupQueryAttention": group_query_attention,
     "MultiHeadAttention": multi_head_attention,
+    "MultiHeadAttention over a cache": attention_over_a_cache,
     "QAttention": q_attention,
     "QEmbedLayerNormalization": q_embedding,
     "RotaryEmbedding": rotary_embedding,
@@ -473,6 +490,7 @@ HALVES: dict[str, Generator] = {
         "EmbedLayerNormalization",
         "GroupQueryAttention",
         "MultiHeadAttention",
+        "MultiHeadAttention over a cache",
         "RotaryEmbedding",
         "RotaryEmbedding of ONNX",
     )

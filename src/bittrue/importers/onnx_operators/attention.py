@@ -115,9 +115,44 @@ def _multi_head_attention(source: Source) -> None:
     }
     if source.present(2) and not source.present(1):
         raise source.invalid("BT-NODE-INPUT", "there are values, but no keys")
-    if source.present(8) or source.present(9):
+    if source.present(9):
         raise source.unsupported("BT-ONNX-ATTRIBUTE", "caches of beams are not read", "export without beam search")
-    source.emit("attention", source.type(0), attributes, inputs=source.ordered(0, 1, 2, 3, 4, 5, 6, 7))
+    if source.present(8):
+        _attend_to_cache(source, attributes)
+    else:
+        source.emit("attention", source.type(0), attributes, inputs=source.ordered(0, 1, 2, 3, 4, 5, 6, 7))
+
+
+def _attend_to_cache(source: Source, attributes: dict[str, Attribute]) -> None:
+    """Past keys and values have room for the new ones, which come behind as many as count, in the results, too."""
+    dtype, names = source.type(0), (source.outputs + [""] * 4)[:4]
+    if not all(source.present(i) for i in (1, 2, 6, 7)) or not all(names[1:3]):
+        raise source.invalid("BT-NODE-INPUT", "a cache has keys and values, past ones and its outputs")
+    if names[3]:
+        raise source.unsupported("BT-NODE-OUTPUT", "scores over a cache are not read")
+
+    def one(value: int, name: str) -> int:
+        return source.constant(np.array([value], np.int64), name)
+
+    def step(operator: str, kind: str, inputs: Sequence[int | None], name: str, **attributes: Attribute) -> int:
+        return source.emit(operator, kind, attributes, inputs=inputs, outputs=[source.temporary(kind, name)])[0]
+
+    query, along = source.inputs[:1], one(2, "along")
+    wide = step("convert", "s64", source.ordered(8), "wide", saturate=True, round_mode="up")
+    place = step("reshape", "s64", [wide, one(1, "single")], "place", zeros="copied")
+    length = step("shape", "s64", query, "length", of="dimensions", start=1, end=2)
+    end = step("add", "s64", [place, length], "end", activation="none")
+    batch = step("shape", "s64", query, "batch", of="dimensions", start=0, end=1)
+    places = step("fill", "s64", [batch, step("squeeze", "s64", [place], "position")], "places")
+    past = source.ordered(6, 7)
+    counted = [step("slice_axes", dtype, [x, one(0, "front"), place, along], "counted") for x in past]
+    inputs = [*source.ordered(0, 1, 2, 3, 4, 5), *counted]
+    present = [source.temporary(dtype, "keys"), source.temporary(dtype, "values")]
+    source.emit("attention", dtype, attributes, inputs=inputs, outputs=[names[0], *present])
+    put: dict[str, Attribute] = {"axis": 2, "circular": False}
+    for whole, joined, name in zip(past, present, names[1:3], strict=True):
+        rows = step("slice_axes", dtype, [source.index(joined), place, end, along], "rows")
+        source.emit("tensor_scatter", dtype, put, inputs=[whole, rows, places], outputs=[name])
 
 
 def _embedding(
