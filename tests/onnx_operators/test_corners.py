@@ -1,7 +1,7 @@
 """Corners of single operators: nothing to reduce, no axes, exponents of other types, rows of zeros, floats of 8 bits.
 
 Stems: sum, mean, reduce_prod, arg_max, arg_min, topk_v2, power, lp_normalization, dequantize,
-average_pool, group_normalization, mean_variance_normalization, matmul, shrink, cosine_window.
+average_pool, group_normalization, mean_variance_normalization, matmul, shrink, cosine_window, inference, reverse_sequence.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+import bittrue
 from bittrue.operators.reduction import topk_v2
-from support.onnx_models import Checks, check, natively, single
+from support.onnx_models import HERE, Checks, check, natively, single
 from support.onnx_narrow import run_memory
 
 KINDS = (np.float32, np.float64, np.int32, np.int64)
@@ -142,6 +143,16 @@ def test_largest_elements_in_no_order(request: pytest.FixtureRequest) -> None:
         x = rng.integers(0, 9, shape) if rng.random() < 0.4 else rng.standard_normal(shape).astype(np.float32)
         count = int(rng.integers(0, size + 1)) if rng.random() < 0.7 else min(size, int(rng.integers(1, 6)))
         checks.add(*_unsorted(np.sort(x, axis=1) if rng.random() < 0.2 else x, count, rng.random() < 0.5))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_training_that_a_run_tells(kind: type) -> None:
+    """Dropout whose training_mode is an input drops nothing where that is false; else results are random."""
+    operands = {"x": np.arange(6).reshape(2, 3).astype(kind), "ratio": None, "training": np.array(False)}
+    content, feeds = single("Dropout", operands, [helper.np_dtype_to_tensor_dtype(np.dtype(kind)), 9], opset=13)
+    assert check(content, feeds) == "equal"
+    with pytest.raises(bittrue.UnsupportedError, match="BT-TRAINING"):
+        bittrue.load(content).prepare(HERE).run(feeds[0], np.array(True))
 
 
 def test_sequences_of_no_batch() -> None:

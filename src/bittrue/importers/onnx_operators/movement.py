@@ -61,14 +61,12 @@ def _dropout(source: Source) -> None:
     """Inference: the tensor itself, and a mask."""
     source.real("ratio", 0.5)
     source.integer("seed", 0)
-    if source.present(2):
-        training = source.tensor(2)
-        if not training.is_constant or training.values().any():
-            raise source.unsupported(
-                "BT-ONNX-TRAINING", "training_mode must be a constant false", "export the model for inference"
-            )
+    flagged = source.present(2)
+    if flagged and source.tensor(2).is_constant:
+        flagged = bool(source.tensor(2).values().any())
     kept = source.outputs[1] if len(source.outputs) > 1 else ""
-    source.emit("identity", source.type(0), inputs=source.inputs[:1], outputs=source.outputs[:1])
+    operator, inputs = ("inference", source.ordered(0, 2)) if flagged else ("identity", source.ordered(0))
+    source.emit(operator, source.type(0), inputs=inputs, outputs=source.outputs[:1])
     if kept:
         shape = source.temporary("s64", "shape")
         source.emit("shape", "s64", {"of": "dimensions"}, inputs=source.inputs[:1], outputs=[shape])

@@ -23,6 +23,7 @@ _ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("squeeze", "s64|-", EVERY),
     ("expand_dims", _POSITIONS, EVERY),
     ("identity", "", (*EVERY, *NARROW)),
+    ("inference", "bool", EVERY),
     ("transpose", "s64|-", (*EVERY, *NARROW, "u4", "s4")),
     ("transpose", "s64|-", ("u2", "s2")),
     ("slice_axes", "s64 s64 s64|- s64|-", EVERY),

@@ -1,4 +1,7 @@
-"""flatten and identity: the same elements in the same order, carried out as a reshape."""
+"""flatten, identity and inference: the same elements in the same order, carried out as a reshape.
+
+inference takes a flag, too: where it asks for training there is no result, since what is dropped is random.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,14 @@ def infer_flatten(call: Call) -> list[Shape]:
     return [bounded(call, (math.prod(shape[:axis]), math.prod(shape[axis:])))]
 
 
+def infer_inference(call: Call) -> list[Shape]:
+    """The first input's shape."""
+    call.expect(2)
+    if call.value(1, "training mode").any():
+        raise call.unsupported("BT-TRAINING", "training drops elements at random", "export the model for inference")
+    return [call.input(0).shape]
+
+
 def lower(call: Call) -> Lowered:
     """The output shape."""
     return Lowered(parameters={"shape": call.output.shape}, operator="reshape", inputs=(0,))
@@ -27,4 +38,14 @@ def lower(call: Call) -> Lowered:
 OPERATORS = (
     Operator("flatten", (), infer_flatten, lower, reference, "same elements as a matrix", moves=True, keeps_order=True),
     Operator("identity", (), same_shape, lower, reference, "the tensor itself", moves=True, keeps_order=True),
+    Operator(
+        "inference",
+        (),
+        infer_inference,
+        lower,
+        reference,
+        "the tensor itself, but in training",
+        moves=True,
+        keeps_order=True,
+    ),
 )
