@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.build import NUMPY, G, T, several
 from support.differential import check
 from support.elementwise import outputs_of, plain_values
 from support.movement import sizes
@@ -38,6 +40,52 @@ def cases(draw: st.DrawFn) -> Case:
 @given(cases())
 def test_reduce_window(case: Case) -> None:
     check(*case)
+
+
+BODIES = {
+    "add": ("ADD", "STABLEHLO_ADD"),
+    "mul": ("MUL", "STABLEHLO_MULTIPLY"),
+    "minimum": ("MINIMUM", "STABLEHLO_MINIMUM"),
+    "maximum": ("MAXIMUM", "STABLEHLO_MAXIMUM"),
+}
+
+
+def of_body(x: np.ndarray, first: np.ndarray, dtype: str, bodies: list[str], geometry: dict[str, list[int]]) -> Case:
+    """The form whose function is a graph of its own."""
+    a, b, y = T(dtype, ()), T(dtype, ()), T(dtype, ())
+    body = G([(name, None, [a, b], [y]) for name in bodies], [a, b], [y])
+    fields = {name: np.array(numbers, np.int64) for name, numbers in geometry.items()}
+    options = ("StablehloReduceWindowOptions", {**fields, "bodySubgraphIndex": 1})
+    operands = [T(dtype, x.shape), T(dtype, (), data=first)]
+    return several(G([("STABLEHLO_REDUCE_WINDOW", options, operands, [T(dtype, ())])]), body), [[x]]
+
+
+@st.composite
+def cases_of_bodies(draw: st.DrawFn) -> Case:
+    dtype, function = draw(st.sampled_from(TYPES[:-1])), draw(st.sampled_from(list(BODIES)))
+    shape = draw(sizes(1, 4, 6).filter(lambda found: 0 not in found))
+    rng = np.random.default_rng(draw(seeds))
+    each = {name: [draw(st.integers(1, 3)) for _ in shape] for name in ("windowDimensions", "windowStrides")}
+    each |= {
+        name: [draw(st.sampled_from([1, 1, 2, 3])) for _ in shape] for name in ("baseDilations", "windowDilations")
+    }
+    each["padding"] = [draw(st.integers(-1, 3)) for _ in (*shape, *shape)]
+    nan = 0x7FC12345 if function in ("minimum", "maximum") else None
+    x, first = (plain_values(rng, "f32" if dtype == "f64" else dtype, found, nan) for found in (shape, ()))
+    body = draw(st.sampled_from(BODIES[function]))
+    return of_body(x.astype(NUMPY[dtype]), first, dtype, [body], each)
+
+
+@given(cases_of_bodies())
+def test_reductions_by_a_graph(case: Case) -> None:
+    check(*case, may_refuse=("BT-WINDOW",))
+
+
+@pytest.mark.parametrize("bodies", [["SUB"], ["ADD", "ADD"]])
+def test_graphs_that_are_no_function(bodies: list[str]) -> None:
+    geometry = {name: [2] for name in ("windowDimensions", "windowStrides")}
+    geometry |= {"baseDilations": [1], "windowDilations": [1], "padding": [0, 0]}
+    refused_by_both(of_body(np.float32([1, 2, 3, 4]), np.float32(0), "f32", bodies, geometry), "BT-WINDOW")
 
 
 def test_literal() -> None:

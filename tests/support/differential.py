@@ -217,7 +217,9 @@ def _called(
 ) -> dict[tuple[int, int], str]:
     """What nodes of called graphs computed. Inputs are left out: they share memory with what has changed since."""
     source, found = session.plan.source, {}
-    for number, graph in enumerate(graphs if source is not None else ()):
+    # Graphs that nothing calls are no longer among them.
+    called = source is not None and len(source.graphs) == len(graphs)
+    for number, graph in enumerate(graphs if called else ()):
         for index in (i for node in graph.nodes for i in node.outputs):
             name = f"{source.label(number)}::{graph.tensors[index].name}" if source else ""
             if number and name in values and graph.tensors[index].dtype != "resource":

@@ -108,6 +108,8 @@ class ReduceWindow final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_reduce_window(const Step& step, const CoreSet&) {
+  // Windows over a tensor that is spread or cropped first.
+  if (step.integers.count("spread") != 0) return nullptr;
   switch (step.input(0).type) {
     case Type::f32: return std::make_unique<ReduceWindow<float>>(step);
     case Type::s32: return std::make_unique<ReduceWindow<int32_t>>(step);

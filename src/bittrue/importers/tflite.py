@@ -13,7 +13,7 @@ from ..records import dataclass, field, replace
 from . import tflite_schema as schema
 from .flatbuffer import ADVICE, Field, FlatBuffer, Table, TableVector
 from .recognise import IDENTIFIER, as_bytes, recognise
-from .tflite_forms import FORMS
+from .tflite_forms import FORMS, with_bodies
 from .tflite_tensors import (
     CONVERT_AGAIN,
     Buffers,
@@ -99,8 +99,8 @@ class _Reader:
             raise InvalidModelError("BT-MODEL-EMPTY", "the model has no subgraph", advice=CONVERT_AGAIN)
         limit_objects(len(subgraphs), "subgraphs")
         signatures = self._signatures(len(subgraphs))
-        graphs = tuple(
-            self._graph(table, index, signatures.get(index, _Signatures())) for index, table in enumerate(subgraphs)
+        graphs = with_bodies(
+            [self._graph(table, index, signatures.get(index, _Signatures())) for index, table in enumerate(subgraphs)]
         )
         producer = decode_text(self._model.text("description"), self._notes, "model description")
         metadata = self._metadata()

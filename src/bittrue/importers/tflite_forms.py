@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from ..graph import Attribute
+from ..graph import Attribute, Graph, Node
+from ..records import replace
 
 Attributes = Mapping[str, Attribute]
 
@@ -55,6 +56,49 @@ def _resizing(given: Attributes) -> dict[str, Attribute]:
     return {"transformation": transformation, "channels_last": True}
 
 
+_WINDOWS = "STABLEHLO_REDUCE_WINDOW"
+# Attributes of a window -> what the options call them.
+_WINDOW = {
+    "window": "window_dimensions",
+    "strides": "window_strides",
+    "dilations": "window_dilations",
+    "gaps": "base_dilations",
+    "paddings": "padding",
+}
+# What a body of one node makes of a window. Bodies of several nodes, and others, are no function.
+_BODIES = {
+    **dict.fromkeys(("ADD", "STABLEHLO_ADD"), "add"),
+    **dict.fromkeys(("MUL", "STABLEHLO_MULTIPLY"), "mul"),
+    **dict.fromkeys(("MAXIMUM", "STABLEHLO_MAXIMUM"), "maximum"),
+    **dict.fromkeys(("MINIMUM", "STABLEHLO_MINIMUM"), "minimum"),
+    **dict.fromkeys(("LOGICAL_AND", "STABLEHLO_AND"), "all"),
+    **dict.fromkeys(("LOGICAL_OR", "STABLEHLO_OR"), "any"),
+}
+
+
+def _window(given: Attributes) -> dict[str, Attribute]:
+    """As the options have them; `with_bodies` tells what the body is."""
+    attributes = {name: given[field] for name, field in _WINDOW.items()}
+    return {**attributes, "body_graph": given["body_graph"], "reduce_function": "none"}
+
+
+def with_bodies(graphs: Sequence[Graph]) -> tuple[Graph, ...]:
+    """Graphs whose reductions of windows name their function, which files keep in graphs of one node."""
+
+    def settled(node: Node) -> Node:
+        at = node.attributes["body_graph"] if node.source == _WINDOWS else None
+        body = graphs[at].nodes if isinstance(at, int) and 0 <= at < len(graphs) else ()
+        function = _BODIES.get(body[0].source) if len(body) == 1 else None
+        return replace(node, attributes={**node.attributes, "reduce_function": function}) if function else node
+
+    return tuple(
+        replace(graph, nodes=tuple(map(settled, graph.nodes)))
+        if any(n.source == _WINDOWS for n in graph.nodes)
+        else graph
+        for graph in graphs
+    )
+
+
 # Options table to what makes its fields our attributes; the others are as they should be.
 FORMS: Mapping[str, Callable[[Attributes], dict[str, Attribute]]] = {
     "Conv2DOptions": _convolution("hw", kernel_shape=(), channels_last=True),
@@ -64,5 +108,6 @@ FORMS: Mapping[str, Callable[[Attributes], dict[str, Attribute]]] = {
     "Pool2DOptions": _pool,
     "ResizeBilinearOptions": _resizing,
     "ResizeNearestNeighborOptions": _resizing,
+    "StablehloReduceWindowOptions": _window,
     "TransposeConvOptions": _convolution("hw", False, kernel_shape=(), groups=1, channels_last=True),
 }

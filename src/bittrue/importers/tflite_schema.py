@@ -347,6 +347,7 @@ STEMS: dict[str, str] = {
     "STABLEHLO_MULTIPLY": "mul",
     "STABLEHLO_GATHER": "gather_nd",
     "STABLEHLO_PAD": "pad",
+    "STABLEHLO_REDUCE_WINDOW": "reduce_window",
     "TRANSPOSE_CONV": "conv_transpose",
     "UNPACK": "split",
     "UNSORTED_SEGMENT_MAX": "unsorted_segment",

@@ -86,6 +86,14 @@ ROWS: tuple[Row, ...] = (
     Row("pad", ("T - T -> T",), {}, _RUN, where=_MOVED, when=GAPS),
     Row(
         "reduce_window",
+        ("T T -> T",),
+        {},
+        _RUN,
+        where=("s8", "u8", "s16", "s32", "s64", "f32", "f64", "bool"),
+        limit="empty tensors, and paddings that leave nothing or are not two per axis, are refused",
+    ),
+    Row(
+        "reduce_window",
         ("T T s64 s64 s64 -> T",),
         {},
         _RUN,
