@@ -25,7 +25,7 @@ constexpr int most_rows(int vectors) { return vectors == 4 ? 6 : 12; }
 constexpr int kFewestOfPairs = 7;
 
 // Bytes of rows, in and out, that several panels pass over in turn: what stays in the second-level cache with them.
-constexpr int64_t kBlockBytes = 128 * 1024;
+constexpr int64_t kBlockBytes = 384 * 1024;
 
 struct Panel {
   int vectors;
@@ -652,8 +652,8 @@ void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t f
     tile.rows = find.next(height);
     tile.row_terms = row_terms_ ? rows.row_terms + row : nullptr;
     tile.out = rows.out + row * rows.out_stride + panel.first_column * column_bytes_;
-    // The first tiles fetch the next panel, each another vector of every four bytes of depth.
-    tile.ahead = i < panel.vectors ? segments_ * depth_ * 16 * panel.vectors + 64 * i : 0;
+    // The first tiles fetch the next panel, each another vector of every four bytes of depth; twice, as some of it is dropped.
+    tile.ahead = i < 2 * panel.vectors ? segments_ * depth_ * 16 * panel.vectors + 64 * (i % panel.vectors) : 0;
     tile.height = height;
     function_for(panel, height)(tile);
     row += height;

@@ -171,6 +171,8 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   const int64_t fresh =
       together ? std::min(segments_ * depth_, window.stride_h * window.stride_w * channels) : segments_ * depth_;
   int64_t wanted = std::min(kMostBlockRows, kBlockBytes / std::max<int64_t>(1, fresh));
+  // Where there are more weights than activations, they are read once.
+  if (window.out_c > window.pixels()) wanted = kMostBlockRows;
   if (sum_) wanted = std::min(wanted, kSumBytes / (4 * window.out_c));
   block_ = round_up(std::max<int64_t>(wanted, 8 * tile), tile);
   block_ = std::min(block_, std::max<int64_t>(1, window.pixels()));
