@@ -194,8 +194,19 @@ def test_inputs_that_are_not_contiguous(demo: bittrue.Model) -> None:
     (x,) = feed_of(session)
     turned = np.asfortranarray(x)
     (expected,) = session.run(x).values()
-    (got,) = session.run(turned).values()
-    same("Fortran order", got, expected)
+
+    class Named(np.ndarray):
+        pass
+
+    kinds = {
+        "Fortran order": turned,
+        "a class of its own": x.view(Named),
+        "a dtype of its own": x.view(np.dtype(x.dtype, metadata={"of": "its own"})),
+        "every other one": np.repeat(x, 2, axis=-1)[..., ::2],
+    }
+    for kind, array in kinds.items():
+        (got,) = session.run(array).values()
+        same(kind, got, expected)
 
 
 def test_several_sessions_in_several_threads(demo: bittrue.Model) -> None:
@@ -372,6 +383,37 @@ def test_borders_of_zeros_are_folded_into_convolutions(value: int | None, shown:
     expected, got = reference.run(*feed), session.run(*feed)
     for name in expected:
         same(name, got[name], expected[name])
+
+
+@pytest.mark.parametrize("per_column", [True, False])
+@pytest.mark.parametrize("padding", [0, 1], ids=["same", "valid"])
+@pytest.mark.parametrize(
+    ("columns", "channels", "stride", "width"), [(8, 3, 2, 12), (8, 8, 1, 8), (4, 1, 1, 10), (3, 2, 1, 9)]
+)
+def test_neighbours_of_few_columns(
+    columns: int, channels: int, stride: int, width: int, padding: int, per_column: bool
+) -> None:
+    """Two pixels of a line may be one row of a product, with the columns of both."""
+    rng = np.random.default_rng(columns + width)
+    scales = [0.01 + 0.002 * n for n in range(columns)] if per_column else 0.01
+    bias_scales = [0.5 * s for s in scales] if isinstance(scales, list) else 0.005
+    lines, pixels = ((n + stride - 1) // stride if padding == 0 else (n - 3) // stride + 1 for n in (7, width))
+    x, y = T("s8", (2, 7, width, channels), 0.5, 3), T("s8", (2, lines, pixels, columns), 1.5, 3)
+    w = T(
+        "s8", (columns, 3, 3, channels), scales, data=rng.integers(-127, 128, (columns, 3, 3, channels)).astype(np.int8)
+    )
+    bias = T("s32", (columns,), bias_scales, data=rng.integers(-999, 999, columns).astype(np.int32))
+    options = {"strideH": stride, "strideW": stride, "dilationHFactor": 1, "dilationWFactor": 1, "padding": padding}
+    model = bittrue.load(single("CONV_2D", ("Conv2DOptions", options), [x, w, bias], [y], version=3))
+    reference = model.prepare(executor="reference")
+    feed = feed_of(reference)
+    (expected,) = reference.run(*feed).values()
+    for isa in bittrue.isas():
+        for threads in (1, 2):
+            session = model.prepare(isa=isa, threads=threads)
+            assert not session.missing
+            (got,) = session.run(*feed).values()
+            same(f"{isa}, {threads} threads", got, expected)
 
 
 @pytest.mark.parametrize("constant", [True, False], ids=["constant", "computed"])

@@ -43,7 +43,8 @@ constexpr int64_t kTileRate = 300;
 class MatmulConvolution final : public Kernel {
  public:
   MatmulConvolution(const Step& step, const CoreSet& cores, const Window& window, const SignedWeights& weights,
-                    const std::vector<int64_t>& bias, const rules::Requantize& requantize, const ConvolutionSums& sums);
+                    const std::vector<int64_t>& bias, const rules::Requantize& requantize, const ConvolutionSums& sums,
+                    int64_t together = 1);
 
   void run(const Run& run) const override;
   int64_t scratch_bytes(int threads) const override { return copy_bytes() + zero_bytes() + threads * worker_bytes(); }
@@ -106,10 +107,10 @@ class MatmulConvolution final : public Kernel {
 
 MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, const Window& window,
                                      const SignedWeights& weights, const std::vector<int64_t>& bias,
-                                     const rules::Requantize& requantize, const ConvolutionSums& sums)
+                                     const rules::Requantize& requantize, const ConvolutionSums& sums, int64_t together)
     : window_(window),
       in_pixel_(step.input(0).row_stride),
-      out_stride_(step.output().row_stride),
+      out_stride_(step.output().row_stride * together),
       in_zero_point_(sums.zero_point == ConvolutionSums::kNone ? stored_zero_point(step) : uint8_t{0}),
       zero_point_(weights.zero_point),
       sums_(sums),
@@ -124,9 +125,9 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   require(taps <= 4096 && channels * taps <= (int64_t{1} << 24), "the filter is very large");
   const bool whole = channels % 4 == 0;
   rows_ = whole && taps > 1 && (channels >= kShortestTap || window.dilation_w > 1) ? RowsOf::taps : RowsOf::lines;
-  const bool together = rows_ == RowsOf::lines && window.dilation_w == 1;
-  segment_ = together ? window.filter_w * channels : channels;
-  segments_ = together ? window.filter_d * window.filter_h : taps;
+  const bool whole_lines = rows_ == RowsOf::lines && window.dilation_w == 1;
+  segment_ = whole_lines ? window.filter_w * channels : channels;
+  segments_ = whole_lines ? window.filter_d * window.filter_h : taps;
   depth_ = round_up(segment_, 4);
   // Lines can be read in place where nothing is padded, no byte past the end is touched and pixels lie side by side.
   const bool side_by_side = in_pixel_ == channels || (taps == 1 && segment_ == channels);
@@ -163,13 +164,13 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   matmul_ = cores.matmul(spec);
 
   // A list of rows is cheaper where several panels read it and there is one list only.
-  grid_ = together && window.out_d == 1 && window.filter_d == 1 && zero_point_ == 0 && matmul_->takes_grids() &&
+  grid_ = whole_lines && window.out_d == 1 && window.filter_d == 1 && zero_point_ == 0 && matmul_->takes_grids() &&
           (segments_ > 1 || matmul_->panels() == 1);
 
   const int64_t tile = matmul_->tile_rows();
   // Neighbours in the image share most of what they read.
   const int64_t fresh =
-      together ? std::min(segments_ * depth_, window.stride_h * window.stride_w * channels) : segments_ * depth_;
+      whole_lines ? std::min(segments_ * depth_, window.stride_h * window.stride_w * channels) : segments_ * depth_;
   int64_t wanted = std::min(kMostBlockRows, kBlockBytes / std::max<int64_t>(1, fresh));
   // Where there are more weights than activations, they are read once.
   if (window.out_c > window.pixels()) wanted = kMostBlockRows;
@@ -373,12 +374,49 @@ std::string MatmulConvolution::note() const {
          table_.note() + (does_then() ? ", addition fused" : "");
 }
 
+// Whether two neighbours of a line are sooner worked out as one pixel with twice the columns, whose window is as wide as
+// both of theirs: few columns leave vectors half empty.
+bool go_together(const Step& step, const CoreSet& cores, const Window& window, const SignedWeights& weights) {
+  const int64_t lanes = cores.real_matmul().lanes, filter = window.filter_w, channels = window.in_c;
+  const auto products = [&](int64_t width, int64_t columns) {
+    return round_up(width * channels, 4) * round_up(columns, lanes);
+  };
+  return window.out_w % 2 == 0 && window.dilation_w == 1 && channels < kShortestTap && weights.zero_point == 0 &&
+         step.then == nullptr && !adds_in_pairs(step) && step.output().row_stride == window.out_c &&
+         products(filter + window.stride_w, 2 * window.out_c) < 2 * products(filter, window.out_c);
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_matmul_convolution(const Step& step, const CoreSet& cores, const Window& window,
                                                 const SignedWeights& weights, const std::vector<int64_t>& bias,
                                                 const rules::Requantize& requantize, const ConvolutionSums& sums) {
-  return std::make_unique<MatmulConvolution>(step, cores, window, weights, bias, requantize, sums);
+  if (!go_together(step, cores, window, weights)) {
+    return std::make_unique<MatmulConvolution>(step, cores, window, weights, bias, requantize, sums);
+  }
+  Window both = window;
+  both.filter_w += window.stride_w;
+  both.stride_w *= 2;
+  both.out_w /= 2;
+  both.out_c *= 2;
+  const int64_t line = window.filter_w * window.in_c, wide = both.filter_w * window.in_c;
+  const int64_t lines = window.out_c * window.filter_d * window.filter_h, shift = window.stride_w * window.in_c;
+  SignedWeights spread;
+  spread.moved.assign(static_cast<size_t>(2 * lines * wide), 0);
+  spread.data = spread.moved.data();
+  for (int64_t i = 0; i < lines; ++i) {
+    for (int64_t pixel = 0; pixel < 2; ++pixel) {
+      std::memcpy(spread.moved.data() + (pixel * lines + i) * wide + pixel * shift, weights.data + i * line,
+                  static_cast<size_t>(line));
+    }
+  }
+  std::vector<int64_t> biases = bias;
+  biases.insert(biases.end(), bias.begin(), bias.end());
+  rules::Requantize twice = requantize;
+  if (twice.multipliers.size() > 1) {
+    twice.multipliers.insert(twice.multipliers.end(), requantize.multipliers.begin(), requantize.multipliers.end());
+  }
+  return std::make_unique<MatmulConvolution>(step, cores, both, spread, biases, twice, sums, 2);
 }
 
 }  // namespace bittrue
