@@ -162,6 +162,32 @@ class Buffer {
   bool held_ = false;
 };
 
+// An array as NumPy lays it out, which is part of its binary interface. The buffer protocol takes ten times as long.
+struct ArrayFields {
+  PyObject head;
+  void* data;
+  int axes;
+  const Py_ssize_t* shape;
+  const Py_ssize_t* strides;
+  PyObject* base;
+  PyObject* type;
+  int flags;
+  static constexpr int kPlain = 0x101;  // in C order, aligned
+};
+
+const ArrayFields& fields_of(nb::handle array) { return *reinterpret_cast<const ArrayFields*>(array.ptr()); }
+
+// Whether an array in C order lies in memory like that here.
+bool has_fields(nb::handle array) {
+  Buffer buffer;
+  buffer.must_take(array, true);
+  const ArrayFields& fields = fields_of(array);
+  bool same = fields.data == buffer.data() && fields.axes == static_cast<int>(buffer.axes());
+  for (size_t axis = 0; same && axis < buffer.axes(); ++axis) same = fields.shape[axis] == buffer.size(axis);
+  return same && nb::getattr(array, "dtype").is(fields.type) &&
+         (fields.flags & ArrayFields::kPlain) == ArrayFields::kPlain;
+}
+
 // The thread that uses the buffers of a program asks for them again: from a callback, or from a signal's handler.
 struct TurnReentered : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -392,8 +418,8 @@ void run_alone(Program& program, int steps, double deadline, int64_t seen, const
   });
 }
 
-void lend_or_write(Program& program, int tensor, const Buffer& value) {
-  if (!program.lend(tensor, value.data())) program.write(tensor, value.data());
+void lend_or_write(Program& program, int tensor, void* value) {
+  if (!program.lend(tensor, value)) program.write(tensor, value);
 }
 
 void write(Program& program, const Bound& inputs) {
@@ -424,14 +450,14 @@ void run_whole(Program& program, const nb::list& given, const nb::list& wanted, 
   run_alone(
       program, steps, deadline, seen,
       [&] {
-        for (const auto& [tensor, value] : inputs) lend_or_write(program, tensor, value);
+        for (const auto& [tensor, value] : inputs) lend_or_write(program, tensor, value.data());
         for (const auto& [tensor, value] : outputs) program.lend(tensor, value.data());
       },
       [&] { read(program, outputs); });
 }
 
 // Whether an array is `samples` values of the operand, one after the other along the first axis.
-bool fits(const Operand& operand, const Buffer& value, int64_t samples = 1) {
+bool fits(const Operand& operand, const Buffer& value, int64_t samples) {
   if (value.type() != operand.type || value.axes() != operand.shape.size()) return false;
   for (size_t axis = 0; axis < value.axes(); ++axis) {
     if (value.size(axis) != operand.shape[axis] * (axis == 0 ? samples : 1)) return false;
@@ -442,49 +468,56 @@ bool fits(const Operand& operand, const Buffer& value, int64_t samples = 1) {
 // The same for arrays that nobody has looked at, with as little as possible around it: small networks take microseconds.
 class Call {
  public:
-  // Rows (name, tensor) of inputs, and (name, tensor, arguments of `empty`) of outputs.
+  // Rows (name, tensor, arguments of `empty`, which are a shape and a dtype) of inputs and outputs.
   Call(Program& program, const nb::list& inputs, const nb::list& outputs, nb::object empty, int steps)
-      : program_(program), empty_(std::move(empty)), steps_(steps) {
-    for (const nb::handle row : inputs) ports_.push_back({row[0], nb::cast<int>(row[1]), {}});
-    sources_ = ports_.size();
-    for (const nb::handle row : outputs) ports_.push_back({row[0], nb::cast<int>(row[1]), row[2]});
-    for (const Port& port : ports_) program.operand(port.tensor);  // it exists
+      : program_(program), sources_(inputs.size()), empty_(std::move(empty)), steps_(steps) {
+    const nb::object array = empty_(nb::make_tuple(2, 3), "i2");
+    array_ = nb::borrow(array.type());
+    left_ = !has_fields(array);
+    for (const nb::list* rows : {&inputs, &outputs}) {
+      for (const nb::handle row : *rows) {
+        ports_.push_back({row[0], nb::cast<int>(row[1]), row[2], nb::object(row[2][1])});
+        const Operand& operand = program.operand(ports_.back().tensor);
+        const auto size = nb::cast<int64_t>(ports_.back().type.attr("itemsize"));
+        left_ = left_ || size * operand.elements != operand.bytes();
+      }
+    }
   }
 
   // Output name to array; None unless `given` is an array per input in order, or a dictionary of them, which all have the
   // input's type and shape, and all values have a defined result.
-  nb::object run(const nb::tuple& given, double deadline) {
-    if (undefined_) return nb::none();
-    std::vector<Buffer> values(ports_.size());
+  nb::object run(const nb::tuple& given, std::optional<double> deadline) {
+    if (left_) return nb::none();
+    std::vector<nb::object> values(ports_.size());
     const nb::handle first = given.size() == 1 ? nb::handle(given[0]) : nb::handle();
     const bool named = first.is_valid() && PyDict_CheckExact(first.ptr());
     if ((named ? nb::len(first) : given.size()) != sources_) return nb::none();
     for (size_t i = 0; i < sources_; ++i) {
       const nb::handle array = named ? PyDict_GetItem(first.ptr(), ports_[i].name.ptr()) : nb::handle(given[i]).ptr();
-      if (!array.is_valid() || !values[i].take(array, false)) return nb::none();
-      if (!fits(program_.operand(ports_[i].tensor), values[i])) return nb::none();
+      if (!array.is_valid() || !fits(array, ports_[i])) return nb::none();
+      values[i] = nb::borrow(array);
     }
     nb::dict results;
     for (size_t i = sources_; i < ports_.size(); ++i) {
-      const nb::object array = nb::steal(PyObject_Call(empty_.ptr(), ports_[i].kind.ptr(), nullptr));
-      if (!array.is_valid() || PyDict_SetItem(results.ptr(), ports_[i].name.ptr(), array.ptr()) != 0) {
+      values[i] = nb::steal(PyObject_Call(empty_.ptr(), ports_[i].kind.ptr(), nullptr));
+      if (!values[i].is_valid() || PyDict_SetItem(results.ptr(), ports_[i].name.ptr(), values[i].ptr()) != 0) {
         throw nb::python_error();
       }
-      values[i].must_take(array, true);
-      check_bytes(program_.operand(ports_[i].tensor), values[i]);
+      if (!fits(values[i], ports_[i])) throw std::invalid_argument("the array does not fit the tensor");
     }
+    const auto data = [&](size_t i) { return fields_of(values[i]).data; };
     try {
       run_alone(
-          program_, steps_, deadline, kNow,
+          program_, steps_, deadline.value_or(kNever), kNow,
           [&] {
-            for (size_t i = 0; i < sources_; ++i) lend_or_write(program_, ports_[i].tensor, values[i]);
-            for (size_t i = sources_; i < values.size(); ++i) program_.lend(ports_[i].tensor, values[i].data());
+            for (size_t i = 0; i < sources_; ++i) lend_or_write(program_, ports_[i].tensor, data(i));
+            for (size_t i = sources_; i < values.size(); ++i) program_.lend(ports_[i].tensor, data(i));
           },
           [&] {
-            for (size_t i = sources_; i < values.size(); ++i) program_.read(ports_[i].tensor, values[i].data());
+            for (size_t i = sources_; i < values.size(); ++i) program_.read(ports_[i].tensor, data(i));
           });
     } catch (const StepUndefined&) {
-      undefined_ = true;
+      left_ = true;
       return nb::none();
     }
     return std::move(results);
@@ -494,15 +527,26 @@ class Call {
   struct Port {
     nb::object name;
     int tensor;
-    nb::object kind;
+    nb::object kind, type;
   };
+
+  // Whether it is an array of the port's type and shape in C order.
+  bool fits(nb::handle array, const Port& port) const {
+    if (Py_TYPE(array.ptr()) != reinterpret_cast<PyTypeObject*>(array_.ptr())) return false;
+    const ArrayFields& fields = fields_of(array);
+    const std::vector<int64_t>& shape = program_.operand(port.tensor).shape;
+    return fields.type == port.type.ptr() && fields.axes == static_cast<int>(shape.size()) &&
+           std::equal(shape.begin(), shape.end(), fields.shape) &&
+           (fields.flags & ArrayFields::kPlain) == ArrayFields::kPlain;
+  }
 
   Program& program_;
   std::vector<Port> ports_;
-  size_t sources_ = 0;
-  nb::object empty_;
+  size_t sources_;
+  nb::object empty_, array_;
   int steps_;
-  bool undefined_ = false;  // such values have been met: they will come again, and then the reference has its say
+  // To the caller: values without a defined result have been met, which will come again, or arrays lie otherwise.
+  bool left_;
 };
 
 // Runs of `count` samples, one after the other: `given` has the arrays of the first one, in the order of `inputs`, then
@@ -637,7 +681,7 @@ NB_MODULE(_native, module) {
   nb::class_<Call>(module, "Call", "Runs of a program by arrays that nobody has looked at.")
       .def(nb::init<Program&, const nb::list&, const nb::list&, nb::object, int>(), nb::arg("program"),
            nb::arg("inputs"), nb::arg("outputs"), nb::arg("empty"), nb::arg("steps"), nb::keep_alive<1, 2>())
-      .def("run", &Call::run, nb::arg("given"), nb::arg("deadline"),
+      .def("run", &Call::run, nb::arg("given"), nb::arg("deadline").none(),
            "As `Program.run_whole`: name to result; None when what is given is not for it.");
   nb::class_<Turn>(module, "Turn", "A lock that notices when its own thread comes again, and the child of a fork.")
       .def(nb::init<>())

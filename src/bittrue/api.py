@@ -318,7 +318,7 @@ class Session:
         """
         if self._run_call is not None and not named and progress is None:
             # Small networks take microseconds: the usual call goes straight to the C++ core.
-            deadline = math.inf if timeout is None else deadline_of(timeout)
+            deadline = None if timeout is None else deadline_of(timeout)
             try:
                 outputs = self._run_call(positional, deadline)
             except Exception as error:

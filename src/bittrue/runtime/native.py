@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .profile import StepTime
 
 # A call's arguments and its deadline to output name and array.
-RunCall = Callable[[tuple[Any, ...], float], "dict[str, np.ndarray] | None"]
+RunCall = Callable[[tuple[Any, ...], float | None], "dict[str, np.ndarray] | None"]
 
 
 class NativeExecutor:
@@ -300,9 +300,11 @@ class _Program:
     def run_call(self) -> RunCall | None:
         if self._gaps or self._opaque:
             return None
-        names = [tensor.name for tensor in self.plan.tensors]
-        inputs = [(names[i], i) for i in self.plan.inputs]
-        outputs = [(names[i], i, (shape, dtype)) for i, shape, dtype in self._outputs]
+        tensors = self.plan.tensors
+        inputs, outputs = (
+            [(tensors[i].name, i, (tensors[i].shape, np.dtype(tensors[i].type.numpy))) for i in ports]
+            for ports in (self.plan.inputs, self.plan.outputs)
+        )
         call: RunCall = self._module.Call(self._program, inputs, outputs, np.empty, self._length).run
         return call
 
