@@ -64,7 +64,8 @@ module() {
     -DPython_INCLUDE_DIR="$include/python$version" >/dev/null
   cmake --build "$folder/native" -j "${JOBS:-2}" >&2
   mkdir -p "$folder/package"
-  cp -r "$tree/src/bittrue" "$folder/package/"
+  # As old as it is: what has been compiled stays.
+  cp -rp "$tree/src/bittrue" "$folder/package/"
   rm -f "$folder"/package/bittrue/_native*.so
   cp "$folder"/native/_native*.so "$folder/package/bittrue/_native.cpython-${version/./}-aarch64-linux-gnu.so"
 }
@@ -75,7 +76,7 @@ starter() {
   printf '%s\n' '#!/usr/bin/env bash' \
     '[[ -n ${BITTRUE_EMULATED:-} ]] || PYTHONPATH=' \
     "export BITTRUE_EMULATED=1 PYTHONPATH=\${PYTHONPATH:+\$PYTHONPATH:}$folder/package:$folder/site" \
-    "export PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1" \
+    "export PYTHONPYCACHEPREFIX=$folder/compiled OPENBLAS_NUM_THREADS=1" \
     "exec qemu-aarch64 -L $folder/root -0 $folder/root/usr/bin/python $folder/root/usr/bin/python$version \"\$@\"" \
     > "$folder/root/usr/bin/python"
   chmod +x "$folder/root/usr/bin/python"

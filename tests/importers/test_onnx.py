@@ -19,6 +19,7 @@ from bittrue.importers import read_model
 from bittrue.importers.onnx import NEWEST_OPSET, OLDEST_OPSET
 from bittrue.importers.onnx_operators import map_node  # noqa: F401 (the folder's entry)
 from bittrue.importers.onnx_operators.base import MICROSOFT
+from support.runtimes import not_emulated
 
 
 def value(name: str, shape: Any = (2, 2), kind: int = TensorProto.FLOAT) -> ValueInfoProto:
@@ -377,6 +378,7 @@ def test_the_package_is_missed(statement: str) -> None:
     assert 'pip install "bittrue[onnx]"' in done.stdout
 
 
+@not_emulated
 def test_importing_bittrue_is_light() -> None:
     code = (
         "import sys, time; start = time.perf_counter(); import bittrue; took = time.perf_counter() - start;"

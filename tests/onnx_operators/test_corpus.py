@@ -6,6 +6,7 @@ Each is prepared once and run on three samples, the last one of another size whe
 from __future__ import annotations
 
 import json
+import platform
 import sys
 from pathlib import Path
 
@@ -23,7 +24,9 @@ from measure import measure  # noqa: E402
 def test_exported_model(path: Path) -> None:
     network, exporter, _ = path.stem.split(".")
     described = json.loads(path.with_name(f"{network}.{exporter}.json").read_text())
-    assert measure(path, described) == ("equal", "")
+    kind, unsure = measure(path, described)
+    # There the runtime has kernels for binary16 that are not reproduced, and plans say so.
+    assert (kind, unsure) == ("equal", "") or (kind == "marked" and platform.machine() == "aarch64")
 
 
 def test_they_are_there() -> None:

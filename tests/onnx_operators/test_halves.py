@@ -12,7 +12,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state
 
 import bittrue
 from bittrue.rewrites.onnxruntime_optimizer.inserted_casts import SINCE
-from support.differential import assert_same
+from support.differential import assert_same, inexact_names
 from support.fused_models import optimised
 from support.half_chains import half_chain
 from support.half_models import branched, fed, halved
@@ -31,9 +31,12 @@ def _check(content: bytes, feeds: list[np.ndarray]) -> bool:
     theirs = run_runtime(content, feeds)
     if not isinstance(theirs, dict):
         return False
-    ours = bittrue.load(content).prepare(HERE).run(*feeds)
+    session = bittrue.load(content).prepare(HERE)
+    ours, unsure = session.run(*feeds), inexact_names(session.plan)
+    assert not unsure or HERE.endswith("@aarch64")
     for name, value in theirs.items():
-        assert_same(name, ours[name], np.asarray(value))
+        if name not in unsure:
+            assert_same(name, ours[name], np.asarray(value))
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 
 import onnxruntime
@@ -50,4 +51,8 @@ def _without_mapping() -> Iterator[tuple[str, str]]:
 @pytest.mark.skipif(not onnxruntime.__version__.startswith("1.31."), reason="another version has other kernels")
 def test_every_kernel_is_mapped_or_has_a_reason() -> None:
     reasons = {(domain, name) for domain, groups in REASONS.items() for names in groups for name in names}
-    assert set(_without_mapping()) == reasons
+    # On aarch64 kernels of other layouts stand in for those of the files' nodes.
+    found = set(_without_mapping())
+    laid_out = {one for one in found if one[0] == "com.ms.internal.nhwc" or one[1] == "NhwcFusedConv"}
+    assert not laid_out or platform.machine() == "aarch64"
+    assert found - laid_out == reasons

@@ -157,4 +157,5 @@ def test_attention_that_is_not_joined_says_so(form: str) -> None:
         g.several("Split", 3, parts, axis=2)
     g.node("Softmax", scores, axis=2)
     content, _ = g.model()
-    assert bittrue.load(content).prepare(HERE).plan.inexact == (() if form == "none" else ("Softmax",))
+    unsure = [name for name in bittrue.load(content).prepare(HERE).plan.inexact if name == "Softmax"]
+    assert unsure == ([] if form == "none" else ["Softmax"])

@@ -14,7 +14,7 @@ from onnx import TensorProto
 
 import bittrue
 from bittrue.arithmetic import fused
-from support.onnx_models import KIND, MICROSOFT, Checks, check, integers, run_runtime, scale, single, zero_point
+from support.onnx_models import HERE, KIND, MICROSOFT, Checks, check, integers, run_runtime, scale, single, zero_point
 
 
 def _scale(rng: np.random.Generator, far_apart: bool) -> np.ndarray:
@@ -120,7 +120,10 @@ def test_bits_of_the_logistic_function() -> None:
     content, _ = single("Sigmoid", {"x": values}, [TensorProto.FLOAT])
     found = run_runtime(content, [values])
     assert isinstance(found, dict)
-    assert found["y0"].tobytes() == fused.logistic_quotient(values).tobytes()
+    wanted = fused.logistic_quotient(values)
+    if HERE.endswith("@aarch64"):
+        wanted = np.minimum(wanted, np.float32(1))
+    assert found["y0"].tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize("operator", ["QLinearSigmoid", "QLinearLeakyRelu"])

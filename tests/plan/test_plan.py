@@ -19,6 +19,7 @@ import bittrue
 from bittrue.plan.layout import ALIGNMENT, Lifetime, layout
 from support.build import T, chain, single
 from support.graphs import nested_loops, staged
+from support.runtimes import not_emulated
 
 
 def demo() -> bittrue.Session:
@@ -214,6 +215,7 @@ def test_unsupported_types_name_the_supported_ones() -> None:
     assert "s8 s8|s4 s32 -> s8" in str(caught.value)
 
 
+@not_emulated
 def test_work_at_plan_time_is_bounded() -> None:
     """Products of constants that a small file asks for again and again; shapes are worked out all the same."""
     rows = 400

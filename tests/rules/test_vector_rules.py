@@ -338,14 +338,21 @@ def test_extremes_are_told_apart(sign: int) -> None:
         for rule in extreme.RULES.values()
         if not (rule.in_parts or rule.in_vectors or rule.in_packets or rule.in_windows)
     ]
-    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 4
+    assert len({rule.apply(row, sign).tobytes() for rule in rules}) == len(rules) == len(extreme.RULES) - 5
     one_by_one = extreme.RULES["last_in_vectors"].apply
     for vectors, name in ((True, "last_unless_beyond"), (False, "first_unless_beyond")):
         kept = one_by_one(one_by_one(row[:, 0], row[:, 1], sign, vectors), row[:, 2], sign, vectors)
         assert kept.tobytes() == extreme.RULES[name].apply(row, sign).tobytes()
     pairs, in_vectors = np.float32([[np.nan, 1], [1, np.nan], [0.0, -0.0], [0.0, -0.0]]), np.array([False] * 3 + [True])
-    found = extreme.RULES["nan_else_last_in_vectors"].apply(pairs, sign, in_vectors).tobytes()
-    assert found not in {rule.apply(pairs, sign).tobytes() for rule in rules}
+    found = {
+        name: extreme.RULES[f"nan_else_{name}_in_vectors"].apply(pairs, sign, in_vectors).tobytes()
+        for name in ("last", "by_signs")
+    }
+    assert found["last"] not in {rule.apply(pairs, sign).tobytes() for rule in rules}
+    turned = np.concatenate([pairs, pairs[-1:, ::-1]]), sign, np.append(in_vectors, True)
+    last, by_signs = (extreme.RULES[f"nan_else_{name}_in_vectors"].apply(*turned) for name in found)
+    assert np.signbit(last[-2:]).tolist() == [True, False]
+    assert np.signbit(by_signs[-2:]).tolist() == [sign < 0] * 2
     assert extreme.RULES["nan_else_first"].apply(row[:, :0], sign).tolist() == [-sign * np.inf] * 3
     # The last zero lies in an earlier lane.
     zeros = np.full((1, 32), -sign, np.float32)

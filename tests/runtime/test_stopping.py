@@ -20,6 +20,7 @@ from bittrue.errors import StoppedError
 from support import long_models
 from support.build import T, single
 from support.native import needs_native, same
+from support.runtimes import not_emulated
 
 EXECUTORS = ["reference", *(["native"] if bittrue.isas() else [])]
 LIMIT = 1_000_000_000  # iterations: the timeout comes first
@@ -39,6 +40,7 @@ def seconds_too_late(session: bittrue.Session, feed: list[np.ndarray], timeout: 
     return time.monotonic() - start - timeout, caught.value
 
 
+@not_emulated
 @pytest.mark.in_turns(2)
 @needs_native
 @pytest.mark.parametrize("threads", [1, 3])
@@ -304,6 +306,7 @@ print(good)
 """
 
 
+@not_emulated
 @pytest.mark.in_turns(3)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -115,6 +115,7 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
     equal_alone: Counter[str] = Counter()
     table, base = find(name), find(name.removesuffix("@aarch64"))
     own = [row for row in table.rows if row not in base.rows]
+    ruled = {identity(row) for row in table.rows if row.rules}
     import ml_dtypes  # noqa: F401  NumPy knows bfloat16 by it
 
     vectors = list(recorded.read(keep)) if keep and keep.exists() else []
@@ -143,11 +144,12 @@ def judge(name: str, answers: list[Path], keep: Path | None) -> None:
         if tells or not kinds <= seen or number < len(vectors):
             seen |= (telling if tells else set()) | kinds
             kept.cases.append(case)
-    # Of several rows those are to blame that differ in a model of their own, else those that have few equal ones.
+    # Of several rows those are to blame that differ in a model of their own, else those that have few equal ones, with
+    # rules if there are such: movement and comparisons have none.
     alone = {row for rows in differing if len(rows) == 1 for row in rows}
     proven = {row for row, count in equal_alone.items() if count >= _PROVEN} - alone
     for together in differing:
-        for one in together & alone or together - proven or together:
+        for one in together & alone or (together - proven) & ruled or together - proven or together:
             counts[one]["differ"] += 1
     everything = json.loads(TABLE.read_text()) if TABLE.exists() else {}
     # What was counted before of rows that are still there stays, where fewer models or none were answered now, unless

@@ -7,6 +7,7 @@ import platform
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 import bittrue
 
@@ -93,6 +94,12 @@ RUNTIMES = {
     "litert@1.2": Runtime("BUILTIN_REF", "BITTRUE_LITERT_1_2", False, _STRICTER_THAN_1_2),
     "single-rounding": Runtime("", strict=False, may_refuse=_STRICTER_THAN_MICRO),
 }
+
+# tools/python_aarch64.sh says so.
+not_emulated = pytest.mark.skipif(
+    bool(os.environ.get("BITTRUE_EMULATED")),
+    reason="an emulated processor is slow, and its threads are not there in a forked process",
+)
 
 # What runtimes of other formats answered elsewhere: they have tests of their own here.
 _OTHER = Runtime("")

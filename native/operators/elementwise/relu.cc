@@ -1,5 +1,6 @@
 // relu: a change of scale and a clamp, or only the clamp for real numbers.
 #include <limits>
+#include <utility>
 
 #include "operators/core/map.h"
 #include "operators/core/registry.h"
@@ -9,6 +10,24 @@
 
 namespace bittrue {
 namespace {
+
+// What becomes of zeros by nan_else_by_signs_in_vectors, behind a kernel that keeps them.
+class PositiveZeros final : public Kernel {
+ public:
+  PositiveZeros(std::unique_ptr<Kernel> kernel, int64_t elements)
+      : kernel_(std::move(kernel)), in_vectors_(elements / 4 * 4) {}
+  int64_t scratch_bytes(int threads) const override { return kernel_->scratch_bytes(threads); }
+  std::string note() const override { return kernel_->note(); }
+  void run(const Run& run) const override {
+    kernel_->run(run);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    for (int64_t i = 0; i < in_vectors_; ++i) out[i] = out[i] == 0.0f ? 0.0f : out[i];
+  }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+  int64_t in_vectors_;
+};
 
 std::unique_ptr<Kernel> make_relu(const Step& step, const CoreSet& cores) {
   if (step.rules.count("levels")) return make_rectified_levels(step, cores);
@@ -20,8 +39,14 @@ std::unique_ptr<Kernel> make_relu(const Step& step, const CoreSet& cores) {
   const double low = least->second;
   const double high = most == step.reals.end() ? std::numeric_limits<double>::infinity() : most->second;
   require(!(low > high), "the lower end is above the upper one");
+  const bool signs = step.rules.count("extreme") != 0;
+  require(!signs || (type == Type::f32 && low == 0 && step.rule("extreme") == "nan_else_by_signs_in_vectors"),
+          "no native rule for this slot");
   if (type == Type::f32) {
-    return make_real_loop(step, cores, {RealLoop::limit, static_cast<float>(low), static_cast<float>(high)});
+    auto limit = make_real_loop(step, cores, {RealLoop::limit, static_cast<float>(low), static_cast<float>(high)});
+    if (!signs || limit == nullptr) return limit;
+    require(step.input(0).dense() && step.output().dense(), "elements lie apart");
+    return std::make_unique<PositiveZeros>(std::move(limit), step.output().elements);
   }
   return make_map<double, double>(step, [low, high](double x) { return x < low ? low : x > high ? high : x; });
 }

@@ -78,6 +78,20 @@ def _nan_else_last_in_vectors(pairs: np.ndarray, sign: int, vectors: np.ndarray)
     return np.where(np.isnan(first) | ~np.isnan(second) & (beyond | (first == second) & ~vectors), first, second)
 
 
+def _nan_else_by_signs_in_vectors(pairs: np.ndarray, sign: int, vectors: np.ndarray) -> np.ndarray:
+    """As `nan_else_last_in_vectors`, but of two zeros in vectors the one whose sign is beyond the other's.
+
+    >>> pairs = np.float32([[3, np.nan], [0, -0.0], [-0.0, 0], [-0.0, 0]])
+    >>> RULES["nan_else_by_signs_in_vectors"].apply(pairs, 1, np.array([True, True, True, False])).tolist()
+    [nan, 0.0, 0.0, -0.0]
+    """
+    first, second = pairs[:, 0], pairs[:, 1]
+    beyond = first > second if sign > 0 else first < second
+    signed = np.signbit(first) if sign < 0 else ~np.signbit(first)
+    equal = (first == second) & (~vectors | signed)
+    return np.where(np.isnan(first) | ~np.isnan(second) & (beyond | equal), first, second)
+
+
 def _first_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
     """A NaN is beyond nothing, and nothing is beyond it.
 
@@ -213,6 +227,13 @@ RULES: dict[str, ExtremeRule] = {
         _nan_else_last_in_vectors,
         "of two operands the first NaN, else the one beyond the other (below it for minima), of equal ones the second "
         "in whole vectors of 16 bytes and the first elsewhere",
+        exchanges=True,
+        in_vectors=True,
+    ),
+    "nan_else_by_signs_in_vectors": ExtremeRule(
+        _nan_else_by_signs_in_vectors,
+        "of two operands the first NaN, else the one beyond the other (below it for minima), of equal ones the second, "
+        "but +0 (-0 for minima) of zeros, in whole vectors of 16 bytes and the first elsewhere",
         exchanges=True,
         in_vectors=True,
     ),

@@ -64,15 +64,16 @@ def changed(
     """The rows of a table for x86-64, each as the first change that fits it makes it.
 
     Where none does, a row that was seen to differ is inexact, with how often it did; with `unseen_is_inexact` so is
-    one that follows rules and was in no model that ran there. Changed rows are looked up likewise under the name
-    `counted`, if there is one.
+    one that follows rules and was in no model that ran there. Rows are looked up under the name `counted`, if there is
+    one; those that are as on x86-64 and were in no model judged by it, under the table's own.
     """
     changes = tuple(changes)
     found: list[Row] = []
     for row in table.rows:
         change = next((change for change in changes if change.fits(row)), None)
         if change is None:
-            found.append(_counted(table.name, row, unseen_is_inexact))
+            own = identity(row) in on_aarch64().get(counted, {})
+            found.append(_counted(counted if own else table.name, row, unseen_is_inexact))
         elif counted and not change.limit:
             found += (_counted(counted, one, unseen_is_inexact) for one in change.apply(row))
         else:

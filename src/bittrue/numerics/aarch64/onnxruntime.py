@@ -6,7 +6,7 @@ numbers are added in other orders: rows that were seen to differ, or that no mod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...records import replace
 from ..onnxruntime import ONNXRUNTIME
@@ -35,10 +35,21 @@ CHANGES = (
         Change(stem, _OPERATIONS)
         for stem in (*("acos", "asin", "atan", "cos", "elu", "hard_sigmoid", "hard_swish", "log", "sin", "softsign"),)
     ),
+    *(
+        Change(stem, {"extreme": ("nan_else_last_in_vectors", "nan_else_by_signs_in_vectors")})
+        for stem in ("maximum", "minimum")
+    ),
+    *(Change("relu", {"extreme": (None, "nan_else_by_signs_in_vectors")}, inputs=(kind,)) for kind in ("f32", "f64")),
     *(Change(stem, _OPERATIONS, limit=_LIBRARY.format(count)) for stem, count in (("softplus", 71), ("mish", 45))),
     # The logistic function is limited by 1, where its polynomials are one unit above.
     *(Change(stem, _BELOW_1) for stem in ("gelu", "logistic")),
     Change("logistic", {"real_function": ("binary32_fused_below_1",) * 2}),
+    Change(
+        "logistic",
+        {"table": ("binary32_divide_256_even",) * 2},
+        limit="on aarch64 the function is limited by 1: scales whose quotient of 1 is a tie may have another entry",
+        odd=True,
+    ),
     Change("gelu", {"real_function": ("binary32_fused_below_1",) * 2}),
     Change(
         "div",
@@ -178,6 +189,15 @@ _BLOCKS = tuple(
 # Images lie in planes: there are no blocks of channels.
 _OF_BLOCKS = ("cast_halves", "fuse_reals", "mark_planes")
 
+
+def _rewrites(names: Iterable[str]) -> Iterator[str]:
+    yield "mark_other_kernels"
+    for name in names:
+        if name == "fuse_reals":
+            yield "join_scaled_sums"
+        yield f"{name}:0" if name in _OF_BLOCKS else name
+
+
 ONNXRUNTIME_AARCH64 = replace(
     ONNXRUNTIME,
     name="onnxruntime@aarch64",
@@ -198,5 +218,5 @@ ONNXRUNTIME_AARCH64 = replace(
             )
         ),
     ),
-    rewrites=("mark_halves", *(f"{name}:0" if name in _OF_BLOCKS else name for name in ONNXRUNTIME.rewrites)),
+    rewrites=tuple(_rewrites(ONNXRUNTIME.rewrites)),
 )

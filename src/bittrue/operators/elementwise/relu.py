@@ -1,13 +1,17 @@
-"""relu: a change of scale followed by a clamp to an interval of real numbers, named by the attribute `activation`."""
+"""relu: a change of scale followed by a clamp to an interval of real numbers, named by the attribute `activation`.
+
+With slot `extreme` (its rules of vectors), max(x, 0) of real numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ...records import replace
-from ...rules import activation_range
+from ...rules import activation_range, extreme
 from ..core.accumulator import signed_span
 from ..core.base import Call, Lowered, Operator, Step
 from ..core.elementwise import blockwise
@@ -74,6 +78,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [rescale_blocks(step, inputs[0])]
     real = np.promote_types(inputs[0].dtype, np.float32)
     low, high = real.type(step["low"]), real.type(step.parameters.get("high", np.inf))
+    if "extreme" in step.rules:
+        return [_larger(step, inputs[0], low)]
 
     def one(x: np.ndarray) -> np.ndarray:
         return np.where(x < low, low, np.where(x > high, high, x))
@@ -81,16 +87,24 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(one, [inputs[0]], real, real)]
 
 
+def _larger(step: Step, x: np.ndarray, low: np.floating[Any]) -> np.ndarray:
+    """The larger one of every element and `low`, of one array as it lies in memory."""
+    flat, rule = x.reshape(-1), extreme.RULES[step.rules["extreme"]]
+    width = 16 // x.itemsize
+    vectors = np.arange(flat.size) < flat.size // width * width
+    return np.asarray(rule.apply(np.stack([flat, np.full_like(flat, low)], axis=1), 1, vectors)).reshape(x.shape)
+
+
 def limits(step: Step, values: Sequence[np.ndarray | None]) -> tuple[float, float] | None:
     """The interval of real numbers."""
-    if level_functions.made(step) or step.arrays or "scale_form" in step.rules:
+    if level_functions.made(step) or step.arrays or "scale_form" in step.rules or "extreme" in step.rules:
         return None
     return float(step["low"]), float(step.parameters.get("high", np.inf))  # type: ignore[arg-type]
 
 
 OPERATOR = Operator(
     "relu",
-    ("scale_form", "rescale", "shift_count", "store", "activation_range", "input_range", "levels"),
+    ("scale_form", "rescale", "shift_count", "store", "activation_range", "input_range", "levels", "extreme"),
     unary_shape,
     lower,
     reference,

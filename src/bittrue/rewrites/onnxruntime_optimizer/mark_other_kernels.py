@@ -1,13 +1,13 @@
-"""mark_halves: nodes whose kernels for binary16 have an arithmetic of their own, and all that follows from them.
+"""mark_other_kernels: nodes whose kernels on aarch64 are not reproduced, and all that follows from them.
 
-On aarch64 the runtime has kernels for binary16 where it inserts casts elsewhere. What they compute is not reproduced:
-such nodes are computed by way of casts all the same, and every node that replaces one is marked, too (`Editor`).
-Source: ONNX Runtime 1.31.1 for aarch64, the types of its kernels.
+There are kernels for binary16 where the runtime inserts casts elsewhere, and some operators that are several nodes here
+join a product and the sum behind it. Such nodes are computed as on x86-64 all the same, and every node that replaces
+one is marked, too (`Editor`). Source: ONNX Runtime 1.31.1 for aarch64, the types of its kernels; run.
 """
 
 from __future__ import annotations
 
-from ...graph import UNREPRODUCED, Graph
+from ...graph import UNREPRODUCED, Graph, Node
 from .. import Shapes
 from ..editing import Editor
 from .inserted_casts import has_halves
@@ -28,9 +28,11 @@ _SINCE = {
     "MaxPool": 8,
     "Relu": 6,
 }
+# Operators that join products and sums, and what becomes a difference of two products.
+_JOINED = ("BranchwiseRMSNorm", "CDist", "EngramGate", "GatedAdd", "GatedRMSNorm")
 _NOTE = (
-    "ONNX Runtime has kernels for binary16 on aarch64, which are not reproduced: what {} of this graph's nodes and"
-    " those behind them give may differ from the runtime's in bits"
+    "ONNX Runtime has other kernels on aarch64 (for binary16, {}), which are not reproduced: what {} of this graph's"
+    " nodes and those behind them give may differ from the runtime's in bits"
 )
 
 
@@ -43,9 +45,15 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """
     editor, marked, count = Editor(graph, shapes), set[int](), 0
     for node in editor.nodes():
-        own = node.version >= _SINCE.get(node.source, 1 << 30) and has_halves(editor, [node])
+        own = _is_other(editor, node)
         if own or not marked.isdisjoint(node.inputs):
             count += own
             marked.update(node.outputs)
             editor.change(node, attributes={**node.attributes, UNREPRODUCED: True})
-    return (editor.finish(), (_NOTE.format(count),)) if count else (graph, ())
+    return (editor.finish(), (_NOTE.format(", ".join(_JOINED), count),)) if count else (graph, ())
+
+
+def _is_other(editor: Editor, node: Node) -> bool:
+    if node.source in _JOINED or (node.source == "MatMulNBits" and node.operator == "sub"):
+        return True
+    return node.version >= _SINCE.get(node.source, 1 << 30) and has_halves(editor, [node])
