@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
+from bittrue.arithmetic import floats
 from support.differential import assert_same
 from support.onnx_models import HERE, build, cases, check, needs_wide, run_runtime, value_info
 from support.real_graphs import RealGraphMaker
@@ -305,3 +306,28 @@ def test_images_enlarged_to_sizes(
     assert isinstance(theirs, dict)
     ours = bittrue.load(model.SerializeToString()).prepare(HERE, shapes=shapes)
     assert_same("y", ours.run(*inputs.values())["y"], theirs["y"])
+
+
+def test_biases_of_integer_products_on_aarch64() -> None:
+    """There the bias is part of the product, whichever operand it is: one rounding of product and sum."""
+    rng = np.random.default_rng(5)
+    constants = {"w": rng.integers(-127, 128, (16, 40)).astype(np.int8), "ws": np.float32(0.02)}
+    constants["b"] = rng.standard_normal(40).astype(np.float32)
+    x = rng.standard_normal((7, 16)).astype(np.float32)
+    for turned in (False, True):
+        nodes = [
+            helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+            helper.make_node("MatMulInteger", ["q", "w", "z"], ["sums"]),
+            helper.make_node("Cast", ["sums"], ["real"], to=TensorProto.FLOAT),
+            helper.make_node("Mul", ["s", "ws"], ["factor"]),
+            helper.make_node("Mul", ["real", "factor"], ["product"]),
+            helper.make_node("Add", ["b", "product"] if turned else ["product", "b"], ["y"]),
+        ]
+        content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants)
+        model = bittrue.load(content)
+        elsewhere, here = (model.prepare(name).run(*feeds)["y"] for name in ("onnxruntime@aarch64", "onnxruntime"))
+        steps = model.prepare("onnxruntime", executor="reference").trace(*feeds)
+        real, factor = steps["sums"].astype(np.float32), np.float32(steps["s"] * constants["ws"])
+        assert here.tobytes() == (real * factor + constants["b"]).tobytes()
+        assert elsewhere.tobytes() == floats.fused_multiply_add(real, factor, constants["b"]).tobytes()
+        assert elsewhere.tobytes() != here.tobytes()
