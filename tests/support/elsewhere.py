@@ -30,7 +30,8 @@ from . import recorded
 from .oracle import Answer
 
 TABLE = Path(__file__).resolve().parents[2] / "src" / "bittrue" / "numerics" / "aarch64.json"
-_SECONDS = 60
+# Emulated ones take a minute to begin.
+_SECONDS = 180
 # Models of a row alone that gave equal bytes, from which on a difference in a larger model is laid to its other rows.
 _PROVEN = 8
 # Vectors are kept of one row per operator and type of the result, of these types and of at most so many bytes.
@@ -71,15 +72,9 @@ def suite(name: str, target: Path) -> None:
 
 def answer(source: Path, target: Path, resolver: str) -> None:
     """The cases of a file again, with what the runtime installed here answers."""
-    serve = _serve
-    if resolver == "onnxruntime":
-        from . import onnx_models  # noqa: F401
-
-        serve = _serve_onnx
-    else:
-        import ai_edge_litert.interpreter  # noqa: F401
-
-    context = multiprocessing.get_context("fork")
+    serve = _serve_onnx if resolver == "onnxruntime" else _serve
+    # An emulated process that was forked cannot start threads.
+    context = multiprocessing.get_context("spawn")
     worker, found = None, recorded.Recorder()
     for case in recorded.read(source):
         if worker is None:
