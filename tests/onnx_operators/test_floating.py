@@ -127,7 +127,7 @@ def test_batches_of_numbers_have_one_channel(channels: int, outcome: str) -> Non
 
 
 def test_logistic_function_above_1() -> None:
-    """Of all numbers from 17.4 to 18, where it should be 1, 20 give one unit more."""
+    """Of all numbers from 17.4 to 18, where it should be 1, 20 give one unit more; on aarch64 it is limited."""
     x = np.arange(*np.float32([17.4, 18]).view(np.int32), dtype=np.int32).view(np.float32)
     for content, feeds in (
         single("Sigmoid", {"x": x}, [TensorProto.FLOAT]),
@@ -141,7 +141,8 @@ def test_logistic_function_above_1() -> None:
     ):
         assert check(content, feeds) == "equal"
     content, feeds = single("Sigmoid", {"x": x}, [TensorProto.FLOAT])
-    assert (bittrue.load(content).prepare(HERE).run(*feeds)["y0"] > 1).sum() == 20
+    for numerics, count in (("onnxruntime", 20), ("onnxruntime@aarch64", 0)):
+        assert (bittrue.load(content).prepare(numerics).run(*feeds)["y0"] > 1).sum() == count
 
 
 @pytest.mark.parametrize("operator", ["Cos", "Sin"])
