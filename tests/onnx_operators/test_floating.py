@@ -19,7 +19,6 @@ import bittrue
 from support.differential import assert_same
 from support.floating_models import GENERATORS, reals
 from support.onnx_models import (
-    HERE,
     MICROSOFT,
     Checks,
     Refused,
