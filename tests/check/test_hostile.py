@@ -11,6 +11,7 @@ import pytest
 
 import bittrue
 from support.build import T, single
+from support.runtimes import not_emulated
 from support.shared import shared_models
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
@@ -41,6 +42,7 @@ def test_mutations_of_the_fixtures(tmp_path: Path, request: pytest.FixtureReques
     assert counts["found"] > len(tried) // 5
 
 
+@not_emulated
 @pytest.mark.parametrize("kind", ["differing", "int16"])
 def test_many_inputs_take_no_quadratic_time(kind: str) -> None:
     count = 20_000

