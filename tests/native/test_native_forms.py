@@ -14,7 +14,14 @@ from support.onnx_models import build
 
 _SHAPE = (2, 5, 37)
 _ODD = (0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1e-39)
-_TYPES: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "s32": np.int32, "s64": np.int64, "u8": np.uint8}
+_TYPES: dict[str, Any] = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "s32": np.int32,
+    "s64": np.int64,
+    "u8": np.uint8,
+    "u32": np.uint32,
+}
 
 
 def _check(nodes: list[NodeProto], feeds: dict[str, np.ndarray], constants: dict[str, Any]) -> str:
@@ -51,17 +58,23 @@ def _numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...], odd: b
         ("GreaterOrEqual", "f32 f64 s32 s64"),
         ("Div", "f32 f64"),
         ("Mod", "f32 f64"),
+        ("Div", "s32"),
+        ("BitShift", "u8 u32"),
     ],
 )
 def test_two_numbers(operator: str, kinds: str, second: tuple[int, ...]) -> None:
     """The single operand first, too; NaN, infinities and zeros of both signs."""
     rng = np.random.default_rng(len(operator))
-    fmod: dict[str, Any] = {"fmod": 1} if operator == "Mod" else {}
-    node = helper.make_node(operator, ["a", "b"], ["y"], **fmod)
+    given: dict[str, dict[str, Any]] = {"Mod": {"fmod": 1}, "BitShift": {"direction": "LEFT"}}
+    node = helper.make_node(operator, ["a", "b"], ["y"], **given.get(operator, {}))
     for kind in kinds.split():
         for odd in (False, True):
             shapes = (_SHAPE, second) if odd or operator == "Mod" else (second, _SHAPE)
             a, b = (_numbers(rng, kind, shape, odd) for shape in shapes)
+            if operator == "BitShift":
+                b %= 40
+            elif operator == "Div" and kind == "s32":
+                b[...] = np.where(rng.random(b.shape) < 0.5, b % 9 + 1, b | 1)
             _check([node], {"a": a, "b": b}, {})
 
 
@@ -123,6 +136,8 @@ def test_products(kind: str) -> None:
         ("Sign", "f32", {}),
         ("Sign", "f64", {}),
         ("IsNaN", "f32", {}),
+        ("IsNaN", "f64", {}),
+        ("IsInf", "f64", {}),
         ("IsInf", "f32", {"detect_positive": 0}),
         ("Hardmax", "f32", {"axis": -1}),
         ("Hardmax", "f32", {"axis": 1}),

@@ -10,7 +10,17 @@ namespace {
 
 // 8-bit integers are stored unsigned; `flip` leads back to the plan's own value. It is half the range: the highest bit.
 template <class Stored, class T>
-std::unique_ptr<Kernel> make_shift_down(const Step& step, int flip, bool clamped) {
+std::unique_ptr<Kernel> make_shifted(const Step& step, int flip, bool clamped) {
+  if (step.integer("up", 0, 1) != 0) {
+    return make_zip<Stored, Stored>(step, [flip, clamped](Stored a, Stored b) {
+      const auto x = static_cast<T>(a - flip), places = static_cast<T>(b - flip);
+      constexpr int kMost = 8 * sizeof(T) - 1;
+      const bool beyond = places < 0 || static_cast<int64_t>(places) > kMost;
+      const int shift = places < 0 ? 0 : static_cast<int>(std::min<int64_t>(places, kMost));
+      return static_cast<Stored>(beyond && !clamped ? static_cast<uint64_t>(flip)
+                                                    : (static_cast<uint64_t>(x) << shift) + flip);
+    });
+  }
   return make_zip<Stored, Stored>(step, [flip, clamped](Stored a, Stored b) {
     const auto x = static_cast<T>(a - flip), places = static_cast<T>(b - flip);
     constexpr int kMost = 8 * sizeof(T) - 1;
@@ -81,16 +91,15 @@ std::unique_ptr<Kernel> make_bitwise_not(const Step& step, const CoreSet&) {
 std::unique_ptr<Kernel> make_shift(const Step& step, const CoreSet&) {
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
-  require(step.integer("up", 0, 1) == 0, "no native kernel moves bits up");
   const bool clamped = step.rule("shift") == "places_clamped";
   if (!clamped && step.rule("shift") != "nothing_beyond") return nullptr;
   switch (type) {
-    case Type::s8: return make_shift_down<uint8_t, int8_t>(step, flip_of(type), clamped);
-    case Type::u8: return make_shift_down<uint8_t, uint8_t>(step, 0, clamped);
-    case Type::s16: return make_shift_down<int16_t, int16_t>(step, 0, clamped);
-    case Type::u16: return make_shift_down<uint16_t, uint16_t>(step, 0, clamped);
-    case Type::s32: return make_shift_down<int32_t, int32_t>(step, 0, clamped);
-    case Type::u32: return make_shift_down<uint32_t, uint32_t>(step, 0, clamped);
+    case Type::s8: return make_shifted<uint8_t, int8_t>(step, flip_of(type), clamped);
+    case Type::u8: return make_shifted<uint8_t, uint8_t>(step, 0, clamped);
+    case Type::s16: return make_shifted<int16_t, int16_t>(step, 0, clamped);
+    case Type::u16: return make_shifted<uint16_t, uint16_t>(step, 0, clamped);
+    case Type::s32: return make_shifted<int32_t, int32_t>(step, 0, clamped);
+    case Type::u32: return make_shifted<uint32_t, uint32_t>(step, 0, clamped);
     default: return nullptr;
   }
 }

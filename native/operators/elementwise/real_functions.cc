@@ -144,10 +144,23 @@ std::unique_ptr<Kernel> not_finite_of(const Step& step, Bits infinity) {
   });
 }
 
-std::unique_ptr<Kernel> make_not_finite(const Step& step, const CoreSet&) {
+// What differs from itself.
+std::unique_ptr<Kernel> make_nan(const Step& step, const CoreSet& cores, PairLoop::Number number, size_t bytes) {
+  const auto block = [core = cores.pair_loop(), number](const uint8_t* const* in, uint8_t* out, int64_t count) {
+    core({PairLoop::not_equal, number}, in[0], in[0], out, count);
+  };
+  return make_blocks(step, {bytes}, 1, BlockFunction(block));
+}
+
+std::unique_ptr<Kernel> make_not_finite(const Step& step, const CoreSet& cores) {
   const std::string& type = step.text("dtype");
   require(step.output().type == Type::boolean, "no native kernel for these types");
+  if (step.integer("nan", 0, 1) != 0 && step.integer("negative", 0, 1) == 0 && step.integer("positive", 0, 1) == 0) {
+    if (type == "f32") return make_nan(step, cores, PairLoop::f32, 4);
+    if (type == "f64") return make_nan(step, cores, PairLoop::f64, 8);
+  }
   if (type == "f32") return not_finite_of<uint32_t>(step, 0x7f800000u);
+  if (type == "f64") return not_finite_of<uint64_t>(step, 0x7ff0000000000000u);
   if (type == "f16") return not_finite_of<uint16_t>(step, 0x7c00u);
   return type == "bf16" ? not_finite_of<uint16_t>(step, 0x7f80u) : nullptr;
 }
