@@ -46,7 +46,7 @@ void for_rows(const Run& run, int64_t rows, int64_t length, const Body& body) {
 template <class Value, class Operation>
 auto packet_fold(const Value& value, int64_t count, int64_t start, const Operation& operation) {
   using T = std::decay_t<decltype(value(0))>;
-  constexpr int64_t kLanes = 16 / sizeof(T);
+  constexpr int kLanes = 16 / sizeof(T);
   const int64_t first = std::min<int64_t>((kLanes - start % kLanes) % kLanes, count), whole = (count - first) / kLanes;
   if (whole == 0) {
     T kept = value(0);
@@ -55,19 +55,22 @@ auto packet_fold(const Value& value, int64_t count, int64_t start, const Operati
   }
   T one[kLanes], two[kLanes] = {};
   const auto packet = [&](int64_t index, T* lanes) {
-    for (int64_t l = 0; l < kLanes; ++l) lanes[l] = operation(lanes[l], value(first + kLanes * index + l));
+    for (int l = 0; l < kLanes; ++l) lanes[l] = operation(lanes[l], value(first + kLanes * index + l));
   };
-  for (int64_t l = 0; l < kLanes; ++l) one[l] = value(first + l);
+  for (int l = 0; l < kLanes; ++l) one[l] = value(first + l);
   if (whole > 1) {
-    for (int64_t l = 0; l < kLanes; ++l) two[l] = value(first + kLanes + l);
+    for (int l = 0; l < kLanes; ++l) two[l] = value(first + kLanes + l);
     for (int64_t i = 2; i + 2 <= whole; i += 2) packet(i, one), packet(i + 1, two);
-    for (int64_t l = 0; l < kLanes; ++l) one[l] = operation(one[l], two[l]);
+    for (int l = 0; l < kLanes; ++l) one[l] = operation(one[l], two[l]);
     if (whole % 2 == 1) packet(whole - 1, one);
   }
-  for (int64_t half = kLanes / 2; half > 0; half /= 2) {
-    for (int64_t l = 0; l < half; ++l) one[l] = operation(one[l], one[l + half]);
+  // Without loops, so that lanes stay in registers.
+  T kept;
+  if constexpr (kLanes == 4) {
+    kept = operation(operation(one[0], one[2]), operation(one[1], one[3]));
+  } else {
+    kept = operation(one[0], one[1]);
   }
-  T kept = one[0];
   for (int64_t i = 0; i < first; ++i) kept = operation(kept, value(i));
   for (int64_t i = first + kLanes * whole; i < count; ++i) kept = operation(kept, value(i));
   return kept;
