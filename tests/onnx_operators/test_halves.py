@@ -68,6 +68,47 @@ def test_branches(request: pytest.FixtureRequest) -> None:
 
 
 @needs_wide
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("projections", [1, 2])
+def test_sizes_that_a_reshape_keeps(projections: int, inside: bool) -> None:
+    """What asks a normalization for sizes that a Reshape has already, goes, and it stands alone then.
+
+    Equal nodes are one before, whose sizes several Reshapes read: these stay. In a branch equal constants are several.
+    """
+    rng = np.random.default_rng(projections)
+    constants = {name: rng.standard_normal(16).astype(np.float16) for name in ("scale", "bias")} | {
+        "axes": np.int64([0])
+    }
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"]),
+        helper.make_node("LayerNormalization", ["e", "scale", "bias"], ["n"]),
+    ]
+    for k in range(projections):
+        constants |= {f"w{k}": _halves(rng, 16, 16), f"four{k}": np.int64([4])}
+        nodes += [helper.make_node("MatMul", ["n", f"w{k}"], [f"p{k}"]), helper.make_node("Shape", ["n"], [f"s{k}"])]
+        for axis in (0, 1):
+            constants[f"{axis} of {k}"] = np.array(axis)
+            nodes.append(helper.make_node("Gather", [f"s{k}", f"{axis} of {k}"], [f"g{axis}{k}"]))
+            nodes.append(helper.make_node("Unsqueeze", [f"g{axis}{k}", "axes"], [f"u{axis}{k}"]))
+        nodes.append(helper.make_node("Concat", [f"u0{k}", f"u1{k}", f"four{k}", f"four{k}"], [f"c{k}"], axis=0))
+        nodes.append(helper.make_node("Reshape", [f"p{k}", f"c{k}"], [f"y{k}"]))
+    initializers = [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT16, ["N", "S", 16])]
+    outputs = [helper.make_tensor_value_info(f"y{k}", TensorProto.FLOAT16, None) for k in range(projections)]
+    feeds = [_halves(rng, 2, 3, 16)]
+    if inside:
+        branch = helper.make_graph(nodes, "branch", [], outputs, initializers)
+        names = [value.name for value in outputs]
+        nodes, initializers = [helper.make_node("If", ["c"], names, then_branch=branch, else_branch=branch)], []
+        inputs.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+        feeds.append(np.array(True))
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, initializers)
+    assert _check(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString(), feeds
+    )
+
+
+@needs_wide
 def test_pairs(request: pytest.FixtureRequest) -> None:
     """Quantizations and dequantizations with binary16 scales."""
     ran = 0

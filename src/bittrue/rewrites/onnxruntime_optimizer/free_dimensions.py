@@ -92,6 +92,11 @@ def inferred_sizes(editor: Editor, shapes: Shapes) -> Callable[[int], Sizes | No
     return _Walk(editor, shapes).inferred.get if _leaves_computed_free(editor, shapes) else lambda index: None
 
 
+def reshape_targets(editor: Editor, shapes: Shapes) -> Callable[[Node], list[int] | None]:
+    """Gives the constant that the runtime makes of a Concat of sizes that a Reshape reads; None where it makes none."""
+    return _Walk(editor, shapes).target
+
+
 def folded_values(editor: Editor, shapes: Shapes) -> Values:
     """Gives the values that the runtime's constant folding leaves: no size of a tensor that has free ones besides."""
     return _Walk(editor, shapes).folded if leaves_sizes_free(editor) else editor.value
@@ -174,7 +179,7 @@ class _Walk:
             return ((UNKNOWN,),)
         if node.source == "Size":
             return ((),)
-        target = self._target(node) if node.source == "Reshape" else None
+        target = self.target(node) if node.source == "Reshape" else None
         if target is not None:
             return (tuple(UNKNOWN if size in (0, -1) else size for size in target),)
         ranked = node.source == "Reshape" and node.version >= _RANKED_RESHAPE
@@ -413,7 +418,7 @@ class _Walk:
     def reshape(self, node: Node, first: Sizes) -> Sequence[Sizes | None]:
         if node.source != "Reshape":
             return ()
-        target = self._target(node)
+        target = self.target(node)
         if target is None:
             return (self._of_rank(node.inputs[1]) if node.version >= _RANKED_RESHAPE else None,)
         keeps = node.attributes.get("zeros") == "copied"
@@ -471,7 +476,7 @@ class _Walk:
         return whole // part if part else UNKNOWN
 
     # -- reshapes to sizes of other tensors ------------------------------------------------------------------------
-    def _target(self, node: Node) -> list[int] | None:
+    def target(self, node: Node) -> list[int] | None:
         """The constant that a Reshape reads, or what the runtime makes of a Concat of sizes: 0 keeps one, -1 fits."""
         value = self.folded(node.inputs[1])
         if value is not None:
@@ -481,7 +486,7 @@ class _Walk:
             return None
         target: list[int] = []
         for index in concat.inputs:
-            part = self.folded(index)
+            part = self._own(index)
             if part is not None:
                 target += [int(size) for size in part.reshape(-1)]
             elif self._keeps(index, node, len(target)):
@@ -499,7 +504,7 @@ class _Walk:
         shape = self.editor.writer(gather.inputs[0]) if gather is not None else None
         if unsqueeze is None or unsqueeze.source != "Unsqueeze" or gather is None or gather.source != "Gather":
             return False
-        place = self.editor.value(gather.inputs[1])
+        place = self._own(gather.inputs[1])
         if (
             shape is None
             or shape.source != "Shape"
@@ -514,6 +519,10 @@ class _Walk:
         if one is None or two is None or axis >= min(len(one), len(two)):
             return False
         return one[axis] == two[axis] != UNKNOWN
+
+    def _own(self, index: int | None) -> np.ndarray | None:
+        """The value of a constant, but not of one of a graph further out."""
+        return None if index is not None and self.editor.tensors[index].outside else self.folded(index)
 
     def folded(self, index: int | None) -> np.ndarray | None:
         """A value that follows from constants and from shapes that the runtime knows whole."""

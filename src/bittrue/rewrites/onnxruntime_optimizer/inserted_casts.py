@@ -15,7 +15,7 @@ from ...graph import Attribute, Node, data_type
 from .. import Shapes
 from ..editing import Editor
 from .free_dimensions import Sizes, inferred_sizes
-from .join_reshapes import join_reshapes
+from .join_reshapes import join_reshapes, settle_targets
 from .split_slices import split_slices
 
 _HALF, _BRAIN, _SINGLE = "f16", "bf16", "f32"
@@ -80,6 +80,7 @@ class Casts:
     def insert(self) -> None:
         """Around every node without a kernel, and around those that stand alone between such nodes."""
         editor = self.editor
+        settle_targets(editor, self._shapes)
         join_reshapes(editor, self._shapes, _HALF)
         entered = split_slices(editor, self._shapes, _HALF)
         nodes = editor.nodes()
@@ -329,9 +330,9 @@ def _bits(dtype: str) -> int:
 
 
 def share_halves(editor: Editor) -> None:
-    """Small constants of binary16 that are equal are one, before anybody counts who reads them."""
+    """Small constants of binary16 in the main graph that are equal are one, before anybody counts who reads them."""
     first: dict[object, int] = {}
-    for node in editor.nodes():
+    for node in () if editor.graph.called else editor.nodes():
         for position, index in enumerate(node.inputs):
             tensor = None if index is None else editor.tensors[index]
             if index is None or tensor is None or not tensor.is_constant or tensor.dtype != _HALF:

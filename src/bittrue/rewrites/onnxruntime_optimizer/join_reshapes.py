@@ -1,4 +1,5 @@
-"""Reshapes one behind the other become one, which may stand alone among nodes that are widened.
+"""Reshapes one behind the other become one, which may stand alone among nodes that are widened; those to sizes of
+other tensors read constants, so that nothing asks these for their sizes.
 
 The values are the same. Source: ONNX Runtime 1.31.1, ReshapeFusion; tests/onnx_operators/test_halves.py compares bytes.
 """
@@ -12,7 +13,7 @@ import numpy as np
 from ...graph import Attribute, Node
 from .. import Shapes
 from ..editing import Editor
-from .free_dimensions import known_numbers
+from .free_dimensions import known_numbers, reshape_targets
 
 _VIEWS = ("Reshape", "Squeeze", "Unsqueeze")
 
@@ -38,6 +39,32 @@ def join_reshapes(editor: Editor, shapes: Shapes, dtype: str) -> None:
         attributes: dict[str, Attribute] = {**first.attributes, "made": True}
         inputs = (first.inputs[0], shape)
         editor.add(first, first.operator, inputs, last.outputs, attributes, source=first.source, version=first.version)
+
+
+def settle_targets(editor: Editor, shapes: Shapes) -> None:
+    """A constant in place of a Concat of sizes that one Reshape alone reads."""
+    found = [node for node in editor.nodes() if node.source == "Reshape" and node.attributes.get("zeros") == "copied"]
+    concats = {node: writer for node in found if (writer := editor.writer(node.inputs[1])) is not None}
+    concats = {node: writer for node, writer in concats.items() if writer.source == "Concat"}
+    if not concats:
+        return
+    target = reshape_targets(editor, shapes)
+    for node, sizes in [(node, target(node)) for node in concats]:
+        if sizes is not None:
+            name = f"{editor.tensors[node.outputs[0]].name}/sizes"
+            editor.redirect(node, 1, editor.constant(np.array(sizes, np.int64), name, "s64"))
+            _drop(editor, concats[node])
+
+
+def _drop(editor: Editor, node: Node) -> None:
+    """The node goes, if nobody reads it, and then those that it reads."""
+    if editor.edges(node) or editor.gives_result(node):
+        return
+    before = [editor.writer(index) for index in node.inputs]
+    editor.remove(node)
+    for one in before:
+        if one is not None and editor.alive(one) and one.source in ("Unsqueeze", "Gather", "Shape"):
+            _drop(editor, one)
 
 
 def _follower(editor: Editor, node: Node) -> Node | None:

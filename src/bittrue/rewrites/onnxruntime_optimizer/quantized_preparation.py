@@ -130,8 +130,9 @@ _MARKS = ("defines", "inserted", "names_type")
 def share_equal(editor: Editor, *, constants: bool = True) -> None:
     """Nodes that compute the same become one, but for dequantizations, which belong to their readers, and these.
 
-    `constants`: small ones that are equal are one, which the runtime sees to only once.
+    `constants`: small ones that are equal are one, which the runtime sees to only once, and in the main graph alone.
     """
+    constants = constants and not editor.graph.called
     seen: dict[object, Node] = {}
     free = leaves_sizes_free(editor)
     for planned in editor.nodes_from_the_end():
