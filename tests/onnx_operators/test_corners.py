@@ -1,7 +1,8 @@
 """Corners of single operators: nothing to reduce, no axes, exponents of other types, rows of zeros, floats of 8 bits.
 
 Stems: sum, mean, reduce_prod, arg_max, arg_min, topk_v2, power, lp_normalization, dequantize,
-average_pool, group_normalization, mean_variance_normalization, matmul, shrink, cosine_window, inference, reverse_sequence.
+average_pool, group_normalization, mean_variance_normalization, matmul, shrink, cosine_window, inference,
+reverse_sequence.
 """
 
 from __future__ import annotations
@@ -227,3 +228,12 @@ def test_windows_of_one_sample(operator: str, kind: int) -> None:
     for periodic in (0, 1):
         attributes = {"output_datatype": kind, "periodic": periodic}
         assert check(*single(operator, {"size": np.array(1, np.int64)}, [kind], attributes)) == "equal"
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("beta", [0.0, -2.0])
+def test_what_is_added_to_nothing(kind: type, beta: float) -> None:
+    """Without products beta counts only where it is 0."""
+    operands = {"a": np.zeros((2, 0), kind), "b": np.zeros((0, 3), kind), "c": np.array([1, -2, 3], kind)}
+    result = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    assert check(*single("Gemm", operands, [result], {"beta": beta, "alpha": 1.5}, opset=13)) == "equal"

@@ -44,7 +44,8 @@ class RealProductRule:
     Arrays are binary32; `c` broadcasts over the result, None stands for nothing to add. Products of batches are made
     one by one by `products`. Convolutions add up blocks of `blocked_channels` channels; 0: there are none,
     but transposed ones multiply first and add taps up then; None: they do neither. Columns
-    of `b` that are windows inside of an image are multiplied by `inside` where there is such a function.
+    of `b` that are windows inside of an image are multiplied by `inside` where there is such a function. Without
+    products c itself is the result where it is `kept_alone`, whatever beta is but 0.
     """
 
     apply: Callable[[np.ndarray, np.ndarray, np.ndarray | None, float, float, Layout], np.ndarray]
@@ -52,6 +53,7 @@ class RealProductRule:
     source: str
     blocked_channels: int | None = None
     inside: Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray] | None = None
+    kept_alone: bool = False
 
 
 def products(
@@ -337,12 +339,14 @@ RULES: dict[str, RealProductRule] = {
         "in 8 lanes, or fuse them in 16 lanes where the operator says so",
         "a library of matrix kernels for x86-64 with 512-bit vectors, read; verified by running",
         blocked_channels=16,
+        kept_alone=True,
     ),
     "binary32_fused_blocks_of_8": RealProductRule(
         partial(_fused_blocks, lanes=8),
         "as binary32_fused_blocks, with 8 lanes where the operator asks for fused ones, and blocks of 8 channels",
         "the same library's kernels for 256-bit vectors, read; verified by running",
         blocked_channels=8,
+        kept_alone=True,
     ),
     "binary32_fused_blocks_alike": RealProductRule(
         _fused_blocks_alike,
@@ -351,6 +355,7 @@ RULES: dict[str, RealProductRule] = {
         "the operator asks for fused ones, are folded by neighbours",
         "the same library's kernels for aarch64, read; verified by running",
         blocked_channels=0,
+        kept_alone=True,
     ),
     "binary32_fused_windows_of_7": RealProductRule(
         _window_in_turn,
@@ -364,5 +369,6 @@ RULES: dict[str, RealProductRule] = {
         "of binary64 numbers: blocks of 128 terms (256 up to 32 columns, 512 up to 16, where there are more terms than "
         "columns), each a chain of fused multiply-adds from 0 on, s = fma(block, alpha, s), s = beta * c at first",
         "a library of matrix kernels for x86-64; verified by running",
+        kept_alone=True,
     ),
 }

@@ -35,6 +35,9 @@ def lower(call: Call) -> Lowered:
     if given.get("apart_b") and math.prod(b.shape[:-2]) > 1 and shape[-1] == 1:
         parameters["turned_b"] = parameters["turned_b"] or shape[-2] != 1 or parameters["turned_a"]
     depth = a.shape[-2 if a.rank > 1 and parameters["transpose_a"] else -1]
+    rule = real_product.RULES.get(call.rules.get("real_product", ""))
+    if not depth and parameters["beta"] and rule is not None and rule.kept_alone:
+        parameters["beta"] = 1.0
     return Lowered(
         parameters={
             **parameters,
