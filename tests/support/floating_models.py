@@ -396,8 +396,10 @@ def _batch(rng: np.random.Generator) -> Model:
     training = opset >= 14 and rng.random() < 0.3
     if training:
         attributes |= {"training_mode": 1, "momentum": float(F32(rng.random()))}
-    return single("BatchNormalization", operands, [_FLOAT] * (3 if training else 1), attributes, opset=opset,
-                  constants=constants)  # fmt: skip
+    kind = np.dtype(np.float64 if training and rng.random() < 0.5 else F32)
+    results = [helper.np_dtype_to_tensor_dtype(kind)] * (3 if training else 1)
+    operands = {name: value.astype(kind) for name, value in operands.items()}
+    return single("BatchNormalization", operands, results, attributes, opset=opset, constants=constants)
 
 
 def _spread(rng: np.random.Generator, shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

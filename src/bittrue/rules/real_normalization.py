@@ -463,23 +463,23 @@ def _batch_in_packets(
     momentum: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sums of every channel of every image in packets, then image by image; the root is of the reciprocal."""
-    rows = x.reshape(-1, x.shape[2])
-    starts, count = np.arange(rows.shape[0]) * x.shape[2], np.float32(x.shape[0] * x.shape[2])
+    rows, kind, width = x.reshape(-1, x.shape[2]), x.dtype.type, 16 // x.itemsize
+    starts, count, one = np.arange(rows.shape[0]) * x.shape[2], kind(x.shape[0] * x.shape[2]), kind(1)
 
     def over_images(sums: np.ndarray) -> np.ndarray:
-        total = np.zeros(x.shape[1], np.float32)
-        for one in sums.reshape(x.shape[:2]):
-            total = total + one
+        total = np.zeros(x.shape[1], x.dtype)
+        for image in sums.reshape(x.shape[:2]):
+            total = total + image
         return total / count
 
     with np.errstate(all="ignore"):
-        own = over_images(aligned_packets(rows, starts))
+        own = over_images(aligned_packets(rows, starts, width=width))
         apart = (x - own[:, None]).reshape(rows.shape)
-        spread = over_images(aligned_packets(apart * apart, 0 * starts))
-        factor = np.sqrt(_ONE / (spread + np.float32(epsilon))) * scale
+        spread = over_images(aligned_packets(apart * apart, 0 * starts, width=width))
+        factor = np.sqrt(one / (spread + kind(np.float32(epsilon)))) * scale
         result = x * factor[:, None] + (bias - own * factor)[:, None]
-        keep = np.float32(momentum)
-        return result, mean * keep + own * (_ONE - keep), variance * keep + spread * (_ONE - keep)
+        keep = kind(np.float32(momentum))
+        return result, mean * keep + own * (one - keep), variance * keep + spread * (one - keep)
 
 
 def _given_as_difference(

@@ -247,6 +247,7 @@ ROWS: tuple[Row, ...] = (
         Row(stem, types, {"real_normalization": "binary64_running"}, "run: 300 random single-node models, every bit")
         for stem, types in (
             ("batch_normalization", ("f64 f64 f64 f64 f64 -> f64",)),
+            ("batch_training", ("f64 f64 f64 f64 f64 -> f64...",)),
             (
                 "layer_normalization",
                 tuple(types.replace("f32 f32 f32|- -> f32", "f64 f64 f64|- -> f64") for types in _LAYERS),
