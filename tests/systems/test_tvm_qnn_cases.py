@@ -137,6 +137,8 @@ def requantize(random: Random) -> Drawn:
     axis = int(random.integers(0, rank)) if rank and random.random() < 0.5 else None
     size = () if axis is None else (shape[axis],)
     s_in, z_in = a_scale(random, size), a_point(random, source)
+    # The system takes no zero point off a single number.
+    z_in = z_in if rank else np.zeros_like(z_in)
     if size and random.random() < 0.3:
         z_in = np.asarray([a_point(random, source) for _ in range(size[0])], np.int32)
     s_out, z_out = a_scale(random), a_point(random, target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -105,6 +105,19 @@ def resolved(function: str, rounding: Any = OPEN, compute_dtype: Any = OPEN) -> 
     given = {"rounding": choice(function, "rounding", rounding)}
     given["compute_dtype"] = choice(function, "compute_dtype", compute_dtype)
     return {name: getattr(config, name) if value == OPEN else value for name, value in given.items()}
+
+
+def check_single_number(function: str, argument: str, shape: Sequence[int], zero_point: np.ndarray | None) -> None:
+    """InputError for a single number with a zero point other than 0, which is None where runs compute it: the system's
+    types do not take it off.
+    """
+    if not shape and zero_point is not None and zero_point.any():
+        raise InputError(
+            "BT-QNN-SHAPE",
+            f"the system requantizes no single number with zero point {zero_point.tolist()}",
+            place=f"qnn.{function}, argument '{argument}'",
+            advice="give it an axis: shape [1]",
+        )
 
 
 def check_compiled_axis(function: str, argument: str, axis: Any, scale: np.ndarray, choice: Mapping[str, str]) -> None:

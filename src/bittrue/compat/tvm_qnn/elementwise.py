@@ -11,7 +11,7 @@ import numpy as np
 from ...graph import Attribute, data_type
 from . import checks
 from .building import build
-from .config import check_compiled_axis, resolved
+from .config import check_compiled_axis, check_single_number, resolved
 from .expr import Expr, Tensor
 
 
@@ -52,18 +52,30 @@ def _binary(
     second = checks.tensor(function, "rhs", rhs, (first.dtype,))
     shape = _broadcast(function, first, second)
     choice = resolved(function)
+    for name, (*_, axis) in (("lhs_axis", lhs_parameters), ("rhs_axis", rhs_parameters)):
+        # The system looks at it wherever there is more than one, whether it plays a part or not.
+        if len(shape) > 1:
+            checks.axis(function, name, axis, len(shape))
+        elif function != "mul" and (first.rank, second.rank) == (1, 1) and axis < -1:
+            raise checks.wrong(
+                function, name, f"found {axis}: vectors have no axis below -1 there", "count from the front"
+            )
     parameters, attributes = dict[str, np.ndarray](), dict[str, Attribute](choice)
     points: dict[str, tuple[Any, tuple[int, ...]]] = {}
     for prefix, data, given in (("lhs", first, lhs_parameters), ("rhs", second, rhs_parameters)):
         scale, sizes, axis = _side(function, prefix, data, *given)
-        # Of a product, it is the product that is requantized.
-        if function != "mul" or prefix == "lhs":
-            check_compiled_axis(function, f"{prefix}_axis", given[2], scale, choice)
+        check_compiled_axis(function, f"{prefix}_axis", given[2], scale, choice)
         parameters[f"{prefix}_scale"], points[f"{prefix}_zero_point"] = scale, (given[1], sizes)
         attributes[f"{prefix}_axis"] = axis
     parameters["output_scale"] = checks.scale(function, "output_scale", output_scale)
     constants, computed = checks.points(function, **points, output_zero_point=(output_zero_point, ()))
     parameters |= constants
+    for prefix in ("lhs", "rhs") if function != "mul" else ():
+        names = (f"{prefix}_zero_point", "output_zero_point")
+        same = parameters[f"{prefix}_scale"].tolist() == parameters["output_scale"].tolist()
+        # What has the output's parameters is not requantized.
+        if not (same and len({constants[n].tolist() if n in constants else n for n in names}) == 1):
+            check_single_number(function, prefix, shape, constants.get(names[0]))
     if function == "mul" and any(parameters[f"{p}_scale"].ndim for p in ("lhs", "rhs")):
         counts = {parameters[f"{p}_scale"].size for p in ("lhs", "rhs")}
         axes = {attributes[f"{p}_axis"] for p in ("lhs", "rhs")} - {-1}
@@ -306,7 +318,7 @@ def leaky_relu(
     """requantize(x), and where x < input_zero_point that times alpha, by fixed-point products.
 
     Args:
-        x: int8 or uint8, any shape.
+        x: int8 or uint8, of rank 1 or more.
         alpha: a number other than 0 and 1, for which the system compiles no code.
         input_scale, input_zero_point, output_scale, output_zero_point: scalars; zero points may be symbolic tensors.
 
@@ -321,6 +333,8 @@ def leaky_relu(
     """
     name = "leaky_relu"
     data = checks.tensor(name, "x", x, checks.INTEGERS_8)
+    if not data.rank:
+        raise checks.wrong(name, "x", "the system takes no single number", "give it an axis: shape [1]", "BT-QNN-SHAPE")
     if not isinstance(alpha, int | float | np.floating | np.integer) or isinstance(alpha, bool):
         raise checks.wrong(name, "alpha", f"expected a number, found {alpha!r}")
     if not alpha:

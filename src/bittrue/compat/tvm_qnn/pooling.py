@@ -9,15 +9,24 @@ from . import checks
 from .building import build
 from .config import resolved
 from .expr import Expr, Tensor
-from .layers import laid_out, padding_of
+from .layers import padding_of
 from .windows import placed
 
 
 def _window(
-    name: str, x: Expr, pool_size: Any, strides: Any, padding: Any, dilation: Any, ceil_mode: Any, layout: Any
+    name: str,
+    x: Expr,
+    pool_size: Any,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: Any,
+    layout: Any,
+    out_layout: Any,
 ) -> tuple[dict[str, Attribute], tuple[int, ...]]:
     """Attributes of a window, and the shape of the result in `layout`."""
     checks.choice(name, "layout", layout, ("NHWC", "NCHW"))
+    checks.choice(name, "out_layout", out_layout, ("", layout))
     sizes = {
         role: checks.wholes(name, role, given, 2, 1)
         for role, given in (("pool_size", pool_size), ("strides", strides), ("dilation", dilation))
@@ -29,6 +38,8 @@ def _window(
     found = placed(name, "pool_size", dimensions, taps, steps, reach, pads, "ceil_hanging" if ceil else "floor")
     for axis, one in zip(axes, found, strict=True):
         shape[axis] = one.out
+    if 0 in shape and layout == "NHWC":
+        raise checks.wrong(name, "data", f"the system compiles no result of shape {shape}", code="BT-QNN-SHAPE")
     attributes: dict[str, Attribute] = {
         **sizes,
         "padding": pads,
@@ -36,11 +47,6 @@ def _window(
         "layout": layout,
     }
     return attributes, tuple(shape)
-
-
-def _laid_out(name: str, made: Any, layout: str, out_layout: Any) -> Any:
-    checks.choice(name, "out_layout", out_layout, ("", "NHWC", "NCHW"))
-    return laid_out(made, layout, out_layout)
 
 
 def avg_pool2d(
@@ -70,10 +76,11 @@ def avg_pool2d(
         padding: one number, (height, width), or (top, left, bottom, right).
         ceil_mode: whether a last window that does not fit is made.
         count_include_pad: whether padding counts in the divisor.
-        layout, out_layout: ``"NHWC"`` or ``"NCHW"``; an empty `out_layout` is `layout`.
+        layout: ``"NHWC"`` or ``"NCHW"``.
+        out_layout: `layout`, or empty, which means it; the system compiles no other one.
 
     Raises:
-        InputError: other types, windows that do not fit.
+        InputError: other types and layouts, windows that do not fit, results without elements.
 
     Source: tvm v0.18.0, src/relay/qnn/op/avg_pool2d.cc and include/tvm/topi/nn/pooling.h, read.
 
@@ -84,7 +91,7 @@ def avg_pool2d(
     """
     name = "avg_pool2d"
     x = checks.tensor(name, "data", data, checks.INTEGERS_8, 4)
-    attributes, shape = _window(name, x, pool_size, strides, padding, dilation, ceil_mode, layout)
+    attributes, shape = _window(name, x, pool_size, strides, padding, dilation, ceil_mode, layout, out_layout)
     points, computed = checks.points(
         name, input_zero_point=(input_zero_point, ()), output_zero_point=(output_zero_point, ())
     )
@@ -94,8 +101,7 @@ def avg_pool2d(
         "output_scale": checks.scale(name, "output_scale", output_scale),
     }
     attributes |= {"count_include_pad": checks.truth(name, "count_include_pad", count_include_pad), **resolved(name)}
-    made = build("qnn.avg_pool2d", (x,), shape, x.dtype, parameters, attributes, computed=computed)
-    return _laid_out(name, made, layout, out_layout)
+    return build("qnn.avg_pool2d", (x,), shape, x.dtype, parameters, attributes, computed=computed)
 
 
 def plain_avg_pool2d(
@@ -126,9 +132,9 @@ def plain_avg_pool2d(
     """
     name = "nn.avg_pool2d"
     x = checks.tensor(name, "data", data, ("s32",), 4)
-    attributes, shape = _window(name, x, pool_size, strides, padding, dilation, ceil_mode, layout)
+    attributes, shape = _window(name, x, pool_size, strides, padding, dilation, ceil_mode, layout, out_layout)
     attributes["count_include_pad"] = checks.truth(name, "count_include_pad", count_include_pad)
-    return _laid_out(name, build("nn.avg_pool2d", (x,), shape, "s32", {}, attributes), layout, out_layout)
+    return build("nn.avg_pool2d", (x,), shape, "s32", {}, attributes)
 
 
 def max_pool2d(
@@ -158,8 +164,8 @@ def max_pool2d(
     """
     name = "max_pool2d"
     x = checks.tensor(name, "data", data, checks.CODES, 4)
-    attributes, shape = _window(name, x, pool_size, strides, padding, dilation, ceil_mode, layout)
-    return _laid_out(name, build("nn.max_pool2d", (x,), shape, x.dtype, {}, attributes), layout, out_layout)
+    attributes, shape = _window(name, x, pool_size, strides, padding, dilation, ceil_mode, layout, out_layout)
+    return build("nn.max_pool2d", (x,), shape, x.dtype, {}, attributes)
 
 
 def pool2d(data: Tensor, *arguments: Any, pool_type: str = "max", **named: Any) -> Any:

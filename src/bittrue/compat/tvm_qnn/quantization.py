@@ -9,7 +9,7 @@ import numpy as np
 from ...graph import Attribute, data_type
 from . import checks
 from .building import build
-from .config import OPEN, check_compiled_axis, resolved
+from .config import OPEN, check_compiled_axis, check_single_number, resolved
 from .expr import Expr, Tensor, constant
 from .layers import reshaped
 
@@ -220,6 +220,7 @@ def requantize(
     points, computed = checks.points(
         "requantize", input_zero_point=(input_zero_point, sizes), output_zero_point=(output_zero_point, ())
     )
+    check_single_number("requantize", "data", x.shape, points.get("input_zero_point"))
     parameters = {
         **points,
         "input_scale": checks.scale("requantize", "input_scale", input_scale, sizes, zero=True),
