@@ -10,7 +10,7 @@ inline int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1)
 
 // Nanoseconds of work below which a step is done by one thread: handing work out and waiting for the others costs 120 to
 // 500, by how far apart the processors are.
-constexpr int64_t kWorthSharing = 1000;
+constexpr int64_t kWorthSharing = 800;
 
 // Into how many tasks of at most `most` items to cut: all threads shall finish at about the same time, when work comes in
 // units (rows of a tile) that cannot be cut.
