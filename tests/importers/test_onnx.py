@@ -103,7 +103,20 @@ def test_domains_need_no_import() -> None:
     """As ONNX Runtime takes its own operators."""
     node = helper.make_node("Nonsense", ["x"], ["y"], domain="nowhere")
     (read_node,) = read(model([node])).graphs[0].nodes
-    assert (read_node.operator, read_node.source, read_node.version) == ("nonsense", "Nonsense", 1)
+    assert (read_node.operator, read_node.source, read_node.version) == ("custom", "nowhere.Nonsense", 1)
+
+
+@pytest.mark.parametrize(
+    ("domain", "advice"), [("nowhere", "the program that registers them"), ("ai.onnx.ml", "inspect")]
+)
+@pytest.mark.parametrize("name", ["Add", "Softplus", "FakeQuantize", "Scaler"])
+def test_names_of_other_domains_mean_nothing_here(domain: str, advice: str, name: str) -> None:
+    """They were read as the operator of that stem, and ran."""
+    nodes = [helper.make_node(name, ["x", "x"][: 2 if name == "Add" else 1], ["y"], domain=domain)]
+    made = bittrue.load(model(nodes, opsets=[("", 21), (domain, 1)]).SerializeToString())
+    for numerics in ("onnxruntime", "onnx"):
+        with pytest.raises(bittrue.UnsupportedError, match=rf"has no row for {domain}.{name} .*{advice}"):
+            made.prepare(numerics)
 
 
 # -- nodes without mapping ---------------------------------------------------------------------------------------------

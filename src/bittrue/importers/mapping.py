@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -73,10 +72,12 @@ def collected(package: str, themes: Sequence[str]) -> Mapping[Any, Any]:
     return found
 
 
-def snake_case(name: str) -> str:
-    """The stem that an operator has here unless a table says otherwise.
+def unmapped(name: str) -> str:
+    """What stands in place of a stem for an operator that no table names: with a dot, as no stem has one.
 
-    >>> [snake_case(name) for name in ("QLinearMatMul", "MatMulInteger", "QGemm", "ReduceMean", "LRN")]
-    ['qlinear_mat_mul', 'mat_mul_integer', 'qgemm', 'reduce_mean', 'lrn']
+    Nodes of other domains and layers of other branches have the names of operators here and mean something else.
+
+    >>> unmapped("StringSplit")
+    'unmapped.StringSplit'
     """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return f"unmapped.{name}"

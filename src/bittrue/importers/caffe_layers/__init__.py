@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from ..mapping import collected, snake_case
+from ..mapping import collected, unmapped
 from .base import Blob, Builder, Layer, Mapper
 
 # Modules of this folder, each with a table MAPPERS.
@@ -28,7 +28,7 @@ def map_layer(layer: Layer) -> None:
         mapper(layer)
         return
     for top in range(len(layer.tops)):
-        layer.emit(snake_case(layer.type), "f32", top=top)
+        layer.emit(unmapped(layer.type), "f32", top=top)
 
 
 __all__ = ["Blob", "Builder", "Layer", "map_layer"]

@@ -1,6 +1,6 @@
 """MXNet operators to ours: one table per theme, from MXNet's name to what a node becomes.
 
-An operator without an entry is read under its name in lower case, which no numerics knows: planning then names all of
+An operator without an entry is read under a name that no numerics knows: planning then names all of
 them at once. An attribute that no mapping reads is an error, because it might change results.
 
 Quantized operators give their result and the two ends of its range. A mapping makes the result of one node, and the
@@ -10,11 +10,10 @@ planner, and what is prepared from them is prepared once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 
-from ..mapping import collected
+from ..mapping import collected, unmapped
 from .base import GraphBuilder, Inner, Mapper, Source
 
 _THEMES = ("floating", "fused", "layers", "pointwise", "quantized")
@@ -38,9 +37,8 @@ def map_node(source: Source, outputs: int) -> None:
     """
     mapper = mapper_of(source.operator)
     if mapper is None:
-        stem = re.sub(r"\W", "_", source.operator).strip("_").lower() or "unnamed"
         names = [f"_output{number}" for number in range(outputs)]
-        source.give(*source.emit(stem, source.inputs, ["f32"] * outputs, names))
+        source.give(*source.emit(unmapped(source.operator), source.inputs, ["f32"] * outputs, names))
         return
     mapper(source)
     source.check_attributes()

@@ -8,7 +8,7 @@ from functools import cache
 from ...errors import MISFITS
 from ...graph import Attribute
 from ...records import replace
-from ..mapping import collected, snake_case
+from ..mapping import collected, unmapped
 from .base import MICROSOFT, Arrange, Called, GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
@@ -31,6 +31,8 @@ _THEMES = (
     "signal",
     "streams",
 )
+# Domains whose operators are the same for everyone. Those of others are defined by the program that registers them.
+_KNOWN = ("", "ai.onnx.ml", "ai.onnx.preview.training", MICROSOFT)
 
 
 @cache
@@ -66,7 +68,9 @@ def map_node(source: Source) -> None:
             claims[name].dtype if kind == UNKNOWN and name in claims else kind
             for name, kind in zip(source.outputs, result_types(source), strict=True)
         ]
-        source.emit(snake_case(source.op_type), types)
+        name = f"{source.domain}.{source.op_type}" if source.domain else source.op_type
+        operator = unmapped(name) if source.domain in _KNOWN else "custom"
+        source.emit(operator, types, source=(name, source.version))
         return
     check_attributes(source)
     first = len(source.builder.nodes)
