@@ -215,7 +215,7 @@ class _Reader:
         place = f"graph '{proto.name}'"
         number = len(self.graphs)
         self.graphs.append(None)
-        builder = GraphBuilder(claims=self._claims(proto))
+        builder = GraphBuilder(claims=self._claims(proto), notes=self.notes)
         # Before IR version 4 every initializer had to be listed as an input; since then those that are listed are
         # what an input is without a value.
         given = {info.name for info in proto.input} if self.model.ir_version >= _DEFAULTS else set[str]()

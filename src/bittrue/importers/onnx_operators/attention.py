@@ -337,6 +337,13 @@ def _group_query_attention(source: Source) -> None:
     """Queries and keys are turned first, where the node asks for it."""
     bits, sliding = _cache_bits(source), source.integer("sliding_window_cache", 0) == 1
     _check_cache(source, sliding, bits)
+    undefined = [
+        *["rows of its caches behind the last key"] * sliding,
+        *["scores behind the last key"] * any(source.outputs[3:]),
+    ]
+    if undefined:
+        said = f"{' and '.join(undefined)} are 0, where ONNX Runtime leaves memory as it is"
+        source.builder.notes.append(f"{source.place}: {said}: other numbers in every run")
     source.real("qk_norm_epsilon", 1e-6)
     if source.present(14) or source.present(15):
         raise source.invalid("BT-NODE-INPUT", "weights of norms have no kernel", "normalize queries and keys before")

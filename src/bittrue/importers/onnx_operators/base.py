@@ -25,6 +25,7 @@ class GraphBuilder:
         sequences: elements of what is a sequence of tensors, and no tensor; its own type is theirs.
         stacks: of sequences of which only running tells how many elements there are: these along a new first axis.
         optionals: the value of what is an optional one, and no tensor; None: there is none.
+        notes: of the file, which every plan carries.
     """
 
     tensors: list[Tensor] = field(default_factory=list)
@@ -35,6 +36,7 @@ class GraphBuilder:
     sequences: dict[int, tuple[int, ...]] = field(default_factory=dict)
     stacks: dict[int, int] = field(default_factory=dict)
     optionals: dict[int, int | None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def add(self, tensor: Tensor) -> int:
         """A new tensor."""
