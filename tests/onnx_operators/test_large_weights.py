@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,23 @@ def test_weights_of_a_file_are_no_claims(form: str) -> None:
     content, _ = build(nodes, computed, {"y": TensorProto.FLOAT}, constants)
     with pytest.raises(bittrue.ResourceError, match="BT-MEMORY"):
         bittrue.load(content).prepare(HERE, memory_limit=limit)
+
+
+@pytest.mark.parametrize("executor", ["native", "reference"])
+@pytest.mark.parametrize("turned", [0, 1])
+def test_products_take_what_is_asked_for(executor: str, turned: int) -> None:
+    """Weights that are no constants: 4 bytes for each one and 16 to multiply by it, which both executors stay below."""
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((1, DEPTH), (DEPTH, COLUMNS)))
+    lies = {"w": np.ascontiguousarray(w.T) if turned else w}
+    content, feeds = build([helper.make_node("Gemm", ["x", "w"], ["y"], transB=turned)], {"x": x, **lies}, {"y": 1})
+    limit = 24 * w.size
+    session = bittrue.load(content).prepare(HERE, memory_limit=limit, executor=executor)
+    tracemalloc.start()
+    session.run(*feeds)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < limit < 2 * session.plan.memory
 
 
 def test_large_models_may_need_more() -> None:

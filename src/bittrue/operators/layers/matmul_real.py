@@ -47,7 +47,7 @@ def lower(call: Call) -> Lowered:
             "apart": bool(given.get("apart", False)) and not packed and a.rank > 2 and a.shape[-2] == 1,
         },
         work=call.output.size * depth,
-        scratch=32 * (a.size + b.computed_size + min(call.output.size, 1 << 20)),
+        scratch=16 * (a.size + b.computed_size + min(call.output.size, 1 << 20)),
     )
 
 
