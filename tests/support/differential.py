@@ -208,7 +208,7 @@ def inexact_names(plan: bittrue.Plan) -> frozenset[str]:
     for step in plan.steps:
         if step.inexact or found.intersection(i for i in step.inputs if i is not None):
             found.update(step.outputs)
-    if plan.later is not None and found:
+    if plan.later is not None and (found or plan.inexact):
         found.update(range(len(plan.tensors)))
     return frozenset(plan.tensors[i].name for i in found)
 
