@@ -86,6 +86,15 @@ CHANGES = (
     Change("add", {"affine_sum": ("binary32_fused_even", "22_bits_away")}),
     Change("mul", {"affine_product": ("binary32_zero_point_even", "binary32_fused_zero_point_even")}),
     Change("softmax", {"affine_softmax": ("binary32_table_even", "binary32_table_even_limited")}),
+    *(
+        Change(
+            "quantize",
+            {slot: ("even_wrap",) * 2},
+            limit="on aarch64 quotients beyond 32 bits are limited, where those on x86-64 wrap",
+            odd=True,
+        )
+        for slot in ("to_integer", "to_integer_tail")
+    ),
     Change("dynamic_quantize_linear", limit="on aarch64 a NaN or an infinity among the inputs gives others", odd=True),
     Change(
         "average_pool",
