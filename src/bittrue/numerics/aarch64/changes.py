@@ -77,7 +77,10 @@ def changed(
         elif counted and not change.limit:
             found += (_counted(counted, one, unseen_is_inexact) for one in change.apply(row))
         else:
-            found += change.apply(row)
+            seen = on_aarch64().get(counted, {})
+            unseen = unseen_is_inexact and bool(counted)
+            rows = change.apply(row)
+            found += (_counted(counted, one, True) if unseen and identity(one) not in seen else one for one in rows)
     return tuple(found)
 
 
