@@ -237,3 +237,14 @@ def test_what_is_added_to_nothing(kind: type, beta: float) -> None:
     operands = {"a": np.zeros((2, 0), kind), "b": np.zeros((0, 3), kind), "c": np.array([1, -2, 3], kind)}
     result = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
     assert check(*single("Gemm", operands, [result], {"beta": beta, "alpha": 1.5}, opset=13)) == "equal"
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_boxes_whose_scores_are_no_numbers(limited: bool) -> None:
+    """They stand where a heap leaves them, unless there is a least score."""
+    rng = np.random.default_rng(int(limited))
+    scores = rng.choice(np.float32([np.nan, 1, 2, 3, 3, 0.5]), (1, 30, 9))
+    boxes = rng.uniform(0, 10, (1, 9, 4)).astype(np.float32)
+    operands = {"boxes": boxes, "scores": scores, "most": np.array(5), "overlap": np.float32(0.4)}
+    operands |= {"least": np.float32(0.7)} if limited else {}
+    assert check(*single("NonMaxSuppression", operands, [TensorProto.INT64], opset=11, constants=["most"])) == "equal"

@@ -115,6 +115,8 @@ class BestBoxes final : public Kernel {
   void run(const Run& run) const override {
     const float limit = limited_ ? *reinterpret_cast<const float*>(run.inputs[3]) : 0.0f;
     if (!(limit >= 0 && limit <= 1)) throw Undefined();
+    // Where a heap leaves NaN is the reference's to tell; no limit lets them pass.
+    if (!least_ && any_nan(reinterpret_cast<const float*>(run.inputs[1]))) throw Undefined();
     const auto* boxes = reinterpret_cast<const float*>(run.inputs[0]);
     const int threads = images_ * classes_ * boxes_ < kWorthSharing ? 1 : run.pool.threads();
     run.pool.parallel(images_ * classes_, threads, [&](int64_t task, int worker) {
@@ -127,6 +129,12 @@ class BestBoxes final : public Kernel {
 
   int64_t worker_bytes() const {
     return round_up(boxes_ * int64_t{sizeof(uint64_t)} + kChosenBytes * round_up(room_, ChosenBoxes::kTogether), 64);
+  }
+
+  bool any_nan(const float* scores) const {
+    bool found = false;
+    for (int64_t i = 0; i < images_ * classes_ * boxes_; ++i) found |= scores[i] != scores[i];
+    return found;
   }
 
   // Of one image and class.

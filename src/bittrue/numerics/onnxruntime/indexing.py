@@ -105,7 +105,7 @@ ROWS: tuple[Row, ...] = (
         ("f32 f32 s64|- f32|- f32|- -> s64",),
         {},
         "run",
-        limit="NaN among boxes or scores: the runtime's order is its queue's",
+        limit="NaN among boxes: which ones overlap depends on the order of comparisons",
     ),
     Row("where", ("T -> s64",), {}, "run", where=("f32", "u8", "s32", "s64", "bool")),
     Row(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...arithmetic import heap
 from ...errors import RunError
 from ..core.base import Call, Lowered, Shape, Step
 from ..core.stopping import check_stop
@@ -130,6 +131,18 @@ def _best_of_few(pairs: np.ndarray, order: np.ndarray, most: int) -> list[int]:
     return chosen
 
 
+def _by_queue(row: np.ndarray) -> np.ndarray:
+    """Places by falling score, equal ones from the front; NaN, which is beyond nothing, where a heap leaves it."""
+    if not np.isnan(row).any():
+        return np.argsort(-row, kind="stable")
+
+    def before(a: tuple[float, int], b: tuple[float, int]) -> bool:
+        return a[0] < b[0] or (a[0] == b[0] and a[1] > b[1])
+
+    places = heap.partial_sort([(score, place) for place, score in enumerate(row.tolist())], row.size, before)
+    return np.array([place for _, place in places[::-1]], np.int64)
+
+
 def _number(inputs: Sequence[np.ndarray | None], position: int) -> np.ndarray | None:
     value = inputs[position] if position < len(inputs) else None
     return None if value is None else value.reshape(())
@@ -152,7 +165,7 @@ def _chosen(place: str, inputs: Sequence[np.ndarray | None], centred: bool) -> n
             pairs = _overlapping(sides[:, :, None], sides[:, None], limit) if len(corners) <= FEW else None
             for group in range(scores.shape[1]):
                 row = scores[image, group]
-                order = np.argsort(-row, kind="stable")
+                order = np.argsort(-row, kind="stable") if smallest is not None else _by_queue(row)
                 if smallest is not None:
                     order = order[row[order] > smallest]
                 best = _best(corners, order, most, limit) if pairs is None else _best_of_few(pairs, order, most)
