@@ -90,16 +90,17 @@ def _answer(pipe: Any, resolver: str) -> None:
 
 def _never_written(interpreter: Any) -> set[int]:
     """What the delegate unpacks of constants for itself: no memory of the interpreter holds it."""
-    nodes = interpreter._get_ops_details()
-    inputs = {int(index) for index in interpreter._interpreter.InputIndices()}
-    written = inputs.union(*({int(index) for index in node["outputs"]} for node in nodes))
-    delegated = set[int]().union(
-        *({int(i) for i in node["outputs"]} for node in nodes if node["op_name"] == "DELEGATE")
-    )
+    # Details hold names, as above.
+    inner = interpreter._interpreter
+    nodes = [
+        (inner.NodeName(i), {int(j) for j in inner.NodeInputs(i)}, {int(j) for j in inner.NodeOutputs(i)})
+        for i in range(inner.NumNodes())
+    ]
+    written = {int(index) for index in inner.InputIndices()}.union(*(results for _, _, results in nodes))
+    delegated = set[int]().union(*(results for name, _, results in nodes if name == "DELEGATE"))
     found = set[int]()
-    for node in nodes:
-        sources, results = ({int(index) for index in node[key]} for key in ("inputs", "outputs"))
-        if node["op_name"] in ("DEQUANTIZE", "DENSIFY") and not sources & (written - found):
+    for name, sources, results in nodes:
+        if name in ("DEQUANTIZE", "DENSIFY") and not sources & (written - found):
             found |= results & delegated
     return found
 

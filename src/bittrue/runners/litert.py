@@ -312,17 +312,18 @@ def _unpacked(interpreter: Any) -> set[int]:
     """Tensors of the main graph that a delegate never writes: it unpacks constants for itself, and their memory holds
     anything.
     """
-    nodes = interpreter._get_ops_details()
-    taken = {index for node in nodes if node["op_name"] == "DELEGATE" for index in node["outputs"].tolist()}
-    made = {index for node in nodes for index in node["outputs"].tolist()}.union(
-        interpreter._interpreter.InputIndices()
-    )
+    # Not `_get_ops_details`, which reads the names of tensors: the binding refuses those that are no UTF-8.
+    inner = interpreter._interpreter
+    nodes = [
+        (inner.NodeName(index), set(map(int, inner.NodeInputs(index))), set(map(int, inner.NodeOutputs(index))))
+        for index in range(inner.NumNodes())
+    ]
+    taken = {index for name, _, results in nodes if name == "DELEGATE" for index in results}
+    made = set(map(int, inner.InputIndices())).union(*(results for _, _, results in nodes))
     found: set[int] = set()
-    for node in nodes:
-        if node["op_name"] in ("DEQUANTIZE", "DENSIFY") and not made.difference(found).intersection(
-            node["inputs"].tolist()
-        ):
-            found.update(taken.intersection(node["outputs"].tolist()))
+    for name, sources, results in nodes:
+        if name in ("DEQUANTIZE", "DENSIFY") and not sources & (made - found):
+            found |= results & taken
     return found
 
 
