@@ -229,3 +229,27 @@ def test_computed_padding(batch: str | int) -> None:
     ours = bittrue.load(model.SerializeToString()).prepare(HERE, shapes={"x": feed.shape})
     assert_same("result", ours.run(feed)["result"], theirs["result"])
     assert any(step.operator == "pad" for step in ours.plan.steps) == (batch == "batch")
+
+
+@needs_wide
+@pytest.mark.parametrize("batch", ["batch", 2])
+def test_averages_of_unknown_channels(batch: str | int) -> None:
+    """Behind a Reshape to the sizes of an image in a free batch, pools stay in planes."""
+    nodes = (
+        "s = Shape(x) g = Gather(s, places) flat = Reshape(x, one) r = Reshape(flat, g)"
+        " result = AveragePool<kernel_shape=[2, 2], strides=[2, 2]>(r)"
+    )
+    text = (
+        f'<ir_version: 8, opset_import: ["": 17]> graph (float[{batch}, 16, 6, 6] x)'
+        f" => (float[p, q, r, s] result) {{ {nodes} }}"
+    )
+    model, rng = onnx.parser.parse_model(text), np.random.default_rng(8)
+    constants = {"places": [0, 1, 2, 3], "one": [-1]}
+    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items())
+    feed = rng.standard_normal((2, 16, 6, 6)).astype(np.float32)
+    theirs = run_runtime(model.SerializeToString(), [feed])
+    assert isinstance(theirs, dict)
+    for executor in ("native", "reference"):
+        ours = bittrue.load(model.SerializeToString()).prepare(HERE, shapes={"x": feed.shape}, executor=executor)
+        assert_same("result", ours.run(feed)["result"], theirs["result"])
+    assert ours.plan.steps[-1]["order"] == ("columns" if batch == "batch" else "in_order")

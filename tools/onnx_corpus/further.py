@@ -304,6 +304,7 @@ NETWORKS |= {
     "vgg": timm_network("vgg11_bn", 32),
     "davit": timm_network("efficientvit_b0"),
     "starnet": timm_network("starnet_s1"),
+    "mobilenet_v3_same": timm_network("tf_mobilenetv3_small_075"),
     "nfnet": timm_network("test_nfnet"),
     "cross_covariance": timm_network("xcit_nano_12_p16_224", img_size=64),
     "resmlp": timm_network("resmlp_12_224", 32, img_size=32, num_blocks=2, embed_dim=64),
@@ -928,10 +929,11 @@ def _policy() -> Network:
 
 
 class Pyramid(nn.Module):
-    """Levels of an image from coarse to fine, each added to the finer one when it is enlarged."""
+    """Levels of an image from coarse to fine, each added to the finer one when it is enlarged, twice or to its size."""
 
-    def __init__(self) -> None:
+    def __init__(self, to_size: bool) -> None:
         super().__init__()
+        self.to_size = to_size
         widths = (16, 32, 32)
         self.down = nn.ModuleList(nn.Conv2d(a, b, 3, 2, 1) for a, b in zip((3, *widths[:-1]), widths, strict=True))
         self.side = nn.ModuleList(nn.Conv2d(width, 16, 1) for width in widths)
@@ -941,10 +943,16 @@ class Pyramid(nn.Module):
         levels = [x := torch.relu(part(x)) for part in self.down]
         sides = [part(level) for part, level in zip(self.side, levels, strict=True)]
         for i in (1, 0):
-            sides[i] = sides[i] + nn.functional.interpolate(sides[i + 1], scale_factor=2.0, mode="nearest")
+            given = {"size": sides[i].shape[-2:]} if self.to_size else {"scale_factor": 2.0}
+            sides[i] = sides[i] + nn.functional.interpolate(sides[i + 1], mode="nearest", **given)
         return tuple(part(side) for part, side in zip(self.smooth, sides, strict=True))
 
 
 @network
 def _pyramid() -> Network:
-    return Network(Pyramid().eval(), {"image": Input(("batch", 3, 48, 32), "image")}, "detector")
+    return Network(Pyramid(False).eval(), {"image": Input(("batch", 3, 48, 32), "image")}, "detector")
+
+
+@network
+def _pyramid_to_sizes() -> Network:
+    return Network(Pyramid(True).eval(), {"image": Input((2, 3, 48, 32), "image")}, "detector")

@@ -52,8 +52,7 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
             elif _is_plain(node) and is_blocked(editor, node, block):
                 blocked[node.outputs[0]] = _of_windows(editor, node, blocked, block)
         elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and (inside or _is_given(editor, node))):
-            shape = known_shape(editor, shapes, node.inputs[0])
-            if shape is not None and len(shape) == 4 and shape[1] > 0 and shape[1] % block == 0:
+            if fills_blocks(sizes(node.inputs[0]), block):
                 blocked[node.outputs[0]] = _of_windows(editor, node, blocked, block)
         elif node.source in ("Add", "Sum") and inside and len(node.inputs) == 2:
             if _same_shape(editor, shapes, node):
@@ -94,6 +93,13 @@ def join_residual_sums(editor: Editor, shapes: Shapes, block: int) -> None:
             left, right = map(sizes, node.inputs)
             if left is not None and len(left) == 4 and left == right and UNKNOWN not in left:
                 _begin_with(editor, node, (1, 0), bias=True, besides=blocked)
+
+
+def fills_blocks(image: Sizes | None, block: int) -> bool:
+    """Whether the runtime knows that the channels of an image for a pool fill whole blocks."""
+    return (
+        image is not None and len(image) == 4 and isinstance(image[1], int) and image[1] > 0 and image[1] % block == 0
+    )
 
 
 def _is_given(editor: Editor, node: Node) -> bool:

@@ -1,8 +1,8 @@
 """Rewrite `mark_planes`: pools of images that the runtime keeps in planes, not in blocks of channels.
 
 Blocks are kept by convolutions with constant weights, by pools, and by some functions and sums of images that all are
-in blocks. What else computes an image leaves it in planes, and global pools do not change that; other pools do.
-Images that the caller gives are put into blocks.
+in blocks. What else computes an image leaves it in planes, and global pools do not change that; other pools do,
+where the number of channels is known. Images that the caller gives are put into blocks.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from ...operators.layers.conv_geometry import ADDEND
 from ...operators.pooling.average_reals import CHANNELS
 from .. import Shapes
 from ..editing import Editor
-from .blocked_channels import ACTIVATIONS, FINISHES, enlarges, is_blocked
+from .blocked_channels import ACTIVATIONS, FINISHES, enlarges, fills_blocks, is_blocked
 from .free_dimensions import known_sizes
 
 Shape = tuple[int, ...]
 
-_POOLS = ("average_pool", "max_pool")
+_POOL_OPERATORS = ("average_pool", "max_pool")
+_POOLS = ("AveragePool", "MaxPool")
 _GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
 _SUMS = frozenset({"Add", "Mul", "Sum", "Concat"})
 
@@ -28,7 +29,7 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph,
     """`graph` with the attribute `planes` at such pools, and the channels of a `block` at all where they are others
     than the operator's own.
     """
-    if not any(node.operator in _POOLS for node in graph.nodes):
+    if not any(node.operator in _POOL_OPERATORS for node in graph.nodes):
         return graph, ()
     editor = Editor(graph, shapes)
     blocked, _ = blocked_images(editor, shapes, block)
@@ -36,7 +37,7 @@ def rewrite(graph: Graph, shapes: Shapes, block: int = CHANNELS) -> tuple[Graph,
         found: dict[str, Attribute] = {}
         if _is_pool_of_reals(editor, node) and node.outputs[0] not in blocked:
             found["planes"] = True
-        if node.operator in _POOLS and block != CHANNELS:
+        if node.operator in _POOL_OPERATORS and block != CHANNELS:
             found["block"] = block
         if found:
             editor.change(node, attributes={**node.attributes, **found})
@@ -56,13 +57,15 @@ def blocked_images(editor: Editor, shapes: Shapes, block: int) -> tuple[set[int]
         if given and node.operator == "identity":
             unknown.add(node.outputs[0])
         grows = enlarges(editor, sizes, node) and node.inputs[0] in blocked
+        if node.source in (*_POOLS, *_GLOBAL) and not fills_blocks(sizes(node.inputs[0]), block):
+            continue
         if grows or _keeps(editor, node, blocked, known, given, block):
             blocked.add(node.outputs[0])
     return blocked, unknown
 
 
 def _is_pool_of_reals(editor: Editor, node: Node) -> bool:
-    real = node.operator in _POOLS and editor.type(node.outputs[0]) in ("f32", "f16")
+    real = node.operator in _POOL_OPERATORS and editor.type(node.outputs[0]) in ("f32", "f16")
     return real and "planes" not in node.attributes
 
 
@@ -89,7 +92,7 @@ def _keeps(editor: Editor, node: Node, blocked: set[int], known: Mapping[int, Sh
         fits = whole if node.source == "Concat" else len(set(sizes)) == 1
         return fits and all(index in blocked for index in node.inputs)
     whole = len(shape) == 4 and shape[1] % block == 0
-    if node.source in ("MaxPool", "AveragePool"):
+    if node.source in _POOLS:
         return whole and len(node.outputs) == 1
     if node.source in _GLOBAL:
         return whole and (given or node.inputs[0] in blocked)
