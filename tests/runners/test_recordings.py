@@ -67,6 +67,16 @@ def test_litert_and_its_numerics_record_the_same(
     record_property("compared", f"{path.stem}, {resolver}: {len(two.tensors)} recorded tensors, 0 differ")
 
 
+def test_kernels_of_another_processor_have_its_numerics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "relu.tflite"
+    path.write_bytes(single("RELU", None, [T("f32", (3,))], [T("f32", (3,))]))
+    for machine, ending in (("x86_64", ""), ("aarch64", "@aarch64"), ("arm64", "@aarch64")):
+        monkeypatch.setattr("platform.machine", lambda machine=machine: machine)
+        side = open_side(f"litert:xnnpack {path}")
+        assert side.numerics == f"xnnpack{ending}"
+        side.close()
+
+
 @needs_shared
 def test_what_the_interpreter_refuses_names_the_way_out() -> None:
     path = SHARED / "models" / f"{_MENDED}.tflite"

@@ -20,6 +20,7 @@ from ..numerics import find as find_numerics
 from ..ports import Port, pair
 from .base import Opened, Peer, Progress, Runner, fitting, given, input_ports
 from .process import Worker
+from .processor import numerics_here
 from .recording import Recorded, Recording
 from .spool import Spool
 
@@ -127,7 +128,7 @@ class LiteRT(Runner):
         self.format = model.format
         kernels, numerics, title = RESOLVERS[resolver]
         self.title = f"LiteRT {LITERT.version()}, {title} ({kernels})"
-        self.arithmetic = find_numerics(numerics)
+        self.arithmetic = find_numerics(numerics_here(numerics))
         self.inputs = input_ports(model)
         self._options: dict[str, Any] = {"path": str(path), "resolver": resolver, "threads": threads, "repair": repair}
         self._timeout = timeout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass
 
 from ..numerics import names
@@ -36,6 +37,12 @@ class Here:
         """
         off = f"{self.numerics}{_DEFAULTS}"
         return self.numerics if integers or off not in names() else off
+
+
+def numerics_here(name: str) -> str:
+    """The numerics of a runtime on this processor, by its name on x86-64."""
+    own = f"{name}@{'aarch64' if platform.machine() == 'arm64' else platform.machine()}"
+    return own if own in names() else name
 
 
 def processor_note(numerics: str) -> str:
