@@ -37,8 +37,9 @@ class Hardmax final : public Kernel {
       const float* x = in + at;
       if (after_ == 1) {
         std::fill_n(out + at, length_, 0.0f);
-        out[at + first_largest(x)] = 1.0f;
-        return true;
+        const int64_t first = first_largest(x);
+        out[at + first] = 1.0f;
+        return !by_rule_ || x[first] == x[first];
       }
       int64_t best = 0;
       float kept = x[0];
