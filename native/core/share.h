@@ -8,10 +8,6 @@ namespace bittrue {
 
 inline int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Nanoseconds of work below which a step is done by one thread: handing work out and waiting for the others costs 120 to
-// 500, by how far apart the processors are.
-constexpr int64_t kWorthSharing = 800;
-
 // Into how many tasks of at most `most` items to cut: all threads shall finish at about the same time, when work comes in
 // units (rows of a tile) that cannot be cut.
 inline int64_t task_count(int64_t items, int64_t most, int64_t unit, int threads) {

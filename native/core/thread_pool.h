@@ -18,6 +18,11 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return threads_; }
+  // How many threads are worth it for a step of about this many nanoseconds. One caller at a time.
+  int threads_for(int64_t nanoseconds) {
+    asked_ |= nanoseconds >= kWorthNear;
+    return nanoseconds < worth_ ? 1 : threads_;
+  }
   // What ends a run early; `parallel` looks at it before each task.
   Stop& stop() { return stop_; }
 
@@ -53,6 +58,8 @@ class ThreadPool {
  private:
   using Call = void (*)(const void* function, int64_t task, int worker);
   static constexpr int kClosed = -1;
+  // Nanoseconds of work that are worth handing out: where the processors are near to each other, and where they are not.
+  static constexpr int64_t kWorthNear = 800, kWorthFar = 10000;
 
   struct Workers;
 
@@ -62,6 +69,9 @@ class ThreadPool {
   // Threads do not survive a fork, and locks may be held for ever in the child: it gets new ones.
   void renew_after_fork();
   bool forked() const;
+  // How far the processors are from each other changes while a process runs, under a hypervisor above all.
+  void probe();
+  int64_t trip();
   void share(int64_t tasks, int threads, Call call, const void* function);
   void work(Workers& workers, int worker);
   void drain(int worker);
@@ -71,8 +81,11 @@ class ThreadPool {
   int forks_ = 0;                     // of the process, when `workers_` were made
   std::unique_ptr<Workers> workers_;  // null when there are none
   Stop stop_;
-  std::atomic<bool> hot_{false};    // workers spin while it is set
-  std::atomic<uint64_t> round_{0};  // one per `share`
+  // Of the calling thread.
+  int64_t worth_ = kWorthNear, next_probe_ = 0;  // nanoseconds, the latter of the steady clock
+  bool asked_ = false;                           // whether the answer of `threads_for` may have rested on `worth_`
+  std::atomic<bool> hot_{false};                 // workers spin while it is set
+  std::atomic<uint64_t> round_{0};               // one per `share`
   std::atomic<int64_t> next_{0};
   std::atomic<int> joined_{kClosed};  // workers inside the open round
   int64_t tasks_ = 0;

@@ -118,7 +118,7 @@ class BestBoxes final : public Kernel {
     // Where a heap leaves NaN is the reference's to tell; no limit lets them pass.
     if (!least_ && any_nan(reinterpret_cast<const float*>(run.inputs[1]))) throw Undefined();
     const auto* boxes = reinterpret_cast<const float*>(run.inputs[0]);
-    const int threads = images_ * classes_ * boxes_ < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = run.pool.threads_for(images_ * classes_ * boxes_);
     run.pool.parallel(images_ * classes_, threads, [&](int64_t task, int worker) {
       choose(run, limit, task, worker, boxes + task / classes_ * boxes_ * 4, run.scratch + worker * worker_bytes());
     });

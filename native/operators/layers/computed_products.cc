@@ -133,7 +133,7 @@ class ByteProducts final : public Kernel {
   }
 
   void run(const Run& run) const override {
-    const int threads = p_.work() / kComputedRate < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = run.pool.threads_for(p_.work() / kComputedRate);
     Shared shared;
     uint8_t* at = run.scratch;
     const auto take = [&](int64_t bytes) {

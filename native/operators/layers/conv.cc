@@ -96,7 +96,7 @@ class OrderedReals final : public Kernel {
     const int64_t images = f_.batch * f_.groups * f_.d.out, work = images * f_.filters * f_.terms * plane();
     const int64_t across = (f_.w.out + tile_w_ - 1) / tile_w_, tiles = (f_.h.out + tile_h_ - 1) / tile_h_ * across;
     // Few tiles are laid out by several threads, each for filters of its own.
-    const int threads = work / kLoopRate < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = run.pool.threads_for(work / kLoopRate);
     const int64_t chunks = (f_.filters + kLoopRows - 1) / kLoopRows;
     const int64_t parts = images * tiles < 2 * threads ? std::min<int64_t>(chunks, threads) : 1;
     std::atomic<bool> finite{true};

@@ -242,7 +242,7 @@ void TransposedConvolution::run_lines(const Part& part, int64_t first, int64_t c
 void TransposedConvolution::run(const Run& run) const {
   const Transposed& g = geometry_;
   g.check_shape(run);
-  const int threads = g.work() / kTransposedRate < kWorthSharing ? 1 : run.pool.threads();
+  const int threads = run.pool.threads_for(g.work() / kTransposedRate);
   int64_t blocks = 0;
   for (const Part& part : parts_) blocks += (part.lines + part.lines_at_once - 1) / part.lines_at_once;
   for (int64_t n = 0; n < g.batch; ++n) {

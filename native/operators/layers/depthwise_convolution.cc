@@ -100,7 +100,7 @@ void DepthwiseConvolution::run(const Run& run) const {
   if (window_.out_w == 0 || window_.in_c == 0) return;
   const int64_t in_row = window_.in_w * window_.in_c, out_row = window_.out_w * window_.in_c;
   const int64_t work = window_.pixels() * window_.out_c * window_.taps();
-  const int threads = work / kDepthwiseRate < kWorthSharing ? 1 : run.pool.threads();
+  const int threads = run.pool.threads_for(work / kDepthwiseRate);
   const int64_t tasks = task_count(window_.out_h, most_rows_, preferred_rows_, threads);
   const int64_t task_rows = round_up((window_.out_h + tasks - 1) / tasks, preferred_rows_);
   const int64_t per_image = (window_.out_h + task_rows - 1) / task_rows;

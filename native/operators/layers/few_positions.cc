@@ -45,7 +45,7 @@ class FewPositions final : public Kernel {
   void run(const Run& run) const override {
     const int64_t rows = this->rows(), work = f_.groups * rows * f_.filters * f_.terms;
     if (rows == 0) return;
-    const int threads = work / kWindowRate < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = run.pool.threads_for(work / kWindowRate);
     auto* windows = reinterpret_cast<float*>(run.scratch);
     run.pool.parallel(f_.groups * f_.batch, threads, [&](int64_t i, int) {
       const float* image = f_.at(run, 0) + (i % f_.batch * f_.groups + i / f_.batch) * f_.depth * f_.channel();

@@ -89,7 +89,7 @@ class IntegerLayer final : public Kernel {
     const int64_t panels = matmul_->panels(), blocks = (rows_ + block_ - 1) / block_;
     // Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
     const int64_t rate = requantized() ? 80 : 150, bytes = columns_ * (requantized() ? 1 : 4);
-    const int threads = rows_ * columns_ * depth_ / rate < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = run.pool.threads_for(rows_ * columns_ * depth_ / rate);
     const bool apart = threads > 1 && (requantized() || blocks < 2 * threads);
     const int64_t groups =
         cut(apart ? group_count(panels, threads) : 1, block_ * columns_ * depth_, kTaskMostWork, panels);

@@ -66,7 +66,7 @@ class LaneWindows final : public Kernel {
     const int64_t tiles = (f_.h.out + lines_ - 1) / lines_, all = f_.batch * blocks() * tiles;
     if (all == 0) return;
     const int64_t each = lines_ * f_.w.out * kChannels * f_.terms;
-    const int threads = all * each / kLaneRate < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = run.pool.threads_for(all * each / kLaneRate);
     const int64_t together = std::max<int64_t>(1, kLaneTaskTaps / std::max<int64_t>(1, each));
     std::atomic<bool> finite{true};
     run.pool.parallel((all + together - 1) / together, threads, [&](int64_t task, int worker) {

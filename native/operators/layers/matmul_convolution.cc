@@ -299,8 +299,7 @@ void MatmulConvolution::run(const Run& run) const {
     zeros = run.scratch + copy_bytes();
   }
   const int64_t panels = matmul_->panels();
-  const int threads =
-      window_.pixels() * window_.out_c * segments_ * segment_ / kTileRate < kWorthSharing ? 1 : run.pool.threads();
+  const int threads = run.pool.threads_for(window_.pixels() * window_.out_c * segments_ * segment_ / kTileRate);
   // Where there are more weights than activations each thread takes columns, so that all weights are read once.
   const bool by_columns = window_.out_c > pixels && (panels % threads == 0 || panels >= 4 * threads);
   const int64_t groups = cut(threads > 1 && by_columns ? group_count(panels, threads) : 1,

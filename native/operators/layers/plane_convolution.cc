@@ -97,7 +97,7 @@ class PlaneConvolution final : public Kernel {
     const int64_t together = std::max<int64_t>(1, kPlaneOutputs / std::max<int64_t>(1, outputs));
     if (planes * tiles == 0) return;
     const int64_t work = planes * f_.positions * f_.filters * f_.terms;
-    const int threads = work / kPlaneRate < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = run.pool.threads_for(work / kPlaneRate);
     std::atomic<bool> finite{true};
     run.pool.parallel((planes * tiles + together - 1) / together, threads, [&](int64_t task, int worker) {
       const Worker mine = place(run.scratch + worker * worker_bytes());

@@ -58,7 +58,7 @@ const float* RowQuantizer::run(const Run& run, const float* input, uint8_t* scra
   auto* scales = reinterpret_cast<rules::RowScale*>(scratch + round_up(rows_ * size_ * 4, 64));
   // Few rows are cut into parts.
   constexpr int64_t kMostParts = 64;
-  const int threads = rows_ * size_ < kWorthSharing ? 1 : run.pool.threads();
+  const int threads = run.pool.threads_for(rows_ * size_);
   const int64_t parts = rows_ < threads ? std::min<int64_t>(threads, kMostParts) : 1, blocks = size_ / 8;
   const auto begin = [&](int64_t part) { return part == parts ? size_ : blocks * part / parts * 8; };
   if (parts == 1) {

@@ -182,7 +182,7 @@ void CoreConvolution::run(const Run& run) const {
   }
   place.bias = finish_.has_bias() ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
   place.out = reinterpret_cast<float*>(run.outputs[0]);
-  const int threads = work / kRealRate < kWorthSharing ? 1 : run.pool.threads();
+  const int threads = run.pool.threads_for(work / kRealRate);
   const int64_t blocks = (pixels + kPixels - 1) / kPixels, units = static_cast<int64_t>(units_.size());
   const int64_t parts = cut(threads > 1 && blocks < 4 * threads ? std::min<int64_t>(units, 4 * threads) : 1,
                             work / blocks, kTaskMostWork, units);
@@ -334,7 +334,7 @@ class RealDepthwise final : public Kernel {
     const float* in = rows_.run(run, reinterpret_cast<const float*>(run.inputs[0]), run.scratch);
     const float* weights = weights_.data(run.inputs[1]);
     const float* bias = finish_.has_bias() ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
-    const int threads = work / kRealRate < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = run.pool.threads_for(work / kRealRate);
     std::atomic<bool> odd{false};
     run.pool.parallel(rows, threads, [&](int64_t row, int index) {
       uint8_t* scratch = run.scratch + rows_.bytes() + index * worker_bytes();

@@ -47,7 +47,7 @@ class WindowColumns final : public Kernel {
     const int64_t planes = f_.batch * f_.groups;
     if (planes * f_.positions == 0) return;
     const int64_t work = planes * f_.filters * f_.positions;
-    const int threads = work / kOutputRate < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = run.pool.threads_for(work / kOutputRate);
     std::atomic<bool> finite{true};
     run.pool.parallel(planes, threads, [&](int64_t plane, int worker) {
       if (!channel(run, place(run.scratch + worker * worker_bytes()), plane)) {

@@ -50,7 +50,7 @@ class GatherBlocks final : public Kernel {
 
   void run(const Run& run) const override {
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
-    const int threads = count_ * lines_ * numbers_ < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = run.pool.threads_for(count_ * lines_ * numbers_);
     run.pool.parallel(count_, threads, [&](int64_t i, int) {
       int64_t place = wide_ ? reinterpret_cast<const int64_t*>(run.inputs[1])[i]
                             : reinterpret_cast<const int32_t*>(run.inputs[1])[i];

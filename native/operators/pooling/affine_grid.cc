@@ -37,7 +37,7 @@ class AffineGrid final : public Kernel {
   std::string note() const override { return "coordinates line by line"; }
 
   void run(const Run& run) const override {
-    const int threads = batch_ * lines_ * width_ * rank_ < kWorthSharing ? 1 : run.pool.threads();
+    const int threads = run.pool.threads_for(batch_ * lines_ * width_ * rank_);
     run.pool.parallel(batch_ * lines_, threads, [&](int64_t task, int) {
       const int64_t n = task / lines_, line = task % lines_;
       const float* matrix = reinterpret_cast<const float*>(run.inputs[0]) + n * rank_ * (rank_ + 1);

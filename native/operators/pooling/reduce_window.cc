@@ -56,7 +56,7 @@ class ReduceWindow final : public Kernel {
     auto* out = reinterpret_cast<T*>(run.outputs[0]);
     const auto lines = static_cast<int64_t>(firsts_.size());
     const int64_t work = lines * count_ * static_cast<int64_t>(taps_.size());
-    run.pool.parallel(lines, work < kWorthSharing ? 1 : run.pool.threads(), [&](int64_t line, int) {
+    run.pool.parallel(lines, run.pool.threads_for(work), [&](int64_t line, int) {
       T* to = out + line * count_;
       std::fill_n(to, count_, first);
       for (const int64_t tap : taps_) take(in + firsts_[line] + tap, to);

@@ -134,7 +134,7 @@ class DiscreteFourier final : public Kernel {
   void run(const Run& run) const override {
     std::atomic<bool> finite{true};
     const int64_t work = transforms() * halves_.length() * (by_chirp_ ? 64 : 32);
-    run.pool.parallel(transforms(), work < kWorthSharing ? 1 : run.pool.threads(), [&](int64_t task, int worker) {
+    run.pool.parallel(transforms(), run.pool.threads_for(work), [&](int64_t task, int worker) {
       auto* scratch = reinterpret_cast<float*>(run.scratch + worker * worker_bytes());
       const int64_t wide = scratch_floats();
       const Complexes signal{scratch, scratch + wide}, other{scratch + 2 * wide, scratch + 3 * wide};
