@@ -86,10 +86,10 @@ class OrderedReals final : public Kernel {
 
   void run(const Run& run) const override {
     if (f_.batch * f_.positions == 0) return;
-    const float* weights = kept_.data();
-    if (!constant_) {
+    const float* weights = constant_ ? kept_.data() : f_.at(run, 1);
+    if (filter_bytes() > 0) {
       auto* target = reinterpret_cast<float*>(run.scratch);
-      arrange_filters(f_, f_.at(run, 1), target);
+      arrange_filters(f_, weights, target);
       weights = target;
     }
     // Every plane of the output is an image.
@@ -165,7 +165,11 @@ class OrderedReals final : public Kernel {
   // Planes begin at an odd number of cache lines, so that they do not share the cache's sets.
   int64_t plane_floats() const { return round_up(frame_.floats(), 16) | 16; }
   int64_t frame_bytes() const { return bare_ ? 0 : round_up((planes() * plane_floats() + most_) * 4, 64); }
-  int64_t filter_bytes() const { return constant_ ? 0 : round_up(f_.groups * f_.filters * f_.terms * 4, 64); }
+  // Filters of one tap that fill whole blocks lie there as they are wanted.
+  int64_t filter_bytes() const {
+    const bool arranged = constant_ || (f_.taps() == 1 && f_.depth % f_.block == 0);
+    return arranged ? 0 : round_up(f_.groups * f_.filters * f_.terms * 4, 64);
+  }
   int64_t pointer_bytes() const { return round_up(kLoopRows * 8, 64); }
   int64_t sums_bytes() const { return by_lines_ ? 0 : round_up(kLoopRows * together_ * most_ * 4, 64); }
   int64_t packed_bytes() const { return bare_ ? round_up(f_.terms * together_ * most_ * 4, 64) : 0; }
@@ -433,8 +437,10 @@ void arrange_filters(const RealConvolutionForm& form, const float* from, float* 
   const int64_t taps = form.taps(), block = form.block;
   for (int64_t m = 0; m < form.groups * form.filters; ++m, from += form.depth * taps) {
     for (int64_t c = 0; c < form.depth; c += block) {
-      for (int64_t t = 0; t < taps; ++t) {
-        for (int64_t i = 0; i < block; ++i) *to++ = c + i < form.depth ? from[(c + i) * taps + t] : 0.0f;
+      const int64_t used = std::min(block, form.depth - c);
+      for (int64_t t = 0; t < taps; ++t, to += block) {
+        take_every(from + c * taps + t, taps, used, to);
+        std::fill(to + used, to + block, 0.0f);
       }
     }
   }
