@@ -8,10 +8,34 @@ from typing import Any
 
 import torch
 from further import BART, SIDE, SOURCE, T5, both_ends, instance, with_cache
-from networks import INNER, LAYERS, NETWORKS, SMALL, TOKENS, WIDTH, Input, Network, decoder, encoder, network, published
+from networks import (
+    INNER,
+    LAYERS,
+    NETWORKS,
+    SMALL,
+    TOKENS,
+    WAVES,
+    WIDTH,
+    Input,
+    Network,
+    decoder,
+    encoder,
+    network,
+    published,
+)
 from torch import nn
 
 TWO = {"num_key_value_heads": 2}
+# Of three series of 32 values, cut into pieces.
+PIECES = {
+    "num_input_channels": 3,
+    "context_length": 32,
+    "patch_length": 8,
+    "d_model": WIDTH,
+    "num_attention_heads": 4,
+    "num_hidden_layers": LAYERS,
+    "ffn_dim": INNER,
+}
 EXPERTS = {"num_experts_per_tok": 2, "moe_intermediate_size": 32, "n_routed_experts": 4, "num_experts": 4}
 LINEAR = {
     "linear_num_value_heads": 4,
@@ -24,22 +48,10 @@ STATES = {"state_size": 8, "conv_kernel": 4, "expand": 2, "use_mambapy": False}
 
 
 def _speech(cls: str, config: str, length: int = 800, **options: Any) -> Callable[[], Network]:
-    """One of waves, with a short ladder of convolutions in front."""
-    base = {
-        "hidden_size": WIDTH,
-        "num_hidden_layers": LAYERS,
-        "num_attention_heads": 4,
-        "intermediate_size": INNER,
-        "conv_dim": (16, 24, 32),
-        "conv_kernel": (10, 3, 3),
-        "conv_stride": (5, 2, 2),
-        "num_conv_pos_embeddings": 16,
-        "num_conv_pos_embedding_groups": 4,
-        "vocab_size": 40,
-    }
+    """One of waves."""
     keep = "logits" if "CTC" in cls or "Classification" in cls else "last_hidden_state"
     inputs = {"input_values": Input(("batch", length))}
-    return lambda: published(cls, config, {**base, **options}, inputs, (keep,), "audio")
+    return lambda: published(cls, config, {**WAVES, "vocab_size": 40, **options}, inputs, (keep,), "audio")
 
 
 def _features(
@@ -395,14 +407,8 @@ NETWORKS |= {
         ("batch", 32, 3),
         "past_values",
         "last_hidden_state",
-        num_input_channels=3,
-        context_length=32,
-        patch_length=8,
+        **PIECES,
         patch_stride=8,
-        d_model=WIDTH,
-        num_attention_heads=4,
-        num_hidden_layers=LAYERS,
-        ffn_dim=INNER,
     ),
 }
 

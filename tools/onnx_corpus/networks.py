@@ -76,6 +76,18 @@ SMALL = {
     "attn_implementation": "eager",
 }
 
+# Of waves, with a short ladder of convolutions in front.
+WAVES = {
+    "hidden_size": WIDTH,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": 4,
+    "intermediate_size": INNER,
+    "conv_dim": (16, 24, 32),
+    "conv_kernel": (10, 3, 3),
+    "conv_stride": (5, 2, 2),
+    "num_conv_pos_embeddings": 16,
+    "num_conv_pos_embedding_groups": 4,
+}
 PATCHES = {
     "image_size": 32,
     "patch_size": 8,
@@ -241,21 +253,10 @@ def _whisper_encoder() -> Network:
 
 @network
 def _wav2vec2() -> Network:
-    options = {
-        "hidden_size": WIDTH,
-        "num_hidden_layers": LAYERS,
-        "num_attention_heads": 4,
-        "intermediate_size": INNER,
-        "conv_dim": (16, 24, 32),
-        "conv_kernel": (10, 3, 3),
-        "conv_stride": (5, 2, 2),
-        "num_conv_pos_embeddings": 16,
-        "num_conv_pos_embedding_groups": 4,
-    }
     return published(
         "Wav2Vec2Model",
         "Wav2Vec2Config",
-        options,
+        WAVES,
         {"input_values": Input(("batch", 800))},
         ("last_hidden_state",),
         "audio",

@@ -8,8 +8,22 @@ from typing import Any
 
 import torch
 from further import SIDE, with_cache
-from language import LINEAR, NETWORKS, TWO, _features, _recurrent
-from networks import INNER, LAYERS, PATCHES, SMALL, WIDTH, Input, Network, Outputs, decoder, encoder, network, published
+from language import LINEAR, NETWORKS, PIECES, TWO, _features, _recurrent
+from networks import (
+    INNER,
+    LAYERS,
+    PATCHES,
+    SMALL,
+    WAVES,
+    WIDTH,
+    Input,
+    Network,
+    Outputs,
+    decoder,
+    encoder,
+    network,
+    published,
+)
 from torch import nn
 
 SPACES = {
@@ -228,15 +242,7 @@ NETWORKS |= {
         "Wav2Vec2ForXVector",
         "Wav2Vec2Config",
         {
-            "hidden_size": WIDTH,
-            "num_hidden_layers": LAYERS,
-            "num_attention_heads": 4,
-            "intermediate_size": INNER,
-            "conv_dim": (16, 24, 32),
-            "conv_kernel": (10, 3, 3),
-            "conv_stride": (5, 2, 2),
-            "num_conv_pos_embeddings": 16,
-            "num_conv_pos_embedding_groups": 4,
+            **WAVES,
             "tdnn_dim": (32, 32, 48),
             "tdnn_kernel": (5, 3, 1),
             "tdnn_dilation": (1, 2, 1),
@@ -273,14 +279,8 @@ NETWORKS |= {
         ("batch", 32, 3),
         "past_values",
         "prediction_outputs",
-        num_input_channels=3,
-        context_length=32,
-        patch_length=8,
+        **PIECES,
         patch_stride=4,
-        d_model=WIDTH,
-        num_attention_heads=4,
-        num_hidden_layers=LAYERS,
-        ffn_dim=INNER,
         prediction_length=6,
         channel_attention=True,
         loss="mse",
