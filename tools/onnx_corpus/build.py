@@ -1,6 +1,7 @@
 """Write a corpus of quantized ONNX models: networks x exporters x quantizations, with random weights.
 
     python tools/onnx_corpus/build.py FOLDER [--only EXPRESSION] [--share N] [--seed WORD] [--exporters A,B]
+        [--ways A,B]
 
 writes FOLDER/NETWORK.EXPORTER.QUANTIZATION.onnx beside NETWORK.EXPORTER.json, which says what inputs the network takes,
 and FOLDER/failed.json: what an exporter or quantizer could not do, with its words. Runs in an environment of its own
@@ -425,8 +426,13 @@ NARROW += (
 )
 
 
-def build(name: str, folder: Path, share: int, exporters: tuple[str, ...], seed: str) -> list[dict[str, str]]:
-    """Export a network, and quantize each export in `share` ways drawn by its name and `seed`; returns what failed."""
+def build(
+    name: str, folder: Path, share: int, exporters: tuple[str, ...], chosen: tuple[str, ...], seed: str
+) -> list[dict[str, str]]:
+    """Export a network, and quantize each export in the `chosen` ways, else in `share` drawn by its name and `seed`.
+
+    Returns what failed.
+    """
     torch.manual_seed(0)
     made, failed = NETWORKS[name](), []
     made.module.eval()
@@ -446,7 +452,7 @@ def build(name: str, folder: Path, share: int, exporters: tuple[str, ...], seed:
             described["inputs"] = {n: d for n, d in described["inputs"].items() if n in names}
             (folder / f"{stem}.json").write_text(json.dumps(described, indent=1))
             kinds = [k for k in QUANTIZATIONS if exporter in ("torchscript", "fixed", "dynamo") or k.startswith(NARROW)]
-            for kind in rng.sample(kinds, min(share, len(kinds))):
+            for kind in chosen or rng.sample(kinds, min(share, len(kinds))):
                 target = folder / f"{stem}.{kind}.onnx"
                 try:
                     QUANTIZATIONS[kind](source, target, described)
@@ -456,7 +462,7 @@ def build(name: str, folder: Path, share: int, exporters: tuple[str, ...], seed:
     return failed
 
 
-def _quietly(name: str, folder: Path, share: int, exporters: tuple[str, ...], seed: str, pipe: Any) -> None:
+def _quietly(name: str, pipe: Any, *arguments: Any) -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
@@ -464,7 +470,7 @@ def _quietly(name: str, folder: Path, share: int, exporters: tuple[str, ...], se
     os.chdir(tempfile.mkdtemp())
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            pipe.send(build(name, folder, share, exporters, seed))
+            pipe.send(build(name, *arguments))
     except Exception:
         pipe.send([{"model": name, "error": traceback.format_exc()[-300:]}])
 
@@ -479,7 +485,12 @@ def main() -> None:
     )
     parser.add_argument("--seed", default="", help="any word: another one draws other operator sets and quantizations")
     parser.add_argument("--exporters", default=",".join(EXPORTERS), help="which of them, separated by commas")
+    parser.add_argument("--ways", default="", help="quantizations by name, separated by commas, in place of drawn ones")
     arguments = parser.parse_args()
+    exporters = tuple(arguments.exporters.split(","))
+    ways = tuple(arguments.ways.split(",")) if arguments.ways else ()
+    if unknown := [w for w in (*exporters, *ways) if w not in EXPORTERS and w not in QUANTIZATIONS]:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join((*EXPORTERS, *QUANTIZATIONS))}")
     folder = arguments.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     failed = []
@@ -489,7 +500,7 @@ def main() -> None:
         ours, theirs = multiprocessing.Pipe(False)
         process = multiprocessing.get_context("fork").Process(
             target=_quietly,
-            args=(name, folder, arguments.share, tuple(arguments.exporters.split(",")), arguments.seed, theirs),
+            args=(name, theirs, folder, arguments.share, exporters, ways, arguments.seed),
         )
         process.start()
         theirs.close()
