@@ -120,7 +120,7 @@ def _place(finding: Any) -> str:
 
 def _difference(result: Any) -> str:
     """The first tensor that differs, and why."""
-    different = [pair for pair in result.pairs if not pair.cumulative.equal or pair.note.startswith("cannot")]
+    different = [pair for pair in result.pairs if not pair.equal]
     lines = [f"{len(different)} of {len(result.pairs)} tensors differ: {result.a.title} against {result.b.title}"]
     if not result.pairs:
         lines.append("  no tensor of one side was matched with one of the other")

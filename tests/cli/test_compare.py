@@ -211,3 +211,14 @@ def test_a_guessed_partner_is_questioned(different: CompareResult) -> None:
         pairs[position] = replace(pair, how=how, verdict=lost)
         text = " ".join(" ".join(printed(replace(different, pairs=tuple(pairs)), 120)).split())
         assert ("only order and shape say so: --match A=B" in text) == asked
+
+
+def test_equal_tensors_without_an_isolated_difference_are_not_listed(different: CompareResult) -> None:
+    position, pair = next((i, pair) for i, pair in enumerate(different.pairs) if pair.equal and pair.verdict is None)
+    pairs = list(different.pairs)
+    pairs[position] = replace(pair, isolated=None, note="no isolated difference: it reads variables")
+    listed = [printed(replace(different, pairs=found), 200) for found in (different.pairs, tuple(pairs))]
+    assert listed[0] == listed[1]
+    pairs[position] = replace(pair, isolated=None, note="cannot be compared: u8 and f32")
+    text = "\n".join(printed(replace(different, pairs=tuple(pairs)), 200))
+    assert "cannot be compared: u8 and f32" in text

@@ -38,7 +38,7 @@ def show(result: CompareResult, out: Terminal, every_tensor: bool) -> None:
     other = [p for p in result.pairs if p.a != p.b or p.layout != "same"]
     if every_tensor or (other and not result.equal):
         _matches(result, out, every_tensor)
-    differing = [p for p in result.pairs if not p.cumulative.equal or (p.isolated and not p.isolated.equal) or p.note]
+    differing = [p for p in result.pairs if not p.equal or (p.isolated and not p.isolated.equal)]
     rows = list(result.pairs) if every_tensor else differing
     if rows:
         _differences(rows if every_tensor else rows[:_ROWS], len(rows), result, out, every_tensor)
@@ -232,7 +232,7 @@ def _notes_of_pairs(result: CompareResult, out: Terminal, every_tensor: bool) ->
     """Why tensors have no isolated difference; one line per reason unless every tensor is asked for."""
     reasons: dict[str, list[str]] = {}
     for pair in result.pairs:
-        if pair.note and (every_tensor or not pair.cumulative.equal or pair.note.startswith("cannot")):
+        if pair.note and (every_tensor or not pair.equal):
             reasons.setdefault(pair.note, []).append(pair.a)
     for note, names in list(reasons.items())[: None if every_tensor else 8]:
         many = f" and {len(names) - 1} more" if len(names) > 1 else ""

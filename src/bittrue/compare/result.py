@@ -192,6 +192,11 @@ class Pair:
     note: str = ""
     is_output: bool = False
 
+    @property
+    def equal(self) -> bool:
+        """Whether the tensors can be compared, and have equal bytes."""
+        return self.cumulative.equal and not self.note.startswith("cannot")
+
 
 @dataclass(frozen=True)
 class Downstream:
@@ -246,9 +251,7 @@ class CompareResult(Result):
     @property
     def equal(self) -> bool:
         """Whether there are matched tensors, and all of them have equal bytes."""
-        return bool(self.pairs) and all(
-            pair.cumulative.equal and not pair.note.startswith("cannot") for pair in self.pairs
-        )
+        return bool(self.pairs) and all(pair.equal for pair in self.pairs)
 
     @property
     def first(self) -> Pair | None:
