@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 import bittrue
 from support.floating_models import F32, Generator, Model, numbers, reals, shape_of, wild
-from support.onnx_models import HERE, Checks, Refused, check, run_runtime, single
+from support.onnx_models import HERE, Checks, Refused, check, natively, run_runtime, single
 from support.wide_models import doubled
 
 I64 = np.int64
@@ -273,6 +273,14 @@ def test_doubles(request: pytest.FixtureRequest, build: Generator) -> None:
     for rng in checks:
         checks.add(*doubled(build(rng), rng), may_refuse=_REFUSED.get(build, ()))
     assert "equal" in checks.outcomes
+
+
+@pytest.mark.parametrize(("given", "length"), [(3, 8), (3, 7), (5, 8), (7, 8), (6, 6), (9, 9), (1, 5)])
+def test_inverses_of_another_number_of_frequencies(given: int, length: int) -> None:
+    x = np.random.default_rng(given).standard_normal((2, given, 2)).astype(F32)
+    operands, attributes = {"x": x, "length": np.array(length, I64)}, {"onesided": 1, "inverse": 1}
+    natively(*single("DFT", operands, [_FLOAT], attributes, opset=20, constants=["length"]))
+    assert check(*single("DFT", operands, [_FLOAT], attributes, opset=20)) == "equal"
 
 
 def test_large_determinants_say_what_they_are() -> None:

@@ -120,6 +120,7 @@ class DiscreteFourier final : public Kernel {
     }
     require(!by_chirp_ || known_here_ <= halves_.length(), "the signal is too long");
     require(out.elements == transforms() * count_ * kept_, "the shapes do not fit");
+    require(!mirrored_ || known_here_ <= length_, "there are too many frequencies");
     windowed_ = step.has_input(1);
     require(!windowed_ || (step.input(1).type == Type::f32 && step.input(1).dense() &&
                            step.input(1).elements == length_ && known_here_ == length_ && !mirrored_),
@@ -180,11 +181,16 @@ class DiscreteFourier final : public Kernel {
     const int64_t first =
         windows_ > 0 ? task / windows_ * known_ + task % windows_ * step_ : task / inner_ * known_ * inner_;
     const float* from = x + (first + (windows_ > 0 ? 0 : task % inner_)) * parts_;
-    const int64_t stride = inner_ * parts_, known = mirrored_ ? std::min(known_here_, length_) : known_here_;
+    const int64_t stride = inner_ * parts_, known = known_here_;
     for (int64_t i = 0; i < known; ++i) to.re[i] = from[i * stride];
     for (int64_t i = 0; i < known; ++i) to.im[i] = parts_ == 2 ? from[i * stride + 1] : 0.0f;
-    for (int64_t i = length_ / 2 + 1; mirrored_ && i < length_; ++i) {
-      to.re[i] = to.re[length_ - i] * 1.0f, to.im[i] = to.im[length_ - i] * -1.0f;
+    if (!mirrored_) return;
+    std::fill(to.re + known, to.re + length_, 0.0f);
+    std::fill(to.im + known, to.im + length_, 0.0f);
+    // An even length has a last frequency in the middle.
+    const int64_t turned = known - (length_ % 2 == 0 ? 1 : 0);
+    for (int64_t i = 1; i < turned; ++i) {
+      to.re[length_ - i] = from[i * stride] * 1.0f, to.im[length_ - i] = from[i * stride + 1] * -1.0f;
     }
   }
   int64_t taken() const { return mirrored_ ? length_ : known_here_; }

@@ -4,7 +4,7 @@ Operands: a signal [..., 1] or, of complex numbers, [..., 2]; how many numbers a
 axis, or the size of the window); the axis (absent: the attribute); a window; from where to where windows step. With
 `framed`, the signal is [batch, time, 1 or 2] or, of real numbers, [batch, time], and the result is [batch, windows,
 frequencies, 2]. `onesided`: only the frequencies up to the middle; of an inverse transform the result is real, and the
-operand has those alone.
+operand begins with those.
 """
 
 from __future__ import annotations
@@ -55,8 +55,10 @@ def _geometry(call: Call) -> tuple[int, int, int]:
     else:
         length = 2 * (count - 1) if onesided and inverse else count
     half = length // 2 + 1
-    if onesided and inverse and (count != half or not length):
-        raise call.unsupported("BT-FOURIER-HALF", f"{count} frequencies of a transform that has {half}", "give all")
+    if onesided and inverse and (count > length or not length):
+        raise call.unsupported(
+            "BT-FOURIER-HALF", f"the runtime writes {count} frequencies beyond its memory for {length}", "cut the signal"
+        )
     if not 0 < length <= 1 << 24 or (framed and length > count):
         raise call.invalid("BT-FOURIER", f"a transform of {length} numbers over {count}")
     if not framed and length & (length - 1) and count > spectra.chirp_length(length):
@@ -119,12 +121,14 @@ def reference(step: Step, inputs: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _mirrored(part: np.ndarray, length: int, sign: int) -> np.ndarray:
-    """All frequencies of a real signal from those up to the middle."""
-    half = length // 2 + 1
-    out = np.empty((*part.shape[:-1], length), part.dtype)
-    out[..., :half] = part[..., :length]
-    rest = np.arange(half, length)
-    out[..., rest] = part[..., length - rest] * part.dtype.type(sign)
+    """The given frequencies, zeros, and from the end the given ones behind the first (but the last for an even
+    length, which has one in the middle), wherever the middle is.
+    """
+    given = part.shape[-1]
+    out = np.zeros((*part.shape[:-1], length), part.dtype)
+    out[..., :given] = part
+    turned = np.arange(1, given - (length % 2 == 0))
+    out[..., length - turned] = part[..., turned] * part.dtype.type(sign)
     return out
 
 
