@@ -195,6 +195,30 @@ def test_sequence_rnn(request: pytest.FixtureRequest) -> None:
     assert checks.outcomes.count("equal") > 0.8 * len(checks.outcomes)
 
 
+@pytest.mark.parametrize("lengths", [[2, 0, 3], [0, 0, 0]])
+@pytest.mark.parametrize(
+    ("direction", "results", "outcome"),
+    [("forward", 1, "equal"), ("bidirectional", 1, "equal"), ("reverse", 2, "equal"), ("forward", 2, "refused")],
+)
+def test_rnn_of_sequences_without_steps(direction: str, results: int, outcome: str, lengths: list[int]) -> None:
+    """The runtime copies last states of nothing from before its memory."""
+    rng, count = np.random.default_rng(3), 2 if direction == "bidirectional" else 1
+    shapes = {"x": (3, 3, 2), "w": (count, 4, 2), "r": (count, 4, 4), "b": (count, 8), "l": (), "h": (count, 3, 4)}
+    operands: dict[str, Any] = {name: finite(rng, *shape) for name, shape in shapes.items()}
+    operands["l"] = np.array(lengths, np.int32)
+    attributes = {"hidden_size": 4, "direction": direction}
+    content, feeds = single("RNN", operands, [TensorProto.FLOAT] * results, attributes)
+    assert check(content, feeds, may_refuse=_UNDEFINED) == outcome
+
+
+@pytest.mark.parametrize(("results", "outcome"), [(2, "equal"), (3, "refused")])
+def test_lstm_of_no_steps(results: int, outcome: str) -> None:
+    operands = {"x": np.zeros((0, 2, 3), np.float32), "w": np.ones((1, 16, 3), np.float32)}
+    operands["r"] = np.ones((1, 16, 4), np.float32)
+    content, feeds = single("LSTM", operands, [TensorProto.FLOAT] * results, {"hidden_size": 4})
+    assert check(content, feeds, may_refuse=_UNDEFINED) == outcome
+
+
 @pytest.mark.parametrize("bits", [0x7FC00000, 0xFFC00000])
 def test_scaled_tanh_keeps_the_sign_of_nan(bits: int) -> None:
     ones = np.ones((1, 1, 1), np.float32)

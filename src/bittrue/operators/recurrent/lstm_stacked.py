@@ -74,6 +74,8 @@ def _infer_quantized(call: Call) -> list[Shape]:
 
 
 def _lowered(call: Call, sizes: Sizes, **more: bool) -> Lowered:
+    if not (sizes.steps or recurrence.RULES[call.rules["recurrence"]].joined) and len(call.outputs) > 2:
+        raise call.invalid("BT-SEQUENCE-LENGTH", "the runtime does not write the last cells of no steps")
     check_functions(call, 3 * sizes.directions, tuple(recurrence.RULES[call.rules["recurrence"]].functions))
     columns = 4 * sizes.hidden
     rows = sizes.steps * sizes.batch * sizes.directions

@@ -92,7 +92,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     arrays: list[Any] = [*batch_leads(step, inputs, _STATES), *[None] * (6 - len(inputs))]
     x, w, r, bias, lengths, initial = arrays
     spans = sequence_lengths(step, lengths, *x.shape[:2])
-    if not recurrence.RULES[step.rules["recurrence"]].joined and (spans == 0).any():
+    joined = recurrence.RULES[step.rules["recurrence"]].joined
+    # Walking backwards, steps behind the end set the state to 0.
+    behind = step["direction"] == "reverse" and len(x)
+    if not (joined or behind) and (spans == 0).any() and len(step.outputs) > 1:
         raise RunError(
             "BT-SEQUENCE-LENGTH",
             "a sequence without steps has no last state",
@@ -105,7 +108,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         own = turn(x, spans) if backwards else x
         b = None if bias is None else bias[direction]
         with np.errstate(all="ignore"):
-            # Walking backwards, steps behind the end have set the state to 0.
             known = np.reshape((spans < len(x)) & backwards | (initial is not None), (-1, 1))
             advance = _advance(step, own, w[direction], r[direction], b, direction, known)
             y, last = walk(advance, spans, [zero if initial is None else initial[direction]], x.shape[0], False)
