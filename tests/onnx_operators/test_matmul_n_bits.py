@@ -105,7 +105,7 @@ def by_table(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
         "largest": rng.uniform(0.1, 2, -(-n * k // block)).astype(np.float32),
     }
     attributes = {"K": k, "N": n, "block_size": block, "quant_type": int(rng.integers(2))}
-    constants = ["values", "largest"] if rng.random() < 0.95 else ["values"]
+    constants = [name for name in ("values", "largest") if rng.random() < 0.7]
     return single("MatMulBnb4", operands, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=constants)
 
 

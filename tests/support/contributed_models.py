@@ -107,6 +107,8 @@ def rotary_embedding_of_images(rng: np.random.Generator) -> Model:
     head = 2 * half + (2 * _some(rng, 5) if rng.random() < 0.3 else 0)
     attributes: dict[str, Any] = {"mrope_section": sections, "mrope_layout": int(rng.integers(0, 2))}
     attributes["interleaved"] = int(rng.integers(0, 2))
+    if rng.random() < 0.2:
+        attributes["scale"] = float(rng.choice([0.3, 1.7, 0.0]))
     if head > 2 * half:
         attributes["rotary_embedding_dim"] = 2 * half
     by_heads = rng.random() < 0.5

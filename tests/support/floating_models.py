@@ -393,11 +393,13 @@ def _batch(rng: np.random.Generator) -> Model:
         "variance": np.abs(reals(rng, channels)),
     }
     constants = [n for n in operands if n != "x"] if rng.random() < 0.8 else []
-    training = opset >= 14 and rng.random() < 0.3
+    training = "spatial" not in attributes and rng.random() < 0.3
     if training:
-        attributes |= {"training_mode": 1, "momentum": float(F32(rng.random()))}
+        attributes["momentum"] = float(F32(rng.random()))
+    if training and opset >= 14:
+        attributes["training_mode"] = 1
     kind = np.dtype(np.float64 if training and rng.random() < 0.5 else F32)
-    results = [helper.np_dtype_to_tensor_dtype(kind)] * (3 if training else 1)
+    results = [helper.np_dtype_to_tensor_dtype(kind)] * (1 if not training else 3 if opset >= 14 else 5)
     operands = {name: value.astype(kind) for name, value in operands.items()}
     return single("BatchNormalization", operands, results, attributes, opset=opset, constants=constants)
 

@@ -33,7 +33,8 @@ class RealNormalizationRule:
     across: (x [n, channels, rest], size, alpha, beta, bias) to x / (bias + alpha / size * sum of the squares of
         `size` neighbouring channels)^beta.
     by_batch: (x [n, channels, rest], scale, bias, mean, variance, epsilon, momentum) to (result, running mean, running
-        variance): channels by their own mean and variance; running = given momentum + own (1 - momentum).
+        variance, and perhaps own mean and 1 / sqrt(own variance + epsilon)): channels by their own mean and variance;
+        running = given momentum + own (1 - momentum).
     """
 
     by_rows: Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -42,7 +43,7 @@ class RealNormalizationRule:
     across: Callable[..., np.ndarray]
     formula: str
     source: str
-    by_batch: Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
+    by_batch: Callable[..., tuple[np.ndarray, ...]]
 
 
 def _wide(array: np.ndarray | None, fallback: float, shape: tuple[int, ...]) -> np.ndarray:
@@ -461,7 +462,7 @@ def _batch_in_packets(
     variance: np.ndarray,
     epsilon: float,
     momentum: float,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, ...]:
     """Sums of every channel of every image in packets, then image by image; the root is of the reciprocal."""
     rows, kind, width = x.reshape(-1, x.shape[2]), x.dtype.type, 16 // x.itemsize
     starts, count, one = np.arange(rows.shape[0]) * x.shape[2], kind(x.shape[0] * x.shape[2]), kind(1)
@@ -476,10 +477,12 @@ def _batch_in_packets(
         own = over_images(aligned_packets(rows, starts, width=width))
         apart = (x - own[:, None]).reshape(rows.shape)
         spread = over_images(aligned_packets(apart * apart, 0 * starts, width=width))
-        factor = np.sqrt(one / (spread + kind(np.float32(epsilon)))) * scale
+        inverse = np.sqrt(one / (spread + kind(np.float32(epsilon))))
+        factor = inverse * scale
         result = x * factor[:, None] + (bias - own * factor)[:, None]
         keep = kind(np.float32(momentum))
-        return result, mean * keep + own * (one - keep), variance * keep + spread * (one - keep)
+        running = mean * keep + own * (one - keep), variance * keep + spread * (one - keep)
+        return result, *running, own, inverse
 
 
 def _given_as_difference(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...graph import Attribute
-from .base import MICROSOFT, Mappers, Source
+from .base import MICROSOFT, PLAIN, Mappers, Parts, Source
 
 _LOWEST = float(np.finfo(np.float32).min)
 _SCORES = ("products", "capped", "masked", "softmax")
@@ -32,11 +32,10 @@ _PLAIN: dict[str, Attribute] = {
 }
 
 
-def _refuse(source: Source, *names: str) -> None:
-    """Attributes that only other processors' kernels know."""
+def _pass_over(source: Source, *names: str) -> None:
+    """Integer attributes that only other processors' kernels know."""
     for name in names:
-        if source.integer(name, 0):
-            raise source.unsupported("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is not read", "export it without")
+        source.integer(name, 0)
 
 
 def _finite(source: Source, name: str, default: float) -> float:
@@ -77,7 +76,7 @@ def _of_projection(source: Source, dtype: str, qkv: int, mask: int, past: int, a
 
 def _attention(source: Source) -> None:
     """The projection, then attention."""
-    _refuse(source, "do_rotary", "past_present_share_buffer", "rotary_embedding_dim")
+    _pass_over(source, "do_rotary", "past_present_share_buffer", "rotary_embedding_dim")
     if source.present(4) and source.present(5):
         raise source.invalid("BT-NODE-INPUT", "past keys and additions to scores do not go together")
     heads, sizes = source.integer("num_heads", 0), source.integers("qkv_hidden_sizes")
@@ -91,7 +90,7 @@ def _attention(source: Source) -> None:
 
 def _q_attention(source: Source) -> None:
     """The projection by integers, then attention."""
-    _refuse(source, "do_rotary", "past_present_share_buffer")
+    _pass_over(source, "do_rotary", "past_present_share_buffer")
     (qkv,) = source.emit(
         "matmul",
         "f32",
@@ -434,9 +433,8 @@ def _turned(source: Source, x: int | None, heads: int, packed: int, name: str) -
 def _rotary_embedding(source: Source) -> None:
     """Positions come before the cosines in com.microsoft's operator."""
     if source.domain == MICROSOFT:
-        if source.real("scale", 1.0) != 1.0:
-            raise source.unsupported("BT-ONNX-ATTRIBUTE", "only a scale of 1 is read", "scale the input")
-        _refuse(source, "is_packed_batching")
+        source.real("scale", 1.0)
+        _pass_over(source, "is_packed_batching")
         source.tensor(1)
         if source.integer("rotary_embedding_dim", 0) > 0 and not source.integer("num_heads", 0):
             raise source.invalid("BT-ONNX-ATTRIBUTE", "'rotary_embedding_dim' needs 'num_heads'")
@@ -476,9 +474,12 @@ def _rotary_embedding_of_images(source: Source) -> None:
     heads, turned = _short(source, "num_heads", 0), source.integer("rotary_embedding_dim", 0)
     if heads < 0 or turned < 0 or (turned and not heads):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"{turned} numbers of {heads} heads are turned")
-    if source.real("scale", 1.0) != 1.0:
-        raise source.unsupported("BT-ONNX-ATTRIBUTE", "only a scale of 1 is read", "scale the cosines and sines")
-    source.integer("is_packed_batching", 0)
+    scale, dtype = _finite(source, "scale", 1.0), source.type(0)
+    _pass_over(source, "is_packed_batching")
+    operands, parts = source.ordered(0, 2, 3, 1), Parts(source)
+    for place in (1, 2) if scale != 1.0 else ():
+        scaled = parts.step("mul", "f32", [parts.single(operands[place]), parts.number(scale, "scale")], **PLAIN)
+        operands[place] = parts.narrow(scaled, dtype)
     attributes: dict[str, Attribute] = {
         "heads": heads,
         "turned": turned or -1,
@@ -487,7 +488,7 @@ def _rotary_embedding_of_images(source: Source) -> None:
         "interleaved": source.flag("interleaved", False, False),
         "streams": _streams(source),
     }
-    source.emit("rotary_embedding", source.type(0), attributes, inputs=source.ordered(0, 2, 3, 1))
+    source.emit("rotary_embedding", dtype, attributes, inputs=operands)
 
 
 _UPDATES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}

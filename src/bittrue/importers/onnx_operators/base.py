@@ -297,6 +297,53 @@ class Source(Refusing):
         return f"node {len(self.builder.nodes)} ({self.op_type} '{self.label}')"
 
 
+PLAIN: dict[str, Attribute] = {"activation": "none"}
+CAST: dict[str, Attribute] = {"saturate": True, "round_mode": "up", "one_nan": True}
+
+
+class Parts:
+    """The nodes of one operator, made one after the other."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def step(self, operator: str, dtype: str, inputs: list[int | None], /, **attributes: Attribute) -> int:
+        """A node whose result stays inside."""
+        return self.last(operator, dtype, inputs, self._source.temporary(dtype, operator), **attributes)
+
+    def last(self, operator: str, dtype: str, inputs: list[int | None], name: str, /, **attributes: Attribute) -> int:
+        """A node that gives a result of the operator."""
+        return self._source.emit(operator, dtype, attributes, inputs=inputs, outputs=[name])[0]
+
+    def single(self, index: int | None) -> int | None:
+        """As a binary32 number."""
+        narrow = index is not None and self._source.builder.tensors[index].dtype != "f32"
+        return self.step("convert", "f32", [index], **CAST) if narrow else index
+
+    def narrow(self, index: int, dtype: str) -> int:
+        """A binary32 number as another type."""
+        return self.step("convert", dtype, [index], **CAST) if dtype != "f32" else index
+
+    def number(self, value: float, name: str) -> int:
+        """A binary32 constant."""
+        return self._source.constant(np.array(value, np.float32), name)
+
+    def list(self, *values: int) -> int:
+        """A constant of 64-bit integers."""
+        return self._source.constant(np.array(values, np.int64), "sizes")
+
+    def sizes(self, x: int | None, start: int, end: int | None) -> int:
+        """Some dimensions of a tensor."""
+        ends: dict[str, Attribute] = {"start": start} if end is None else {"start": start, "end": end}
+        return self.step("shape", "s64", [x], of="dimensions", **ends)
+
+    def shaped(self, x: int | None, *parts: int) -> int:
+        """A tensor in the shape that these lists make together."""
+        assert x is not None
+        shape = self.step("concatenation", "s64", [*parts], axis=0, **PLAIN)
+        return self.step("reshape", self._source.builder.tensors[x].dtype, [x, shape], zeros="copied")
+
+
 Mapper = Callable[[Source], None]
 # (domain, op_type) to its mapping.
 Mappers = Mapping[tuple[str, str], Mapper]

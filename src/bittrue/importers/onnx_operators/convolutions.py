@@ -126,6 +126,9 @@ def _fused_gemm(source: Source) -> None:
     """A product and the activation behind it, whose parameters are attributes with names of their own."""
     name, dtype = source.text("activation", ""), source.type(0)
     names = None if name in ("Clip", "HardSwish") or name not in _ACTIVATIONS else _ACTIVATIONS[name][2]
+    for parameter in ("alpha", "beta", "gamma"):
+        # Those of other functions are passed over.
+        source.real(f"activation_{parameter}", 0.0)
     if names is None or not all(source.has(f"activation_{k}") for k in names):
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"activation '{name}' is unknown, or lacks a parameter")
     parameters = [source.real(f"activation_{k}", 0.0) for k in names]

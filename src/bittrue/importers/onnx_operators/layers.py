@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Attribute
-from .base import MICROSOFT, Mappers, Source
+from .base import CAST, MICROSOFT, PLAIN, Mappers, Parts, Source
 from .windows import convolution_attributes
 
 _BLOCKS = (16, 32, 64, 128, 256)
@@ -98,13 +98,12 @@ def _dynamic_quantize_matmul(source: Source) -> None:
 
 
 def _matmul_n_bits(source: Source) -> None:
-    """A prepacked layout is another processor's."""
+    """Whether weights are packed for another processor is passed over."""
     names = {"n": "N", "k": "K", "block_size": "block_size"}
     attributes: dict[str, Attribute] = {ours: source.integer(theirs, 0) for ours, theirs in names.items()}
     attributes |= {"bits": source.integer("bits", 4), "accuracy_level": source.integer("accuracy_level", 0)}
     attributes["partly_written"] = False
-    if source.integer("weight_prepacked", 0):
-        raise source.unsupported("BT-ONNX-ATTRIBUTE", "weights are packed for one processor", "export them unpacked")
+    source.integer("weight_prepacked", 0)
     a, quantized, scale, point, order, bias = (*source.inputs, *[None] * 6)[:6]
     if order is not None:
         _in_another_order(source)
@@ -156,14 +155,31 @@ def _matmul_bnb4(source: Source) -> None:
             f"'quant_type' {table}, {n} by {k} weights in blocks of {block}",
             f"'quant_type' is 0 or 1, 'transB' 1, and blocks are {', '.join(map(str, _BLOCKS))}",
         )
-    place = np.arange(n * k).reshape(n, k)
-    bytes_ = _values(source, 1, "u8", -(-n * k // 2)).reshape(-1, 1)
-    values = _FOUR_BITS[table][_halves(bytes_, (4, 0)).reshape(-1)[place]]
-    largest = _values(source, 2, "f32", -(-n * k // block)).reshape(-1)[place // block]
-    operands = source.constant(values, "values"), source.constant(largest, "largest")
-    result = [source.temporary("f32", "weights")]
-    (weights,) = source.emit("mul", "f32", {"activation": "none"}, inputs=operands, outputs=result)
-    _by_rows(source, weights, None)
+    parts, place = Parts(source), np.arange(n * k).reshape(n, k)
+    pairs = _FOUR_BITS[table][_halves(np.arange(256, dtype=np.uint8)[:, None], (4, 0))]
+    if source.type(1) != "u8" or source.type(2) != "f32":
+        raise source.invalid("BT-NODE-TYPE", f"weights are {source.type(1)}, scaled by {source.type(2)}")
+    if source.tensor(1).is_constant:
+        bytes_ = _values(source, 1, "u8", at_least=-(-n * k // 2))
+        values = source.constant(pairs[bytes_].reshape(-1)[place], "values")
+    else:
+        numbers = parts.step("convert", "s64", [source.inputs[1]], **CAST)
+        values = _taken(source, parts.step("gather", "f32", [source.constant(pairs, "pairs"), numbers], **_ROWS), place)
+    if source.tensor(2).is_constant:
+        largest = source.constant(_values(source, 2, "f32", at_least=-(-n * k // block))[place // block], "largest")
+    else:
+        largest = _taken(source, source.inputs[2], place // block)
+    _by_rows(source, parts.step("mul", "f32", [values, largest], **PLAIN), None)
+
+
+_ROWS: dict[str, Attribute] = {"axis": 0, "batch_dims": 0, "from_either_end": False}
+
+
+def _taken(source: Source, x: int | None, places: np.ndarray) -> int:
+    """Elements of a computed tensor, whatever its shape."""
+    parts = Parts(source)
+    flat = parts.step("reshape", "f32", [x, parts.list(-1)], zeros="copied")
+    return parts.step("gather", "f32", [flat, source.constant(places, "places")], **_ROWS)
 
 
 def _experts(source: Source, quantized: bool) -> dict[str, Attribute]:
@@ -222,17 +238,20 @@ def _qmoe(source: Source) -> None:
     source.emit("mixture_of_experts", source.type(0), attributes, inputs=inputs)
 
 
-def _values(source: Source, position: int, dtype: str, *sizes: int) -> np.ndarray:
-    """Numbers of a constant operand, one after the other, which must be as many as one of the sizes says."""
+def _values(source: Source, position: int, dtype: str, *sizes: int, at_least: int = 0) -> np.ndarray:
+    """Numbers of a constant operand, one after the other: as many as one of the sizes says, or the first of at least so
+    many.
+    """
     tensor = source.tensor(position)
     if not tensor.is_constant or tensor.dtype != dtype:
         raise source.unsupported(
             "BT-NODE-INPUT", f"input {position} is no constant of type {dtype}", "make it an initializer"
         )
     values: np.ndarray[Any, Any] = tensor.values().reshape(-1)
-    if values.size not in sizes:
-        raise source.invalid("BT-BLOCK-SHAPE", f"input {position} has {values.size} elements, expected {sizes[0]}")
-    return values
+    if values.size not in sizes if sizes else values.size < at_least:
+        expected = sizes[0] if sizes else at_least
+        raise source.invalid("BT-BLOCK-SHAPE", f"input {position} has {values.size} elements, expected {expected}")
+    return values[: at_least or None]
 
 
 def _halves(bytes_: np.ndarray, shifts: tuple[int, int]) -> np.ndarray:

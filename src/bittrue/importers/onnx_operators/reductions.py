@@ -31,17 +31,19 @@ def _reduce(stem: str, **functions: Attribute) -> Mapper:
 
 
 def _batch_normalization(source: Source) -> None:
-    training, momentum = source.version >= 14 and source.integer("training_mode", 0), source.real("momentum", 0.9)
+    """Older versions train where they have further outputs."""
+    training, momentum = source.integer("training_mode", 0) == 1, source.real("momentum", 0.9)
+    if source.version < 14:
+        training = len(source.outputs) > 1
     dtype, inputs = source.type(0), list(source.inputs)
     epsilon: dict[str, Attribute] = {"epsilon": source.real("epsilon", 1e-5)}
+    flat_samples = source.version < 9 and source.integer("spatial", 1) != 1
     if training:
+        if len(source.outputs) != (5 if source.version < 14 else 3) or flat_samples:
+            raise source.invalid("BT-NODE-ARITY", f"{len(source.outputs)} outputs do not fit training of this version")
         source.emit("batch_training", dtype, {**epsilon, "momentum": momentum})
         return
-    if len([name for name in source.outputs if name]) > 1:
-        raise source.unsupported(
-            "BT-ONNX-TRAINING", "batch normalization with further outputs is read with training_mode 1 alone"
-        )
-    if source.version < 9 and source.integer("spatial", 1) != 1:
+    if flat_samples:
         # Every element of a sample is a channel.
         def flat(position: int, axis: int) -> int:
             name = source.temporary(dtype, f"flat{position}")

@@ -7,51 +7,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Attribute
-from .base import MICROSOFT, Mappers, Source
+from .base import CAST, MICROSOFT, PLAIN, Mappers, Parts, Source
 
-_PLAIN: dict[str, Attribute] = {"activation": "none"}
 # A position that no operator has.
 _ABSENT = 1 << 10
-_CAST: dict[str, Attribute] = {"saturate": True, "round_mode": "up", "one_nan": True}
-
-
-class _Parts:
-    """The nodes of one operator, made one after the other."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    def step(self, operator: str, dtype: str, inputs: list[int | None], /, **attributes: Attribute) -> int:
-        """A node whose result stays inside."""
-        return self.last(operator, dtype, inputs, self._source.temporary(dtype, operator), **attributes)
-
-    def last(self, operator: str, dtype: str, inputs: list[int | None], name: str, /, **attributes: Attribute) -> int:
-        """A node that gives a result of the operator."""
-        return self._source.emit(operator, dtype, attributes, inputs=inputs, outputs=[name])[0]
-
-    def single(self, index: int | None) -> int | None:
-        """As a binary32 number."""
-        narrow = index is not None and self._source.builder.tensors[index].dtype != "f32"
-        return self.step("convert", "f32", [index], **_CAST) if narrow else index
-
-    def number(self, value: float, name: str) -> int:
-        """A binary32 constant."""
-        return self._source.constant(np.array(value, np.float32), name)
-
-    def list(self, *values: int) -> int:
-        """A constant of 64-bit integers."""
-        return self._source.constant(np.array(values, np.int64), "sizes")
-
-    def sizes(self, x: int | None, start: int, end: int | None) -> int:
-        """Some dimensions of a tensor."""
-        ends: dict[str, Attribute] = {"start": start} if end is None else {"start": start, "end": end}
-        return self.step("shape", "s64", [x], of="dimensions", **ends)
-
-    def shaped(self, x: int | None, *parts: int) -> int:
-        """A tensor in the shape that these lists make together."""
-        assert x is not None
-        shape = self.step("concatenation", "s64", [*parts], axis=0, **_PLAIN)
-        return self.step("reshape", self._source.builder.tensors[x].dtype, [x, shape], zeros="copied")
 
 
 def _reduced_streams(source: Source) -> None:
@@ -68,24 +27,22 @@ def _mixed_streams(source: Source) -> None:
 
 def _scaled_silu(source: Source) -> None:
     """z sigmoid(z), z the input times a number; each of the three is rounded to the input's type."""
-    parts, dtype, alpha = _Parts(source), source.type(0), source.real("alpha", 1.0)
+    parts, dtype, alpha = Parts(source), source.type(0), source.real("alpha", 1.0)
     scale = source.inputs[1] if source.present(1) else parts.number(alpha, "alpha")
 
-    def narrow(index: int) -> int:
-        return parts.step("convert", dtype, [index], **_CAST) if dtype != "f32" else index
-
-    scaled = narrow(parts.step("mul", "f32", [parts.single(source.inputs[0]), parts.single(scale)], **_PLAIN))
-    gate = narrow(parts.step("logistic", "f32", [parts.single(scaled)], by_library=True))
+    scaled = parts.step("mul", "f32", [parts.single(source.inputs[0]), parts.single(scale)], **PLAIN)
+    scaled = parts.narrow(scaled, dtype)
+    gate = parts.narrow(parts.step("logistic", "f32", [parts.single(scaled)], by_library=True), dtype)
     if dtype == "f32":
-        parts.last("mul", dtype, [scaled, gate], source.outputs[0], **_PLAIN)
+        parts.last("mul", dtype, [scaled, gate], source.outputs[0], **PLAIN)
         return
-    product = parts.step("mul", "f32", [parts.single(scaled), parts.single(gate)], **_PLAIN)
-    parts.last("convert", dtype, [product], source.outputs[0], **_CAST)
+    product = parts.step("mul", "f32", [parts.single(scaled), parts.single(gate)], **PLAIN)
+    parts.last("convert", dtype, [product], source.outputs[0], **CAST)
 
 
 def _branchwise_rms_norm(source: Source) -> None:
     """Rows of every branch. With one row of scales of the input's type this is a simplified layer normalization."""
-    parts, dtype, branches = _Parts(source), source.type(0), source.integer("num_branches", 0)
+    parts, dtype, branches = Parts(source), source.type(0), source.integer("num_branches", 0)
     epsilon: dict[str, Attribute] = {"epsilon": source.real("epsilon", 1e-5)}
     x: int | None = source.inputs[0]
     if branches < 0:
@@ -105,15 +62,15 @@ def _branchwise_rms_norm(source: Source) -> None:
     else:
         row = parts.step("root_mean_square", "f32", [parts.single(x)], **epsilon)
         if scale is not None:
-            row = parts.step("mul", "f32", [row, parts.single(scale)], **_PLAIN)
-        found = parts.last("convert", dtype, [row], inside, **_CAST)
+            row = parts.step("mul", "f32", [row, parts.single(scale)], **PLAIN)
+        found = parts.last("convert", dtype, [row], inside, **CAST)
     if branches:
         parts.last("reshape", dtype, [found, parts.sizes(source.inputs[0], 0, None)], result, zeros="copied")
 
 
 def _engram_gate(source: Source) -> None:
     """A value for all streams times the sigmoid of how well each stream's key fits its query, perhaps normalized."""
-    parts, dtype = _Parts(source), source.type(0)
+    parts, dtype = Parts(source), source.type(0)
     epsilon: dict[str, Attribute] = {"epsilon": source.real("epsilon", 1e-5)}
     for position in range(5):
         source.tensor(position)
@@ -123,33 +80,33 @@ def _engram_gate(source: Source) -> None:
         return parts.step(operator, "f32", [*inputs], **attributes)
 
     def mul(*inputs: int | None) -> int:
-        return step("mul", *inputs, **_PLAIN)
+        return step("mul", *inputs, **PLAIN)
 
     def added_up(x: int | None, y: int | None) -> int:
         """Products of the numbers of rows, in order: [..., 1]."""
         return step("reduce_streams", step("expand_dims", x, parts.list(-1)), y, branches=0, scale=1.0)
 
-    count = step("convert", parts.sizes(queries, -1, None), **_CAST)
+    count = step("convert", parts.sizes(queries, -1, None), **CAST)
     least = parts.number(source.real("epsilon", 1e-5), "epsilon")
 
     def inverse(x: int | None) -> int:
-        mean = step("div", added_up(x, x), count, **_PLAIN)
-        return step("div", parts.number(1, "one"), step("sqrt", step("add", mean, least, **_PLAIN)), **_PLAIN)
+        mean = step("div", added_up(x, x), count, **PLAIN)
+        return step("div", parts.number(1, "one"), step("sqrt", step("add", mean, least, **PLAIN)), **PLAIN)
 
     wide = step("broadcast_to", scales[1], parts.sizes(queries, 0, None), both_ways=True)
     fit = added_up(mul(mul(keys, scales[0]), queries), wide)
-    fit = step("div", mul(mul(fit, inverse(keys)), inverse(queries)), step("sqrt", count), **_PLAIN)
+    fit = step("div", mul(mul(fit, inverse(keys)), inverse(queries)), step("sqrt", count), **PLAIN)
     size = step("sqrt", step("maximum", step("abs", fit), parts.number(1e-6, "least")))
     gate = step("logistic", mul(step("sign", fit), size), by_library=True)
     gated = mul(gate, step("expand_dims", values, parts.list(-2)))
-    result = parts.last("convert", dtype, [gated], source.outputs[0], **_CAST)
+    result = parts.last("convert", dtype, [gated], source.outputs[0], **CAST)
     if len(source.outputs) < 2 or not source.outputs[1]:
         return
     if scales[2] is None:
         raise source.invalid("BT-NODE-INPUT", "the normalized result needs its scales")
     # What is rounded already is normalized.
     again = mul(step("root_mean_square", parts.single(result), **epsilon), scales[2])
-    parts.last("convert", dtype, [again], source.outputs[1], **_CAST)
+    parts.last("convert", dtype, [again], source.outputs[1], **CAST)
 
 
 def _hashed_groups(source: Source) -> None:

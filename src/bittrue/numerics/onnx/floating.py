@@ -45,7 +45,7 @@ ROWS: tuple[Row, ...] = (
     *(Row(stem, ("f32 -> f32",), _SUM, _ONCE) for stem in ("average_pool", "lp_pool")),
     *(Row(stem, ("f32 f32 f32|- -> f32",), _PRODUCT, _ONCE) for stem in ("conv", "conv_transpose", "matmul")),
     Row("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), _NORMAL, _ONCE),
-    Row("batch_training", ("f32 f32 f32 f32 f32 -> f32...",), _NORMAL, _ONCE),
+    Row("batch_training", ("f32 f32 f32 f32 f32 -> f32 f32 f32",), _NORMAL, _ONCE),
     Row("group_normalization", ("f32 f32 f32 -> f32",), _NORMAL, _ONCE),
     Row(
         "layer_normalization",

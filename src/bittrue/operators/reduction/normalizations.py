@@ -69,14 +69,16 @@ def reference_batch(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
 # -- batch_training
 # -------------------------------------------------------------------------------------------------
 def infer_training(call: Call) -> list[Shape]:
-    """The input's shape, then running mean and variance per channel; channels are axis 1."""
+    """The input's shape, then per channel running mean and variance, and the batch's mean and inverse deviation;
+    channels are axis 1.
+    """
     call.expect(5, None)
     x = call.input(0)
     call.rank(x, 2, 8)
     if not x.size:
         raise call.invalid("BT-NORM-EMPTY", "a batch without elements has no mean")
     _per_channel(call, (1, 2, 3, 4), x.shape[1], "channel")
-    return [x.shape, (x.shape[1],), (x.shape[1],)][: len(call.outputs)]
+    return [x.shape, *[(x.shape[1],)] * 4][: len(call.outputs)]
 
 
 def lower_training(call: Call) -> Lowered:
@@ -89,8 +91,8 @@ def reference_training(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
     x = inputs[0]
     rule = real_normalization.RULES[step.rules["real_normalization"]]
     planes = x.reshape(*x.shape[:2], -1)
-    result, mean, variance = rule.by_batch(planes, *inputs[1:], step["epsilon"], step["momentum"])
-    return [result.reshape(x.shape), mean, variance][: len(step.outputs)]
+    result, *statistics = rule.by_batch(planes, *inputs[1:], step["epsilon"], step["momentum"])
+    return [result.reshape(x.shape), *statistics][: len(step.outputs)]
 
 
 # -- by rows
