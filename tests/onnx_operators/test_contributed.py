@@ -1,7 +1,7 @@
 """Operators of com.microsoft with kernels of their own, and rare types: random one-node models against ONNX Runtime.
 
 Stems: linear_attention causal_conv reduce_streams mix_streams root_mean_square unfold ban_repeats crop_and_resize
-inverse hashed_groups append_verified warped_path masked_maxima conv_transpose.
+inverse hashed_groups append_verified warped_path masked_maxima conv_transpose attending_lstm word_convolution.
 """
 
 from __future__ import annotations
@@ -51,6 +51,14 @@ def test_operator_set_7(
     rng = np.random.default_rng(7)
     inputs = {f"x{i}": np.abs(rng.standard_normal(shape)).astype(np.float32) for i, shape in enumerate(shapes)}
     assert check(*single(operator, inputs, [TensorProto.FLOAT], attributes, opset=7)) == outcome
+
+
+def test_words_of_no_characters_are_refused() -> None:
+    """The runtime writes nothing there."""
+    shapes = {"filters": (3, 1, 2, 4), "bias": (3,), "table": (5, 4)}
+    operands = {"words": np.int32([[1, 2], [0, 2]]), **{n: np.ones(s, np.float32) for n, s in shapes.items()}}
+    content, feeds = single("WordConvEmbedding", operands, [TensorProto.FLOAT], domain=MICROSOFT)
+    assert check(content, feeds, may_refuse={"BT-WORDS"}) == "refused"
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "nearest"])

@@ -16,7 +16,6 @@ _TEXTS = "texts, no numbers"
 _SEARCH = "a whole search in one node"
 _OLD = "of experimental operators that no operator set has"
 _ENGINE = "the runtime inserts it between devices; files have none"
-_NOT_YET = "not yet"
 
 REASONS: dict[str, dict[tuple[str, ...], str]] = {
     "": {
@@ -32,7 +31,6 @@ REASONS: dict[str, dict[tuple[str, ...], str]] = {
         ("SparseAttention",): "its caches are inputs and outputs in one memory, which only bound buffers are",
         ("SparseToDenseMatMul",): "sparse tensors are not read",
         ("MatMulFpQ4",): "refused by the runtime where it was run",
-        ("AttnLSTM", "WordConvEmbedding"): _NOT_YET,
     },
 }
 

@@ -265,6 +265,62 @@ def streams(rng: np.random.Generator) -> Model:
     return single("HyperConnectionPostMix", inputs, [_FLOAT], attributes, domain=MICROSOFT)
 
 
+def attending_lstm(rng: np.random.Generator) -> Model:
+    """Half of the optional operands are there."""
+    steps, batch, size, hidden, wide, rows, depth = (_some(rng, 6) for _ in range(7))
+    if rng.random() < 0.2:
+        size, hidden, wide, rows, depth = (_some(rng, 40) for _ in range(5))
+    direction = str(rng.choice(["forward", "reverse", "bidirectional"]))
+    count, layer = 2 if direction == "bidirectional" else 1, rng.random() < 0.5
+    attended = _some(rng) if layer else depth
+
+    def some(*shape: int) -> np.ndarray | None:
+        return normal(rng, *shape) if rng.random() < 0.5 else None
+
+    def lengths(most: int) -> np.ndarray | None:
+        return rng.integers(1, most + 1, batch).astype(np.int32) if rng.random() < 0.5 else None
+
+    inputs: dict[str, np.ndarray | None] = {
+        "x": normal(rng, steps, batch, size),
+        "w": normal(rng, count, 4 * hidden, size + attended),
+        "r": normal(rng, count, 4 * hidden, hidden),
+        "b": some(count, 8 * hidden),
+        "lengths": lengths(steps),
+        "h": some(count, batch, hidden),
+        "cell": some(count, batch, hidden),
+        "p": some(count, 3 * hidden),
+        "q": normal(rng, count, hidden, wide),
+        "m": normal(rng, count, depth, wide),
+        "v": normal(rng, count, wide),
+        "memory": normal(rng, batch, rows, depth),
+        "rows": lengths(rows),
+        "layer": normal(rng, count, depth + hidden, attended) if layer else None,
+    }
+    while list(inputs.values())[-1] is None:
+        inputs.popitem()
+    attributes: dict[str, Any] = {"hidden_size": hidden, "direction": direction}
+    attributes["input_forget"] = int(rng.integers(2))
+    if rng.random() < 0.3:
+        attributes["clip"] = float(rng.uniform(0.1, 2))
+    return single("AttnLSTM", inputs, [_FLOAT] * int(rng.integers(1, 4)), attributes, domain=MICROSOFT)
+
+
+def words(rng: np.random.Generator) -> Model:
+    """Words of at least one character."""
+    count, most, size, filters, known = _some(rng), _some(rng), _some(rng), _some(rng), 1 + _some(rng)
+    characters = rng.integers(0, known, (count, most)).astype(np.int32)
+    characters[:, 0] = np.maximum(characters[:, 0], 1)
+    width = int(rng.integers(1, most + 1))
+    inputs = {
+        "words": characters,
+        "filters": normal(rng, filters, 1, width, size),
+        "bias": normal(rng, filters),
+        "table": normal(rng, known, size),
+    }
+    attributes = {"conv_window_size": width} if rng.random() < 0.5 else {}
+    return single("WordConvEmbedding", inputs, [_FLOAT], attributes, domain=MICROSOFT)
+
+
 def _kind(dtype: Any) -> int:
     return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
@@ -429,6 +485,7 @@ NARROW: dict[str, tuple[Callable[[np.random.Generator, Any], Model], tuple[Any, 
 }
 
 GENERATORS: dict[str, Generator] = {
+    "AttnLSTM": attending_lstm,
     "BifurcationDetector": append_verified,
     "BranchwiseRMSNorm": branchwise_rms_norm,
     "CDist": distances,
@@ -455,4 +512,5 @@ GENERATORS: dict[str, Generator] = {
     "Range": range_of,
     "UnfoldTensor": unfold,
     "Unique": unique,
+    "WordConvEmbedding": words,
 }

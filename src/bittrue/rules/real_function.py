@@ -156,8 +156,8 @@ def logistic_by_library(x: np.ndarray) -> np.ndarray:
 
 RULES: dict[str, RealFunctionRule] = {
     "binary32_by_library": RealFunctionRule(
-        {"logistic": logistic_by_library},
-        "logistic(x) = 1 / (1 + e^-x) for x >= 0, else e^x / (1 + e^x), by the C library's exponential",
+        {"exp": elementary.exp, "logistic": logistic_by_library, "tanh": elementary.tanh},
+        "the C library's exponential and tanh; logistic(x) = 1 / (1 + e^-x) for x >= 0, else e^x / (1 + e^x)",
         "run: 20,000 numbers",
     ),
     "binary32_elementary": RealFunctionRule(

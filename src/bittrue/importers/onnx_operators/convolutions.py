@@ -162,6 +162,11 @@ def emit_finished_convolution(source: Source, stem: str, counts_as: tuple[str, i
         _activate(source, name, given, sums)
 
 
+def _words(source: Source) -> None:
+    names = ("embedding_size", "conv_window_size", "char_embedding_size")
+    source.emit("word_convolution", "f32", {name: source.integer(name, -1) for name in names})
+
+
 def _max_pool(source: Source) -> None:
     attributes = {**pool_attributes(source), "storage_order": int(source.flag("storage_order", False))}
     source.emit("max_pool", [source.type(0), "s64"], attributes)
@@ -277,6 +282,7 @@ MAPPERS: Mappers = {
     (MICROSOFT, "MaxpoolWithMask"): _masked_max_pool,
     (MICROSOFT, "Inverse"): same_type("inverse"),
     (MICROSOFT, "FusedGemm"): _fused_gemm,
+    (MICROSOFT, "WordConvEmbedding"): _words,
     (MICROSOFT, "CausalConvWithState"): _causal_conv,
     (MICROSOFT, "FusedMatMul"): _fused_matmul,
     (MICROSOFT, "TransposeMatMul"): _fused_matmul,

@@ -75,6 +75,15 @@ def _lstm(source: Source) -> None:
     source.emit("lstm", (source.type(0),) * 3, attributes)
 
 
+def _attending_lstm(source: Source) -> None:
+    """The runtime reads its first output behind every step, so it must be there."""
+    if not source.outputs[0]:
+        raise source.invalid("BT-NODE-OUTPUT", "the first output is missing")
+    attributes = _attributes(source, ("Sigmoid", "Tanh", "Tanh"))
+    attributes["input_forget"] = source.flag("input_forget", False, True)
+    source.emit("attending_lstm", (source.type(0),) * 3, attributes)
+
+
 def _gru(source: Source) -> None:
     attributes = _attributes(source, ("Sigmoid", "Tanh"))
     if not -(1 << 31) <= source.integer("linear_before_reset", 0) < 1 << 31:
@@ -92,5 +101,6 @@ MAPPERS: Mappers = {
     ("", "GRU"): _gru,
     ("", "LSTM"): _lstm,
     ("", "RNN"): _rnn,
+    (MICROSOFT, "AttnLSTM"): _attending_lstm,
     (MICROSOFT, "DynamicQuantizeLSTM"): _lstm,
 }

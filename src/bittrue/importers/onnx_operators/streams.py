@@ -4,8 +4,6 @@ tokens.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...graph import Attribute
 from .base import CAST, MICROSOFT, PLAIN, Mappers, Parts, Source
 

@@ -277,6 +277,13 @@ ROWS: tuple[Row, ...] = (
         )
         for kind, rule in (("f32", "binary32_fused_blocks"), ("f64", "binary64_fused_blocks"))
     ),
+    Row(
+        "word_convolution",
+        ("s32 f32 f32 f32 -> f32",),
+        {**_PRODUCT, **_POLYNOMIALS},
+        _MACHINE,
+        limit=f"{_OTHER_MACHINES}; a word of no characters is refused: the runtime writes nothing there",
+    ),
     Row("masked_maxima", ("f32 s32 -> f32",), {}, "run: 300 random models, every bit"),
     Row("region_maxima", ("f32 f32 -> f32",), {}, _RUN),
     Row(

@@ -59,4 +59,12 @@ ROWS: tuple[Row, ...] = (
         limit=f"{_OTHER_MACHINES}; several threads quantize parts of a batch on their own",
         requires=(("names_hidden_size",),),
     ),
+    Row(
+        "attending_lstm",
+        tuple(types.replace(" ->", " f32 f32 f32 f32 s32|- f32|- ->") for types in LSTM_TYPES),
+        {"real_product": "binary32_fused_blocks", "real_function": "binary32_by_library", **_GATES},
+        "run on x86-64 with AVX-512 and FMA, one thread: 200 random single-node models, every bit",
+        limit=_OTHER_MACHINES,
+        requires=(("names_hidden_size",),),
+    ),
 )

@@ -99,7 +99,7 @@ def lower(call: Call) -> Lowered:
     return _lowered(call, layer_sizes(call, 4), **packed)
 
 
-def _gates(step: Step, direction: int) -> Callable[[int, np.ndarray], np.ndarray]:
+def gates(step: Step, direction: int) -> Callable[[int, np.ndarray], np.ndarray]:
     """The direction's three functions by number."""
     rule = recurrence.RULES[step.rules["recurrence"]]
     functions = read_functions(step["functions"])[3 * direction :]
@@ -111,7 +111,7 @@ def _gates(step: Step, direction: int) -> Callable[[int, np.ndarray], np.ndarray
     return apply
 
 
-def _finish(
+def finish(
     step: Step, gate: Callable[[int, np.ndarray], np.ndarray], enter: Callable[..., np.ndarray], cell: np.ndarray
 ) -> list[np.ndarray]:
     """New states; `enter(k, cell or None)` gives what enters gate k before it is limited."""
@@ -140,7 +140,7 @@ def _run(step: Step, inputs: Sequence[Any], projects: Callable[[int], Project] |
         own = turn(x, lengths) if backwards else x
         longest = int(lengths.max(initial=0))
         begin = [zero if s is None else s[direction] for s in (initial, cells)]
-        gate, b, p = _gates(step, direction), _one(bias, direction), _one(peepholes, direction)
+        gate, b, p = gates(step, direction), _one(bias, direction), _one(peepholes, direction)
         parts = None if p is None else dict(zip((0, 1, 2), p.reshape(3, hidden), strict=True))
         if projects is None:
             advance = _joined(step, own, arrays, direction, gate, b, parts)
@@ -169,7 +169,7 @@ def _run(step: Step, inputs: Sequence[Any], projects: Callable[[int], Project] |
                         value = value + both[k * hidden : (k + 1) * hidden]
                     return rule.limit(value, step["clip"], both is not None)
 
-                return _finish(step, gate, enter, states[1])
+                return finish(step, gate, enter, states[1])
 
         with np.errstate(all="ignore"):
             y, last = walk(advance, lengths, begin, steps, keep)
@@ -199,7 +199,7 @@ def _joined(
             total = product.apply(np.concatenate(left, 1), np.concatenate(right), None, 1.0, 1.0, Layout())
             return rule.limit(total, step["clip"], b is not None)
 
-        return _finish(step, gate, enter, states[1])
+        return finish(step, gate, enter, states[1])
 
     return advance
 

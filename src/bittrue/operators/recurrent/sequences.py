@@ -54,9 +54,9 @@ def check_shape(call: Call, position: int, role: str, *wanted: Shape) -> None:
         )
 
 
-def layer_sizes(call: Call, gates: int, turned: bool = False) -> Sizes:
+def layer_sizes(call: Call, gates: int, turned: bool = False, beside: int = 0) -> Sizes:
     """Dimensions from x and r, checked against w[D, gates * H, I] and r[D, gates * H, H]; `turned`: w[D, I, gates *
-    H].
+    H]; `beside`: so many inputs that w has beside x.
     """
     x, recurrent = call.input(0), call.input(2)
     call.rank(x, 3)
@@ -72,7 +72,7 @@ def layer_sizes(call: Call, gates: int, turned: bool = False) -> Sizes:
         raise call.invalid("BT-SHAPE-RECURRENT", f"hidden_size is {named}, but r has {hidden}")
     if hidden < 1:
         raise call.invalid("BT-SHAPE-RECURRENT", "a layer needs at least one hidden neuron")
-    for position, role, depth in ((1, "w", inputs), (2, "r", hidden)):
+    for position, role, depth in ((1, "w", inputs + beside), (2, "r", hidden)):
         columns = gates * hidden
         check_shape(call, position, role, (count, depth, columns) if turned else (count, columns, depth))
     return Sizes(steps, batch, inputs, count, hidden)

@@ -57,7 +57,9 @@ def _geometry(call: Call) -> tuple[int, int, int]:
     half = length // 2 + 1
     if onesided and inverse and (count > length or not length):
         raise call.unsupported(
-            "BT-FOURIER-HALF", f"the runtime writes {count} frequencies beyond its memory for {length}", "cut the signal"
+            "BT-FOURIER-HALF",
+            f"the runtime writes {count} frequencies beyond its memory for {length}",
+            "cut the signal",
         )
     if not 0 < length <= 1 << 24 or (framed and length > count):
         raise call.invalid("BT-FOURIER", f"a transform of {length} numbers over {count}")
