@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from onnx import helper
 
 import bittrue
+from bittrue import numerics
 from bittrue.cli import cli
 from support.onnx_models import build, single
 
@@ -54,7 +55,8 @@ def test_kernels_for_binary16_on_aarch64() -> None:
     assert any("what 2 of this graph's nodes and those behind them give may differ" in note for note in plan.notes)
     assert model.prepare("onnxruntime").plan.inexact == ()
     other, _ = single("Sigmoid", {"x": _X}, [1])
-    assert bittrue.load(other).prepare("onnxruntime@aarch64").plan.notes == ()
+    plan = bittrue.load(other).prepare("onnxruntime@aarch64").plan
+    assert plan.notes == (numerics.find("onnxruntime").limit,)
 
 
 @pytest.mark.parametrize("between", [False, True])
@@ -110,3 +112,13 @@ def test_evaluate_says_it_first(tmp_path: Path) -> None:
     assert done.stderr.startswith(
         "note: results may differ from the runtime's in bits: 1 Det under numerics 'onnxruntime'"
     )
+
+
+@pytest.mark.parametrize(("operator", "said"), [("Sigmoid", True), ("Transpose", False)])
+def test_plans_say_what_all_rows_on_real_numbers_may_do(operator: str, said: bool) -> None:
+    model = bittrue.load(single(operator, {"x": _X}, [1])[0])
+    limit = numerics.find("onnxruntime").limit
+    assert (limit in model.prepare("onnxruntime").plan.notes) == said
+    assert ("NaN: which sign" in str(model.prepare("onnxruntime").plan)) == said
+    assert "NaN: which sign" not in str(model.prepare("onnx").plan)
+    assert "NaN: which sign" in CliRunner().invoke(cli, ["numerics", "show", "onnxruntime", "--operator", "erf"]).output

@@ -65,6 +65,8 @@ def show(name: str, operator: str | None) -> None:
     ]
     out = console()
     out.print(table(columns, rows, out.width, f"{name}: {found.reproduces}"))
+    if found.limit:
+        out.print(f"limit of all rows on real numbers: {found.limit}")
 
 
 def _check_operator(operator: str | None, *names: str) -> None:

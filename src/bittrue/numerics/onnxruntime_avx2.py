@@ -173,6 +173,7 @@ ONNXRUNTIME_AVX2 = Numerics(
         "depthwise convolutions of u8 by s8 with a zero point per channel, which differ from onnxruntime's"
     ),
     rows=(*ROWS, *_REALS, *ONNXRUNTIME.rows),
+    limit=ONNXRUNTIME.limit,
     versions=ONNXRUNTIME.versions,
     rewrites=tuple(f"{name}:8" if name in _OF_BLOCKS else name for name in ONNXRUNTIME.rewrites),
 )

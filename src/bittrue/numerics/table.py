@@ -151,6 +151,8 @@ class Numerics:
         completes: the numerics whose results this one has for every node, too; it goes on where that one has none, or
             rewrites graphs otherwise. What asks which arithmetic explains some bits need not ask both (see
             `bittrue.numerics.distinct`).
+        limit: a recorded known difference from the runtime that any row on real numbers may have; empty when there is
+            none. Plans say it in a note.
     """
 
     name: str
@@ -162,6 +164,7 @@ class Numerics:
     prepares_constants: bool = False
     unpacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     completes: str = ""
+    limit: str = ""
 
     def __repr__(self) -> str:
         return f"Numerics('{self.name}', {len(self.operators())} operators, {len(self.rows)} rows: {self.reproduces})"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..graph import UNREPRODUCED, Graph, Node
 from ..numerics import Numerics
 from ..numerics.table import OF_ATTRIBUTES
+from ..operators import find
 from .support import node_types
 
 if TYPE_CHECKING:
@@ -28,6 +29,22 @@ def may_differ(graph: Graph, node: Node, numerics: Numerics, surely: bool = Fals
         if known:
             return False
     return False
+
+
+def limits(graphs: Iterable[Graph], numerics: Numerics) -> tuple[str, ...]:
+    """What a numerics says of all its rows on real numbers, where a node computes such numbers of others."""
+    if numerics.limit and any(_computes_reals(graph, node) for graph in graphs for node in graph.nodes):
+        return (numerics.limit,)
+    return ()
+
+
+def _computes_reals(graph: Graph, node: Node) -> bool:
+    operator = find(node.operator)
+    if operator is not None and operator.moves:
+        return False
+    operands = (graph.tensors[i] for i in node.inputs if i is not None)
+    results = (graph.tensors[i] for i in node.outputs)
+    return any(t.type.is_float and not t.is_constant for t in operands) and any(t.type.is_float for t in results)
 
 
 def without_steps(plan: Plan) -> list[str]:

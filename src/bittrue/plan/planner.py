@@ -25,6 +25,7 @@ from ..records import dataclass, field, replace
 from ..rewrites import Settled, rewrite
 from .calls import needed_graphs, never_called, rewritten_inwards, unchanged_inputs
 from .folding import FOLD_BYTES, LARGEST, Room, constant_bytes, may_fold, with_constants
+from .inexact import limits
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
 from .support import MAX_NODES, check_graph, node_types, open_shape, undefined
@@ -196,7 +197,7 @@ def make_plan(
     main = next(index for index, one in enumerate(kept) if one is graph)
     limit = with_constants(memory_limit, given, *graphs)
     source = Source(numerics, kept, limit, plan_source, main, _wanted(graph, shapes or {}))
-    plan = plan_source(source, (*notes, *found))
+    plan = plan_source(source, (*notes, *found, *limits(kept, numerics)))
     return plan if may_end else _to_the_end(plan)
 
 

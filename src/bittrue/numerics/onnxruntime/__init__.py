@@ -27,6 +27,10 @@ ONNXRUNTIME = Numerics(
         *attention.ROWS,
         *control.ROWS,
     ),
+    limit=(
+        "NaN: which sign and payload one has that arises in a sum, a product or a function, and which element a comparison"
+        " with it keeps, may differ from the runtime's"
+    ),
     rewrites=(
         "unblock_channels",
         "keep_axes_of_nothing",
