@@ -7,6 +7,7 @@ reverse_sequence.
 
 from __future__ import annotations
 
+import operator
 from itertools import product
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import bittrue
-from bittrue.operators.reduction import topk_v2
+from bittrue.operators.reduction.searches import first_by_partition
 from support.onnx_models import HERE, Checks, check, natively, single
 from support.onnx_narrow import run_memory
 
@@ -169,6 +170,18 @@ def test_few_of_many_in_no_order_are_native() -> None:
     natively(*_unsorted(np.random.default_rng(5).standard_normal((3, 90, 2)).astype(np.float32), 9))
 
 
+def test_first_of_rows_with_nan(request: pytest.FixtureRequest) -> None:
+    """NaN comes before and behind nothing, so that the search decides; natively that is the reference's to tell."""
+    checks = Checks(request, usual=24, only="equal")
+    for rng in checks:
+        size, kind = int(rng.integers(1, 12 if rng.random() < 0.5 else 90)), rng.choice(["f4", "f8"])
+        x = np.where(rng.random((2, size)) < rng.choice([0.03, 0.2, 0.6]), np.nan, rng.integers(-6, 6, (2, size)))
+        operands = {"x": x.astype(kind), "k": np.array([rng.integers(0, size + 1)])}
+        attributes = {"largest": int(rng.integers(2)), "sorted": int(rng.integers(2))}
+        types = [TensorProto.FLOAT if kind == "f4" else TensorProto.DOUBLE, TensorProto.INT64]
+        checks.add(*single("TopK", operands, types, attributes, constants=["k"] * int(rng.integers(2))))
+
+
 class _Evasive:
     """An element whose value is chosen when it is compared, so that the median of three is always a bad one."""
 
@@ -186,15 +199,13 @@ class _Evasive:
             self.chosen[1] = one if values[one] == open_value else two
         return (values[one], one) < (values[two], two)
 
-    def __gt__(self, other: _Evasive) -> bool:
-        return other < self
-
 
 @pytest.mark.parametrize(("size", "count"), [(60, 45), (100, 98)])
 def test_parts_that_stay_large(size: int, count: int) -> None:
     """The library goes on with a heap then."""
     values, chosen = [10 * size] * size, [0, 0]
-    topk_v2._by_partition([_Evasive(place, values, chosen) for place in range(size)], count)  # type: ignore[misc]
+    elements = [_Evasive(place, values, chosen) for place in range(size)]
+    first_by_partition(elements, count, operator.lt, False)
     assert check(*_unsorted(np.float32([values]), count, largest=False)) == "equal"
 
 

@@ -1,5 +1,7 @@
-// topk_v2: the largest, or smallest, elements along one axis and their positions; equal ones by position, NaN last.
+// topk_v2: the largest, or smallest, elements along one axis and their positions; equal ones by position, NaN last, or
+// left to the reference where a search is part of the result.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -12,9 +14,11 @@
 namespace bittrue {
 namespace {
 
-bool searches_by(const Step& step, const char* search) {
-  const auto found = step.texts.find("search");
-  return found != step.texts.end() && found->second == search;
+bool searches(const Step& step) { return step.texts.count("search") != 0; }
+
+// Whether a search decides the order of the results.
+bool orders_by(const Step& step, const char* search) {
+  return searches(step) && step.text("search") == search && step.integer("sorted", 0, 1) == 0;
 }
 
 // T is the stored type: s8 is kept unsigned, which orders the same.
@@ -27,13 +31,17 @@ class TopK final : public Kernel {
         inner_(inner),
         count_(count),
         largest_(step.integer("largest", 0, 1) != 0),
-        heap_(searches_by(step, "heap")),
+        heap_(orders_by(step, "heap")),
+        searched_(searches(step)),
         position_bytes_(type_bytes(step.output(1).type)) {}
 
   int64_t scratch_bytes(int threads) const override { return threads * dimension_ * int64_t{sizeof(uint64_t)}; }
 
   void run(const Run& run) const override {
     if (count_ == 0) return;
+    if constexpr (std::is_same_v<T, float>) {
+      if (searched_ && has_nan(run)) throw Undefined();
+    }
     run.pool.parallel(rows_, [&](int64_t row, int worker) {
       const int64_t outer = row / inner_, place = row % inner_, inner = inner_;
       const T* x = reinterpret_cast<const T*>(run.inputs[0]) + outer * dimension_ * inner + place;
@@ -82,6 +90,17 @@ class TopK final : public Kernel {
 
  private:
   static constexpr int64_t kLong = 1 << 16;
+
+  bool has_nan(const Run& run) const {
+    const auto* x = reinterpret_cast<const float*>(run.inputs[0]);
+    std::atomic<bool> found{false};
+    run.pool.parallel(rows_, [&](int64_t row, int) {
+      const float *from = x + row * dimension_, *to = from + dimension_;
+      if (std::any_of(from, to, [](float value) { return value != value; }))
+        found.store(true, std::memory_order_relaxed);
+    });
+    return found.load(std::memory_order_relaxed);
+  }
 
   // Number and position as one number, of which higher ones come first: zeros are equal, NaN is last.
   uint64_t key_of(const float* x, int64_t i) const {
@@ -147,14 +166,14 @@ class TopK final : public Kernel {
   }
 
   int64_t rows_, dimension_, inner_, count_;
-  bool largest_, heap_;
+  bool largest_, heap_, searched_;
   int64_t position_bytes_;
 };
 
 std::unique_ptr<Kernel> make_topk_v2(const Step& step, const CoreSet&) {
   const Operand& in = step.input(0);
   require(in.rank() >= 1 && step.outputs.size() == 2, "rows and two outputs are needed");
-  require(!searches_by(step, "partition"), "no native form of this search");
+  require(!orders_by(step, "partition"), "no native form of this search");
   require_same_type(in, step.output(0));
   const int64_t axis = step.integer("axis", 0, in.rank() - 1);
   const int64_t dimension = in.shape[axis], count = step.integer("count", 0, dimension);

@@ -28,8 +28,8 @@ ONNXRUNTIME = Numerics(
         *control.ROWS,
     ),
     limit=(
-        "NaN: which sign and payload one has that arises in a sum, a product or a function, and which element a comparison"
-        " with it keeps, may differ from the runtime's"
+        "NaN: which sign and payload one has that arises in a sum, a product or a function, and what a comparison with one"
+        " keeps, may differ from the runtime's"
     ),
     rewrites=(
         "unblock_channels",

@@ -1,18 +1,23 @@
 """topk_v2: the largest, or smallest, elements along one axis in order, and their positions; the first of equal ones.
 
-Where they need not be `sorted`, they stand as the search for them leaves them: few of many in a heap whose root is the
-last one of them, others as a partition around the last one does.
+Where the file says whether they are `sorted`, a search is part of the result: few of many are kept in a heap whose root
+is the last one of them, others come of a partition around the last one. It decides the order of what is not sorted, and
+what becomes of NaN, which comes before and behind nothing.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..core.base import Call, Lowered, Operand, Operator, Shape, Step
+from ...graph import Attribute
+from ..core.base import Call, Lowered, Operator, Shape, Step
 from ..core.indexing import bounded
+from .searches import first_by_heap, first_by_partition
 
 
 def _axis(call: Call) -> int:
@@ -44,121 +49,55 @@ def lower(call: Call) -> Lowered:
             "largest": bool(call.node.attributes.get("largest", True)),
             "count": call.output.shape[axis],
             "position_dtype": call.outputs[1].type.numpy.name,
-            **({} if call.node.attributes.get("sorted", True) else {"search": _search(call.output, axis, source)}),
+            **_search(call, axis),
         },
         work=source.size,
         scratch=(16 + 2 * source.type.numpy.itemsize) * source.size,
     )
 
 
+_SEARCHES = {"heap": first_by_heap, "partition": first_by_partition}
 # So much of the logarithm of all at most is few.
 _FEW = 0.725
 
 
-def _search(kept: Operand, axis: int, source: Operand) -> str:
-    """How the kernel looks for so many of so many."""
-    count, size = kept.shape[axis], source.shape[axis]
-    if count < 2:
-        return "in_order"
-    return "heap" if count < 4 or math.log2(count) / math.log2(size) < _FEW else "partition"
-
-
-def _sink(heap: list[int], place: int, size: int) -> None:
-    """Moves an element down until none below it comes later; of two that do, the later one moves up."""
-    while True:
-        left, right = 2 * place + 1, 2 * place + 2
-        if left >= size:
-            return
-        below = right if right < size and heap[right] > heap[left] else left
-        if heap[below] < heap[place]:
-            return
-        heap[place], heap[below] = heap[below], heap[place]
-        place = below
-
-
-def _by_heap(ranks: list[int], count: int) -> list[int]:
-    """Ranks of the first `count` in a heap, built from behind, that every better one enters at the root."""
-    heap = ranks[:count][::-1]
-    for place in range(count - 1, -1, -1):
-        _sink(heap, place, count)
-    for rank in ranks[count:]:
-        if rank < heap[0]:
-            heap[0] = rank
-            _sink(heap, 0, count)
-    return heap
-
-
-def _median_first(x: list[int], first: int, last: int) -> None:
-    places = (first + 1, first + (last - first) // 2, last - 1)
-    middle = sorted(places, key=x.__getitem__)[1]
-    x[first], x[middle] = x[middle], x[first]
-
-
-def _by_partition(ranks: list[int], count: int) -> list[int]:
-    """What the C++ library's `nth_element` leaves in front: parts around the median of three, the last three sorted.
-
-    Where parts stay large for too long, it goes on with a heap.
+def _search(call: Call, axis: int) -> dict[str, Attribute]:
+    """How the kernel looks for so many of so many, and whether they are put in order; nothing where the file does not
+    ask, which all kernels do alike.
     """
-    x, first, last, nth = list(ranks), 0, len(ranks), count - 1
-    left = 2 * (len(x).bit_length() - 1)
-    while last - first > 3:
-        if left == 0:
-            _select_by_heap(x, first, nth + 1, last)
-            x[first], x[nth] = x[nth], x[first]
-            return x[:count]
-        left -= 1
-        _median_first(x, first, last)
-        low, high, pivot = first + 1, last, x[first]
-        while True:
-            while x[low] < pivot:
-                low += 1
-            high -= 1
-            while pivot < x[high]:
-                high -= 1
-            if low >= high:
-                break
-            x[low], x[high] = x[high], x[low]
-            low += 1
-        first, last = (low, last) if low <= nth else (first, low)
-    x[first:last] = sorted(x[first:last])
-    return x[:count]
+    in_order = call.node.attributes.get("sorted")
+    if in_order is None:
+        return {}
+    count, size = call.output.shape[axis], call.input(0).shape[axis]
+    few = count < 4 or math.log2(count) / math.log2(size) < _FEW
+    return {"search": "in_order" if count < 2 else "heap" if few else "partition", "sorted": bool(in_order)}
 
 
-def _select_by_heap(x: list[int], first: int, middle: int, last: int) -> None:
-    """The C++ library's heap: a hole moves down to the end, then the element up from there."""
-    size = middle - first
+def _search_row(step: Step, row: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """Positions as the search leaves them. Without NaN, ranks stand for elements: no two of these are equal."""
+    search, count, in_order = step["search"], step["count"], step["sorted"]
+    if not np.isnan(row).any():
+        if in_order or search == "in_order":
+            return ranks[:count]
+        return ranks[_SEARCHES[search](ranks.argsort().tolist(), count, operator.lt, in_order)]
+    values = (row if step["largest"] else -row).tolist()
 
-    def adjust(hole: int, value: int) -> None:
-        top, child = hole, hole
-        while child < (size - 1) // 2:
-            child = 2 * (child + 1)
-            if x[first + child] < x[first + child - 1]:
-                child -= 1
-            x[first + hole], hole = x[first + child], child
-        if size % 2 == 0 and child == (size - 2) // 2:
-            child = 2 * (child + 1)
-            x[first + hole], hole = x[first + child - 1], child - 1
-        while hole > top and x[first + (hole - 1) // 2] < value:
-            x[first + hole], hole = x[first + (hole - 1) // 2], (hole - 1) // 2
-        x[first + hole] = value
+    def before(a: int, b: int) -> bool:
+        return bool(values[a] > values[b] or (values[a] == values[b] and a < b))
 
-    for parent in range((size - 2) // 2, -1, -1):
-        adjust(parent, x[first + parent])
-    for place in range(middle, last):
-        if x[place] < x[first]:
-            value, x[place] = x[place], x[first]
-            adjust(0, value)
+    if search == "in_order":
+        return np.array([functools.reduce(lambda best, place: place if before(place, best) else best, range(len(row)))])
+    return np.array(_SEARCHES[search](list(range(len(row))), count, before, in_order))
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Equal elements by position; NaN comes last."""
+    """Equal elements by position; NaN comes last, or is left where the search meets it."""
     x = np.moveaxis(inputs[0], step["axis"], -1)
     key = x if not step["largest"] else ~x if x.dtype.kind in "iu" else -x
     order = np.argsort(key, axis=-1, kind="stable")
-    search = {"heap": _by_heap, "partition": _by_partition}.get(str(step.parameters.get("search")))
-    if search is not None and x.size:
-        # Ranks stand for elements: no two are equal.
-        order = np.array([row[search(row.argsort().tolist(), step["count"])] for row in order.reshape(-1, x.shape[-1])])
+    if "search" in step.parameters and x.size and step["count"] and not (step["sorted"] and not np.isnan(x).any()):
+        rows = zip(x.reshape(-1, x.shape[-1]), order.reshape(-1, x.shape[-1]), strict=True)
+        order = np.array([_search_row(step, row, ranks) for row, ranks in rows])
         order = order.reshape(*x.shape[:-1], step["count"])
     order = order[..., : step["count"]]
     results = np.take_along_axis(x, order, axis=-1), order.astype(step["position_dtype"])
