@@ -28,6 +28,7 @@ from .folding import FOLD_BYTES, LARGEST, Room, constant_bytes, may_fold, with_c
 from .inexact import limits
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
+from .recalled import Came, Recalled
 from .support import MAX_NODES, check_graph, node_types, open_shape, undefined
 
 # Live activations plus the largest temporary of a run. Sizes in files are claims, so there must be a limit;
@@ -87,6 +88,7 @@ class _State:
         only_shapes: steps are made to be folded alone, which products and conversions of unknown values never are, and
             for rewrites, which fold no dequantization.
         room: where more is folded than a plan may hold.
+        asked: step, bytes of results and bytes of operands of which `may_fold` was asked last.
     """
 
     graph: Graph
@@ -106,6 +108,7 @@ class _State:
     folded_bytes: int = 0
     only_shapes: bool = False
     room: Room | None = None
+    asked: tuple[Step, int, int] | None = None
 
     @functools.cached_property
     def constant_bytes(self) -> int:
@@ -129,6 +132,19 @@ class _State:
             if tensor.is_constant or source in found:
                 found.update(dict.fromkeys(node.outputs, tensor.dtype))
         return found
+
+    def again(self, job: _Job, shapes: dict[int, tuple[int, ...]]) -> _State:
+        """Another walk of the graph for shapes alone, which knows the same values."""
+        state = _State(self.graph, job, shapes=shapes, values=dict(self.values), only_shapes=True)
+        state.constant_bytes, state.unpacked = self.constant_bytes, self.unpacked
+        return state
+
+    def may_fold(self, step: Step, size: int, read: int) -> bool:
+        """Whether a step with results of `size` bytes, whose operands of `read` bytes are known, is folded."""
+        self.asked = step, size, read
+        if self.room is not None:
+            return self.room.takes(step, size)
+        return may_fold(step, size, read, self.constant_bytes, self.folded_bytes, self.job.folded_work)
 
     def operand(self, index: int) -> Operand:
         tensor, value = self.graph.tensors[index], self.values.get(index)
@@ -227,7 +243,7 @@ def rewritten_graph(
     graph: Graph, numerics: Numerics, memory_limit: int = DEFAULT_MEMORY_LIMIT
 ) -> tuple[Graph, tuple[str, ...]]:
     """The graph that is planned: after the numerics' rewrites, with what they have to say. Errors as for `rewrite`."""
-    return rewrite(graph, numerics.rewrites, partial(Declared, numerics, memory_limit))
+    return rewrite(graph, numerics.rewrites, partial(Declared, numerics, memory_limit, Recalled()))
 
 
 def rewritten_graphs(
@@ -236,7 +252,7 @@ def rewritten_graphs(
     """The same of a graph and, without words, of all graphs of its file, among which it may be."""
     if not numerics.rewrites:
         return (graph, ()), list(graphs)
-    known = partial(Declared, numerics, memory_limit)
+    known = partial(Declared, numerics, memory_limit, Recalled())
     first, others = rewritten_inwards(graph, graphs, known, partial(rewrite, names=numerics.rewrites, shapes=known))
     return first, [one for one, _ in others]
 
@@ -248,8 +264,8 @@ class Declared:
     A size is free when it changes with those of the inputs. What cannot be planned is left out.
     """
 
-    def __init__(self, numerics: Numerics, memory_limit: int, graph: Graph) -> None:
-        self._numerics, self._limit, self._graph = numerics, memory_limit, graph
+    def __init__(self, numerics: Numerics, memory_limit: int, recalled: Recalled, graph: Graph) -> None:
+        self._numerics, self._limit, self._recalled, self._graph = numerics, memory_limit, recalled, graph
         self._job = _Job(Source(numerics, (graph,), memory_limit, plan_source))
         self._settled: Settled | None = None
         self._room = Room(graph, memory_limit)
@@ -307,36 +323,89 @@ class Declared:
                 found = settled if len(settled.shapes) > len(found.shapes) else found
         return found
 
-    def _walk(self, size: int, fits: bool = False) -> _State:
-        """Shapes where every free size of an input is `size`, or with `fits` what the one node that reads it takes."""
-        graph, numerics = self._graph, self._numerics
-        state = _State(graph, _Job(self._job.source), only_shapes=True)
+    @functools.cached_property
+    def _begun(self) -> _State:
+        """Where all walks begin: what is known before sizes are tried for free ones."""
+        graph = self._graph
+        state = _State(graph, self._job)
         signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
-        _seed(state, {i: tuple(size if e == -1 else e for e in s) for i, s in signatures if s is not None})
+        _seed(state, {i: tuple(max(e, 0) for e in s) for i, s in signatures if s is not None})
         for index in graph.inputs:
             if graph.tensors[index].is_unranked:
                 state.shapes.pop(index, None)
-        widened = _widened(state)
-        for node in graph.nodes:
+        return state
+
+    @functools.cached_property
+    def _begun_wide(self) -> _State:
+        """The same on binary32 instead of binary16 numbers, for the shapes of nodes that the runtime widens."""
+        tensors = tuple(replace(t, dtype="f32") if t.dtype == "f16" else t for t in self._graph.tensors)
+        values = self._begun.values.items()
+        values_wide = {i: v.astype(np.float32) if v.dtype == np.float16 else v for i, v in values}
+        return _State(replace(self._graph, tensors=tensors), self._job, values=values_wide)
+
+    @functools.cached_property
+    def _walked(self) -> list[tuple[Node, bool]]:
+        """Nodes that are walked over, and whether they are widened. What other graphs give is not looked at."""
+        found, candidates = [], self._numerics.candidates
+        for node in self._graph.nodes:
             operator = find(node.operator)
-            # What other graphs give is not looked at.
             if operator is None or operator.graphs:
                 continue
-            walked = state
-            try:
-                if numerics.candidates(node.operator, *node_types(graph, node)):
-                    _plan_node(state, node, numerics, self._limit)
-                    known = {i: state.values[i] for i in node.outputs if i in state.values}
-                    widened.values.update((i, value) for i, value in known.items() if value.dtype != np.float16)
-                elif numerics.candidates(node.operator, *node_types(widened.graph, node)):
-                    walked = widened
-                    _plan_node(widened, node, numerics, self._limit)
-            except BittrueError:
-                if any(size in state.shapes.get(-1 if i is None else i, ()) for i in node.inputs):
-                    self._misfits = True
-                    if fits:
-                        state.shapes.update(self._fitted(walked, node, size))
+            if candidates(node.operator, *node_types(self._graph, node)):
+                found.append((node, False))
+            elif candidates(node.operator, *node_types(self._begun_wide.graph, node)):
+                found.append((node, True))
+        return found
+
+    def _walk(self, size: int, fits: bool = False) -> _State:
+        """Shapes where every free size of an input is `size`, or with `fits` what the one node that reads it takes."""
+        graph, shapes, job = self._graph, dict(self._begun.shapes), _Job(self._job.source)
+        for index in graph.inputs:
+            tensor = graph.tensors[index]
+            if -1 in (tensor.shape_signature or ()) and not tensor.is_constant:
+                shapes[index] = tuple(size if e == -1 else e for e in tensor.shape_signature or ())
+                _check_size(f"tensor '{tensor.name}'", tensor, shapes[index], self._limit)
+        # Both know the same shapes.
+        state, wide = self._begun.again(job, shapes), self._begun_wide.again(job, shapes)
+        for node, widened in self._walked:
+            walked = wide if widened else state
+            if self._plan(walked, node):
+                known = {} if widened else {i: state.values[i] for i in node.outputs if i in state.values}
+                wide.values.update((i, value) for i, value in known.items() if value.dtype != np.float16)
+            elif any(size in shapes.get(-1 if i is None else i, ()) for i in node.inputs):
+                self._misfits = True
+                if fits:
+                    shapes.update(self._fitted(walked, node, size))
         return state
+
+    def _plan(self, state: _State, node: Node) -> bool:
+        """Adds to `state` what comes of a node, which another walk may know; whether it fits."""
+        tensors, read = self._graph.tensors, [i for i in node.inputs if i is not None]
+        used = [tensors[i] for i in (*read, *node.outputs, *node.intermediates)]
+        shapes = [state.shapes.get(i) for i in read]
+        # Constants are known by their tensors.
+        values = [None if tensors[i].is_constant else state.values.get(i) for i in read]
+        unpacked = [state.unpacked.get(i) for i in (*read, *node.outputs)] if state.unpacked else None
+        came = self._recalled.find(node, used, shapes, values, unpacked)
+        if came is None or (came.asked is not None and state.may_fold(*came.asked) != bool(came.folded)):
+            folded, work, fits, state.asked = state.folded_bytes, state.job.folded_work, True, None
+            try:
+                _plan_node(state, node, self._numerics, self._limit)
+            except BittrueError:
+                fits = False
+            found = {i: state.shapes[i] for i in node.outputs if i in state.shapes}
+            made = {i: self._recalled.one(state.values[i]) for i in node.outputs if i in state.values}
+            state.values.update(made)
+            folded, work = state.folded_bytes - folded, state.job.folded_work - work
+            came = Came(node, used, values, unpacked, fits, found, made, state.asked, folded, work)
+            self._recalled.keep(came, shapes)
+            return fits
+        state.shapes.update(came.shapes)
+        state.values.update(came.folded)
+        state.folded += came.folded
+        state.folded_bytes += came.folded_bytes
+        state.job.folded_work += came.folded_work
+        return came.fits
 
     def _fitted(self, state: _State, node: Node, size: int) -> dict[int, tuple[int, ...]]:
         """What a node gives when one axis of `size` has a size of another operand, as channels have of filters; nothing
@@ -403,18 +472,6 @@ def _agreed(settled: Settled, others: _State) -> Settled:
         if index not in others.values or _same(value, others.values[index])
     }
     return Settled(shapes, values)
-
-
-def _widened(state: _State) -> _State:
-    """The same graph on binary32 instead of binary16 numbers.
-
-    It is for the shapes of nodes that the runtime widens before it runs them; both states share these.
-    """
-    tensors = tuple(replace(t, dtype="f32") if t.dtype == "f16" else t for t in state.graph.tensors)
-    values = {i: v.astype(np.float32) if v.dtype == np.float16 else v for i, v in state.values.items()}
-    return _State(
-        replace(state.graph, tensors=tensors), state.job, shapes=state.shapes, values=values, only_shapes=True
-    )
 
 
 def plan_nested(source: Source, nested: Nested, shapes: Mapping[int, tuple[int, ...]]) -> Plan:
@@ -728,8 +785,7 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
     sizes = [math.prod(state.shapes[i]) * state.graph.tensors[i].type.numpy.itemsize for i in step.outputs]
     size = sum(sizes)
     read = sum(o.value.nbytes for o in call.inputs if o is not None and o.value is not None)
-    limits = state.constant_bytes, state.folded_bytes, state.job.folded_work
-    if not (state.room.takes(step, size) if state.room else may_fold(step, size, read, *limits)):
+    if not state.may_fold(step, size, read):
         return False
     state.folded_bytes += size
     if step.inexact:
