@@ -10,7 +10,7 @@ from ..graph import Graph
 from ..numerics import Numerics
 from ..operators import find
 from ..records import dataclass, replace
-from .calls import uses
+from ..rewrites.called_graphs import uses
 from .first_plan import first_plan
 from .support import node_types
 from .survey import survey_graph

@@ -23,7 +23,8 @@ from ..operators.admission.requirements import REQUIREMENTS
 from ..operators.core.base import GraphUse, place_errors
 from ..records import dataclass, field, replace
 from ..rewrites import Settled, rewrite
-from .calls import needed_graphs, never_called, rewritten_inwards, unchanged_inputs
+from ..rewrites.called_graphs import rewritten_inwards, unchanged_inputs
+from .calls import needed_graphs, never_called
 from .folding import FOLD_BYTES, LARGEST, Room, constant_bytes, may_fold, with_constants
 from .inexact import limits
 from .layout import Lifetime, layout

@@ -1,0 +1,151 @@
+"""Graphs that others call: rewritten when the graph around them is, or put in place of the node that calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+
+from ..graph import Graph, Node, Tensor
+from ..operators import find
+from ..operators.core.base import GraphUse
+from ..records import replace
+from . import KnownSizes, Shapes, known_sizes
+
+Rewritten = tuple[Graph, tuple[str, ...]]
+
+
+def uses(node: Node) -> Iterator[int]:
+    """Indices of the graphs that a node calls."""
+    operator = find(node.operator)
+    for use in operator.graphs if operator is not None else ():
+        if use.optional and use.attribute not in node.attributes:
+            continue
+        index = node.attributes.get(use.attribute)
+        yield index if isinstance(index, int) else -1
+
+
+def unchanged_inputs(graph: Graph) -> set[int]:
+    """Positions of the inputs that a graph returns as its next ones."""
+    return {k for k, (before, after) in enumerate(zip(graph.inputs, graph.outputs, strict=False)) if before == after}
+
+
+def rewritten_inwards(
+    graph: Graph, graphs: Sequence[Graph], shapes: Callable[[Graph], Shapes], rewrite: Callable[[Graph], Rewritten]
+) -> tuple[Rewritten, list[Rewritten]]:
+    """`graph` and `graphs` rewritten, called ones when the graph around them has said what it knows of values it gives.
+
+    Inputs without a declared shape that never change inside get that of what the calling node gives, as far as it
+    follows from the file. What rewriting made a constant around a graph is one inside, too. Indices are not believed.
+    Source: ONNX Runtime, whose shape inference takes the shapes of values from outside into called graphs, whose
+    level 1 has computed what a node reads when it comes to the graphs that the node calls, and which puts the nodes of
+    a branch in place of an If whose condition it knows then.
+    """
+    found, done = list(graphs), dict[int, Rewritten]()
+    seen, todo = set[int](), [graph]
+    while todo:
+        given = around = todo.pop()
+        after, notes = rewrite(around)
+        while (chosen := _chosen(after, len(found), seen)) is not None:
+            seen.add(chosen)
+            around = _inlined(around, chosen, found[chosen])
+            after, notes = rewrite(around)
+        done[id(given)] = after, notes
+        known = cache(partial(known_sizes, around, shapes))
+        for node in around.nodes:
+            operator = find(node.operator)
+            for use in operator.graphs if operator is not None else ():
+                index = node.attributes.get(use.attribute)
+                if not isinstance(index, int) or not 0 <= index < len(found) or index in seen:
+                    continue
+                seen.add(index)
+                if found[index] is not graph:
+                    found[index] = _told(found[index], use, around, node, known, after)
+                    todo.append(found[index])
+    return done[id(graph)], [done.get(id(one)) or rewrite(one) for one in found]
+
+
+def _chosen(graph: Graph, count: int, seen: set[int]) -> int | None:
+    """Which of `count` graphs a node with a constant condition always calls; each graph once."""
+    for node in graph.nodes:
+        operator = find(node.operator)
+        condition = node.inputs[0] if node.inputs else None
+        if operator is None or condition is None or node.attributes.get("plans_both") is not False:
+            continue
+        value = graph.tensors[condition].data
+        for use in operator.graphs:
+            index = node.attributes.get(use.attribute)
+            if use.when is None or value is None or value.size != 1 or bool(value.reshape(-1)[0]) != use.when:
+                continue
+            if isinstance(index, int) and 0 <= index < count and index not in seen:
+                return index
+    return None
+
+
+def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
+    """`graph` with the nodes of graph `number` in place of the one that calls it; as it is where they do not fit."""
+    place = next(place for place, node in enumerate(graph.nodes) if number in uses(node))
+    call = graph.nodes[place]
+    results = call.outputs
+    if len(call.inputs) != 1 + len(inner.inputs) or len(results) != len(inner.outputs):
+        return graph
+    tensors = list(graph.tensors)
+    index_of: dict[int | None, int | None] = {None: None, **dict(zip(inner.inputs, call.inputs[1:], strict=True))}
+    written = {index for node in inner.nodes for index in node.outputs}
+    copied = []
+    for result, output in zip(results, inner.outputs, strict=True):
+        if output in written and output not in index_of:
+            index_of[output] = result
+        else:
+            copied.append((result, output))
+    for index, tensor in enumerate(inner.tensors):
+        if index not in index_of:
+            index_of[index] = len(tensors)
+            tensors.append(replace(tensor, name=f"{tensors[results[0]].name}/{tensor.name}"))
+    nodes = [
+        replace(
+            node,
+            inputs=tuple(index_of[index] for index in node.inputs),
+            outputs=tuple(index for index in map(index_of.get, node.outputs) if index is not None),
+        )
+        for node in inner.nodes
+    ]
+    nodes += [
+        Node(0, "identity", "Identity", call.version, {}, (index_of[output],), (result,)) for result, output in copied
+    ]
+    together = (*graph.nodes[:place], *nodes, *graph.nodes[place + 1 :])
+    numbered = tuple(replace(node, index=number) for number, node in enumerate(together))
+    return replace(graph, tensors=tuple(tensors), nodes=numbered)
+
+
+def _told(
+    inner: Graph, use: GraphUse, around: Graph, node: Node, known: Callable[[], KnownSizes], after: Graph
+) -> Graph:
+    given = () if use.first_input is None else node.inputs[use.first_input :]
+    fixed = unchanged_inputs(inner) if use.repeats is not None else range(len(inner.inputs))
+    tensors, constants = list(inner.tensors), dict[int | None, int]()
+    for position, (index, outside) in enumerate(zip(inner.inputs, given, strict=False)):
+        if position not in fixed or outside is None:
+            continue
+        if tensors[index].is_unranked:
+            tensors[index] = _with_shape_of(tensors[index], around, outside, known)
+        value = after.tensors[outside]
+        if tensors[index].outside and value.is_constant and not value.is_default:
+            constants[index] = len(tensors)
+            name = f"{tensors[index].name}#outside"
+            tensors.append(replace(value, name=name, outside=value.outside + 1))
+    reading = (replace(n, inputs=tuple(constants.get(i, i) for i in n.inputs)) for n in inner.nodes)
+    nodes = tuple(reading) if constants else inner.nodes
+    return replace(inner, tensors=tuple(tensors), nodes=nodes, called=True, widened=after.widened)
+
+
+def _with_shape_of(tensor: Tensor, around: Graph, index: int, known: Callable[[], KnownSizes]) -> Tensor:
+    outside = around.tensors[index]
+    if index in around.inputs and not outside.is_unranked:
+        return replace(tensor, shape=outside.shape, shape_signature=outside.shape_signature, symbols=outside.symbols)
+    sizes = outside.shape if outside.is_constant else known()(index)
+    if sizes is None:
+        return tensor
+    signature = tuple(size if isinstance(size, int) else -1 for size in sizes)
+    symbols = tuple("" if isinstance(size, int) else size for size in sizes)
+    shape = tuple(1 if size == -1 else size for size in signature)
+    return replace(tensor, shape=shape, shape_signature=signature, symbols=symbols)
