@@ -100,7 +100,8 @@ def _inlined(graph: Graph, number: int, inner: Graph) -> Graph:
     for index, tensor in enumerate(inner.tensors):
         if index not in index_of:
             index_of[index] = len(tensors)
-            tensors.append(replace(tensor, name=f"{tensors[results[0]].name}/{tensor.name}"))
+            name = f"{tensors[results[0]].name}/{tensor.name}"
+            tensors.append(replace(tensor, name=name, outside=max(tensor.outside - 1, 0)))
     nodes = [
         replace(
             node,
