@@ -8,7 +8,7 @@ from onnx import NodeProto, TensorProto, helper
 
 from support.floating_models import reals
 from support.fused_models import optimised
-from support.onnx_models import Checks, build, check, needs_wide
+from support.onnx_models import Checks, build, check, natively, needs_wide
 
 pytestmark = needs_wide
 
@@ -70,3 +70,23 @@ def test_readers_that_become_one() -> None:
         helper.make_node("Mul", ["scale", "quotient"], ["y"]),
     ]
     assert check(*build(nodes, given, {"y": TensorProto.FLOAT}, constants, opset=17)) == "equal"
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("saved", [False, True])
+def test_long_columns_run_natively(batch: tuple[int, ...], constant: bool, saved: bool) -> None:
+    """More terms than a block has, more rows than are worked on together: maps of images that become tokens."""
+    rng = np.random.default_rng(5)
+    given, right = {"a": reals(rng, (*batch, 300, 70))}, {"b": reals(rng, (300, 5))}
+    order = [*range(len(batch)), len(batch) + 1, len(batch)]
+    nodes = [
+        helper.make_node("Transpose", ["a"], ["t"], perm=order),
+        helper.make_node("MatMul", ["t", "b"], ["p"]),
+        helper.make_node("Relu", ["p"], ["y"]),
+    ]
+    inputs, constants = (given, right) if constant else ({**given, **right}, {})
+    content, feeds = build(nodes, inputs, {"y": TensorProto.FLOAT}, constants, opset=17)
+    content = optimised(content, "EXTENDED", off=()) if saved else content
+    assert check(content, feeds) == "equal"
+    natively(content, feeds)

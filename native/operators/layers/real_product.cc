@@ -14,6 +14,7 @@
 #include "operators/layers/real_product.h"
 #include "operators/layers/single_rows.h"
 #include "operators/layers/tensor_products.h"
+#include "operators/movement/strided_copy.h"
 
 namespace bittrue {
 namespace {
@@ -23,6 +24,7 @@ constexpr int64_t kLargeMatrix = 1 << 20;  // numbers beyond those that a second
 // Which matrices meet, all of one shape on each side.
 struct Factors {
   int64_t rows = 0, depth = 0, columns = 0;
+  int64_t turned_rows = 0;           // of matrices a that are [depth][turned_rows]; 0: a is [rows][depth]
   bool turned_b = false;             // b is [columns][depth]
   std::vector<int64_t> left, right;  // matrix of each side, per matrix of the result
   int64_t right_matrices = 1;
@@ -43,6 +45,8 @@ class RealProduct final : public Kernel {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
     require_real_operands<T>(a, b, out);
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
+    require(f_.turned_rows == 0 || (std::is_same_v<T, float>), "rows are not side by side");
+    turned_numbers_ = f_.turned_rows == 0 ? 0 : a.elements;
     if (added) {
       const Operand& c = step.input(2);
       require(c.type == a.type && c.dense() && c.rank() <= 2, "the addend has another form");
@@ -63,7 +67,9 @@ class RealProduct final : public Kernel {
     }
   }
 
-  int64_t scratch_bytes(int threads) const override { return packed_bytes() + threads * product_.worker_bytes(); }
+  int64_t scratch_bytes(int threads) const override {
+    return packed_bytes() + turned_bytes() + threads * product_.worker_bytes();
+  }
   bool tells_nan() const override { return true; }
   bool packs(size_t input) const override { return input == 1 && constant_; }
   std::string note() const override { return "fused multiply-adds in blocks"; }
@@ -81,6 +87,7 @@ class RealProduct final : public Kernel {
       });
       packed = target;
     }
+    if (turned_numbers_ != 0) a = turn(a, reinterpret_cast<T*>(run.scratch + packed_bytes()), run.pool);
     const int64_t some = f_.depth * f_.columns > kLargeMatrix ? FusedProduct::kMostRows : FusedProduct::kRows;
     const int64_t blocks = (f_.rows + some - 1) / some, matrices = static_cast<int64_t>(f_.left.size());
     // Few rows are shared out by columns.
@@ -91,7 +98,7 @@ class RealProduct final : public Kernel {
     run.pool.parallel(matrices * blocks * parts, small ? 1 : run.pool.threads(), [&](int64_t task, int worker) {
       const int64_t part = task % parts, block = task / parts % blocks, matrix = task / parts / blocks;
       const int64_t first = block * some, count = std::min(some, f_.rows - first);
-      uint8_t* scratch = run.scratch + packed_bytes() + worker * product_.worker_bytes();
+      uint8_t* scratch = run.scratch + packed_bytes() + turned_bytes() + worker * product_.worker_bytes();
       AddendOf<T> addend = addend_;
       addend.from = c == nullptr ? nullptr : c + first * addend_.down;
       for (int64_t p = by_panels ? part : 0; p < (by_panels ? part + 1 : panels); ++p) {
@@ -111,6 +118,21 @@ class RealProduct final : public Kernel {
                      : round_up(f_.right_matrices * product_.matrix_numbers() * static_cast<int64_t>(sizeof(T)), 64);
   }
 
+  int64_t turned_bytes() const { return round_up(turned_numbers_ * static_cast<int64_t>(sizeof(T)), 64); }
+
+  // The rows of all matrices on the left side by side.
+  const T* turn(const T* from, T* to, ThreadPool& pool) const {
+    if constexpr (std::is_same_v<T, float>) {
+      const int64_t rows = f_.turned_rows, parts = (rows + FusedProduct::kRows - 1) / FusedProduct::kRows;
+      pool.parallel(turned_numbers_ / (rows * f_.depth) * parts, [&](int64_t task, int) {
+        const int64_t first = task % parts * FusedProduct::kRows, matrix = task / parts * rows * f_.depth;
+        transpose_numbers(from + matrix + first, rows, to + matrix + first * f_.depth, f_.depth,
+                          std::min(FusedProduct::kRows, rows - first), f_.depth);
+      });
+    }
+    return to;
+  }
+
   void pack(const T* from, int64_t i, int64_t p, T* packed) const {
     product_.pack(from + i * f_.depth * f_.columns, f_.turned_b, p, packed + i * product_.matrix_numbers());
   }
@@ -119,6 +141,7 @@ class RealProduct final : public Kernel {
   FusedProductOf<T> product_;
   AddendOf<T> addend_;
   bool added_ = false, constant_ = false;
+  int64_t turned_numbers_ = 0;  // of operands a whose rows are laid side by side first
   std::vector<T> kept_;
 };
 
@@ -174,10 +197,11 @@ bool is_marked(const Step& step, const char* name) {
 }
 
 std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, const Factors& factors, bool added) {
-  require(!is_marked(step, "turned_a"), "the runtime's rows are not side by side");
+  const bool turned_a = is_marked(step, "turned_a");
   const std::string& rule = step.rule("real_product");
   if (rule == "binary64_fused_blocks") {
-    const int64_t block = FusedProductOf<double>::block_of(factors.depth, factors.columns, false);
+    using Wide = FusedProductOf<double>;
+    const int64_t block = turned_a ? Wide::kTurnedBlock : Wide::block_of(factors.depth, factors.columns, false);
     return std::make_unique<RealProduct<double>>(step, cores.wide_matmul(), factors, added, block);
   }
   const RealMatmul& core = cores.real_matmul();
@@ -185,6 +209,13 @@ std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, con
   const bool packed = step.integer("packed", 0, 1) != 0 && step.input(1).rank() == 2;
   const bool alike = rule == "binary32_fused_blocks_alike", plain = !packed && step.real("alpha") == 1.0;
   require(alike || rule == "binary32_fused_blocks", "no native rule for this slot");
+  if (turned_a) {
+    require(!plain || turned || factors.columns > 1, "the runtime's rows are not side by side");
+    return std::make_unique<RealProduct<float>>(
+        step, core, factors, added,
+        packed ? FusedProduct::block_of(factors.depth, factors.columns, true) : FusedProduct::kTurnedBlock);
+  }
+  require(factors.turned_rows == 0, "rows are not side by side");
   if (alike && plain && factors.rows == 1 && !turned) {
     require(!added, "a single row's sum begins with what is added");
     return std::make_unique<RealProduct<float>>(step, core, factors, added, factors.depth);
@@ -203,7 +234,7 @@ std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, con
 std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores) {
   const Operand &a = step.input(0), &b = step.input(1);
   require(a.rank() >= 1 && b.rank() >= 1, "numbers are no matrices");
-  require(step.integer("transpose_a", 0, 1) == 0, "rows are not side by side");
+  const bool turned = step.integer("transpose_a", 0, 1) != 0;
   const auto groups = step.integers.find("groups");
   require(groups == step.integers.end() || groups->second.empty(), "columns of heads are multiplied apart");
   const bool added = step.has_input(2);
@@ -211,8 +242,10 @@ std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores
   require(!added || (by_row && b.rank() == 2 && step.real("beta") == 1.0), "no native form with factors");
   Factors f;
   const bool vector = b.rank() == 1;
+  require(!vector || !(turned || is_marked(step, "turned_a")), "rows are not side by side");
+  if (turned) f.turned_rows = a.shape.back();
   f.turned_b = step.integer("transpose_b", 0, 1) != 0;
-  f.depth = a.shape.back();
+  f.depth = a.shape[a.rank() - (turned ? 2 : 1)];
   f.columns = vector ? 1 : b.shape[b.rank() - (f.turned_b ? 2 : 1)];
   require(b.shape[b.rank() - (vector || f.turned_b ? 1 : 2)] == f.depth && f.depth > 0 && f.columns > 0,
           "the shapes do not fit");
@@ -233,7 +266,7 @@ std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores
     const Operand& out = step.output();
     require(a.rank() >= 2 && out.rank() == std::max(a.rank(), b.rank()), "ranks differ");
     require(matrices_of(out) <= (int64_t{1} << 20), "there are very many matrices");
-    f.rows = a.shape[a.rank() - 2];
+    f.rows = a.shape[a.rank() - (turned ? 1 : 2)];
     f.left = matching(a, out), f.right = matching(b, out);
   }
   require(step.output().elements == static_cast<int64_t>(f.left.size()) * f.rows * f.columns, "the shapes do not fit");
