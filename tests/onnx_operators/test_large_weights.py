@@ -1,4 +1,4 @@
-"""Products by weights that a file holds: however many there are, the memory limit does not refuse them."""
+"""What runs may need: whatever weights a file holds, the limit does not refuse them; large images need little more."""
 
 from __future__ import annotations
 
@@ -116,3 +116,32 @@ def test_plans_of_large_models_load(tmp_path: Path) -> None:
     loaded = bittrue.load_plan(tmp_path / "m.plan", memory_limit=1 << 20)
     assert_same("y", loaded.run(*feeds)["y"], session.run(*feeds)["y"])
     assert loaded.plan.memory > 16 << 20
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "others"),
+    [
+        ("BatchNormalization", {}, [(240,)] * 4),
+        ("InstanceNormalization", {}, [(240,)] * 2),
+        ("LayerNormalization", {"axis": 3}, [(64,)] * 2),
+        ("GridSample", {}, [(1, 32, 64, 2)]),
+        ("MaxPool", {"kernel_shape": [3, 3]}, []),
+    ],
+)
+def test_large_images_need_little_beside_them(
+    operator: str, attributes: dict[str, Any], others: list[tuple[int, ...]]
+) -> None:
+    """The reference works on parts of them, which have the bytes of native kernels, and takes no more than it said."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((1, 240, 32, 64), np.float32)
+    constants = {f"c{i}": rng.random(shape, np.float32) for i, shape in enumerate(others)}
+    nodes = [helper.make_node(operator, ["x", *constants], ["y"], **attributes)]
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants, opset=20)
+    session = bittrue.load(content).prepare("onnxruntime", executor="reference")
+    tracemalloc.start()
+    (found,) = session.run(*feeds).values()
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < session.plan.memory < 12 * x.nbytes
+    (native,) = bittrue.load(content).prepare("onnxruntime").run(*feeds).values()
+    assert found.tobytes() == native.tobytes()

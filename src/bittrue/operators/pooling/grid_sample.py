@@ -8,6 +8,8 @@ image (reflection). Every operation is rounded to the numbers' type, products an
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +23,8 @@ from ..core.stopping import check_stop
 # Places beyond it count as the beginning of the image.
 _FARTHEST = 2.0**62
 _CUBIC = -0.75
+# Results that are worked on together.
+_BLOCK = 1 << 16
 
 
 def infer(call: Call) -> list[Shape]:
@@ -50,7 +54,7 @@ def lower(call: Call) -> Lowered:
             "align_corners": bool(call.attribute("align_corners")),
         },
         work=points * 16,
-        scratch=256 * points,
+        scratch=256 * min(points, max(_BLOCK, call.output.shape[1])),
     )
 
 
@@ -148,18 +152,22 @@ def _cubic(step: Step, image: np.ndarray, places: Sequence[np.ndarray]) -> np.nd
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Image by image."""
+    """Image by image, some places at a time."""
     images, grids = inputs
-    out = np.empty((*images.shape[:2], *grids.shape[1:-1]), images.dtype)
-    for image, grid, target in zip(images, grids, out, strict=True):
+    shape = (*images.shape[:2], *grids.shape[1:-1])
+    out = np.empty((*images.shape[:2], math.prod(shape[2:])), images.dtype)
+    some = max(1, _BLOCK // max(1, images.shape[1]))
+    for n, begin in itertools.product(range(len(out)), range(0, out.shape[2], some)):
         check_stop()
+        image, grid = images[n], grids[n].reshape(-1, images.ndim - 2)[begin : begin + some]
         with np.errstate(all="ignore"):
-            places = [_places(step, grid[..., -1 - axis], size) for axis, size in enumerate(image.shape[1:])]
+            places = [_places(step, grid[:, -1 - axis], size) for axis, size in enumerate(image.shape[1:])]
             if step["mode"] == "nearest":
-                target[...] = _pixels(step, image, [np.rint(at).astype(np.int64) for at in places])
+                found = _pixels(step, image, [np.rint(at).astype(np.int64) for at in places])
             else:
-                target[...] = (_linear if step["mode"] == "linear" else _cubic)(step, image, places)
-    return [out]
+                found = (_linear if step["mode"] == "linear" else _cubic)(step, image, places)
+        out[n, :, begin : begin + some] = found
+    return [out.reshape(shape)]
 
 
 OPERATOR = Operator(

@@ -36,7 +36,8 @@ def lower(call: Call) -> Lowered:
             parameters[name] = call.attribute(name)
     if "extreme" in call.rules:
         parameters["way"] = ordered_maxima.way(call, found)
-    scratch, taps = image_scratch(call), tap_count(found)
+    # Maxima have the type of what they are found in.
+    scratch, taps = image_scratch(call) // 8 * call.output.type.numpy.itemsize, tap_count(found)
     if len(call.outputs) > 1:
         if parameters["channels_last"]:
             raise call.unsupported("BT-POOL-POSITIONS", "positions of largest elements where channels lie last")

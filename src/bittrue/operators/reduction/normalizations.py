@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from ..core.base import Call, Lowered, Operand, Operator, Shape, Step
 from . import affine_normalization, range_normalization
 
 _SLOTS = ("real_normalization",)
+# Numbers that are worked on together, beside whole rows, and by how many numbers sums of rows may depend on where
+# their row begins.
+_BLOCK, _APART = 1 << 16, 16
 
 
 def _per_channel(call: Call, positions: Sequence[int], count: int, what: str) -> None:
@@ -23,13 +27,35 @@ def _per_channel(call: Call, positions: Sequence[int], count: int, what: str) ->
             )
 
 
-def _lowered(call: Call, **parameters: object) -> Lowered:
+def _lowered(call: Call, together: int, **parameters: object) -> Lowered:
+    """`together`: numbers that cannot be worked on apart."""
     x = call.input(0)
     return Lowered(
         parameters={"epsilon": float(np.float32(call.attribute("epsilon"))), **parameters},  # type: ignore[dict-item]
         work=8 * x.size,
-        scratch=96 * x.size,
+        scratch=96 * min(x.size, max(_BLOCK, together)),
     )
+
+
+def _rows_apart(count: int) -> int:
+    """How many rows of `count` numbers until one begins as the first one did."""
+    return _APART // math.gcd(count, _APART)
+
+
+def _by_rows(
+    step: Step, rows: np.ndarray, parts: Callable[[slice], Sequence[np.ndarray | None]], centred: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rule's results, means and inverse deviations, some rows at a time; `parts` are their scales and biases."""
+    rule = real_normalization.RULES[step.rules["real_normalization"]]
+    unit = _rows_apart(rows.shape[1])
+    some = max(unit, _BLOCK // rows.shape[1] // unit * unit)
+    result, moments = np.empty_like(rows), []
+    for begin in range(0, len(rows), some):
+        own = slice(begin, min(begin + some, len(rows)))
+        result[own], *found = rule.by_rows(rows[own], *parts(own), step["epsilon"], centred, step["kind"])
+        moments.append(found)
+    mean, inverse = (np.concatenate(part) for part in zip(*moments, strict=True))
+    return result, mean, inverse
 
 
 # -- batch_normalization
@@ -51,7 +77,7 @@ def lower_batch(call: Call) -> Lowered:
     """What the rules make of the statistics, of scales or of ranges."""
     if "range_normalization" in call.rules:
         return range_normalization.lower(call)
-    return affine_normalization.lower(call) if "affine_scale" in call.rules else _lowered(call)
+    return affine_normalization.lower(call) if "affine_scale" in call.rules else _lowered(call, call.input(1).size)
 
 
 def reference_batch(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -62,8 +88,14 @@ def reference_batch(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
         return affine_normalization.reference(step, inputs)
     x = inputs[0]
     rule = real_normalization.RULES[step.rules["real_normalization"]]
-    scale, bias, mean, variance = (part.reshape(-1, *(1,) * max(0, x.ndim - 2)) for part in inputs[1:])
-    return [rule.by_given(x, scale, bias, mean, variance, step["epsilon"])]
+    channels = x.shape[1] if x.ndim > 1 else 1
+    images, given = x.reshape(len(x), channels, math.prod(x.shape[2:])), [part.reshape(-1, 1) for part in inputs[1:]]
+    out, places = np.empty_like(images), max(1, _BLOCK // max(1, channels))
+    some = max(1, _BLOCK // max(1, math.prod(images.shape[1:])))
+    for n, at in itertools.product(range(0, len(x), some), range(0, images.shape[2], places)):
+        own = (slice(n, n + some), slice(None), slice(at, at + places))
+        out[own] = rule.by_given(images[own], *given, step["epsilon"])
+    return [out.reshape(x.shape)]
 
 
 # -- batch_training
@@ -83,7 +115,7 @@ def infer_training(call: Call) -> list[Shape]:
 
 def lower_training(call: Call) -> Lowered:
     """How much of the given statistics stays."""
-    return _lowered(call, momentum=float(np.float32(call.attribute("momentum"))))
+    return _lowered(call, call.input(0).size, momentum=float(np.float32(call.attribute("momentum"))))
 
 
 def reference_training(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -106,7 +138,9 @@ def _groups(call: Call) -> int:
 def lower_group(call: Call) -> Lowered:
     """The number of groups, and whether each is one channel by the file's operator."""
     kind = "instance" if call.node.attributes.get("groups") is None else "group"
-    return _lowered(call, groups=_groups(call), kind=kind)
+    groups, shape = _groups(call), call.input(0).shape
+    count = math.prod(shape[1:]) // groups
+    return _lowered(call, count * _rows_apart(count), groups=groups, kind=kind)
 
 
 def infer_group(call: Call) -> list[Shape]:
@@ -126,19 +160,14 @@ def reference_group(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
     x, groups = inputs[0], step["groups"]
     if not x.size:
         return [x.copy()]
-    rule = real_normalization.RULES[step.rules["real_normalization"]]
-    rows = x.reshape(x.shape[0] * groups, -1)
-    inner = math.prod(x.shape[2:])
-    parts = []
-    for part in inputs[1:]:
-        if part.size == groups:
-            # One number for a row.
-            parts.append(np.tile(part, x.shape[0])[:, None])
-            continue
-        channels = np.repeat(part, x.shape[1] // part.size) if part.size else part
-        whole = np.repeat(channels, inner).reshape(groups, rows.shape[1])
-        parts.append(np.tile(whole, (x.shape[0], 1)))
-    return [rule.by_rows(rows, *parts, step["epsilon"], True, step["kind"])[0].reshape(x.shape)]
+    rows, inner = x.reshape(x.shape[0] * groups, -1), math.prod(x.shape[2:])
+
+    def parts(own: slice) -> list[np.ndarray]:
+        chosen = np.arange(own.start, own.stop) % groups
+        # One number for a row, or one for each channel.
+        return [np.repeat(p.reshape(groups, -1)[chosen], 1 if p.size == groups else inner, axis=1) for p in inputs[1:]]
+
+    return [_by_rows(step, rows, parts, True)[0].reshape(x.shape)]
 
 
 def infer_layer(call: Call) -> list[Shape]:
@@ -175,24 +204,27 @@ def lower_layer(call: Call) -> Lowered:
     kind = shared if not rows else "summed" if summed else whole
     if call.node.attributes.get("embedded"):
         kind = "embedded"
-    return _lowered(call, axis=axis, centred=bool(call.attribute("centred")), kind=kind)
+    count = math.prod(x.shape[axis:])
+    together = count * _rows_apart(count)
+    return _lowered(call, together, axis=axis, centred=bool(call.attribute("centred")), kind=kind)
 
 
 def reference_layer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """All axes from the first one on are a row."""
     x, axis = inputs[0], step["axis"]
-    rule = real_normalization.RULES[step.rules["real_normalization"]]
     count = math.prod(x.shape[axis:])
     few = (*x.shape[:axis], *(1,) * (x.ndim - axis))
     if not x.size:
         nothing = np.zeros(few, np.float32 if x.dtype == np.float64 else x.dtype)
         return [x.copy(), nothing, nothing.copy()][: len(step.outputs)]
-    parts = [
-        None if i >= len(inputs) or inputs[i] is None else np.broadcast_to(inputs[i], x.shape).reshape(-1, count)
-        for i in (1, 2)
-    ]
-    rows = x.reshape(-1, count)
-    result, mean, inverse = rule.by_rows(rows, *parts, step["epsilon"], step["centred"], step["kind"])
+    whole = x if axis else x[None]
+    given = [None if i >= len(inputs) or inputs[i] is None else np.broadcast_to(inputs[i], whole.shape) for i in (1, 2)]
+
+    def parts(own: slice) -> list[np.ndarray | None]:
+        places = np.unravel_index(np.arange(own.start, own.stop), whole.shape[: max(1, axis)])
+        return [None if part is None else part[places].reshape(-1, count) for part in given]
+
+    result, mean, inverse = _by_rows(step, x.reshape(-1, count), parts, step["centred"])
     return [result.reshape(x.shape), mean.reshape(few), inverse.reshape(few)][: len(step.outputs)]
 
 
