@@ -217,3 +217,26 @@ def test_zeros_behind_relu_on_aarch64(size: int) -> None:
     found = bittrue.load(content).prepare("onnxruntime@aarch64").run(*feeds)["y0"]
     left_over = np.arange(size) >= size // 4 * 4
     assert np.signbit(found).tolist() == (np.signbit(x) & (x == 0) & left_over).tolist()
+
+
+@pytest.mark.parametrize("operator", ["ReduceMean", "ReduceSum"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((6, 2, 5, 2, 3), (1, 3)),
+        ((6, 2, 5, 2), (1, 3)),
+        ((1, 7, 3, 9), (1, 3)),
+        ((7, 1, 9), (0, 2)),
+        ((4, 3, 5, 2), (0, 2)),
+    ],
+)
+def test_axes_that_lie_apart(operator: str, dtype: type, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    """Windows that are averages of unfolded images: sums one element after the other, natively."""
+    x = np.random.default_rng(7).standard_normal(shape).astype(dtype)
+    x.reshape(-1)[:4] = -0.0
+    model = single(
+        operator, {"x": x, "axes": np.int64(axes)}, [helper.np_dtype_to_tensor_dtype(x.dtype)], constants=["axes"]
+    )
+    assert check(*model) == "equal"
+    natively(*model)

@@ -67,22 +67,39 @@ class RealSoftmaxAlong final : public Kernel {
   int64_t outer_ = 0, length_ = 0, inner_ = 0;
 };
 
-// Axes as [outer, reduced, inner]; neighbours that are reduced, or kept, are one.
-struct ReducedMiddle {
-  explicit ReducedMiddle(const Step& step) {
+// Axes that are reduced, or kept, and their sizes; neighbours that are alike are one.
+struct AxisPattern {
+  explicit AxisPattern(const Step& step) {
     const Operand& in = step.input(0);
     const std::vector<int64_t>& axes = step.list("axes");
-    std::vector<std::pair<bool, int64_t>> pattern;
     for (int i = 0; i < in.rank(); ++i) {
       const bool reduced = std::find(axes.begin(), axes.end(), i) != axes.end();
-      if (!pattern.empty() && pattern.back().first == reduced) {
-        pattern.back().second *= in.shape[i];
+      if (!parts.empty() && parts.back().first == reduced) {
+        parts.back().second *= in.shape[i];
       } else {
-        pattern.push_back({reduced, in.shape[i]});
+        parts.push_back({reduced, in.shape[i]});
       }
     }
     // A single first dimension that is kept does not count.
-    if (pattern.size() > 1 && !pattern[0].first && pattern[0].second == 1) pattern.erase(pattern.begin());
+    single = parts.size() > 1 && !parts[0].first && parts[0].second == 1;
+    if (single) parts.erase(parts.begin());
+  }
+
+  // Whether axes lie apart and are added up one element after the other.
+  bool in_turn() const {
+    const auto reduced = std::count_if(parts.begin(), parts.end(), [](const auto& part) { return part.first; });
+    return reduced > 1 && (parts.size() > 3 || single || parts[1].second == 1);
+  }
+
+  std::vector<std::pair<bool, int64_t>> parts;
+  bool single = false;
+};
+
+// Axes as [outer, reduced, inner].
+struct ReducedMiddle {
+  explicit ReducedMiddle(const Step& step) {
+    const Operand& in = step.input(0);
+    std::vector<std::pair<bool, int64_t>> pattern = AxisPattern(step).parts;
     require(!pattern.empty() && in.elements > 0, "there is nothing to add up");
     if (!pattern[0].first) {
       outer = pattern[0].second;
@@ -195,7 +212,8 @@ class LogSumExps final : public Kernel {
   ReducedMiddle m_;
 };
 
-// Functions of sums and products, in packets where everything is reduced, else one element after the other.
+// Sums along axes that lie apart, and functions of sums and products: in packets where everything is reduced, else one
+// element after the other.
 template <class T>
 class FunctionOfSums final : public Kernel {
  public:
@@ -205,6 +223,10 @@ class FunctionOfSums final : public Kernel {
                 (kind_ == "log_sum" && std::is_same_v<T, float>),
             "no native function of sums");
   }
+  // A sum or a mean.
+  FunctionOfSums(const Step& step, bool mean) : reduction_(step), kind_(mean ? "mean" : "sum") {
+    require_reals<T>(step);
+  }
   int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
   bool packs(size_t input) const override { return input != 0; }
 
@@ -213,7 +235,7 @@ class FunctionOfSums final : public Kernel {
     const auto itself = [](T x) { return x; };
     if (kind_ == "prod") return fold(run, T{1}, itself, [](T a, T b) { return a * b; });
     if (kind_ == "l1") return fold(run, T{0}, [](T x) { return std::fabs(x); }, add);
-    if (kind_ == "log_sum") return fold(run, T{0}, itself, add);
+    if (kind_ == "log_sum" || kind_ == "sum" || kind_ == "mean") return fold(run, T{0}, itself, add);
     fold(run, T{0}, [](T x) { return x * x; }, add);
   }
 
@@ -233,7 +255,10 @@ class FunctionOfSums final : public Kernel {
     const auto finish = [&](const T* kept, int64_t first, int64_t size) {
       bool found = true;
       for (int64_t i = 0; i < size; ++i) {
-        out[first + i] = kind_ == "l2" ? std::sqrt(kept[i]) : kind_ == "log_sum" ? logarithm(kept[i]) : kept[i];
+        out[first + i] = kind_ == "l2"        ? std::sqrt(kept[i])
+                         : kind_ == "log_sum" ? logarithm(kept[i])
+                         : kind_ == "mean"    ? kept[i] / static_cast<T>(reduction_.count())
+                                              : kept[i];
         found = found && out[first + i] == out[first + i];
       }
       if (!found) defined.store(false, std::memory_order_relaxed);
@@ -319,6 +344,10 @@ std::unique_ptr<Kernel> make_real_sum(const Step& step, const CoreSet&) {
   const bool wide = rule == "binary64_packets_2";
   require(wide || rule == "binary32_packets_4", "no native rule for this slot");
   if (kind == "sum" || kind == "mean") {
+    if (step.integers.count("alone") == 0 && AxisPattern(step).in_turn()) {
+      if (wide) return std::make_unique<FunctionOfSums<double>>(step, kind == "mean");
+      return std::make_unique<FunctionOfSums<float>>(step, kind == "mean");
+    }
     if (wide) return std::make_unique<RealSums<double>>(step);
     return std::make_unique<RealSums<float>>(step);
   }
